@@ -1,0 +1,215 @@
+//! Ordered key-value storage: the small contract between the database and whatever keeps its bytes.
+//!
+//! A store knows keys and values, never what they mean. One [`Engine`] holds many [`Partition`]s,
+//! each an ordered key space of its own. Reads go through a [`Snapshot`]; writes are atomic
+//! [`Batch`]es. Calls are page-sized: an await per page, not per key, and no iterator outlives one.
+//!
+//! Reading order: this file (the contract), [`memory`] (the simplest store that keeps it),
+//! [`conformance`] (the tests that any store must pass).
+
+pub mod conformance;
+pub mod memory;
+
+use std::{future::Future, ops::Bound, pin::Pin, sync::Arc};
+
+use bytes::Bytes;
+
+/// A future that can be named in an object-safe trait.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What every store call returns.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a store call failed, in terms of what the caller can do next.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Error {
+    /// Another process owns this partition now; stop using it.
+    #[error("partition is owned by a newer process")]
+    Fenced,
+    /// The operation contradicts the present state (for example a partition that is already there).
+    #[error("conflict: {0}")]
+    Conflict(String),
+    /// Not now, maybe later: the store is overloaded or cannot be reached.
+    #[error("unavailable: {0}")]
+    Unavailable(String),
+    /// Stored bytes are damaged, or of a format this build does not know.
+    #[error("corrupt: {0}")]
+    Corrupt(String),
+    /// The store was closed, or stopped taking writes after an I/O error; reads may still work.
+    #[error("closed: {0}")]
+    Closed(String),
+    /// The operating system refused.
+    #[error("i/o: {0}")]
+    Io(String),
+}
+
+/// How durable a batch must be before its completion runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Durability {
+    /// On stable storage: it survives power loss.
+    Durable,
+    /// In order and atomic, but only as durable as the next `Durable` batch or flush.
+    Buffered,
+}
+
+/// One change of a batch. `None` deletes the key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// The key to write.
+    pub key: Bytes,
+    /// Its new value, or `None` to delete it.
+    pub value: Option<Bytes>,
+}
+
+/// Changes of one partition that become visible and durable together.
+///
+/// When a key occurs twice, the later change wins.
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// The changes, in order.
+    pub changes: Vec<Change>,
+}
+
+impl Batch {
+    /// Writes `value` under `key`.
+    pub fn put(&mut self, key: impl Into<Bytes>, value: impl Into<Bytes>) {
+        self.changes.push(Change { key: key.into(), value: Some(value.into()) });
+    }
+
+    /// Removes `key`; removing an absent key is no error.
+    pub fn delete(&mut self, key: impl Into<Bytes>) {
+        self.changes.push(Change { key: key.into(), value: None });
+    }
+}
+
+/// Runs exactly once, when a submitted batch is published or has failed. It is called from the
+/// committing thread: it must be short and must not block.
+pub type Completion = Box<dyn FnOnce(Result<()>) + Send>;
+
+/// Which way a scan walks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// Ascending key order.
+    Forward,
+    /// Descending key order.
+    Backward,
+}
+
+/// A range of keys.
+pub type KeyRange = (Bound<Bytes>, Bound<Bytes>);
+
+/// How much one page of a scan may hold. A page that has any entry to give holds at least one.
+#[derive(Clone, Copy, Debug)]
+pub struct PageLimit {
+    /// Most entries in the page.
+    pub entries: usize,
+    /// Keys and values together stop the page once they pass this many bytes.
+    pub bytes: usize,
+}
+
+/// A part of a scan's answer.
+#[derive(Clone, Debug, Default)]
+pub struct Page {
+    /// Key and value, in the order of the scan.
+    pub entries: Vec<(Bytes, Bytes)>,
+    /// Whether entries may remain behind the last one. To go on, scan from (excluding) that key.
+    pub has_more: bool,
+}
+
+/// Decides for each entry whether a copy takes it.
+pub type Keep = dyn Fn(&[u8], &[u8]) -> bool + Send + Sync;
+
+/// How far a partition's background work is behind. Admission slows a partition before the store
+/// has to stall everybody.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Debt {
+    /// Batches accepted but not yet published.
+    pub queued_batches: usize,
+    /// Bytes of those batches.
+    pub queued_bytes: usize,
+    /// Writes are about to stall on flush or compaction: 0 is none, 100 is stalled.
+    pub pressure_percent: u8,
+}
+
+/// Figures for the metrics page.
+#[derive(Clone, Debug, Default)]
+pub struct Statistics {
+    /// Commit groups written (one journal write and one fsync each, if durable).
+    pub commit_groups: u64,
+    /// Batches in those groups; divided by the groups it is the mean group size.
+    pub committed_batches: u64,
+    /// Time the committer spent inside the store's commit call, in microseconds.
+    pub commit_micros: u64,
+    /// Bytes on disk, as far as the store knows; zero for a memory store.
+    pub disk_bytes: u64,
+    /// Memory held by write buffers.
+    pub write_buffer_bytes: u64,
+    /// Journal files not yet released.
+    pub journals: u64,
+}
+
+/// A store: many partitions, one place where they live.
+pub trait Engine: Send + Sync {
+    /// Opens a partition, creating it when it is absent. Names are `[a-z0-9_-]{1,100}`.
+    fn open<'a>(&'a self, partition: &'a str) -> BoxFuture<'a, Result<Arc<dyn Partition>>>;
+
+    /// The names of all partitions that exist, sorted.
+    fn partitions(&self) -> BoxFuture<'_, Result<Vec<String>>>;
+
+    /// Deletes a partition and gives its space back once no snapshot reads it. Deleting an absent
+    /// partition is no error.
+    fn drop_partition<'a>(&'a self, partition: &'a str) -> BoxFuture<'a, Result<()>>;
+
+    /// Copies the entries of a snapshot that `keep` accepts into the empty partition `to`,
+    /// durably. `Conflict` if `to` holds anything.
+    fn copy<'a>(
+        &'a self,
+        from: &'a dyn Snapshot,
+        to: &'a str,
+        keep: &'a Keep,
+    ) -> BoxFuture<'a, Result<()>>;
+
+    /// Why writes are refused since an I/O error poisoned the store, or `None` while all is well.
+    fn failure(&self) -> Option<String>;
+
+    /// Figures for the metrics page.
+    fn statistics(&self) -> Statistics;
+
+    /// Publishes what is queued, makes it durable, and leaves the store so that the next open is
+    /// quick. Later writes fail with [`Error::Closed`].
+    fn close(&self) -> BoxFuture<'_, Result<()>>;
+}
+
+/// One ordered key space.
+pub trait Partition: Send + Sync {
+    /// A frozen view of everything published so far.
+    fn snapshot(&self) -> Arc<dyn Snapshot>;
+
+    /// Queues a batch. Batches of a partition are published in the order of these calls; nothing
+    /// is visible before it is as durable as asked. `done` runs after publication, in the same
+    /// order. When one batch fails, every batch queued behind it fails too.
+    fn submit(&self, batch: Batch, durability: Durability, done: Completion);
+
+    /// Makes everything published so far durable.
+    fn flush(&self) -> BoxFuture<'_, Result<()>>;
+
+    /// Bytes on disk and in buffers, roughly.
+    fn approximate_size(&self) -> u64;
+
+    /// How far background work is behind.
+    fn debt(&self) -> Debt;
+}
+
+/// A frozen, consistent view of one partition.
+pub trait Snapshot: Send + Sync {
+    /// The values of `keys`, in the same order; `None` for an absent key.
+    fn get_many<'a>(&'a self, keys: &'a [Bytes]) -> BoxFuture<'a, Result<Vec<Option<Bytes>>>>;
+
+    /// One page of the entries in `range`.
+    fn scan(
+        &self,
+        range: KeyRange,
+        direction: Direction,
+        limit: PageLimit,
+    ) -> BoxFuture<'_, Result<Page>>;
+}
