@@ -107,6 +107,13 @@ pub struct PageLimit {
     pub bytes: usize,
 }
 
+impl PageLimit {
+    /// Whether a page that already holds `entries` entries of `bytes` bytes takes no more.
+    pub fn is_reached(&self, entries: usize, bytes: usize) -> bool {
+        entries > 0 && (entries >= self.entries || bytes > self.bytes)
+    }
+}
+
 /// A part of a scan's answer.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
@@ -146,6 +153,16 @@ pub struct Statistics {
     pub write_buffer_bytes: u64,
     /// Journal files not yet released.
     pub journals: u64,
+}
+
+/// Refuses names that a store could not use as a directory name: `[a-z0-9_-]{1,100}` is allowed.
+pub fn check_name(partition: &str) -> Result<()> {
+    let is_allowed = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-');
+    if matches!(partition.len(), 1..=100) && partition.bytes().all(is_allowed) {
+        Ok(())
+    } else {
+        Err(Error::Conflict(format!("invalid partition name `{partition}`")))
+    }
 }
 
 /// A store: many partitions, one place where they live.

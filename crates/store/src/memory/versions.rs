@@ -1,0 +1,270 @@
+//! An ordered map that remembers old values for as long as a snapshot can see them, and no longer.
+//!
+//! Each batch gets the next sequence number; a snapshot at sequence `s` sees of each key the newest
+//! version not above `s`. A version that is overwritten at `b` and was written at `a` is needed by
+//! the snapshots in `a..b` only. No new snapshot can ever fall into that interval, so:
+//!
+//! - when a version is overwritten and nobody is in its interval, it is gone at once;
+//! - otherwise one snapshot of the interval, the *holder*, notes it down. When the holder goes
+//!   away it hands the version to another snapshot of the interval, or removes it.
+//!
+//! Hence what is kept is exactly what can be read, and the work to trim it is proportional to it.
+//!
+//! Lock order: `map` before `pins`.
+
+use std::{
+    collections::{BTreeMap, btree_map::Entry},
+    ops::Bound,
+    sync::{
+        Arc, Mutex, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use bytes::Bytes;
+
+use crate::{Batch, Change, Direction, KeyRange, Page, PageLimit};
+
+/// How many versions are trimmed under one hold of the lock, so that the end of a long scan does
+/// not stop all others for long.
+const TRIM_CHUNK: usize = 1024;
+
+/// What one entry costs beside its bytes, roughly: two `Bytes` and the tree's own overhead.
+const ENTRY_OVERHEAD: u64 = 128;
+
+/// The value of a key since a certain sequence; `None` if deleted.
+struct Version {
+    since: u64,
+    value: Option<Bytes>,
+}
+
+/// A key's newest version and, oldest first, the ones that snapshots still need.
+///
+/// Invariant: a deleted newest version exists only above older ones; else the key is not in the map.
+struct History {
+    newest: Version,
+    older: Vec<Version>,
+}
+
+impl History {
+    fn at(&self, sequence: u64) -> Option<&Bytes> {
+        if self.newest.since <= sequence {
+            return self.newest.value.as_ref();
+        }
+        let version = self.older.iter().rev().find(|version| version.since <= sequence)?;
+        version.value.as_ref()
+    }
+
+    /// The sequence at which the older version at `index` was overwritten.
+    fn until(&self, index: usize) -> u64 {
+        self.older.get(index + 1).map_or(self.newest.since, |next| next.since)
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.newest.value.is_none() && self.older.is_empty()
+    }
+}
+
+type Map = BTreeMap<Bytes, History>;
+
+/// The snapshots alive, by sequence, and the sequence that the next one will have.
+#[derive(Default)]
+struct Pins {
+    published: u64,
+    alive: BTreeMap<u64, Held>,
+}
+
+/// Snapshots of one sequence, and the old versions they hold as (key, since).
+#[derive(Default)]
+struct Held {
+    snapshots: usize,
+    versions: Vec<(Bytes, u64)>,
+}
+
+impl Pins {
+    /// Lets some snapshot within `since..until` hold that version of `key`; false if there is none.
+    ///
+    /// The oldest one is taken: it has outlived others already, so it is most likely to stay.
+    fn hold(&mut self, key: &Bytes, since: u64, until: u64) -> bool {
+        let Some((_, held)) = self.alive.range_mut(since..until).next() else { return false };
+        held.versions.push((key.clone(), since));
+        true
+    }
+}
+
+/// The map of one partition.
+#[derive(Default)]
+pub(super) struct Versions {
+    map: RwLock<Map>,
+    pins: Mutex<Pins>,
+    bytes: AtomicU64,
+}
+
+impl Versions {
+    /// Publishes a batch: snapshots taken from now on see all of it, earlier ones nothing.
+    pub(super) fn apply(&self, batch: Batch) {
+        let mut map = self.map.write().unwrap_or_else(PoisonError::into_inner);
+        let mut pins = self.pins.lock().unwrap_or_else(PoisonError::into_inner);
+        let sequence = pins.published + 1;
+        for change in batch.changes {
+            self.write(&mut map, &mut pins, change, sequence);
+        }
+        pins.published = sequence;
+    }
+
+    fn write(&self, map: &mut Map, pins: &mut Pins, change: Change, sequence: u64) {
+        let newest = Version { since: sequence, value: change.value };
+        match map.entry(change.key) {
+            Entry::Vacant(entry) => {
+                if newest.value.is_some() {
+                    self.count(entry.key(), &newest);
+                    entry.insert(History { newest, older: Vec::new() });
+                }
+            }
+            Entry::Occupied(mut entry) => {
+                self.count(entry.key(), &newest);
+                let key = entry.key().clone();
+                let history = entry.get_mut();
+                let previous = std::mem::replace(&mut history.newest, newest);
+                if pins.hold(&key, previous.since, sequence) {
+                    history.older.push(previous);
+                } else {
+                    self.discount(&key, &previous);
+                }
+                if history.is_nothing() {
+                    let history = entry.remove();
+                    self.discount(&key, &history.newest);
+                }
+            }
+        }
+    }
+
+    /// Whether the newest snapshot would see no key at all.
+    pub(super) fn is_empty(&self) -> bool {
+        let map = self.map.read().unwrap_or_else(PoisonError::into_inner);
+        map.values().all(|history| history.newest.value.is_none())
+    }
+
+    /// Bytes held, with a guess at the overhead.
+    pub(super) fn size(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    fn count(&self, key: &Bytes, version: &Version) {
+        self.bytes.fetch_add(cost(key, version), Ordering::Relaxed);
+    }
+
+    fn discount(&self, key: &Bytes, version: &Version) {
+        self.bytes.fetch_sub(cost(key, version), Ordering::Relaxed);
+    }
+
+    /// Hands versions whose holder is gone to another one, or removes them.
+    fn trim(&self, versions: &[(Bytes, u64)]) {
+        let mut map = self.map.write().unwrap_or_else(PoisonError::into_inner);
+        let mut pins = self.pins.lock().unwrap_or_else(PoisonError::into_inner);
+        for (key, since) in versions {
+            let Some(history) = map.get_mut(key) else { continue };
+            let found = history.older.binary_search_by_key(since, |version| version.since);
+            let Ok(index) = found else { continue };
+            if pins.hold(key, *since, history.until(index)) {
+                continue;
+            }
+            let removed = history.older.remove(index);
+            self.discount(key, &removed);
+            if history.is_nothing()
+                && let Some(history) = map.remove(key)
+            {
+                self.discount(key, &history.newest);
+            }
+        }
+    }
+}
+
+fn cost(key: &Bytes, version: &Version) -> u64 {
+    let bytes = key.len() + version.value.as_ref().map_or(0, Bytes::len);
+    bytes as u64 + ENTRY_OVERHEAD
+}
+
+/// Keeps the map readable as it was when the pin was made.
+pub(super) struct Pin {
+    versions: Arc<Versions>,
+    sequence: u64,
+}
+
+impl Pin {
+    /// Pins what is published now.
+    pub(super) fn new(versions: Arc<Versions>) -> Self {
+        let mut pins = versions.pins.lock().unwrap_or_else(PoisonError::into_inner);
+        let sequence = pins.published;
+        pins.alive.entry(sequence).or_default().snapshots += 1;
+        drop(pins);
+        Self { versions, sequence }
+    }
+
+    /// The values of `keys`, in their order.
+    pub(super) fn get_many(&self, keys: &[Bytes]) -> Vec<Option<Bytes>> {
+        let map = self.versions.map.read().unwrap_or_else(PoisonError::into_inner);
+        keys.iter().map(|key| map.get(key)?.at(self.sequence).cloned()).collect()
+    }
+
+    /// One page of the entries in `range`.
+    pub(super) fn scan(&self, range: &KeyRange, direction: Direction, limit: PageLimit) -> Page {
+        if is_empty(range) {
+            return Page::default();
+        }
+        let map = self.versions.map.read().unwrap_or_else(PoisonError::into_inner);
+        let entries = map.range::<Bytes, _>((range.0.as_ref(), range.1.as_ref()));
+        match direction {
+            Direction::Forward => self.page(entries, limit),
+            Direction::Backward => self.page(entries.rev(), limit),
+        }
+    }
+
+    fn page<'a>(
+        &self,
+        entries: impl Iterator<Item = (&'a Bytes, &'a History)>,
+        limit: PageLimit,
+    ) -> Page {
+        let mut page = Page::default();
+        let mut bytes = 0;
+        for (key, history) in entries {
+            let Some(value) = history.at(self.sequence) else { continue };
+            if limit.is_reached(page.entries.len(), bytes) {
+                page.has_more = true;
+                break;
+            }
+            bytes += key.len() + value.len();
+            page.entries.push((key.clone(), value.clone()));
+        }
+        page
+    }
+}
+
+impl Drop for Pin {
+    fn drop(&mut self) {
+        let mut pins = self.versions.pins.lock().unwrap_or_else(PoisonError::into_inner);
+        let Entry::Occupied(mut entry) = pins.alive.entry(self.sequence) else { return };
+        entry.get_mut().snapshots -= 1;
+        if entry.get().snapshots > 0 {
+            return;
+        }
+        let held = entry.remove();
+        drop(pins);
+        for chunk in held.versions.chunks(TRIM_CHUNK) {
+            self.versions.trim(chunk);
+        }
+    }
+}
+
+/// Whether no key can be in `range`. `BTreeMap::range` panics on such bounds.
+fn is_empty(range: &KeyRange) -> bool {
+    match (&range.0, &range.1) {
+        (Bound::Included(start), Bound::Included(end)) => start > end,
+        (Bound::Included(start) | Bound::Excluded(start), Bound::Excluded(end))
+        | (Bound::Excluded(start), Bound::Included(end)) => start >= end,
+        (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+    }
+}
+
+#[cfg(test)]
+mod tests;
