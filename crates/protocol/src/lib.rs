@@ -1,1 +1,19 @@
-//! Placeholder.
+//! The words that the wire protocols and the engine share.
+//!
+//! A protocol turns bytes into a [`Request`], makes one call on a [`Service`], and turns the
+//! [`Response`] or [`Error`] into bytes. Nothing here knows HTTP, BSON or storage.
+
+pub mod continuation;
+pub mod error;
+pub mod etag;
+pub mod limits;
+pub mod request;
+pub mod response;
+pub mod rid;
+pub mod service;
+pub mod session;
+
+pub use error::{Code, Error};
+pub use request::{Operation, Options, Request};
+pub use response::{Body, Meta, Outcome, Owner, PartitionPoint, Response};
+pub use service::{BoxFuture, Context, Principal, Service};

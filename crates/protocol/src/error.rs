@@ -1,0 +1,101 @@
+//! Errors in terms that a caller can act on.
+
+use crate::Meta;
+
+/// What went wrong, in terms the client can act on. Each wire protocol owns one table from these
+/// to its own codes; adding a variant means adding a row to each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Code {
+    /// The request is wrong; do not repeat it unchanged.
+    BadRequest,
+    /// The partition key named differs from the one in the document.
+    PartitionKeyMismatch,
+    /// The gateway does not serve this query across partitions; ask for a plan.
+    CrossPartitionQuery,
+    /// A collection needs a partition key definition.
+    PartitionKeyDefinitionMissing,
+    /// The collection is not the one the caller had in mind; refresh its rid.
+    CollectionRidMismatch,
+    /// No credential, or one that does not verify.
+    Unauthorized,
+    /// A good credential without the right, or not valid at this time.
+    Forbidden,
+    /// The logical partition is full.
+    PartitionKeyQuota,
+    /// The collection is full.
+    CollectionQuota,
+    /// No such resource; do not retry.
+    NotFound,
+    /// The database or collection that should own the resource is absent.
+    OwnerNotFound,
+    /// The partition has not yet seen what the caller's session has seen; retry.
+    SessionNotAvailable,
+    /// The resource does not know this verb.
+    MethodNotAllowed,
+    /// It took too long.
+    Timeout,
+    /// A resource with this id exists.
+    Conflict,
+    /// The name now means another collection; refresh.
+    NameCacheStale,
+    /// The partition does not exist (any more); refresh the ranges.
+    PartitionGone,
+    /// The partition is splitting; wait, refresh, retry.
+    PartitionSplitting,
+    /// The stored etag differs; read again, then retry.
+    PreconditionFailed,
+    /// The body or document is too large.
+    TooLarge,
+    /// The partition's request units are spent; wait as told.
+    TooManyRequests,
+    /// A concurrent change got in the way; retry.
+    RetryWith,
+    /// A defect of ours; the activity id finds it in the log.
+    Internal,
+    /// Not now: shutting down, or the store refuses writes.
+    Unavailable,
+}
+
+/// A failed request.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{code:?}: {message}")]
+pub struct Error {
+    /// What the caller can act on.
+    pub code: Code,
+    /// What a person should read.
+    pub message: String,
+    /// Charge, session and owner, as with any answer. Boxed to keep `Result`s small.
+    pub meta: Box<Meta>,
+}
+
+impl Error {
+    /// An error with nothing known but its code and message.
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), meta: Box::default() }
+    }
+
+    /// A [`Code::BadRequest`].
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        Self::new(Code::BadRequest, message)
+    }
+
+    /// The service's words for a resource that is not there.
+    pub fn not_found() -> Self {
+        Self::new(Code::NotFound, "Resource Not Found")
+    }
+
+    /// The same, for the database or collection that should hold the resource.
+    pub fn owner_not_found() -> Self {
+        Self::new(Code::OwnerNotFound, "Owner resource does not exist")
+    }
+
+    /// The service's words for a failed `If-Match`.
+    pub fn precondition_failed() -> Self {
+        Self::new(Code::PreconditionFailed, "One of the specified pre-condition is not met")
+    }
+
+    /// The service's words for an id that is taken.
+    pub fn conflict() -> Self {
+        Self::new(Code::Conflict, "Entity with the specified id already exists in the system.")
+    }
+}

@@ -1,0 +1,31 @@
+//! The limits of the service that more than one crate must know.
+
+/// Largest document, in bytes of JSON text without system properties.
+pub const DOCUMENT_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// Largest request body. Above the document limit, so that an oversized document is named as such.
+pub const REQUEST_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Longest document id, in bytes.
+pub const DOCUMENT_ID_BYTES_MAX: usize = 1023;
+
+/// Longest name of a database or collection, in characters.
+pub const NAME_CHARS_MAX: usize = 255;
+
+/// Longest partition key value, in bytes.
+pub const PARTITION_KEY_BYTES_MAX: usize = 2048;
+
+/// A feed page stops here.
+pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// Items in a page when the caller does not say.
+pub const PAGE_ITEMS_DEFAULT: u32 = 100;
+
+/// Most items in a page, whatever the caller says.
+pub const PAGE_ITEMS_MAX: u32 = 1000;
+
+/// Throughput of one physical partition, in request units per second.
+pub const PARTITION_THROUGHPUT_MAX: u32 = 10_000;
+
+/// Databases and collections together, per account.
+pub const RESOURCES_MAX: usize = 500;

@@ -1,0 +1,227 @@
+//! What a caller can ask of the database, after the wire has been left behind.
+
+use bytes::Bytes;
+use value::partition_key::{Epk, PartitionKey};
+
+use crate::session::SessionTokens;
+
+/// One request: what to do, and the options that most operations share.
+#[derive(Clone, Debug)]
+pub struct Request {
+    /// What to do, and to which resource.
+    pub operation: Operation,
+    /// Everything the caller may add to any operation.
+    pub options: Options,
+}
+
+/// A database, by name or by rid text; the engine looks for the name first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DatabasePath(pub String);
+
+/// A collection in a database, each by name or by rid text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CollectionPath {
+    /// The database.
+    pub database: DatabasePath,
+    /// Name or rid of the collection.
+    pub collection: String,
+}
+
+/// A document in a collection, by id or by rid text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DocumentPath {
+    /// The collection.
+    pub collection: CollectionPath,
+    /// Id or rid of the document.
+    pub document: String,
+}
+
+/// The operations. Bodies are JSON text, still unparsed: the engine parses each exactly once.
+#[derive(Clone, Debug)]
+#[expect(missing_docs, reason = "the names of the fields say what they are")]
+pub enum Operation {
+    CreateDatabase {
+        body: Bytes,
+        upsert: bool,
+        throughput: ThroughputRequest,
+    },
+    ReadDatabase(DatabasePath),
+    DeleteDatabase(DatabasePath),
+    ListDatabases,
+
+    CreateCollection {
+        database: DatabasePath,
+        body: Bytes,
+        upsert: bool,
+        throughput: ThroughputRequest,
+        partition_key_optional: bool,
+    },
+    ReadCollection(CollectionPath),
+    ReplaceCollection {
+        path: CollectionPath,
+        body: Bytes,
+    },
+    DeleteCollection(CollectionPath),
+    ListCollections(DatabasePath),
+
+    /// `known` is the version that an incremental reader already has: when it is still the
+    /// current one, the outcome is [`crate::Outcome::NotModified`].
+    ListPartitionKeyRanges {
+        path: CollectionPath,
+        known: Option<String>,
+    },
+
+    CreateDocument {
+        collection: CollectionPath,
+        body: Bytes,
+        upsert: bool,
+    },
+    ReadDocument(DocumentPath),
+    ReplaceDocument {
+        path: DocumentPath,
+        body: Bytes,
+    },
+    DeleteDocument(DocumentPath),
+    ListDocuments(CollectionPath),
+
+    ReadOffer(String),
+    ReplaceOffer {
+        offer: String,
+        body: Bytes,
+    },
+    ListOffers,
+}
+
+impl Operation {
+    /// A short, stable name for metrics and logs.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Operation::CreateDatabase { .. } => "create_database",
+            Operation::ReadDatabase(_) => "read_database",
+            Operation::DeleteDatabase(_) => "delete_database",
+            Operation::ListDatabases => "list_databases",
+            Operation::CreateCollection { .. } => "create_collection",
+            Operation::ReadCollection(_) => "read_collection",
+            Operation::ReplaceCollection { .. } => "replace_collection",
+            Operation::DeleteCollection(_) => "delete_collection",
+            Operation::ListCollections(_) => "list_collections",
+            Operation::ListPartitionKeyRanges { .. } => "list_partition_key_ranges",
+            Operation::CreateDocument { upsert: false, .. } => "create_document",
+            Operation::CreateDocument { upsert: true, .. } => "upsert_document",
+            Operation::ReadDocument(_) => "read_document",
+            Operation::ReplaceDocument { .. } => "replace_document",
+            Operation::DeleteDocument(_) => "delete_document",
+            Operation::ListDocuments(_) => "list_documents",
+            Operation::ReadOffer(_) => "read_offer",
+            Operation::ReplaceOffer { .. } => "replace_offer",
+            Operation::ListOffers => "list_offers",
+        }
+    }
+
+    /// Whether a read-only credential may run it.
+    pub fn is_read(&self) -> bool {
+        matches!(
+            self,
+            Operation::ReadDatabase(_)
+                | Operation::ListDatabases
+                | Operation::ReadCollection(_)
+                | Operation::ListCollections(_)
+                | Operation::ListPartitionKeyRanges { .. }
+                | Operation::ReadDocument(_)
+                | Operation::ListDocuments(_)
+                | Operation::ReadOffer(_)
+                | Operation::ListOffers
+        )
+    }
+}
+
+/// Throughput asked for when a database or collection is created.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ThroughputRequest {
+    /// Request units per second, as asked; the engine checks the rules.
+    pub manual: Option<i64>,
+    /// Autoscale settings as JSON text, still unparsed.
+    pub autoscale: Option<String>,
+    /// A legacy performance level: `S1`, `S2` or `S3`.
+    pub level: Option<String>,
+}
+
+/// How fresh a read must be, from the strongest to the weakest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[expect(missing_docs, reason = "the five levels of the service")]
+pub enum ConsistencyLevel {
+    Strong,
+    BoundedStaleness,
+    Session,
+    ConsistentPrefix,
+    Eventual,
+}
+
+impl ConsistencyLevel {
+    /// Reads the wire name, in any case.
+    pub fn parse(text: &str) -> Option<Self> {
+        [
+            Self::Strong,
+            Self::BoundedStaleness,
+            Self::Session,
+            Self::ConsistentPrefix,
+            Self::Eventual,
+        ]
+        .into_iter()
+        .find(|level| level.name().eq_ignore_ascii_case(text))
+    }
+
+    /// The wire name.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Strong => "Strong",
+            Self::BoundedStaleness => "BoundedStaleness",
+            Self::Session => "Session",
+            Self::ConsistentPrefix => "ConsistentPrefix",
+            Self::Eventual => "Eventual",
+        }
+    }
+}
+
+/// Whether a document's properties are indexed, against the collection's default.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the three words of the service")]
+pub enum IndexingDirective {
+    #[default]
+    Default,
+    Include,
+    Exclude,
+}
+
+/// What a caller may add to any operation.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Only if the stored etag is this one (or anything, for `*`).
+    pub if_match: Option<String>,
+    /// Only if the stored etag is not this one.
+    pub if_none_match: Option<String>,
+    /// The partition key that the caller named. `Some` of an empty list is the "empty" key.
+    pub partition_key: Option<PartitionKey>,
+    /// Only this physical partition.
+    pub range_id: Option<String>,
+    /// Only keys in this half-open range of effective partition keys.
+    pub epk_range: Option<(Epk, Epk)>,
+    /// Most items in a page; `None` lets the server decide.
+    pub max_item_count: Option<u32>,
+    /// Where an earlier page stopped.
+    pub continuation: Option<String>,
+    /// The consistency asked for, when it is not the account's.
+    pub consistency: Option<ConsistencyLevel>,
+    /// The writes that the caller has seen.
+    pub session: Option<SessionTokens>,
+    /// The collection the caller believes to be speaking to, by rid.
+    pub intended_collection_rid: Option<String>,
+    /// Leave the document out of the answer to a write.
+    pub minimal_response: bool,
+    /// Add quota and usage to the answer of a collection read.
+    pub populate_quota: bool,
+    /// Add partition statistics to the answer of a collection read.
+    pub populate_statistics: bool,
+    /// Index this document or not.
+    pub indexing_directive: IndexingDirective,
+}

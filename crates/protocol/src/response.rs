@@ -1,0 +1,115 @@
+//! What the database answers, before a wire protocol dresses it.
+
+use bytes::Bytes;
+
+/// A successful answer.
+#[derive(Clone, Debug)]
+pub struct Response {
+    /// Which kind of success.
+    pub outcome: Outcome,
+    /// The resource or the page of resources.
+    pub body: Body,
+    /// The etag of the single resource, or the version of a feed that has one. Without quotes.
+    pub etag: Option<String>,
+    /// Where to go on; `None` after the last page.
+    pub continuation: Option<String>,
+    /// What accompanies every answer, an error's too.
+    pub meta: Meta,
+}
+
+/// The kinds of success.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Read or replaced.
+    Ok,
+    /// Created.
+    Created,
+    /// Deleted.
+    Deleted,
+    /// The caller's version is the current one; there is no body.
+    NotModified,
+}
+
+/// The body of an answer.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// Nothing: a delete, a 304, or a write whose caller wanted no content.
+    Empty,
+    /// One resource, as JSON text.
+    Resource(Bytes),
+    /// A page of resources.
+    Feed {
+        /// The rid text of the resource that owns the feed; empty for databases and offers.
+        owner_rid: String,
+        /// What the page holds; the wire names the array after it.
+        kind: FeedKind,
+        /// Each item as JSON text.
+        items: Vec<Bytes>,
+    },
+}
+
+/// What a feed holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the resource types of the service")]
+pub enum FeedKind {
+    Databases,
+    Collections,
+    Documents,
+    PartitionKeyRanges,
+    Offers,
+}
+
+/// What accompanies every answer, errors included.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Meta {
+    /// Request units.
+    pub charge: f64,
+    /// The partitions that served the request, with the last change each had published: the
+    /// session tokens.
+    pub partitions: Vec<PartitionPoint>,
+    /// The LSN of the one document concerned.
+    pub item_lsn: Option<u64>,
+    /// The collection or database that owns the resource: SDKs key session state by it.
+    pub owner: Option<Owner>,
+    /// Quota and usage of a collection, when asked for.
+    pub quota: Option<Quota>,
+    /// Progress of an index transformation, 0 to 100, on collection reads.
+    pub index_progress: Option<u8>,
+    /// The least throughput an offer may have.
+    pub min_throughput: Option<u32>,
+    /// How long a throttled caller should wait.
+    pub retry_after_ms: Option<u64>,
+}
+
+/// A point in a partition's history.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionPoint {
+    /// The partition's range id.
+    pub range_id: u32,
+    /// Its last published LSN.
+    pub lsn: u64,
+}
+
+/// The owner of a resource, by name and by rid.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owner {
+    /// `dbs/{db}` or `dbs/{db}/colls/{coll}`, names unescaped.
+    pub name_path: String,
+    /// The rid text of the owner.
+    pub rid: String,
+}
+
+/// Limits and use of a collection, in KB where sizes are meant; -1 is "no limit".
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Quota {
+    /// Largest document, bytes of the limit in KB.
+    pub document_size_max_kb: i64,
+    /// Most storage of the collection in KB; -1 when unlimited.
+    pub collection_size_max_kb: i64,
+    /// Bytes of documents.
+    pub documents_bytes: u64,
+    /// Number of documents.
+    pub documents_count: u64,
+    /// Bytes of documents and index together.
+    pub collection_bytes: u64,
+}

@@ -1,0 +1,219 @@
+//! Resource ids: the `_rid` of every resource, and the links made of them.
+//!
+//! The text form is base64 with `/` written as `-`. The bytes nest: a collection's rid begins with
+//! its database's, a document's with its collection's. The layout is what SDKs decode: see
+//! `COMPAT.md` and the tests below.
+
+use std::fmt;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+
+/// A document's number in its collection: slot (24 bits) and sequence (36 bits).
+pub type DocNum = u64;
+
+/// Document numbers have 60 bits; the nibble above holds the resource type.
+pub const DOCNUM_MAX: DocNum = (1 << 60) - 1;
+
+/// The top bit of the second word tells a collection from a user.
+const COLLECTION_BIT: u32 = 0x8000_0000;
+
+/// A database. Never zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DatabaseRid(pub u32);
+
+/// A collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct CollectionRid {
+    /// The database it lives in.
+    pub database: DatabaseRid,
+    /// Its number there, without the type bit.
+    pub number: u32,
+}
+
+/// A child of a collection: what kind, and which number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ChildRid {
+    /// The collection it lives in.
+    pub collection: CollectionRid,
+    /// What it is.
+    pub kind: ChildKind,
+    /// Its number: at most [`DOCNUM_MAX`].
+    pub number: u64,
+}
+
+/// What lives in a collection; the value is the type nibble.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[expect(missing_docs, reason = "the resource types of the service")]
+#[repr(u8)]
+pub enum ChildKind {
+    Document = 0,
+    Conflict = 4,
+    PartitionKeyRange = 5,
+    UserDefinedFunction = 6,
+    Trigger = 7,
+    StoredProcedure = 8,
+}
+
+/// An offer: 24 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct OfferRid(pub u32);
+
+impl DatabaseRid {
+    /// The rid's bytes.
+    pub fn bytes(self) -> [u8; 4] {
+        self.0.to_be_bytes()
+    }
+
+    /// Reads the text form; `None` for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let bytes: [u8; 4] = decode(text)?.try_into().ok()?;
+        Some(Self(u32::from_be_bytes(bytes)))
+    }
+}
+
+impl CollectionRid {
+    /// The rid's bytes.
+    pub fn bytes(self) -> [u8; 8] {
+        let mut bytes = [0; 8];
+        bytes[..4].copy_from_slice(&self.database.bytes());
+        bytes[4..].copy_from_slice(&(self.number | COLLECTION_BIT).to_be_bytes());
+        bytes
+    }
+
+    /// Reads the rid's bytes; `None` for a user's rid or another length.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let bytes: [u8; 8] = bytes.try_into().ok()?;
+        let (database, number) = (word(&bytes[..4]), word(&bytes[4..]));
+        (number & COLLECTION_BIT != 0)
+            .then_some(Self { database: DatabaseRid(database), number: number & !COLLECTION_BIT })
+    }
+
+    /// Reads the text form; `None` for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::from_bytes(&decode(text)?)
+    }
+
+    /// The rid of a document here.
+    pub fn document(self, number: DocNum) -> ChildRid {
+        ChildRid { collection: self, kind: ChildKind::Document, number }
+    }
+}
+
+impl ChildRid {
+    /// The rid's bytes: the child's part is little-endian, so the nibble lies in the last byte.
+    pub fn bytes(self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.collection.bytes());
+        let child = self.number & DOCNUM_MAX | (self.kind as u64) << 60;
+        bytes[8..].copy_from_slice(&child.to_le_bytes());
+        bytes
+    }
+
+    /// Reads the text form; `None` for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let bytes: [u8; 16] = decode(text)?.try_into().ok()?;
+        let collection = CollectionRid::from_bytes(&bytes[..8])?;
+        let child = bytes[8..].iter().rev().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte));
+        let kind = match child >> 60 {
+            0 => ChildKind::Document,
+            4 => ChildKind::Conflict,
+            5 => ChildKind::PartitionKeyRange,
+            6 => ChildKind::UserDefinedFunction,
+            7 => ChildKind::Trigger,
+            8 => ChildKind::StoredProcedure,
+            _ => return None,
+        };
+        Some(Self { collection, kind, number: child & DOCNUM_MAX })
+    }
+}
+
+impl OfferRid {
+    /// Reads the text form; `None` for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let bytes: [u8; 3] = decode(text)?.try_into().ok()?;
+        Some(Self(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], 0])))
+    }
+}
+
+fn word(bytes: &[u8]) -> u32 {
+    bytes.iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte))
+}
+
+fn encode(bytes: &[u8]) -> String {
+    STANDARD.encode(bytes).replace('/', "-")
+}
+
+fn decode(text: &str) -> Option<Vec<u8>> {
+    // The longest rid (an attachment's) has 28 characters.
+    if text.len() > 28 {
+        return None;
+    }
+    STANDARD.decode(text.replace('-', "/")).ok()
+}
+
+impl fmt::Display for DatabaseRid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&encode(&self.bytes()))
+    }
+}
+
+impl fmt::Display for CollectionRid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&encode(&self.bytes()))
+    }
+}
+
+impl fmt::Display for ChildRid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&encode(&self.bytes()))
+    }
+}
+
+impl fmt::Display for OfferRid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&encode(&self.0.to_le_bytes()[..3]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const COLLECTION: CollectionRid =
+        CollectionRid { database: DatabaseRid(0xA1B2_C3D4), number: 1 };
+
+    fn child(kind: ChildKind, number: u64) -> String {
+        ChildRid { collection: COLLECTION, kind, number }.to_string()
+    }
+
+    /// The example of every kind that SDKs decode.
+    #[test]
+    fn prints_the_documented_layout() {
+        assert_eq!(DatabaseRid(0xA1B2_C3D4).to_string(), "obLD1A==");
+        assert_eq!(COLLECTION.to_string(), "obLD1IAAAAE=");
+        assert_eq!(child(ChildKind::Document, 1), "obLD1IAAAAEBAAAAAAAAAA==");
+        assert_eq!(child(ChildKind::Document, 17), "obLD1IAAAAERAAAAAAAAAA==");
+        assert_eq!(child(ChildKind::Conflict, 1), "obLD1IAAAAEBAAAAAAAAQA==");
+        assert_eq!(child(ChildKind::PartitionKeyRange, 1), "obLD1IAAAAEBAAAAAAAAUA==");
+        assert_eq!(child(ChildKind::UserDefinedFunction, 1), "obLD1IAAAAEBAAAAAAAAYA==");
+        assert_eq!(child(ChildKind::Trigger, 1), "obLD1IAAAAEBAAAAAAAAcA==");
+        assert_eq!(child(ChildKind::StoredProcedure, 1), "obLD1IAAAAEBAAAAAAAAgA==");
+        assert_eq!(OfferRid(0x12_3456).to_string(), "VjQS");
+    }
+
+    #[test]
+    fn parses_what_it_prints_and_nothing_else() {
+        assert_eq!(DatabaseRid::parse("obLD1A=="), Some(DatabaseRid(0xA1B2_C3D4)));
+        assert_eq!(CollectionRid::parse("obLD1IAAAAE="), Some(COLLECTION));
+        assert_eq!(CollectionRid::parse("obLD1AAAAAE="), None, "a user's rid");
+        assert_eq!(
+            ChildRid::parse(&COLLECTION.document(DOCNUM_MAX).to_string()),
+            Some(COLLECTION.document(DOCNUM_MAX))
+        );
+        assert_eq!(OfferRid::parse("VjQS"), Some(OfferRid(0x12_3456)));
+        for bad in ["", "x", "obLD1A=", "db", "obLD1IAAAAEBAAAAAAAAEA==", &"A".repeat(4000)] {
+            assert_eq!(DatabaseRid::parse(bad), None);
+            assert_eq!(ChildRid::parse(bad), None);
+        }
+    }
+}

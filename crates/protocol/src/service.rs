@@ -1,0 +1,39 @@
+//! The one call inward.
+
+use std::{future::Future, pin::Pin};
+
+use crate::{Error, Request, Response};
+
+/// A future that can be named in an object-safe trait.
+pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// Who is asking, as proven by an authenticator. The engine takes it as given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Principal {
+    /// Holds a key of the account.
+    Account {
+        /// A read-only key may read and query, nothing else.
+        read_only: bool,
+    },
+}
+
+/// What travels with a request besides its content.
+#[derive(Clone, Debug)]
+pub struct Context {
+    /// Who is asking.
+    pub principal: Principal,
+    /// Names this request in logs and answers.
+    pub activity_id: u128,
+}
+
+/// The database, single node or clustered: which one is chosen once, in `main`.
+pub trait Service: Send + Sync {
+    /// Carries out one request.
+    ///
+    /// Cancel-safe: a dropped call either did nothing or completes in the background.
+    fn call<'a>(
+        &'a self,
+        context: &'a Context,
+        request: Request,
+    ) -> BoxFuture<'a, Result<Response, Error>>;
+}
