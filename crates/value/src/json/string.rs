@@ -1,0 +1,148 @@
+//! The strings of a JSON text: a fast search for their end, and their escapes.
+
+use std::borrow::Cow;
+
+use super::{Error, ErrorKind, unexpected};
+
+/// Reads the string whose opening quote stands at `start`; returns it unescaped, with the offset
+/// behind its closing quote. Borrows from the text unless there is an escape.
+pub(super) fn read(text: &str, start: usize) -> Result<(Cow<'_, str>, usize), Error> {
+    let bytes = text.as_bytes();
+    if bytes.get(start) != Some(&b'"') {
+        return Err(unexpected(bytes, start));
+    }
+    let end = plain_end(bytes, start + 1);
+    match bytes.get(end) {
+        Some(b'"') => Ok((Cow::Borrowed(&text[start + 1..end]), end + 1)),
+        Some(b'\\') => {
+            let mut unescaped = text[start + 1..end].to_owned();
+            let end = unescape(text, end, &mut unescaped)?;
+            Ok((Cow::Owned(unescaped), end))
+        }
+        Some(_) => Err(ErrorKind::ControlCharacter.at(end)),
+        None => Err(ErrorKind::UnexpectedEnd.at(end)),
+    }
+}
+
+/// Appends the rest of a string, from an escape at `at` on; returns the offset behind the closing
+/// quote.
+fn unescape(text: &str, mut at: usize, out: &mut String) -> Result<usize, Error> {
+    let bytes = text.as_bytes();
+    loop {
+        match bytes.get(at) {
+            Some(b'"') => return Ok(at + 1),
+            Some(b'\\') => {
+                let (char, end) = read_escape(bytes, at)?;
+                out.push(char);
+                at = end;
+            }
+            Some(_) => return Err(ErrorKind::ControlCharacter.at(at)),
+            None => return Err(ErrorKind::UnexpectedEnd.at(at)),
+        }
+        let end = plain_end(bytes, at);
+        out.push_str(&text[at..end]);
+        at = end;
+    }
+}
+
+/// The character of the escape whose backslash stands at `at`, and the offset behind it.
+pub(crate) fn read_escape(bytes: &[u8], at: usize) -> Result<(char, usize), Error> {
+    let char = match bytes.get(at + 1) {
+        Some(b'"') => '"',
+        Some(b'\\') => '\\',
+        Some(b'/') => '/',
+        Some(b'b') => '\u{8}',
+        Some(b'f') => '\u{c}',
+        Some(b'n') => '\n',
+        Some(b'r') => '\r',
+        Some(b't') => '\t',
+        Some(b'u') => return read_unicode(bytes, at),
+        Some(_) => return Err(ErrorKind::InvalidEscape.at(at)),
+        None => return Err(ErrorKind::UnexpectedEnd.at(at + 1)),
+    };
+    Ok((char, at + 2))
+}
+
+/// `\uXXXX`, or two of them that form a surrogate pair.
+fn read_unicode(bytes: &[u8], at: usize) -> Result<(char, usize), Error> {
+    let first = read_hex(bytes, at + 2)?;
+    if let Some(char) = char::from_u32(first) {
+        return Ok((char, at + 6));
+    }
+    // A surrogate: only a high half followed by a low half is a character.
+    let lone = || ErrorKind::LoneSurrogate.at(at);
+    if first >= 0xdc00 || bytes.get(at + 6..at + 8) != Some(b"\\u") {
+        return Err(lone());
+    }
+    let second = read_hex(bytes, at + 8)?;
+    if !(0xdc00..0xe000).contains(&second) {
+        return Err(lone());
+    }
+    let char = char::from_u32(0x10000 + ((first - 0xd800) << 10) + (second - 0xdc00));
+    Ok((char.ok_or_else(lone)?, at + 12))
+}
+
+fn read_hex(bytes: &[u8], at: usize) -> Result<u32, Error> {
+    let digits = bytes.get(at..at + 4).ok_or(ErrorKind::UnexpectedEnd.at(bytes.len()))?;
+    let digits = digits.iter().map(|digit| char::from(*digit).to_digit(16));
+    digits
+        .rev()
+        .zip([0, 4, 8, 12])
+        .try_fold(0, |sum, (digit, shift)| Some(sum | (digit? << shift)))
+        .ok_or(ErrorKind::InvalidEscape.at(at - 2))
+}
+
+/// The first offset from `at` on that holds a quote, a backslash or a control character, or the
+/// end. Eight bytes at a time: most of a document is the inside of strings.
+pub(super) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
+    while let Some((chunk, _)) = bytes.get(at..).and_then(<[u8]>::split_first_chunk::<8>) {
+        let special = special_bytes(u64::from_le_bytes(*chunk));
+        if special != 0 {
+            return at + special.trailing_zeros() as usize / 8;
+        }
+        at += 8;
+    }
+    let rest = bytes.get(at..).unwrap_or_default();
+    let plain = |byte: &u8| *byte >= b' ' && *byte != b'"' && *byte != b'\\';
+    at + rest.iter().take_while(|byte| plain(byte)).count()
+}
+
+/// The top bit of the lowest byte of `word` that is special. Higher bits may be false alarms: the
+/// subtraction borrows, but only upwards from a byte that really is special.
+fn special_bytes(word: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    const TOPS: u64 = 0x8080_8080_8080_8080;
+    let quote = word ^ (ONES * b'"' as u64);
+    let backslash = word ^ (ONES * b'\\' as u64);
+    let is_quote = quote.wrapping_sub(ONES) & !quote;
+    let is_backslash = backslash.wrapping_sub(ONES) & !backslash;
+    let is_control = word.wrapping_sub(ONES * b' ' as u64) & !word;
+    (is_quote | is_backslash | is_control) & TOPS
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn the_fast_search_finds_what_a_slow_one_finds(bytes: Vec<u8>, at in 0..64_usize) {
+            let at = at.min(bytes.len());
+            let slow = bytes[at..].iter().position(|byte| matches!(byte, 0..=31 | b'"' | b'\\'));
+            prop_assert_eq!(plain_end(&bytes, at), slow.map_or(bytes.len(), |found| at + found));
+        }
+    }
+
+    #[test]
+    fn every_byte_at_every_place_of_a_word() {
+        for byte in 0..=255_u8 {
+            for place in 0..16 {
+                let mut bytes = [b'x'; 16];
+                bytes[place] = byte;
+                let special = byte < b' ' || byte == b'"' || byte == b'\\';
+                assert_eq!(plain_end(&bytes, 0), if special { place } else { 16 });
+            }
+        }
+    }
+}

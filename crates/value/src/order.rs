@@ -1,0 +1,115 @@
+//! The total order of values, the one `ORDER BY` and the index share:
+//! undefined < null < false < true < numbers < strings < arrays < objects.
+
+use std::cmp::Ordering;
+
+use crate::{Object, Value};
+
+/// Compares two values. Numbers compare as doubles, strings by code point (which is the byte order
+/// of UTF-8), arrays element by element and then by length, objects as the list of their members
+/// sorted by key. A member that is undefined counts as absent.
+pub fn compare(a: &Value, b: &Value) -> Ordering {
+    match (a, b) {
+        (Value::Number(a), Value::Number(b)) => a.cmp(b),
+        (Value::String(a), Value::String(b)) => a.cmp(b),
+        (Value::Array(a), Value::Array(b)) => compare_arrays(a, b),
+        (Value::Object(a), Value::Object(b)) => compare_objects(a, b),
+        _ => rank(a).cmp(&rank(b)),
+    }
+}
+
+/// The place of a value's type; `false` and `true` are types of their own.
+fn rank(value: &Value) -> u8 {
+    match value {
+        Value::Undefined => 0,
+        Value::Null => 1,
+        Value::Bool(false) => 2,
+        Value::Bool(true) => 3,
+        Value::Number(_) => 4,
+        Value::String(_) => 5,
+        Value::Array(_) => 6,
+        Value::Object(_) => 7,
+    }
+}
+
+fn compare_arrays(a: &[Value], b: &[Value]) -> Ordering {
+    let differing = a.iter().zip(b).map(|(a, b)| compare(a, b)).find(|order| order.is_ne());
+    differing.unwrap_or_else(|| a.len().cmp(&b.len()))
+}
+
+fn compare_objects(a: &Object, b: &Object) -> Ordering {
+    let (a, b) = (sorted_members(a), sorted_members(b));
+    let differing = a
+        .iter()
+        .zip(&b)
+        .map(|((a_key, a), (b_key, b))| a_key.cmp(b_key).then_with(|| compare(a, b)))
+        .find(|order| order.is_ne());
+    differing.unwrap_or_else(|| a.len().cmp(&b.len()))
+}
+
+/// The defined members by key, as comparison and key bytes see an object.
+pub(crate) fn sorted_members(object: &Object) -> Vec<(&str, &Value)> {
+    let mut members: Vec<_> = object.iter().filter(|(_, value)| !value.is_undefined()).collect();
+    members.sort_unstable_by_key(|(key, _)| *key);
+    members
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json;
+
+    #[test]
+    fn the_order_of_types_and_within_them() {
+        let texts = [
+            "null",
+            "false",
+            "true",
+            "-1e300",
+            "-1",
+            "0",
+            "0.5",
+            "1",
+            "1e300",
+            r#""""#,
+            r#""A""#,
+            r#""a""#,
+            r#""aa""#,
+            r#""b""#,
+            r#""é""#,
+            r#""\uff5e""#,
+            r#""😀""#,
+            "[]",
+            "[null]",
+            "[1]",
+            "[1,0]",
+            "[2]",
+            "[[]]",
+            "{}",
+            r#"{"a":1}"#,
+            r#"{"a":1,"b":1}"#,
+            r#"{"a":2}"#,
+            r#"{"b":0}"#,
+        ];
+        let mut values = vec![Value::Undefined];
+        values.extend(texts.iter().map(|text| json::parse(text.as_bytes()).unwrap()));
+        for (i, a) in values.iter().enumerate() {
+            for (j, b) in values.iter().enumerate() {
+                assert_eq!(compare(a, b), i.cmp(&j), "{a:?} against {b:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn equality_ignores_spelling_and_member_order() {
+        let equal = |a: &str, b: &str| {
+            assert_eq!(json::parse(a.as_bytes()).unwrap(), json::parse(b.as_bytes()).unwrap());
+        };
+        equal("1", "1.0");
+        equal("0", "-0");
+        equal(r#"{"a":1,"b":[2]}"#, r#"{"b":[2e0],"a":1}"#);
+        let mut object = Object::new();
+        object.insert("a", Value::Undefined);
+        assert_eq!(Value::from(object), Value::from(Object::new()));
+    }
+}

@@ -1,0 +1,1 @@
+//! The service's own hash values.

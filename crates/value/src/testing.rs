@@ -1,0 +1,39 @@
+//! Random values for the property tests of the other modules.
+
+use proptest::prelude::*;
+
+use crate::{Number, Value};
+
+/// Any value that JSON can hold: everything but undefined, NaN and the infinities.
+pub(crate) fn json_value() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<f64>().prop_filter("finite", |double| double.is_finite()).prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        (-3..3_i64).prop_map(Value::from),
+        Just(Value::Number(Number::with_text(1.0, Some("1.0")))),
+        ".*".prop_map(Value::from),
+        "[ab\\x00\\x01\u{ff}]{0,3}".prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 32, 5, |inner| {
+        prop_oneof![
+            proptest::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            proptest::collection::vec(("[ab\\x00\"\\\\é]{0,3}", inner), 0..5)
+                .prop_map(|members| Value::Object(members.into_iter().collect())),
+        ]
+    })
+}
+
+/// Any value at all, undefined included at the top and as an element or member.
+pub(crate) fn any_value() -> impl Strategy<Value = Value> {
+    let undefined = Just(Value::Undefined);
+    let element = prop_oneof![1 => undefined.clone(), 4 => json_value()];
+    prop_oneof![
+        1 => undefined,
+        8 => json_value(),
+        1 => proptest::collection::vec(element.clone(), 0..4).prop_map(Value::from),
+        1 => proptest::collection::vec(("[ab]{0,2}", element), 0..4)
+            .prop_map(|members| Value::Object(members.into_iter().collect())),
+    ]
+}
