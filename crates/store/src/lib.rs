@@ -52,10 +52,13 @@ pub enum Durability {
     Buffered,
 }
 
+/// The longest key that a store takes.
+pub const KEY_BYTES_MAX: usize = 65_535;
+
 /// One change of a batch. `None` deletes the key.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// The key to write.
+    /// The key to write: 1 to [`KEY_BYTES_MAX`] bytes.
     pub key: Bytes,
     /// Its new value, or `None` to delete it.
     pub value: Option<Bytes>,
@@ -80,6 +83,22 @@ impl Batch {
     pub fn delete(&mut self, key: impl Into<Bytes>) {
         self.changes.push(Change { key: key.into(), value: None });
     }
+
+    /// Bytes of all keys and values.
+    pub fn size_bytes(&self) -> usize {
+        let value_bytes = |change: &Change| change.value.as_ref().map_or(0, Bytes::len);
+        self.changes.iter().map(|change| change.key.len() + value_bytes(change)).sum()
+    }
+
+    /// Refuses keys that are empty or too long. Stores call it before they queue a batch.
+    pub fn check(&self) -> Result<()> {
+        match self.changes.iter().find(|c| !matches!(c.key.len(), 1..=KEY_BYTES_MAX)) {
+            Some(change) => {
+                Err(Error::Conflict(format!("a key of {} bytes cannot be kept", change.key.len())))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// Runs exactly once, when a submitted batch is published or has failed. It is called from the
@@ -97,6 +116,16 @@ pub enum Direction {
 
 /// A range of keys.
 pub type KeyRange = (Bound<Bytes>, Bound<Bytes>);
+
+/// Whether the bounds of `range` cross, so that no key can be inside.
+pub fn is_empty_range(range: &KeyRange) -> bool {
+    match (&range.0, &range.1) {
+        (Bound::Included(start), Bound::Included(end)) => start > end,
+        (Bound::Included(start) | Bound::Excluded(start), Bound::Excluded(end))
+        | (Bound::Excluded(start), Bound::Included(end)) => start >= end,
+        (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
+    }
+}
 
 /// How much one page of a scan may hold. A page that has any entry to give holds at least one.
 #[derive(Clone, Copy, Debug)]

@@ -209,9 +209,10 @@ impl Partition for MemoryPartition {
     }
 
     fn submit(&self, batch: Batch, _durability: Durability, done: Completion) {
-        let size = size_of_batch(&batch);
+        let size = batch.size_bytes();
+        let checked = batch.check();
         let mut queue = lock(&self.queue);
-        let batch = queue.refusal.clone().map_or(Ok(batch), Err);
+        let batch = queue.refusal.clone().map_or(checked, Err).map(|()| batch);
         queue.waiting.push_back((batch, size, done));
         queue.bytes += size;
         let drains = !std::mem::replace(&mut queue.is_draining, true);
@@ -253,10 +254,6 @@ impl Snapshot for MemorySnapshot {
     ) -> BoxFuture<'_, Result<Page>> {
         Box::pin(async move { Ok(self.pin.scan(&range, direction, limit)) })
     }
-}
-
-fn size_of_batch(batch: &Batch) -> usize {
-    batch.changes.iter().map(|c| c.key.len() + c.value.as_ref().map_or(0, Bytes::len)).sum()
 }
 
 fn closed() -> Error {

@@ -14,7 +14,6 @@
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
-    ops::Bound,
     sync::{
         Arc, Mutex, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
@@ -23,7 +22,7 @@ use std::{
 
 use bytes::Bytes;
 
-use crate::{Batch, Change, Direction, KeyRange, Page, PageLimit};
+use crate::{Batch, Change, Direction, KeyRange, Page, PageLimit, is_empty_range};
 
 /// How many versions are trimmed under one hold of the lock, so that the end of a long scan does
 /// not stop all others for long.
@@ -209,7 +208,8 @@ impl Pin {
 
     /// One page of the entries in `range`.
     pub(super) fn scan(&self, range: &KeyRange, direction: Direction, limit: PageLimit) -> Page {
-        if is_empty(range) {
+        // `BTreeMap::range` panics on such bounds.
+        if is_empty_range(range) {
             return Page::default();
         }
         let map = self.versions.map.read().unwrap_or_else(PoisonError::into_inner);
@@ -253,16 +253,6 @@ impl Drop for Pin {
         for chunk in held.versions.chunks(TRIM_CHUNK) {
             self.versions.trim(chunk);
         }
-    }
-}
-
-/// Whether no key can be in `range`. `BTreeMap::range` panics on such bounds.
-fn is_empty(range: &KeyRange) -> bool {
-    match (&range.0, &range.1) {
-        (Bound::Included(start), Bound::Included(end)) => start > end,
-        (Bound::Included(start) | Bound::Excluded(start), Bound::Excluded(end))
-        | (Bound::Excluded(start), Bound::Included(end)) => start >= end,
-        (Bound::Unbounded, _) | (_, Bound::Unbounded) => false,
     }
 }
 
