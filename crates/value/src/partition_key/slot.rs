@@ -112,7 +112,7 @@ mod tests {
         assert_eq!(slot("20", Hashing::V2), Some(SLOTS / 2));
         assert_eq!(slot("40", Hashing::V2), Some(SLOTS - 1));
         assert_eq!(slot("04", Hashing::V1), Some(0));
-        assert_eq!(slot("05C1", Hashing::V1), Some(0x20));
+        assert_eq!(slot("05C1", Hashing::V1), Some(0x1ff));
         assert_eq!(slot("06", Hashing::V1), Some(SLOTS - 1));
     }
 
