@@ -1,1 +1,31 @@
-//! Placeholder.
+//! The Cosmos DB REST protocol: bytes in, one call on a [`protocol::Service`], bytes out.
+//!
+//! In reading order, which is the order a request passes through:
+//! - `gateway`: the pipeline,
+//! - [`settings`]: keys and what the account says of itself,
+//! - `route`: path to target, `auth`: signature to principal,
+//! - `decode`, `options`, `body`: target, headers and body to [`protocol::Request`],
+//! - `call`: the one inward call,
+//! - `encode`, `failure`, `status`: answer or error to a response,
+//! - `account`: the answer to `GET /`,
+//! - `activity`, `headers`, `version`, `unsupported`: what several of these share.
+
+mod account;
+mod activity;
+mod auth;
+mod body;
+mod call;
+mod decode;
+mod encode;
+mod failure;
+mod gateway;
+mod headers;
+mod options;
+mod route;
+pub mod settings;
+mod status;
+mod unsupported;
+mod version;
+
+pub use gateway::{Clock, Gateway, Recorder};
+pub use settings::{Key, KeyError, Keys, Limits, PUBLISHED_KEY, Settings};

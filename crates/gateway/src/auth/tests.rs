@@ -1,0 +1,150 @@
+use hyper::header::HeaderValue;
+
+use super::*;
+use crate::settings::PUBLISHED_KEY;
+
+const DATE: &str = "Tue, 01 Jan 2030 00:00:00 GMT";
+
+/// Verb, type, link and signature, for [`PUBLISHED_KEY`] and [`DATE`]; made by independent code.
+const VECTORS: [(&str, &str, &str, &str); 11] = [
+    ("GET", "", "", "pTYhS4ox9QI3Bc8GVhbE/l3B/UQLk86E2gdybMBk1rU="),
+    ("GET", "dbs", "", "1cCm4N43xTlahC4HaAse8g2E+n267PXGLAMRmEfg1GU="),
+    ("POST", "dbs", "", "LNm/VsKZuCjcmT+6DGINeQ4at7RHRVzrcMT3AjDqKpQ="),
+    ("GET", "dbs", "dbs/db1", "5Z0ngMCC8TCTECmc9BtnlAfGlmGGTieZ7Dn3BptAT2g="),
+    ("POST", "colls", "dbs/db1", "rqWm5j3kNFvIYrrGQzKYoeRBm14h3z408pwOK6w348w="),
+    ("POST", "docs", "dbs/db1/colls/c1", "HDqg1N6vRfo9Irgv3a6/6oKb3AR7JPeeFrrmewqH7uU="),
+    ("GET", "docs", "dbs/db1/colls/c1/docs/Item 1", "1pLMf6K8NuzxYQhDvwa3R/KKRfQb+IwE4B/48Zc4R4A="),
+    ("GET", "pkranges", "dbs/db1/colls/c1", "cAeK7iQQ+PYzd+TxpoUUXGGDT1GGQAslGP8NjRtvf+M="),
+    ("GET", "pkranges", "aaaaaaaaaae=", "xhGgRiWr4kWh186wEXrHHdLv0eb4YVjNyGIGucqZN0c="),
+    ("POST", "offers", "", "V3jfy2IOn4F18OFkSo79oiBwjl8iH7vIj7hi4rbiInI="),
+    ("PUT", "offers", "abcd", "N3J6OCwnH74t35/Hy/Cr1W/RMDkxVZtFhvRP8pi2xMw="),
+];
+
+fn keys() -> Keys {
+    let read_only = Key::parse("cmVhZCBvbmx5").expect("a key");
+    Keys { read_write: vec![key()], read_only: vec![read_only] }
+}
+
+fn key() -> Key {
+    Key::parse(PUBLISHED_KEY).expect("the published key")
+}
+
+fn now() -> SystemTime {
+    httpdate::parse_http_date(DATE).expect("a date")
+}
+
+fn signed(kind: &str, link: &str) -> Signed {
+    Signed { types: vec![kind.to_owned()], links: vec![link.to_owned()] }
+}
+
+fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+    pairs
+        .iter()
+        .map(|(name, value)| {
+            let name = hyper::header::HeaderName::from_static(name);
+            (name, HeaderValue::from_str(value).expect("a header value"))
+        })
+        .collect()
+}
+
+/// Verifies a `GET dbs` made of these headers.
+fn verify_get(pairs: &[(&'static str, &str)], now: SystemTime) -> Result<Principal, Error> {
+    verify(&Method::GET, &signed("dbs", ""), &headers(pairs), &keys(), now)
+}
+
+fn token(key: &Key, payload: &str) -> String {
+    format!("type=master&ver=1.0&sig={}", STANDARD.encode(sign(key, payload)))
+}
+
+#[test]
+fn the_published_vectors_verify() {
+    for (verb, kind, link, signature) in VECTORS {
+        let method = Method::from_bytes(verb.as_bytes()).expect("a verb");
+        let plain = format!("type=master&ver=1.0&sig={signature}");
+        let upper = plain.replace('=', "%3D").replace('&', "%26").replace('+', "%2B");
+        let lower = plain.replace('=', "%3d").replace('&', "%26").replace('/', "%2f");
+        for authorization in [plain, upper, lower] {
+            let headers = headers(&[("authorization", &authorization), ("x-ms-date", DATE)]);
+            let principal = verify(&method, &signed(kind, link), &headers, &keys(), now());
+            let principal = principal.unwrap_or_else(|error| panic!("{verb} {kind}: {error}"));
+            assert_eq!(principal, Principal::Account { read_only: false });
+            // The same signature is good for nothing else.
+            let other = verify(&method, &signed(kind, "other"), &headers, &keys(), now());
+            assert_eq!(other.expect_err("another link").code, Code::Unauthorized);
+        }
+    }
+}
+
+#[test]
+fn every_key_counts_and_tells_what_it_may() {
+    let payload = format!("get\ndbs\n\n{}\n\n", DATE.to_lowercase());
+    let keys = keys();
+    for (key, read_only) in [(&keys.read_write[0], false), (&keys.read_only[0], true)] {
+        let token = token(key, &payload);
+        let principal = verify_get(&[("authorization", &token), ("x-ms-date", DATE)], now());
+        assert_eq!(principal.ok(), Some(Principal::Account { read_only }));
+    }
+}
+
+#[test]
+fn either_date_may_be_signed_but_one_must() {
+    let date = DATE.to_lowercase();
+    let with = |payload: &str, pairs: &[(&'static str, &str)]| {
+        let token = token(&key(), payload);
+        let mut all = vec![("authorization", token.as_str())];
+        all.extend_from_slice(pairs);
+        verify_get(&all, now()).map_err(|error| error.code)
+    };
+    let ok = Ok(Principal::Account { read_only: false });
+    let both = [("x-ms-date", DATE), ("date", DATE)];
+    assert_eq!(with(&format!("get\ndbs\n\n{date}\n\n"), &both), ok);
+    assert_eq!(with(&format!("get\ndbs\n\n{date}\n{date}\n"), &both), ok);
+    assert_eq!(with(&format!("get\ndbs\n\n\n{date}\n"), &[("date", DATE)]), ok);
+    // Rust sends the date in lower case.
+    assert_eq!(with(&format!("get\ndbs\n\n{date}\n\n"), &[("x-ms-date", &date)]), ok);
+    let refused = Err(Code::Unauthorized);
+    assert_eq!(with("get\ndbs\n\n\n\n", &[]), refused, "no date");
+    assert_eq!(with("get\ndbs\n\n\n\n", &[("date", DATE)]), refused, "an unsigned date");
+    assert_eq!(with("get\ndbs\n\nsoon\n\n", &[("x-ms-date", "soon")]), refused, "no real date");
+}
+
+#[test]
+fn dates_are_good_for_a_quarter_of_an_hour() {
+    let token = token(&key(), &format!("get\ndbs\n\n{}\n\n", DATE.to_lowercase()));
+    let at = |now| verify_get(&[("authorization", &token), ("x-ms-date", DATE)], now);
+    let quarter = Duration::from_mins(15);
+    for good in [now(), now() + quarter, now() - quarter] {
+        assert!(at(good).is_ok());
+    }
+    let second = Duration::from_secs(1);
+    for bad in [now() + quarter + second, now() - quarter - second, SystemTime::UNIX_EPOCH] {
+        assert_eq!(at(bad).expect_err("too far").code, Code::Forbidden);
+    }
+}
+
+#[test]
+fn what_does_not_verify_says_what_was_expected() {
+    let wrong = token(&Key::parse("d3Jvbmc=").expect("a key"), "anything");
+    let error = verify_get(&[("authorization", &wrong), ("x-ms-date", DATE)], now())
+        .expect_err("the wrong key");
+    let payload = "payload to sign: 'get\ndbs\n\ntue, 01 jan 2030 00:00:00 gmt\n\n'";
+    assert!(error.message.ends_with(payload), "{}", error.message);
+    for bad in [
+        "",
+        "x",
+        "type=master",
+        "type=master&ver=1.0",
+        "type=master&ver=1.0&sig=",
+        "type=master&ver=1.0&sig=!",
+        "type=master&ver=1.0&sig=aaaa",
+        "ver=1.0&type=master&sig=aaaa",
+        "type%3Dmaster%26ver%3D1.0%26sig%3D%FF",
+        "type=resource&ver=1&sig=aaaa;bbbb;",
+        "type=aad&ver=1.0&sig=aa.bb.cc",
+    ] {
+        let result = verify_get(&[("authorization", bad), ("x-ms-date", DATE)], now());
+        assert_eq!(result.expect_err(bad).code, Code::Unauthorized, "{bad}");
+    }
+    let missing = verify_get(&[("x-ms-date", DATE)], now()).expect_err("no token");
+    assert!(missing.message.contains("authorization is missing"));
+}

@@ -1,0 +1,123 @@
+//! Reading request bodies: bounded in size and time, and always JSON text in the end.
+
+use std::{fmt::Display, time::Duration};
+
+use bytes::{Bytes, BytesMut};
+use http_body_util::BodyExt;
+use hyper::{HeaderMap, body::Body};
+use protocol::{Code, Error};
+
+use crate::headers;
+
+/// A client that needs longer to send at most a few megabytes is not sending any more.
+const TIME_MAX: Duration = Duration::from_mins(1);
+
+/// Reads the body of a create or replace: not empty, and converted to text if it is binary JSON.
+pub(crate) async fn read<B>(headers: &HeaderMap, body: B, bytes_max: usize) -> Result<Bytes, Error>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Display,
+{
+    if let Some(encoding) = headers::text(headers, "content-encoding")?
+        && !encoding.eq_ignore_ascii_case("identity")
+    {
+        return Err(headers::invalid("content-encoding", encoding));
+    }
+    let bytes = collect(headers, body, bytes_max, Keep::All).await?;
+    if bytes.is_empty() {
+        return Err(Error::bad_request(
+            "The request payload is invalid. Ensure to provide a valid request payload.",
+        ));
+    }
+    to_text(bytes)
+}
+
+/// Reads and forgets a body that the operation does not have, so that the connection can be used
+/// for the next request.
+pub(crate) async fn drain<B>(headers: &HeaderMap, body: B, bytes_max: usize) -> Result<(), Error>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Display,
+{
+    collect(headers, body, bytes_max, Keep::Nothing).await.map(|_| ())
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Keep {
+    All,
+    Nothing,
+}
+
+async fn collect<B>(
+    headers: &HeaderMap,
+    body: B,
+    bytes_max: usize,
+    keep: Keep,
+) -> Result<Bytes, Error>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Display,
+{
+    if declared_length(headers).is_some_and(|length| length > bytes_max as u64) {
+        return Err(too_large(bytes_max));
+    }
+    if body.is_end_stream() {
+        return Ok(Bytes::new());
+    }
+    tokio::time::timeout(TIME_MAX, frames(body, bytes_max, keep)).await.unwrap_or_else(|_| {
+        Err(Error::new(Code::Timeout, "The request body did not arrive in time."))
+    })
+}
+
+async fn frames<B>(mut body: B, bytes_max: usize, keep: Keep) -> Result<Bytes, Error>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Display,
+{
+    let mut length = 0;
+    let mut first = Bytes::new();
+    let mut rest = BytesMut::new();
+    while let Some(frame) = body.frame().await {
+        let frame = frame.map_err(|error| {
+            Error::bad_request(format!("The request body could not be read: {error}."))
+        })?;
+        let Ok(data) = frame.into_data() else { continue };
+        length += data.len();
+        if length > bytes_max {
+            return Err(too_large(bytes_max));
+        }
+        // Most bodies are one frame, which is kept as it is.
+        match keep {
+            Keep::Nothing => {}
+            Keep::All if first.is_empty() => first = data,
+            Keep::All => {
+                if rest.is_empty() {
+                    rest.extend_from_slice(&first);
+                }
+                rest.extend_from_slice(&data);
+            }
+        }
+    }
+    Ok(if rest.is_empty() { first } else { rest.freeze() })
+}
+
+fn declared_length(headers: &HeaderMap) -> Option<u64> {
+    headers.get("content-length")?.to_str().ok()?.trim().parse().ok()
+}
+
+/// The Rust SDK writes binary JSON, and says so by the first byte alone.
+fn to_text(bytes: Bytes) -> Result<Bytes, Error> {
+    if !value::binary::is_binary(&bytes) {
+        return Ok(bytes);
+    }
+    value::binary::to_text(&bytes)
+        .map(Bytes::from)
+        .map_err(|_| Error::bad_request("The request body is not valid binary JSON."))
+}
+
+fn too_large(bytes_max: usize) -> Error {
+    Error::new(
+        Code::TooLarge,
+        format!("Request size is too large: a request body may have {bytes_max} bytes."),
+    )
+}

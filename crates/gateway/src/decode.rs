@@ -1,0 +1,204 @@
+//! From target, method and headers to an operation.
+//!
+//! The operation is made without its body: everything that can be refused is refused before a
+//! body is read.
+
+use bytes::Bytes;
+use hyper::{HeaderMap, Method};
+use protocol::{
+    Code, Error, Operation, Options,
+    etag::strip_quotes,
+    request::{CollectionPath, DatabasePath, DocumentPath, ThroughputRequest},
+};
+
+use crate::{
+    headers::{flag, integer, text},
+    route::Resource,
+    unsupported::not_yet,
+    version::Version,
+};
+
+/// Headers that say that a POST is not a create, whatever its path, and what it is instead.
+/// Missing one of them would store a query as a document.
+const NOT_A_CREATE: [(&str, &str); 4] = [
+    ("x-ms-documentdb-isquery", "A query"),
+    ("x-ms-documentdb-query", "A query"),
+    ("x-ms-cosmos-is-query-plan-request", "A query plan request"),
+    ("x-ms-cosmos-is-batch-request", "A batch request"),
+];
+
+/// The operation that a request asks for, its body still missing.
+pub(crate) fn operation(
+    resource: Resource,
+    method: &Method,
+    headers: &HeaderMap,
+    version: Version,
+    options: &mut Options,
+) -> Result<Operation, Error> {
+    if *method == Method::POST {
+        refuse_what_is_no_create(headers)?;
+    }
+    // A HEAD is a GET whose body is left out in the end.
+    let method = if *method == Method::HEAD { &Method::GET } else { method };
+    match resource {
+        Resource::Account => Err(method_not_allowed()),
+        Resource::Databases => databases(method, headers),
+        Resource::Database(path) => database(path, method),
+        Resource::Collections(path) => collections(path, method, headers, version),
+        Resource::Collection(path) => collection(path, method),
+        Resource::Documents(path) => documents(path, method, headers),
+        Resource::Document(path) => document(path, method),
+        Resource::PartitionKeyRanges(path) => ranges(path, method, options),
+        Resource::Offers => match *method {
+            Method::GET => Ok(Operation::ListOffers),
+            _ => Err(method_not_allowed()),
+        },
+        Resource::Offer(offer) => match *method {
+            Method::GET => Ok(Operation::ReadOffer(offer)),
+            Method::PUT => Ok(Operation::ReplaceOffer { offer, body: Bytes::new() }),
+            _ => Err(method_not_allowed()),
+        },
+        Resource::NotYet(feature) => Err(not_yet(feature)),
+    }
+}
+
+/// Where the operation wants its body; `None` if it has none.
+pub(crate) fn body_of(operation: &mut Operation) -> Option<&mut Bytes> {
+    match operation {
+        Operation::CreateDatabase { body, .. }
+        | Operation::CreateCollection { body, .. }
+        | Operation::ReplaceCollection { body, .. }
+        | Operation::CreateDocument { body, .. }
+        | Operation::ReplaceDocument { body, .. }
+        | Operation::ReplaceOffer { body, .. } => Some(body),
+        _ => None,
+    }
+}
+
+/// The service's words for a verb that a resource does not know.
+pub(crate) fn method_not_allowed() -> Error {
+    Error::new(Code::MethodNotAllowed, "The requested verb is not supported.")
+}
+
+fn refuse_what_is_no_create(headers: &HeaderMap) -> Result<(), Error> {
+    for (name, feature) in NOT_A_CREATE {
+        if flag(headers, name)? {
+            return Err(not_yet(feature));
+        }
+    }
+    for value in headers.get_all("content-type") {
+        let value = String::from_utf8_lossy(value.as_bytes());
+        let media_type = value.split(';').next().unwrap_or_default().trim();
+        if ["application/query+json", "application/sql"]
+            .iter()
+            .any(|query| media_type.eq_ignore_ascii_case(query))
+        {
+            return Err(not_yet("A query"));
+        }
+    }
+    Ok(())
+}
+
+fn databases(method: &Method, headers: &HeaderMap) -> Result<Operation, Error> {
+    match *method {
+        Method::GET => Ok(Operation::ListDatabases),
+        Method::POST => Ok(Operation::CreateDatabase {
+            body: Bytes::new(),
+            upsert: is_upsert(headers)?,
+            throughput: throughput(headers)?,
+        }),
+        _ => Err(method_not_allowed()),
+    }
+}
+
+fn database(path: DatabasePath, method: &Method) -> Result<Operation, Error> {
+    match *method {
+        Method::GET => Ok(Operation::ReadDatabase(path)),
+        Method::DELETE => Ok(Operation::DeleteDatabase(path)),
+        _ => Err(method_not_allowed()),
+    }
+}
+
+fn collections(
+    database: DatabasePath,
+    method: &Method,
+    headers: &HeaderMap,
+    version: Version,
+) -> Result<Operation, Error> {
+    match *method {
+        Method::GET => Ok(Operation::ListCollections(database)),
+        Method::POST => Ok(Operation::CreateCollection {
+            database,
+            body: Bytes::new(),
+            upsert: is_upsert(headers)?,
+            throughput: throughput(headers)?,
+            partition_key_optional: version.allows_no_partition_key(),
+        }),
+        _ => Err(method_not_allowed()),
+    }
+}
+
+fn collection(path: CollectionPath, method: &Method) -> Result<Operation, Error> {
+    match *method {
+        Method::GET => Ok(Operation::ReadCollection(path)),
+        Method::PUT => Ok(Operation::ReplaceCollection { path, body: Bytes::new() }),
+        Method::DELETE => Ok(Operation::DeleteCollection(path)),
+        _ => Err(method_not_allowed()),
+    }
+}
+
+fn documents(
+    collection: CollectionPath,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Result<Operation, Error> {
+    match *method {
+        Method::GET if text(headers, "a-im")?.is_some() => Err(not_yet("The change feed")),
+        Method::GET => Ok(Operation::ListDocuments(collection)),
+        Method::POST => Ok(Operation::CreateDocument {
+            collection,
+            body: Bytes::new(),
+            upsert: is_upsert(headers)?,
+        }),
+        _ => Err(method_not_allowed()),
+    }
+}
+
+fn document(path: DocumentPath, method: &Method) -> Result<Operation, Error> {
+    match *method {
+        Method::GET => Ok(Operation::ReadDocument(path)),
+        Method::PUT => Ok(Operation::ReplaceDocument { path, body: Bytes::new() }),
+        Method::DELETE => Ok(Operation::DeleteDocument(path)),
+        Method::PATCH => Err(not_yet("PATCH")),
+        _ => Err(method_not_allowed()),
+    }
+}
+
+/// Here `If-None-Match` is the version that the reader has of the whole feed. It counts with or
+/// without `A-IM`: SDKs read until they are told 304.
+fn ranges(
+    path: CollectionPath,
+    method: &Method,
+    options: &mut Options,
+) -> Result<Operation, Error> {
+    match *method {
+        Method::GET => {
+            let known = options.if_none_match.take().map(|etag| strip_quotes(&etag).to_owned());
+            Ok(Operation::ListPartitionKeyRanges { path, known })
+        }
+        _ => Err(method_not_allowed()),
+    }
+}
+
+fn is_upsert(headers: &HeaderMap) -> Result<bool, Error> {
+    flag(headers, "x-ms-documentdb-is-upsert")
+}
+
+fn throughput(headers: &HeaderMap) -> Result<ThroughputRequest, Error> {
+    let owned = |name| Ok::<_, Error>(text(headers, name)?.map(str::to_owned));
+    Ok(ThroughputRequest {
+        manual: integer(headers, "x-ms-offer-throughput")?,
+        autoscale: owned("x-ms-cosmos-offer-autopilot-settings")?,
+        level: owned("x-ms-offer-type")?,
+    })
+}

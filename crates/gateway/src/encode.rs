@@ -1,0 +1,272 @@
+//! From an answer or an error to a response.
+
+use std::time::Duration;
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::{HeaderMap, StatusCode, header::HeaderValue};
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use protocol::{
+    Body, Code, Error, Meta, Outcome, PartitionPoint, Response,
+    response::{FeedKind, Quota},
+};
+use value::json::quote;
+
+use crate::{account, activity, failure, status::Status, version::Version};
+
+/// Every response has these.
+const CONSTANT: [(&str, &str); 6] = [
+    ("cache-control", "no-store, no-cache"),
+    ("pragma", "no-cache"),
+    ("x-ms-gatewayversion", "version=2.14.0"),
+    ("x-ms-schemaversion", "1.19"),
+    ("x-ms-serviceversion", "version=2.14.0.0"),
+    ("x-ms-version", "2020-07-15"),
+];
+
+/// How long a throttled client waits when the engine does not say. Without the header, Python
+/// would not wait at all.
+const RETRY_AFTER_MS_DEFAULT: u64 = 100;
+
+/// What URLs leave as it is in a name; a path's slashes are not part of one.
+const PATH: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~')
+    .remove(b'!')
+    .remove(b'*')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')')
+    .remove(b'/');
+
+/// What a successful request is answered with.
+pub(crate) enum Answer {
+    /// The account, as JSON.
+    Account(Vec<u8>),
+    /// An answer of the service.
+    Service(Response),
+    /// The same, about a single offer, which has a header of its own.
+    Offer(Response),
+}
+
+/// What a response needs to know of its request.
+pub(crate) struct Asked<'a> {
+    pub(crate) activity_id: u128,
+    pub(crate) version: Version,
+    pub(crate) path: &'a str,
+    pub(crate) is_https: bool,
+    pub(crate) is_head: bool,
+    pub(crate) elapsed: Duration,
+}
+
+/// Dresses an answer or an error.
+pub(crate) fn response(
+    asked: &Asked<'_>,
+    result: Result<Answer, Error>,
+) -> hyper::Response<Full<Bytes>> {
+    let mut headers = HeaderMap::with_capacity(32);
+    let (status, body) = match result {
+        Ok(Answer::Account(body)) => {
+            put_all(&mut headers, &account::HEADERS);
+            put_meta(&mut headers, &Meta::default(), asked.version);
+            (StatusCode::OK, Bytes::from(body))
+        }
+        Ok(Answer::Service(answer)) => success(&mut headers, asked, answer),
+        Ok(Answer::Offer(answer)) => {
+            put(&mut headers, "x-ms-offer-replace-pending", "false");
+            success(&mut headers, asked, answer)
+        }
+        Err(error) => failed(&mut headers, asked, &error),
+    };
+    put_all(&mut headers, &CONSTANT);
+    put(&mut headers, "x-ms-activity-id", &activity::text(asked.activity_id));
+    let elapsed_ms = asked.elapsed.as_secs_f64() * 1000.0;
+    put(&mut headers, "x-ms-request-duration-ms", &format!("{elapsed_ms:.3}"));
+    if asked.is_https {
+        put(&mut headers, "strict-transport-security", "max-age=31536000");
+    }
+    finish(status, headers, body, asked.is_head)
+}
+
+fn finish(
+    status: StatusCode,
+    mut headers: HeaderMap,
+    body: Bytes,
+    is_head: bool,
+) -> hyper::Response<Full<Bytes>> {
+    if !body.is_empty() {
+        put(&mut headers, "content-type", "application/json");
+    }
+    let body = if is_head {
+        put(&mut headers, "content-length", &body.len().to_string());
+        Bytes::new()
+    } else {
+        body
+    };
+    let mut response = hyper::Response::new(Full::new(body));
+    *response.status_mut() = status;
+    *response.headers_mut() = headers;
+    response
+}
+
+fn success(headers: &mut HeaderMap, asked: &Asked<'_>, answer: Response) -> (StatusCode, Bytes) {
+    put_meta(headers, &answer.meta, asked.version);
+    if let Some(etag) = &answer.etag {
+        put(headers, "etag", &format!("\"{etag}\""));
+    }
+    if let Some(continuation) = &answer.continuation {
+        put(headers, "x-ms-continuation", continuation);
+    }
+    let status = match answer.outcome {
+        Outcome::Ok => StatusCode::OK,
+        Outcome::Created => StatusCode::CREATED,
+        Outcome::Deleted => StatusCode::NO_CONTENT,
+        Outcome::NotModified => StatusCode::NOT_MODIFIED,
+    };
+    let has_body = matches!(answer.outcome, Outcome::Ok | Outcome::Created);
+    let body = match answer.body {
+        Body::Resource(json) if has_body => json,
+        Body::Feed { owner_rid, kind, items } if has_body => {
+            put(headers, "x-ms-item-count", &items.len().to_string());
+            feed(&owner_rid, kind, &items)
+        }
+        _ => Bytes::new(),
+    };
+    (status, body)
+}
+
+fn failed(headers: &mut HeaderMap, asked: &Asked<'_>, error: &Error) -> (StatusCode, Bytes) {
+    let status = Status::of(error.code);
+    put_meta(headers, &error.meta, asked.version);
+    if status.sub != 0 {
+        put(headers, "x-ms-substatus", &status.sub.to_string());
+    }
+    if error.code == Code::TooManyRequests && error.meta.retry_after_ms.is_none() {
+        put(headers, "x-ms-retry-after-ms", &RETRY_AFTER_MS_DEFAULT.to_string());
+    }
+    (status.http(), Bytes::from(failure::body(error, asked.activity_id, asked.path)))
+}
+
+/// The envelope of a page.
+fn feed(owner_rid: &str, kind: FeedKind, items: &[Bytes]) -> Bytes {
+    let key = match kind {
+        FeedKind::Databases => "Databases",
+        FeedKind::Collections => "DocumentCollections",
+        FeedKind::Documents => "Documents",
+        FeedKind::PartitionKeyRanges => "PartitionKeyRanges",
+        FeedKind::Offers => "Offers",
+    };
+    let content: usize = items.iter().map(|item| item.len() + 1).sum();
+    let mut body = Vec::with_capacity(content + 100);
+    body.extend_from_slice(br#"{"_rid":"#);
+    quote(owner_rid, &mut body);
+    body.extend_from_slice(format!(r#","{key}":["#).as_bytes());
+    for (at, item) in items.iter().enumerate() {
+        if at > 0 {
+            body.push(b',');
+        }
+        body.extend_from_slice(item);
+    }
+    body.extend_from_slice(format!(r#"],"_count":{}}}"#, items.len()).as_bytes());
+    Bytes::from(body)
+}
+
+/// The headers that errors have too.
+fn put_meta(headers: &mut HeaderMap, meta: &Meta, version: Version) {
+    put(headers, "x-ms-request-charge", &charge(meta.charge));
+    put_partitions(headers, &meta.partitions, version);
+    if let Some(lsn) = meta.item_lsn {
+        put(headers, "x-ms-item-lsn", &lsn.to_string());
+        put(headers, "x-ms-cosmos-item-llsn", &lsn.to_string());
+    }
+    if let Some(owner) = &meta.owner {
+        let path = utf8_percent_encode(&owner.name_path, PATH).to_string();
+        put(headers, "x-ms-alt-content-path", &path);
+        put(headers, "x-ms-content-path", &owner.rid);
+    }
+    if let Some(quota) = &meta.quota {
+        put_quota(headers, quota);
+    }
+    if let Some(percent) = meta.index_progress {
+        put(
+            headers,
+            "x-ms-documentdb-collection-index-transformation-progress",
+            &percent.to_string(),
+        );
+        put(headers, "x-ms-documentdb-collection-lazy-indexing-progress", "-1");
+    }
+    if let Some(throughput) = meta.min_throughput {
+        put(headers, "x-ms-cosmos-min-throughput", &throughput.to_string());
+    }
+    if let Some(wait) = meta.retry_after_ms {
+        put(headers, "x-ms-retry-after-ms", &wait.to_string());
+    }
+}
+
+/// The session token of every partition; the other headers have room for one partition only.
+fn put_partitions(headers: &mut HeaderMap, partitions: &[PartitionPoint], version: Version) {
+    let separator = if version.has_vector_tokens() { ":-1#" } else { ":" };
+    let tokens: Vec<String> = partitions
+        .iter()
+        .map(|point| format!("{}{separator}{}", point.range_id, point.lsn))
+        .collect();
+    if !tokens.is_empty() {
+        // Present and empty would make SDKs forget what they have seen.
+        put(headers, "x-ms-session-token", &tokens.join(","));
+    }
+    if let [point] = partitions {
+        put(headers, "x-ms-documentdb-partitionkeyrangeid", &point.range_id.to_string());
+        for name in [
+            "lsn",
+            "x-ms-cosmos-llsn",
+            "x-ms-quorum-acked-lsn",
+            "x-ms-cosmos-quorum-acked-llsn",
+            "x-ms-global-committed-lsn",
+        ] {
+            put(headers, name, &point.lsn.to_string());
+        }
+    }
+}
+
+fn put_quota(headers: &mut HeaderMap, quota: &Quota) {
+    let kb = |bytes: u64| bytes.div_ceil(1024);
+    let limit = quota.collection_size_max_kb;
+    let list = format!(
+        "documentSize={};documentsSize={limit};documentsCount=-1;collectionSize={limit};",
+        quota.document_size_max_kb
+    );
+    put(headers, "x-ms-resource-quota", &list);
+    let list = format!(
+        "documentSize=0;documentsSize={};documentsCount={};collectionSize={};",
+        kb(quota.documents_bytes),
+        quota.documents_count,
+        kb(quota.collection_bytes)
+    );
+    put(headers, "x-ms-resource-usage", &list);
+}
+
+/// Request units with at most two decimals. SDKs add them up, so it must be a number.
+fn charge(units: f64) -> String {
+    if !units.is_finite() || units <= 0.0 {
+        return "0".to_owned();
+    }
+    format!("{units:.2}").trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+fn put_all(headers: &mut HeaderMap, pairs: &[(&'static str, &'static str)]) {
+    for (name, value) in pairs {
+        headers.insert(*name, HeaderValue::from_static(value));
+    }
+}
+
+/// Leaves a header out if its value cannot be one; none that matters can come to that.
+fn put(headers: &mut HeaderMap, name: &'static str, value: &str) {
+    if let Ok(value) = HeaderValue::from_str(value) {
+        headers.insert(name, value);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,59 @@
+use super::*;
+
+#[test]
+fn charges_have_at_most_two_decimals() {
+    for (units, expected) in [
+        (0.0, "0"),
+        (1.0, "1"),
+        (10.0, "10"),
+        (5.714, "5.71"),
+        (2.5, "2.5"),
+        (-1.0, "0"),
+        (f64::NAN, "0"),
+        (f64::INFINITY, "0"),
+    ] {
+        assert_eq!(charge(units), expected);
+    }
+}
+
+#[test]
+fn feeds_have_their_envelope() {
+    let items = [Bytes::from_static(br#"{"id":"a"}"#), Bytes::from_static(b"1")];
+    assert_eq!(
+        feed("obLD1IAAAAE=", FeedKind::Documents, &items),
+        r#"{"_rid":"obLD1IAAAAE=","Documents":[{"id":"a"},1],"_count":2}"#
+    );
+    for (kind, expected) in [
+        (FeedKind::Databases, r#"{"_rid":"","Databases":[],"_count":0}"#),
+        (FeedKind::Collections, r#"{"_rid":"","DocumentCollections":[],"_count":0}"#),
+        (FeedKind::PartitionKeyRanges, r#"{"_rid":"","PartitionKeyRanges":[],"_count":0}"#),
+        (FeedKind::Offers, r#"{"_rid":"","Offers":[],"_count":0}"#),
+    ] {
+        assert_eq!(feed("", kind, &[]), expected);
+    }
+}
+
+#[test]
+fn session_tokens_follow_the_callers_version() {
+    let points = [PartitionPoint { range_id: 0, lsn: 4 }, PartitionPoint { range_id: 2, lsn: 9 }];
+    let mut old = HeaderMap::new();
+    old.insert("x-ms-version", HeaderValue::from_static("2017-11-15"));
+    let old = Version::read(&old).expect("a version");
+    for (version, expected) in [(Version::NEWEST, "0:-1#4,2:-1#9"), (old, "0:4,2:9")] {
+        let mut headers = HeaderMap::new();
+        put_partitions(&mut headers, &points, version);
+        assert_eq!(headers["x-ms-session-token"], expected);
+        assert!(!headers.contains_key("lsn"), "of which partition?");
+    }
+    let mut headers = HeaderMap::new();
+    put_partitions(&mut headers, &points[1..], Version::NEWEST);
+    assert_eq!(headers["lsn"], "9");
+    assert_eq!(headers["x-ms-documentdb-partitionkeyrangeid"], "2");
+    put_partitions(&mut HeaderMap::new(), &[], Version::NEWEST);
+}
+
+#[test]
+fn names_in_headers_are_encoded_like_urls() {
+    let encoded = utf8_percent_encode("dbs/ä b/colls/c(1)+%", PATH).to_string();
+    assert_eq!(encoded, "dbs/%C3%A4%20b/colls/c(1)%2B%25");
+}

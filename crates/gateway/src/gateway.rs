@@ -1,0 +1,170 @@
+//! The pipeline: path, principal, operation, body, one call, response.
+
+use std::{
+    fmt::Display,
+    sync::Arc,
+    time::{Duration, Instant, SystemTime},
+};
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::{Method, body::Body, http::request::Parts};
+use protocol::{Code, Context, Error, Operation, Principal, Request, Service};
+
+use crate::{
+    account, activity, auth, body, call, decode,
+    encode::{self, Answer, Asked},
+    options,
+    route::{self, Resource},
+    settings::Settings,
+    version::Version,
+};
+
+/// Told of every request when it is over.
+pub trait Recorder: Send + Sync {
+    /// `operation` is one of a fixed set of names; `charge` is in request units.
+    fn record(&self, operation: &'static str, status: u16, elapsed: Duration, charge: f64);
+}
+
+/// The time of day, for the dates in signatures.
+pub trait Clock: Send + Sync {
+    /// Now.
+    fn now(&self) -> SystemTime;
+}
+
+/// Speaks the REST protocol in front of a service. One serves all connections.
+pub struct Gateway {
+    service: Arc<dyn Service>,
+    settings: Settings,
+    recorder: Arc<dyn Recorder>,
+    clock: Arc<dyn Clock>,
+}
+
+impl Gateway {
+    /// A gateway in front of `service`.
+    pub fn new(
+        service: Arc<dyn Service>,
+        settings: Settings,
+        recorder: Arc<dyn Recorder>,
+        clock: Arc<dyn Clock>,
+    ) -> Self {
+        Self { service, settings, recorder, clock }
+    }
+
+    /// Answers one request; whatever goes wrong is an answer too. `scheme` is `http` or `https`,
+    /// as the connection came in.
+    ///
+    /// Cancel-safe as far as the service is: nothing is kept here between requests.
+    pub async fn handle<B>(
+        &self,
+        scheme: &'static str,
+        request: hyper::Request<B>,
+    ) -> hyper::Response<Full<Bytes>>
+    where
+        B: Body<Data = Bytes> + Send + Unpin,
+        B::Error: Display,
+    {
+        let started = Instant::now();
+        let (parts, body) = request.into_parts();
+        let activity_id = activity::id(&parts.headers);
+        let mut operation = "refused";
+        let result = self.answer(scheme, &parts, body, activity_id, &mut operation).await;
+        let asked = Asked {
+            activity_id,
+            version: Version::read(&parts.headers).unwrap_or(Version::NEWEST),
+            path: parts.uri.path(),
+            is_https: scheme == "https",
+            is_head: parts.method == Method::HEAD,
+            elapsed: started.elapsed(),
+        };
+        let charge = charge_of(&result);
+        let cause = result.as_ref().err().map(|error| error.message.clone());
+        let response = encode::response(&asked, result);
+        self.conclude(operation, response.status().as_u16(), &asked, charge, cause);
+        response
+    }
+
+    /// The straight path. `name` becomes the operation's as soon as it is known.
+    async fn answer<B>(
+        &self,
+        scheme: &str,
+        parts: &Parts,
+        body: B,
+        activity_id: u128,
+        name: &mut &'static str,
+    ) -> Result<Answer, Error>
+    where
+        B: Body<Data = Bytes> + Send + Unpin,
+        B::Error: Display,
+    {
+        let target = route::parse(parts.uri.path())?;
+        let headers = &parts.headers;
+        let (keys, now) = (&self.settings.keys, self.clock.now());
+        let principal = auth::verify(&parts.method, &target.signed, headers, keys, now)?;
+        let bytes_max = self.settings.limits.body_bytes_max;
+
+        let is_read = matches!(parts.method, Method::GET | Method::HEAD);
+        if is_read && matches!(target.resource, Resource::Account) {
+            *name = "read_account";
+            body::drain(headers, body, bytes_max).await?;
+            return account::body(&self.settings, scheme, headers, &parts.uri).map(Answer::Account);
+        }
+
+        let version = Version::read(headers)?;
+        let mut options = options::read(headers, self.settings.default_consistency)?;
+        let mut operation =
+            decode::operation(target.resource, &parts.method, headers, version, &mut options)?;
+        *name = operation.name();
+        authorize(&principal, &operation)?;
+        match decode::body_of(&mut operation) {
+            Some(slot) => *slot = body::read(headers, body, bytes_max).await?,
+            None => body::drain(headers, body, bytes_max).await?,
+        }
+
+        let is_offer =
+            matches!(operation, Operation::ReadOffer(_) | Operation::ReplaceOffer { .. });
+        let context = Context { principal, activity_id };
+        let request = Request { operation, options };
+        let response = call::guarded(self.service.as_ref(), &context, request).await?;
+        Ok(if is_offer { Answer::Offer(response) } else { Answer::Service(response) })
+    }
+
+    fn conclude(
+        &self,
+        operation: &'static str,
+        status: u16,
+        asked: &Asked<'_>,
+        charge: f64,
+        cause: Option<String>,
+    ) {
+        if status >= 500 {
+            tracing::error!(
+                activity_id = %activity::text(asked.activity_id),
+                operation,
+                status,
+                cause = cause.as_deref().unwrap_or_default(),
+                "request failed"
+            );
+        }
+        self.recorder.record(operation, status, asked.elapsed, charge);
+    }
+}
+
+/// The rights of a principal; the engine takes them as checked.
+fn authorize(principal: &Principal, operation: &Operation) -> Result<(), Error> {
+    match principal {
+        Principal::Account { read_only: true } if !operation.is_read() => Err(Error::new(
+            Code::Forbidden,
+            "The authorization token was signed with a read-only key, which may only read.",
+        )),
+        Principal::Account { .. } => Ok(()),
+    }
+}
+
+fn charge_of(result: &Result<Answer, Error>) -> f64 {
+    match result {
+        Ok(Answer::Account(_)) => 0.0,
+        Ok(Answer::Service(response) | Answer::Offer(response)) => response.meta.charge,
+        Err(error) => error.meta.charge,
+    }
+}

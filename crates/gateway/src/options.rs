@@ -1,0 +1,155 @@
+//! From headers to the options that any operation may have.
+
+use hyper::HeaderMap;
+use protocol::{
+    Error, Options,
+    limits::PAGE_ITEMS_MAX,
+    request::{ConsistencyLevel, IndexingDirective},
+    session::SessionTokens,
+};
+use value::partition_key::{Epk, PartitionKey};
+
+use crate::headers::{flag, integer, invalid, optional_flag, text};
+
+/// Reads them all; a value that is not understood is refused, never guessed at.
+pub(crate) fn read(headers: &HeaderMap, account: ConsistencyLevel) -> Result<Options, Error> {
+    check_throughput_bucket(headers)?;
+    let owned = |name| Ok::<_, Error>(text(headers, name)?.map(str::to_owned));
+    Ok(Options {
+        if_match: owned("if-match")?,
+        if_none_match: owned("if-none-match")?,
+        partition_key: partition_key(headers)?,
+        range_id: range_id(headers)?,
+        epk_range: epk_range(headers)?,
+        max_item_count: max_item_count(headers)?,
+        continuation: owned("x-ms-continuation")?,
+        consistency: consistency(headers, account)?,
+        session: session(headers)?,
+        intended_collection_rid: owned("x-ms-cosmos-intended-collection-rid")?,
+        minimal_response: wants_minimal_response(headers)?,
+        populate_quota: flag(headers, "x-ms-documentdb-populatequotainfo")?,
+        populate_statistics: flag(headers, "x-ms-documentdb-populatepartitionstatistics")?,
+        indexing_directive: indexing_directive(headers)?,
+    })
+}
+
+/// The key is a JSON array. SDKs escape what is not ASCII; those who do not mean UTF-8.
+fn partition_key(headers: &HeaderMap) -> Result<Option<PartitionKey>, Error> {
+    let name = "x-ms-documentdb-partitionkey";
+    let Some(value) = headers.get(name) else { return Ok(None) };
+    let text = String::from_utf8_lossy(value.as_bytes());
+    // Replacing what is not UTF-8 would change the key.
+    if std::str::from_utf8(value.as_bytes()).is_err() {
+        return Err(invalid(name, &text));
+    }
+    if text.trim().is_empty() {
+        return Ok(None);
+    }
+    PartitionKey::parse_header(text.trim()).map(Some).map_err(|_| invalid(name, &text))
+}
+
+/// .NET may put the collection's rid before the id: `rid,0`.
+fn range_id(headers: &HeaderMap) -> Result<Option<String>, Error> {
+    let name = "x-ms-documentdb-partitionkeyrangeid";
+    let Some(text) = text(headers, name)? else { return Ok(None) };
+    match text.rsplit(',').next().unwrap_or_default().trim() {
+        "" => Err(invalid(name, text)),
+        id => Ok(Some(id.to_owned())),
+    }
+}
+
+/// A sub-range in hex. The bounds count also without the header that announces them: ignoring
+/// them would answer with more than was asked for.
+fn epk_range(headers: &HeaderMap) -> Result<Option<(Epk, Epk)>, Error> {
+    let kind_name = "x-ms-read-key-type";
+    let kind = text(headers, kind_name)?;
+    if let Some(kind) = kind.filter(|kind| !kind.eq_ignore_ascii_case("EffectivePartitionKeyRange"))
+    {
+        return Err(invalid(kind_name, kind));
+    }
+    let (start_name, end_name) = ("x-ms-start-epk", "x-ms-end-epk");
+    if kind.is_none() && !headers.contains_key(start_name) && !headers.contains_key(end_name) {
+        return Ok(None);
+    }
+    let bound = |name| {
+        // The empty text is the least key, so empty is not absent here.
+        let value = headers.get(name).ok_or_else(|| {
+            Error::bad_request(format!("A range of effective keys needs the header '{name}'."))
+        })?;
+        let text = String::from_utf8_lossy(value.as_bytes());
+        Epk::parse_hex(text.trim()).map_err(|_| invalid(name, &text))
+    };
+    Ok(Some((bound(start_name)?, bound(end_name)?)))
+}
+
+fn max_item_count(headers: &HeaderMap) -> Result<Option<u32>, Error> {
+    let name = "x-ms-max-item-count";
+    match integer(headers, name)? {
+        None | Some(-1) => Ok(None),
+        Some(count) if count >= 1 => {
+            Ok(Some(u32::try_from(count).unwrap_or(u32::MAX).min(PAGE_ITEMS_MAX)))
+        }
+        Some(count) => Err(invalid(name, &count.to_string())),
+    }
+}
+
+/// Only levels up to the account's own may be asked for. Levels compare from strong to weak.
+fn consistency(
+    headers: &HeaderMap,
+    account: ConsistencyLevel,
+) -> Result<Option<ConsistencyLevel>, Error> {
+    let name = "x-ms-consistency-level";
+    let Some(text) = text(headers, name)? else { return Ok(None) };
+    let level = ConsistencyLevel::parse(text).ok_or_else(|| invalid(name, text))?;
+    if level < account {
+        return Err(Error::bad_request(format!(
+            "ConsistencyLevel {} specified in the request is invalid when service is configured \
+             with consistency level {}. Ensure the request consistency level is not stronger than \
+             the service consistency level.",
+            level.name(),
+            account.name()
+        )));
+    }
+    Ok(Some(level))
+}
+
+fn session(headers: &HeaderMap) -> Result<Option<SessionTokens>, Error> {
+    let name = "x-ms-session-token";
+    let Some(text) = text(headers, name)? else { return Ok(None) };
+    SessionTokens::parse(text).map(Some).ok_or_else(|| invalid(name, text))
+}
+
+fn wants_minimal_response(headers: &HeaderMap) -> Result<bool, Error> {
+    let prefers = text(headers, "prefer")?
+        .is_some_and(|text| text.split(',').any(|word| is_return_minimal(word.trim())));
+    let name = "x-ms-cosmos-populate-content-response-on-write";
+    Ok(prefers || optional_flag(headers, name)? == Some(false))
+}
+
+fn is_return_minimal(preference: &str) -> bool {
+    preference.split_once('=').is_some_and(|(name, value)| {
+        name.trim().eq_ignore_ascii_case("return")
+            && value.trim().trim_matches('"').eq_ignore_ascii_case("minimal")
+    })
+}
+
+fn indexing_directive(headers: &HeaderMap) -> Result<IndexingDirective, Error> {
+    let name = "x-ms-indexing-directive";
+    match text(headers, name)? {
+        None => Ok(IndexingDirective::Default),
+        Some(word) if word.eq_ignore_ascii_case("default") => Ok(IndexingDirective::Default),
+        Some(word) if word.eq_ignore_ascii_case("include") => Ok(IndexingDirective::Include),
+        Some(word) if word.eq_ignore_ascii_case("exclude") => Ok(IndexingDirective::Exclude),
+        Some(word) => Err(invalid(name, word)),
+    }
+}
+
+/// Buckets share throughput among workloads. There is one workload here, but SDKs test that a
+/// bucket that does not exist is refused.
+fn check_throughput_bucket(headers: &HeaderMap) -> Result<(), Error> {
+    let name = "x-ms-cosmos-throughput-bucket";
+    match integer(headers, name)? {
+        None | Some(1..=5) => Ok(()),
+        Some(bucket) => Err(invalid(name, &bucket.to_string())),
+    }
+}

@@ -1,0 +1,201 @@
+//! Paths: from the text of a URL to the resource it means, and to what its signature covers.
+//!
+//! Names and rids look alike here; the engine tells them apart. Only the first path segment of
+//! each pair, the type, is matched, in any case.
+
+use percent_encoding::percent_decode_str;
+use protocol::{
+    Code, Error,
+    limits::DOCUMENT_ID_BYTES_MAX,
+    request::{CollectionPath, DatabasePath, DocumentPath},
+    rid::DatabaseRid,
+};
+
+/// The longest path, an attachment's, has eight segments.
+const SEGMENTS_MAX: usize = 10;
+
+/// What a path means.
+#[derive(Debug)]
+pub(crate) struct Target {
+    /// The resource or feed.
+    pub(crate) resource: Resource,
+    /// What a signature for it must cover.
+    pub(crate) signed: Signed,
+}
+
+/// The resources and feeds that have an address.
+#[derive(Debug)]
+pub(crate) enum Resource {
+    Account,
+    Databases,
+    Database(DatabasePath),
+    Collections(DatabasePath),
+    Collection(CollectionPath),
+    Documents(CollectionPath),
+    Document(DocumentPath),
+    PartitionKeyRanges(CollectionPath),
+    Offers,
+    Offer(String),
+    /// A resource that only later versions have, by the name to refuse it with.
+    NotYet(&'static str),
+}
+
+/// The resource type and link that clients sign. SDKs differ, so there are alternatives; the
+/// first of each is the documented one.
+#[derive(Debug)]
+pub(crate) struct Signed {
+    /// Lower-case resource types.
+    pub(crate) types: Vec<String>,
+    /// Resource links.
+    pub(crate) links: Vec<String>,
+}
+
+/// Finds the target of a path as it stands in the URL, still percent-encoded.
+pub(crate) fn parse(path: &str) -> Result<Target, Error> {
+    let raw = split(path)?;
+    let names = raw.iter().map(|segment| decode(segment)).collect::<Result<Vec<_>, _>>()?;
+    let shape: Vec<String> = names
+        .iter()
+        .enumerate()
+        .map(|(at, name)| if at % 2 == 0 { name.to_ascii_lowercase() } else { name.clone() })
+        .collect();
+    let shape: Vec<&str> = shape.iter().map(String::as_str).collect();
+    Ok(Target { resource: resource(&shape)?, signed: signed(&shape, &names, &raw) })
+}
+
+/// Python ends its paths with a slash, and the account's own links begin with two. An empty
+/// segment in between is an empty name, which must not make its neighbours mean something else.
+fn split(path: &str) -> Result<Vec<&str>, Error> {
+    let path = path.trim_matches('/');
+    if path.is_empty() {
+        return Ok(Vec::new());
+    }
+    let segments: Vec<&str> = path.split('/').take(SEGMENTS_MAX + 1).collect();
+    if segments.len() > SEGMENTS_MAX {
+        return Err(Error::bad_request("The request path has too many segments."));
+    }
+    if segments.iter().any(|segment| segment.is_empty()) {
+        return Err(Error::bad_request("The request path has an empty segment."));
+    }
+    Ok(segments)
+}
+
+/// Decodes one segment once. What still looks encoded afterwards is part of the name.
+fn decode(segment: &str) -> Result<String, Error> {
+    let name = percent_decode_str(segment)
+        .decode_utf8()
+        .map_err(|_| Error::bad_request("The request path is not UTF-8."))?;
+    if name.len() > DOCUMENT_ID_BYTES_MAX {
+        return Err(Error::bad_request("The request path has a segment that is too long."));
+    }
+    if name.contains('\0') {
+        return Err(Error::bad_request("The request path contains a NUL character."));
+    }
+    Ok(name.into_owned())
+}
+
+fn resource(shape: &[&str]) -> Result<Resource, Error> {
+    Ok(match shape {
+        [] => Resource::Account,
+        ["dbs"] => Resource::Databases,
+        ["dbs", db] => Resource::Database(database(db)),
+        ["dbs", db, "colls"] => Resource::Collections(database(db)),
+        ["dbs", db, "colls", coll] => Resource::Collection(collection(db, coll)),
+        ["dbs", db, "colls", coll, "docs"] => Resource::Documents(collection(db, coll)),
+        ["dbs", db, "colls", coll, "docs", doc] => Resource::Document(DocumentPath {
+            collection: collection(db, coll),
+            document: (*doc).to_owned(),
+        }),
+        ["dbs", db, "colls", coll, "pkranges"] => {
+            Resource::PartitionKeyRanges(collection(db, coll))
+        }
+        ["offers"] => Resource::Offers,
+        ["offers", offer] => Resource::Offer((*offer).to_owned()),
+        ["addresses", ..] => return Err(direct_mode()),
+        _ => Resource::NotYet(later(shape).ok_or_else(unknown)?),
+    })
+}
+
+/// The resources of later versions.
+fn later(shape: &[&str]) -> Option<&'static str> {
+    Some(match shape {
+        ["dbs", _, "users"] | ["dbs", _, "users", _] => "The resource type 'users'",
+        ["dbs", _, "users", _, "permissions"] | ["dbs", _, "users", _, "permissions", _] => {
+            "The resource type 'permissions'"
+        }
+        ["dbs", _, "clientencryptionkeys"] | ["dbs", _, "clientencryptionkeys", _] => {
+            "The resource type 'clientencryptionkeys'"
+        }
+        ["dbs", _, "colls", _, "operations", "partitionkeydelete"] => "Delete by partition key",
+        ["dbs", _, "colls", _, "docs", _, "attachments"]
+        | ["dbs", _, "colls", _, "docs", _, "attachments", _] => "The resource type 'attachments'",
+        ["dbs", _, "colls", _, kind] | ["dbs", _, "colls", _, kind, _] => match *kind {
+            "sprocs" => "The resource type 'sprocs'",
+            "triggers" => "The resource type 'triggers'",
+            "udfs" => "The resource type 'udfs'",
+            "conflicts" => "The resource type 'conflicts'",
+            "pkranges" => "Reading a single partition key range",
+            _ => return None,
+        },
+        ["media"] | ["media", _] => "The resource type 'media'",
+        _ => return None,
+    })
+}
+
+fn database(name: &str) -> DatabasePath {
+    DatabasePath(name.to_owned())
+}
+
+fn collection(db: &str, coll: &str) -> CollectionPath {
+    CollectionPath { database: database(db), collection: coll.to_owned() }
+}
+
+/// Direct mode asks for the addresses of replicas, to speak to them in a binary protocol.
+fn direct_mode() -> Error {
+    Error::bad_request(
+        "Direct mode is not supported: use gateway mode (ConnectionMode.Gateway in .NET, \
+         .gatewayMode() in Java).",
+    )
+}
+
+fn unknown() -> Error {
+    Error::new(Code::NotFound, "The request path is not that of any resource.")
+}
+
+/// A feed is signed with its owner's link, a resource with its own; odd paths are those of feeds.
+fn signed(shape: &[&str], names: &[String], raw: &[&str]) -> Signed {
+    let (types, link_len) = match shape {
+        // SDKs differ in the type they sign here; the link is the collection's.
+        [.., "operations", _] => (vec!["colls", "partitionkey"], names.len() - 2),
+        // COMPAT: JavaScript signs the read of a conflict as one of a user.
+        [.., "conflicts", _] => (vec!["conflicts", "users"], names.len()),
+        [.., kind, _] if shape.len().is_multiple_of(2) => (vec![*kind], names.len()),
+        [.., kind] => (vec![*kind], names.len() - 1),
+        [] => (vec![""], 0),
+    };
+    let types = types.into_iter().map(str::to_owned).collect();
+    Signed { types, links: links(shape, &names[..link_len], &raw[..link_len]) }
+}
+
+/// The links a client may have signed: the last rid in lower case if the path is made of rids,
+/// the decoded path, and the path as it stands.
+fn links(shape: &[&str], names: &[String], raw: &[&str]) -> Vec<String> {
+    let is_by_rid = match shape {
+        ["offers", ..] => true,
+        ["dbs", database, ..] => DatabaseRid::parse(database).is_some(),
+        _ => false,
+    };
+    let mut links = Vec::with_capacity(3);
+    if let Some(last) = names.last().filter(|_| is_by_rid) {
+        links.push(last.to_lowercase());
+    }
+    links.push(names.join("/"));
+    let raw = raw.join("/");
+    if !links.contains(&raw) {
+        links.push(raw);
+    }
+    links
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! What the operator decides: the keys, and what the account says of itself.
+
+use std::fmt;
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use protocol::{limits::REQUEST_BYTES_MAX, request::ConsistencyLevel};
+
+/// The key that Microsoft publishes for its emulator: every SDK sample knows it, so it protects
+/// nothing. The server uses it only where nobody but this machine can connect.
+pub const PUBLISHED_KEY: &str =
+    "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
+
+/// Everything the gateway must be told.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// Who may come in.
+    pub keys: Keys,
+    /// The account's name. Must not be `localhost`: the JavaScript SDK then reads the account
+    /// again before every request.
+    pub account_id: String,
+    /// The one region. SDKs match it with their preferred regions, so use a name that Azure uses.
+    pub region: String,
+    /// The consistency of requests that ask for none; none may ask for a stronger one.
+    pub default_consistency: ConsistencyLevel,
+    /// What a request may cost.
+    pub limits: Limits,
+}
+
+impl Default for Settings {
+    /// An account without keys: nobody can come in.
+    fn default() -> Self {
+        Self {
+            keys: Keys::default(),
+            account_id: "sheaf".to_owned(),
+            region: "South Central US".to_owned(),
+            default_consistency: ConsistencyLevel::Session,
+            limits: Limits::default(),
+        }
+    }
+}
+
+/// What a request may cost before it reaches the database.
+#[derive(Clone, Debug)]
+pub struct Limits {
+    /// Largest body; a larger one is answered 413 without being read to its end.
+    pub body_bytes_max: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { body_bytes_max: REQUEST_BYTES_MAX }
+    }
+}
+
+/// The keys of the account, a primary and a secondary of each kind, so that one can be replaced
+/// while the other is in use.
+#[derive(Clone, Debug, Default)]
+pub struct Keys {
+    /// These may do everything.
+    pub read_write: Vec<Key>,
+    /// These may read and query.
+    pub read_only: Vec<Key>,
+}
+
+/// A master key. Its bytes never reach a log: `Debug` hides them.
+#[derive(Clone)]
+pub struct Key(Vec<u8>);
+
+impl Key {
+    /// Reads the base64 text that the operator and the SDKs hold.
+    pub fn parse(text: &str) -> Result<Self, KeyError> {
+        let bytes = STANDARD.decode(text.trim()).map_err(|_| KeyError::NotBase64)?;
+        if bytes.is_empty() { Err(KeyError::Empty) } else { Ok(Self(bytes)) }
+    }
+
+    /// The secret itself, for signing.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("***")
+    }
+}
+
+/// Why a text is not a key. It does not repeat the text, which may be most of a secret.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum KeyError {
+    /// Not base64 with padding.
+    #[error("a key must be base64 text")]
+    NotBase64,
+    /// Anyone can sign with no key at all.
+    #[error("a key must not be empty")]
+    Empty,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_are_base64_and_stay_hidden() {
+        let key = Key::parse(&format!(" {PUBLISHED_KEY}\n")).expect("the published key");
+        assert_eq!(key.bytes().len(), 64);
+        let keys = Keys { read_write: vec![key], read_only: vec![] };
+        assert_eq!(format!("{keys:?}"), "Keys { read_write: [***], read_only: [] }");
+        assert_eq!(Key::parse("").err(), Some(KeyError::Empty));
+        assert_eq!(Key::parse("no key").err(), Some(KeyError::NotBase64));
+    }
+}
