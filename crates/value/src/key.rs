@@ -14,7 +14,7 @@
 //! that a double cannot tell apart; partition keys use it to keep `-0` from `0`.
 
 use crate::json::DEPTH_MAX;
-use crate::number::unsigned_zero;
+use crate::number::canonical;
 use crate::order::sorted_members;
 use crate::{Object, Value};
 
@@ -44,7 +44,7 @@ pub enum KeyError {
     /// A byte that begins no value.
     #[error("unknown type byte {0:#04x} in a key")]
     UnknownType(u8),
-    /// A number with an unknown tail, or a zero that should have been normalised.
+    /// A number with an unknown tail, or another zero or NaN than the one that is written.
     #[error("invalid number in a key")]
     InvalidNumber,
     /// A string with a stray zero byte, or one that is not UTF-8.
@@ -102,7 +102,7 @@ pub fn encode_str(text: &str, out: &mut Vec<u8>) {
 
 /// Appends the key bytes of a double, with a tail byte that breaks ties among equal doubles.
 pub(crate) fn encode_f64(double: f64, tail: u8, out: &mut Vec<u8>) {
-    let bits = unsigned_zero(double).to_bits();
+    let bits = canonical(double).to_bits();
     // Positive doubles sort like their bits; negative ones the other way round, below them.
     let sortable = if bits >> 63 == 0 { bits | 1 << 63 } else { !bits };
     out.push(NUMBER);
@@ -144,7 +144,7 @@ pub(crate) fn decode_f64(bytes: &[u8]) -> Result<(f64, u8, &[u8]), KeyError> {
     let sortable = u64::from_be_bytes(*number);
     let bits = if sortable >> 63 == 1 { sortable & !(1 << 63) } else { !sortable };
     let double = f64::from_bits(bits);
-    if double == 0.0 && double.is_sign_negative() {
+    if bits != canonical(double).to_bits() {
         return Err(KeyError::InvalidNumber);
     }
     Ok((double, *tail, rest))
@@ -248,7 +248,7 @@ mod tests {
         assert_eq!(error(&[0x60, 0xff, 0, 0]), KeyError::InvalidString);
         assert_eq!(error(&[0x80, 0x20]), KeyError::InvalidObject);
         assert_eq!(error(&[0x80, 0x60, 0, 0, 0x10, 0]), KeyError::InvalidObject);
-        assert_eq!(error(&[0x70; 1_000_000]), KeyError::TooDeep);
+        assert_eq!(error(&vec![0x70; 1_000_000]), KeyError::TooDeep);
     }
 
     #[test]

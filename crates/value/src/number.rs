@@ -4,10 +4,13 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
-use std::fmt::Write;
+use std::io::Write;
 
 /// The longest text `write_f64` produces is `-1.2345678901234567e-308`, well below this.
 const DOUBLE_TEXT_MAX: usize = 32;
+
+/// 2^53: every integer below is a double of its own.
+const EXACT_END: f64 = 9_007_199_254_740_992.0;
 
 /// 2^63, the first double above the `i64` range.
 const I64_END: f64 = 9_223_372_036_854_775_808.0;
@@ -38,7 +41,7 @@ impl Number {
 
     /// A number as parsed: keeps `text` when it is not how `double` prints.
     pub(crate) fn with_text(double: f64, text: Option<&str>) -> Self {
-        let text = text.filter(|text| *text != &*format_f64(double));
+        let text = text.filter(|text| *text != format_f64(double));
         Number { double, text: text.map(Box::from) }
     }
 
@@ -55,14 +58,14 @@ impl Number {
         }
         let double = self.double;
         #[expect(clippy::cast_possible_truncation, reason = "checked to be whole and in range")]
-        (double.trunc() == double && (-I64_END..I64_END).contains(&double)).then_some(double as i64)
+        (double.fract() == 0.0 && (-I64_END..I64_END).contains(&double)).then_some(double as i64)
     }
 
     /// The number as JSON text: as it was written, or as JavaScript prints the double.
     pub fn text(&self) -> Cow<'_, str> {
         match &self.text {
             Some(text) => Cow::Borrowed(text),
-            None => Cow::Owned(format_f64(self.double).into_owned()),
+            None => Cow::Owned(format_f64(self.double)),
         }
     }
 
@@ -91,21 +94,27 @@ impl PartialOrd for Number {
 
 impl Ord for Number {
     fn cmp(&self, other: &Self) -> Ordering {
-        unsigned_zero(self.double).total_cmp(&unsigned_zero(other.double))
+        canonical(self.double).total_cmp(&canonical(other.double))
     }
 }
 
-/// The double with `-0` made `0`, as which it compares.
-pub(crate) fn unsigned_zero(double: f64) -> f64 {
-    if double == 0.0 { 0.0 } else { double }
+/// The double as which a number compares: `-0` is `0`, and there is one NaN, above everything.
+pub(crate) fn canonical(double: f64) -> f64 {
+    if double == 0.0 {
+        0.0
+    } else if double.is_nan() {
+        f64::from_bits(0x7ff8_0000_0000_0000)
+    } else {
+        double
+    }
 }
 
 /// The double as `JSON.stringify` prints it, except that negative zero is `-0.0` rather than `0`:
 /// it is another partition key than zero and must survive a round trip.
-pub fn format_f64(double: f64) -> Cow<'static, str> {
+pub fn format_f64(double: f64) -> String {
     let mut out = Vec::with_capacity(DOUBLE_TEXT_MAX);
     write_f64(double, &mut out);
-    Cow::Owned(String::from_utf8(out).expect("write_f64 writes ASCII"))
+    String::from_utf8(out).expect("write_f64 writes ASCII")
 }
 
 /// Appends [`format_f64`] to `out`: the fewest digits that read back as the same double, plain
@@ -118,54 +127,23 @@ pub fn write_f64(double: f64, out: &mut Vec<u8>) {
         let text: &[u8] = if double.is_sign_negative() { b"-0.0" } else { b"0" };
         return out.extend_from_slice(text);
     }
-    if double.is_sign_negative() {
-        out.push(b'-');
-    }
-    let (digits, exponent) = shortest_digits(double.abs());
-    write_digits(&digits, exponent, out);
-}
-
-/// The shortest digits d₁d₂… and the exponent e of `d₁.d₂… × 10^e`.
-fn shortest_digits(double: f64) -> (String, i32) {
-    let mut text = String::with_capacity(DOUBLE_TEXT_MAX);
-    write!(text, "{double:e}").expect("writing to a string cannot fail");
-    let (mantissa, exponent) = text.split_once('e').expect("`{:e}` prints an exponent");
-    let exponent = exponent.parse().expect("the exponent of a double is a small integer");
-    let digits = mantissa.bytes().filter(u8::is_ascii_digit).map(char::from).collect();
-    (digits, exponent)
-}
-
-/// Lays out digits as JavaScript's `Number::toString` does.
-fn write_digits(digits: &str, exponent: i32, out: &mut Vec<u8>) {
-    let bytes = digits.as_bytes();
-    match exponent {
-        0..=20 => {
-            // `whole` digits stand before the point.
-            let whole = exponent.unsigned_abs() as usize + 1;
-            if whole >= bytes.len() {
-                out.extend_from_slice(bytes);
-                out.resize(out.len() + whole - bytes.len(), b'0');
-            } else {
-                out.extend_from_slice(&bytes[..whole]);
-                out.push(b'.');
-                out.extend_from_slice(&bytes[whole..]);
-            }
-        }
-        -6..=-1 => {
-            out.extend_from_slice(b"0.");
-            out.resize(out.len() + exponent.unsigned_abs() as usize - 1, b'0');
-            out.extend_from_slice(bytes);
-        }
-        _ => {
-            out.push(bytes[0]);
-            if bytes.len() > 1 {
-                out.push(b'.');
-                out.extend_from_slice(&bytes[1..]);
-            }
-            out.extend_from_slice(if exponent < 0 { b"e-" } else { b"e+" });
-            out.extend_from_slice(exponent.unsigned_abs().to_string().as_bytes());
-        }
-    }
+    let size = double.abs();
+    let written = if double.fract() == 0.0 && size < EXACT_END {
+        #[expect(clippy::cast_possible_truncation, reason = "checked to be whole and in range")]
+        let integer = double as i64;
+        write!(out, "{integer}")
+    } else if (1e-6..1e21).contains(&size) {
+        // In this range Rust's plain form is JavaScript's.
+        write!(out, "{double}")
+    } else if size < 1.0 {
+        write!(out, "{double:e}")
+    } else {
+        // JavaScript writes the sign of a positive exponent, Rust does not.
+        let text = format!("{double:e}");
+        let (digits, exponent) = text.split_once('e').expect("`{:e}` writes an exponent");
+        write!(out, "{digits}e+{exponent}")
+    };
+    written.expect("writing to a vector cannot fail");
 }
 
 #[cfg(test)]
@@ -199,7 +177,7 @@ mod tests {
             (f64::INFINITY, "null"),
         ];
         for (double, text) in cases {
-            assert_eq!(&format_f64(*double), text);
+            assert_eq!(format_f64(*double), *text);
         }
     }
 
@@ -227,6 +205,7 @@ mod tests {
         assert_eq!(Number::with_text(1.0, Some("1.0")), Number::from_i64(1));
         assert_eq!(Number::from_f64(-0.0), Number::from_i64(0));
         assert!(Number::from_f64(f64::NAN) > Number::from_f64(f64::INFINITY));
+        assert_eq!(Number::from_f64(f64::NAN), Number::from_f64(-f64::NAN));
     }
 
     proptest! {

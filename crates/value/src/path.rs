@@ -77,16 +77,13 @@ impl Path {
 /// Reads the segment that starts at `at`, behind its slash; returns the offset behind it.
 fn read_segment(text: &str, at: usize) -> Result<(String, usize), (usize, PathErrorReason)> {
     let rest = &text[at..];
-    match rest.chars().next() {
-        Some(quote @ ('"' | '\'')) => read_quoted(text, at, quote),
-        _ => {
-            let segment = rest.split('/').next().unwrap_or_default();
-            match segment {
-                "" => Err((at, PathErrorReason::EmptySegment)),
-                "*" | "?" | "[]" => Err((at, PathErrorReason::Wildcard)),
-                _ => Ok((segment.to_owned(), at + segment.len())),
-            }
-        }
+    if let Some(quote @ ('"' | '\'')) = rest.chars().next() {
+        return read_quoted(text, at, quote);
+    }
+    match rest.split('/').next().unwrap_or_default() {
+        "" => Err((at, PathErrorReason::EmptySegment)),
+        "*" | "?" | "[]" => Err((at, PathErrorReason::Wildcard)),
+        segment => Ok((segment.to_owned(), at + segment.len())),
     }
 }
 

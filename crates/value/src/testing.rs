@@ -25,12 +25,14 @@ pub(crate) fn json_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Any value at all, undefined included at the top and as an element or member.
+/// Any value at all: also undefined, alone or as an element or member, NaN and the infinities.
 pub(crate) fn any_value() -> impl Strategy<Value = Value> {
     let undefined = Just(Value::Undefined);
+    let extreme = prop_oneof![Just(f64::NAN), Just(-f64::NAN), Just(f64::INFINITY), Just(-0.0)];
     let element = prop_oneof![1 => undefined.clone(), 4 => json_value()];
     prop_oneof![
         1 => undefined,
+        1 => extreme.prop_map(Value::from),
         8 => json_value(),
         1 => proptest::collection::vec(element.clone(), 0..4).prop_map(Value::from),
         1 => proptest::collection::vec(("[ab]{0,2}", element), 0..4)

@@ -47,7 +47,7 @@ impl<'a> Cursor<'a> {
 
     pub(super) fn bytes(&mut self, length: usize) -> Result<&'a [u8], Error> {
         let end = self.at.checked_add(length).filter(|end| *end <= self.end);
-        let end = end.ok_or(ErrorKind::Truncated.at(self.at))?;
+        let end = end.ok_or_else(|| ErrorKind::Truncated.at(self.at))?;
         let bytes = &self.body[self.at..end];
         self.at = end;
         Ok(bytes)

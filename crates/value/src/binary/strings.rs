@@ -137,7 +137,7 @@ fn read_base64(width: Width, is_url: bool, reader: &mut Cursor<'_>) -> Result<St
     let is_omitted = padding > 2;
     let padding = usize::from(if is_omitted { !padding } else { padding });
     let length = (groups * 3).checked_sub(padding).filter(|_| padding <= 2);
-    let bytes = reader.bytes(length.ok_or(ErrorKind::InvalidString.at(at))?)?;
+    let bytes = reader.bytes(length.ok_or_else(|| ErrorKind::InvalidString.at(at))?)?;
     let mut text =
         if is_url { URL_SAFE_NO_PAD.encode(bytes) } else { STANDARD_NO_PAD.encode(bytes) };
     if !is_omitted {
@@ -206,5 +206,5 @@ fn read_packed(
         // Every packed form is for ASCII.
         low.checked_add(base).filter(u8::is_ascii).map(char::from)
     };
-    (0..length).map(character).collect::<Option<_>>().ok_or(ErrorKind::InvalidString.at(at))
+    (0..length).map(character).collect::<Option<_>>().ok_or_else(|| ErrorKind::InvalidString.at(at))
 }

@@ -223,7 +223,7 @@ fn depth_and_length_are_bounded() {
 
     // A long string and many references to it.
     let mut body = vec![PREAMBLE, 0xe4, 0, 0, 0, 0, 0xc1, 0xff, 0xff];
-    body.extend([b'x'; 0xffff]);
+    body.extend(vec![b'x'; 0xffff]);
     body.extend([0xc3, 6].repeat(1000));
     let length = u32::try_from(body.len() - 6).unwrap();
     body[2..6].copy_from_slice(&length.to_le_bytes());

@@ -253,7 +253,7 @@ impl Shape {
         let mut double = self.mantissa as f64;
         if self.fraction_digits > 0 {
             double /= POWERS[self.fraction_digits];
-            if self.mantissa % 10 == 0 || double < 1e-6 {
+            if self.mantissa.is_multiple_of(10) || double < 1e-6 {
                 return None;
             }
         } else if self.is_negative && self.mantissa == 0 {

@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn numbers_come_back_as_they_were_written() {
-        let text = r#"[1,1.0,-0,-0.0,1E3,0.10,12345678901234567890,1e-7,0.0000001,1.5]"#;
+        let text = "[1,1.0,-0,-0.0,1E3,0.10,12345678901234567890,1e-7,0.0000001,1.5]";
         assert_eq!(print(&parse(text.as_bytes()).unwrap()), text);
     }
 

@@ -83,13 +83,13 @@ fn read_unicode(bytes: &[u8], at: usize) -> Result<(char, usize), Error> {
 }
 
 fn read_hex(bytes: &[u8], at: usize) -> Result<u32, Error> {
-    let digits = bytes.get(at..at + 4).ok_or(ErrorKind::UnexpectedEnd.at(bytes.len()))?;
+    let digits = bytes.get(at..at + 4).ok_or_else(|| ErrorKind::UnexpectedEnd.at(bytes.len()))?;
     let digits = digits.iter().map(|digit| char::from(*digit).to_digit(16));
     digits
         .rev()
         .zip([0, 4, 8, 12])
         .try_fold(0, |sum, (digit, shift)| Some(sum | (digit? << shift)))
-        .ok_or(ErrorKind::InvalidEscape.at(at - 2))
+        .ok_or_else(|| ErrorKind::InvalidEscape.at(at - 2))
 }
 
 /// The first offset from `at` on that holds a quote, a backslash or a control character, or the
@@ -110,13 +110,13 @@ pub(super) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
 /// The top bit of the lowest byte of `word` that is special. Higher bits may be false alarms: the
 /// subtraction borrows, but only upwards from a byte that really is special.
 fn special_bytes(word: u64) -> u64 {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    const TOPS: u64 = 0x8080_8080_8080_8080;
-    let quote = word ^ (ONES * b'"' as u64);
-    let backslash = word ^ (ONES * b'\\' as u64);
+    const ONES: u64 = u64::from_le_bytes([1; 8]);
+    const TOPS: u64 = u64::from_le_bytes([0x80; 8]);
+    let quote = word ^ const { u64::from_le_bytes([b'"'; 8]) };
+    let backslash = word ^ const { u64::from_le_bytes([b'\\'; 8]) };
     let is_quote = quote.wrapping_sub(ONES) & !quote;
     let is_backslash = backslash.wrapping_sub(ONES) & !backslash;
-    let is_control = word.wrapping_sub(ONES * b' ' as u64) & !word;
+    let is_control = word.wrapping_sub(const { u64::from_le_bytes([b' '; 8]) }) & !word;
     (is_quote | is_backslash | is_control) & TOPS
 }
 

@@ -166,7 +166,7 @@ proptest! {
     ) {
         if let Ok(value) = parse(text.as_bytes()) {
             let again = parse(print(&value).as_bytes()).unwrap();
-            prop_assert_eq!(again, value.clone());
+            prop_assert_eq!(&again, &value);
             if value.as_object().is_some() {
                 prop_assert!(members(text.as_bytes()).is_ok());
             }
