@@ -6,6 +6,7 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::{HeaderMap, body::Body};
 use protocol::{Code, Error};
+use value::binary::{ErrorKind, TEXT_BYTES_MAX, is_binary, to_text};
 
 use crate::headers;
 
@@ -29,7 +30,7 @@ where
             "The request payload is invalid. Ensure to provide a valid request payload.",
         ));
     }
-    to_text(bytes)
+    as_text(bytes)
 }
 
 /// Reads and forgets a body that the operation does not have, so that the connection can be used
@@ -106,13 +107,14 @@ fn declared_length(headers: &HeaderMap) -> Option<u64> {
 }
 
 /// The Rust SDK writes binary JSON, and says so by the first byte alone.
-fn to_text(bytes: Bytes) -> Result<Bytes, Error> {
-    if !value::binary::is_binary(&bytes) {
+fn as_text(bytes: Bytes) -> Result<Bytes, Error> {
+    if !is_binary(&bytes) {
         return Ok(bytes);
     }
-    value::binary::to_text(&bytes)
-        .map(Bytes::from)
-        .map_err(|_| Error::bad_request("The request body is not valid binary JSON."))
+    to_text(&bytes).map(Bytes::from).map_err(|error| match error.kind {
+        ErrorKind::TooLong => too_large(TEXT_BYTES_MAX),
+        _ => Error::bad_request(format!("The request body is invalid: {error}.")),
+    })
 }
 
 fn too_large(bytes_max: usize) -> Error {

@@ -1,0 +1,110 @@
+//! Who comes in, and what the account says of itself.
+
+use protocol::Principal;
+use value::Value;
+
+use crate::support::{Call, DATE, Harness, READ_ONLY_KEY, SECONDARY_KEY};
+
+#[tokio::test]
+async fn every_key_comes_in() {
+    let harness = Harness::new();
+    for (call, read_only) in [
+        (Call::get("/dbs"), false),
+        (Call::get("/dbs").key(SECONDARY_KEY), false),
+        (Call::get("/dbs").key(READ_ONLY_KEY), true),
+    ] {
+        assert_eq!(harness.send(call).await.status, 200);
+        assert_eq!(harness.one_call().0, Principal::Account { read_only });
+    }
+}
+
+#[tokio::test]
+async fn others_do_not() {
+    let harness = Harness::new();
+    let stale = "Tue, 01 Jan 2030 00:15:01 GMT";
+    for (call, status) in [
+        (Call::get("/dbs").unsigned(), 401),
+        (Call::get("/dbs").key("d3Jvbmc="), 401),
+        (Call::get("/dbs").signing("dbs", "dbs/x"), 401),
+        (Call::get("/dbs").signing("colls", ""), 401),
+        (Call::get("/dbs").without("x-ms-date"), 401),
+        (Call::get("/dbs").header("x-ms-date", "yesterday"), 401),
+        (Call::get("/dbs").unsigned().header("authorization", "Basic eDp5"), 401),
+        (Call::get("/dbs").unsigned().header("authorization", "type=aad&ver=1.0&sig=a.b"), 401),
+        (Call::get("/dbs").unsigned().header("authorization", "type=resource&ver=1&sig=a;b;"), 401),
+        (Call::get("/dbs").header("x-ms-date", stale), 403),
+        (Call::get("/dbs").header("x-ms-date", stale).key("d3Jvbmc="), 401),
+    ] {
+        let reply = harness.send(call).await;
+        assert_eq!(reply.status, status, "{}", reply.text());
+        reply.error();
+        assert_eq!(reply.header("x-ms-request-charge"), Some("0"));
+        assert_eq!(reply.header("x-ms-substatus"), None);
+    }
+    assert!(harness.calls().is_empty());
+    assert!(harness.records().iter().all(|(operation, ..)| *operation == "refused"));
+}
+
+#[tokio::test]
+async fn a_refusal_names_what_was_signed() {
+    let reply = Harness::new().send(Call::post("/dbs/d/colls").key("d3Jvbmc=")).await;
+    let date = DATE.to_lowercase();
+    let expected = format!("payload to sign: 'post\ncolls\ndbs/d\n{date}\n\n'\r\nActivityId: ");
+    assert!(reply.error().contains(&expected), "{}", reply.text());
+    assert!(reply.text().contains(r"'post\ncolls\ndbs/d\n"), "escaped in JSON");
+}
+
+#[tokio::test]
+async fn both_forms_of_a_name_may_be_signed() {
+    let harness = Harness::new();
+    for link in ["dbs/a b", "dbs/a%20b"] {
+        let call = Call::get("/dbs/a%20b/").signing("dbs", link);
+        assert_eq!(harness.send(call).await.status, 200, "{link}");
+    }
+}
+
+fn account() -> Call {
+    Call::get("/").signing("", "")
+}
+
+#[tokio::test]
+async fn the_account_names_the_address_it_was_reached_at() {
+    let harness = Harness::new();
+    for key in [SECONDARY_KEY, READ_ONLY_KEY] {
+        assert_eq!(harness.send(account().key(key)).await.status, 200);
+    }
+    let reply = harness.send(account().header("host", "db.example:8081")).await;
+    let body = reply.json();
+    assert_eq!(body.get("id").as_str(), Some("sheaf"));
+    for list in ["writableLocations", "readableLocations"] {
+        let locations = body.get(list).as_array().expect("locations");
+        assert_eq!(locations[0].get("name").as_str(), Some("South Central US"));
+        let endpoint = locations[0].get("databaseAccountEndpoint").as_str();
+        assert_eq!(endpoint, Some("http://db.example:8081/"));
+    }
+    let policy = body.get("userConsistencyPolicy").get("defaultConsistencyLevel");
+    assert_eq!(policy.as_str(), Some("Session"));
+    let engine = body.get("queryEngineConfiguration").as_str().expect("a string");
+    assert!(matches!(value::json::parse(engine.as_bytes()), Ok(Value::Object(_))));
+    assert_eq!(reply.header("x-ms-max-media-storage-usage-mb"), Some("2048"));
+    assert_eq!(reply.header("x-ms-request-charge"), Some("0"));
+    assert_eq!(harness.records().last(), Some(&("read_account", 200, 0.0)));
+    assert!(harness.calls().is_empty());
+}
+
+#[tokio::test]
+async fn hosts_are_checked() {
+    let harness = Harness::new();
+    for host in ["a\"b", "a/b", "a b", "user@host", "", "é", &"a".repeat(300)] {
+        let reply = harness.send(account().header("host", host)).await;
+        assert_eq!(reply.status, 400, "{host}");
+        assert!(reply.error().contains("Host header"));
+    }
+    assert_eq!(harness.send(account().without("host")).await.status, 400);
+    // An HTTP/2 request has an authority instead.
+    let call = Call::get("https://[::1]:8081/").signing("", "").without("host");
+    let empty = http_body_util::Full::default();
+    let reply = harness.send_with(call, "https", empty).await;
+    assert!(reply.text().contains(r#""databaseAccountEndpoint":"https://[::1]:8081/""#));
+    assert!(reply.header("strict-transport-security").is_some());
+}

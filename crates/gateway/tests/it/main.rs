@@ -1,0 +1,9 @@
+//! The gateway in front of a service that records what it is asked.
+
+mod access;
+mod answers;
+mod bodies;
+mod operations;
+mod options;
+mod random;
+mod support;

@@ -1,0 +1,209 @@
+//! Every path and verb reaches the right operation, and no other.
+
+use protocol::Operation;
+
+use crate::support::{Call, Harness, READ_ONLY_KEY};
+
+/// The operation that a call reaches, as text, without its body.
+async fn operation(call: Call) -> String {
+    let harness = Harness::new();
+    let reply = harness.send(call).await;
+    assert!(reply.status < 400, "{}", reply.text());
+    format!("{:?}", harness.one_call().1.operation)
+}
+
+const DB: &str = r#"DatabasePath("d")"#;
+const COLL: &str = r#"CollectionPath { database: DatabasePath("d"), collection: "c" }"#;
+
+fn throughput(manual: &str, autoscale: &str, level: &str) -> String {
+    format!("ThroughputRequest {{ manual: {manual}, autoscale: {autoscale}, level: {level} }}")
+}
+
+#[tokio::test]
+async fn reads() {
+    let document = format!(r#"DocumentPath {{ collection: {COLL}, document: "Item 1" }}"#);
+    for (path, expected) in [
+        ("/dbs", "ListDatabases".to_owned()),
+        ("/dbs/d", format!("ReadDatabase({DB})")),
+        ("/dbs/d/colls", format!("ListCollections({DB})")),
+        ("/dbs/d/colls/c", format!("ReadCollection({COLL})")),
+        ("/dbs/d/colls/c/docs", format!("ListDocuments({COLL})")),
+        ("/dbs/d/colls/c/docs/Item%201", format!("ReadDocument({document})")),
+        (
+            "/dbs/d/colls/c/pkranges",
+            format!("ListPartitionKeyRanges {{ path: {COLL}, known: None }}"),
+        ),
+        ("/offers", "ListOffers".to_owned()),
+    ] {
+        for method in ["GET", "HEAD"] {
+            assert_eq!(operation(Call::new(method, path)).await, expected);
+            assert_eq!(operation(Call::new(method, format!("{path}/"))).await, expected);
+            assert_eq!(operation(Call::new(method, path).key(READ_ONLY_KEY)).await, expected);
+            let with_body = Call::new(method, path).body("ignored");
+            assert_eq!(operation(with_body).await, expected);
+        }
+    }
+    let offer = Call::get("/offers/VjQS").signing("offers", "vjqs");
+    assert_eq!(operation(offer).await, r#"ReadOffer("VjQS")"#);
+}
+
+#[tokio::test]
+async fn writes() {
+    let none = throughput("None", "None", "None");
+    let body = r#"body: b"{\"id\":\"a\"}""#;
+    let document = format!(r#"path: DocumentPath {{ collection: {COLL}, document: "x" }}"#);
+    for (method, path, expected) in [
+        ("POST", "/dbs", format!("CreateDatabase {{ {body}, upsert: false, throughput: {none} }}")),
+        ("DELETE", "/dbs/d", format!("DeleteDatabase({DB})")),
+        (
+            "POST",
+            "/dbs/d/colls",
+            format!(
+                "CreateCollection {{ database: {DB}, {body}, upsert: false, throughput: {none}, \
+                 partition_key_optional: false }}"
+            ),
+        ),
+        ("PUT", "/dbs/d/colls/c", format!("ReplaceCollection {{ path: {COLL}, {body} }}")),
+        ("DELETE", "/dbs/d/colls/c", format!("DeleteCollection({COLL})")),
+        (
+            "POST",
+            "/dbs/d/colls/c/docs/",
+            format!("CreateDocument {{ collection: {COLL}, {body}, upsert: false }}"),
+        ),
+        ("PUT", "/dbs/d/colls/c/docs/x", format!("ReplaceDocument {{ {document}, {body} }}")),
+        (
+            "DELETE",
+            "/dbs/d/colls/c/docs/x",
+            format!("DeleteDocument({})", &document["path: ".len()..]),
+        ),
+    ] {
+        let call = Call::new(method, path).body(r#"{"id":"a"}"#);
+        assert_eq!(operation(call.clone()).await, expected);
+        // A read-only key gets nowhere near the service.
+        let harness = Harness::new();
+        let reply = harness.send(call.key(READ_ONLY_KEY)).await;
+        assert_eq!((reply.status, harness.calls().len()), (403, 0), "{method} {path}");
+        assert!(reply.error().contains("read-only key"));
+    }
+    let offer = Call::new("PUT", "/offers/VjQS").signing("offers", "vjqs").body("{}");
+    assert_eq!(operation(offer).await, r#"ReplaceOffer { offer: "VjQS", body: b"{}" }"#);
+}
+
+#[tokio::test]
+async fn creates_take_headers() {
+    let upsert = Call::post("/dbs/d/colls/c/docs").header("x-ms-documentdb-is-upsert", "True");
+    assert!(operation(upsert).await.ends_with("upsert: true }"));
+    let manual = Call::post("/dbs").header("x-ms-offer-throughput", "400");
+    assert!(operation(manual).await.contains(&throughput("Some(400)", "None", "None")));
+    let other = Call::post("/dbs/d/colls")
+        .header("x-ms-cosmos-offer-autopilot-settings", r#"{"maxThroughput":4000}"#)
+        .header("x-ms-offer-type", "S1")
+        .header("x-ms-version", "2018-09-17");
+    let other = operation(other).await;
+    let expected = throughput("None", r#"Some("{\"maxThroughput\":4000}")"#, r#"Some("S1")"#);
+    assert!(other.contains(&expected), "{other}");
+    assert!(other.ends_with("partition_key_optional: true }"), "{other}");
+    let bad = Call::post("/dbs").header("x-ms-offer-throughput", "lots");
+    assert_eq!(Harness::new().send(bad).await.status, 400);
+}
+
+#[tokio::test]
+async fn rid_paths_are_passed_on() {
+    let path = "/dbs/obLD1A==/colls/obLD1IAAAAE=/pkranges";
+    let call = Call::get(path)
+        .signing("pkranges", "obld1iaaaae=")
+        .header("a-im", "Incremental Feed")
+        .header("if-none-match", "\"17\"");
+    let harness = Harness::new();
+    assert_eq!(harness.send(call).await.status, 200);
+    let request = harness.one_call().1;
+    let Operation::ListPartitionKeyRanges { path, known } = request.operation else {
+        panic!("not the ranges")
+    };
+    assert_eq!(path.collection, "obLD1IAAAAE=");
+    assert_eq!(path.database.0, "obLD1A==");
+    assert_eq!(known.as_deref(), Some("17"));
+    assert_eq!(request.options.if_none_match, None, "it has been used");
+}
+
+/// However a client says "this is a query", it must never become a document.
+#[tokio::test]
+async fn queries_and_batches_never_create() {
+    for path in ["/dbs", "/dbs/d/colls", "/dbs/d/colls/c/docs", "/offers"] {
+        for (name, value) in [
+            ("x-ms-documentdb-isquery", "True"),
+            ("x-ms-documentdb-query", "true"),
+            ("x-ms-cosmos-is-query-plan-request", "TRUE"),
+            ("x-ms-cosmos-is-batch-request", "True"),
+            ("content-type", "application/query+json"),
+            ("content-type", "Application/Query+JSON; charset=utf-8"),
+            ("content-type", "application/sql"),
+        ] {
+            let harness = Harness::new();
+            let reply = harness.send(Call::post(path).header(name, value)).await;
+            assert_eq!((reply.status, harness.calls().len()), (400, 0), "{path} {name}");
+            assert!(reply.error().contains("not supported by this version of Sheaf yet"));
+        }
+    }
+}
+
+#[tokio::test]
+async fn later_features_say_so() {
+    for (method, path) in [
+        ("GET", "/dbs/d/users"),
+        ("POST", "/dbs/d/users/u/permissions"),
+        ("GET", "/dbs/d/clientencryptionkeys"),
+        ("POST", "/dbs/d/colls/c/sprocs/s"),
+        ("GET", "/dbs/d/colls/c/triggers"),
+        ("PUT", "/dbs/d/colls/c/udfs/u"),
+        ("GET", "/dbs/d/colls/c/conflicts"),
+        ("GET", "/dbs/d/colls/c/docs/x/attachments"),
+        ("PATCH", "/dbs/d/colls/c/docs/x"),
+    ] {
+        let harness = Harness::new();
+        let reply = harness.send(Call::new(method, path).body("{}")).await;
+        assert_eq!((reply.status, harness.calls().len()), (400, 0), "{method} {path}");
+        assert!(reply.error().contains("not supported by this version of Sheaf yet"));
+        assert_eq!(harness.send(Call::new(method, path).unsigned()).await.status, 401);
+    }
+    let change_feed = Call::get("/dbs/d/colls/c/docs").header("A-IM", "Incremental feed");
+    assert!(Harness::new().send(change_feed).await.error().contains("The change feed is not"));
+    let delete = Call::new("POST", "/dbs/d/colls/c/operations/partitionkeydelete");
+    for kind in ["colls", "partitionkey"] {
+        let reply = Harness::new().send(delete.clone().signing(kind, "dbs/d/colls/c")).await;
+        assert!(reply.error().contains("Delete by partition key is not"), "{}", reply.text());
+    }
+}
+
+#[tokio::test]
+async fn other_verbs_and_paths_are_refused() {
+    let harness = Harness::new();
+    for (method, path) in [
+        ("PUT", "/dbs/d"),
+        ("POST", "/dbs/d"),
+        ("DELETE", "/dbs"),
+        ("DELETE", "/dbs/d/colls"),
+        ("POST", "/dbs/d/colls/c"),
+        ("DELETE", "/dbs/d/colls/c/docs"),
+        ("POST", "/dbs/d/colls/c/docs/x"),
+        ("POST", "/dbs/d/colls/c/pkranges"),
+        ("POST", "/offers"),
+        ("OPTIONS", "/dbs"),
+        ("POST", "/"),
+    ] {
+        let mut call = Call::new(method, path).body("{}");
+        if path == "/" {
+            call = call.signing("", "");
+        }
+        let reply = harness.send(call).await;
+        assert_eq!(reply.status, 405, "{method} {path}: {}", reply.text());
+        assert_eq!(reply.json().get("code").as_str(), Some("MethodNotAllowed"));
+    }
+    for (path, status) in [("/nothing", 404), ("/dbs/d/nothing", 404), ("/dbs/%FF", 400)] {
+        assert_eq!(harness.send(Call::get(path).unsigned()).await.status, status, "{path}");
+    }
+    let direct = harness.send(Call::get("//addresses/?$resolveFor=x").unsigned()).await;
+    assert_eq!(direct.status, 400);
+    assert!(direct.error().contains("ConnectionMode.Gateway"));
+    assert!(harness.calls().is_empty());
+}
