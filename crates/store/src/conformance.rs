@@ -1,1 +1,120 @@
-//! Placeholder.
+//! The tests that any store must pass.
+//!
+//! [`run`] takes a factory of empty stores and panics at the first promise that is not kept. Each
+//! case gets a store of its own. Waiting for a completion blocks the calling thread, which suits a
+//! test and nothing else.
+//!
+//! `writes` tests what a batch does, `scans` ranges and pages, `partitions` their lives, and
+//! `model` compares a long random run with a plain map.
+
+mod model;
+mod partitions;
+mod scans;
+mod writes;
+
+use std::{
+    collections::BTreeMap,
+    ops::Bound,
+    sync::{
+        Arc,
+        mpsc::{Receiver, channel},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+
+use crate::{
+    Batch, Direction, Durability, Engine, KeyRange, PageLimit, Partition, Result, Snapshot,
+};
+
+/// Runs all cases against stores that `factory` makes; each call must give a new, empty one.
+pub async fn run(factory: impl Fn() -> Arc<dyn Engine>) {
+    writes::reads_back_what_it_wrote(&*factory()).await;
+    writes::later_change_of_a_key_wins(&*factory()).await;
+    writes::keeps_empty_and_large_entries(&*factory()).await;
+    writes::refuses_impossible_keys(&*factory()).await;
+    writes::completes_once_and_in_order(&*factory()).await;
+    writes::keeps_the_order_of_concurrent_batches(&*factory()).await;
+    writes::completions_may_submit(&*factory()).await;
+    writes::buffered_batches_are_visible_and_flushed(&*factory()).await;
+    writes::snapshots_are_frozen(&*factory()).await;
+    writes::snapshots_see_whole_batches(&*factory()).await;
+    scans::respects_all_bounds(&*factory()).await;
+    scans::pages_add_up(&*factory()).await;
+    scans::takes_impossible_bounds(&*factory()).await;
+    partitions::are_independent(&*factory()).await;
+    partitions::drop_and_open_again(&*factory()).await;
+    partitions::refuse_bad_names(&*factory()).await;
+    partitions::copy_what_is_asked_for(&*factory()).await;
+    partitions::copy_refuses_a_target_in_use(&*factory()).await;
+    partitions::close_refuses_later_writes(&*factory()).await;
+    for seed in 1..=3 {
+        model::random_operations(&*factory(), seed).await;
+    }
+}
+
+/// The limit of a page that nothing in these tests fills.
+const ALL: PageLimit = PageLimit { entries: usize::MAX, bytes: usize::MAX };
+
+/// The range of all keys.
+const EVERYTHING: KeyRange = (Bound::Unbounded, Bound::Unbounded);
+
+/// How long a completion may take before the test gives up on it.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+async fn open(engine: &dyn Engine, name: &str) -> Arc<dyn Partition> {
+    engine.open(name).await.expect("a partition can be opened")
+}
+
+/// Submits without waiting for the end.
+fn submit(partition: &dyn Partition, batch: Batch) -> Receiver<Result<()>> {
+    let (sender, receiver) = channel();
+    let done = Box::new(move |result| {
+        let _ = sender.send(result);
+    });
+    partition.submit(batch, Durability::Durable, done);
+    receiver
+}
+
+fn wait(receiver: &Receiver<Result<()>>) -> Result<()> {
+    receiver.recv_timeout(PATIENCE).expect("a batch ends")
+}
+
+fn commit(partition: &dyn Partition, batch: Batch) {
+    wait(&submit(partition, batch)).expect("a batch can be committed");
+}
+
+/// A batch from pairs; `None` deletes.
+fn batch<'a>(changes: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> Batch {
+    let mut batch = Batch::default();
+    for (key, value) in changes {
+        match value {
+            Some(value) => batch.put(key.as_bytes().to_vec(), value.as_bytes().to_vec()),
+            None => batch.delete(key.as_bytes().to_vec()),
+        }
+    }
+    batch
+}
+
+fn put(partition: &dyn Partition, key: &str, value: &str) {
+    commit(partition, batch([(key, Some(value))]));
+}
+
+async fn get(snapshot: &dyn Snapshot, key: &str) -> Option<Bytes> {
+    let keys = [Bytes::copy_from_slice(key.as_bytes())];
+    snapshot.get_many(&keys).await.expect("a key can be read").remove(0)
+}
+
+async fn scan(snapshot: &dyn Snapshot, range: KeyRange, way: Direction) -> Vec<(Bytes, Bytes)> {
+    let page = snapshot.scan(range, way, ALL).await.expect("a range can be read");
+    assert!(!page.has_more, "a page without limit is the last one");
+    page.entries
+}
+
+/// Checks that the snapshot holds exactly `expected`.
+async fn assert_holds(snapshot: &dyn Snapshot, expected: &BTreeMap<Bytes, Bytes>) {
+    let entries = scan(snapshot, EVERYTHING, Direction::Forward).await;
+    let expected: Vec<_> = expected.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
+    assert_eq!(entries, expected);
+}

@@ -1,0 +1,260 @@
+//! The one thread that writes.
+//!
+//! A group of batches becomes one fjall batch: one journal write, one fsync, one publication. All
+//! entries of a fjall batch share a sequence number, so a key may occur in it only once: the last
+//! change wins, which is also what the order of the batches demands.
+//!
+//! Between groups the committer keeps house: it writes out the largest buffer when all of them
+//! together are too large (fjall has a setting for that and never reads it), and it renews the
+//! published snapshot, which otherwise would keep old tables alive on an idle store.
+
+use std::{
+    collections::HashSet,
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{Arc, atomic::Ordering},
+    thread::JoinHandle,
+    time::{Duration, Instant},
+};
+
+use fjall::{AbstractTree, OwnedWriteBatch, PersistMode};
+use store::{Durability, Error, Result};
+
+use crate::{
+    open,
+    partition::LsmPartition,
+    queue::{Command, Entry, Next},
+    shared::{Shared, error_of},
+};
+
+/// How often an idle committer looks around.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// How often a committer looks whether a partition has caught up.
+const HELD: Duration = Duration::from_millis(5);
+
+/// How long the background work of a close may make no progress before it is given up. What is
+/// not written out then is still in the journal.
+const CLOSE_PATIENCE: Duration = Duration::from_secs(30);
+
+/// After how many committed bytes the sizes of the write buffers are added up.
+const BALANCE_EVERY_BYTES: usize = 1 << 20;
+
+/// What makes a group durable. `fdatasync` is enough: it covers the file size if that changed, and
+/// fjall syncs a new journal file and its directory when it creates it.
+const DURABLE: PersistMode = PersistMode::SyncData;
+
+/// Starts the thread. It ends once the queue is stopped and empty.
+pub(crate) fn start(shared: Arc<Shared>) -> Result<JoinHandle<()>> {
+    let run = move || {
+        let committer = Committer { shared: Arc::clone(&shared), unbalanced_bytes: 0 };
+        if catch_unwind(AssertUnwindSafe(|| committer.run())).is_err() {
+            shared.queue.fail("the committer panicked");
+        }
+        shared.forget_partitions();
+    };
+    let builder = std::thread::Builder::new().name("committer".to_owned());
+    builder.spawn(run).map_err(|error| Error::Io(error.to_string()))
+}
+
+struct Committer {
+    shared: Arc<Shared>,
+    /// Bytes committed since the write buffers were looked at.
+    unbalanced_bytes: usize,
+}
+
+impl Committer {
+    fn run(mut self) {
+        let mut probed = Instant::now();
+        loop {
+            let patience = if self.shared.queue.has_held() { HELD } else { IDLE };
+            match self.shared.queue.next(patience, LsmPartition::is_behind) {
+                Next::Group(group) => self.commit(group),
+                Next::Command(command) => self.execute(command),
+                Next::Close(reply) => reply.send(self.close()),
+                Next::Stop => return,
+                Next::Idle => {
+                    if self.shared.queue.has_held() {
+                        // The queue does not wait while it is being closed.
+                        std::thread::sleep(HELD);
+                    }
+                    if probed.elapsed() >= IDLE {
+                        probed = Instant::now();
+                        self.look_around();
+                    }
+                }
+            }
+        }
+    }
+
+    /// Commits a group and tells everybody, in order.
+    fn commit(&mut self, group: Vec<Entry>) {
+        let (group, refused): (Vec<_>, Vec<_>) =
+            group.into_iter().partition(|e| !e.partition.is_dropped.load(Ordering::Acquire));
+        for entry in refused {
+            entry.finish(Err(Error::Closed("the partition was dropped".to_owned())));
+        }
+        let started = Instant::now();
+        // A panic in there must not swallow the completions.
+        let written = catch_unwind(AssertUnwindSafe(|| self.write(&group)));
+        let result = written.unwrap_or_else(|_| Err(Error::Io("the commit panicked".to_owned())));
+        let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
+        let counters = &self.shared.counters;
+        counters.micros.fetch_add(micros, Ordering::Relaxed);
+        match result {
+            Ok(()) => {
+                counters.groups.fetch_add(1, Ordering::Relaxed);
+                counters.batches.fetch_add(group.len() as u64, Ordering::Relaxed);
+                self.shared.publish();
+                self.unbalanced_bytes += group.iter().map(|e| e.size_bytes).sum::<usize>();
+                for entry in group {
+                    entry.finish(Ok(()));
+                }
+                self.balance();
+            }
+            Err(error) => self.fail(group, &error),
+        }
+    }
+
+    /// Nothing of the group is visible. Whether it is on disk is unknown: it may show up after a
+    /// restart, as any write whose answer was lost may.
+    fn fail(&self, group: Vec<Entry>, error: &Error) {
+        for entry in group {
+            entry.finish(Err(error.clone()));
+        }
+        self.shared.queue.fail(&error.to_string());
+    }
+
+    fn write(&self, group: &[Entry]) -> Result<()> {
+        let is_durable = group.iter().any(|entry| entry.durability == Durability::Durable);
+        let mode = if is_durable { DURABLE } else { PersistMode::Buffer };
+        let count = group.iter().map(|entry| entry.batch.changes.len()).sum();
+        let database = &self.shared.database;
+        let batch = OwnedWriteBatch::with_capacity(database.clone(), count);
+        let mut batch = batch.durability(Some(mode));
+        let mut seen = HashSet::with_capacity(count);
+        // Backwards, so that the first change met of a key is the one that counts.
+        for entry in group.iter().rev() {
+            let keyspace = &entry.partition.keyspace;
+            for change in entry.batch.changes.iter().rev() {
+                if !seen.insert((entry.partition.id(), &change.key[..])) {
+                    continue;
+                }
+                match &change.value {
+                    Some(value) => batch.insert(keyspace, &change.key[..], &value[..]),
+                    None => batch.remove(keyspace, &change.key[..]),
+                }
+            }
+        }
+        if batch.is_empty() {
+            // fjall does nothing at all for an empty batch, not even the fsync.
+            return database.persist(mode).map_err(error_of);
+        }
+        batch.commit().map_err(error_of)
+    }
+
+    /// Writes out the largest buffer if all of them together are too large.
+    fn balance(&mut self) {
+        if self.unbalanced_bytes < BALANCE_EVERY_BYTES {
+            return;
+        }
+        self.unbalanced_bytes = 0;
+        let partitions = self.shared.all_partitions();
+        let sizes = partitions.iter().map(|partition| (partition.active_bytes(), partition));
+        let mut sizes: Vec<_> = sizes.collect();
+        sizes.sort_by_key(|(size, _)| std::cmp::Reverse(*size));
+        let mut total: u64 = sizes.iter().map(|(size, _)| size).sum();
+        for (size, partition) in sizes {
+            if total <= self.shared.options.write_buffer_bytes_total {
+                return;
+            }
+            total -= size;
+            if !partition.is_behind()
+                && let Err(error) = partition.keyspace.rotate_memtable()
+            {
+                self.shared.queue.fail(&error_of(error).to_string());
+                return;
+            }
+        }
+    }
+
+    fn look_around(&self) {
+        // Also how a failed background job is noticed when nobody writes.
+        if self.shared.queue.failure().is_none()
+            && let Err(error) = self.shared.database.persist(PersistMode::Buffer)
+        {
+            self.shared.queue.fail(&error_of(error).to_string());
+        }
+        self.shared.publish();
+    }
+
+    fn execute(&self, command: Command) {
+        match command {
+            Command::Create { name, reply } => reply.send(self.create(&name)),
+            Command::Drop { name, reply } => reply.send(self.drop_partition(&name)),
+            Command::Refresh { reply } => {
+                self.shared.publish();
+                reply.send(Ok(()));
+            }
+        }
+    }
+
+    fn create(&self, name: &str) -> Result<Arc<LsmPartition>> {
+        if let Some(partition) = self.shared.partition(name) {
+            return Ok(partition);
+        }
+        let shared = &self.shared;
+        let options = || open::keyspace_options(&shared.options);
+        let keyspace = shared.database.keyspace(name, options).map_err(error_of)?;
+        open::sync_keyspaces(&shared.directory)?;
+        open::mark(&shared.database, &shared.system)?;
+        let partition = LsmPartition::new(keyspace, Arc::clone(shared));
+        shared.insert(name.to_owned(), Arc::clone(&partition));
+        shared.publish();
+        Ok(partition)
+    }
+
+    fn drop_partition(&self, name: &str) -> Result<()> {
+        let shared = &self.shared;
+        let Some(partition) = shared.remove(name) else { return Ok(()) };
+        partition.is_dropped.store(true, Ordering::Release);
+        shared.database.delete_keyspace(partition.keyspace.clone()).map_err(error_of)?;
+        open::mark(&shared.database, &shared.system)?;
+        shared.publish();
+        if shared.database.journal_count() > 1 {
+            // Sealed journals hold on to the keyspaces they mention. Any rotation makes fjall look
+            // which journals it can let go.
+            shared.system.rotate_memtable().map_err(error_of)?;
+        }
+        Ok(())
+    }
+
+    /// Moves everything from the journal into tables, so that the next open replays nothing.
+    fn close(&self) -> Result<()> {
+        if let Some(reason) = self.shared.queue.failure() {
+            return Err(Error::Closed(reason));
+        }
+        let database = &self.shared.database;
+        database.persist(DURABLE).map_err(error_of)?;
+        let mut keyspaces: Vec<_> =
+            self.shared.all_partitions().iter().map(|p| p.keyspace.clone()).collect();
+        keyspaces.push(self.shared.system.clone());
+        for keyspace in &keyspaces {
+            keyspace.rotate_memtable().map_err(error_of)?;
+        }
+        let started = Instant::now();
+        while keyspaces.iter().any(|keyspace| keyspace.sealed_memtable_count() > 0) {
+            // Fails if a background job did: then nobody will ever write the rest out.
+            database.persist(PersistMode::Buffer).map_err(error_of)?;
+            if started.elapsed() > CLOSE_PATIENCE {
+                return Err(Error::Unavailable("buffers could not be written out".to_owned()));
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        self.shared.publish();
+        let is_written = |k: &fjall::Keyspace| k.tree.active_memtable().is_empty();
+        if keyspaces.iter().all(is_written) {
+            open::empty_journals(&self.shared.directory)?;
+        }
+        Ok(())
+    }
+}

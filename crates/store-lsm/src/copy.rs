@@ -1,0 +1,90 @@
+//! Filling an empty partition in bulk, past the journal.
+//!
+//! The source comes sorted, so it can be written into tables directly. They become part of the
+//! partition in one step at the end: after a crash the target has everything or nothing.
+//!
+//! fjall's table writer cannot move between threads, as a future may. So it lives on a thread of
+//! its own for the time of the copy, and gets one page at a time.
+
+use std::{
+    ops::Bound,
+    sync::mpsc::{Receiver, Sender, channel},
+};
+
+use bytes::Bytes;
+use fjall::Keyspace;
+use store::{Direction, Error, Keep, PageLimit, Partition, Result, Snapshot};
+
+use crate::{
+    partition::LsmPartition,
+    reply::{Reply, reply},
+    shared::error_of,
+};
+
+/// How much of the source is read at a time.
+const PAGE: PageLimit = PageLimit { entries: 4096, bytes: 1 << 20 };
+
+/// What the writing thread does next. It ends, and forgets what it wrote, when none comes.
+enum Step {
+    Write(Vec<(Bytes, Bytes)>, Reply<()>),
+    Finish(Reply<()>),
+}
+
+/// Copies what `keep` accepts. Not visible before the next publication.
+pub(crate) async fn copy(from: &dyn Snapshot, to: &LsmPartition, keep: &Keep) -> Result<()> {
+    let anything = PageLimit { entries: 1, bytes: 0 };
+    let range = (Bound::Unbounded, Bound::Unbounded);
+    let present = to.snapshot().scan(range, Direction::Forward, anything).await?;
+    if !present.entries.is_empty() {
+        let name = to.keyspace.name();
+        return Err(Error::Conflict(format!("partition `{name}` is not empty")));
+    }
+    let steps = start_writer(to.keyspace.clone())?;
+    let mut start = Bound::Unbounded;
+    loop {
+        let page = from.scan((start, Bound::Unbounded), Direction::Forward, PAGE).await?;
+        let next = page.entries.last().map(|(last, _)| Bound::Excluded(last.clone()));
+        let kept = page.entries.into_iter().filter(|(key, value)| keep(key, value)).collect();
+        ask(&steps, |reply| Step::Write(kept, reply)).await?;
+        match next {
+            Some(next) if page.has_more => start = next,
+            _ => break,
+        }
+    }
+    ask(&steps, Step::Finish).await
+}
+
+async fn ask(steps: &Sender<Step>, step: impl FnOnce(Reply<()>) -> Step) -> Result<()> {
+    let (sender, receiver) = reply();
+    // If the thread is gone, the reply is dropped with the step and answers for it.
+    let _ = steps.send(step(sender));
+    receiver.await
+}
+
+fn start_writer(keyspace: Keyspace) -> Result<Sender<Step>> {
+    let (sender, receiver) = channel();
+    let builder = std::thread::Builder::new().name("copy".to_owned());
+    let spawned = builder.spawn(move || write(&keyspace, &receiver));
+    spawned.map_err(|error| Error::Io(error.to_string()))?;
+    Ok(sender)
+}
+
+fn write(keyspace: &Keyspace, steps: &Receiver<Step>) {
+    let mut ingestion = keyspace.start_ingestion();
+    while let Ok(step) = steps.recv() {
+        match (step, ingestion) {
+            (Step::Write(entries, reply), Ok(mut writer)) => {
+                let mut entries = entries.into_iter();
+                let written = entries.try_for_each(|(key, value)| writer.write(&*key, &*value));
+                reply.send(written.map_err(error_of));
+                ingestion = Ok(writer);
+            }
+            (Step::Finish(reply), Ok(writer)) => {
+                return reply.send(writer.finish().map_err(error_of));
+            }
+            (Step::Write(_, reply) | Step::Finish(reply), Err(error)) => {
+                return reply.send(Err(error_of(error)));
+            }
+        }
+    }
+}

@@ -1,0 +1,184 @@
+//! Opening a directory, and what fjall leaves to us to survive a power loss.
+//!
+//! fjall syncs its journal, tables, versions and their directories, but
+//!
+//! - not `keyspaces/`, which holds one directory per partition: without it a new partition may be
+//!   gone after a power loss, with all that was acknowledged in it ([`sync_keyspaces`]);
+//! - not the directory above the database;
+//! - it does not remember the sequence numbers of its own list of keyspaces. After a restart it
+//!   may hand out lower ones, and a deletion or creation written with a lower number is outranked
+//!   by what it replaces: a deleted partition comes back, a new one vanishes. So each such change
+//!   is followed by a record in a keyspace of our own ([`mark`]), which fjall does count, and each
+//!   open skips more numbers than can have been used since the last record ([`skip_ahead`]).
+
+use std::{
+    fs::{File, OpenOptions},
+    path::{Path, PathBuf},
+    sync::Arc,
+};
+
+use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use store::{Error, Result};
+
+use crate::{
+    options::Options,
+    partition::LsmPartition,
+    shared::{Shared, error_of},
+    torn,
+};
+
+/// The keyspace of our own records. No partition can have this name.
+const SYSTEM: &str = "SYSTEM";
+
+/// Where fjall keeps the keyspaces.
+const KEYSPACES: &str = "keyspaces";
+
+/// Our lock. fjall has one too, but ours is held before its files are looked at, and it refuses at
+/// once instead of after three attempts.
+const LOCK: &str = "owner.lock";
+
+/// The least that fjall accepts. It is also about the size at which it starts a new journal, so
+/// that a sealed journal makes it write out at once whatever keeps that journal alive: otherwise
+/// one idle partition would hold all journals since its last write.
+const JOURNAL_BYTES_MAX: u64 = 64 << 20;
+
+/// Sequence numbers skipped at each open. Between two records of ours fjall uses a few for each
+/// change of its list and one for each flush or compaction that happens meanwhile.
+const SKIPPED_SEQUENCE_NUMBERS: u64 = 1 << 20;
+
+/// Opens the database, with all its partitions.
+pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Shared>> {
+    create_directory(directory)?;
+    let lock = lock(directory)?;
+    let database = match open_database(directory, &options) {
+        Err(fjall::Error::JournalRecovery(_)) => {
+            torn::without_torn_tail(directory, || open_database(directory, &options))?
+        }
+        other => other.map_err(error_of)?,
+    };
+    let small = || KeyspaceCreateOptions::default().max_memtable_size(64 << 10);
+    let system = database.keyspace(SYSTEM, small).map_err(error_of)?;
+    sync_keyspaces(directory)?;
+    sync_directory(directory)?;
+    skip_ahead(&database, &system);
+    mark(&database, &system)?;
+    let mut keyspaces = Vec::new();
+    for name in database.list_keyspace_names() {
+        if &*name != SYSTEM {
+            let keyspace = database.keyspace(&name, KeyspaceCreateOptions::default);
+            keyspaces.push(keyspace.map_err(error_of)?);
+        }
+    }
+    let shared = Shared::new(database, system, directory.to_owned(), options, lock);
+    let shared = Arc::new(shared);
+    for keyspace in keyspaces {
+        let name = keyspace.name().to_string();
+        shared.insert(name, LsmPartition::new(keyspace, Arc::clone(&shared)));
+    }
+    Ok(shared)
+}
+
+fn open_database(directory: &Path, options: &Options) -> fjall::Result<Database> {
+    let builder = Database::builder(directory)
+        .cache_size(options.cache_bytes)
+        .max_cached_files(Some(options.open_files_max))
+        .max_journaling_size(JOURNAL_BYTES_MAX);
+    match options.workers {
+        Some(workers) => builder.worker_threads(workers.max(1)).open(),
+        None => builder.open(),
+    }
+}
+
+/// How a new partition is laid out.
+pub(crate) fn keyspace_options(options: &Options) -> KeyspaceCreateOptions {
+    KeyspaceCreateOptions::default().max_memtable_size(options.memtable_bytes)
+}
+
+fn create_directory(directory: &Path) -> Result<()> {
+    std::fs::create_dir_all(directory).map_err(|error| io_error(directory, &error))?;
+    let absolute = directory.canonicalize().map_err(|error| io_error(directory, &error))?;
+    absolute.parent().map_or(Ok(()), sync_directory)
+}
+
+fn lock(directory: &Path) -> Result<File> {
+    let path = directory.join(LOCK);
+    let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
+    let file = file.map_err(|error| io_error(&path, &error))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(std::fs::TryLockError::WouldBlock) => Err(Error::Conflict(format!(
+            "directory `{}` is in use by another process",
+            directory.display()
+        ))),
+        Err(std::fs::TryLockError::Error(error)) => Err(io_error(&path, &error)),
+    }
+}
+
+/// Makes sequence numbers higher than any that may have been used before.
+fn skip_ahead(database: &Database, system: &Keyspace) {
+    let mut highest = system.tree.get_highest_seqno().unwrap_or(0);
+    for name in database.list_keyspace_names() {
+        if let Ok(keyspace) = database.keyspace(&name, KeyspaceCreateOptions::default) {
+            highest = highest.max(keyspace.tree.get_highest_seqno().unwrap_or(0));
+        }
+    }
+    let supervisor = &database.supervisor;
+    let next = supervisor.seqno.get().max(highest + 1) + SKIPPED_SEQUENCE_NUMBERS;
+    supervisor.seqno.fetch_max(next);
+    supervisor.snapshot_tracker.set(next);
+}
+
+/// Records, durably, that the sequence numbers used so far are used.
+pub(crate) fn mark(database: &Database, system: &Keyspace) -> Result<()> {
+    let mut batch = database.batch().durability(Some(PersistMode::SyncData));
+    batch.insert(system, "sequence", "");
+    batch.commit().map_err(error_of)
+}
+
+/// Makes the directories of new partitions durable.
+pub(crate) fn sync_keyspaces(directory: &Path) -> Result<()> {
+    sync_directory(&directory.join(KEYSPACES))
+}
+
+/// fsyncs a directory, so that what was created, renamed or deleted in it stays so.
+pub(crate) fn sync_directory(directory: &Path) -> Result<()> {
+    if cfg!(not(unix)) {
+        return Ok(());
+    }
+    let synced = File::open(directory).and_then(|file| file.sync_all());
+    synced.map_err(|error| io_error(directory, &error))
+}
+
+/// The journal files, oldest first.
+pub(crate) fn journals(directory: &Path) -> Result<Vec<(u64, PathBuf)>> {
+    let mut journals = Vec::new();
+    let entries = std::fs::read_dir(directory).map_err(|error| io_error(directory, &error))?;
+    for entry in entries {
+        let path = entry.map_err(|error| io_error(directory, &error))?.path();
+        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+        if let Some(number) = name.strip_suffix(".jnl").and_then(|name| name.parse().ok()) {
+            journals.push((number, path));
+        }
+    }
+    journals.sort_unstable();
+    Ok(journals)
+}
+
+/// Empties the journal once everything in it is in tables, so that the next open has nothing to
+/// replay. fjall itself starts a new one only after 64 MB.
+///
+/// The last file has to stay: without any, fjall would forget to recover the sequence number.
+pub(crate) fn empty_journals(directory: &Path) -> Result<()> {
+    let mut journals = journals(directory)?;
+    let last = journals.pop();
+    // Sealed ones are left to fjall, which still knows them; it skips what is in tables already.
+    let Some((_, path)) = last else { return Ok(()) };
+    let file = OpenOptions::new().write(true).open(&path);
+    let emptied = file.and_then(|file| file.set_len(0).and_then(|()| file.sync_all()));
+    emptied.map_err(|error| io_error(&path, &error))
+}
+
+/// An operating system error, with the path it is about.
+pub(crate) fn io_error(path: &Path, error: &std::io::Error) -> Error {
+    Error::Io(format!("`{}`: {error}", path.display()))
+}

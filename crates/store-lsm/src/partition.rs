@@ -1,0 +1,131 @@
+//! One partition: a keyspace, its share of the queue, and how far its background work is behind.
+
+use std::sync::{
+    Arc, Weak,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
+};
+
+use fjall::{AbstractTree, Keyspace};
+use store::{Batch, BoxFuture, Completion, Debt, Durability, Error, Partition, Result, Snapshot};
+
+use crate::{queue::Entry, reply::reply, shared::Shared, snapshot::LsmSnapshot};
+
+/// With this many sealed memtables a partition gets no more writes until one is on disk. fjall
+/// sleeps inside the commit, for everybody, at four; a commit can seal one more.
+const SEALED_MEMTABLES_MAX: usize = 3;
+
+/// With this many runs in level 0 a partition gets no more writes until some are compacted. fjall
+/// sleeps inside the commit at thirty; three sealed memtables may be on their way.
+const LEVEL_0_RUNS_MAX: usize = 24;
+
+/// Up to this many runs in level 0 nothing is amiss: compaction starts at four.
+const LEVEL_0_RUNS_USUAL: usize = 8;
+
+/// Batches queued for one partition.
+#[derive(Default)]
+pub(crate) struct Queued {
+    batches: AtomicUsize,
+    bytes: AtomicUsize,
+}
+
+impl Queued {
+    pub(crate) fn add(&self, bytes: usize) {
+        self.batches.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
+    }
+
+    pub(crate) fn remove(&self, bytes: usize) {
+        self.batches.fetch_sub(1, Ordering::Relaxed);
+        self.bytes.fetch_sub(bytes, Ordering::Relaxed);
+    }
+}
+
+/// A keyspace of the database.
+pub(crate) struct LsmPartition {
+    pub(crate) keyspace: Keyspace,
+    pub(crate) queued: Queued,
+    /// Set when the partition is dropped; its batches fail from then on.
+    pub(crate) is_dropped: AtomicBool,
+    shared: Arc<Shared>,
+    this: Weak<LsmPartition>,
+}
+
+impl LsmPartition {
+    pub(crate) fn new(keyspace: Keyspace, shared: Arc<Shared>) -> Arc<Self> {
+        Arc::new_cyclic(|this| Self {
+            keyspace,
+            queued: Queued::default(),
+            is_dropped: AtomicBool::new(false),
+            shared,
+            this: Weak::clone(this),
+        })
+    }
+
+    /// Unique among all partitions that ever were, so a name that is used again is another one.
+    pub(crate) fn id(&self) -> u64 {
+        self.keyspace.id()
+    }
+
+    /// Whether a commit to this partition might have to wait inside fjall.
+    pub(crate) fn is_behind(&self) -> bool {
+        let tree = &self.keyspace.tree;
+        tree.sealed_memtable_count() >= SEALED_MEMTABLES_MAX
+            || tree.l0_run_count() >= LEVEL_0_RUNS_MAX
+    }
+
+    /// Bytes in the write buffer that still takes writes.
+    pub(crate) fn active_bytes(&self) -> u64 {
+        self.keyspace.tree.active_memtable().size()
+    }
+
+    /// How close the partition is to [`Self::is_behind`], in percent.
+    fn pressure_percent(&self) -> u8 {
+        let tree = &self.keyspace.tree;
+        let sealed = percent(tree.sealed_memtable_count(), 0, SEALED_MEMTABLES_MAX);
+        let runs = percent(tree.l0_run_count(), LEVEL_0_RUNS_USUAL, LEVEL_0_RUNS_MAX);
+        sealed.max(runs)
+    }
+}
+
+/// Where `now` lies between `low` (0) and `high` (100).
+fn percent(now: usize, low: usize, high: usize) -> u8 {
+    let share = now.saturating_sub(low) * 100 / (high - low);
+    u8::try_from(share.min(100)).unwrap_or(100)
+}
+
+impl Partition for LsmPartition {
+    fn snapshot(&self) -> Arc<dyn Snapshot> {
+        Arc::new(LsmSnapshot::new(self.shared.published(), self.keyspace.clone()))
+    }
+
+    fn submit(&self, batch: Batch, durability: Durability, done: Completion) {
+        if let Err(error) = batch.check() {
+            return done(Err(error));
+        }
+        let Some(partition) = self.this.upgrade() else {
+            return done(Err(Error::Closed("the partition is gone".to_owned())));
+        };
+        let size_bytes = batch.size_bytes();
+        self.shared.queue.push(Entry { partition, batch, size_bytes, durability, done });
+    }
+
+    fn flush(&self) -> BoxFuture<'_, Result<()>> {
+        // A durable batch makes everything before it durable, even if it is empty.
+        let (sender, receiver) = reply();
+        let done = Box::new(move |result| sender.send(result));
+        self.submit(Batch::default(), Durability::Durable, done);
+        Box::pin(receiver)
+    }
+
+    fn approximate_size(&self) -> u64 {
+        self.keyspace.disk_space() + self.keyspace.tree.version_memtable_size_sum()
+    }
+
+    fn debt(&self) -> Debt {
+        Debt {
+            queued_batches: self.queued.batches.load(Ordering::Relaxed),
+            queued_bytes: self.queued.bytes.load(Ordering::Relaxed),
+            pressure_percent: self.pressure_percent(),
+        }
+    }
+}

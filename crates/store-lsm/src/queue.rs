@@ -1,0 +1,304 @@
+//! What waits for the committer: batches, and commands that change the set of partitions.
+//!
+//! The queue is bounded in bytes and never blocks who adds to it. It also remembers why nothing
+//! can be added any more, so that "refused" is decided under the same lock as "queued": a batch is
+//! either taken by the committer or refused, never lost between the two.
+//!
+//! No completion runs under the lock.
+
+use std::{
+    collections::{HashMap, VecDeque},
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use store::{Batch, Completion, Durability, Error, Result};
+
+use crate::{options::Options, partition::LsmPartition, reply::Reply};
+
+/// A batch on its way.
+pub(crate) struct Entry {
+    pub(crate) partition: Arc<LsmPartition>,
+    pub(crate) batch: Batch,
+    pub(crate) size_bytes: usize,
+    pub(crate) durability: Durability,
+    pub(crate) done: Completion,
+}
+
+/// What only the committer may do, because nothing may be committed meanwhile.
+pub(crate) enum Command {
+    /// Open a partition, creating it if need be.
+    Create {
+        /// Its name, checked already.
+        name: String,
+        /// Who asked.
+        reply: Reply<Arc<LsmPartition>>,
+    },
+    /// Delete a partition.
+    Drop {
+        /// Its name.
+        name: String,
+        /// Who asked.
+        reply: Reply<()>,
+    },
+    /// Publish what was ingested past the journal.
+    Refresh {
+        /// Who asked.
+        reply: Reply<()>,
+    },
+}
+
+enum Work {
+    Batch(Entry),
+    Command(Command),
+}
+
+/// What the committer shall do next.
+pub(crate) enum Next {
+    /// Commit these batches together.
+    Group(Vec<Entry>),
+    /// Execute this; all batches queued before it have been taken.
+    Command(Command),
+    /// Nothing to do, or nothing that can be done now: look after the house.
+    Idle,
+    /// All is taken, and a close was asked for.
+    Close(Reply<()>),
+    /// All is taken, and the store is gone.
+    Stop,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Work>,
+    /// Batches of partitions whose background work is behind. They wait here, so that the others
+    /// do not wait for them.
+    held: VecDeque<Entry>,
+    bytes: usize,
+    closing: Option<Reply<()>>,
+    is_stopped: bool,
+    /// Why batches are refused from now on.
+    refusal: Option<Error>,
+    failure: Option<String>,
+}
+
+/// The committer's inbox.
+pub(crate) struct Queue {
+    state: Mutex<State>,
+    wake: Condvar,
+    bytes_max: usize,
+    group_batches_max: usize,
+    group_bytes_max: usize,
+}
+
+impl Queue {
+    pub(crate) fn new(options: &Options) -> Self {
+        Self {
+            state: Mutex::default(),
+            wake: Condvar::new(),
+            bytes_max: options.queue_bytes_max,
+            group_batches_max: options.group_batches_max,
+            group_bytes_max: options.group_bytes_max,
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // No code panics under this lock, so a poisoned one holds a sound state.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Queues a batch, or fails it at once.
+    pub(crate) fn push(&self, entry: Entry) {
+        let mut state = self.lock();
+        let has_room = state.bytes == 0 || state.bytes + entry.size_bytes <= self.bytes_max;
+        let refusal = state.refusal.clone().or_else(|| {
+            let full = || Error::Unavailable("the queue of writes is full".to_owned());
+            (!has_room).then(full)
+        });
+        if let Some(error) = refusal {
+            drop(state);
+            (entry.done)(Err(error));
+            return;
+        }
+        state.bytes += entry.size_bytes;
+        entry.partition.queued.add(entry.size_bytes);
+        state.waiting.push_back(Work::Batch(entry));
+        drop(state);
+        self.wake.notify_one();
+    }
+
+    /// Queues a command behind the batches.
+    pub(crate) fn push_command(&self, command: Command) -> Result<()> {
+        let mut state = self.lock();
+        if let Some(error) = &state.refusal {
+            return Err(error.clone());
+        }
+        state.waiting.push_back(Work::Command(command));
+        drop(state);
+        self.wake.notify_one();
+        Ok(())
+    }
+
+    /// Refuses batches from now on, and lets the committer finish. False if that was asked before.
+    pub(crate) fn close(&self, reply: Reply<()>) -> bool {
+        let mut state = self.lock();
+        if state.closing.is_some() || state.is_stopped {
+            return false;
+        }
+        if state.failure.is_none() && state.refusal.is_some() {
+            return false;
+        }
+        state.refusal = Some(Error::Closed("the store was closed".to_owned()));
+        state.closing = Some(reply);
+        drop(state);
+        self.wake.notify_one();
+        true
+    }
+
+    /// Refuses batches from now on, and lets the committer end once it has taken everything.
+    pub(crate) fn stop(&self) {
+        let mut state = self.lock();
+        state.refusal.get_or_insert_with(|| Error::Closed("the store was dropped".to_owned()));
+        state.is_stopped = true;
+        drop(state);
+        self.wake.notify_one();
+    }
+
+    /// Poisons the store: what is queued fails, and so does everything that comes later.
+    pub(crate) fn fail(&self, reason: &str) {
+        let error = Error::Closed(format!("the store stopped taking writes: {reason}"));
+        let mut state = self.lock();
+        state.failure.get_or_insert_with(|| reason.to_owned());
+        state.refusal = Some(error.clone());
+        let held = std::mem::take(&mut state.held);
+        let waiting = std::mem::take(&mut state.waiting);
+        state.bytes = 0;
+        drop(state);
+        for entry in held {
+            entry.finish(Err(error.clone()));
+        }
+        for work in waiting {
+            match work {
+                Work::Batch(entry) => entry.finish(Err(error.clone())),
+                Work::Command(command) => command.refuse(error.clone()),
+            }
+        }
+    }
+
+    /// Why the store was poisoned.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.lock().failure.clone()
+    }
+
+    /// Waits for something to do, at most `patience`. `is_behind` says whether a partition must
+    /// not get more to write now.
+    pub(crate) fn next(
+        &self,
+        patience: Duration,
+        is_behind: impl Fn(&LsmPartition) -> bool,
+    ) -> Next {
+        let mut state = self.lock();
+        if state.is_quiet() {
+            let waited = self.wake.wait_timeout_while(state, patience, |state| state.is_quiet());
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let group = self.take_group(&mut state, is_behind);
+        if !group.is_empty() {
+            return Next::Group(group);
+        }
+        if matches!(state.waiting.front(), Some(Work::Command(_)))
+            && let Some(Work::Command(command)) = state.waiting.pop_front()
+        {
+            return Next::Command(command);
+        }
+        if !state.held.is_empty() || !state.waiting.is_empty() {
+            return Next::Idle;
+        }
+        if let Some(reply) = state.closing.take() {
+            return Next::Close(reply);
+        }
+        if state.is_stopped { Next::Stop } else { Next::Idle }
+    }
+
+    /// Takes batches in order, up to the limits or the next command. Of a partition that is behind
+    /// it takes none: those go to `held`, and all later ones of that partition behind them.
+    fn take_group(
+        &self,
+        state: &mut State,
+        is_behind: impl Fn(&LsmPartition) -> bool,
+    ) -> Vec<Entry> {
+        let mut group = Group { entries: Vec::new(), bytes: 0, verdicts: HashMap::new() };
+        let mut still_held = VecDeque::new();
+        for entry in std::mem::take(&mut state.held) {
+            if group.is_full(self) || group.is_behind(&entry, &is_behind) {
+                still_held.push_back(entry);
+            } else {
+                group.push(entry);
+            }
+        }
+        state.held = still_held;
+        while !group.is_full(self) && matches!(state.waiting.front(), Some(Work::Batch(_))) {
+            let Some(Work::Batch(entry)) = state.waiting.pop_front() else { break };
+            if group.is_behind(&entry, &is_behind) {
+                state.held.push_back(entry);
+            } else {
+                group.push(entry);
+            }
+        }
+        state.bytes -= group.bytes;
+        group.entries
+    }
+
+    /// Whether some batches wait for their partition's background work.
+    pub(crate) fn has_held(&self) -> bool {
+        !self.lock().held.is_empty()
+    }
+}
+
+impl State {
+    fn is_quiet(&self) -> bool {
+        self.waiting.is_empty() && self.closing.is_none() && !self.is_stopped
+    }
+}
+
+/// A commit group while it is collected. Each partition is judged once, so that a partition that
+/// catches up in between does not get its batches out of order.
+struct Group {
+    entries: Vec<Entry>,
+    bytes: usize,
+    verdicts: HashMap<u64, bool>,
+}
+
+impl Group {
+    fn is_full(&self, queue: &Queue) -> bool {
+        self.entries.len() >= queue.group_batches_max || self.bytes >= queue.group_bytes_max
+    }
+
+    fn is_behind(&mut self, entry: &Entry, judge: impl Fn(&LsmPartition) -> bool) -> bool {
+        let partition = &entry.partition;
+        *self.verdicts.entry(partition.id()).or_insert_with(|| judge(partition))
+    }
+
+    fn push(&mut self, entry: Entry) {
+        self.bytes += entry.size_bytes;
+        self.entries.push(entry);
+    }
+}
+
+impl Entry {
+    /// Tells who submitted the batch how it ended.
+    pub(crate) fn finish(self, result: Result<()>) {
+        self.partition.queued.remove(self.size_bytes);
+        let done = self.done;
+        // A panic there is not ours to die of; the panic hook has reported it.
+        let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || done(result)));
+    }
+}
+
+impl Command {
+    fn refuse(self, error: Error) {
+        match self {
+            Self::Create { reply, .. } => reply.send(Err(error)),
+            Self::Drop { reply, .. } | Self::Refresh { reply } => reply.send(Err(error)),
+        }
+    }
+}

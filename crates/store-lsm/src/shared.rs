@@ -1,0 +1,154 @@
+//! What the store's handles, its partitions and the committer have in common.
+
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    path::PathBuf,
+    sync::{
+        Arc, PoisonError, RwLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
+use fjall::{AbstractTree, Database, Keyspace, Snapshot};
+use store::{Error, Statistics};
+
+use crate::{options::Options, partition::LsmPartition, queue::Queue};
+
+/// Partitions by name.
+type Partitions = BTreeMap<String, Arc<LsmPartition>>;
+
+/// The open database.
+pub(crate) struct Shared {
+    pub(crate) queue: Queue,
+    pub(crate) options: Options,
+    pub(crate) directory: PathBuf,
+    pub(crate) counters: Counters,
+    partitions: RwLock<Partitions>,
+    /// What readers see: taken by the committer, while nothing was half applied.
+    published: RwLock<Arc<Snapshot>>,
+    /// The store's own records, see `open`.
+    pub(crate) system: Keyspace,
+    pub(crate) database: Database,
+    /// Locked for as long as it is open.
+    _lock: File,
+}
+
+/// Figures that the committer counts up.
+#[derive(Default)]
+pub(crate) struct Counters {
+    pub(crate) groups: AtomicU64,
+    pub(crate) batches: AtomicU64,
+    pub(crate) micros: AtomicU64,
+}
+
+impl Shared {
+    pub(crate) fn new(
+        database: Database,
+        system: Keyspace,
+        directory: PathBuf,
+        options: Options,
+        lock: File,
+    ) -> Self {
+        Self {
+            queue: Queue::new(&options),
+            options,
+            directory,
+            counters: Counters::default(),
+            partitions: RwLock::default(),
+            published: RwLock::new(Arc::new(database.snapshot())),
+            system,
+            database,
+            _lock: lock,
+        }
+    }
+
+    /// The snapshot that the committer took last.
+    pub(crate) fn published(&self) -> Arc<Snapshot> {
+        Arc::clone(&self.published.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Publishes everything that is committed. Only the committer may call this.
+    pub(crate) fn publish(&self) {
+        let snapshot = Arc::new(self.database.snapshot());
+        let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
+        let previous = std::mem::replace(&mut *published, snapshot);
+        drop(published);
+        // Outside of the lock: the last user of a snapshot may have to clean up after it.
+        drop(previous);
+    }
+
+    pub(crate) fn partition(&self, name: &str) -> Option<Arc<LsmPartition>> {
+        self.partitions.read().unwrap_or_else(PoisonError::into_inner).get(name).cloned()
+    }
+
+    pub(crate) fn partition_names(&self) -> Vec<String> {
+        self.partitions.read().unwrap_or_else(PoisonError::into_inner).keys().cloned().collect()
+    }
+
+    pub(crate) fn all_partitions(&self) -> Vec<Arc<LsmPartition>> {
+        self.partitions.read().unwrap_or_else(PoisonError::into_inner).values().cloned().collect()
+    }
+
+    pub(crate) fn insert(&self, name: String, partition: Arc<LsmPartition>) {
+        self.partitions.write().unwrap_or_else(PoisonError::into_inner).insert(name, partition);
+    }
+
+    pub(crate) fn remove(&self, name: &str) -> Option<Arc<LsmPartition>> {
+        self.partitions.write().unwrap_or_else(PoisonError::into_inner).remove(name)
+    }
+
+    /// Lets go of all partitions. They hold this struct in turn, so it would never be freed.
+    pub(crate) fn forget_partitions(&self) {
+        let mut partitions = self.partitions.write().unwrap_or_else(PoisonError::into_inner);
+        let forgotten = std::mem::take(&mut *partitions);
+        drop(partitions);
+        drop(forgotten);
+    }
+
+    pub(crate) fn statistics(&self) -> Statistics {
+        let partitions = self.all_partitions();
+        let tables: u64 = partitions.iter().map(|p| p.keyspace.disk_space()).sum();
+        let buffers = partitions.iter().map(|p| p.keyspace.tree.version_memtable_size_sum());
+        Statistics {
+            commit_groups: self.counters.groups.load(Ordering::Relaxed),
+            committed_batches: self.counters.batches.load(Ordering::Relaxed),
+            commit_micros: self.counters.micros.load(Ordering::Relaxed),
+            disk_bytes: tables + self.system.disk_space() + self.journal_bytes(),
+            write_buffer_bytes: buffers.sum(),
+            journals: self.database.journal_count() as u64,
+        }
+    }
+
+    /// Bytes that the journal files occupy; their lengths say 64 MiB from the start.
+    fn journal_bytes(&self) -> u64 {
+        let Ok(journals) = crate::open::journals(&self.directory) else { return 0 };
+        let occupied = |path: &PathBuf| path.metadata().map_or(0, |file| allocated_bytes(&file));
+        journals.iter().map(|(_, path)| occupied(path)).sum()
+    }
+}
+
+#[cfg(unix)]
+fn allocated_bytes(file: &std::fs::Metadata) -> u64 {
+    // `blocks` counts units of 512 bytes, whatever the file system's own block size is.
+    std::os::unix::fs::MetadataExt::blocks(file) * 512
+}
+
+#[cfg(not(unix))]
+fn allocated_bytes(file: &std::fs::Metadata) -> u64 {
+    file.len()
+}
+
+/// What a failure inside fjall means to the caller.
+pub(crate) fn error_of(error: fjall::Error) -> Error {
+    match error {
+        fjall::Error::Locked => Error::Conflict("the store is open in another process".to_owned()),
+        fjall::Error::Poisoned => {
+            Error::Closed("an earlier write to disk or a background job failed".to_owned())
+        }
+        fjall::Error::KeyspaceDeleted => Error::Closed("the partition was dropped".to_owned()),
+        fjall::Error::Io(error) => Error::Io(error.to_string()),
+        fjall::Error::Storage(fjall::LsmError::Io(error)) => Error::Io(error.to_string()),
+        other => Error::Corrupt(format!("{other:?}")),
+    }
+}
