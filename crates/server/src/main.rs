@@ -1,2 +1,42 @@
-//! Placeholder.
-fn main() {}
+//! `sheaf`: the program. Configuration, wiring, the network, and what operators look at.
+//!
+//! In reading order:
+//! - `cli`, `settings`, `config`, `span`: what can be asked, and what was,
+//! - `serve`, `verify`: the two commands,
+//! - `keys`, `data_dir`, `certificate`, `database`, `clock`: what a server needs before it can run,
+//! - `net`: sockets, TLS, HTTP, and the bounds on all of them,
+//! - `app`, `admin`, `metrics`: who answers,
+//! - `logging`, `signals`, `failure`: how it talks to the operating system and its operator.
+
+mod admin;
+mod app;
+mod certificate;
+mod cli;
+mod clock;
+mod config;
+mod data_dir;
+mod database;
+mod failure;
+mod keys;
+mod logging;
+mod metrics;
+mod net;
+mod serve;
+mod settings;
+mod signals;
+mod span;
+mod verify;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Serve(args) => serve::run(*args),
+        Command::Verify(args) => verify::run(&args),
+    };
+    outcome.unwrap_or_else(|failure| failure.report())
+}

@@ -1,0 +1,124 @@
+//! `/_sheaf/...`: what operators and their probes ask, outside the database's own protocol.
+//!
+//! No key is needed. Health and readiness tell nothing worth hiding; the metrics name databases
+//! and containers, so by default only this machine may read them. Cosmos DB has no resource type
+//! that begins with an underscore, so no path of its protocol is taken away.
+
+use std::{
+    net::IpAddr,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::{Method, Response, StatusCode, header};
+
+use crate::{database::Database, metrics::Metrics, net::Origin, settings::MetricsAccess};
+
+/// How every path answered here begins.
+pub(crate) const PREFIX: &str = "/_sheaf/";
+
+const JSON: &str = "application/json";
+const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// Answers operators.
+pub(crate) struct Admin {
+    pub(crate) database: Arc<Database>,
+    pub(crate) metrics: Metrics,
+    pub(crate) metrics_access: MetricsAccess,
+    /// The server is stopping and takes no new work.
+    pub(crate) is_draining: Arc<AtomicBool>,
+}
+
+impl Admin {
+    /// Answers a request whose path begins with [`PREFIX`].
+    pub(crate) fn answer(
+        &self,
+        origin: Origin,
+        method: &Method,
+        path: &str,
+    ) -> Response<Full<Bytes>> {
+        let mut response = self.page(origin, path);
+        if !matches!(*method, Method::GET | Method::HEAD) {
+            response = error(StatusCode::METHOD_NOT_ALLOWED, "use GET");
+            response
+                .headers_mut()
+                .insert(header::ALLOW, header::HeaderValue::from_static("GET, HEAD"));
+        }
+        response
+    }
+
+    fn page(&self, origin: Origin, path: &str) -> Response<Full<Bytes>> {
+        match &path[PREFIX.len()..] {
+            "health" => match self.database.failure() {
+                None => text(StatusCode::OK, JSON, r#"{"status":"ok"}"#.to_owned()),
+                Some(reason) => error(StatusCode::SERVICE_UNAVAILABLE, &reason),
+            },
+            "ready" if self.is_draining.load(Ordering::Relaxed) => {
+                error(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping")
+            }
+            "ready" => text(StatusCode::OK, JSON, r#"{"status":"ready"}"#.to_owned()),
+            "metrics" => self.metrics_page(origin.peer.ip()),
+            _ => error(StatusCode::NOT_FOUND, "there are health, ready and metrics"),
+        }
+    }
+
+    fn metrics_page(&self, peer: IpAddr) -> Response<Full<Bytes>> {
+        let is_allowed = match self.metrics_access {
+            MetricsAccess::Any => true,
+            // An IPv6 socket sees IPv4 clients under mapped addresses.
+            MetricsAccess::Loopback => peer.to_canonical().is_loopback(),
+            MetricsAccess::Off => false,
+        };
+        if !is_allowed {
+            return error(StatusCode::FORBIDDEN, "the setting `metrics` keeps them from you");
+        }
+        match self.metrics.page() {
+            Ok(page) => text(StatusCode::OK, OPEN_METRICS, page),
+            Err(_) => error(StatusCode::INTERNAL_SERVER_ERROR, "the metrics cannot be written"),
+        }
+    }
+}
+
+fn error(status: StatusCode, message: &str) -> Response<Full<Bytes>> {
+    let body = format!(r#"{{"status":"error","message":{}}}"#, quoted(message));
+    text(status, JSON, body)
+}
+
+/// The message as a JSON string.
+fn quoted(message: &str) -> String {
+    let mut text = String::from('"');
+    for character in message.chars() {
+        match character {
+            '"' => text.push_str("\\\""),
+            '\\' => text.push_str("\\\\"),
+            c if c.is_control() => text.push(' '),
+            c => text.push(c),
+        }
+    }
+    text.push('"');
+    text
+}
+
+fn text(status: StatusCode, kind: &'static str, body: String) -> Response<Full<Bytes>> {
+    let mut response = Response::new(Full::new(Bytes::from(body)));
+    *response.status_mut() = status;
+    response.headers_mut().insert(header::CONTENT_TYPE, header::HeaderValue::from_static(kind));
+    response
+        .headers_mut()
+        .insert(header::CACHE_CONTROL, header::HeaderValue::from_static("no-store"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reasons_are_valid_json() {
+        assert_eq!(quoted("disk \"sda\"\n\\full"), r#""disk \"sda\" \\full""#);
+    }
+}

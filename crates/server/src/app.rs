@@ -1,0 +1,27 @@
+//! What the port serves: the database's protocol, and the operators' pages beside it.
+
+use bytes::Bytes;
+use gateway::Gateway;
+use http_body_util::Full;
+use hyper::{Request, Response};
+
+use crate::{
+    admin::{self, Admin},
+    net::{Handler, Origin, RequestBody},
+};
+
+/// Everything that answers.
+pub(crate) struct App {
+    pub(crate) gateway: Gateway,
+    pub(crate) admin: Admin,
+}
+
+impl Handler for App {
+    async fn handle(&self, origin: Origin, request: Request<RequestBody>) -> Response<Full<Bytes>> {
+        let path = request.uri().path();
+        if path.starts_with(admin::PREFIX) {
+            return self.admin.answer(origin, request.method(), path);
+        }
+        self.gateway.handle(origin.scheme, request).await
+    }
+}

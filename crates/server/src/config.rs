@@ -1,0 +1,178 @@
+//! The configuration a server runs with: flags and environment over the file over the defaults,
+//! checked once, so that nothing behind this file meets a senseless value.
+
+use std::{fs, path::Path, path::PathBuf, time::Duration};
+
+use crate::{
+    cli::ServeArgs,
+    failure::Failure,
+    settings::{Charges, Limits, LogFormat, LogLevel, MetricsAccess, RateLimit, Settings, TlsMode},
+    span::Span,
+};
+
+/// Everything that `sheaf serve` needs to know.
+#[derive(Clone, Debug)]
+pub(crate) struct Config {
+    /// Name or address to listen on.
+    pub(crate) host: String,
+    /// Port to listen on; zero for any.
+    pub(crate) port: u16,
+    /// Where the data is kept; `None` keeps it in memory.
+    pub(crate) data_dir: Option<PathBuf>,
+    /// Size of the store's block cache.
+    pub(crate) cache_bytes: u64,
+    /// Where the keys are; `None` for the published key.
+    pub(crate) key_file: Option<PathBuf>,
+    /// The published key may be used on an address that others reach.
+    pub(crate) allows_published_key: bool,
+    /// Who may read the metrics.
+    pub(crate) metrics: MetricsAccess,
+    /// What the port answers to.
+    pub(crate) tls: TlsMode,
+    /// Certificate and key files; `None` for a generated certificate.
+    pub(crate) tls_files: Option<(PathBuf, PathBuf)>,
+    /// When to refuse with 429.
+    pub(crate) rate_limit: RateLimit,
+    /// Table of charges.
+    pub(crate) charges: Charges,
+    /// Set of limits.
+    pub(crate) limits: Limits,
+    /// Most connections at a time.
+    pub(crate) connections_max: u32,
+    /// Largest request body.
+    pub(crate) body_bytes_max: u32,
+    /// Time for a handshake or a request head.
+    pub(crate) header_timeout: Duration,
+    /// Time without progress of a body.
+    pub(crate) stall_timeout: Duration,
+    /// Time without a request.
+    pub(crate) idle_timeout: Duration,
+    /// Time for the last requests.
+    pub(crate) shutdown_timeout: Duration,
+    /// Shape of log lines.
+    pub(crate) log_format: LogFormat,
+    /// How much is logged.
+    pub(crate) log_level: LogLevel,
+}
+
+impl Config {
+    /// Completes the flags by the file and the defaults, and checks the result.
+    pub(crate) fn load(args: ServeArgs) -> Result<Self, Failure> {
+        let file = match &args.config {
+            Some(path) => read_file(path)?,
+            None => Settings::default(),
+        };
+        Self::resolve(args.settings.over(file))
+    }
+
+    fn resolve(said: Settings) -> Result<Self, Failure> {
+        let is_in_memory = said.in_memory.unwrap_or(false);
+        let data_dir = said.data_dir.unwrap_or_else(|| PathBuf::from("./sheaf-data"));
+        let seconds = |span: Option<Span>, default: u64| {
+            span.map_or_else(|| Duration::from_secs(default), |span| span.0)
+        };
+        Ok(Self {
+            host: said.host.unwrap_or_else(|| "127.0.0.1".to_owned()),
+            port: said.port.unwrap_or(8081),
+            data_dir: (!is_in_memory).then_some(data_dir),
+            cache_bytes: u64::from(said.cache_mb.unwrap_or(64)) << 20,
+            key_file: said.key_file,
+            allows_published_key: said.allow_published_key.unwrap_or(false),
+            metrics: said.metrics.unwrap_or(MetricsAccess::Loopback),
+            tls: said.tls.unwrap_or(TlsMode::Optional),
+            tls_files: pair(said.tls_cert, said.tls_key)?,
+            rate_limit: said.rate_limit.unwrap_or(RateLimit::Provisioned),
+            charges: said.charges.unwrap_or(Charges::Current),
+            limits: said.limits.unwrap_or(Limits::Current),
+            connections_max: at_least("max-connections", said.max_connections, 4096, 1)?,
+            body_bytes_max: at_least("max-body-bytes", said.max_body_bytes, 4 << 20, 1024)?,
+            header_timeout: seconds(said.header_timeout, 10),
+            stall_timeout: seconds(said.stall_timeout, 30),
+            // Longer than the idle time of the SDKs' own pools, so that they close first and never
+            // meet a connection that the server is just closing.
+            idle_timeout: seconds(said.idle_timeout, 300),
+            shutdown_timeout: seconds(said.shutdown_timeout, 30),
+            log_format: said.log_format.unwrap_or(LogFormat::Text),
+            log_level: said.log_level.unwrap_or(LogLevel::Info),
+        })
+    }
+}
+
+fn read_file(path: &Path) -> Result<Settings, Failure> {
+    let text = fs::read_to_string(path).map_err(|error| {
+        Failure::usage(format!("cannot read the configuration file `{}`: {error}", path.display()))
+    })?;
+    parse(&text).map_err(|error| {
+        Failure::usage(format!("configuration file `{}`: {error}", path.display()))
+    })
+}
+
+/// The settings in a file's text. The error names the line and the key.
+fn parse(text: &str) -> Result<Settings, String> {
+    toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())
+}
+
+fn pair(
+    certificate: Option<PathBuf>,
+    key: Option<PathBuf>,
+) -> Result<Option<(PathBuf, PathBuf)>, Failure> {
+    match (certificate, key) {
+        (Some(certificate), Some(key)) => Ok(Some((certificate, key))),
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(Failure::usage(
+            "`tls-cert` is given without `tls-key`: give the certificate's private key too",
+        )),
+        (None, Some(_)) => Err(Failure::usage(
+            "`tls-key` is given without `tls-cert`: give the key's certificate too",
+        )),
+    }
+}
+
+fn at_least(name: &str, said: Option<u32>, default: u32, least: u32) -> Result<u32, Failure> {
+    let value = said.unwrap_or(default);
+    if value < least {
+        return Err(Failure::usage(format!("`{name}` is {value}: use {least} or more")));
+    }
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_wins_over_the_file_and_the_file_over_the_default() {
+        let file = parse("port = 9000\nhost = \"::1\"\ncharges = \"2017\"").unwrap();
+        let flags = Settings { port: Some(1), ..Settings::default() };
+        let config = Config::resolve(flags.over(file)).unwrap();
+        assert_eq!((config.port, config.host.as_str()), (1, "::1"));
+        assert_eq!(config.charges, Charges::Y2017);
+        assert_eq!(config.header_timeout, Duration::from_secs(10));
+        assert_eq!(config.data_dir, Some(PathBuf::from("./sheaf-data")));
+    }
+
+    #[test]
+    fn an_unknown_key_is_named() {
+        let error = parse("prot = 8081").unwrap_err();
+        assert!(error.contains("unknown field `prot`"), "{error}");
+        let error = parse("tls = \"maybe\"").unwrap_err();
+        assert!(error.contains("maybe") && error.contains("optional"), "{error}");
+        let error = parse("header-timeout = \"soon\"").unwrap_err();
+        assert!(error.contains("`soon` is not a duration"), "{error}");
+    }
+
+    #[test]
+    fn senseless_values_are_refused_with_advice() {
+        let none = Settings { max_connections: Some(0), ..Settings::default() };
+        let failure = Config::resolve(none).unwrap_err();
+        assert_eq!(failure.message(), "`max-connections` is 0: use 1 or more");
+        let half = Settings { tls_cert: Some("a".into()), ..Settings::default() };
+        assert!(Config::resolve(half).unwrap_err().message().contains("`tls-key`"));
+    }
+
+    #[test]
+    fn in_memory_wins_over_a_directory() {
+        let file = parse("in-memory = true\ndata-dir = \"/var/lib/sheaf\"").unwrap();
+        assert_eq!(Config::resolve(file).unwrap().data_dir, None);
+    }
+}

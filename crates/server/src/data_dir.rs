@@ -1,0 +1,149 @@
+//! The data directory: who may read it, and that one process at a time uses it.
+//!
+//! ```text
+//! DIR/lock     held while a process uses the directory; names that process
+//! DIR/store/   the store's files
+//! DIR/tls/     the generated certificate and its key
+//! ```
+
+use std::{
+    fs::{self, DirBuilder, File, OpenOptions, TryLockError},
+    io::{self, Read as _, Seek as _, Write as _},
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, bail};
+
+/// A data directory that this process has for itself until the value is dropped.
+#[derive(Debug)]
+pub(crate) struct DataDir {
+    path: PathBuf,
+    /// The operating system gives the lock back when the file is closed, however the process ends.
+    _lock: File,
+}
+
+impl DataDir {
+    /// Takes the directory, creating it when it is absent.
+    pub(crate) fn create(path: &Path) -> anyhow::Result<Self> {
+        create_private(path)
+            .with_context(|| format!("cannot create the data directory `{}`", path.display()))?;
+        Self::lock(path)
+    }
+
+    /// Takes a directory that must be there already and hold data.
+    pub(crate) fn existing(path: &Path) -> anyhow::Result<Self> {
+        let store = path.join("store");
+        if !store.is_dir() {
+            bail!("`{}` is no data directory: it holds no `store`", path.display());
+        }
+        Self::lock(path)
+    }
+
+    fn lock(path: &Path) -> anyhow::Result<Self> {
+        let name = path.join("lock");
+        let mut lock =
+            private_file().read(true).create(true).truncate(false).open(&name).with_context(
+                || format!("cannot write to the data directory `{}`", path.display()),
+            )?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => bail!(
+                "the data directory `{}` is in use by another sheaf{}: stop it, or choose another \
+                 directory with --data-dir",
+                path.display(),
+                owner(&mut lock),
+            ),
+            Err(TryLockError::Error(error)) => {
+                return Err(error).with_context(|| format!("cannot lock `{}`", name.display()));
+            }
+        }
+        // Only for the message above; a failure to note it is no reason not to start.
+        let _ = note_owner(&mut lock);
+        Ok(Self { path: path.to_owned(), _lock: lock })
+    }
+
+    /// Where the store lives.
+    pub(crate) fn store(&self) -> PathBuf {
+        self.path.join("store")
+    }
+
+    /// Where the generated certificate lives.
+    pub(crate) fn tls(&self) -> PathBuf {
+        self.path.join("tls")
+    }
+}
+
+/// Creates a directory, and its parents, that only this user may enter.
+pub(crate) fn create_private(path: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(path)
+}
+
+/// Writes a file that only this user may read, whole or not at all.
+pub(crate) fn write_private(path: &Path, content: &str) -> io::Result<()> {
+    let draft = path.with_extension("new");
+    let mut file = private_file().create(true).truncate(true).open(&draft)?;
+    file.write_all(content.as_bytes())?;
+    file.sync_all()?;
+    fs::rename(&draft, path)
+}
+
+fn private_file() -> OpenOptions {
+    let mut options = OpenOptions::new();
+    options.write(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    options
+}
+
+fn note_owner(lock: &mut File) -> io::Result<()> {
+    lock.set_len(0)?;
+    lock.rewind()?;
+    writeln!(lock, "{}", std::process::id())
+}
+
+fn owner(lock: &mut File) -> String {
+    let mut text = String::new();
+    match lock.read_to_string(&mut text) {
+        Ok(_) if !text.trim().is_empty() => format!(" (process {})", text.trim()),
+        _ => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_process_at_a_time() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("data");
+        let first = DataDir::create(&path).unwrap();
+        let error = DataDir::create(&path).unwrap_err().to_string();
+        assert!(error.contains("in use by another sheaf (process "), "{error}");
+        drop(first);
+        DataDir::create(&path).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn nobody_else_may_look() {
+        use std::os::unix::fs::PermissionsExt as _;
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("data");
+        let _held = DataDir::create(&path).unwrap();
+        write_private(&path.join("secret"), "x").unwrap();
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+        assert_eq!((mode(&path), mode(&path.join("secret"))), (0o700, 0o600));
+    }
+
+    #[test]
+    fn an_empty_directory_is_not_taken_for_data() {
+        let scratch = tempfile::tempdir().unwrap();
+        assert!(DataDir::existing(scratch.path()).is_err());
+        assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 0);
+    }
+}

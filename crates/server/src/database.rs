@@ -1,0 +1,96 @@
+//! The database behind the port: which store it has, and how it is opened and closed.
+//!
+//! The only file that names a kind of store.
+
+use std::{path::Path, sync::Arc};
+
+use anyhow::Context as _;
+use engine::Engine;
+
+use crate::{
+    clock::MachineClock,
+    config::Config,
+    data_dir::DataDir,
+    settings::{Charges, Limits, RateLimit},
+};
+
+/// An open database.
+pub(crate) struct Database {
+    engine: Arc<Engine>,
+    store: Arc<dyn store::Engine>,
+}
+
+impl Database {
+    /// Opens the database in its directory, or an empty one in memory.
+    pub(crate) async fn open(config: &Config, directory: Option<&DataDir>) -> anyhow::Result<Self> {
+        let store = match directory {
+            Some(directory) => open_store(&directory.store(), config.cache_bytes).await?,
+            None => Arc::new(store::memory::MemoryStore::new()),
+        };
+        let clock = Arc::new(MachineClock);
+        let engine = Engine::open(Arc::clone(&store), options(config), clock)
+            .await
+            .context("cannot open the database")?;
+        Ok(Self { engine, store })
+    }
+
+    /// What the gateway calls.
+    pub(crate) fn service(&self) -> Arc<dyn protocol::Service> {
+        Arc::clone(&self.engine) as _
+    }
+
+    /// Why writes are refused, if they are.
+    pub(crate) fn failure(&self) -> Option<String> {
+        self.engine.failure()
+    }
+
+    /// Figures of every partition.
+    pub(crate) fn statistics(&self) -> Vec<engine::PartitionStatistics> {
+        self.engine.statistics()
+    }
+
+    /// Figures of the store.
+    pub(crate) fn store_statistics(&self) -> store::Statistics {
+        self.store.statistics()
+    }
+
+    /// Finishes what was begun and leaves everything on disk.
+    pub(crate) async fn close(&self) -> anyhow::Result<()> {
+        self.engine.close().await.context("cannot close the database in good order")
+    }
+}
+
+/// Opens the store of a data directory.
+pub(crate) async fn open_store(
+    path: &Path,
+    cache_bytes: u64,
+) -> anyhow::Result<Arc<dyn store::Engine>> {
+    let path = path.to_owned();
+    let options = store_lsm::Options { cache_bytes, ..store_lsm::Options::default() };
+    // Opening replays the journal of a server that was killed, which can take seconds.
+    let opened = tokio::task::spawn_blocking(move || {
+        store_lsm::LsmStore::open(&path, options)
+            .with_context(|| format!("cannot open the store in `{}`", path.display()))
+    });
+    Ok(opened.await.context("opening the store failed")??)
+}
+
+fn options(config: &Config) -> engine::Options {
+    engine::Options {
+        charges: match config.charges {
+            Charges::Current => engine::Charges::Current,
+            Charges::Y2017 => engine::Charges::Y2017,
+        },
+        rate_limit: match config.rate_limit {
+            RateLimit::Always => engine::RateLimit::Always,
+            RateLimit::Provisioned => engine::RateLimit::Provisioned,
+            RateLimit::Never => engine::RateLimit::Never,
+        },
+        limits: match config.limits {
+            Limits::Current => engine::Limits::Current,
+            Limits::Y2016 => engine::Limits::Y2016,
+            Limits::Y2017 => engine::Limits::Y2017,
+        },
+        ..engine::Options::default()
+    }
+}

@@ -1,0 +1,168 @@
+//! Figures for Prometheus, as the text that `/_sheaf/metrics` answers.
+//!
+//! Counters of requests are kept here; everything else is asked for at the moment of a scrape, so
+//! that nothing has to be kept in step.
+
+use std::{
+    fmt,
+    sync::{Arc, atomic::AtomicU64},
+    time::Duration,
+};
+
+use prometheus_client::{
+    collector::Collector,
+    encoding::{DescriptorEncoder, EncodeMetric as _, text},
+    metrics::{
+        counter::{ConstCounter, Counter},
+        family::Family,
+        gauge::{ConstGauge, Gauge},
+        histogram::Histogram,
+        info::Info,
+    },
+    registry::Registry,
+};
+
+use crate::{database::Database, net::Room};
+
+/// Upper bounds of the latency histogram, in seconds: from a cached read to a slow query.
+const LATENCY_BOUNDS: [f64; 14] = [
+    0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1.0, 2.5, 10.0,
+];
+
+type OperationLabels = [(&'static str, &'static str); 1];
+type Charge = Counter<f64, AtomicU64>;
+
+/// All metrics of the process.
+pub(crate) struct Metrics {
+    registry: Registry,
+    requests: Arc<Requests>,
+}
+
+impl Metrics {
+    /// Metrics of this database. `started` is the time of the start since the epoch.
+    pub(crate) fn new(database: Arc<Database>, room: Room, started: Duration) -> Self {
+        let mut registry = Registry::with_prefix("sheaf");
+        let requests = Arc::new(Requests::register(&mut registry));
+        let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
+        registry.register("build", "The program that is running", build);
+        let start: Gauge<f64, AtomicU64> = Gauge::default();
+        start.set(started.as_secs_f64());
+        let help = "Start of the process since the epoch, in seconds";
+        registry.register("process_start_time_seconds", help, start);
+        registry.register_collector(Box::new(AtScrape { database, room }));
+        Self { registry, requests }
+    }
+
+    /// What counts requests.
+    pub(crate) fn recorder(&self) -> Arc<dyn gateway::Recorder> {
+        Arc::clone(&self.requests) as _
+    }
+
+    /// The page, in the OpenMetrics text format.
+    pub(crate) fn page(&self) -> Result<String, fmt::Error> {
+        let mut page = String::new();
+        text::encode(&mut page, &self.registry)?;
+        Ok(page)
+    }
+}
+
+/// What is counted of requests.
+struct Requests {
+    total: Family<[(&'static str, String); 2], Counter>,
+    duration: Family<OperationLabels, Histogram, fn() -> Histogram>,
+    charge: Family<OperationLabels, Charge>,
+}
+
+impl Requests {
+    fn register(registry: &mut Registry) -> Self {
+        let requests = Self {
+            total: Family::default(),
+            duration: Family::new_with_constructor(|| Histogram::new(LATENCY_BOUNDS)),
+            charge: Family::default(),
+        };
+        registry.register("requests", "Requests answered", requests.total.clone());
+        let help = "Time from a request's head to its answer, in seconds";
+        registry.register("request_duration_seconds", help, requests.duration.clone());
+        registry.register("request_charge", "Request units charged", requests.charge.clone());
+        requests
+    }
+}
+
+impl gateway::Recorder for Requests {
+    fn record(&self, operation: &'static str, status: u16, elapsed: Duration, charge: f64) {
+        let labels = [("operation", operation)];
+        let with_status = [("operation", operation.to_owned()), ("status", status.to_string())];
+        self.total.get_or_create(&with_status).inc();
+        self.duration.get_or_create(&labels).observe(elapsed.as_secs_f64());
+        // A counter must not fall, whatever the charge may be.
+        self.charge.get_or_create(&labels).inc_by(charge.max(0.0));
+    }
+}
+
+/// What is asked for at a scrape.
+struct AtScrape {
+    database: Arc<Database>,
+    room: Room,
+}
+
+impl fmt::Debug for AtScrape {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("AtScrape")
+    }
+}
+
+impl Collector for AtScrape {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
+        gauge(&mut encoder, "connections", "Open connections", self.room.taken() as f64)?;
+        self.encode_partitions(&mut encoder)?;
+        let store = self.database.store_statistics();
+        let micros = Duration::from_micros(store.commit_micros).as_secs_f64();
+        counter(&mut encoder, "store_commit_groups", "Groups written", store.commit_groups as f64)?;
+        let help = "Batches in those groups";
+        counter(&mut encoder, "store_committed_batches", help, store.committed_batches as f64)?;
+        counter(&mut encoder, "store_commit_seconds", "Time spent in commits", micros)?;
+        gauge(&mut encoder, "store_disk_bytes", "Bytes on disk", store.disk_bytes as f64)?;
+        let help = "Memory of write buffers";
+        gauge(&mut encoder, "store_write_buffer_bytes", help, store.write_buffer_bytes as f64)?;
+        gauge(&mut encoder, "store_journals", "Journal files in use", store.journals as f64)?;
+        let failed = f64::from(u8::from(self.database.failure().is_some()));
+        gauge(&mut encoder, "store_failed", "1 once the store refuses writes", failed)
+    }
+}
+
+impl AtScrape {
+    fn encode_partitions(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        type Figure = fn(&engine::PartitionStatistics) -> u64;
+        let figures: [(&str, &str, Figure); 4] = [
+            ("partition_documents", "Documents of a partition", |p| p.documents),
+            ("partition_bytes", "Bytes of its documents", |p| p.bytes),
+            ("partition_lsn", "Its last published transaction", |p| p.lsn),
+            ("partition_queued", "Its writes under way", |p| p.queued as u64),
+        ];
+        let partitions = self.database.statistics();
+        for (name, help, figure) in figures {
+            let kind = ConstGauge::new(0.0).metric_type();
+            let mut family = encoder.encode_descriptor(name, help, None, kind)?;
+            for partition in &partitions {
+                let labels = [
+                    ("database", partition.database.clone()),
+                    ("collection", partition.collection.clone()),
+                    ("range", partition.range_id.to_string()),
+                ];
+                let value = ConstGauge::new(figure(partition) as f64);
+                value.encode(family.encode_family(&labels)?)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn gauge(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: f64) -> fmt::Result {
+    let gauge = ConstGauge::new(value);
+    gauge.encode(encoder.encode_descriptor(name, help, None, gauge.metric_type())?)
+}
+
+fn counter(encoder: &mut DescriptorEncoder<'_>, name: &str, help: &str, value: f64) -> fmt::Result {
+    let counter = ConstCounter::new(value);
+    counter.encode(encoder.encode_descriptor(name, help, None, counter.metric_type())?)
+}

@@ -1,0 +1,202 @@
+//! What a connection is doing, and when it has done too little for too long.
+//!
+//! hyper's own header timeout also runs while a kept-alive connection is idle, so that it cannot
+//! be short against slow clients and long for idle ones. This file tells the two apart: the
+//! transport reports bytes, the service reports requests, and [`Watchdog`] ends the connection
+//! whose deadline passes.
+
+use std::{
+    pin::Pin,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    task::{Context, Poll, ready},
+};
+
+use tokio::time::{Instant, Sleep, sleep_until};
+
+use super::Timeouts;
+
+/// Why a connection has to go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cause {
+    /// The head of a request did not arrive in time.
+    SlowHead,
+    /// The client does not read what it asked for.
+    StalledWrite,
+    /// Nothing was asked for a long time.
+    Idle,
+}
+
+/// What one connection is doing. Shared by its transport, its requests and its watchdog.
+#[derive(Debug)]
+pub(super) struct Activity(Mutex<State>);
+
+#[derive(Debug)]
+struct State {
+    /// Requests under way; above one only in HTTP/2.
+    requests: u32,
+    /// HTTP/2: bytes outside requests (settings, pings) are normal and start no request head.
+    is_multiplexed: bool,
+    /// When the connection began, or its last request ended.
+    quiet_since: Instant,
+    /// When the first byte of the present request head came.
+    head_since: Option<Instant>,
+    /// Since when a write waits for the client to read.
+    blocked_since: Option<Instant>,
+}
+
+impl Activity {
+    /// A connection whose first byte is there: the rest of the head has to follow.
+    pub(super) fn new(now: Instant) -> Self {
+        Self(Mutex::new(State {
+            requests: 0,
+            is_multiplexed: false,
+            quiet_since: now,
+            head_since: Some(now),
+            blocked_since: None,
+        }))
+    }
+
+    /// The HTTP/2 preface was seen.
+    pub(super) fn is_http2(&self) {
+        let mut state = self.lock();
+        state.is_multiplexed = true;
+        state.head_since = None;
+    }
+
+    /// Bytes came from the client.
+    pub(super) fn read(&self, now: Instant) {
+        let mut state = self.lock();
+        if state.requests == 0 && !state.is_multiplexed {
+            state.head_since.get_or_insert(now);
+        }
+    }
+
+    /// The client takes no more bytes for the moment.
+    pub(super) fn write_blocked(&self, now: Instant) {
+        self.lock().blocked_since.get_or_insert(now);
+    }
+
+    /// The client takes bytes again.
+    pub(super) fn write_moved(&self) {
+        self.lock().blocked_since = None;
+    }
+
+    /// A request's head is complete. The request ends when the guard is dropped.
+    pub(super) fn request(self: &Arc<Self>) -> RequestGuard {
+        let mut state = self.lock();
+        state.requests += 1;
+        state.head_since = None;
+        drop(state);
+        RequestGuard(Arc::clone(self))
+    }
+
+    /// When the connection is to be ended unless something happens before, and why.
+    fn deadline(&self, timeouts: &Timeouts) -> Option<(Instant, Cause)> {
+        let state = self.lock();
+        let blocked =
+            state.blocked_since.map(|since| (since + timeouts.stall, Cause::StalledWrite));
+        let quiet = match (state.requests, state.head_since) {
+            (0, Some(since)) => Some((since + timeouts.header, Cause::SlowHead)),
+            (0, None) => Some((state.quiet_since + timeouts.idle, Cause::Idle)),
+            _ => None,
+        };
+        [blocked, quiet].into_iter().flatten().min_by_key(|(deadline, _)| *deadline)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Every critical section leaves the state whole, even if its thread dies there.
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A request under way.
+#[derive(Debug)]
+pub(super) struct RequestGuard(Arc<Activity>);
+
+impl Drop for RequestGuard {
+    fn drop(&mut self) {
+        let mut state = self.0.lock();
+        state.requests -= 1;
+        state.quiet_since = Instant::now();
+    }
+}
+
+/// Waits until a connection's deadline passes.
+///
+/// It must be polled by the task that drives the connection, after the connection itself: what
+/// changes a deadline also wakes that task, so that no signal between the two is needed.
+#[derive(Debug)]
+pub(super) struct Watchdog {
+    activity: Arc<Activity>,
+    timeouts: Timeouts,
+    timer: Pin<Box<Sleep>>,
+}
+
+impl Watchdog {
+    /// Watches `activity`.
+    pub(super) fn new(activity: Arc<Activity>, timeouts: Timeouts) -> Self {
+        let timer = Box::pin(sleep_until(Instant::now() + timeouts.header));
+        Self { activity, timeouts, timer }
+    }
+
+    /// Ready when the connection has to go.
+    pub(super) fn poll_expired(&mut self, context: &mut Context<'_>) -> Poll<Cause> {
+        loop {
+            let Some((deadline, cause)) = self.activity.deadline(&self.timeouts) else {
+                return Poll::Pending;
+            };
+            // A timer that is early is left alone: moving it at every request would cost more
+            // than the one needless wake-up.
+            if deadline < self.timer.deadline() || self.timer.is_elapsed() {
+                self.timer.as_mut().reset(deadline);
+            }
+            ready!(self.timer.as_mut().poll(context));
+            if deadline <= Instant::now() {
+                return Poll::Ready(cause);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    const TIMEOUTS: Timeouts = Timeouts {
+        header: Duration::from_secs(10),
+        stall: Duration::from_secs(30),
+        idle: Duration::from_mins(5),
+        shutdown: Duration::from_secs(1),
+    };
+
+    #[test]
+    fn each_phase_has_its_deadline() {
+        let start = Instant::now();
+        let activity = Arc::new(Activity::new(start));
+        let after = |seconds| start + Duration::from_secs(seconds);
+        assert_eq!(activity.deadline(&TIMEOUTS), Some((after(10), Cause::SlowHead)));
+        let request = activity.request();
+        assert_eq!(activity.deadline(&TIMEOUTS), None);
+        activity.write_blocked(after(5));
+        activity.write_blocked(after(6));
+        assert_eq!(activity.deadline(&TIMEOUTS), Some((after(35), Cause::StalledWrite)));
+        activity.write_moved();
+        drop(request);
+        assert!(matches!(activity.deadline(&TIMEOUTS), Some((_, Cause::Idle))));
+        activity.read(after(20));
+        activity.read(after(25));
+        assert_eq!(activity.deadline(&TIMEOUTS), Some((after(30), Cause::SlowHead)));
+    }
+
+    #[test]
+    fn pings_of_http2_start_no_head() {
+        let start = Instant::now();
+        let activity = Activity::new(start);
+        activity.is_http2();
+        activity.read(start + Duration::from_secs(1));
+        let idle = start + TIMEOUTS.idle;
+        assert_eq!(activity.deadline(&TIMEOUTS), Some((idle, Cause::Idle)));
+    }
+}

@@ -1,0 +1,148 @@
+//! The accept loop: takes connections, caps their number, and ends them in good order.
+
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+
+use tokio::{
+    net::{TcpListener, TcpStream, lookup_host},
+    sync::{Semaphore, watch},
+    time::{sleep, timeout},
+};
+
+use super::{
+    Handler, Timeouts, Tls,
+    connection::{self, Shared, TLS_HANDSHAKE},
+    refusal::{Refusal, refuse},
+    stopped,
+};
+
+/// Connections above the cap that are told so at the same time; further ones are just closed.
+const REFUSALS_MAX: usize = 64;
+/// A pause after a failed accept, which mostly means that file descriptors ran out.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// A listening socket.
+#[derive(Debug)]
+pub(crate) struct Listener {
+    socket: TcpListener,
+    address: SocketAddr,
+}
+
+/// The addresses that a host name and a port stand for.
+pub(crate) async fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
+    // `[::1]` is how a URL writes the address `::1`.
+    let host = host.trim_start_matches('[').trim_end_matches(']');
+    Ok(lookup_host((host, port)).await?.collect())
+}
+
+impl Listener {
+    /// Listens on the first of the addresses that is free. Connections queue up until
+    /// [`Listener::run`] takes them.
+    pub(crate) async fn bind(addresses: &[SocketAddr]) -> io::Result<Self> {
+        let socket = TcpListener::bind(addresses).await?;
+        let address = socket.local_addr()?;
+        Ok(Self { socket, address })
+    }
+
+    /// Where it listens: the real port, also when any was asked for.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves connections until `stop` turns true, then waits for those under way, but no longer
+    /// than the bound says. Gives the number of connections that had to be left.
+    pub(crate) async fn run<H: Handler>(
+        self,
+        handler: H,
+        tls: Tls,
+        timeouts: Timeouts,
+        room: Room,
+        stop: watch::Receiver<bool>,
+    ) -> usize {
+        let http = connection::http();
+        let shared = Arc::new(Shared { handler, tls, timeouts, http });
+        let mut stopping = stop.clone();
+        loop {
+            tokio::select! {
+                accepted = self.socket.accept() => match accepted {
+                    Ok((stream, peer)) => room.take(stream, peer, &shared, &stop),
+                    Err(error) => {
+                        tracing::warn!(%error, "cannot accept a connection");
+                        sleep(ACCEPT_PAUSE).await;
+                    }
+                },
+                () = stopped(&mut stopping) => break,
+            }
+        }
+        drop(self.socket);
+        room.drain(timeouts.shutdown).await
+    }
+}
+
+/// The room for connections.
+#[derive(Clone, Debug)]
+pub(crate) struct Room {
+    connections_max: u32,
+    connections: Arc<Semaphore>,
+    refusals: Arc<Semaphore>,
+}
+
+impl Room {
+    /// Room for so many connections.
+    pub(crate) fn new(connections_max: u32) -> Self {
+        // A u32 is never more than a semaphore takes, where a usize has 64 bits.
+        let connections = (connections_max as usize).min(Semaphore::MAX_PERMITS);
+        Self {
+            connections_max,
+            connections: Arc::new(Semaphore::new(connections)),
+            refusals: Arc::new(Semaphore::new(REFUSALS_MAX)),
+        }
+    }
+
+    /// Connections that are open.
+    pub(crate) fn taken(&self) -> usize {
+        (self.connections_max as usize).saturating_sub(self.connections.available_permits())
+    }
+
+    /// Serves a connection if there is room, refuses it otherwise.
+    fn take<H: Handler>(
+        &self,
+        stream: TcpStream,
+        peer: SocketAddr,
+        shared: &Arc<Shared<H>>,
+        stop: &watch::Receiver<bool>,
+    ) {
+        if let Ok(slot) = Arc::clone(&self.connections).try_acquire_owned() {
+            let (shared, stop) = (Arc::clone(shared), stop.clone());
+            tokio::spawn(async move {
+                connection::serve(stream, peer, shared, stop).await;
+                drop(slot);
+            });
+            return;
+        }
+        tracing::debug!(%peer, "connection refused: all are taken");
+        if let Ok(slot) = Arc::clone(&self.refusals).try_acquire_owned() {
+            tokio::spawn(async move {
+                refuse_plain(stream).await;
+                drop(slot);
+            });
+        }
+    }
+
+    /// Waits until every slot is given back. Gives the number of those that were not in time.
+    async fn drain(&self, patience: Duration) -> usize {
+        let all = self.connections.acquire_many(self.connections_max);
+        match timeout(patience, all).await {
+            Ok(_) => 0,
+            Err(_) => self.taken(),
+        }
+    }
+}
+
+/// Says 503 to a client that speaks plain HTTP; a handshake just for that would cost too much.
+async fn refuse_plain(stream: TcpStream) {
+    let mut first = [0];
+    let peek = timeout(Duration::from_secs(1), stream.peek(&mut first)).await;
+    if matches!(peek, Ok(Ok(1))) && first[0] != TLS_HANDSHAKE {
+        refuse(stream, Refusal::Busy).await;
+    }
+}

@@ -1,0 +1,69 @@
+//! The short answer to a connection that is not served at all.
+
+use std::time::Duration;
+
+use tokio::{
+    io::{AsyncReadExt as _, AsyncWriteExt as _},
+    net::TcpStream,
+    time::timeout,
+};
+
+/// How long a refused client may take to send its request, and then to read the answer.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// How much is read of what a refused client goes on to send.
+const DRAINED_READS_MAX: usize = 16;
+
+/// Why a connection is refused.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Refusal {
+    /// All connections are taken.
+    Busy,
+    /// Only TLS is answered.
+    TlsRequired,
+}
+
+impl Refusal {
+    fn response(self) -> String {
+        let (status, code, message) = match self {
+            Self::Busy => (
+                "503 Service Unavailable",
+                "ServiceUnavailable",
+                "all connections are taken; close unused ones or raise max-connections",
+            ),
+            Self::TlsRequired => (
+                "400 Bad Request",
+                "BadRequest",
+                "this server answers TLS only; use an https:// endpoint",
+            ),
+        };
+        let body = format!(r#"{{"code":"{code}","message":"{message}"}}"#);
+        format!(
+            "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
+             connection: close\r\n\r\n{body}",
+            body.len()
+        )
+    }
+}
+
+/// Answers a plain connection, whatever it asks, and closes it.
+pub(super) async fn refuse(mut stream: TcpStream, refusal: Refusal) {
+    let mut buffer = [0; 4096];
+    // The request is read first, and what follows it last: closing a socket with unread bytes
+    // resets it, and the client would lose the answer.
+    let answer = async {
+        let _ = stream.read(&mut buffer).await?;
+        stream.write_all(refusal.response().as_bytes()).await?;
+        stream.shutdown().await
+    };
+    if !matches!(timeout(PATIENCE, answer).await, Ok(Ok(()))) {
+        return;
+    }
+    let drain = async {
+        for _ in 0..DRAINED_READS_MAX {
+            if !matches!(stream.read(&mut buffer).await, Ok(1..)) {
+                break;
+            }
+        }
+    };
+    let _ = timeout(PATIENCE, drain).await;
+}

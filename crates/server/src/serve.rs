@@ -1,0 +1,196 @@
+//! `sheaf serve`: puts the parts together, runs them until told to stop, takes them apart.
+
+use std::{
+    io::{self, Write as _},
+    net::SocketAddr,
+    process::ExitCode,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::available_parallelism,
+    time::Duration,
+};
+
+use anyhow::Context as _;
+use gateway::Gateway;
+use tokio::{sync::watch, task::JoinHandle};
+
+use crate::{
+    admin::Admin,
+    app::App,
+    certificate,
+    cli::ServeArgs,
+    clock::MachineClock,
+    config::Config,
+    data_dir::DataDir,
+    database::Database,
+    failure::Failure,
+    keys, logging,
+    metrics::Metrics,
+    net::{self, Listener, Room, Timeouts, Tls},
+    settings::TlsMode,
+    signals::Signals,
+};
+
+/// How long threads that hang in the operating system may delay the end of the process.
+const LAST_WAIT: Duration = Duration::from_secs(1);
+
+/// Runs the server to its end.
+pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, Failure> {
+    let config = Config::load(args)?;
+    logging::start(config.log_format, config.log_level);
+    let threads = available_parallelism().map_or(2, |cores| cores.get().max(2));
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(threads)
+        .enable_all()
+        .build()
+        .map_err(Failure::start)?;
+    let outcome = runtime.block_on(Box::pin(serve(config)));
+    runtime.shutdown_timeout(LAST_WAIT);
+    outcome.map(|()| ExitCode::SUCCESS)
+}
+
+async fn serve(config: Config) -> Result<(), Failure> {
+    let signals = Signals::install().map_err(Failure::start)?;
+    let keys = keys::load(config.key_file.as_deref())?;
+    let addresses = resolve(&config).await?;
+    keys.check_exposure(&addresses, config.allows_published_key)?;
+    // The port first: of two servers started by mistake, the second then leaves no trace.
+    let listener = bind(&addresses).await?;
+    let directory = config.data_dir.as_deref().map(DataDir::create).transpose();
+    let directory = directory.map_err(Failure::start)?;
+    let tls = tls(&config, directory.as_ref()).map_err(Failure::start)?;
+    let database = Database::open(&config, directory.as_ref()).await.map_err(Failure::start)?;
+    let database = Arc::new(database);
+
+    let stop = Stop::new();
+    let room = Room::new(config.connections_max);
+    let metrics = Metrics::new(Arc::clone(&database), room.clone(), MachineClock.since_epoch());
+    let app = app(&config, keys.keys, Arc::clone(&database), metrics, &stop);
+    let endpoint = endpoint(&tls, listener.address());
+    let served = tokio::spawn(listener.run(app, tls, timeouts(&config), room, stop.receiver()));
+    announce(&endpoint);
+    stop_on_signal(signals, stop, served).await;
+    database.close().await.map_err(Failure::start)?;
+    // Only now may another process take the directory.
+    drop(directory);
+    tracing::info!("stopped");
+    Ok(())
+}
+
+/// Waits for a signal, then for the connections to end.
+async fn stop_on_signal(mut signals: Signals, stop: Stop, served: JoinHandle<usize>) {
+    signals.received().await;
+    tracing::info!("stopping");
+    signals.exit_on_next();
+    stop.begin();
+    match served.await {
+        Ok(0) => {}
+        Ok(connections) => tracing::warn!(connections, "left connections that did not end in time"),
+        Err(error) => tracing::error!(%error, "the listener failed"),
+    }
+}
+
+/// The two places that hear of the end.
+struct Stop {
+    sender: watch::Sender<bool>,
+    is_draining: Arc<AtomicBool>,
+}
+
+impl Stop {
+    fn new() -> Self {
+        Self { sender: watch::Sender::new(false), is_draining: Arc::default() }
+    }
+
+    fn receiver(&self) -> watch::Receiver<bool> {
+        self.sender.subscribe()
+    }
+
+    fn begin(&self) {
+        self.is_draining.store(true, Ordering::Relaxed);
+        self.sender.send_replace(true);
+    }
+}
+
+async fn resolve(config: &Config) -> Result<Vec<SocketAddr>, Failure> {
+    let host = &config.host;
+    let addresses = net::resolve(host, config.port).await.unwrap_or_default();
+    if addresses.is_empty() {
+        return Err(Failure::usage(format!(
+            "`{host}` is no address of this machine: use an IP address, or a name that resolves"
+        )));
+    }
+    Ok(addresses)
+}
+
+async fn bind(addresses: &[SocketAddr]) -> Result<Listener, Failure> {
+    Listener::bind(addresses).await.map_err(|error| {
+        let address = addresses[0];
+        let hint = match error.kind() {
+            io::ErrorKind::AddrInUse => ": stop what uses it, or choose another with --port",
+            io::ErrorKind::PermissionDenied => ": choose a port above 1023 with --port",
+            io::ErrorKind::AddrNotAvailable => ": choose an address of this machine with --host",
+            _ => "",
+        };
+        Failure::start(anyhow::anyhow!("cannot listen on {address} ({error}){hint}"))
+    })
+}
+
+fn tls(config: &Config, directory: Option<&DataDir>) -> anyhow::Result<Tls> {
+    if config.tls == TlsMode::Off {
+        return Ok(Tls::Off);
+    }
+    let now = MachineClock.since_epoch();
+    let acceptor = match (&config.tls_files, directory) {
+        (Some((certificate, key)), _) => certificate::from_files(certificate, key),
+        (None, Some(directory)) => certificate::kept_in(&directory.tls(), &config.host, now),
+        (None, None) => certificate::temporary(&config.host, now),
+    };
+    let acceptor = acceptor.context("TLS cannot be offered (--tls off does without)")?;
+    Ok(match config.tls {
+        TlsMode::Required => Tls::Required(acceptor),
+        TlsMode::Optional | TlsMode::Off => Tls::Optional(acceptor),
+    })
+}
+
+fn app(
+    config: &Config,
+    keys: gateway::Keys,
+    database: Arc<Database>,
+    metrics: Metrics,
+    stop: &Stop,
+) -> App {
+    let settings = gateway::Settings {
+        keys,
+        limits: gateway::Limits { body_bytes_max: config.body_bytes_max as usize },
+        ..gateway::Settings::default()
+    };
+    let clock = Arc::new(MachineClock);
+    let gateway = Gateway::new(database.service(), settings, metrics.recorder(), clock);
+    let is_draining = Arc::clone(&stop.is_draining);
+    let admin = Admin { database, metrics, metrics_access: config.metrics, is_draining };
+    App { gateway, admin }
+}
+
+fn timeouts(config: &Config) -> Timeouts {
+    Timeouts {
+        header: config.header_timeout,
+        stall: config.stall_timeout,
+        idle: config.idle_timeout,
+        shutdown: config.shutdown_timeout,
+    }
+}
+
+fn endpoint(tls: &Tls, address: SocketAddr) -> String {
+    let scheme = if matches!(tls, Tls::Required(_)) { "https" } else { "http" };
+    format!("{scheme}://{address}/")
+}
+
+/// Says, to whoever started the server, that it accepts requests, and where.
+fn announce(endpoint: &str) {
+    tracing::info!(endpoint, version = env!("CARGO_PKG_VERSION"), "accepting requests");
+    let mut stdout = io::stdout().lock();
+    // A closed stdout means that nobody waits for the line.
+    let _ = writeln!(stdout, "ready endpoint={endpoint}").and_then(|()| stdout.flush());
+}

@@ -1,0 +1,227 @@
+//! The settings of `sheaf serve`, each declared once: as a flag, an environment variable and a key
+//! of the configuration file, all of the same name.
+//!
+//! Every field is optional here, because "not said" must stay different from "said the default":
+//! [`crate::config`] lays flags and environment over the file, and the file over the defaults.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde::Deserialize;
+
+use crate::span::Span;
+
+/// Whether a request may be refused because the provisioned throughput is used up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RateLimit {
+    /// Every container is limited; those without throughput of their own get the service's minimum
+    Always,
+    /// Containers and databases that were given a throughput are limited to it
+    Provisioned,
+    /// Nothing is limited
+    Never,
+}
+
+/// Which table of request charges applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+pub(crate) enum Charges {
+    /// Charges as the service computes them today
+    #[serde(rename = "current")]
+    Current,
+    /// Charges as published in 2017
+    #[value(name = "2017")]
+    #[serde(rename = "2017")]
+    Y2017,
+}
+
+/// Which set of service limits applies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+pub(crate) enum Limits {
+    /// The service's limits today
+    #[serde(rename = "current")]
+    Current,
+    /// The limits of 2016
+    #[value(name = "2016")]
+    #[serde(rename = "2016")]
+    Y2016,
+    /// The limits of 2017
+    #[value(name = "2017")]
+    #[serde(rename = "2017")]
+    Y2017,
+}
+
+/// What the port answers to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum TlsMode {
+    /// Plain HTTP and TLS on the same port
+    Optional,
+    /// TLS only
+    Required,
+    /// Plain HTTP only
+    Off,
+}
+
+/// Who may read `/_sheaf/metrics`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum MetricsAccess {
+    /// Clients on this machine
+    Loopback,
+    /// Any client that reaches the port
+    Any,
+    /// Nobody
+    Off,
+}
+
+/// The shape of a log line.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogFormat {
+    /// One line for people
+    Text,
+    /// One JSON object per line
+    Json,
+}
+
+/// How much is logged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum LogLevel {
+    /// What needs someone to act
+    Error,
+    /// What may need someone to act
+    Warn,
+    /// Starts, stops and other rare events
+    Info,
+    /// Connections and requests
+    Debug,
+}
+
+/// What was said, by whoever said it: flags and environment, or the file.
+#[derive(Args, Clone, Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub(crate) struct Settings {
+    /// Address to listen on; a name or an IP address [default: 127.0.0.1]
+    #[arg(long, env = "SHEAF_HOST", value_name = "ADDRESS", help_heading = "Listening")]
+    pub(crate) host: Option<String>,
+
+    /// Port to listen on; 0 takes any free one [default: 8081]
+    #[arg(long, env = "SHEAF_PORT", value_name = "PORT", help_heading = "Listening")]
+    pub(crate) port: Option<u16>,
+
+    /// Directory that holds the data; created when absent [default: ./sheaf-data]
+    #[arg(long, env = "SHEAF_DATA_DIR", value_name = "DIR", help_heading = "Storage")]
+    pub(crate) data_dir: Option<PathBuf>,
+
+    /// Keep everything in memory and nothing on disk
+    #[arg(long, env = "SHEAF_IN_MEMORY", help_heading = "Storage")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(value_name = "BOOL", hide_possible_values = true)]
+    pub(crate) in_memory: Option<bool>,
+
+    /// Memory for cached blocks of the store, in MiB [default: 64]
+    #[arg(long, env = "SHEAF_CACHE_MB", value_name = "MIB", help_heading = "Storage")]
+    pub(crate) cache_mb: Option<u32>,
+
+    /// File with the account's keys [default: the published emulator key]
+    #[arg(long, env = "SHEAF_KEY_FILE", value_name = "FILE", help_heading = "Access")]
+    pub(crate) key_file: Option<PathBuf>,
+
+    /// Let the published key be used on an address that others can reach
+    #[arg(long, env = "SHEAF_ALLOW_PUBLISHED_KEY", help_heading = "Access")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(value_name = "BOOL", hide_possible_values = true)]
+    pub(crate) allow_published_key: Option<bool>,
+
+    /// Who may read /_sheaf/metrics without a key [default: loopback]
+    #[arg(long, env = "SHEAF_METRICS", value_name = "WHO", help_heading = "Access")]
+    pub(crate) metrics: Option<MetricsAccess>,
+
+    /// What the port answers to [default: optional]
+    #[arg(long, env = "SHEAF_TLS", value_name = "MODE", help_heading = "TLS")]
+    pub(crate) tls: Option<TlsMode>,
+
+    /// Certificate chain in PEM [default: a generated, self-signed one]
+    #[arg(long, env = "SHEAF_TLS_CERT", value_name = "FILE", help_heading = "TLS")]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// Private key of the certificate in PEM
+    #[arg(long, env = "SHEAF_TLS_KEY", value_name = "FILE", help_heading = "TLS")]
+    pub(crate) tls_key: Option<PathBuf>,
+
+    /// When requests are refused with 429 [default: provisioned]
+    #[arg(long, env = "SHEAF_RATE_LIMIT", value_name = "WHEN", help_heading = "Behaviour")]
+    pub(crate) rate_limit: Option<RateLimit>,
+
+    /// Table of request charges [default: current]
+    #[arg(long, env = "SHEAF_CHARGES", value_name = "TABLE", help_heading = "Behaviour")]
+    pub(crate) charges: Option<Charges>,
+
+    /// Set of service limits [default: current]
+    #[arg(long, env = "SHEAF_LIMITS", value_name = "SET", help_heading = "Behaviour")]
+    pub(crate) limits: Option<Limits>,
+
+    /// Most connections at a time; more are refused with 503 [default: 4096]
+    #[arg(long, env = "SHEAF_MAX_CONNECTIONS", value_name = "N", help_heading = "Bounds")]
+    pub(crate) max_connections: Option<u32>,
+
+    /// Largest request body; larger ones are refused with 413 [default: 4194304]
+    #[arg(long, env = "SHEAF_MAX_BODY_BYTES", value_name = "BYTES", help_heading = "Bounds")]
+    pub(crate) max_body_bytes: Option<u32>,
+
+    /// Time for a TLS handshake or the head of a request [default: 10s]
+    #[arg(long, env = "SHEAF_HEADER_TIMEOUT", value_name = "TIME", help_heading = "Bounds")]
+    pub(crate) header_timeout: Option<Span>,
+
+    /// Time a request body or a response may make no progress [default: 30s]
+    #[arg(long, env = "SHEAF_STALL_TIMEOUT", value_name = "TIME", help_heading = "Bounds")]
+    pub(crate) stall_timeout: Option<Span>,
+
+    /// Time a connection may stay open without a request [default: 5m]
+    #[arg(long, env = "SHEAF_IDLE_TIMEOUT", value_name = "TIME", help_heading = "Bounds")]
+    pub(crate) idle_timeout: Option<Span>,
+
+    /// Time that requests under way get when the server stops [default: 30s]
+    #[arg(long, env = "SHEAF_SHUTDOWN_TIMEOUT", value_name = "TIME", help_heading = "Bounds")]
+    pub(crate) shutdown_timeout: Option<Span>,
+
+    /// Shape of the log lines on stderr [default: text]
+    #[arg(long, env = "SHEAF_LOG_FORMAT", value_name = "FORMAT", help_heading = "Logging")]
+    pub(crate) log_format: Option<LogFormat>,
+
+    /// How much is logged [default: info]
+    #[arg(long, env = "SHEAF_LOG_LEVEL", value_name = "LEVEL", help_heading = "Logging")]
+    pub(crate) log_level: Option<LogLevel>,
+}
+
+impl Settings {
+    /// These settings, completed by `lower` where they say nothing.
+    pub(crate) fn over(self, lower: Self) -> Self {
+        Self {
+            host: self.host.or(lower.host),
+            port: self.port.or(lower.port),
+            data_dir: self.data_dir.or(lower.data_dir),
+            in_memory: self.in_memory.or(lower.in_memory),
+            cache_mb: self.cache_mb.or(lower.cache_mb),
+            key_file: self.key_file.or(lower.key_file),
+            allow_published_key: self.allow_published_key.or(lower.allow_published_key),
+            metrics: self.metrics.or(lower.metrics),
+            tls: self.tls.or(lower.tls),
+            tls_cert: self.tls_cert.or(lower.tls_cert),
+            tls_key: self.tls_key.or(lower.tls_key),
+            rate_limit: self.rate_limit.or(lower.rate_limit),
+            charges: self.charges.or(lower.charges),
+            limits: self.limits.or(lower.limits),
+            max_connections: self.max_connections.or(lower.max_connections),
+            max_body_bytes: self.max_body_bytes.or(lower.max_body_bytes),
+            header_timeout: self.header_timeout.or(lower.header_timeout),
+            stall_timeout: self.stall_timeout.or(lower.stall_timeout),
+            idle_timeout: self.idle_timeout.or(lower.idle_timeout),
+            shutdown_timeout: self.shutdown_timeout.or(lower.shutdown_timeout),
+            log_format: self.log_format.or(lower.log_format),
+            log_level: self.log_level.or(lower.log_level),
+        }
+    }
+}

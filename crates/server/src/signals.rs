@@ -1,0 +1,51 @@
+//! Requests to stop, from the operating system.
+
+use std::io;
+
+#[cfg(unix)]
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// The exit code of a server that was told twice to stop: 128 + SIGINT, by custom of the shells.
+const IMPATIENT_EXIT_CODE: i32 = 130;
+
+/// SIGTERM and SIGINT (ctrl-c elsewhere), from the moment this is made.
+pub(crate) struct Signals {
+    #[cfg(unix)]
+    terminate: Signal,
+    #[cfg(unix)]
+    interrupt: Signal,
+}
+
+impl Signals {
+    /// Takes the signals over; until then they end the process.
+    pub(crate) fn install() -> io::Result<Self> {
+        Ok(Self {
+            #[cfg(unix)]
+            terminate: signal(SignalKind::terminate())?,
+            #[cfg(unix)]
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// Waits for one of them. Cancel-safe.
+    pub(crate) async fn received(&mut self) {
+        #[cfg(unix)]
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+        #[cfg(not(unix))]
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
+    }
+
+    /// From now on, another signal ends the process at once.
+    pub(crate) fn exit_on_next(mut self) {
+        tokio::spawn(async move {
+            self.received().await;
+            tracing::warn!("stopped at once by a second signal");
+            std::process::exit(IMPATIENT_EXIT_CODE);
+        });
+    }
+}

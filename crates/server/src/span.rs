@@ -1,0 +1,66 @@
+//! A length of time as people write it: `500ms`, `10s`, `2m`, or a plain number of seconds.
+
+use std::{str::FromStr, time::Duration};
+
+/// A duration of a setting. Never zero: every timeout bounds something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(try_from = "toml::Value")]
+pub(crate) struct Span(pub(crate) Duration);
+
+/// The longest duration a setting takes. It keeps `now + duration` far from overflowing.
+const SECONDS_MAX: u64 = 7 * 24 * 3600;
+
+impl FromStr for Span {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let text = text.trim();
+        let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
+        let (number, unit) = text.split_at(digits);
+        let number: u64 = number.parse().map_err(|_| invalid(text))?;
+        let duration = match unit.trim() {
+            "ms" => Duration::from_millis(number),
+            "" | "s" => Duration::from_secs(number),
+            "m" => Duration::from_secs(number.saturating_mul(60)),
+            "h" => Duration::from_secs(number.saturating_mul(3600)),
+            _ => return Err(invalid(text)),
+        };
+        if duration.is_zero() || duration > Duration::from_secs(SECONDS_MAX) {
+            return Err(format!("`{text}` is out of range: use 1ms to 168h"));
+        }
+        Ok(Self(duration))
+    }
+}
+
+impl TryFrom<toml::Value> for Span {
+    type Error = String;
+
+    fn try_from(value: toml::Value) -> Result<Self, String> {
+        match value {
+            toml::Value::Integer(seconds) => seconds.to_string().parse(),
+            toml::Value::String(text) => text.parse(),
+            other => Err(invalid(other.type_str())),
+        }
+    }
+}
+
+fn invalid(text: &str) -> String {
+    format!("`{text}` is not a duration: write 500ms, 10s, 2m or a number of seconds")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn units_are_understood() {
+        let parse = |text: &str| text.parse::<Span>().map(|span| span.0.as_millis());
+        assert_eq!(parse("250ms"), Ok(250));
+        assert_eq!(parse("10"), Ok(10_000));
+        assert_eq!(parse("10s"), Ok(10_000));
+        assert_eq!(parse("2m"), Ok(120_000));
+        for bad in ["", "s", "-1", "1.5s", "10 parsecs", "0", "99999999999999999999", "999h"] {
+            assert!(parse(bad).is_err(), "{bad}");
+        }
+    }
+}

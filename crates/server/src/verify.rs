@@ -1,0 +1,40 @@
+//! `sheaf verify DIR`: checks the data of a stopped server.
+
+use std::{io::Write as _, process::ExitCode};
+
+use anyhow::Context as _;
+
+use crate::{cli::VerifyArgs, data_dir::DataDir, database, failure::Failure};
+
+/// The exit code when nothing could be checked; 1 is for problems found.
+const CANNOT_OPEN: u8 = 2;
+/// A check reads everything once: a cache beyond the store's own needs would not be hit.
+const CACHE_BYTES: u64 = 16 << 20;
+
+/// Runs the check, prints what it found, and gives the exit code.
+pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
+    let directory = DataDir::existing(&args.directory).map_err(cannot_open)?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .map_err(cannot_open)?;
+    let report = runtime.block_on(check(&directory)).map_err(cannot_open)?;
+    let mut stdout = std::io::stdout().lock();
+    for problem in &report.problems {
+        let _ = writeln!(stdout, "problem: {problem}");
+    }
+    let _ = writeln!(stdout, "{report}");
+    Ok(if report.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+async fn check(directory: &DataDir) -> anyhow::Result<engine::Report> {
+    let store = database::open_store(&directory.store(), CACHE_BYTES).await?;
+    let report = engine::verify(store.clone()).await.context("cannot read the data")?;
+    store.close().await.context("cannot close the store")?;
+    Ok(report)
+}
+
+fn cannot_open(error: impl Into<anyhow::Error>) -> Failure {
+    Failure::start(error).with_code(CANNOT_OPEN)
+}
