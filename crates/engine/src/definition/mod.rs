@@ -1,0 +1,144 @@
+//! The definition of a collection: what a client posts or puts, checked and normalised the way the
+//! service does it. One file for each policy; in reading order:
+//! - `read`: typed access to what the client sent,
+//! - `name`: names of databases and collections, ids of documents,
+//! - `partition_key`, `unique_key`: what is fixed at creation,
+//! - `indexing` with `index_path` and `index_tree`: which values are indexed,
+//! - `legacy_index`, `composite`, `spatial`, `vector`, `full_text`: the special indexes,
+//! - `ttl`, `conflict`, `computed_property`, `kept`: the rest.
+//!
+//! A definition is rebuilt from its own JSON at every start, so normalising must be idempotent and
+//! must go on accepting whatever it once returned.
+
+mod composite;
+mod computed_property;
+mod conflict;
+mod full_text;
+mod index_path;
+mod index_tree;
+mod indexing;
+mod kept;
+mod legacy_index;
+mod name;
+mod partition_key;
+mod read;
+mod spatial;
+mod ttl;
+mod unique_key;
+mod vector;
+
+use protocol::Error;
+use value::path::Path;
+use value::{Object, Value};
+
+pub(crate) use indexing::{IndexingMode, IndexingPolicy};
+pub(crate) use name::{validate_document_id, validate_name};
+pub(crate) use partition_key::PartitionKeyDefinition;
+
+/// The properties that the service itself keeps at the top level of every document.
+const SYSTEM_PROPERTIES: [&str; 5] = ["_rid", "_self", "_etag", "_ts", "_attachments"];
+
+/// A collection as its creator wants it.
+#[derive(Clone, Debug)]
+pub(crate) struct Definition {
+    /// The name.
+    pub id: String,
+    /// Where the documents keep their partition key. Never changes.
+    pub partition_key: PartitionKeyDefinition,
+    /// Which values of a document are indexed.
+    pub indexing: IndexingPolicy,
+    /// Seconds after which documents expire; `None` when none does, -1 when only those do that say
+    /// so themselves.
+    pub default_ttl: Option<i32>,
+    /// The paths of each unique key. Never changes.
+    pub unique_keys: Vec<Vec<Path>>,
+    /// The properties as they are returned, in the service's order and without system properties.
+    pub json: Object,
+}
+
+impl Definition {
+    /// The definition that a POST asks for. `partition_key_optional` for clients of the time when
+    /// a collection could do without a partition key.
+    pub(crate) fn create(body: &Value, partition_key_optional: bool) -> Result<Self, Error> {
+        let id = validate_name(body.get("id"))?;
+        let partition_key =
+            partition_key::create(body.get("partitionKey"), partition_key_optional)?;
+        let unique_keys = unique_key::parse(body.get("uniqueKeyPolicy"))?;
+        Self::build(body, id, partition_key, unique_keys)
+    }
+
+    /// The definition that a PUT asks for. The id, the partition key and the unique keys may not
+    /// change; all else is replaced, and what the body leaves out returns to its default.
+    pub(crate) fn replace(&self, body: &Value) -> Result<Self, Error> {
+        let id = validate_name(body.get("id"))?;
+        if id != self.id {
+            return Err(Error::bad_request("the id of a collection cannot be changed"));
+        }
+        partition_key::check_unchanged(&self.partition_key, body.get("partitionKey"))?;
+        unique_key::check_unchanged(&self.unique_keys, body.get("uniqueKeyPolicy"))?;
+        vector::check_unchanged(&self.json, body)?;
+        // The spelling of what cannot change stays as it was.
+        let stored = |name: &str| self.json.get(name).unwrap_or(&Value::Undefined);
+        let partition_key = partition_key::create(stored("partitionKey"), false)?;
+        let unique_keys = unique_key::parse(stored("uniqueKeyPolicy"))?;
+        Self::build(body, id, partition_key, unique_keys)
+    }
+
+    /// The definition whose [`json`](Self::json) was stored.
+    pub(crate) fn restore(json: &Value) -> Result<Self, Error> {
+        Self::create(json, false)
+    }
+
+    /// Puts a definition together from the fixed parts and the rest of the body.
+    fn build(
+        body: &Value,
+        id: String,
+        (partition_key, partition_key_json): (PartitionKeyDefinition, Object),
+        (unique_keys, unique_keys_json): (Vec<Vec<Path>>, Object),
+    ) -> Result<Self, Error> {
+        let (is_geometry, geospatial) = spatial::parse_config(body.get("geospatialConfig"))?;
+        let (indexing, indexing_json) = indexing::parse(body.get("indexingPolicy"), is_geometry)?;
+        let default_ttl = ttl::parse_default(body.get("defaultTtl"))?;
+        if default_ttl.is_some() && indexing.mode == IndexingMode::None {
+            return Err(Error::bad_request(
+                "`defaultTtl` needs an indexing mode other than `none`",
+            ));
+        }
+        let vectors = vector::parse_policy(body.get("vectorEmbeddingPolicy"))?;
+        vector::check_indexes(&indexing_json, vectors.as_ref())?;
+        let full_text = full_text::parse_policy(body.get("fullTextPolicy"))?;
+        full_text::check_indexes(&indexing_json, full_text.as_ref())?;
+
+        let mut json = Object::new();
+        json.insert("id", id.as_str());
+        json.insert("indexingPolicy", indexing_json);
+        json.insert("partitionKey", partition_key_json);
+        if let Some(seconds) = default_ttl {
+            json.insert("defaultTtl", i64::from(seconds));
+        }
+        json.insert("uniqueKeyPolicy", unique_keys_json);
+        json.insert(
+            "conflictResolutionPolicy",
+            conflict::parse(body.get("conflictResolutionPolicy"))?,
+        );
+        json.insert("geospatialConfig", geospatial);
+        let optional = [
+            ("analyticalStorageTtl", ttl::parse_analytical(body.get("analyticalStorageTtl"))?),
+            ("computedProperties", computed_property::parse(body.get("computedProperties"))?),
+            ("vectorEmbeddingPolicy", vectors),
+            ("fullTextPolicy", full_text),
+        ];
+        for (name, value) in optional {
+            if let Some(value) = value {
+                json.insert(name, value);
+            }
+        }
+        for (name, policy) in kept::parse(body)? {
+            json.insert(name, policy);
+        }
+        Ok(Definition { id, partition_key, indexing, default_ttl, unique_keys, json })
+    }
+}
+
+#[cfg(test)]
+mod tests;

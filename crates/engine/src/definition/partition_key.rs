@@ -1,0 +1,252 @@
+//! `partitionKey`: the paths whose values place a document, and how they are hashed. It is fixed
+//! when the collection is created.
+
+use protocol::{Code, Error};
+use value::partition_key::Hashing;
+use value::path::Path;
+use value::{Object, Value};
+
+use super::name::missing_message;
+use super::{SYSTEM_PROPERTIES, read};
+
+/// Most levels of a hierarchical partition key.
+const PATHS_MAX: usize = 3;
+
+/// The path that a collection without a partition key is given.
+const SYSTEM_PATH: &str = "/_partitionKey";
+
+/// Where a collection's documents keep their partition key.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct PartitionKeyDefinition {
+    /// One path for each component, one to three.
+    pub paths: Vec<Path>,
+    /// How the components are hashed.
+    pub hashing: Hashing,
+    /// Whether the collection was created without a partition key, by a client too old to know
+    /// about them; all its documents then share the undefined key.
+    pub is_system: bool,
+}
+
+/// The definition of a new collection, and its JSON as the service returns it. `is_optional` for
+/// clients of the time when collections could do without.
+pub(super) fn create(
+    value: &Value,
+    is_optional: bool,
+) -> Result<(PartitionKeyDefinition, Object), Error> {
+    match read::given(value) {
+        Some(value) => parse(value),
+        None if is_optional => parse(&system()),
+        None => {
+            Err(Error::new(Code::PartitionKeyDefinitionMissing, missing_message("partitionKey")))
+        }
+    }
+}
+
+/// Refuses a definition that differs from `current`. Leaving it out is a change too, except where
+/// there was none in the first place.
+pub(super) fn check_unchanged(
+    current: &PartitionKeyDefinition,
+    value: &Value,
+) -> Result<(), Error> {
+    let is_same = match read::given(value) {
+        Some(value) => parse(value)?.0 == *current,
+        None => current.is_system,
+    };
+    if is_same {
+        return Ok(());
+    }
+    Err(Error::bad_request("Document collection partition key cannot be changed."))
+}
+
+/// What the service stores for a collection without a partition key.
+fn system() -> Value {
+    let mut json = Object::new();
+    json.insert("paths", vec![Value::from(SYSTEM_PATH)]);
+    json.insert("kind", "Hash");
+    json.insert("systemKey", true);
+    json.into()
+}
+
+fn parse(value: &Value) -> Result<(PartitionKeyDefinition, Object), Error> {
+    read::object(value, "partitionKey")?;
+    let paths = parse_paths(value.get("paths"))?;
+    let kind = match read::given(value.get("kind")) {
+        Some(kind) => read::choice(kind, "partitionKey.kind", &["Hash", "MultiHash"])?,
+        None => "Hash",
+    };
+    let version = match read::given(value.get("version")) {
+        Some(version) => Some(read::integer(version, "partitionKey.version", 1..=2)?),
+        None => None,
+    };
+    let hashing = hashing(kind, version, paths.len())?;
+    let is_system = match read::given(value.get("systemKey")) {
+        Some(flag) => read::flag(flag, "partitionKey.systemKey")?,
+        None => false,
+    };
+    let [path, ..] = paths.as_slice() else {
+        return Err(read::wrong("partitionKey.paths", "a list of at least one path"));
+    };
+    if is_system && (path.as_str() != SYSTEM_PATH || paths.len() > 1) {
+        return Err(Error::bad_request(format!(
+            "`partitionKey.systemKey` goes with the single path `{SYSTEM_PATH}`"
+        )));
+    }
+    let mut json = Object::new();
+    json.insert("paths", paths.iter().map(|path| path.as_str().into()).collect::<Vec<Value>>());
+    json.insert("kind", kind);
+    // COMPAT: the version is returned only if it was sent; clients take an absent one for 1. That
+    // would be wrong for a hierarchical key, which therefore always carries its 2.
+    if let Some(version) = version.or_else(|| (hashing == Hashing::MultiHash).then_some(2)) {
+        json.insert("version", version);
+    }
+    if is_system {
+        json.insert("systemKey", true);
+    }
+    Ok((PartitionKeyDefinition { paths, hashing, is_system }, json))
+}
+
+fn parse_paths(value: &Value) -> Result<Vec<Path>, Error> {
+    const WHAT: &str = "partitionKey.paths";
+    let mut paths: Vec<Path> = Vec::new();
+    for element in read::bounded_array(value, WHAT, PATHS_MAX)? {
+        let path = read::path(element, WHAT)?;
+        let first = path.segments().first().map_or("", String::as_str);
+        if SYSTEM_PROPERTIES.contains(&first) {
+            return Err(Error::bad_request(format!(
+                "the system property `{first}` cannot be a partition key"
+            )));
+        }
+        if paths.contains(&path) {
+            let path = read::shown(path.as_str());
+            return Err(Error::bad_request(format!(
+                "the partition key path `{path}` stands twice"
+            )));
+        }
+        paths.push(path);
+    }
+    Ok(paths)
+}
+
+fn hashing(kind: &str, version: Option<i64>, paths: usize) -> Result<Hashing, Error> {
+    match (kind, version) {
+        ("MultiHash", Some(1)) => {
+            Err(Error::bad_request("a partition key of kind MultiHash must have version 2"))
+        }
+        ("MultiHash", _) => Ok(Hashing::MultiHash),
+        _ if paths > 1 => Err(Error::bad_request(
+            "a partition key of kind Hash has one path; several paths need the kind MultiHash",
+        )),
+        (_, Some(2)) => Ok(Hashing::V2),
+        _ => Ok(Hashing::V1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::tests::value_of;
+    use value::json::print;
+
+    #[test]
+    fn good_definitions_and_how_they_come_back() {
+        let cases = [
+            (r#"{"paths":["/a"],"kind":"Hash"}"#, Hashing::V1, None),
+            (r#"{"paths":["/a"],"kind":"Hash","version":1}"#, Hashing::V1, None),
+            (r#"{"paths":["/a"],"kind":"Hash","version":2}"#, Hashing::V2, None),
+            (r#"{"paths":["/\"a b\"/c"],"kind":"Hash"}"#, Hashing::V1, None),
+            (
+                r#"{"kind":"hash","paths":["/a"],"version":null,"x":1}"#,
+                Hashing::V1,
+                Some(r#"{"paths":["/a"],"kind":"Hash"}"#),
+            ),
+            (r#"{"paths":["/a"]}"#, Hashing::V1, Some(r#"{"paths":["/a"],"kind":"Hash"}"#)),
+            (
+                r#"{"paths":["/a","/b"],"kind":"MultiHash"}"#,
+                Hashing::MultiHash,
+                Some(r#"{"paths":["/a","/b"],"kind":"MultiHash","version":2}"#),
+            ),
+            (r#"{"paths":["/a"],"kind":"MultiHash","version":2}"#, Hashing::MultiHash, None),
+            (
+                r#"{"paths":["/a","/b","/c"],"kind":"MultiHash","version":2}"#,
+                Hashing::MultiHash,
+                None,
+            ),
+            (r#"{"paths":["/_partitionKey"],"kind":"Hash","systemKey":true}"#, Hashing::V1, None),
+        ];
+        for (sent, hashing, returned) in cases {
+            let (definition, json) = create(&value_of(sent), false).unwrap();
+            assert_eq!(definition.hashing, hashing, "{sent}");
+            assert_eq!(definition.is_system, sent.contains("systemKey"));
+            assert_eq!(print(&json.clone().into()), returned.unwrap_or(sent));
+            assert_eq!(parse(&json.into()).unwrap().0, definition);
+        }
+    }
+
+    #[test]
+    fn bad_definitions() {
+        for sent in [
+            r#""/a""#,
+            r"[]",
+            r"{}",
+            r#"{"paths":"/a","kind":"Hash"}"#,
+            r#"{"paths":[],"kind":"Hash"}"#,
+            r#"{"paths":[],"kind":"MultiHash"}"#,
+            r#"{"paths":[1],"kind":"Hash"}"#,
+            r#"{"paths":["a"],"kind":"Hash"}"#,
+            r#"{"paths":[""],"kind":"Hash"}"#,
+            r#"{"paths":["/"],"kind":"Hash"}"#,
+            r#"{"paths":["/a/*"],"kind":"Hash"}"#,
+            r#"{"paths":["/a/[]/b"],"kind":"Hash"}"#,
+            r#"{"paths":["/a/?"],"kind":"Hash"}"#,
+            r#"{"paths":["/a","/b"],"kind":"Hash"}"#,
+            r#"{"paths":["/a","/b"],"kind":"Hash","version":2}"#,
+            r#"{"paths":["/a","/b"],"kind":"MultiHash","version":1}"#,
+            r#"{"paths":["/a","/\"a\""],"kind":"MultiHash","version":2}"#,
+            r#"{"paths":["/a","/b","/c","/d"],"kind":"MultiHash","version":2}"#,
+            r#"{"paths":["/a"],"kind":"Range"}"#,
+            r#"{"paths":["/a"],"kind":"Other"}"#,
+            r#"{"paths":["/a"],"kind":1}"#,
+            r#"{"paths":["/a"],"kind":"Hash","version":0}"#,
+            r#"{"paths":["/a"],"kind":"Hash","version":3}"#,
+            r#"{"paths":["/a"],"kind":"Hash","version":1.5}"#,
+            r#"{"paths":["/a"],"kind":"Hash","version":"2"}"#,
+            r#"{"paths":["/_ts"],"kind":"Hash"}"#,
+            r#"{"paths":["/'_etag'/x"],"kind":"Hash"}"#,
+            r#"{"paths":["/a"],"kind":"Hash","systemKey":true}"#,
+            r#"{"paths":["/a"],"kind":"Hash","systemKey":"yes"}"#,
+        ] {
+            assert_eq!(create(&value_of(sent), true).unwrap_err().code, Code::BadRequest, "{sent}");
+        }
+    }
+
+    #[test]
+    fn old_clients_may_leave_it_out() {
+        for absent in [Value::Undefined, Value::Null] {
+            let error = create(&absent, false).unwrap_err();
+            assert_eq!(error.code, Code::PartitionKeyDefinitionMissing);
+            let (definition, json) = create(&absent, true).unwrap();
+            assert!(definition.is_system);
+            assert_eq!(
+                print(&json.into()),
+                r#"{"paths":["/_partitionKey"],"kind":"Hash","systemKey":true}"#
+            );
+            check_unchanged(&definition, &absent).unwrap();
+        }
+    }
+
+    #[test]
+    fn it_cannot_change() {
+        let (current, _) =
+            create(&value_of(r#"{"paths":["/a"],"kind":"Hash","version":1}"#), false).unwrap();
+        check_unchanged(&current, &value_of(r#"{"paths":["/'a'"],"kind":"Hash"}"#)).unwrap();
+        for changed in [
+            "null",
+            r#"{"paths":["/b"],"kind":"Hash"}"#,
+            r#"{"paths":["/a"],"kind":"Hash","version":2}"#,
+            r#"{"paths":["/a"],"kind":"MultiHash"}"#,
+            r#"{"paths":["/_partitionKey"],"kind":"Hash","systemKey":true}"#,
+        ] {
+            assert!(check_unchanged(&current, &value_of(changed)).is_err(), "{changed}");
+        }
+    }
+}

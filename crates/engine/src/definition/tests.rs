@@ -1,0 +1,189 @@
+//! Tests of whole definitions; each policy is tested beside its code.
+
+use super::*;
+use protocol::Code;
+use value::json;
+
+/// The value of a JSON text; for the tests of all policies.
+pub(super) fn value_of(text: &str) -> Value {
+    json::parse(text.as_bytes()).unwrap()
+}
+
+fn created(body: &str) -> Definition {
+    Definition::create(&value_of(body), false).unwrap()
+}
+
+const MINIMAL: &str = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash"}}"#;
+
+const FULL: &str = r#"{
+    "id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},"defaultTtl":60,
+    "indexingPolicy":{"vectorIndexes":[{"path":"/v","type":"diskANN"}],"fullTextIndexes":[{"path":"/t"}]},
+    "uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/email"]}]},
+    "conflictResolutionPolicy":{"mode":"Custom"},"geospatialConfig":{"type":"Geometry"},
+    "analyticalStorageTtl":-1,"computedProperties":[{"name":"n","query":"SELECT VALUE c.a FROM c"}],
+    "vectorEmbeddingPolicy":{"vectorEmbeddings":[{"path":"/v","dataType":"float32","dimensions":3,"distanceFunction":"cosine"}]},
+    "fullTextPolicy":{"defaultLanguage":"en-US","fullTextPaths":[{"path":"/t"}]},
+    "changeFeedPolicy":{"retentionDuration":0},"clientEncryptionPolicy":{"includedPaths":[]},
+    "materializedViewDefinition":{"definition":"SELECT c.a FROM c"},
+    "_rid":"r","_ts":1,"_self":"s","_etag":"e","_docs":"docs/","unknown":[1]
+}"#;
+
+#[test]
+fn defaults_come_in_the_order_of_the_service() {
+    assert_eq!(
+        json::print(&created(MINIMAL).json.into()),
+        concat!(
+            r#"{"id":"c","indexingPolicy":{"indexingMode":"consistent","automatic":true,"#,
+            r#""includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/\"_etag\"/?"}]},"#,
+            r#""partitionKey":{"paths":["/pk"],"kind":"Hash"},"uniqueKeyPolicy":{"uniqueKeys":[]},"#,
+            r#""conflictResolutionPolicy":{"mode":"LastWriterWins","conflictResolutionPath":"/_ts","#,
+            r#""conflictResolutionProcedure":""},"geospatialConfig":{"type":"Geography"}}"#
+        )
+    );
+}
+
+#[test]
+fn everything_sent_is_kept_and_the_rest_dropped() {
+    let definition = created(FULL);
+    let names: Vec<_> = definition.json.iter().map(|(name, _)| name).collect();
+    assert_eq!(
+        names,
+        [
+            "id",
+            "indexingPolicy",
+            "partitionKey",
+            "defaultTtl",
+            "uniqueKeyPolicy",
+            "conflictResolutionPolicy",
+            "geospatialConfig",
+            "analyticalStorageTtl",
+            "computedProperties",
+            "vectorEmbeddingPolicy",
+            "fullTextPolicy",
+            "changeFeedPolicy",
+            "clientEncryptionPolicy",
+            "materializedViewDefinition"
+        ]
+    );
+    assert_eq!(definition.default_ttl, Some(60));
+    assert_eq!(definition.unique_keys.len(), 1);
+}
+
+#[test]
+fn what_is_stored_can_be_restored() {
+    let old = Definition::create(&value_of(r#"{"id":"old"}"#), true).unwrap();
+    for definition in [created(MINIMAL), created(FULL), old] {
+        let stored = Value::from(definition.json.clone());
+        let restored = Definition::restore(&stored).unwrap();
+        assert_eq!(json::print(&restored.json.into()), json::print(&stored));
+        assert_eq!(restored.partition_key, definition.partition_key);
+        assert_eq!(restored.unique_keys, definition.unique_keys);
+        assert_eq!(restored.default_ttl, definition.default_ttl);
+        // What a client read, it may put back.
+        let replaced = definition.replace(&stored).unwrap();
+        assert_eq!(json::print(&replaced.json.into()), json::print(&stored));
+    }
+}
+
+#[test]
+fn bad_bodies() {
+    let key = r#""partitionKey":{"paths":["/pk"],"kind":"Hash"}"#;
+    for body in [
+        "null".to_owned(),
+        "[]".to_owned(),
+        format!("{{{key}}}"),
+        format!(r#"{{"id":1,{key}}}"#),
+        format!(r#"{{"id":"a/b",{key}}}"#),
+        format!(r#"{{"id":"c",{key},"defaultTtl":0}}"#),
+        format!(r#"{{"id":"c",{key},"defaultTtl":60,"indexingPolicy":{{"indexingMode":"none"}}}}"#),
+        format!(r#"{{"id":"c",{key},"indexingPolicy":"all"}}"#),
+        format!(
+            r#"{{"id":"c",{key},"indexingPolicy":{{"vectorIndexes":[{{"path":"/v","type":"flat"}}]}}}}"#
+        ),
+        format!(r#"{{"id":"c",{key},"indexingPolicy":{{"fullTextIndexes":[{{"path":"/v"}}]}}}}"#),
+        format!(
+            r#"{{"id":"c",{key},"geospatialConfig":{{"type":"Geometry"}},"indexingPolicy":{{"spatialIndexes":[{{"path":"/l/?","types":["Point"]}}]}}}}"#
+        ),
+        format!(r#"{{"id":"c",{key},"analyticalStorageTtl":"x"}}"#),
+        format!(r#"{{"id":"c",{key},"computedProperties":{{}}}}"#),
+        format!(r#"{{"id":"c",{key},"changeFeedPolicy":[]}}"#),
+    ] {
+        let error = Definition::create(&value_of(&body), false).unwrap_err();
+        assert_eq!(error.code, Code::BadRequest, "{body}");
+    }
+    let error = Definition::create(&value_of(r#"{"id":"c"}"#), false).unwrap_err();
+    assert_eq!(error.code, Code::PartitionKeyDefinitionMissing);
+}
+
+#[test]
+fn replacing_returns_what_is_left_out_to_its_default() {
+    let full = created(FULL);
+    let body = r#"{"id":"c","partitionKey":{"paths":["/'pk'"],"kind":"Hash","version":2},
+        "uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/'email'"]}]}}"#;
+    let replaced = full.replace(&value_of(body)).unwrap();
+    assert_eq!(replaced.default_ttl, None);
+    assert!(replaced.json.get("vectorEmbeddingPolicy").is_none());
+    for fixed in ["partitionKey", "uniqueKeyPolicy"] {
+        let (new, old) = (replaced.json.get(fixed).unwrap(), full.json.get(fixed).unwrap());
+        assert_eq!(json::print(new), json::print(old));
+    }
+}
+
+#[test]
+fn what_is_fixed_cannot_be_replaced() {
+    let full = created(FULL);
+    let changed = |from: &str, to: &str| {
+        assert!(FULL.contains(from), "{from}");
+        full.replace(&value_of(&FULL.replacen(from, to, 1))).unwrap_err().message
+    };
+    assert!(changed(r#""id":"c""#, r#""id":"d""#).contains("id of a collection"));
+    assert!(changed("/pk", "/other").contains("partition key cannot be changed"));
+    assert!(changed("/email", "/other").contains("unique index cannot be modified"));
+    assert!(changed("diskANN", "flat").contains("cannot be modified in Collection Replace"));
+    assert!(changed("cosine", "euclidean").contains("cannot be modified in Collection Replace"));
+    assert!(changed("vectorEmbeddingPolicy", "x").contains("not matching in Embedding's path"));
+    assert!(full.replace(&value_of("{}")).is_err());
+}
+
+/// Whatever type stands anywhere in a definition, the answer is a definition or an error.
+#[test]
+fn every_value_of_a_wrong_type_is_answered_without_a_panic() {
+    fn mutate(value: &Value, visit: &mut dyn FnMut(Value)) {
+        for odd in ["null", "true", "-1", "1e300", r#""""#, r#""/é\\""#, "[]", "[[]]", "{}"] {
+            visit(value_of(odd));
+        }
+        match value {
+            Value::Array(elements) => {
+                for (index, element) in elements.iter().enumerate() {
+                    mutate(element, &mut |changed| {
+                        let mut copy = elements.clone();
+                        copy[index] = changed;
+                        visit(copy.into());
+                    });
+                }
+            }
+            Value::Object(object) => {
+                for (key, member) in object.iter() {
+                    mutate(member, &mut |changed| {
+                        let mut copy = object.clone();
+                        copy.insert(key, changed);
+                        visit(copy.into());
+                    });
+                }
+            }
+            _ => {}
+        }
+    }
+    let full = created(FULL);
+    let mut tried = 0;
+    mutate(&full.json.clone().into(), &mut |body| {
+        tried += 1;
+        let _ = full.replace(&body);
+        if let Ok(definition) = Definition::create(&body, true) {
+            let stored = Value::from(definition.json);
+            let restored = Definition::restore(&stored).unwrap();
+            assert_eq!(json::print(&restored.json.into()), json::print(&stored));
+        }
+    });
+    assert!(tried > 300);
+}

@@ -1,0 +1,59 @@
+//! `defaultTtl`, after which documents expire, and `analyticalStorageTtl`, which is only kept.
+
+use protocol::Error;
+use value::Value;
+
+use super::read;
+
+/// The default time to live in seconds: `None` when documents never expire, -1 when only those
+/// with a `ttl` of their own do.
+pub(super) fn parse_default(value: &Value) -> Result<Option<i32>, Error> {
+    let Some(given) = read::given(value) else { return Ok(None) };
+    let seconds = given.as_i64().and_then(|seconds| i32::try_from(seconds).ok());
+    match seconds {
+        Some(seconds) if seconds == -1 || seconds > 0 => Ok(Some(seconds)),
+        _ => Err(Error::bad_request(
+            "The value of 'defaultTtl' specified is invalid. Ensure to provide a nonzero positive \
+             integer less than or equal to '2147483647', or -1.",
+        )),
+    }
+}
+
+/// The analytical time to live: -1 for ever, 0 off.
+pub(super) fn parse_analytical(value: &Value) -> Result<Option<Value>, Error> {
+    let Some(given) = read::given(value) else { return Ok(None) };
+    let seconds = read::integer(given, "analyticalStorageTtl", -1..=i64::from(i32::MAX))?;
+    Ok(Some(seconds.into()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::definition::tests::value_of;
+
+    #[test]
+    fn default_ttl() {
+        for (sent, seconds) in [
+            ("null", None),
+            ("-1", Some(-1)),
+            ("1", Some(1)),
+            ("60.0", Some(60)),
+            ("2147483647", Some(i32::MAX)),
+        ] {
+            assert_eq!(parse_default(&value_of(sent)).unwrap(), seconds, "{sent}");
+        }
+        assert_eq!(parse_default(&Value::Undefined).unwrap(), None);
+        for bad in ["0", "-2", "2147483648", "1.5", "1e300", "\"60\"", "true", "[]", "{}"] {
+            assert!(parse_default(&value_of(bad)).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn analytical_ttl() {
+        assert!(parse_analytical(&Value::Null).unwrap().is_none());
+        assert_eq!(parse_analytical(&value_of("-1")).unwrap(), Some((-1).into()));
+        for bad in ["-2", "2147483648", "\"1\""] {
+            assert!(parse_analytical(&value_of(bad)).is_err(), "{bad}");
+        }
+    }
+}
