@@ -33,7 +33,7 @@ class Control:
     """The page shared with the shim; the fields are those of `struct control`, in its order."""
 
     FIELDS = ("syncs", "fail_sync_at", "only_journals", "space_left", "faults", "delay_us", "audit",
-              "first_fault_ns")
+              "first_fault_ns", "freeze_at", "frozen", "all_syncs")
 
     def __init__(self, path):
         path.write_bytes(bytes(PAGE))
@@ -202,8 +202,12 @@ def tear(latest, survivor, loss, rng):
         if start == end:
             return
         if loss == "pages":
-            for page in range(start // PAGE * PAGE, end, PAGE):
-                if rng.random() < 0.5:
+            # Often only one page is missing: the holes that a careless reader does not notice.
+            pages = range(start // PAGE * PAGE, end, PAGE)
+            missing = rng.choice(pages)
+            misses_one = rng.random() < 0.5
+            for page in pages:
+                if page != missing if misses_one else rng.random() < 0.5:
                     copy_range(reader, writer, max(page, start), min(page + PAGE, end))
             return
         cut = rng.randint(start, end)

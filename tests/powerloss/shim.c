@@ -58,6 +58,9 @@ struct control {
     _Atomic int64_t delay_us;       /* each sync first sleeps up to this long */
     _Atomic int64_t audit;          /* compare each synced file with its shadow */
     _Atomic int64_t first_fault_ns; /* CLOCK_MONOTONIC of the first injected error */
+    _Atomic int64_t freeze_at;      /* from this sync on, none returns: the power failed; 0: never */
+    _Atomic int64_t frozen;         /* set once that has happened */
+    _Atomic int64_t all_syncs;      /* syncs of ours so far, whatever the filter */
 };
 
 struct extent {
@@ -344,6 +347,14 @@ static int fault(int error) {
     return -1;
 }
 
+/* The moment of the power loss, to the sync: the caller waits for ever and the runner kills it. */
+static void freeze_if_due(void) {
+    int64_t number = ++control->all_syncs, limit = control->freeze_at;
+    if (limit <= 0 || number < limit) return;
+    control->frozen = 1;
+    for (;;) pause();
+}
+
 static bool sync_must_fail(struct record *record) {
     if (control->only_journals && !record->is_journal) return false;
     return ++control->syncs == control->fail_sync_at;
@@ -377,6 +388,7 @@ static int sync_descriptor(int fd, int (*real_sync)(int)) {
     struct record *record = lookup(fd);
     if (!record) return real_sync(fd);
     if (control->delay_us > 0) usleep((useconds_t)(random() % control->delay_us));
+    freeze_if_due();
     pthread_mutex_lock(&record->syncing);
     int result = 0;
     if (sync_must_fail(record)) {
