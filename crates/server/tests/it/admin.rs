@@ -1,0 +1,52 @@
+//! The pages for operators.
+
+use crate::{
+    client::{PUBLISHED_KEY, ask, connect, get, request, signed},
+    process::Sheaf,
+};
+
+#[test]
+fn health_and_readiness_need_no_key() {
+    let sheaf = Sheaf::in_memory(&[]);
+    let health = get(sheaf.address, "/_sheaf/health");
+    assert_eq!((health.status, health.body.as_str()), (200, r#"{"status":"ok"}"#));
+    assert_eq!(get(sheaf.address, "/_sheaf/ready").status, 200);
+    assert_eq!(get(sheaf.address, "/_sheaf/secrets").status, 404);
+    let mut stream = connect(sheaf.address);
+    let head = ask(&mut stream, &request("HEAD", "/_sheaf/health", "", "")).unwrap();
+    assert_eq!(head.status, 200);
+    let post = ask(&mut stream, &request("POST", "/_sheaf/health", "", "")).unwrap();
+    assert_eq!(post.status, 405);
+    assert!(post.head.contains("allow: get, head"), "{}", post.head);
+}
+
+#[test]
+fn metrics_count_requests() {
+    let sheaf = Sheaf::in_memory(&[]);
+    let mut stream = connect(sheaf.address);
+    let headers = signed(PUBLISHED_KEY, "GET", "", "");
+    assert_eq!(ask(&mut stream, &request("GET", "/", &headers, "")).unwrap().status, 200);
+    let page = get(sheaf.address, "/_sheaf/metrics");
+    assert_eq!(page.status, 200);
+    for line in [
+        "sheaf_requests_total{operation=\"read_account\",status=\"200\"} 1",
+        "sheaf_request_duration_seconds_count{operation=\"read_account\"} 1",
+        "sheaf_request_charge_total{operation=\"read_account\"}",
+        "sheaf_connections 2",
+        "sheaf_store_commit_groups_total",
+        "sheaf_store_failed 0",
+        "sheaf_build_info{version=",
+        "sheaf_process_start_time_seconds",
+        "# TYPE sheaf_partition_documents gauge",
+        "# EOF",
+    ] {
+        assert!(page.body.contains(line), "{line} in {}", page.body);
+    }
+    assert!(!page.body.contains(PUBLISHED_KEY));
+}
+
+#[test]
+fn metrics_can_be_switched_off() {
+    let sheaf = Sheaf::in_memory(&["--metrics", "off"]);
+    assert_eq!(get(sheaf.address, "/_sheaf/metrics").status, 403);
+}

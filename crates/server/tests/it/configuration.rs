@@ -1,0 +1,59 @@
+//! Flags over environment over file.
+
+use std::fs;
+
+use crate::process::{Sheaf, command, failure};
+
+#[test]
+fn a_flag_wins_over_the_environment_and_that_over_the_file() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("sheaf.toml");
+    fs::write(&file, "port = 0\nin-memory = true\ntls = \"required\"\n").unwrap();
+    let endpoint = |environment: Option<&str>, flag: Option<&str>| {
+        let mut command = command(&["serve", "--config", file.to_str().unwrap()]);
+        command.envs(environment.map(|value| ("SHEAF_TLS", value)));
+        command.args(flag.map(|value| format!("--tls={value}")));
+        Sheaf::spawn(&mut command).endpoint.clone()
+    };
+    assert!(endpoint(None, None).starts_with("https:"));
+    assert!(endpoint(Some("off"), None).starts_with("http:"));
+    assert!(endpoint(Some("off"), Some("required")).starts_with("https:"));
+}
+
+#[test]
+fn the_file_can_be_named_by_the_environment() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("sheaf.toml");
+    fs::write(&file, "port = 0\nin-memory = true\ntls = \"required\"\n").unwrap();
+    let sheaf = Sheaf::spawn(command(&["serve"]).env("SHEAF_CONFIG", &file));
+    assert!(sheaf.endpoint.starts_with("https:"));
+}
+
+#[test]
+fn mistakes_in_the_file_are_named() {
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("sheaf.toml");
+    let path = file.to_str().unwrap();
+    let said = |text: &str| {
+        fs::write(&file, text).unwrap();
+        failure(2, &["serve", "--config", path])
+    };
+    let stderr = said("in-memory = true\nprot = 8081\n");
+    assert!(stderr.contains("`prot`") && stderr.contains("sheaf.toml"), "{stderr}");
+    let stderr = said("port = 99999\n");
+    assert!(stderr.contains("port"), "{stderr}");
+    let stderr = said("max-connections = 0\n");
+    assert!(stderr.contains("use 1 or more"), "{stderr}");
+    let stderr = failure(2, &["serve", "--config", "/nowhere/sheaf.toml"]);
+    assert!(stderr.contains("/nowhere/sheaf.toml"), "{stderr}");
+}
+
+#[test]
+fn mistakes_in_flags_are_named() {
+    let stderr = failure(2, &["serve", "--tls", "maybe"]);
+    assert!(stderr.contains("optional"), "{stderr}");
+    let stderr = failure(2, &["serve", "--header-timeout", "soon"]);
+    assert!(stderr.contains("500ms"), "{stderr}");
+    let stderr = failure(2, &["serve", "--tls-cert", "cert.pem"]);
+    assert!(stderr.contains("tls-key"), "{stderr}");
+}
