@@ -51,10 +51,9 @@ pub(crate) enum Command {
 
 /// What `sheaf serve` takes.
 #[derive(Args, Debug)]
-#[command(next_help_heading = "Options")]
 pub(crate) struct ServeArgs {
     /// Configuration file in TOML
-    #[arg(long, env = "SHEAF_CONFIG", value_name = "FILE")]
+    #[arg(long, env = "SHEAF_CONFIG", value_name = "FILE", help_heading = "Configuration")]
     pub(crate) config: Option<PathBuf>,
 
     /// The settings given as flags or in the environment.

@@ -3,7 +3,8 @@
 //! In reading order:
 //! - `cli`, `settings`, `config`, `span`: what can be asked, and what was,
 //! - `serve`, `verify`: the two commands,
-//! - `keys`, `data_dir`, `certificate`, `database`, `clock`: what a server needs before it can run,
+//! - `keys`, `data_dir`, `certificate`, `database`, `clock`, `descriptors`: what a server needs
+//!   before it can run,
 //! - `net`: sockets, TLS, HTTP, and the bounds on all of them,
 //! - `app`, `admin`, `metrics`: who answers,
 //! - `logging`, `signals`, `failure`: how it talks to the operating system and its operator.
@@ -16,6 +17,7 @@ mod clock;
 mod config;
 mod data_dir;
 mod database;
+mod descriptors;
 mod failure;
 mod keys;
 mod logging;

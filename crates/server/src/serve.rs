@@ -25,6 +25,7 @@ use crate::{
     config::Config,
     data_dir::DataDir,
     database::Database,
+    descriptors,
     failure::Failure,
     keys, logging,
     metrics::Metrics,
@@ -65,7 +66,7 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let database = Arc::new(database);
 
     let stop = Stop::new();
-    let room = Room::new(config.connections_max);
+    let room = Room::new(descriptors::connections_max(config.connections_max));
     let metrics = Metrics::new(Arc::clone(&database), room.clone(), MachineClock.since_epoch());
     let app = app(&config, keys.keys, Arc::clone(&database), metrics, &stop);
     let endpoint = endpoint(&tls, listener.address());

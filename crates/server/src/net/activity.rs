@@ -11,6 +11,7 @@ use std::{
     task::{Context, Poll, ready},
 };
 
+use hyper::Version;
 use tokio::time::{Instant, Sleep, sleep_until};
 
 use super::Timeouts;
@@ -82,9 +83,10 @@ impl Activity {
     }
 
     /// A request's head is complete. The request ends when the guard is dropped.
-    pub(super) fn request(self: &Arc<Self>) -> RequestGuard {
+    pub(super) fn request(self: &Arc<Self>, version: Version) -> RequestGuard {
         let mut state = self.lock();
         state.requests += 1;
+        state.is_multiplexed = version == Version::HTTP_2;
         state.head_since = None;
         drop(state);
         RequestGuard(Arc::clone(self))
@@ -177,7 +179,7 @@ mod tests {
         let activity = Arc::new(Activity::new(start));
         let after = |seconds| start + Duration::from_secs(seconds);
         assert_eq!(activity.deadline(&TIMEOUTS), Some((after(10), Cause::SlowHead)));
-        let request = activity.request();
+        let request = activity.request(Version::HTTP_11);
         assert_eq!(activity.deadline(&TIMEOUTS), None);
         activity.write_blocked(after(5));
         activity.write_blocked(after(6));

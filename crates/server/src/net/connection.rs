@@ -1,8 +1,8 @@
 //! One connection, from its first byte to its last.
 //!
 //! The first byte tells a TLS handshake (0x16, no letter) from a plain request, so one port serves
-//! both. HTTP/1.1 and HTTP/2 are told apart by hyper: by ALPN's choice of the client's first bytes
-//! under TLS, by prior knowledge without.
+//! both. HTTP/1.1 and HTTP/2 are told apart by hyper, by the preface that begins an HTTP/2
+//! connection: under TLS the client sends it when ALPN chose so, without TLS on its own account.
 
 use std::{
     convert::Infallible, future::poll_fn, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration,
@@ -134,7 +134,7 @@ async fn drive<H: Handler, S>(
     let mut watchdog = Watchdog::new(Arc::clone(&activity), shared.timeouts);
     let transport = TokioIo::new(Transport::new(stream, Arc::clone(&activity)));
     let service = service_fn(|request: Request<Incoming>| {
-        let guard = activity.request();
+        let guard = activity.request(request.version());
         let shared = Arc::clone(&shared);
         async move {
             let _guard = guard;

@@ -1,0 +1,49 @@
+//! How many connections the operating system allows.
+//!
+//! Sockets and the store's files come out of one number of file descriptors. A store that cannot
+//! open a file has to stop taking writes, so connections must never use up the last ones.
+
+use std::fs;
+
+/// Descriptors that are not for connections: tables, journals and directories of the store (which
+/// keeps up to 256 tables open, and opens more while it merges them), and the process's own.
+const RESERVED: u64 = 448;
+/// Even a very low limit leaves room for some connections.
+const CONNECTIONS_MIN: u32 = 16;
+
+/// The number of connections to take at a time: what was asked for, or what there is room for.
+pub(crate) fn connections_max(asked: u32) -> u32 {
+    let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
+    let Some(files) = open_files(&limits) else { return asked };
+    let room = u32::try_from(files.saturating_sub(RESERVED)).unwrap_or(u32::MAX);
+    let possible = asked.min(room.max(CONNECTIONS_MIN));
+    if possible < asked {
+        tracing::info!(
+            asked,
+            possible,
+            "fewer connections than asked for: this process may open {files} files (see ulimit -n)"
+        );
+    }
+    possible
+}
+
+/// The soft limit in the text of Linux's `limits` file; `None` if there is none.
+fn open_files(limits: &str) -> Option<u64> {
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
+    line.split_whitespace().next()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_soft_limit_counts() {
+        let text = "Limit            Soft Limit  Hard Limit  Units\n\
+                    Max processes    96210       96210       processes\n\
+                    Max open files   1024        524288      files\n";
+        assert_eq!(open_files(text), Some(1024));
+        assert_eq!(open_files("Max open files   unlimited   unlimited   files"), None);
+        assert_eq!(open_files(""), None);
+    }
+}
