@@ -48,7 +48,7 @@ pub(crate) fn start(shared: Arc<Shared>) -> Result<JoinHandle<()>> {
     let run = move || {
         let committer = Committer { shared: Arc::clone(&shared), unbalanced_bytes: 0 };
         if catch_unwind(AssertUnwindSafe(|| committer.run())).is_err() {
-            shared.queue.fail("the committer panicked");
+            shared.queue.fail(Vec::new(), &Error::Io("the committer panicked".to_owned()));
         }
         shared.forget_partitions();
     };
@@ -93,6 +93,9 @@ impl Committer {
         for entry in refused {
             entry.finish(Err(Error::Closed("the partition was dropped".to_owned())));
         }
+        if group.is_empty() {
+            return;
+        }
         let started = Instant::now();
         // A panic in there must not swallow the completions.
         let written = catch_unwind(AssertUnwindSafe(|| self.write(&group)));
@@ -111,17 +114,10 @@ impl Committer {
                 }
                 self.balance();
             }
-            Err(error) => self.fail(group, &error),
+            // Nothing of the group is visible. Whether it is on disk is unknown: it may show up
+            // after a restart, as any write whose answer was lost may.
+            Err(error) => self.shared.queue.fail(group, &error),
         }
-    }
-
-    /// Nothing of the group is visible. Whether it is on disk is unknown: it may show up after a
-    /// restart, as any write whose answer was lost may.
-    fn fail(&self, group: Vec<Entry>, error: &Error) {
-        for entry in group {
-            entry.finish(Err(error.clone()));
-        }
-        self.shared.queue.fail(&error.to_string());
     }
 
     fn write(&self, group: &[Entry]) -> Result<()> {
@@ -171,7 +167,7 @@ impl Committer {
             if !partition.is_behind()
                 && let Err(error) = partition.keyspace.rotate_memtable()
             {
-                self.shared.queue.fail(&error_of(error).to_string());
+                self.shared.queue.fail(Vec::new(), &error_of(error));
                 return;
             }
         }
@@ -182,7 +178,7 @@ impl Committer {
         if self.shared.queue.failure().is_none()
             && let Err(error) = self.shared.database.persist(PersistMode::Buffer)
         {
-            self.shared.queue.fail(&error_of(error).to_string());
+            self.shared.queue.fail(Vec::new(), &error_of(error));
         }
         self.shared.publish();
     }

@@ -78,6 +78,13 @@ impl LsmPartition {
         self.keyspace.tree.active_memtable().size()
     }
 
+    /// Bytes in all write buffers, roughly: fjall tells how many sealed ones there are but not how
+    /// large they are (its own sum counts a buffer once per version of the tree that mentions it).
+    pub(crate) fn buffer_bytes(&self) -> u64 {
+        let sealed = self.keyspace.tree.sealed_memtable_count() as u64;
+        self.active_bytes() + sealed * self.shared.options.memtable_bytes
+    }
+
     /// How close the partition is to [`Self::is_behind`], in percent.
     fn pressure_percent(&self) -> u8 {
         let tree = &self.keyspace.tree;
@@ -118,7 +125,7 @@ impl Partition for LsmPartition {
     }
 
     fn approximate_size(&self) -> u64 {
-        self.keyspace.disk_space() + self.keyspace.tree.version_memtable_size_sum()
+        self.keyspace.disk_space() + self.buffer_bytes()
     }
 
     fn debt(&self) -> Debt {

@@ -163,23 +163,28 @@ impl Queue {
         self.wake.notify_one();
     }
 
-    /// Poisons the store: what is queued fails, and so does everything that comes later.
-    pub(crate) fn fail(&self, reason: &str) {
-        let error = Error::Closed(format!("the store stopped taking writes: {reason}"));
+    /// Poisons the store: the group that met the error fails with it, what is queued fails behind
+    /// it, and so does everything that comes later.
+    pub(crate) fn fail(&self, group: Vec<Entry>, error: &Error) {
+        let reason = error.to_string();
+        let behind = Error::Closed(format!("the store stopped taking writes: {reason}"));
         let mut state = self.lock();
-        state.failure.get_or_insert_with(|| reason.to_owned());
-        state.refusal = Some(error.clone());
+        state.failure.get_or_insert(reason);
+        state.refusal = Some(behind.clone());
         let held = std::mem::take(&mut state.held);
         let waiting = std::mem::take(&mut state.waiting);
         state.bytes = 0;
         drop(state);
-        for entry in held {
+        for entry in group {
             entry.finish(Err(error.clone()));
+        }
+        for entry in held {
+            entry.finish(Err(behind.clone()));
         }
         for work in waiting {
             match work {
-                Work::Batch(entry) => entry.finish(Err(error.clone())),
-                Work::Command(command) => command.refuse(error.clone()),
+                Work::Batch(entry) => entry.finish(Err(behind.clone())),
+                Work::Command(command) => command.refuse(behind.clone()),
             }
         }
     }
@@ -302,3 +307,6 @@ impl Command {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -57,12 +57,10 @@ impl<T> Future for Answer<T> {
 
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Self::Output> {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match slot.answer.take() {
-            Some(answer) => Poll::Ready(answer),
-            None => {
-                slot.waker = Some(context.waker().clone());
-                Poll::Pending
-            }
+        if let Some(answer) = slot.answer.take() {
+            return Poll::Ready(answer);
         }
+        slot.waker = Some(context.waker().clone());
+        Poll::Pending
     }
 }

@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use fjall::{AbstractTree, Database, Keyspace, Snapshot};
+use fjall::{Database, Keyspace, Snapshot};
 use store::{Error, Statistics};
 
 use crate::{options::Options, partition::LsmPartition, queue::Queue};
@@ -109,7 +109,7 @@ impl Shared {
     pub(crate) fn statistics(&self) -> Statistics {
         let partitions = self.all_partitions();
         let tables: u64 = partitions.iter().map(|p| p.keyspace.disk_space()).sum();
-        let buffers = partitions.iter().map(|p| p.keyspace.tree.version_memtable_size_sum());
+        let buffers = partitions.iter().map(|partition| partition.buffer_bytes());
         Statistics {
             commit_groups: self.counters.groups.load(Ordering::Relaxed),
             committed_batches: self.counters.batches.load(Ordering::Relaxed),
@@ -147,8 +147,9 @@ pub(crate) fn error_of(error: fjall::Error) -> Error {
             Error::Closed("an earlier write to disk or a background job failed".to_owned())
         }
         fjall::Error::KeyspaceDeleted => Error::Closed("the partition was dropped".to_owned()),
-        fjall::Error::Io(error) => Error::Io(error.to_string()),
-        fjall::Error::Storage(fjall::LsmError::Io(error)) => Error::Io(error.to_string()),
+        fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error)) => {
+            Error::Io(error.to_string())
+        }
         other => Error::Corrupt(format!("{other:?}")),
     }
 }

@@ -61,7 +61,7 @@ const ALL: PageLimit = PageLimit { entries: usize::MAX, bytes: usize::MAX };
 const EVERYTHING: KeyRange = (Bound::Unbounded, Bound::Unbounded);
 
 /// How long a completion may take before the test gives up on it.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 
 async fn open(engine: &dyn Engine, name: &str) -> Arc<dyn Partition> {
     engine.open(name).await.expect("a partition can be opened")

@@ -1,18 +1,84 @@
 //! The store on disk keeps the contract, and keeps it after a crash.
 
-use std::sync::{Arc, Mutex};
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on may as well panic")]
 
-use store::Engine;
+mod crash;
+mod figures;
+mod groups;
+mod journals;
+mod partitions;
+mod reopen;
+
+use std::{
+    path::Path,
+    sync::{
+        Arc, Mutex,
+        mpsc::{Receiver, channel},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use store::{Batch, Durability, Engine, Partition, Result};
 use store_lsm::{LsmStore, Options};
 
 #[tokio::test]
-async fn lsm_store_conforms() {
+async fn conforms() {
     let directories = Mutex::new(Vec::new());
     store::conformance::run(|| {
         let directory = tempfile::tempdir().unwrap();
-        let store = LsmStore::open(directory.path(), Options::default()).unwrap();
+        let store = open(directory.path());
         directories.lock().unwrap().push(directory);
         store as Arc<dyn Engine>
     })
     .await;
+}
+
+fn open(directory: &Path) -> Arc<LsmStore> {
+    LsmStore::open(directory, Options::default()).unwrap()
+}
+
+/// Submits a batch and gives the end of a channel that its result will come through.
+fn submit(partition: &dyn Partition, batch: Batch) -> Receiver<Result<()>> {
+    let (sender, receiver) = channel();
+    let done = Box::new(move |result| {
+        let _ = sender.send(result);
+    });
+    partition.submit(batch, Durability::Durable, done);
+    receiver
+}
+
+fn commit(partition: &dyn Partition, batch: Batch) -> Result<()> {
+    submit(partition, batch).recv_timeout(Duration::from_mins(1)).unwrap()
+}
+
+fn put(partition: &dyn Partition, key: &str, value: impl Into<Bytes>) {
+    let mut batch = Batch::default();
+    batch.put(key.to_owned(), value);
+    commit(partition, batch).unwrap();
+}
+
+async fn get(partition: &dyn Partition, key: &str) -> Option<Bytes> {
+    let keys = [Bytes::from(key.to_owned())];
+    partition.snapshot().get_many(&keys).await.unwrap().remove(0)
+}
+
+/// What the disk would hold if the process died now. Everything acknowledged is synced, so a copy
+/// of the files is as good as a crash, and the copy can be damaged on purpose.
+fn copy_of(directory: &Path) -> tempfile::TempDir {
+    fn copy(from: &Path, to: &Path) {
+        std::fs::create_dir_all(to).unwrap();
+        for entry in std::fs::read_dir(from).unwrap() {
+            let entry = entry.unwrap();
+            let target = to.join(entry.file_name());
+            if entry.file_type().unwrap().is_dir() {
+                copy(&entry.path(), &target);
+            } else {
+                std::fs::copy(entry.path(), target).unwrap();
+            }
+        }
+    }
+    let target = tempfile::tempdir().unwrap();
+    copy(directory, target.path());
+    target
 }

@@ -1,6 +1,11 @@
 //! A long random run, compared with a plain map at every step.
 
-use super::*;
+use std::{collections::BTreeMap, ops::Bound, sync::Arc};
+
+use bytes::Bytes;
+
+use super::{assert_holds, commit, open};
+use crate::{Batch, Direction, Engine, PageLimit, Snapshot};
 
 /// xorshift: the same seed gives the same run on every machine.
 struct Random(u64);

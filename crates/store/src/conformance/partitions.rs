@@ -1,7 +1,7 @@
 //! How partitions come, go, and are copied.
 
-use super::*;
-use crate::Error;
+use super::{EVERYTHING, batch, commit, get, open, put, scan, submit, wait};
+use crate::{Batch, Direction, Engine, Error};
 
 pub(super) async fn are_independent(engine: &dyn Engine) {
     assert!(engine.partitions().await.expect("a list").is_empty());

@@ -1,6 +1,11 @@
 //! Ranges, directions and pages.
 
-use super::*;
+use std::ops::Bound;
+
+use bytes::Bytes;
+
+use super::{EVERYTHING, batch, commit, open, scan};
+use crate::{Batch, Direction, Engine, KeyRange, PageLimit, Snapshot};
 
 /// Keys that are prefixes of each other, and of different lengths.
 const KEYS: [&str; 7] = ["a", "aa", "ab", "b", "ba", "c", "d"];

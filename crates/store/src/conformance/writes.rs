@@ -1,13 +1,20 @@
 //! What a batch does, and what a snapshot sees of it.
 
-use std::sync::{
-    Arc, Mutex,
-    atomic::{AtomicUsize, Ordering},
-    mpsc::channel,
+use std::{
+    collections::BTreeMap,
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+        mpsc::channel,
+    },
 };
 
-use super::*;
-use crate::{Error, KEY_BYTES_MAX};
+use bytes::Bytes;
+
+use super::{
+    EVERYTHING, PATIENCE, assert_holds, batch, commit, get, open, put, scan, submit, wait,
+};
+use crate::{Batch, Direction, Durability, Engine, Error, KEY_BYTES_MAX, Partition, Result};
 
 pub(super) async fn reads_back_what_it_wrote(engine: &dyn Engine) {
     let partition = open(engine, "p").await;

@@ -1,0 +1,122 @@
+//! Measures instead of testing: set `STORE_LSM_FIGURES=1`, build with `--release` and `--nocapture`.
+//! `STORE_LSM_WORKERS` sets the number of background threads.
+//!
+//! The load is a 1 KB document with twenty index keys, one batch each.
+
+use std::{fmt::Write as _, time::Instant};
+
+use store::{Direction, Engine, PageLimit};
+
+use crate::*;
+
+const DOCUMENTS: usize = 100_000;
+
+fn document(number: usize) -> Batch {
+    let mut batch = Batch::default();
+    let spread = number.wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    let mut text = format!("{{\"id\":\"{number}\",\"v\":\"");
+    while text.len() < 1_000 {
+        let noise = spread.wrapping_mul(text.len() | 1);
+        let _ = write!(text, "{noise:016x}");
+    }
+    batch.put(format!("d/{number:012}"), text);
+    batch.put(format!("p/{spread:016x}"), number.to_be_bytes().to_vec());
+    for index in 0..20_usize {
+        let term = spread.wrapping_mul(index * 2 + 1) >> 40;
+        batch.put(format!("i/{index:02}/{term:08x}/{number:012}"), "");
+    }
+    batch
+}
+
+/// Resident memory in MiB.
+fn resident() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmRSS")).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|kib| kib.parse::<usize>().ok()).unwrap_or(0) / 1024
+}
+
+#[tokio::test]
+async fn figures() {
+    if std::env::var_os("STORE_LSM_FIGURES").is_none() {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let started = Instant::now();
+    let workers = std::env::var("STORE_LSM_WORKERS").ok().and_then(|text| text.parse().ok());
+    let options = Options { workers, ..Options::default() };
+    let store = LsmStore::open(directory.path(), options).unwrap();
+    println!("empty directory opens in {:?}, resident {} MiB", started.elapsed(), resident());
+    let partition = store.open("p").await.unwrap();
+
+    let started = Instant::now();
+    std::thread::scope(|scope| {
+        for writer in 0..64 {
+            let partition = &partition;
+            scope.spawn(move || {
+                for number in (writer..DOCUMENTS).step_by(64) {
+                    commit(&**partition, document(number)).unwrap();
+                }
+            });
+        }
+    });
+    let seconds = started.elapsed().as_secs_f64();
+    let statistics = store.statistics();
+    println!(
+        "64 durable writers: {:.0} documents/s, {:.1} CPU s, {:.1} batches per group, {} journals, \
+         resident {} MiB",
+        DOCUMENTS as f64 / seconds,
+        cpu_seconds(),
+        statistics.committed_batches as f64 / statistics.commit_groups as f64,
+        statistics.journals,
+        resident(),
+    );
+    let started = Instant::now();
+    for number in 0..500 {
+        commit(&*partition, document(DOCUMENTS + number)).unwrap();
+    }
+    println!("one durable writer: {:?} each", started.elapsed() / 500);
+    reads(&*partition).await;
+
+    let crashed = copy_of(directory.path());
+    let started = Instant::now();
+    let copy = open(crashed.path());
+    println!("after a crash it opens in {:?}", started.elapsed());
+    drop(copy);
+    let started = Instant::now();
+    store.close().await.unwrap();
+    println!("close takes {:?}", started.elapsed());
+    drop((partition, store));
+    let started = Instant::now();
+    let store = open(directory.path());
+    println!("after a clean close it opens in {:?}", started.elapsed());
+    println!("disk {} MB", store.statistics().disk_bytes / 1_000_000);
+}
+
+/// User and system time of this process so far, in seconds.
+fn cpu_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let fields: Vec<f64> = stat.split_whitespace().filter_map(|field| field.parse().ok()).collect();
+    // The second and third field are no numbers; times come in hundredths.
+    fields.get(11..13).map_or(0.0, |times| times.iter().sum::<f64>() / 100.0)
+}
+
+#[expect(clippy::print_stdout, reason = "this is its purpose")]
+async fn reads(partition: &dyn Partition) {
+    let (started, cpu) = (Instant::now(), cpu_seconds());
+    for number in 0..20_000 {
+        let number = number * 7_919 % DOCUMENTS;
+        assert!(get(partition, &format!("d/{number:012}")).await.is_some());
+    }
+    let cpu = (cpu_seconds() - cpu) / 20_000.0 * 1e6;
+    println!("point read: {:?}, {cpu:.1} CPU µs", started.elapsed() / 20_000);
+    let range = (std::ops::Bound::Included("i/03/".into()), std::ops::Bound::Unbounded);
+    let limit = PageLimit { entries: 10_000, bytes: usize::MAX };
+    let (started, cpu) = (Instant::now(), cpu_seconds());
+    for _ in 0..100 {
+        let snapshot = partition.snapshot();
+        let page = snapshot.scan(range.clone(), Direction::Forward, limit).await.unwrap();
+        assert_eq!(page.entries.len(), 10_000);
+    }
+    let cpu = (cpu_seconds() - cpu) / 100.0 * 1e6;
+    println!("scan of 10,000 index keys: {:?}, {cpu:.0} CPU µs", started.elapsed() / 100);
+}

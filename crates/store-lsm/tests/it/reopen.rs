@@ -1,0 +1,150 @@
+//! What a store holds when it is opened again.
+
+use store::{Engine, Error};
+
+use crate::*;
+
+/// Bytes in the journal files.
+fn journal_bytes(directory: &Path) -> u64 {
+    let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap());
+    let journals = files.filter(|file| file.path().extension().is_some_and(|e| e == "jnl"));
+    journals.map(|file| file.metadata().unwrap().len()).sum()
+}
+
+#[tokio::test]
+async fn clean_close_keeps_everything_and_leaves_no_journal() {
+    let directory = tempfile::tempdir().unwrap();
+    for round in 0..4 {
+        let store = open(directory.path());
+        let (a, b) = (store.open("a").await.unwrap(), store.open("b").await.unwrap());
+        for earlier in 0..round {
+            assert_eq!(get(&*a, &format!("k{earlier}")).await.unwrap(), "a");
+            assert_eq!(get(&*b, &format!("k{earlier}")).await.unwrap(), "b");
+        }
+        if round > 0 {
+            assert_eq!(get(&*a, "same").await.unwrap(), (round - 1).to_string());
+        }
+        // Newer values must win over those of earlier sessions, whatever numbers fjall gives out.
+        put(&*a, "same", round.to_string());
+        assert_eq!(get(&*a, "same").await.unwrap(), round.to_string());
+        put(&*a, &format!("k{round}"), "a");
+        put(&*b, &format!("k{round}"), "b");
+        store.close().await.unwrap();
+        assert_eq!(journal_bytes(directory.path()), 0);
+        assert_eq!(get(&*a, &format!("k{round}")).await.unwrap(), "a");
+    }
+}
+
+#[tokio::test]
+async fn drop_without_close_keeps_everything() {
+    let directory = tempfile::tempdir().unwrap();
+    for round in 0..3 {
+        let store = open(directory.path());
+        let partition = store.open("p").await.unwrap();
+        for earlier in 0..round {
+            assert_eq!(get(&*partition, &format!("k{earlier}")).await.unwrap(), "v");
+        }
+        put(&*partition, &format!("k{round}"), "v");
+    }
+}
+
+#[tokio::test]
+async fn a_directory_has_one_owner() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let refused = LsmStore::open(directory.path(), Options::default());
+    assert!(matches!(refused, Err(Error::Conflict(ref text)) if text.contains("in use")));
+    drop(store);
+    open(directory.path());
+}
+
+/// fjall forgets how far its own list of keyspaces had counted. Without our records a partition
+/// that was dropped comes back, and a new one that got an old number vanishes.
+#[tokio::test]
+async fn partitions_stay_dropped_and_new_ones_stay() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut expected: Vec<String> = Vec::new();
+    for round in 0..8 {
+        let store = open(directory.path());
+        assert_eq!(store.partitions().await.unwrap(), expected, "round {round}");
+        // The newest are dropped and their numbers used again, with no write in between.
+        for name in &expected {
+            store.drop_partition(name).await.unwrap();
+        }
+        expected = (0..3).map(|number| format!("p{round}-{number}")).collect();
+        for name in &expected {
+            store.open(name).await.unwrap();
+        }
+        if round % 2 == 0 {
+            store.close().await.unwrap();
+        }
+        let crashed = copy_of(directory.path());
+        let copy = open(crashed.path());
+        assert_eq!(copy.partitions().await.unwrap(), expected, "round {round}, crashed");
+    }
+}
+
+/// The hole that a power loss leaves in a batch that was never acknowledged.
+#[tokio::test]
+async fn a_torn_batch_is_cut_off_but_damage_is_reported() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let partition = store.open("p").await.unwrap();
+    put(&*partition, "before", "v");
+    put(&*partition, "early", vec![b'e'; 30_000]);
+    put(&*partition, "torn", vec![b't'; 30_000]);
+
+    let damage = |byte: u8| {
+        let copy = copy_of(directory.path());
+        let journal = copy.path().join("0.jnl");
+        let mut bytes = std::fs::read(&journal).unwrap();
+        let run = [byte; 10_000];
+        let at = bytes.windows(run.len()).position(|window| window == run).unwrap();
+        bytes[at + 4096..at + 8192].fill(0);
+        std::fs::write(&journal, bytes).unwrap();
+        copy
+    };
+    let torn = damage(b't');
+    let opened = open(torn.path());
+    let reopened = opened.open("p").await.unwrap();
+    assert_eq!(get(&*reopened, "early").await.unwrap().len(), 30_000);
+    assert_eq!(get(&*reopened, "torn").await, None);
+    put(&*reopened, "torn", "again");
+    drop((reopened, opened));
+    let again = open(torn.path()).open("p").await.unwrap();
+    assert_eq!(get(&*again, "torn").await.unwrap(), "again");
+
+    let damaged = damage(b'e');
+    for _ in 0..2 {
+        let refused = LsmStore::open(damaged.path(), Options::default()).map(|_| ());
+        assert!(matches!(refused, Err(Error::Corrupt(_))), "{refused:?}");
+    }
+}
+
+/// A background job that fails stops the writes, says why, and lets reads go on.
+#[tokio::test]
+async fn a_failed_flush_poisons_the_store() {
+    let directory = tempfile::tempdir().unwrap();
+    let options = Options { memtable_bytes: 64 << 10, ..Options::default() };
+    let store = LsmStore::open(directory.path(), options).unwrap();
+    let partition = store.open("p").await.unwrap();
+    put(&*partition, "k", "v");
+    // Keyspace 1 is ours, 2 is the first partition.
+    std::fs::remove_dir_all(directory.path().join("keyspaces/2/tables")).unwrap();
+    let mut failed = None;
+    for number in 0..2_000 {
+        let mut batch = Batch::default();
+        batch.put(format!("n{number}"), vec![0; 4096]);
+        failed = commit(&*partition, batch).err();
+        if failed.is_some() {
+            break;
+        }
+    }
+    assert!(matches!(failed, Some(Error::Closed(_) | Error::Io(_))), "{failed:?}");
+    assert!(store.failure().is_some());
+    let refused = commit(&*partition, Batch::default());
+    assert!(matches!(refused, Err(Error::Closed(_))), "{refused:?}");
+    assert!(store.open("new").await.is_err());
+    assert_eq!(get(&*partition, "k").await.unwrap(), "v");
+    assert!(store.close().await.is_err());
+}
