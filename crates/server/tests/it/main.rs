@@ -1,5 +1,7 @@
 //! The real program, started as its users start it.
 
+#![expect(clippy::unwrap_used, reason = "the helpers of tests may panic as tests may")]
+
 mod admin;
 mod bounds;
 mod client;
