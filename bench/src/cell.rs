@@ -1,0 +1,221 @@
+//! One measurement: many connections doing one operation against one server for a while.
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, bail};
+use http_body_util::{BodyExt as _, Full};
+use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper_util::rt::TokioIo;
+use tokio::{net::TcpStream, time::timeout};
+
+use crate::{
+    api::{Api, Layout, Prepared},
+    process::Server,
+};
+
+/// Not counted, so that connections, caches and compilers are warm.
+const WARM_UP: Duration = Duration::from_millis(700);
+/// A point read is signed ahead for at most so many different documents.
+const READ_SET: usize = 20_000;
+/// No answer takes this long unless something hangs.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// What the connections do.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Operation {
+    /// Creates documents, numbered from zero.
+    Create,
+    /// Reads documents by id, spread over those that exist.
+    Read,
+}
+
+impl Operation {
+    /// Both, creates first: reads need something to read.
+    pub(crate) const ALL: [Self; 2] = [Self::Create, Self::Read];
+
+    /// Its word in the table.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Create => "create",
+            Self::Read => "read",
+        }
+    }
+
+    fn expected_status(self) -> u16 {
+        match self {
+            Self::Create => 201,
+            Self::Read => 200,
+        }
+    }
+}
+
+/// What was measured.
+pub(crate) struct Outcome {
+    pub(crate) operations_per_second: f64,
+    pub(crate) p50: Duration,
+    pub(crate) p99: Duration,
+    /// CPU time of the server for each operation.
+    pub(crate) cpu: Duration,
+    /// Documents that exist now.
+    pub(crate) documents: usize,
+    /// Mean batches in a commit group, where the server tells.
+    pub(crate) group: Option<f64>,
+}
+
+/// An open connection.
+pub(crate) struct Connection(SendRequest<Full<bytes::Bytes>>);
+
+impl Connection {
+    /// Connects to `127.0.0.1:PORT`.
+    pub(crate) async fn open(host: &str) -> Result<Self> {
+        let stream = TcpStream::connect(host).await?;
+        stream.set_nodelay(true)?;
+        let (sender, connection) = handshake(TokioIo::new(stream)).await?;
+        tokio::spawn(connection);
+        Ok(Self(sender))
+    }
+
+    /// Sends a request and reads all of the answer; returns status and body.
+    pub(crate) async fn send(&mut self, request: Prepared) -> Result<(u16, bytes::Bytes)> {
+        self.0.ready().await?;
+        let response = timeout(ANSWER_TIMEOUT, self.0.send_request(request)).await??;
+        let status = response.status().as_u16();
+        Ok((status, response.into_body().collect().await?.to_bytes()))
+    }
+
+    /// Sends a request that has to succeed.
+    pub(crate) async fn expect(&mut self, request: Prepared, expected: u16) -> Result<()> {
+        let uri = request.uri().clone();
+        let (status, body) = self.send(request).await?;
+        if status != expected {
+            bail!("{uri} answers {status}: {}", String::from_utf8_lossy(&body));
+        }
+        Ok(())
+    }
+}
+
+/// What the connections of a cell share.
+struct Plan {
+    layout: Layout,
+    operation: Operation,
+    template: Prepared,
+    reads: Vec<Prepared>,
+    next: AtomicUsize,
+    measure_from: Instant,
+    measure_to: Instant,
+}
+
+impl Plan {
+    /// The next request, whoever sends it.
+    fn next_request(&self) -> Result<Prepared> {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        if self.operation == Operation::Create {
+            let mut request = self.template.clone();
+            Api::set_document(&mut request, self.layout, number)?;
+            return Ok(request);
+        }
+        // A stride that shares no factor with the set's size spreads neighbours apart.
+        Ok(self.reads[number.wrapping_mul(7_919) % self.reads.len()].clone())
+    }
+}
+
+/// Runs one cell. `documents` exist already, numbered from zero.
+pub(crate) async fn run(
+    server: &Server,
+    layout: Layout,
+    operation: Operation,
+    documents: usize,
+    connections: usize,
+    duration: Duration,
+) -> Result<Outcome> {
+    let api = Api::new(&server.host);
+    let readable = documents.clamp(1, READ_SET);
+    let measure_from = Instant::now() + WARM_UP;
+    let mut plan = Plan {
+        layout,
+        operation,
+        template: api.create_template(layout)?,
+        reads: (0..readable).map(|number| api.read(layout, number)).collect::<Result<_>>()?,
+        next: AtomicUsize::new(if operation == Operation::Create { documents } else { 0 }),
+        measure_from,
+        measure_to: measure_from + duration,
+    };
+    // Signing took its time; the clock starts now.
+    plan.measure_from = Instant::now() + WARM_UP;
+    plan.measure_to = plan.measure_from + duration;
+    let plan = Arc::new(plan);
+
+    let mut workers = Vec::with_capacity(connections);
+    for _ in 0..connections {
+        let connection = Connection::open(&server.host).await?;
+        workers.push(tokio::spawn(work(connection, Arc::clone(&plan))));
+    }
+    tokio::time::sleep_until(plan.measure_from.into()).await;
+    let (begin, cpu_begin, groups_begin) =
+        (Instant::now(), server.cpu()?, commit_groups(server).await);
+    tokio::time::sleep_until(plan.measure_to.into()).await;
+    let (elapsed, cpu_end, groups_end) =
+        (begin.elapsed(), server.cpu()?, commit_groups(server).await);
+
+    let mut latencies = Vec::new();
+    for worker in workers {
+        latencies.append(&mut worker.await??);
+    }
+    latencies.sort_unstable();
+    let count = latencies.len();
+    let percentile = |percent: usize| latencies.get(count * percent / 100).copied();
+    Ok(Outcome {
+        operations_per_second: count as f64 / elapsed.as_secs_f64(),
+        p50: percentile(50).context("no operation ended in time")?,
+        p99: percentile(99).context("no operation ended in time")?,
+        cpu: (cpu_end - cpu_begin).div_f64(count as f64),
+        documents: if operation == Operation::Create {
+            plan.next.load(Ordering::Relaxed)
+        } else {
+            documents
+        },
+        group: mean_group(groups_begin, groups_end),
+    })
+}
+
+/// Sends until the time is over; returns the latencies that count.
+async fn work(mut connection: Connection, plan: Arc<Plan>) -> Result<Vec<Duration>> {
+    let mut latencies = Vec::new();
+    loop {
+        let request = plan.next_request()?;
+        let begin = Instant::now();
+        connection.expect(request, plan.operation.expected_status()).await?;
+        let end = Instant::now();
+        if end >= plan.measure_to {
+            return Ok(latencies);
+        }
+        if end >= plan.measure_from {
+            latencies.push(end - begin);
+        }
+    }
+}
+
+/// Commit groups and the batches in them, from the server's metrics; `None` where it has none.
+async fn commit_groups(server: &Server) -> Option<(f64, f64)> {
+    let request = hyper::Request::get("/_sheaf/metrics").header("host", &server.host);
+    let request = request.body(Full::default()).ok()?;
+    let (status, body) = Connection::open(&server.host).await.ok()?.send(request).await.ok()?;
+    let text = String::from_utf8_lossy(&body);
+    let value = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name))?;
+        line.rsplit(' ').next()?.parse::<f64>().ok()
+    };
+    (status == 200).then_some(())?;
+    Some((value("sheaf_store_commit_groups")?, value("sheaf_store_committed_batches")?))
+}
+
+fn mean_group(begin: Option<(f64, f64)>, end: Option<(f64, f64)>) -> Option<f64> {
+    let ((groups_before, batches_before), (groups, batches)) = (begin?, end?);
+    (groups > groups_before).then(|| (batches - batches_before) / (groups - groups_before))
+}

@@ -1,0 +1,149 @@
+//! The servers under test: child processes that print a ready line and are watched through /proc.
+
+use std::{
+    io::{BufRead as _, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    time::{Duration, Instant},
+};
+
+use anyhow::{Context as _, Result, bail};
+
+/// Clock ticks per second in /proc/PID/stat; Linux has reported 100 on every architecture for ages.
+const TICKS_PER_SECOND: f64 = 100.0;
+const READY: &str = "ready endpoint=http://";
+const STOP_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// What to start.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// A bare HTTP server that answers 1 KB: no database can be cheaper.
+    Floor,
+    /// Sheaf, keeping everything in memory.
+    SheafMemory,
+    /// Sheaf, every write on disk before it is acknowledged.
+    SheafDisk,
+    /// `@vercel/cosmosdb-server`, an emulator for Node that keeps everything in memory.
+    Vercel,
+}
+
+impl Kind {
+    /// All of them, in the order of the table: what others are compared with comes first.
+    pub(crate) const ALL: [Self; 4] =
+        [Self::Floor, Self::Vercel, Self::SheafMemory, Self::SheafDisk];
+
+    /// Its word in the table.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Floor => "floor",
+            Self::SheafMemory => "sheaf-memory",
+            Self::SheafDisk => "sheaf-disk",
+            Self::Vercel => "vercel",
+        }
+    }
+
+    pub(crate) fn is_sheaf(self) -> bool {
+        matches!(self, Self::SheafMemory | Self::SheafDisk)
+    }
+
+    fn command(self, sheaf: &Path, data_dir: &Path) -> Result<Command> {
+        let mut command = match self {
+            Self::Floor => Command::new(std::env::current_exe()?),
+            Self::Vercel => Command::new("node"),
+            Self::SheafMemory | Self::SheafDisk => Command::new(sheaf),
+        };
+        match self {
+            Self::Floor => command.arg("floor"),
+            Self::Vercel => {
+                command.arg(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("vercel/serve.js"))
+            }
+            // Throughput is what is measured: nothing may answer 429.
+            Self::SheafMemory => {
+                command.args(["serve", "--port", "0", "--rate-limit", "never", "--in-memory"])
+            }
+            Self::SheafDisk => command
+                .args(["serve", "--port", "0", "--rate-limit", "never", "--data-dir"])
+                .arg(data_dir),
+        };
+        Ok(command)
+    }
+}
+
+/// A running server; killed when dropped.
+pub(crate) struct Server {
+    child: Child,
+    /// `127.0.0.1:PORT`.
+    pub(crate) host: String,
+    /// From the spawn to the ready line.
+    pub(crate) started_in: Duration,
+}
+
+impl Server {
+    /// Starts a server and waits until it is ready.
+    pub(crate) fn start(kind: Kind, sheaf: &Path, data_dir: &Path) -> Result<Self> {
+        let begin = Instant::now();
+        let mut child = kind
+            .command(sheaf, data_dir)?
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .with_context(|| format!("cannot start {}", kind.name()))?;
+        let output = child.stdout.take().context("the child has a piped stdout")?;
+        for line in BufReader::new(output).lines() {
+            if let Some(rest) = line?.strip_prefix(READY) {
+                let host = rest.trim_end_matches('/').to_owned();
+                return Ok(Self { child, host, started_in: begin.elapsed() });
+            }
+        }
+        child.wait()?;
+        bail!("{} ended before it was ready", kind.name())
+    }
+
+    /// CPU time used so far, all threads.
+    pub(crate) fn cpu(&self) -> Result<Duration> {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
+        // The second field is the program's name in parentheses and may hold spaces.
+        let rest = stat.rsplit(')').next().unwrap_or_default();
+        let mut fields = rest.split_whitespace().skip(11).map(str::parse::<f64>);
+        let mut next = || fields.next().context("short /proc/PID/stat")?.context("not a number");
+        let (user, system) = (next()?, next()?);
+        Ok(Duration::from_secs_f64((user + system) / TICKS_PER_SECOND))
+    }
+
+    /// Resident memory, in bytes.
+    pub(crate) fn resident_bytes(&self) -> Result<u64> {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
+        let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+        let kilobytes: u64 = line
+            .and_then(|line| line.trim().strip_suffix(" kB"))
+            .context("no VmRSS in /proc/PID/status")?
+            .trim()
+            .parse()?;
+        Ok(kilobytes * 1024)
+    }
+
+    /// Asks the server to end and waits; returns how long that took.
+    pub(crate) fn stop(mut self) -> Result<Duration> {
+        let begin = Instant::now();
+        Command::new("kill").arg(self.child.id().to_string()).status()?;
+        while begin.elapsed() < STOP_TIMEOUT {
+            if let Some(status) = self.child.try_wait()? {
+                if !status.success() {
+                    bail!("after SIGTERM the server ended with {status}");
+                }
+                return Ok(begin.elapsed());
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        bail!("the server did not end within {STOP_TIMEOUT:?} of SIGTERM")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Fails only if it has ended already.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
