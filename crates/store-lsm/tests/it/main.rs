@@ -22,16 +22,26 @@ use bytes::Bytes;
 use store::{Batch, Durability, Engine, Partition, Result};
 use store_lsm::{LsmStore, Options};
 
-#[tokio::test]
-async fn conforms() {
+async fn run_conformance(options: Options) {
     let directories = Mutex::new(Vec::new());
     store::conformance::run(|| {
         let directory = tempfile::tempdir().unwrap();
-        let store = open(directory.path());
+        let store = LsmStore::open(directory.path(), options.clone()).unwrap();
         directories.lock().unwrap().push(directory);
         store as Arc<dyn Engine>
     })
     .await;
+}
+
+#[tokio::test]
+async fn conforms() {
+    run_conformance(Options::default()).await;
+}
+
+/// With flushes and compactions all the time, which is when fjall's own snapshots are not frozen.
+#[tokio::test]
+async fn conforms_with_tiny_buffers() {
+    run_conformance(Options { memtable_bytes: 8 << 10, ..Options::default() }).await;
 }
 
 fn open(directory: &Path) -> Arc<LsmStore> {
