@@ -1,1 +1,310 @@
-//! Placeholder.
+//! The database: catalog, partitions, transactions, feeds, charges.
+//!
+//! [`Engine`] implements [`protocol::Service`]: one call in, one answer out. Follow a write from
+//! `documents::write` to `partition::sequence`; a read from `documents::read` to a snapshot.
+
+mod options;
+mod charge;
+mod errors;
+mod keys;
+mod rows;
+mod definition;
+mod catalog;
+mod partition;
+mod control;
+mod throughput;
+mod databases;
+mod collections;
+mod offers;
+mod ranges;
+mod documents;
+mod feeds;
+mod verify;
+
+use std::sync::{
+    Arc, PoisonError, RwLock,
+    atomic::{AtomicBool, AtomicU32, Ordering},
+};
+
+use protocol::{
+    BoxFuture, Code, Context, Error, Meta, Operation, Options as RequestOptions, Request,
+    Response, Service, request::CollectionPath,
+};
+use tokio::sync::Semaphore;
+
+pub use crate::{
+    charge::Charges,
+    options::{Clock, Limits, Options, RateLimit, SystemClock},
+    verify::{Report, verify},
+};
+use crate::{
+    catalog::{Catalog, Collection, Missing, storage::CatalogStore},
+    charge::Meter,
+    rows::{Damaged, State},
+};
+
+/// Bytes of documents that may be staged and not yet published, over all partitions. Writers
+/// beyond it wait, so the store's queue stays within memory whatever the number of connections.
+const STAGED_KILOBYTES_MAX: u32 = 32 * 1024;
+
+/// Why a database could not be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// A newer build wrote the data.
+    #[error("the data has format {found}, this build knows formats up to {supported}: use a newer sheaf")]
+    Newer {
+        /// The format found.
+        found: u8,
+        /// The newest format this build knows.
+        supported: u8,
+    },
+    /// The catalog or a partition cannot be read.
+    #[error("the catalog is damaged: restore a backup, or run `sheaf verify` to see what is left")]
+    Damaged,
+    /// The store takes no writes.
+    #[error("the store takes no writes")]
+    Unwritable,
+    /// The store failed.
+    #[error(transparent)]
+    Store(#[from] store::Error),
+    /// A partition could not be opened.
+    #[error("a partition could not be opened: {0}")]
+    Partition(#[from] Error),
+}
+
+impl From<Damaged> for OpenError {
+    fn from(_: Damaged) -> Self {
+        Self::Damaged
+    }
+}
+
+/// The database of one process.
+pub struct Engine {
+    inner: Arc<Inner>,
+}
+
+/// What every operation shares. Behind an `Arc`, so that changes can outlive their callers.
+struct Inner {
+    store: Arc<dyn store::Engine>,
+    storage: CatalogStore,
+    catalog: RwLock<Arc<Catalog>>,
+    /// Changes of the catalog take turns.
+    control: tokio::sync::Mutex<()>,
+    options: Options,
+    clock: Arc<dyn Clock>,
+    /// Tells this run's etags from every other's.
+    boot: u32,
+    etag_counter: AtomicU32,
+    staging: Arc<Semaphore>,
+    is_closed: AtomicBool,
+}
+
+/// Figures of one partition.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PartitionStatistics {
+    /// The database's name.
+    pub database: String,
+    /// The collection's name.
+    pub collection: String,
+    /// The partition's range id.
+    pub range_id: u32,
+    /// Documents in it.
+    pub documents: u64,
+    /// Bytes of their text.
+    pub bytes: u64,
+    /// Its last published LSN.
+    pub lsn: u64,
+    /// Writes waiting for the store.
+    pub queued: usize,
+}
+
+impl Engine {
+    /// Opens the database in a store, new or old.
+    pub async fn open(
+        store: Arc<dyn store::Engine>,
+        options: Options,
+        clock: Arc<dyn Clock>,
+    ) -> Result<Arc<Self>, OpenError> {
+        let boot = random_u32();
+        let (storage, catalog) = CatalogStore::open(Arc::clone(&store), random_u32()).await?;
+        let inner = Inner {
+            store,
+            storage,
+            catalog: RwLock::new(catalog.into()),
+            control: tokio::sync::Mutex::default(),
+            options,
+            clock,
+            boot,
+            etag_counter: AtomicU32::new(0),
+            staging: Arc::new(Semaphore::new(STAGED_KILOBYTES_MAX as usize)),
+            is_closed: AtomicBool::new(false),
+        };
+        Ok(Arc::new(Self { inner: Arc::new(inner) }))
+    }
+
+    /// Refuses new requests, lets the queued writes finish, and closes the store.
+    pub async fn close(&self) -> store::Result<()> {
+        self.inner.is_closed.store(true, Ordering::Release);
+        let _turn = self.inner.control.lock().await;
+        self.inner.store.close().await
+    }
+
+    /// Why writes have stopped, if a storage failure stopped them.
+    pub fn failure(&self) -> Option<String> {
+        self.inner.store.failure()
+    }
+
+    /// Figures of every partition.
+    pub fn statistics(&self) -> Vec<PartitionStatistics> {
+        let catalog = self.inner.catalog();
+        let collections = catalog.databases.values().flat_map(|db| db.collections.values());
+        collections
+            .flat_map(|collection| {
+                collection.partitions.iter().map(|partition| {
+                    let counters = partition.counters();
+                    PartitionStatistics {
+                        database: collection.database_id.clone(),
+                        collection: collection.definition.id.clone(),
+                        range_id: partition.range_id,
+                        documents: counters.documents,
+                        bytes: counters.bytes,
+                        lsn: partition.lsn(),
+                        queued: partition.queued(),
+                    }
+                })
+            })
+            .collect()
+    }
+}
+
+impl Service for Engine {
+    fn call<'a>(
+        &'a self,
+        _context: &'a Context,
+        request: Request,
+    ) -> BoxFuture<'a, Result<Response, Error>> {
+        Box::pin(async move {
+            if self.inner.is_closed.load(Ordering::Acquire) {
+                return Err(errors::shut_down());
+            }
+            let mut meter = Meter::new(self.inner.options.charges);
+            let mut answer = dispatch(&self.inner, request, &mut meter).await;
+            let meta = match &mut answer {
+                Ok(response) => &mut response.meta,
+                Err(error) => &mut *error.meta,
+            };
+            meta.charge = meter.total();
+            answer
+        })
+    }
+}
+
+/// One line per operation; the work is in the modules.
+async fn dispatch(
+    engine: &Arc<Inner>,
+    request: Request,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
+    let Request { operation, options } = request;
+    match operation {
+        Operation::CreateDatabase { body, upsert, throughput } => {
+            databases::create(engine, &body, upsert, throughput, meter).await
+        }
+        Operation::ReadDatabase(path) => databases::read(engine, &path, &options, meter),
+        Operation::DeleteDatabase(path) => databases::delete(engine, path, options, meter).await,
+        Operation::ListDatabases => databases::list(engine, &options, meter),
+        Operation::CreateCollection { database, body, upsert, throughput, partition_key_optional } => {
+            let create = collections::Create { database, throughput, upsert, partition_key_optional };
+            collections::create(engine, create, &body, meter).await
+        }
+        Operation::ReadCollection(path) => collections::read(engine, &path, &options, meter),
+        Operation::ReplaceCollection { path, body } => {
+            collections::replace(engine, path, &body, options, meter).await
+        }
+        Operation::DeleteCollection(path) => {
+            collections::delete(engine, path, options, meter).await
+        }
+        Operation::ListCollections(path) => collections::list(engine, &path, &options, meter),
+        Operation::ListPartitionKeyRanges { path, known } => {
+            ranges::list(engine, &path, known.as_deref(), &options, meter)
+        }
+        Operation::CreateDocument { collection, body, upsert } => {
+            documents::create(engine, &collection, &body, upsert, &options, meter).await
+        }
+        Operation::ReadDocument(path) => documents::read(engine, &path, &options, meter).await,
+        Operation::ReplaceDocument { path, body } => {
+            documents::replace(engine, &path, &body, &options, meter).await
+        }
+        Operation::DeleteDocument(path) => documents::delete(engine, &path, &options, meter).await,
+        Operation::ListDocuments(path) => feeds::documents(engine, &path, &options, meter).await,
+        Operation::ReadOffer(offer) => offers::read(engine, &offer, &options, meter),
+        Operation::ReplaceOffer { offer, body } => {
+            offers::replace(engine, offer, &body, options, meter).await
+        }
+        Operation::ListOffers => offers::list(engine, &options, meter),
+    }
+}
+
+impl Inner {
+    /// The catalog as it is now. Held for the whole of a request.
+    fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.catalog.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn publish(&self, catalog: Catalog) {
+        *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalog);
+    }
+
+    /// The collection that a request inside it is about.
+    fn collection(
+        &self,
+        path: &CollectionPath,
+        options: &RequestOptions,
+    ) -> Result<Arc<Collection>, Error> {
+        let catalog = self.catalog();
+        let collection = catalog.collection(path).map_err(|_| Error::owner_not_found())?;
+        check_intended(collection, options)?;
+        Ok(Arc::clone(collection))
+    }
+
+    /// Marks new partitions as serving, once the catalog names them.
+    async fn open_partitions(&self, collection: &Collection) {
+        for partition in &collection.partitions {
+            if let Err(error) = partition.set_state(State::Open).await {
+                // The next start sets the mark: the catalog names the partition.
+                tracing::warn!(%error, partition.name, "partition not marked as open");
+            }
+        }
+    }
+}
+
+/// Whether a missing part is the resource itself or what should own it.
+fn missing_collection(missing: Missing) -> Error {
+    match missing {
+        Missing::Collection => Error::not_found(),
+        Missing::Database => Error::owner_not_found(),
+    }
+}
+
+/// Refuses a caller who means a collection that this name no longer stands for.
+fn check_intended(collection: &Collection, options: &RequestOptions) -> Result<(), Error> {
+    match &options.intended_collection_rid {
+        Some(rid) if *rid != collection.rid.to_string() => Err(Error::new(
+            Code::CollectionRidMismatch,
+            "The collection is not the one that the client intended: its name has been reused.",
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// Puts what is known of the resource beside an error.
+fn with_meta(mut error: Error, fill: impl FnOnce(&mut Meta)) -> Error {
+    fill(&mut error.meta);
+    error
+}
+
+fn random_u32() -> u32 {
+    let mut bytes = [0; 4];
+    getrandom::fill(&mut bytes).expect("the operating system gives random numbers");
+    u32::from_be_bytes(bytes)
+}

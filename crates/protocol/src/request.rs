@@ -225,3 +225,10 @@ pub struct Options {
     /// Index this document or not.
     pub indexing_directive: IndexingDirective,
 }
+
+impl Options {
+    /// Whether a read must have seen what the caller's session has: not at the weaker levels.
+    pub fn is_session_read(&self, default: ConsistencyLevel) -> bool {
+        self.consistency.unwrap_or(default) <= ConsistencyLevel::Session
+    }
+}

@@ -1,0 +1,240 @@
+//! The catalog: databases, collections and offers, as an immutable snapshot.
+//!
+//! A request takes the snapshot once and holds it for its whole life. A change builds the next
+//! snapshot beside it, commits the rows that differ, and then swaps: see [`crate::control`].
+
+pub(crate) mod rows;
+pub(crate) mod storage;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use bytes::Bytes;
+use protocol::{
+    Code, Error, Owner,
+    etag::Etag,
+    request::{CollectionPath, DatabasePath},
+    rid::{CollectionRid, DatabaseRid, OfferRid},
+};
+use value::{
+    Object, Value, json,
+    partition_key::{PartitionKey, slot_boundary},
+};
+
+use crate::{definition::Definition, partition::Partition};
+
+/// Every resource but documents. Maps are by number, which is the order of creation.
+#[derive(Clone, Default)]
+pub(crate) struct Catalog {
+    pub(crate) databases: BTreeMap<u32, Arc<Database>>,
+    pub(crate) offers: BTreeMap<u32, Arc<Offer>>,
+    /// The rid that the next database gets.
+    pub(crate) next_database: u32,
+    /// The rid that the next offer gets.
+    pub(crate) next_offer: u32,
+}
+
+/// The version of a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Version {
+    pub(crate) etag: Etag,
+    /// Seconds of the last change.
+    pub(crate) ts: u64,
+}
+
+/// A database and its collections.
+#[derive(Clone)]
+pub(crate) struct Database {
+    pub(crate) rid: DatabaseRid,
+    pub(crate) id: String,
+    pub(crate) version: Version,
+    pub(crate) collections: BTreeMap<u32, Arc<Collection>>,
+    pub(crate) next_collection: u32,
+}
+
+/// A collection and its partitions.
+#[derive(Clone)]
+pub(crate) struct Collection {
+    pub(crate) rid: CollectionRid,
+    /// The name of its database, for the owner's path.
+    pub(crate) database_id: String,
+    pub(crate) definition: Arc<Definition>,
+    pub(crate) version: Version,
+    /// Which version of the indexing policy documents are written with.
+    pub(crate) index_generation: u32,
+    /// In the order of their slots, without gaps.
+    pub(crate) partitions: Vec<Arc<Partition>>,
+    /// Rises whenever the partitions change.
+    pub(crate) map_version: u32,
+    pub(crate) next_range_id: u32,
+}
+
+/// The throughput of a database or collection.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Offer {
+    pub(crate) rid: OfferRid,
+    pub(crate) version: Version,
+    /// The self link of the resource it belongs to.
+    pub(crate) resource: String,
+    /// That resource's rid.
+    pub(crate) resource_rid: String,
+    pub(crate) throughput: Throughput,
+    /// The most that was ever reserved: it limits how low an offer may go.
+    pub(crate) highest: u32,
+}
+
+/// How throughput is reserved.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Throughput {
+    /// A fixed rate.
+    Manual(u32),
+    /// Follows the load up to a maximum; settings that the caller gave are kept as they are.
+    Autoscale { max: u32, upgrade_policy: Option<Value> },
+    /// A legacy performance level, S1 to S3.
+    Level { name: String, rate: u32 },
+}
+
+impl Throughput {
+    /// Request units per second that partitions are sized for.
+    pub(crate) fn rate(&self) -> u32 {
+        match self {
+            Self::Manual(rate) | Self::Level { rate, .. } => *rate,
+            Self::Autoscale { max, .. } => *max,
+        }
+    }
+}
+
+impl Catalog {
+    /// Finds a database by name, then by rid.
+    pub(crate) fn database(&self, path: &DatabasePath) -> Option<&Arc<Database>> {
+        let by_name = self.databases.values().find(|database| database.id == path.0);
+        by_name.or_else(|| self.databases.get(&DatabaseRid::parse(&path.0)?.0))
+    }
+
+    /// Finds a collection that a request is about; `None` tells which part is missing apart.
+    pub(crate) fn collection(&self, path: &CollectionPath) -> Result<&Arc<Collection>, Missing> {
+        let database = self.database(&path.database).ok_or(Missing::Database)?;
+        database.collection(&path.collection).ok_or(Missing::Collection)
+    }
+
+    /// The offer of a resource, by the resource's rid.
+    pub(crate) fn offer_of(&self, resource_rid: &str) -> Option<&Arc<Offer>> {
+        self.offers.values().find(|offer| offer.resource_rid == resource_rid)
+    }
+
+    /// Databases and collections together: the account's limit counts both.
+    pub(crate) fn resource_count(&self) -> usize {
+        self.databases.values().map(|database| 1 + database.collections.len()).sum()
+    }
+}
+
+/// Which part of a path does not exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Missing {
+    Database,
+    Collection,
+}
+
+impl Database {
+    pub(crate) fn collection(&self, name: &str) -> Option<&Arc<Collection>> {
+        let by_name = self.collections.values().find(|collection| collection.definition.id == name);
+        by_name.or_else(|| {
+            let rid = CollectionRid::parse(name)?;
+            (rid.database == self.rid).then(|| self.collections.get(&rid.number))?
+        })
+    }
+
+    pub(crate) fn self_link(&self) -> String {
+        format!("dbs/{}/", self.rid)
+    }
+
+    pub(crate) fn owner(&self) -> Owner {
+        Owner { name_path: format!("dbs/{}", self.id), rid: self.rid.to_string() }
+    }
+
+    pub(crate) fn to_json(&self) -> Bytes {
+        let mut object = Object::new();
+        object.insert("id", self.id.as_str());
+        object.insert("_rid", self.rid.to_string());
+        object.insert("_self", self.self_link());
+        object.insert("_etag", quoted(self.version.etag));
+        object.insert("_colls", "colls/");
+        object.insert("_users", "users/");
+        object.insert("_ts", number(self.version.ts));
+        to_bytes(object)
+    }
+}
+
+impl Collection {
+    pub(crate) fn self_link(&self) -> String {
+        format!("dbs/{}/colls/{}/", self.rid.database, self.rid)
+    }
+
+    /// The owner of its documents.
+    pub(crate) fn owner(&self) -> Owner {
+        Owner {
+            name_path: format!("dbs/{}/colls/{}", self.database_id, self.definition.id),
+            rid: self.rid.to_string(),
+        }
+    }
+
+    /// The partition that holds a slot.
+    pub(crate) fn partition_of_slot(&self, slot: u32) -> &Arc<Partition> {
+        let index = self.partitions.partition_point(|partition| partition.slots.end <= slot);
+        &self.partitions[index.min(self.partitions.len() - 1)]
+    }
+
+    /// The slot of a full partition key.
+    pub(crate) fn slot(&self, key: &PartitionKey) -> u32 {
+        key.slot(self.definition.partition_key.hashing)
+    }
+
+    /// The partition with this range id; clients with an old map refresh on the error.
+    pub(crate) fn partition_of_range(&self, range_id: &str) -> Result<&Arc<Partition>, Error> {
+        let id: Option<u32> = range_id.trim().parse().ok();
+        self.partitions.iter().find(|partition| Some(partition.range_id) == id).ok_or_else(|| {
+            Error::new(Code::PartitionGone, "The requested partition key range is gone.")
+        })
+    }
+
+    /// What a caller's copy of the ranges is compared with. Names the collection too, since a name
+    /// may come to mean another one.
+    pub(crate) fn map_etag(&self) -> String {
+        (u64::from(self.rid.number) << 32 | u64::from(self.map_version)).to_string()
+    }
+
+    /// The bounds of a partition as the hex keys that SDKs compare.
+    pub(crate) fn epk_bounds(&self, partition: &Partition) -> (String, String) {
+        let hashing = self.definition.partition_key.hashing;
+        let bound = |slot| slot_boundary(slot, hashing).to_string();
+        (bound(partition.slots.start), bound(partition.slots.end))
+    }
+
+    pub(crate) fn to_json(&self, statistics: Option<Value>) -> Bytes {
+        let mut object = self.definition.json.clone();
+        object.insert("_rid", self.rid.to_string());
+        object.insert("_ts", number(self.version.ts));
+        object.insert("_self", self.self_link());
+        object.insert("_etag", quoted(self.version.etag));
+        for child in ["docs", "sprocs", "triggers", "udfs", "conflicts"] {
+            object.insert(format!("_{child}"), format!("{child}/"));
+        }
+        if let Some(statistics) = statistics {
+            object.insert("statistics", statistics);
+        }
+        to_bytes(object)
+    }
+}
+
+/// An etag as it stands in JSON: its quotes are part of it.
+pub(crate) fn quoted(etag: Etag) -> String {
+    format!("\"{etag}\"")
+}
+
+/// A count as a JSON number. Counts stay far below 2^53.
+pub(crate) fn number(count: u64) -> Value {
+    Value::from(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
+pub(crate) fn to_bytes(object: Object) -> Bytes {
+    json::print(&Value::Object(object)).into()
+}

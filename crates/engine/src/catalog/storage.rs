@@ -1,0 +1,266 @@
+//! The catalog's own key space: loading it at start, committing changes to it.
+
+use std::{
+    ops::Bound,
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use protocol::{
+    Error,
+    rid::{CollectionRid, DatabaseRid, OfferRid},
+};
+use store::{Batch, Direction, Durability, PageLimit};
+use tokio::sync::oneshot;
+
+use crate::{
+    OpenError,
+    catalog::{
+        Catalog, Collection, Database, Offer,
+        rows::{
+            CollectionRow, decode_collection, decode_database, decode_offer, encode_collection,
+            encode_database, encode_offer,
+        },
+    },
+    errors,
+    keys::u64_at,
+    partition::Partition,
+    rows::{FORMAT, State},
+};
+
+/// The name of the catalog's key space.
+const CATALOG: &str = "catalog";
+
+/// Key of the format of the whole data directory.
+const FORMAT_KEY: &[u8] = b"V";
+/// Key of the next numbers.
+const NEXT_KEY: &[u8] = b"N";
+const DATABASE: u8 = b'B';
+const COLLECTION: u8 = b'C';
+const OFFER: u8 = b'O';
+/// A key space whose collection is gone; it is dropped, at the next start at the latest.
+const DROPPED: u8 = b'X';
+
+/// The catalog on disk.
+pub(crate) struct CatalogStore {
+    engine: Arc<dyn store::Engine>,
+    partition: Arc<dyn store::Partition>,
+}
+
+/// The name of a partition's key space.
+pub(crate) fn partition_name(collection: CollectionRid, range_id: u32) -> String {
+    format!("p-{:08x}-{:08x}-{range_id}", collection.database.0, collection.number)
+}
+
+impl CatalogStore {
+    /// Opens the catalog and every partition it names; `seed` numbers the resources of a new one.
+    pub(crate) async fn open(
+        engine: Arc<dyn store::Engine>,
+        seed: u32,
+    ) -> Result<(Self, Catalog), OpenError> {
+        let partition = engine.open(CATALOG).await?;
+        let this = Self { engine, partition };
+        let rows = this.all_rows().await?;
+        if rows.is_empty() {
+            // High enough to be told from another directory's, low enough never to run out.
+            let catalog = Catalog {
+                next_database: seed % 0x7000_0000 + 1,
+                next_offer: seed % 0x40_0000 + 1,
+                ..Catalog::default()
+            };
+            let mut batch = Batch::default();
+            batch.put(FORMAT_KEY, vec![FORMAT]);
+            put_next(&mut batch, &catalog);
+            this.commit(batch).await.map_err(|_| OpenError::Unwritable)?;
+            return Ok((this, catalog));
+        }
+        check_format(&rows)?;
+        let catalog = this.load(&rows).await?;
+        this.tidy(&rows, &catalog).await?;
+        Ok((this, catalog))
+    }
+
+    /// Reads a catalog without changing anything; an empty directory has an empty one.
+    pub(crate) async fn inspect(engine: Arc<dyn store::Engine>) -> Result<Catalog, OpenError> {
+        if !engine.partitions().await?.iter().any(|name| name == CATALOG) {
+            return Ok(Catalog::default());
+        }
+        let partition = engine.open(CATALOG).await?;
+        let this = Self { engine, partition };
+        let rows = this.all_rows().await?;
+        check_format(&rows)?;
+        this.load(&rows).await
+    }
+
+    async fn all_rows(&self) -> Result<Vec<(Bytes, Bytes)>, OpenError> {
+        let snapshot = self.partition.snapshot();
+        let limit = PageLimit { entries: 10_000, bytes: 64 << 20 };
+        let mut rows = Vec::new();
+        let mut from = Bound::Unbounded;
+        loop {
+            let page = snapshot.scan((from, Bound::Unbounded), Direction::Forward, limit).await?;
+            rows.extend(page.entries);
+            match rows.last() {
+                Some((key, _)) if page.has_more => from = Bound::Excluded(key.clone()),
+                _ => return Ok(rows),
+            }
+        }
+    }
+
+    /// Rows come in key order: databases (`B`) before collections (`C`) before offers (`O`).
+    async fn load(&self, rows: &[(Bytes, Bytes)]) -> Result<Catalog, OpenError> {
+        let mut catalog = Catalog::default();
+        for (key, row) in rows {
+            match key[0] {
+                DATABASE => {
+                    let rid = DatabaseRid(word_at(key, 1)?);
+                    catalog.databases.insert(rid.0, decode_database(rid, row)?.into());
+                }
+                COLLECTION => {
+                    let rid = CollectionRid::from_bytes(&key[1..]).ok_or(OpenError::Damaged)?;
+                    let database = catalog.databases.get_mut(&rid.database.0);
+                    let database = Arc::make_mut(database.ok_or(OpenError::Damaged)?);
+                    let collection = self.open_collection(rid, &database.id, row).await?;
+                    database.collections.insert(rid.number, collection.into());
+                }
+                OFFER => {
+                    let rid = OfferRid(word_at(key, 1)?);
+                    catalog.offers.insert(rid.0, decode_offer(rid, row)?.into());
+                }
+                _ if &key[..] == NEXT_KEY => {
+                    let next = u64_at(row, 0).ok_or(OpenError::Damaged)?;
+                    catalog.next_database = u32::try_from(next >> 32).unwrap_or(u32::MAX);
+                    catalog.next_offer = u32::try_from(next & 0xFFFF_FFFF).unwrap_or(u32::MAX);
+                }
+                _ => {}
+            }
+        }
+        Ok(catalog)
+    }
+
+    async fn open_collection(
+        &self,
+        rid: CollectionRid,
+        database_id: &str,
+        row: &[u8],
+    ) -> Result<Collection, OpenError> {
+        let CollectionRow { mut collection, ranges } = decode_collection(rid, database_id, row)?;
+        for (range_id, slots) in ranges {
+            let name = partition_name(rid, range_id);
+            let partition = Partition::open(&*self.engine, name, range_id, slots).await?;
+            collection.partitions.push(partition.into());
+        }
+        Ok(collection)
+    }
+
+    /// Finishes what a crash left half done: drops key spaces of deleted collections and of
+    /// creations that never reached the catalog. Any other key space is left alone and reported.
+    async fn tidy(&self, rows: &[(Bytes, Bytes)], catalog: &Catalog) -> Result<(), OpenError> {
+        let mut known: Vec<&str> = vec![CATALOG];
+        let collections = catalog.databases.values().flat_map(|db| db.collections.values());
+        for partition in collections.flat_map(|collection| &collection.partitions) {
+            known.push(&partition.name);
+            // A crash may have come between the catalog's commit and this mark.
+            if partition.state().await? != Some(State::Open) {
+                partition.set_state(State::Open).await?;
+            }
+        }
+        for (key, _) in rows.iter().filter(|(key, _)| key[0] == DROPPED) {
+            let name = String::from_utf8_lossy(&key[1..]).into_owned();
+            self.engine.drop_partition(&name).await?;
+            self.forget_dropped(&[name]).await.map_err(|_| OpenError::Unwritable)?;
+        }
+        for name in self.engine.partitions().await? {
+            if known.contains(&name.as_str()) {
+                continue;
+            }
+            let partition = self.engine.open(&name).await?;
+            let state = Partition::state_of(&*partition).await;
+            drop(partition);
+            // Nothing written yet, or marked as a creation that the catalog never named.
+            if matches!(state, Ok(None | Some(State::Creating))) {
+                tracing::info!(name, "dropping the key space of an unfinished creation");
+                self.engine.drop_partition(&name).await?;
+            } else {
+                tracing::warn!(name, "a key space that no collection names was left alone");
+            }
+        }
+        Ok(())
+    }
+
+    /// Commits a change of the catalog durably.
+    pub(crate) async fn commit(&self, batch: Batch) -> Result<(), Error> {
+        let (sender, receiver) = oneshot::channel();
+        let done = Box::new(move |result| drop(sender.send(result)));
+        self.partition.submit(batch, Durability::Durable, done);
+        receiver.await.map_err(|_| errors::shut_down())?.map_err(errors::from_store)
+    }
+
+    /// Takes key spaces off the list of those to drop.
+    pub(crate) async fn forget_dropped(&self, names: &[String]) -> Result<(), Error> {
+        let mut batch = Batch::default();
+        for name in names {
+            batch.delete(dropped_key(name));
+        }
+        self.commit(batch).await
+    }
+}
+
+/// The next numbers, whenever a database or an offer is created.
+pub(crate) fn put_next(batch: &mut Batch, catalog: &Catalog) {
+    let next = u64::from(catalog.next_database) << 32 | u64::from(catalog.next_offer);
+    batch.put(NEXT_KEY, next.to_be_bytes().to_vec());
+}
+
+pub(crate) fn put_database(batch: &mut Batch, database: &Database) {
+    batch.put(key(DATABASE, &database.rid.bytes()), encode_database(database));
+}
+
+pub(crate) fn delete_database(batch: &mut Batch, database: &Database) {
+    batch.delete(key(DATABASE, &database.rid.bytes()));
+}
+
+pub(crate) fn put_collection(batch: &mut Batch, collection: &Collection) {
+    batch.put(key(COLLECTION, &collection.rid.bytes()), encode_collection(collection));
+}
+
+/// Removes a collection and notes its key spaces as to be dropped, in one step.
+pub(crate) fn delete_collection(batch: &mut Batch, collection: &Collection) {
+    batch.delete(key(COLLECTION, &collection.rid.bytes()));
+    for partition in &collection.partitions {
+        batch.put(dropped_key(&partition.name), Bytes::new());
+    }
+}
+
+pub(crate) fn put_offer(batch: &mut Batch, offer: &Offer) {
+    batch.put(key(OFFER, &offer.rid.0.to_be_bytes()), encode_offer(offer));
+}
+
+pub(crate) fn delete_offer(batch: &mut Batch, offer: &Offer) {
+    batch.delete(key(OFFER, &offer.rid.0.to_be_bytes()));
+}
+
+fn key(prefix: u8, rest: &[u8]) -> Vec<u8> {
+    [&[prefix], rest].concat()
+}
+
+fn dropped_key(name: &str) -> Vec<u8> {
+    key(DROPPED, name.as_bytes())
+}
+
+fn check_format(rows: &[(Bytes, Bytes)]) -> Result<(), OpenError> {
+    let format = rows.iter().find(|(key, _)| &key[..] == FORMAT_KEY).map(|(_, row)| &row[..]);
+    match format {
+        Some([FORMAT]) => Ok(()),
+        Some([found]) if *found > FORMAT => {
+            Err(OpenError::Newer { found: *found, supported: FORMAT })
+        }
+        _ => Err(OpenError::Damaged),
+    }
+}
+
+fn word_at(key: &[u8], offset: usize) -> Result<u32, OpenError> {
+    let bytes: [u8; 4] =
+        key.get(offset..).and_then(|rest| rest.try_into().ok()).ok_or(OpenError::Damaged)?;
+    Ok(u32::from_be_bytes(bytes))
+}

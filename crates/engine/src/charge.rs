@@ -1,0 +1,189 @@
+//! Request units: what each operation costs.
+//!
+//! One table per price list, linear in size, deterministic. The published points that each must
+//! meet are the tests below; `docs/charges.md` explains them to users.
+
+/// Which price list.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Charges {
+    /// Today's service.
+    #[default]
+    Current,
+    /// The service of 2017.
+    Y2017,
+}
+
+/// A line through published points: `base + per_kb * KB`, never under `floor`.
+struct Line {
+    floor: f64,
+    base: f64,
+    per_kb: f64,
+}
+
+impl Line {
+    fn at(&self, kb: f64) -> f64 {
+        (self.base + self.per_kb * kb).max(self.floor)
+    }
+}
+
+/// A price list. Reads have a second line where the old list bends, at 4 KB.
+struct Table {
+    read: Line,
+    read_above_4_kb: Line,
+    write: Line,
+    /// For each scalar value that the indexing policy covers.
+    indexed_value: f64,
+    /// A replace removes the old version and writes the new one.
+    replace_factor: f64,
+    /// For each document of a feed page, beside the page's own cost.
+    feed_document_per_kb: f64,
+}
+
+const CURRENT: Table = Table {
+    read: Line { floor: 1.0, base: 0.91, per_kb: 0.091 },
+    read_above_4_kb: Line { floor: 1.0, base: 0.91, per_kb: 0.091 },
+    write: Line { floor: 5.0, base: 4.55, per_kb: 0.4545 },
+    indexed_value: 0.4,
+    replace_factor: 2.0,
+    feed_document_per_kb: 1.0,
+};
+
+const Y2017: Table = Table {
+    read: Line { floor: 1.0, base: 0.9, per_kb: 0.1 },
+    read_above_4_kb: Line { floor: 1.3, base: 0.72, per_kb: 0.145 },
+    write: Line { floor: 5.0, base: 4.32, per_kb: 0.68 },
+    indexed_value: 0.4,
+    replace_factor: 2.0,
+    feed_document_per_kb: 0.3,
+};
+
+/// Reading or listing metadata: databases, collections, ranges, offers.
+const METADATA_READ: f64 = 1.0;
+
+/// Changing metadata.
+const METADATA_WRITE: f64 = 4.95;
+
+/// The least that any request costs which reached a resource: looking it up.
+const LOOKUP: f64 = 1.0;
+
+/// Adds up what one request costs.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Meter {
+    charges: Charges,
+    total: f64,
+}
+
+impl Meter {
+    pub(crate) fn new(charges: Charges) -> Self {
+        Self { charges, total: 0.0 }
+    }
+
+    /// The charge so far, with the two decimals that the wire carries.
+    pub(crate) fn total(&self) -> f64 {
+        (self.total * 100.0).round() / 100.0
+    }
+
+    /// A point read of a document of this size.
+    pub(crate) fn read(&mut self, bytes: usize) {
+        let (table, kb) = (self.table(), kilobytes(bytes));
+        let line = if kb <= 4.0 { &table.read } else { &table.read_above_4_kb };
+        self.total += line.at(kb);
+    }
+
+    /// A new document.
+    pub(crate) fn create(&mut self, bytes: usize, indexed_values: usize) {
+        self.total += self.insert_cost(bytes, indexed_values);
+    }
+
+    /// A new version of a document.
+    pub(crate) fn replace(&mut self, bytes: usize, indexed_values: usize) {
+        self.total += self.table().replace_factor * self.insert_cost(bytes, indexed_values);
+    }
+
+    /// A deletion takes out what an insertion of the same document put in.
+    pub(crate) fn delete(&mut self, bytes: usize, indexed_values: usize) {
+        self.total += self.insert_cost(bytes, indexed_values);
+    }
+
+    /// A document that a feed page returns or had to look at.
+    pub(crate) fn feed_document(&mut self, bytes: usize) {
+        self.total += self.table().feed_document_per_kb * kilobytes(bytes).max(1.0);
+    }
+
+    /// A look-up that found nothing, or found that nothing was to be done.
+    pub(crate) fn lookup(&mut self) {
+        self.total += LOOKUP;
+    }
+
+    /// A read of metadata.
+    pub(crate) fn metadata_read(&mut self) {
+        self.total += METADATA_READ;
+    }
+
+    /// A change of metadata.
+    pub(crate) fn metadata_write(&mut self) {
+        self.total += METADATA_WRITE;
+    }
+
+    fn insert_cost(&self, bytes: usize, indexed_values: usize) -> f64 {
+        let table = self.table();
+        table.write.at(kilobytes(bytes)) + table.indexed_value * indexed_values as f64
+    }
+
+    fn table(&self) -> &'static Table {
+        match self.charges {
+            Charges::Current => &CURRENT,
+            Charges::Y2017 => &Y2017,
+        }
+    }
+}
+
+fn kilobytes(bytes: usize) -> f64 {
+    bytes as f64 / 1024.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn charge(charges: Charges, spend: impl Fn(&mut Meter)) -> f64 {
+        let mut meter = Meter::new(charges);
+        spend(&mut meter);
+        meter.total()
+    }
+
+    fn assert_near(actual: f64, published: f64) {
+        assert!((actual / published - 1.0).abs() <= 0.15, "{actual} is not near {published}");
+    }
+
+    #[test]
+    fn current_list_meets_its_published_points() {
+        let read = |kb: usize| charge(Charges::Current, |meter| meter.read(kb * 1024));
+        let write = |kb: usize| charge(Charges::Current, |meter| meter.create(kb * 1024, 0));
+        assert_near(read(1), 1.0);
+        assert_near(read(100), 10.0);
+        assert_near(write(1), 5.0);
+        assert_near(write(100), 50.0);
+    }
+
+    #[test]
+    fn list_of_2017_meets_its_published_points() {
+        let read = |kb: usize| charge(Charges::Y2017, |meter| meter.read(kb * 1024));
+        let write = |kb: usize| charge(Charges::Y2017, |meter| meter.create(kb * 1024, 0));
+        for (kb, read_units, write_units) in [(1, 1.0, 5.0), (4, 1.3, 7.0), (64, 10.0, 48.0)] {
+            assert_near(read(kb), read_units);
+            assert_near(write(kb), write_units);
+        }
+        // The documented food item: about 1 KB, about 25 scalar values, all indexed.
+        assert_near(charge(Charges::Y2017, |meter| meter.create(1024, 25)), 15.0);
+    }
+
+    #[test]
+    fn replace_costs_two_inserts() {
+        for charges in [Charges::Current, Charges::Y2017] {
+            let insert = charge(charges, |meter| meter.create(3000, 7));
+            let replace = charge(charges, |meter| meter.replace(3000, 7));
+            assert!((replace - 2.0 * insert).abs() < 0.02);
+        }
+    }
+}

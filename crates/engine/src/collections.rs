@@ -1,0 +1,296 @@
+//! Collections: create, read, replace, delete, list.
+
+use std::sync::Arc;
+
+use protocol::{
+    Body, Code, Error, Meta, Options, Outcome, Response,
+    continuation::Feed,
+    limits::DOCUMENT_BYTES_MAX,
+    request::{CollectionPath, DatabasePath, ThroughputRequest},
+    response::{FeedKind, Quota},
+    rid::CollectionRid,
+};
+use store::Batch;
+use value::{Object, Value, json};
+
+use crate::{
+    Inner,
+    catalog::{Catalog, Collection, Database, Throughput, number, storage},
+    charge::Meter,
+    check_intended,
+    control::{AsyncPlan, Change, check_resource_count},
+    databases::invalid_body,
+    definition::Definition,
+    feeds::{Page, is_unchanged, require_match},
+    missing_collection,
+    throughput::{self, Kind, THROUGHPUT_MIN},
+};
+
+/// A collection without a partition key may hold 10 GB.
+const SINGLE_PARTITION_KB_MAX: i64 = 10 * 1024 * 1024;
+
+/// How a collection is to be created.
+pub(crate) struct Create {
+    pub(crate) database: DatabasePath,
+    pub(crate) throughput: ThroughputRequest,
+    pub(crate) upsert: bool,
+    pub(crate) partition_key_optional: bool,
+}
+
+pub(crate) async fn create(
+    engine: &Arc<Inner>,
+    create: Create,
+    body: &[u8],
+    meter: &mut Meter,
+) -> Result<Response, Error> {
+    let body = json::parse(body).map_err(|error| invalid_body(&error))?;
+    meter.metadata_write();
+    let (outcome, collection) = engine.change(CreatePlan { create, body }).await?;
+    if outcome == Outcome::Created {
+        engine.open_partitions(&collection).await;
+    }
+    Ok(answer(outcome, &collection, None))
+}
+
+struct CreatePlan {
+    create: Create,
+    body: Value,
+}
+
+impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
+    async fn run(
+        self,
+        engine: &Arc<Inner>,
+        mut catalog: Catalog,
+    ) -> Result<Change<(Outcome, Arc<Collection>)>, Error> {
+        let Create { database, throughput, upsert, partition_key_optional } = self.create;
+        let database = catalog.database(&database).ok_or_else(Error::owner_not_found)?;
+        let mut database = Database::clone(database);
+        let id = self.body.get("id").as_str().unwrap_or_default();
+        let existing = database.collections.values().find(|old| old.definition.id == id).cloned();
+        if let Some(old) = existing {
+            if !upsert {
+                return Err(Error::new(
+                    Code::Conflict,
+                    "Resource with specified id or name already exists.",
+                ));
+            }
+            let definition = old.definition.replace(&self.body)?;
+            return Ok(replace_in(engine, catalog, &old, definition, Outcome::Ok));
+        }
+        let definition = Definition::create(&self.body, partition_key_optional)?;
+        check_resource_count(&catalog)?;
+        let is_partitioned = !definition.partition_key.is_system;
+        let kind = Kind::Collection { is_partitioned };
+        let mut throughput = throughput::requested(&throughput, kind)?;
+        if throughput.is_none() && catalog.offer_of(&database.rid.to_string()).is_none() {
+            throughput = Some(Throughput::Manual(THROUGHPUT_MIN));
+        }
+        let mut collection = Collection {
+            rid: CollectionRid { database: database.rid, number: database.next_collection },
+            database_id: database.id.clone(),
+            definition: definition.into(),
+            version: engine.new_version(),
+            index_generation: 1,
+            partitions: Vec::new(),
+            map_version: 1,
+            next_range_id: 0,
+        };
+        let count = throughput::partition_count(throughput.as_ref(), is_partitioned);
+        engine.create_partitions(&mut collection, count).await?;
+        database.next_collection += 1;
+        let mut batch = Batch::default();
+        storage::put_database(&mut batch, &database);
+        storage::put_collection(&mut batch, &collection);
+        if let Some(throughput) = throughput {
+            let link = (collection.self_link(), collection.rid.to_string());
+            throughput::add_offer(engine, &mut catalog, &mut batch, link, throughput);
+        }
+        let collection = Arc::new(collection);
+        database.collections.insert(collection.rid.number, Arc::clone(&collection));
+        catalog.databases.insert(database.rid.0, database.into());
+        Ok(Change { batch, catalog, answer: (Outcome::Created, collection) })
+    }
+}
+
+/// Puts a new definition in the place of an old one.
+fn replace_in(
+    engine: &Inner,
+    mut catalog: Catalog,
+    old: &Collection,
+    definition: Definition,
+    outcome: Outcome,
+) -> Change<(Outcome, Arc<Collection>)> {
+    let mut collection = Collection::clone(old);
+    let is_reindexed = definition.json.get("indexingPolicy").map(json::print)
+        != old.definition.json.get("indexingPolicy").map(json::print);
+    collection.index_generation += u32::from(is_reindexed);
+    collection.definition = definition.into();
+    collection.version = engine.new_version();
+    let mut batch = Batch::default();
+    storage::put_collection(&mut batch, &collection);
+    let collection = Arc::new(collection);
+    if let Some(database) = catalog.databases.get_mut(&collection.rid.database.0) {
+        let database = Arc::make_mut(database);
+        database.collections.insert(collection.rid.number, Arc::clone(&collection));
+    }
+    Change { batch, catalog, answer: (outcome, collection) }
+}
+
+pub(crate) fn read(
+    engine: &Inner,
+    path: &CollectionPath,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
+    meter.metadata_read();
+    let catalog = engine.catalog();
+    let collection = catalog.collection(path).map_err(missing_collection)?;
+    check_intended(collection, options)?;
+    if is_unchanged(options, collection.version.etag) {
+        return Ok(Response { body: Body::Empty, ..answer(Outcome::NotModified, collection, None) });
+    }
+    let statistics = options.populate_statistics.then(|| statistics(collection));
+    let mut response = answer(Outcome::Ok, collection, statistics);
+    if options.populate_quota {
+        response.meta.quota = Some(quota(collection));
+    }
+    Ok(response)
+}
+
+struct Replace {
+    path: CollectionPath,
+    body: Value,
+    options: Options,
+}
+
+pub(crate) async fn replace(
+    engine: &Arc<Inner>,
+    path: CollectionPath,
+    body: &[u8],
+    options: Options,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
+    let body = json::parse(body).map_err(|error| invalid_body(&error))?;
+    meter.metadata_write();
+    let (outcome, collection) = engine.change(Replace { path, body, options }).await?;
+    Ok(answer(outcome, &collection, None))
+}
+
+impl AsyncPlan<(Outcome, Arc<Collection>)> for Replace {
+    async fn run(
+        self,
+        engine: &Arc<Inner>,
+        catalog: Catalog,
+    ) -> Result<Change<(Outcome, Arc<Collection>)>, Error> {
+        let old = Arc::clone(catalog.collection(&self.path).map_err(missing_collection)?);
+        check_intended(&old, &self.options)?;
+        require_match(&self.options, old.version.etag)?;
+        let definition = old.definition.replace(&self.body)?;
+        Ok(replace_in(engine, catalog, &old, definition, Outcome::Ok))
+    }
+}
+
+struct Delete {
+    path: CollectionPath,
+    options: Options,
+}
+
+pub(crate) async fn delete(
+    engine: &Arc<Inner>,
+    path: CollectionPath,
+    options: Options,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
+    meter.metadata_write();
+    let collection = engine.change(Delete { path, options }).await?;
+    engine.give_back(vec![Arc::clone(&collection)]).await;
+    Ok(Response {
+        body: Body::Empty,
+        etag: None,
+        ..answer(Outcome::Deleted, &collection, None)
+    })
+}
+
+impl AsyncPlan<Arc<Collection>> for Delete {
+    async fn run(
+        self,
+        _engine: &Arc<Inner>,
+        mut catalog: Catalog,
+    ) -> Result<Change<Arc<Collection>>, Error> {
+        let collection = Arc::clone(catalog.collection(&self.path).map_err(missing_collection)?);
+        check_intended(&collection, &self.options)?;
+        require_match(&self.options, collection.version.etag)?;
+        let mut batch = Batch::default();
+        storage::delete_collection(&mut batch, &collection);
+        throughput::remove_offer(&mut catalog, &mut batch, &collection.rid.to_string());
+        if let Some(database) = catalog.databases.get_mut(&collection.rid.database.0) {
+            Arc::make_mut(database).collections.remove(&collection.rid.number);
+        }
+        Ok(Change { batch, catalog, answer: collection })
+    }
+}
+
+pub(crate) fn list(
+    engine: &Inner,
+    path: &DatabasePath,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
+    meter.metadata_read();
+    let catalog = engine.catalog();
+    let database = catalog.database(path).ok_or_else(Error::owner_not_found)?;
+    let items = database.collections.iter().map(|(key, value)| (u64::from(*key), value));
+    let print = |collection: &Arc<Collection>| collection.to_json(None);
+    let page = Page::take(Feed::Collections, &database.rid.bytes(), options, items, print)?;
+    let meta = Meta { owner: Some(database.owner()), ..Meta::default() };
+    Ok(page.answer(database.rid.to_string(), FeedKind::Collections, meta))
+}
+
+fn answer(outcome: Outcome, collection: &Collection, statistics: Option<Value>) -> Response {
+    Response {
+        outcome,
+        body: Body::Resource(collection.to_json(statistics)),
+        etag: Some(collection.version.etag.to_string()),
+        continuation: None,
+        meta: Meta {
+            owner: Some(collection.owner()),
+            index_progress: Some(100),
+            ..Meta::default()
+        },
+    }
+}
+
+fn quota(collection: &Collection) -> Quota {
+    let mut quota = Quota {
+        document_size_max_kb: (DOCUMENT_BYTES_MAX / 1024) as i64,
+        collection_size_max_kb: if collection.definition.partition_key.is_system {
+            SINGLE_PARTITION_KB_MAX
+        } else {
+            -1
+        },
+        ..Quota::default()
+    };
+    for partition in &collection.partitions {
+        let counters = partition.counters();
+        quota.documents_count += counters.documents;
+        quota.documents_bytes += counters.bytes;
+        quota.collection_bytes += counters.bytes + counters.index_bytes;
+    }
+    quota
+}
+
+/// Per partition: how many documents, how many kilobytes.
+fn statistics(collection: &Collection) -> Value {
+    let of_partition = |partition: &Arc<crate::partition::Partition>| {
+        let counters = partition.counters();
+        let mut object = Object::new();
+        object.insert("id", partition.range_id.to_string());
+        object.insert("sizeInKB", number(counters.bytes.div_ceil(1024)));
+        object.insert("documentCount", number(counters.documents));
+        object.insert("sampledDistinctPartitionKeyCount", number(0));
+        object.insert("partitionKeys", Value::Array(Vec::new()));
+        Value::Object(object)
+    };
+    Value::Array(collection.partitions.iter().map(of_partition).collect())
+}

@@ -1,0 +1,142 @@
+//! Changing the catalog: one change at a time, committed before anyone sees it.
+//!
+//! Each change runs in a task of its own, so that a caller who goes away cannot leave the stored
+//! catalog and the one in memory apart.
+
+use std::sync::Arc;
+
+use protocol::{Code, Error, etag::Etag, limits::RESOURCES_MAX};
+use store::Batch;
+
+use crate::{
+    Inner,
+    catalog::{Catalog, Collection, Version, storage},
+    partition::Partition,
+    rows::State,
+};
+
+/// What a change did: the rows to commit, the catalog that then holds, and the answer.
+pub(crate) struct Change<T> {
+    pub(crate) batch: Batch,
+    pub(crate) catalog: Catalog,
+    pub(crate) answer: T,
+}
+
+impl Inner {
+    /// Runs a change of the catalog. `plan` gets a copy of the current one to work on.
+    pub(crate) async fn change<T: Send + 'static>(
+        self: &Arc<Self>,
+        plan: impl AsyncPlan<T>,
+    ) -> Result<T, Error> {
+        let this = Arc::clone(self);
+        let task = tokio::spawn(async move {
+            let _turn = this.control.lock().await;
+            let catalog = Catalog::clone(&this.catalog());
+            let Change { batch, catalog, answer } = plan.run(&this, catalog).await?;
+            this.storage.commit(batch).await?;
+            this.publish(catalog);
+            Ok(answer)
+        });
+        task.await.unwrap_or_else(|_| Err(Error::new(Code::Internal, "a catalog change failed")))
+    }
+
+    /// The version of a resource written now.
+    pub(crate) fn new_version(&self) -> Version {
+        let ts = self.clock.now_seconds();
+        Version { etag: self.new_etag(ts), ts }
+    }
+
+    /// A value that no version had before.
+    pub(crate) fn new_etag(&self, ts: u64) -> Etag {
+        let counter = self.etag_counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        // Truncating is fine: time and counter only need to differ from their neighbours.
+        Etag::compose((ts & 0xFFFF_FFFF) as u32, self.boot, counter)
+    }
+
+    /// Makes the partitions of a new collection, marked as unfinished until the catalog has them.
+    pub(crate) async fn create_partitions(
+        &self,
+        collection: &mut Collection,
+        count: u32,
+    ) -> Result<(), Error> {
+        for slots in even_ranges(count) {
+            let range_id = collection.next_range_id;
+            let name = storage::partition_name(collection.rid, range_id);
+            let partition = Partition::open(&*self.store, name, range_id, slots).await?;
+            partition.set_state(State::Creating).await?;
+            collection.partitions.push(partition.into());
+            collection.next_range_id += 1;
+        }
+        Ok(())
+    }
+
+    /// Gives the space of deleted collections back, even if the caller goes away meanwhile.
+    pub(crate) async fn give_back(self: &Arc<Self>, collections: Vec<Arc<Collection>>) {
+        let this = Arc::clone(self);
+        let task = tokio::spawn(async move { this.drop_partitions(&collections).await });
+        if let Err(error) = task.await {
+            tracing::error!(%error, "giving space back failed");
+        }
+    }
+
+    /// Failing here costs space, not correctness: the catalog remembers what is to be dropped.
+    async fn drop_partitions(&self, collections: &[Arc<Collection>]) {
+        let mut names = Vec::new();
+        for partition in collections.iter().flat_map(|collection| &collection.partitions) {
+            partition.retire().await;
+            match self.store.drop_partition(&partition.name).await {
+                Ok(()) => names.push(partition.name.clone()),
+                Err(error) => tracing::warn!(%error, partition.name, "space not given back yet"),
+            }
+        }
+        if let Err(error) = self.storage.forget_dropped(&names).await {
+            tracing::warn!(%error, "dropped key spaces are still listed");
+        }
+    }
+}
+
+/// A change of the catalog, as a value that can be sent to its task.
+pub(crate) trait AsyncPlan<T>: Send + 'static {
+    /// Checks the change against the catalog and carries out what must precede the commit.
+    fn run(
+        self,
+        engine: &Arc<Inner>,
+        catalog: Catalog,
+    ) -> impl Future<Output = Result<Change<T>, Error>> + Send;
+}
+
+/// Refuses another database or collection when the account is full.
+pub(crate) fn check_resource_count(catalog: &Catalog) -> Result<(), Error> {
+    if catalog.resource_count() >= RESOURCES_MAX {
+        let message = format!(
+            "The account may hold at most {RESOURCES_MAX} databases and collections together."
+        );
+        return Err(Error::new(Code::Forbidden, message));
+    }
+    Ok(())
+}
+
+/// `count` ranges of slots of equal size, as far as they divide.
+fn even_ranges(count: u32) -> impl Iterator<Item = std::ops::Range<u32>> {
+    let bound = move |index: u32| {
+        let slot = u64::from(index) * u64::from(crate::keys::SLOT_COUNT) / u64::from(count);
+        u32::try_from(slot).expect("at most the number of slots, 2^24")
+    };
+    (0..count).map(move |index| bound(index)..bound(index + 1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_cover_the_slots_without_gaps() {
+        for count in [1, 2, 3, 7, 100] {
+            let ranges: Vec<_> = even_ranges(count).collect();
+            assert_eq!(ranges[0].start, 0);
+            assert_eq!(ranges[ranges.len() - 1].end, crate::keys::SLOT_COUNT);
+            assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start));
+            assert!(ranges.iter().all(|range| !range.is_empty()));
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Databases: create, read, delete, list.
+
+use std::sync::Arc;
+
+use protocol::{
+    Body, Code, Error, Meta, Options, Outcome, Response,
+    continuation::Feed,
+    request::{DatabasePath, ThroughputRequest},
+    response::FeedKind,
+    rid::DatabaseRid,
+};
+use store::Batch;
+use value::json;
+
+use crate::{
+    Inner,
+    catalog::{Catalog, Database, storage},
+    charge::Meter,
+    control::{AsyncPlan, Change, check_resource_count},
+    definition::validate_name,
+    feeds::{Page, is_unchanged, require_match},
+    throughput::{self, Kind},
+};
+
+struct Create {
+    id: String,
+    upsert: bool,
+    throughput: ThroughputRequest,
+}
+
+pub(crate) async fn create(
+    engine: &Arc<Inner>,
+    body: &[u8],
+    upsert: bool,
+    throughput: ThroughputRequest,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
+    let body = json::parse(body).map_err(|error| invalid_body(&error))?;
+    let id = validate_name(body.get("id"))?;
+    meter.metadata_write();
+    let (outcome, database) = engine.change(Create { id, upsert, throughput }).await?;
+    Ok(answer(outcome, &database))
+}
+
+impl AsyncPlan<(Outcome, Arc<Database>)> for Create {
+    async fn run(
+        self,
+        engine: &Arc<Inner>,
+        mut catalog: Catalog,
+    ) -> Result<Change<(Outcome, Arc<Database>)>, Error> {
+        let mut batch = Batch::default();
+        if let Some(old) = catalog.databases.values().find(|database| database.id == self.id) {
+            if !self.upsert {
+                return Err(Error::new(Code::Conflict, "Resource with specified id or name already exists."));
+            }
+            let mut database = Database::clone(old);
+            database.version = engine.new_version();
+            storage::put_database(&mut batch, &database);
+            let database = Arc::new(database);
+            catalog.databases.insert(database.rid.0, Arc::clone(&database));
+            return Ok(Change { batch, catalog, answer: (Outcome::Ok, database) });
+        }
+        check_resource_count(&catalog)?;
+        let database = Arc::new(Database {
+            rid: DatabaseRid(catalog.next_database),
+            id: self.id,
+            version: engine.new_version(),
+            collections: std::collections::BTreeMap::new(),
+            next_collection: 1,
+        });
+        catalog.next_database += 1;
+        if let Some(throughput) = throughput::requested(&self.throughput, Kind::Database)? {
+            let link = (database.self_link(), database.rid.to_string());
+            throughput::add_offer(engine, &mut catalog, &mut batch, link, throughput);
+        }
+        storage::put_database(&mut batch, &database);
+        storage::put_next(&mut batch, &catalog);
+        catalog.databases.insert(database.rid.0, Arc::clone(&database));
+        Ok(Change { batch, catalog, answer: (Outcome::Created, database) })
+    }
+}
+
+pub(crate) fn read(
+    engine: &Inner,
+    path: &DatabasePath,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
+    meter.metadata_read();
+    let catalog = engine.catalog();
+    let database = catalog.database(path).ok_or_else(Error::not_found)?;
+    if is_unchanged(options, database.version.etag) {
+        return Ok(Response { body: Body::Empty, ..answer(Outcome::NotModified, database) });
+    }
+    Ok(answer(Outcome::Ok, database))
+}
+
+struct Delete {
+    path: DatabasePath,
+    options: Options,
+}
+
+pub(crate) async fn delete(
+    engine: &Arc<Inner>,
+    path: DatabasePath,
+    options: Options,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
+    meter.metadata_write();
+    let database = engine.change(Delete { path, options }).await?;
+    engine.give_back(database.collections.values().cloned().collect()).await;
+    Ok(Response { body: Body::Empty, etag: None, ..answer(Outcome::Deleted, &database) })
+}
+
+impl AsyncPlan<Arc<Database>> for Delete {
+    async fn run(
+        self,
+        _engine: &Arc<Inner>,
+        mut catalog: Catalog,
+    ) -> Result<Change<Arc<Database>>, Error> {
+        let database = Arc::clone(catalog.database(&self.path).ok_or_else(Error::not_found)?);
+        require_match(&self.options, database.version.etag)?;
+        let mut batch = Batch::default();
+        for collection in database.collections.values() {
+            storage::delete_collection(&mut batch, collection);
+            throughput::remove_offer(&mut catalog, &mut batch, &collection.rid.to_string());
+        }
+        throughput::remove_offer(&mut catalog, &mut batch, &database.rid.to_string());
+        storage::delete_database(&mut batch, &database);
+        catalog.databases.remove(&database.rid.0);
+        Ok(Change { batch, catalog, answer: database })
+    }
+}
+
+pub(crate) fn list(
+    engine: &Inner,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
+    meter.metadata_read();
+    let catalog = engine.catalog();
+    let items = catalog.databases.iter().map(|(number, database)| (u64::from(*number), database));
+    let page = Page::take(Feed::Databases, &[], options, items, |database| database.to_json())?;
+    Ok(page.answer(String::new(), FeedKind::Databases, Meta::default()))
+}
+
+fn answer(outcome: Outcome, database: &Database) -> Response {
+    Response {
+        outcome,
+        body: Body::Resource(database.to_json()),
+        etag: Some(database.version.etag.to_string()),
+        continuation: None,
+        meta: Meta { owner: Some(database.owner()), ..Meta::default() },
+    }
+}
+
+/// A body that is not JSON.
+pub(crate) fn invalid_body(error: &json::Error) -> Error {
+    Error::bad_request(format!("The input content is invalid JSON: {error}"))
+}

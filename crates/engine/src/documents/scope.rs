@@ -1,0 +1,190 @@
+//! Partition keys of requests: what a document's key is, and which documents a feed covers.
+
+use std::{ops::Range, sync::Arc};
+
+use protocol::{Code, Error, Options, limits::PARTITION_KEY_BYTES_MAX};
+use value::{
+    Value, json,
+    partition_key::{Component, Epk, Hashing, PartitionKey, slot_of_epk},
+};
+
+use crate::{catalog::Collection, keys::SLOT_COUNT, partition::Partition};
+
+/// The service's words when a key does not fit the collection or the document.
+const MISMATCH: &str = "Partition key provided either doesn't correspond to definition in the \
+                        collection or doesn't match partition key field values specified in the \
+                        document.";
+
+/// The partition key that a document's content gives it.
+pub(crate) fn document_key(collection: &Collection, document: &Value) -> PartitionKey {
+    let paths = &collection.definition.partition_key.paths;
+    PartitionKey(paths.iter().map(|path| Component::of(document.at(path))).collect())
+}
+
+/// The key of a document to be written: the body decides, the header must agree.
+pub(crate) fn key_in_body(
+    collection: &Collection,
+    document: &Value,
+    options: &Options,
+) -> Result<PartitionKey, Error> {
+    let key = document_key(collection, document);
+    check_length(&key)?;
+    let Some(named) = &options.partition_key else { return Ok(key) };
+    let is_multi = collection.definition.partition_key.hashing == Hashing::MultiHash;
+    if agrees(&full_key(collection, named)?, &key, is_multi) {
+        return Ok(key);
+    }
+    Err(Error::new(
+        Code::PartitionKeyMismatch,
+        "PartitionKey extracted from document doesn't match the one specified in the header",
+    ))
+}
+
+/// Python sends null for a missing part of a hierarchical key; the document knows better.
+fn agrees(named: &PartitionKey, actual: &PartitionKey, is_multi: bool) -> bool {
+    named == actual
+        || is_multi
+            && named.0.iter().zip(&actual.0).all(|(named, actual)| {
+                named == actual || (named, actual) == (&Component::Null, &Component::Undefined)
+            })
+}
+
+/// The key of a document to be read or deleted: the header must name it in full.
+pub(crate) fn header_key(
+    collection: &Collection,
+    options: &Options,
+) -> Result<PartitionKey, Error> {
+    match &options.partition_key {
+        Some(named) => full_key(collection, named),
+        // Clients from before partition keys send none.
+        None if collection.definition.partition_key.is_system => {
+            Ok(PartitionKey(vec![Component::Undefined]))
+        }
+        None => {
+            Err(Error::bad_request("PartitionKey value must be supplied for this operation."))
+        }
+    }
+}
+
+/// A named key as a full one: the empty key of a collection without keys means "undefined".
+fn full_key(collection: &Collection, named: &PartitionKey) -> Result<PartitionKey, Error> {
+    let definition = &collection.definition.partition_key;
+    if named.0.is_empty() && definition.is_system {
+        return Ok(PartitionKey(vec![Component::Undefined]));
+    }
+    if named.0.len() != definition.paths.len() {
+        return Err(Error::new(Code::PartitionKeyMismatch, MISMATCH));
+    }
+    check_length(named)?;
+    Ok(named.clone())
+}
+
+fn check_length(key: &PartitionKey) -> Result<(), Error> {
+    let is_long = |component: &Component| {
+        matches!(component, Component::String(text) if text.len() > PARTITION_KEY_BYTES_MAX)
+    };
+    if key.0.iter().any(is_long) {
+        return Err(Error::bad_request(format!(
+            "The partition key value is longer than {PARTITION_KEY_BYTES_MAX} bytes."
+        )));
+    }
+    Ok(())
+}
+
+/// Which documents a feed covers. Slots narrow the scan; the exact key or range is checked on each
+/// document, since two keys may share a slot.
+pub(crate) struct Scope {
+    slots: Range<u32>,
+    exact: Exact,
+}
+
+enum Exact {
+    Slots,
+    /// The leading components must be these.
+    Key(PartitionKey),
+    /// The effective key must lie in this half-open range.
+    Epk(Epk, Epk),
+}
+
+impl Scope {
+    pub(crate) fn of(collection: &Collection, options: &Options) -> Result<Self, Error> {
+        let all = 0..SLOT_COUNT;
+        if let Some(named) = &options.partition_key {
+            return Self::of_key(collection, named);
+        }
+        let slots = match &options.range_id {
+            Some(range_id) => collection.partition_of_range(range_id)?.slots.clone(),
+            None => all,
+        };
+        match &options.epk_range {
+            Some((min, max)) => Self::of_epk(collection, slots, min, max),
+            None => Ok(Self { slots, exact: Exact::Slots }),
+        }
+    }
+
+    fn of_key(collection: &Collection, named: &PartitionKey) -> Result<Self, Error> {
+        let definition = &collection.definition.partition_key;
+        if named.0.is_empty() {
+            return Ok(Self { slots: 0..SLOT_COUNT, exact: Exact::Slots });
+        }
+        let is_prefix = definition.hashing == Hashing::MultiHash
+            && named.0.len() < definition.paths.len();
+        if named.0.len() != definition.paths.len() && !is_prefix {
+            return Err(Error::new(Code::PartitionKeyMismatch, MISMATCH));
+        }
+        let slot = collection.slot(named);
+        Ok(Self { slots: slot..slot + 1, exact: Exact::Key(named.clone()) })
+    }
+
+    fn of_epk(
+        collection: &Collection,
+        within: Range<u32>,
+        min: &Epk,
+        max: &Epk,
+    ) -> Result<Self, Error> {
+        let hashing = collection.definition.partition_key.hashing;
+        let slot = |epk| {
+            slot_of_epk(epk, hashing)
+                .ok_or_else(|| Error::bad_request("The effective partition key range is invalid."))
+        };
+        if min > max {
+            return Err(Error::bad_request("The effective partition key range is inverted."));
+        }
+        // The slot of the upper bound may hold keys below it.
+        let end = if *max >= Epk::max() { SLOT_COUNT } else { slot(max)?.saturating_add(1) };
+        let slots = slot(min)?.max(within.start)..end.min(within.end);
+        Ok(Self { slots, exact: Exact::Epk(min.clone(), max.clone()) })
+    }
+
+    /// The partitions to visit, in the order of their slots.
+    pub(crate) fn partitions<'a>(
+        &'a self,
+        collection: &'a Collection,
+    ) -> impl Iterator<Item = &'a Arc<Partition>> {
+        collection.partitions.iter().filter(|partition| {
+            partition.slots.start < self.slots.end && self.slots.start < partition.slots.end
+        })
+    }
+
+    /// The part of a partition that is covered.
+    pub(crate) fn slots_in(&self, partition: &Partition) -> Range<u32> {
+        self.slots.start.max(partition.slots.start)..self.slots.end.min(partition.slots.end)
+    }
+
+    /// Whether a document in the covered slots is covered itself.
+    pub(crate) fn admits(&self, collection: &Collection, document: &[u8]) -> bool {
+        if matches!(self.exact, Exact::Slots) {
+            return true;
+        }
+        let Ok(document) = json::parse(document) else { return false };
+        let key = document_key(collection, &document);
+        match &self.exact {
+            Exact::Slots => true,
+            Exact::Key(named) => key.0.starts_with(&named.0),
+            Exact::Epk(min, max) => {
+                let epk = key.effective(collection.definition.partition_key.hashing);
+                *min <= epk && epk < *max
+            }
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! A document's text: what the user sent, with the system properties appended.
+//!
+//! The user's bytes are kept as they came: key order, number text, escapes and spacing. Only
+//! members that carry the name of a system property are left out.
+
+use bytes::Bytes;
+use protocol::{Error, etag::Etag, rid::ChildRid};
+use value::{Value, json::Member};
+
+use crate::rows::Header;
+
+/// What the server, not the client, decides.
+const SYSTEM_PROPERTIES: [&str; 5] = ["_rid", "_self", "_etag", "_ts", "_attachments"];
+
+/// Bytes that the system properties take in every stored document; a test holds it to the truth.
+const SYSTEM_BYTES: usize = 208;
+
+/// The values of the system properties.
+pub(crate) struct System {
+    pub(crate) rid: ChildRid,
+    pub(crate) etag: Etag,
+    pub(crate) ts: u64,
+}
+
+/// The `D` row of a document: header, then the text that reads return.
+pub(crate) fn compose(
+    header: &Header,
+    body: &[u8],
+    members: &[Member<'_>],
+    system: &System,
+) -> Vec<u8> {
+    let mut row = Vec::with_capacity(Header::LENGTH + body.len() + SYSTEM_BYTES);
+    header.encode(&mut row);
+    row.push(b'{');
+    append_user_members(body, members, &mut row);
+    append_system(system, &mut row);
+    row
+}
+
+/// The user's members, byte for byte. A body always has one, its id.
+fn append_user_members(body: &[u8], members: &[Member<'_>], out: &mut Vec<u8>) {
+    let is_ours = |member: &&Member<'_>| SYSTEM_PROPERTIES.contains(&&*member.key);
+    if let (Some(first), Some(last), None) =
+        (members.first(), members.last(), members.iter().find(is_ours))
+    {
+        out.extend_from_slice(&body[first.span.start..last.span.end]);
+        return;
+    }
+    let kept = members.iter().filter(|member| !is_ours(member));
+    for (index, member) in kept.enumerate() {
+        if index > 0 {
+            out.push(b',');
+        }
+        out.extend_from_slice(&body[member.span.clone()]);
+    }
+}
+
+fn append_system(system: &System, out: &mut Vec<u8>) {
+    let System { rid, etag, ts } = system;
+    let text = format!(
+        ",\"_rid\":\"{rid}\",\"_self\":\"dbs/{database}/colls/{collection}/docs/{rid}/\",\
+         \"_etag\":\"\\\"{etag}\\\"\",\"_attachments\":\"attachments/\",\"_ts\":{ts}}}",
+        rid = rid,
+        database = rid.collection.database,
+        collection = rid.collection,
+    );
+    out.extend_from_slice(text.as_bytes());
+}
+
+/// The size of a stored document that charges go by: what the user sent.
+pub(crate) fn user_bytes(document: &Bytes) -> usize {
+    document.len().saturating_sub(SYSTEM_BYTES - 1)
+}
+
+/// The document's own time to live; zero when it has none or the collection has none.
+pub(crate) fn own_ttl(document: &Value, default_ttl: Option<i32>) -> Result<i32, Error> {
+    let ttl = document.get("ttl");
+    if default_ttl.is_none() || ttl.is_undefined() {
+        return Ok(0);
+    }
+    ttl.as_i64()
+        .and_then(|ttl| i32::try_from(ttl).ok())
+        .filter(|ttl| *ttl == -1 || *ttl > 0)
+        .ok_or_else(|| {
+            Error::bad_request(
+                "The input ttl is invalid. Ensure to provide a nonzero positive integer or -1.",
+            )
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::rid::{CollectionRid, DatabaseRid};
+    use value::json;
+
+    use super::*;
+
+    fn stored(body: &str) -> String {
+        let rid = CollectionRid { database: DatabaseRid(7), number: 1 }.document(9);
+        let system = System { rid, etag: Etag(5), ts: 1_700_000_000 };
+        let header = Header { lsn: 0, ts: 0, ttl: 0, index_generation: 0, directive: 0 };
+        let (_, members) = json::parse_document(body.as_bytes()).expect("a document");
+        let row = compose(&header, body.as_bytes(), &members, &system);
+        String::from_utf8(row[Header::LENGTH..].to_vec()).expect("text")
+    }
+
+    #[test]
+    fn user_bytes_are_kept_and_system_properties_follow() {
+        let text = stored(r#" { "id":"a" , "x":1.0,"y":-0.0,"z":1E5,"u":"é\u00e9" } "#);
+        assert!(text.starts_with(r#"{"id":"a" , "x":1.0,"y":-0.0,"z":1E5,"u":"é\u00e9","_rid":""#), "{text}");
+        let value = json::parse(text.as_bytes()).expect("still JSON");
+        assert_eq!(value.get("_ts").as_i64(), Some(1_700_000_000));
+        assert_eq!(value.get("_attachments").as_str(), Some("attachments/"));
+    }
+
+    #[test]
+    fn client_values_of_system_properties_are_left_out() {
+        let text = stored(r#"{"_ts":1,"id":"a","_etag":"x","n":2,"_\u0072id":"y","_lsn":4}"#);
+        assert!(text.starts_with(r#"{"id":"a","n":2,"_lsn":4,"_rid":""#), "{text}");
+        assert_eq!(text.matches("\"_ts\":").count(), 1);
+    }
+
+    #[test]
+    fn system_bytes_is_what_they_take() {
+        let body = r#"{"id":"a"}"#;
+        let text = stored(body);
+        assert_eq!(text.len() - body.len(), SYSTEM_BYTES - 1);
+        assert_eq!(user_bytes(&Bytes::from(text)), body.len());
+    }
+
+    #[test]
+    fn ttl_is_minus_one_or_positive() {
+        let ttl = |text: &str, default| own_ttl(&json::parse(text.as_bytes()).expect("json"), default);
+        assert_eq!(ttl(r#"{"ttl":5}"#, Some(-1)).ok(), Some(5));
+        assert_eq!(ttl(r#"{"ttl":-1}"#, Some(9)).ok(), Some(-1));
+        assert_eq!(ttl(r#"{"ttl":"x"}"#, None).ok(), Some(0), "ignored when the collection has none");
+        for bad in ["0", "-2", "null", "\"5\"", "1.5", "2147483648"] {
+            assert!(ttl(&format!("{{\"ttl\":{bad}}}"), Some(-1)).is_err(), "{bad}");
+        }
+    }
+}

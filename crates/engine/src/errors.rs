@@ -1,0 +1,35 @@
+//! What a lower failure means to a caller. The only place that decides it.
+
+use protocol::{Code, Error};
+
+use crate::rows::Damaged;
+
+/// A store failure, as the caller may know it. The detail goes to the log.
+pub(crate) fn from_store(error: store::Error) -> Error {
+    tracing::error!(%error, "store call failed");
+    match error {
+        store::Error::Closed(_) | store::Error::Io(_) | store::Error::Unavailable(_) => {
+            Error::new(Code::Unavailable, "The database cannot serve this request now.")
+        }
+        store::Error::Fenced => Error::new(Code::PartitionGone, "The partition has moved."),
+        store::Error::Conflict(_) | store::Error::Corrupt(_) => {
+            Error::new(Code::Internal, "The stored data could not be read.")
+        }
+    }
+}
+
+/// A row that cannot be read.
+pub(crate) fn from_damaged(damaged: Damaged) -> Error {
+    tracing::error!(%damaged, "stored data is damaged or of a newer format");
+    Error::new(Code::Internal, "The stored data could not be read.")
+}
+
+/// A commit failed earlier; only a restart brings writes back.
+pub(crate) fn writes_stopped() -> Error {
+    Error::new(Code::Unavailable, "Writes have stopped after a storage failure.")
+}
+
+/// The database is closing.
+pub(crate) fn shut_down() -> Error {
+    Error::new(Code::Unavailable, "The database is shutting down.")
+}

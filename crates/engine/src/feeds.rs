@@ -1,0 +1,221 @@
+//! Feeds: pages of resources, and where to go on.
+
+use std::{ops::Bound, sync::Arc};
+
+use bytes::Bytes;
+use protocol::{
+    Body, Error, Meta, Options, Outcome, PartitionPoint, Response,
+    continuation::{self, Feed},
+    etag::{Etag, strip_quotes},
+    limits::{PAGE_BYTES_MAX, PAGE_ITEMS_DEFAULT},
+    request::CollectionPath,
+    response::FeedKind,
+};
+use store::{Direction, PageLimit};
+
+use crate::{
+    Inner,
+    catalog::Collection,
+    charge::Meter,
+    documents::{scope::Scope, text::user_bytes},
+    errors,
+    keys::{self, SEQUENCE_MAX, docnum},
+    partition::Partition,
+    rows::Header,
+};
+
+/// Rows that one request may look at without finding any to return. A feed of one key in a full
+/// slot goes on in the next page, which may be empty.
+const SCANNED_ROWS_MAX: usize = 10_000;
+
+/// Entries that the store is asked for at a time.
+const SCAN_ENTRIES: usize = 256;
+
+/// A page of a feed.
+#[derive(Debug, Default)]
+pub(crate) struct Page {
+    items: Vec<Bytes>,
+    continuation: Option<String>,
+}
+
+impl Page {
+    /// The page of a feed whose items are in memory, ordered by number.
+    pub(crate) fn take<T>(
+        feed: Feed,
+        owner: &[u8],
+        options: &Options,
+        items: impl Iterator<Item = (u64, T)>,
+        print: impl Fn(T) -> Bytes,
+    ) -> Result<Self, Error> {
+        let after = position(feed, owner, options)?;
+        let limit = page_items(options);
+        let mut page = Self::default();
+        let mut last = 0;
+        let mut bytes = 0;
+        for (number, item) in items.filter(|(number, _)| after.is_none_or(|after| *number > after)) {
+            if page.items.len() == limit || bytes > PAGE_BYTES_MAX {
+                page.continuation = Some(continuation::encode(feed, owner, last));
+                break;
+            }
+            let item = print(item);
+            bytes += item.len();
+            page.items.push(item);
+            last = number;
+        }
+        Ok(page)
+    }
+
+    pub(crate) fn answer(self, owner_rid: String, kind: FeedKind, meta: Meta) -> Response {
+        Response {
+            outcome: Outcome::Ok,
+            body: Body::Feed { owner_rid, kind, items: self.items },
+            etag: None,
+            continuation: self.continuation,
+            meta,
+        }
+    }
+}
+
+/// Where the caller's last page ended; `None` for the first one.
+fn position(feed: Feed, owner: &[u8], options: &Options) -> Result<Option<u64>, Error> {
+    let Some(token) = &options.continuation else { return Ok(None) };
+    continuation::decode(feed, owner, token).map(Some).ok_or_else(|| {
+        Error::bad_request("Invalid Continuation Token: it is damaged or belongs to another feed.")
+    })
+}
+
+fn page_items(options: &Options) -> usize {
+    options.max_item_count.unwrap_or(PAGE_ITEMS_DEFAULT) as usize
+}
+
+/// Whether the caller already has this version.
+pub(crate) fn is_unchanged(options: &Options, etag: Etag) -> bool {
+    options.if_none_match.as_deref().is_some_and(|known| names(known, etag))
+}
+
+/// Refuses a change when the caller knows another version.
+pub(crate) fn require_match(options: &Options, etag: Etag) -> Result<(), Error> {
+    match options.if_match.as_deref() {
+        Some(expected) if !names(expected, etag) => Err(Error::precondition_failed()),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a condition header names this version: `*` names any, and a list names each.
+fn names(condition: &str, etag: Etag) -> bool {
+    condition
+        .split(',')
+        .any(|part| part.trim() == "*" || Etag::parse(strip_quotes(part)) == Some(etag))
+}
+
+/// The feed of a collection's documents, in the order of their numbers.
+pub(crate) async fn documents(
+    engine: &Inner,
+    path: &CollectionPath,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
+    let collection = engine.collection(path, options)?;
+    let scope = Scope::of(&collection, options)?;
+    let after = position(Feed::Documents, &collection.rid.bytes(), options)?;
+    let mut reader = Reader {
+        collection: &collection,
+        scope: &scope,
+        limit: page_items(options),
+        items: Vec::new(),
+        bytes: 0,
+        scanned: 0,
+        last: after,
+        is_full: false,
+    };
+    let mut points = Vec::new();
+    for partition in scope.partitions(&collection) {
+        if options.is_session_read(engine.options.default_consistency) {
+            partition.check_session(options.session.as_ref())?;
+        }
+        points.push(reader.read(partition, meter).await?);
+        if reader.is_full {
+            break;
+        }
+    }
+    if reader.items.is_empty() {
+        meter.lookup();
+    }
+    let token = |last| continuation::encode(Feed::Documents, &collection.rid.bytes(), last);
+    let continuation = if reader.is_full { reader.last.map(token) } else { None };
+    let page = Page { items: reader.items, continuation };
+    let meta = Meta { partitions: points, owner: Some(collection.owner()), ..Meta::default() };
+    Ok(page.answer(collection.rid.to_string(), FeedKind::Documents, meta))
+}
+
+/// Fills one page from one partition after another.
+struct Reader<'a> {
+    collection: &'a Collection,
+    scope: &'a Scope,
+    limit: usize,
+    items: Vec<Bytes>,
+    bytes: usize,
+    scanned: usize,
+    /// The number of the last document looked at and not left for the next page.
+    last: Option<u64>,
+    /// Something is left for the next page.
+    is_full: bool,
+}
+
+impl Reader<'_> {
+    async fn read(
+        &mut self,
+        partition: &Arc<Partition>,
+        meter: &mut Meter,
+    ) -> Result<PartitionPoint, Error> {
+        let (snapshot, lsn) = partition.read();
+        let slots = self.scope.slots_in(partition);
+        let end = Bound::Included(keys::document(docnum(slots.end.saturating_sub(1), SEQUENCE_MAX)));
+        let first = docnum(slots.start, 0);
+        let mut start = match self.last {
+            Some(last) if last >= first => Bound::Excluded(keys::document(last)),
+            _ => Bound::Included(keys::document(first)),
+        };
+        let limit = PageLimit {
+            entries: SCAN_ENTRIES.min(self.limit.saturating_add(1)),
+            bytes: PAGE_BYTES_MAX,
+        };
+        while !slots.is_empty() && !self.is_full {
+            let range = (start, end.clone());
+            let page = snapshot.scan(range, Direction::Forward, limit).await;
+            let page = page.map_err(errors::from_store)?;
+            for (key, row) in &page.entries {
+                self.take(key, row, meter)?;
+                if self.is_full {
+                    break;
+                }
+            }
+            match page.entries.last() {
+                Some((key, _)) if page.has_more => start = Bound::Excluded(key.clone()),
+                _ => break,
+            }
+        }
+        Ok(partition.point(lsn))
+    }
+
+    /// Looks at one row. Fills the page up to its limits, and one row more to know that there is one.
+    fn take(&mut self, key: &[u8], row: &Bytes, meter: &mut Meter) -> Result<(), Error> {
+        let number = keys::u64_at(key, 1).unwrap_or_default();
+        let (_, document) = Header::decode(row).map_err(errors::from_damaged)?;
+        self.scanned += 1;
+        if self.scope.admits(self.collection, &document) {
+            if self.items.len() == self.limit
+                || self.bytes + document.len() > PAGE_BYTES_MAX && !self.items.is_empty()
+            {
+                self.is_full = true;
+                return Ok(());
+            }
+            meter.feed_document(user_bytes(&document));
+            self.bytes += document.len();
+            self.items.push(document);
+        }
+        self.last = Some(number);
+        self.is_full = self.scanned >= SCANNED_ROWS_MAX;
+        Ok(())
+    }
+}

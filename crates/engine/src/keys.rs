@@ -1,0 +1,146 @@
+//! The keys of a partition, and of the catalog: every prefix in one place.
+//!
+//! All integers are big-endian, so that byte order is number order. A key carries its slot, which
+//! is what lets a split route an entry without reading a document.
+
+use bytes::Bytes;
+use protocol::rid::DocNum;
+use value::{key, partition_key::PartitionKey};
+
+/// Slots number the hash space: 24 bits.
+pub(crate) const SLOT_COUNT: u32 = 1 << 24;
+
+/// Bits of a document number below its slot.
+pub(crate) const SEQUENCE_BITS: u32 = 36;
+
+/// Sequences of a partition run up to here.
+pub(crate) const SEQUENCE_MAX: u64 = (1 << SEQUENCE_BITS) - 1;
+
+/// Primary key -> [`crate::rows::Primary`].
+pub(crate) const PRIMARY: u8 = b'P';
+/// Document number -> header and document.
+pub(crate) const DOCUMENT: u8 = b'D';
+/// LSN, document number -> change feed entry.
+pub(crate) const FEED: u8 = b'F';
+/// Expiry, document number -> nothing.
+pub(crate) const EXPIRY: u8 = b'T';
+/// What the partition knows of itself.
+pub(crate) const META: u8 = b'M';
+
+/// State of the partition.
+pub(crate) const META_STATE: &[u8] = b"Ms";
+/// Counters of the partition.
+pub(crate) const META_COUNTERS: &[u8] = b"Mc";
+/// Counters of one logical key; slot and key follow.
+pub(crate) const META_KEY: &[u8] = b"Mk";
+
+/// Joins a slot and a sequence.
+pub(crate) fn docnum(slot: u32, sequence: u64) -> DocNum {
+    u64::from(slot) << SEQUENCE_BITS | sequence
+}
+
+/// The slot of a document number.
+pub(crate) fn slot_of(docnum: DocNum) -> u32 {
+    u32::try_from(docnum >> SEQUENCE_BITS).unwrap_or(u32::MAX)
+}
+
+/// The key under which a partition key's documents lie: slot, then each component.
+///
+/// Keys are stored whole, however long: see docs/adr/0004-whole-primary-keys.md.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct LogicalKey {
+    pub(crate) slot: u32,
+    bytes: Vec<u8>,
+}
+
+impl LogicalKey {
+    pub(crate) fn new(slot: u32, key: &PartitionKey) -> Self {
+        let mut bytes = slot_bytes(slot).to_vec();
+        for component in &key.0 {
+            component.encode_key(&mut bytes);
+        }
+        Self { slot, bytes }
+    }
+
+    /// Slot and components, as they stand in every key of this partition key.
+    pub(crate) fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The primary key of the document with this id.
+    pub(crate) fn primary(&self, id: &str) -> Bytes {
+        let mut out = Vec::with_capacity(self.bytes.len() + id.len() + 4);
+        out.push(PRIMARY);
+        out.extend_from_slice(&self.bytes);
+        key::encode_str(id, &mut out);
+        out.into()
+    }
+
+    /// The key of this partition key's own counters.
+    pub(crate) fn counters(&self) -> Bytes {
+        [META_KEY, &self.bytes].concat().into()
+    }
+}
+
+fn slot_bytes(slot: u32) -> [u8; 3] {
+    let [_, a, b, c] = slot.to_be_bytes();
+    [a, b, c]
+}
+
+/// The slot in a key that begins with `prefix_len` other bytes.
+pub(crate) fn slot_at(key: &[u8], prefix_len: usize) -> Option<u32> {
+    let bytes = key.get(prefix_len..prefix_len + 3)?;
+    Some(bytes.iter().fold(0, |slot, byte| slot << 8 | u32::from(*byte)))
+}
+
+pub(crate) fn document(docnum: DocNum) -> Bytes {
+    let mut out = Vec::with_capacity(9);
+    out.push(DOCUMENT);
+    out.extend_from_slice(&docnum.to_be_bytes());
+    out.into()
+}
+
+pub(crate) fn feed(lsn: u64, docnum: DocNum) -> Bytes {
+    pair(FEED, lsn, docnum)
+}
+
+pub(crate) fn expiry(seconds: u64, docnum: DocNum) -> Bytes {
+    pair(EXPIRY, seconds, docnum)
+}
+
+fn pair(prefix: u8, first: u64, second: u64) -> Bytes {
+    let mut out = Vec::with_capacity(17);
+    out.push(prefix);
+    out.extend_from_slice(&first.to_be_bytes());
+    out.extend_from_slice(&second.to_be_bytes());
+    out.into()
+}
+
+/// The number in `key` that starts at `offset`.
+pub(crate) fn u64_at(key: &[u8], offset: usize) -> Option<u64> {
+    let bytes = key.get(offset..offset + 8)?;
+    Some(bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use value::partition_key::{Component, Hashing};
+
+    use super::*;
+
+    #[test]
+    fn document_numbers_sort_by_slot_then_sequence() {
+        assert!(docnum(1, 0) > docnum(0, SEQUENCE_MAX));
+        assert_eq!(slot_of(docnum(SLOT_COUNT - 1, SEQUENCE_MAX)), SLOT_COUNT - 1);
+        assert!(docnum(SLOT_COUNT - 1, SEQUENCE_MAX) <= protocol::rid::DOCNUM_MAX);
+    }
+
+    #[test]
+    fn keys_carry_their_slot() {
+        let key = PartitionKey(vec![Component::String("a".to_owned())]);
+        let logical = LogicalKey::new(key.slot(Hashing::V2), &key);
+        assert_eq!(slot_at(&logical.primary("x"), 1), Some(logical.slot));
+        assert_eq!(slot_at(&logical.counters(), META_KEY.len()), Some(logical.slot));
+        assert_eq!(u64_at(&document(docnum(7, 9)), 1), Some(docnum(7, 9)));
+    }
+}

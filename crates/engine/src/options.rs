@@ -1,0 +1,72 @@
+//! How a database is set up, and the clock it lives by.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use protocol::request::ConsistencyLevel;
+
+use crate::charge::Charges;
+
+/// When a partition's throughput is enforced.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RateLimit {
+    /// Always, with the default throughput where none was asked for.
+    Always,
+    /// Only where throughput was asked for.
+    #[default]
+    Provisioned,
+    /// Never.
+    Never,
+}
+
+/// Whose limits apply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Limits {
+    /// Today's service.
+    #[default]
+    Current,
+    /// The service of 2016.
+    Y2016,
+    /// The service of 2017.
+    Y2017,
+}
+
+/// How a database is set up.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Which price list.
+    pub charges: Charges,
+    /// When throughput is enforced.
+    pub rate_limit: RateLimit,
+    /// Whose limits apply.
+    pub limits: Limits,
+    /// The account's consistency level: what a request without one gets.
+    pub default_consistency: ConsistencyLevel,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            charges: Charges::default(),
+            rate_limit: RateLimit::default(),
+            limits: Limits::default(),
+            default_consistency: ConsistencyLevel::Session,
+        }
+    }
+}
+
+/// The time, passed in so that tests control it.
+pub trait Clock: Send + Sync {
+    /// Seconds since the epoch.
+    fn now_seconds(&self) -> u64;
+}
+
+/// The machine's clock.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    #[expect(clippy::disallowed_methods, reason = "the one place that asks the machine")]
+    fn now_seconds(&self) -> u64 {
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs())
+    }
+}

@@ -1,0 +1,268 @@
+//! The physical partition: a range of slots, one ordered key space, one LSN, one owner.
+//!
+//! Readers take a snapshot and never wait. A writer holds the lock of its logical key while it
+//! reads the old version, checks and stages; it does not hold it through the fsync. In between,
+//! the next writer of the key sees what is staged through the *pending* overlay. The sequencer is
+//! a short critical section that gives a transaction its LSN and its place in the store's queue,
+//! so the order of LSNs is the order of visibility.
+
+pub(crate) mod locks;
+pub(crate) mod transaction;
+
+use std::{
+    collections::HashMap,
+    ops::Range,
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use protocol::{Code, Error, PartitionPoint, session::SessionTokens};
+use store::{Batch, Durability, Snapshot};
+use tokio::sync::oneshot;
+
+use crate::{
+    errors,
+    keys::{META_COUNTERS, META_STATE, SEQUENCE_MAX, docnum},
+    partition::{
+        locks::{KeyGuard, KeyLocks},
+        transaction::Transaction,
+    },
+    rows::{Counters, State},
+};
+
+/// A physical partition, open.
+pub(crate) struct Partition {
+    /// The name of its key space in the store.
+    pub(crate) name: String,
+    /// Its id among the collection's ranges.
+    pub(crate) range_id: u32,
+    /// The slots it holds.
+    pub(crate) slots: Range<u32>,
+    store: Arc<dyn store::Partition>,
+    locks: KeyLocks,
+    sequencer: Mutex<Counters>,
+    pending: Mutex<Pending>,
+    /// The LSN of the last transaction that readers can see.
+    published_lsn: AtomicU64,
+    /// The next document's sequence. Ahead of the stored one while writes are staged.
+    next_sequence: AtomicU64,
+    /// A commit failed: what is staged in memory no longer follows from what is stored.
+    is_failed: AtomicBool,
+    /// The collection was deleted.
+    is_retired: AtomicBool,
+}
+
+/// Rows that are sequenced but not yet published, by key, with the LSN that wrote them.
+type Pending = HashMap<Bytes, (u64, Option<Bytes>)>;
+
+impl Partition {
+    /// Opens a key space, new or old.
+    pub(crate) async fn open(
+        engine: &dyn store::Engine,
+        name: String,
+        range_id: u32,
+        slots: Range<u32>,
+    ) -> Result<Self, Error> {
+        let store = engine.open(&name).await.map_err(errors::from_store)?;
+        let keys = [Bytes::from_static(META_COUNTERS)];
+        let rows = store.snapshot().get_many(&keys).await.map_err(errors::from_store)?;
+        let counters = match rows.first() {
+            Some(Some(row)) => Counters::decode(row).map_err(errors::from_damaged)?,
+            _ => Counters::default(),
+        };
+        Ok(Self {
+            name,
+            range_id,
+            slots,
+            store,
+            locks: KeyLocks::default(),
+            sequencer: Mutex::new(counters),
+            pending: Mutex::default(),
+            published_lsn: AtomicU64::new(counters.last_lsn),
+            next_sequence: AtomicU64::new(counters.next_sequence),
+            is_failed: AtomicBool::new(false),
+            is_retired: AtomicBool::new(false),
+        })
+    }
+
+    /// What the partition says of itself; `None` if it says nothing.
+    pub(crate) async fn state(&self) -> Result<Option<State>, Error> {
+        Self::state_of(&*self.store).await
+    }
+
+    /// The same of a key space that is not open as a partition.
+    pub(crate) async fn state_of(store: &dyn store::Partition) -> Result<Option<State>, Error> {
+        let keys = [Bytes::from_static(META_STATE)];
+        let rows = store.snapshot().get_many(&keys).await.map_err(errors::from_store)?;
+        match rows.first() {
+            Some(Some(row)) => State::decode(row).map(Some).map_err(errors::from_damaged),
+            _ => Ok(None),
+        }
+    }
+
+    /// Records what the partition is. Not a transaction: no LSN, no feed entry.
+    pub(crate) async fn set_state(&self, state: State) -> Result<(), Error> {
+        let mut batch = Batch::default();
+        batch.put(META_STATE, state.encode());
+        let (sender, receiver) = oneshot::channel();
+        let done = Box::new(move |result| drop(sender.send(result)));
+        self.store.submit(batch, Durability::Durable, done);
+        receiver.await.map_err(|_| errors::shut_down())?.map_err(errors::from_store)
+    }
+
+    /// A view for a reader, and the LSN it holds at least.
+    pub(crate) fn read(&self) -> (Arc<dyn Snapshot>, u64) {
+        // The LSN first: the snapshot may hold more, never less.
+        let lsn = self.published_lsn.load(Ordering::Acquire);
+        (self.store.snapshot(), lsn)
+    }
+
+    /// The LSN that readers can see.
+    pub(crate) fn lsn(&self) -> u64 {
+        self.published_lsn.load(Ordering::Acquire)
+    }
+
+    /// This partition's place in a session token.
+    pub(crate) fn point(&self, lsn: u64) -> PartitionPoint {
+        PartitionPoint { range_id: self.range_id, lsn }
+    }
+
+    /// Refuses a caller whose session has seen more than this partition has.
+    pub(crate) fn check_session(&self, session: Option<&SessionTokens>) -> Result<(), Error> {
+        let seen = session.and_then(|tokens| tokens.lsn_of(&self.range_id.to_string(), &[]));
+        if seen.is_some_and(|seen| seen > self.lsn()) {
+            return Err(Error::new(
+                Code::SessionNotAvailable,
+                "The read session is not available for the input session token.",
+            ));
+        }
+        Ok(())
+    }
+
+    /// Waits for a logical key.
+    pub(crate) async fn lock(&self, key: &[u8]) -> KeyGuard<'_> {
+        self.locks.lock(key).await
+    }
+
+    /// The newest rows, published or not. Only for a writer that holds the key's lock.
+    pub(crate) async fn newest(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>, Error> {
+        let mut rows: Vec<Option<Bytes>> = vec![None; keys.len()];
+        let mut absent = Vec::new();
+        {
+            let pending = self.pending();
+            for (index, key) in keys.iter().enumerate() {
+                match pending.get(key) {
+                    Some((_, row)) => rows[index].clone_from(row),
+                    None => absent.push(index),
+                }
+            }
+        }
+        if absent.is_empty() {
+            return Ok(rows);
+        }
+        // Taken after the overlay was asked: what has left the overlay since is in the snapshot.
+        let snapshot = self.store.snapshot();
+        let wanted: Vec<Bytes> = absent.iter().map(|index| keys[*index].clone()).collect();
+        let found = snapshot.get_many(&wanted).await.map_err(errors::from_store)?;
+        for (index, row) in absent.into_iter().zip(found) {
+            rows[index] = row;
+        }
+        Ok(rows)
+    }
+
+    /// A number for a new document. A failed write leaves a gap, which is harmless.
+    pub(crate) fn allocate(&self, slot: u32) -> Result<u64, Error> {
+        let sequence = self.next_sequence.fetch_add(1, Ordering::Relaxed);
+        if sequence > SEQUENCE_MAX {
+            return Err(Error::new(Code::CollectionQuota, "the partition has no document numbers left"));
+        }
+        Ok(docnum(slot, sequence))
+    }
+
+    /// Gives a transaction its LSN and queues it. The answer comes once it is durable and visible,
+    /// and it will be, whether or not the caller still waits.
+    pub(crate) fn sequence(
+        self: &Arc<Self>,
+        transaction: Transaction,
+    ) -> Result<oneshot::Receiver<Result<u64, Error>>, Error> {
+        let (sender, receiver) = oneshot::channel();
+        let mut sequencer = self.sequencer();
+        if self.is_failed.load(Ordering::Acquire) {
+            return Err(errors::writes_stopped());
+        }
+        if self.is_retired.load(Ordering::Acquire) {
+            return Err(Error::owner_not_found());
+        }
+        let mut counters = *sequencer;
+        counters.last_lsn += 1;
+        counters.next_sequence = self.next_sequence.load(Ordering::Relaxed);
+        let lsn = counters.last_lsn;
+        let (batch, overlay, permit) = transaction.finish(lsn, &mut counters);
+        *sequencer = counters;
+        let keys: Vec<Bytes> = overlay.iter().map(|(key, _)| key.clone()).collect();
+        self.pending().extend(overlay.into_iter().map(|(key, row)| (key, (lsn, row))));
+        let partition = Arc::clone(self);
+        let done = Box::new(move |result: store::Result<()>| {
+            partition.published(lsn, &keys, result.is_err());
+            // Nobody may be waiting any more.
+            drop(sender.send(result.map(|()| lsn).map_err(errors::from_store)));
+            drop(permit);
+        });
+        // Inside the critical section, so that the store's order is the order of LSNs.
+        self.store.submit(batch, Durability::Durable, done);
+        drop(sequencer);
+        Ok(receiver)
+    }
+
+    /// Runs in the order of LSNs, from the store's committing thread.
+    fn published(&self, lsn: u64, keys: &[Bytes], has_failed: bool) {
+        if has_failed {
+            // Reopening the store is the way back: the staged state is ahead of the stored one.
+            self.is_failed.store(true, Ordering::Release);
+            return;
+        }
+        self.published_lsn.store(lsn, Ordering::Release);
+        let mut pending = self.pending();
+        for key in keys {
+            if pending.get(key).is_some_and(|(writer, _)| *writer == lsn) {
+                pending.remove(key);
+            }
+        }
+    }
+
+    /// Stops taking writes, and waits for those already queued: the collection is being deleted.
+    pub(crate) async fn retire(&self) {
+        {
+            let _sequencer = self.sequencer();
+            self.is_retired.store(true, Ordering::Release);
+        }
+        let (sender, receiver) = oneshot::channel();
+        let done = Box::new(move |_| {
+            let _ = sender.send(());
+        });
+        self.store.submit(Batch::default(), Durability::Buffered, done);
+        // Only fails when the store is closing, which ends the queue too.
+        let _ = receiver.await;
+    }
+
+    /// Documents and bytes, as of the last sequenced transaction.
+    pub(crate) fn counters(&self) -> Counters {
+        *self.sequencer()
+    }
+
+    /// Batches waiting to be committed.
+    pub(crate) fn queued(&self) -> usize {
+        self.store.debt().queued_batches
+    }
+
+    fn sequencer(&self) -> MutexGuard<'_, Counters> {
+        self.sequencer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn pending(&self) -> MutexGuard<'_, Pending> {
+        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,123 @@
+//! A transaction: the changes to documents of one logical key that commit together.
+//!
+//! Staged without an LSN; [`Transaction::finish`] turns it into the one store batch, with the
+//! document, its primary row, its change feed entry, its expiry and the counters.
+
+use bytes::Bytes;
+use protocol::{etag::Etag, rid::DocNum};
+use store::Batch;
+use tokio::sync::OwnedSemaphorePermit;
+
+use crate::{
+    keys::{self, LogicalKey, META_COUNTERS},
+    rows::{Counters, FeedOperation, Header, KeyCounters, Primary, feed_entry},
+};
+
+/// The version of a document that a change replaces or deletes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct OldVersion {
+    pub(crate) lsn: u64,
+    pub(crate) length: u32,
+    pub(crate) expiry: Option<u64>,
+}
+
+/// The version that a change writes.
+#[derive(Clone, Debug)]
+pub(crate) struct NewVersion {
+    pub(crate) etag: Etag,
+    pub(crate) ts: u64,
+    pub(crate) expiry: Option<u64>,
+    /// The `D` row: header, LSN still empty, and document.
+    pub(crate) row: Vec<u8>,
+}
+
+/// A change to one document. At least one version is there.
+#[derive(Clone, Debug)]
+pub(crate) struct DocumentChange {
+    pub(crate) docnum: DocNum,
+    pub(crate) primary_key: Bytes,
+    pub(crate) old: Option<OldVersion>,
+    pub(crate) new: Option<NewVersion>,
+}
+
+/// Changes to documents of one logical key, staged.
+#[derive(Debug)]
+pub(crate) struct Transaction {
+    pub(crate) key: LogicalKey,
+    /// The key's counters before this transaction.
+    pub(crate) key_counters: KeyCounters,
+    pub(crate) changes: Vec<DocumentChange>,
+    /// Its share of the memory that staged writes may take; given back when it is published.
+    pub(crate) permit: Option<OwnedSemaphorePermit>,
+}
+
+/// Rows that the next writer of the same key must see before they are published.
+pub(crate) type Overlay = Vec<(Bytes, Option<Bytes>)>;
+
+impl Transaction {
+    /// The batch and the overlay of this transaction under its LSN; folds it into the counters.
+    pub(crate) fn finish(
+        self,
+        lsn: u64,
+        counters: &mut Counters,
+    ) -> (Batch, Overlay, Option<OwnedSemaphorePermit>) {
+        let mut batch = Batch::default();
+        let mut overlay = Overlay::new();
+        let mut key_counters = self.key_counters;
+        for change in self.changes {
+            count(&change, &mut key_counters, counters);
+            stage(change, lsn, &mut batch, &mut overlay);
+        }
+        let row = (key_counters.documents > 0).then(|| key_counters.encode());
+        overlay.push((self.key.counters(), row));
+        for (key, row) in &overlay {
+            match row {
+                Some(row) => batch.put(key.clone(), row.clone()),
+                None => batch.delete(key.clone()),
+            }
+        }
+        batch.put(META_COUNTERS, counters.encode());
+        (batch, overlay, self.permit)
+    }
+}
+
+/// Puts one change's rows where they belong: what a later writer reads into the overlay, the rest
+/// into the batch.
+fn stage(change: DocumentChange, lsn: u64, batch: &mut Batch, overlay: &mut Overlay) {
+    let DocumentChange { docnum, primary_key, old, new } = change;
+    if let Some(old) = old {
+        batch.delete(keys::feed(old.lsn, docnum));
+        if let Some(expiry) = old.expiry {
+            batch.delete(keys::expiry(expiry, docnum));
+        }
+    }
+    let Some(mut new) = new else {
+        overlay.push((primary_key, None));
+        overlay.push((keys::document(docnum), None));
+        return;
+    };
+    let length = u32::try_from(new.row.len() - Header::LENGTH)
+        .expect("a document is far smaller than 4 GB: its size was checked");
+    Header::set_lsn(&mut new.row, lsn);
+    let primary = Primary { docnum, etag: new.etag, lsn, length };
+    overlay.push((primary_key, Some(primary.encode())));
+    overlay.push((keys::document(docnum), Some(new.row.into())));
+    let operation = if old.is_some() { FeedOperation::Replace } else { FeedOperation::Create };
+    batch.put(keys::feed(lsn, docnum), feed_entry(operation, new.ts));
+    if let Some(expiry) = new.expiry {
+        batch.put(keys::expiry(expiry, docnum), Bytes::new());
+    }
+}
+
+fn count(change: &DocumentChange, key: &mut KeyCounters, partition: &mut Counters) {
+    let old = change.old.map_or((0, 0), |old| (1, u64::from(old.length)));
+    let new = change.new.as_ref().map_or((0, 0), |new| (1, (new.row.len() - Header::LENGTH) as u64));
+    for (documents, bytes) in [
+        (&mut key.documents, &mut key.bytes),
+        (&mut partition.documents, &mut partition.bytes),
+    ] {
+        // Saturating: counters that were wrong before must not bring a write down.
+        *documents = (*documents + new.0).saturating_sub(old.0);
+        *bytes = (*bytes + new.1).saturating_sub(old.1);
+    }
+}

@@ -1,0 +1,66 @@
+//! Partition key ranges: the physical partitions of a collection, as SDKs route by them.
+
+use bytes::Bytes;
+use protocol::{
+    Body, Error, Meta, Options, Outcome, Response,
+    etag::strip_quotes,
+    request::CollectionPath,
+    response::FeedKind,
+    rid::{ChildKind, ChildRid},
+};
+use value::{Object, Value};
+
+use crate::{
+    Inner,
+    catalog::{Collection, number, quoted, to_bytes},
+    charge::Meter,
+    partition::Partition,
+};
+
+/// All current ranges, or "not modified" to a caller who has them. SDKs ask until they hear that.
+pub(crate) fn list(
+    engine: &Inner,
+    path: &CollectionPath,
+    known: Option<&str>,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
+    meter.metadata_read();
+    let collection = engine.collection(path, options)?;
+    let version = collection.map_etag();
+    let is_known = known.is_some_and(|known| strip_quotes(known) == version);
+    let (outcome, body) = if is_known {
+        (Outcome::NotModified, Body::Empty)
+    } else {
+        let items = collection.partitions.iter().map(|partition| to_json(&collection, partition));
+        let owner_rid = collection.rid.to_string();
+        let items = items.collect();
+        (Outcome::Ok, Body::Feed { owner_rid, kind: FeedKind::PartitionKeyRanges, items })
+    };
+    let meta = Meta { owner: Some(collection.owner()), ..Meta::default() };
+    Ok(Response { outcome, body, etag: Some(version), continuation: None, meta })
+}
+
+fn to_json(collection: &Collection, partition: &Partition) -> Bytes {
+    let rid = ChildRid {
+        collection: collection.rid,
+        kind: ChildKind::PartitionKeyRange,
+        number: u64::from(partition.range_id) + 1,
+    };
+    let (min, max) = collection.epk_bounds(partition);
+    let mut object = Object::new();
+    object.insert("_rid", rid.to_string());
+    object.insert("id", partition.range_id.to_string());
+    object.insert("_etag", quoted(collection.version.etag));
+    object.insert("minInclusive", min);
+    object.insert("maxExclusive", max);
+    object.insert("ridPrefix", i64::from(partition.range_id));
+    object.insert("_self", format!("{}pkranges/{rid}/", collection.self_link()));
+    let fraction = 1.0 / collection.partitions.len() as f64;
+    object.insert("throughputFraction", fraction);
+    object.insert("status", "online");
+    object.insert("parents", Value::Array(Vec::new()));
+    object.insert("_ts", number(collection.version.ts));
+    object.insert("_lsn", number(partition.lsn()));
+    to_bytes(object)
+}

@@ -1,0 +1,346 @@
+//! Checks a database offline: that every row has its counterparts, and the counters are right.
+//!
+//! Rows are checked a page at a time, so memory does not grow with the data.
+
+use std::{fmt, ops::Bound, sync::Arc};
+
+use bytes::Bytes;
+use protocol::etag::Etag;
+use store::{Direction, PageLimit, Snapshot};
+use value::{Value, json, partition_key::Component};
+
+use crate::{
+    OpenError,
+    catalog::{Collection, storage::CatalogStore},
+    documents::scope::document_key,
+    keys::{self, LogicalKey, META_COUNTERS, META_KEY},
+    partition::Partition,
+    rows::{Counters, Header, KeyCounters, Primary},
+};
+
+/// Problems beyond this many are counted, not listed.
+const LISTED_MAX: usize = 100;
+
+/// What a check found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The first problems, one line each.
+    pub problems: Vec<String>,
+    /// How many problems there are.
+    pub problem_count: u64,
+    /// Collections checked.
+    pub collections: u64,
+    /// Partitions checked.
+    pub partitions: u64,
+    /// Documents checked.
+    pub documents: u64,
+    /// Bytes of their text.
+    pub bytes: u64,
+}
+
+impl Report {
+    /// Whether nothing is wrong.
+    pub fn is_clean(&self) -> bool {
+        self.problem_count == 0
+    }
+
+    fn problem(&mut self, place: &str, what: impl fmt::Display) {
+        self.problem_count += 1;
+        if self.problems.len() < LISTED_MAX {
+            self.problems.push(format!("{place}: {what}"));
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for problem in &self.problems {
+            writeln!(f, "{problem}")?;
+        }
+        write!(
+            f,
+            "{} collections, {} partitions, {} documents, {} bytes, {} problems",
+            self.collections, self.partitions, self.documents, self.bytes, self.problem_count
+        )
+    }
+}
+
+/// Checks everything in a store that nobody else has open. Changes nothing.
+pub async fn verify(store: Arc<dyn store::Engine>) -> Result<Report, OpenError> {
+    let catalog = CatalogStore::inspect(store).await?;
+    let mut report = Report::default();
+    for collection in catalog.databases.values().flat_map(|db| db.collections.values()) {
+        report.collections += 1;
+        let mut next_slot = 0;
+        for partition in &collection.partitions {
+            report.partitions += 1;
+            let (snapshot, _) = partition.read();
+            let place = format!(
+                "{}/{} range {}",
+                collection.database_id, collection.definition.id, partition.range_id
+            );
+            if partition.slots.start != next_slot {
+                report.problem(&place, "the ranges of the collection leave a gap or overlap");
+            }
+            next_slot = partition.slots.end;
+            let check = Check { collection, partition, snapshot: &*snapshot, place };
+            check.run(&mut report).await?;
+        }
+        if next_slot != keys::SLOT_COUNT {
+            report.problem(&collection.definition.id, "the ranges do not reach the last slot");
+        }
+    }
+    Ok(report)
+}
+
+/// The check of one partition.
+struct Check<'a> {
+    collection: &'a Collection,
+    partition: &'a Partition,
+    snapshot: &'a dyn Snapshot,
+    place: String,
+}
+
+/// What the documents add up to.
+#[derive(Default)]
+struct Sums {
+    documents: u64,
+    bytes: u64,
+    lsn_max: u64,
+    sequence_max: u64,
+}
+
+impl Check<'_> {
+    async fn run(&self, report: &mut Report) -> Result<(), OpenError> {
+        let mut sums = Sums::default();
+        let mut pages = Pages::new(vec![keys::DOCUMENT]);
+        while let Some(entries) = pages.next(self.snapshot).await? {
+            self.documents(&entries, &mut sums, report).await?;
+        }
+        self.primaries(&sums, report).await?;
+        self.feed(&sums, report).await?;
+        self.counters(&sums, report).await?;
+        report.documents += sums.documents;
+        report.bytes += sums.bytes;
+        Ok(())
+    }
+
+    /// Every document has its primary row, and both say the same.
+    async fn documents(
+        &self,
+        entries: &[(Bytes, Bytes)],
+        sums: &mut Sums,
+        report: &mut Report,
+    ) -> Result<(), OpenError> {
+        let mut expected = Vec::new();
+        for (key, row) in entries {
+            sums.documents += 1;
+            match self.expect_primary(key, row) {
+                Ok((primary_key, primary)) => {
+                    sums.bytes += u64::from(primary.length);
+                    sums.lsn_max = sums.lsn_max.max(primary.lsn);
+                    let sequence = primary.docnum & keys::SEQUENCE_MAX;
+                    sums.sequence_max = sums.sequence_max.max(sequence);
+                    expected.push((primary_key, primary));
+                }
+                Err(problem) => report.problem(&self.place, format!("document {key:02x?}: {problem}")),
+            }
+        }
+        let wanted: Vec<Bytes> = expected.iter().map(|(key, _)| key.clone()).collect();
+        let rows = self.snapshot.get_many(&wanted).await?;
+        for ((_, primary), row) in expected.into_iter().zip(rows) {
+            let found = row.and_then(|row| Primary::decode(&row).ok());
+            if found != Some(primary) {
+                let docnum = primary.docnum;
+                report.problem(
+                    &self.place,
+                    format!("document {docnum:015x}: primary row is {found:?}, not {primary:?}"),
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// The primary row that a document's row calls for.
+    fn expect_primary(&self, key: &[u8], row: &Bytes) -> Result<(Bytes, Primary), String> {
+        let docnum = keys::u64_at(key, 1).filter(|_| key.len() == 9).ok_or("malformed key")?;
+        let (header, text) = Header::decode(row).map_err(|error| error.to_string())?;
+        let document = json::parse(&text).map_err(|error| format!("not JSON: {error}"))?;
+        let id = document.get("id").as_str().ok_or("no id")?;
+        let partition_key = document_key(self.collection, &document);
+        let slot = self.collection.slot(&partition_key);
+        if slot != keys::slot_of(docnum) || !self.partition.slots.contains(&slot) {
+            return Err(format!("slot {slot:06x} does not fit its key or its partition"));
+        }
+        let etag = document.get("_etag").as_str().and_then(Etag::parse).ok_or("no etag")?;
+        let rid = self.collection.rid.document(docnum).to_string();
+        if document.get("_rid").as_str() != Some(&rid)
+            || document.get("_ts").as_i64().and_then(|ts| u64::try_from(ts).ok()) != Some(header.ts)
+        {
+            return Err("system properties differ from the row's".to_owned());
+        }
+        let length = u32::try_from(text.len()).map_err(|_| "too long")?;
+        let primary_key = LogicalKey::new(slot, &partition_key).primary(id);
+        Ok((primary_key, Primary { docnum, etag, lsn: header.lsn, length }))
+    }
+
+    /// As many primary rows as documents (with the check above: one each), and the counters of each
+    /// logical key.
+    async fn primaries(&self, sums: &Sums, report: &mut Report) -> Result<(), OpenError> {
+        let mut count = 0;
+        let mut groups = 0;
+        let mut group: Option<(Vec<u8>, KeyCounters)> = None;
+        let mut pages = Pages::new(vec![keys::PRIMARY]);
+        while let Some(entries) = pages.next(self.snapshot).await? {
+            for (key, row) in entries {
+                count += 1;
+                let (Some(logical), Ok(primary)) = (self.logical_part(&key), Primary::decode(&row))
+                else {
+                    report.problem(&self.place, format!("primary row {key:02x?} is unreadable"));
+                    continue;
+                };
+                if group.as_ref().is_none_or(|(current, _)| *current != logical) {
+                    groups += 1;
+                    self.key_counters(group.take(), report).await?;
+                    group = Some((logical, KeyCounters::default()));
+                }
+                if let Some((_, sum)) = &mut group {
+                    sum.documents += 1;
+                    sum.bytes += u64::from(primary.length);
+                }
+            }
+        }
+        self.key_counters(group, report).await?;
+        if count != sums.documents {
+            let documents = sums.documents;
+            report.problem(&self.place, format!("{count} primary rows for {documents} documents"));
+        }
+        let rows = self.count_rows(META_KEY.to_vec()).await?;
+        if rows != groups {
+            report.problem(&self.place, format!("{rows} key counters for {groups} logical keys"));
+        }
+        Ok(())
+    }
+
+    /// Slot and partition key of a primary key: what stands between its prefix and the id.
+    fn logical_part(&self, key: &[u8]) -> Option<Vec<u8>> {
+        let mut rest = key.get(4..)?;
+        for _ in &self.collection.definition.partition_key.paths {
+            rest = Component::decode_key(rest).ok()?.1;
+        }
+        let (id, end) = value::key::decode(rest).ok()?;
+        let is_whole = matches!(id, Value::String(_)) && end.is_empty();
+        is_whole.then(|| key[1..key.len() - rest.len()].to_vec())
+    }
+
+    async fn key_counters(
+        &self,
+        group: Option<(Vec<u8>, KeyCounters)>,
+        report: &mut Report,
+    ) -> Result<(), OpenError> {
+        let Some((logical, expected)) = group else { return Ok(()) };
+        let key = Bytes::from([META_KEY, &logical].concat());
+        let rows = self.snapshot.get_many(&[key]).await?;
+        let found = rows.into_iter().next().flatten();
+        let found = found.and_then(|row| KeyCounters::decode(&row).ok());
+        if found != Some(expected) {
+            let problem = format!("key {logical:02x?}: counters are {found:?}, not {expected:?}");
+            report.problem(&self.place, problem);
+        }
+        Ok(())
+    }
+
+    /// One change feed entry for each document, at the LSN of its last write.
+    async fn feed(&self, sums: &Sums, report: &mut Report) -> Result<(), OpenError> {
+        let mut count = 0;
+        let mut pages = Pages::new(vec![keys::FEED]);
+        while let Some(entries) = pages.next(self.snapshot).await? {
+            count += entries.len() as u64;
+            let place = |key: &[u8]| Some((keys::u64_at(key, 1)?, keys::u64_at(key, 9)?));
+            let points: Vec<_> = entries.iter().filter_map(|(key, _)| place(key)).collect();
+            let wanted: Vec<Bytes> = points.iter().map(|(_, number)| keys::document(*number)).collect();
+            let rows = self.snapshot.get_many(&wanted).await?;
+            for ((lsn, docnum), row) in points.into_iter().zip(rows) {
+                let header = row.and_then(|row| Header::decode(&row).ok());
+                if header.map(|(header, _)| header.lsn) != Some(lsn) {
+                    let problem = format!("feed entry at {lsn} is not document {docnum:015x}'s last");
+                    report.problem(&self.place, problem);
+                }
+            }
+        }
+        if count != sums.documents {
+            let documents = sums.documents;
+            report.problem(&self.place, format!("{count} feed entries for {documents} documents"));
+        }
+        Ok(())
+    }
+
+    async fn counters(&self, sums: &Sums, report: &mut Report) -> Result<(), OpenError> {
+        let rows = self.snapshot.get_many(&[Bytes::from_static(META_COUNTERS)]).await?;
+        let counters = match rows.into_iter().next().flatten() {
+            Some(row) => Counters::decode(&row)?,
+            None => Counters::default(),
+        };
+        if (counters.documents, counters.bytes) != (sums.documents, sums.bytes) {
+            let problem = format!(
+                "counters say {} documents of {} bytes, there are {} of {}",
+                counters.documents, counters.bytes, sums.documents, sums.bytes
+            );
+            report.problem(&self.place, problem);
+        }
+        let is_behind = counters.last_lsn < sums.lsn_max
+            || sums.documents > 0 && counters.next_sequence <= sums.sequence_max;
+        if is_behind {
+            report.problem(&self.place, "counters are behind the documents");
+        }
+        Ok(())
+    }
+
+    async fn count_rows(&self, prefix: Vec<u8>) -> Result<u64, OpenError> {
+        let mut count = 0;
+        let mut pages = Pages::new(prefix);
+        while let Some(entries) = pages.next(self.snapshot).await? {
+            count += entries.len() as u64;
+        }
+        Ok(count)
+    }
+}
+
+/// The rows under a prefix, a page at a time.
+struct Pages {
+    start: Bound<Bytes>,
+    end: Bound<Bytes>,
+    is_done: bool,
+}
+
+impl Pages {
+    fn new(prefix: Vec<u8>) -> Self {
+        let mut end = prefix.clone();
+        if let Some(last) = end.last_mut() {
+            // Prefixes are letters: there is a next one.
+            *last += 1;
+        }
+        Self {
+            start: Bound::Included(prefix.into()),
+            end: Bound::Excluded(end.into()),
+            is_done: false,
+        }
+    }
+
+    async fn next(
+        &mut self,
+        snapshot: &dyn Snapshot,
+    ) -> Result<Option<Vec<(Bytes, Bytes)>>, OpenError> {
+        if self.is_done {
+            return Ok(None);
+        }
+        let limit = PageLimit { entries: 256, bytes: 4 << 20 };
+        let range = (self.start.clone(), self.end.clone());
+        let page = snapshot.scan(range, Direction::Forward, limit).await?;
+        self.is_done = !page.has_more;
+        if let Some((key, _)) = page.entries.last() {
+            self.start = Bound::Excluded(key.clone());
+        }
+        Ok(Some(page.entries))
+    }
+}
