@@ -4,7 +4,8 @@
 //!
 //! - not `keyspaces/`, which holds one directory per partition: without it a new partition may be
 //!   gone after a power loss, with all that was acknowledged in it ([`sync_keyspaces`]);
-//! - not the directory above the database;
+//! - not the directories above the database ([`create_directory`]);
+//! - it cannot open a directory whose creation was interrupted ([`clear_unfinished`]);
 //! - it does not remember the sequence numbers of its own list of keyspaces. After a restart it
 //!   may hand out lower ones, and a deletion or creation written with a lower number is outranked
 //!   by what it replaces: a deleted partition comes back, a new one vanishes. So each such change
@@ -13,6 +14,7 @@
 
 use std::{
     fs::{File, OpenOptions},
+    io::Read,
     path::{Path, PathBuf},
     sync::Arc,
 };
@@ -33,6 +35,9 @@ const SYSTEM: &str = "SYSTEM";
 /// Where fjall keeps the keyspaces.
 const KEYSPACES: &str = "keyspaces";
 
+/// The file that says which format fjall uses.
+const VERSION: &str = "version";
+
 /// Our lock. fjall has one too, but ours is held before its files are looked at, and it refuses at
 /// once instead of after three attempts.
 const LOCK: &str = "owner.lock";
@@ -50,6 +55,7 @@ const SKIPPED_SEQUENCE_NUMBERS: u64 = 1 << 20;
 pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Shared>> {
     create_directory(directory)?;
     let lock = lock(directory)?;
+    clear_unfinished(directory)?;
     let database = match open_database(directory, &options) {
         Err(fjall::Error::JournalRecovery(_)) => {
             torn::without_torn_tail(directory, || open_database(directory, &options))?
@@ -94,10 +100,45 @@ pub(crate) fn keyspace_options(options: &Options) -> KeyspaceCreateOptions {
     KeyspaceCreateOptions::default().max_memtable_size(options.memtable_bytes)
 }
 
+/// Creates the directory, and makes it and all the missing ones above it durable.
 fn create_directory(directory: &Path) -> Result<()> {
-    std::fs::create_dir_all(directory).map_err(|error| io_error(directory, &error))?;
-    let absolute = directory.canonicalize().map_err(|error| io_error(directory, &error))?;
-    absolute.parent().map_or(Ok(()), sync_directory)
+    let io = |error: std::io::Error| io_error(directory, &error);
+    let absolute = std::path::absolute(directory).map_err(io)?;
+    let mut changed = Vec::new();
+    for (path, above) in absolute.ancestors().zip(absolute.ancestors().skip(1)) {
+        if path.try_exists().map_err(io)? {
+            break;
+        }
+        changed.push(above);
+    }
+    std::fs::create_dir_all(&absolute).map_err(io)?;
+    changed.into_iter().rev().try_for_each(sync_directory)
+}
+
+/// Removes what an interrupted first open left: fjall writes its version last, and without that it
+/// starts anew but stumbles over its own journal. Nothing can be in it yet, which is checked.
+fn clear_unfinished(directory: &Path) -> Result<()> {
+    let io = |error: std::io::Error| io_error(directory, &error);
+    let version = directory.join(VERSION);
+    if version.metadata().is_ok_and(|file| file.len() > 0) {
+        return Ok(());
+    }
+    let journals = journals(directory)?;
+    for (number, path) in &journals {
+        let mut first = [0];
+        let has_entries =
+            File::open(path).and_then(|mut file| file.read(&mut first)).map_err(io)?;
+        if *number != 0 || (has_entries > 0 && first != [0]) {
+            let text = format!("`{}` has journals but no version", directory.display());
+            return Err(Error::Corrupt(text));
+        }
+    }
+    for path in journals.iter().map(|(_, path)| path).chain([&version]) {
+        if path.try_exists().map_err(io)? {
+            std::fs::remove_file(path).map_err(io)?;
+        }
+    }
+    Ok(())
 }
 
 fn lock(directory: &Path) -> Result<File> {

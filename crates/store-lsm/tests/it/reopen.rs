@@ -58,6 +58,27 @@ async fn a_directory_has_one_owner() {
     open(directory.path());
 }
 
+/// A first open that dies half way leaves a directory that can still be opened; but a journal with
+/// something in it is never thrown away.
+#[tokio::test]
+async fn an_interrupted_creation_is_no_obstacle() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("some/where");
+    std::fs::create_dir_all(path.join("keyspaces")).unwrap();
+    std::fs::write(path.join("lock"), "").unwrap();
+    std::fs::write(path.join("version"), "").unwrap();
+    std::fs::write(path.join("0.jnl"), [0; 4096]).unwrap();
+    {
+        let store = open(&path);
+        put(&*store.open("p").await.unwrap(), "k", "v");
+    }
+    let crashed = copy_of(&path);
+    std::fs::remove_file(crashed.path().join("version")).unwrap();
+    let refused = LsmStore::open(crashed.path(), Options::default()).map(|_| ());
+    assert!(matches!(refused, Err(Error::Corrupt(_))), "{refused:?}");
+    assert!(crashed.path().join("0.jnl").metadata().unwrap().len() > 0);
+}
+
 /// fjall forgets how far its own list of keyspaces had counted. Without our records a partition
 /// that was dropped comes back after a crash.
 #[tokio::test]
