@@ -20,11 +20,8 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
         .build()
         .map_err(cannot_open)?;
     let report = runtime.block_on(check(&directory)).map_err(cannot_open)?;
-    let mut stdout = std::io::stdout().lock();
-    for problem in &report.problems {
-        let _ = writeln!(stdout, "problem: {problem}");
-    }
-    let _ = writeln!(stdout, "{report}");
+    // The exit code says the essential to whoever closed stdout.
+    let _ = writeln!(std::io::stdout().lock(), "{report}");
     Ok(if report.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
