@@ -148,7 +148,10 @@ pub(crate) fn read(
     let collection = catalog.collection(path).map_err(missing_collection)?;
     check_intended(collection, options)?;
     if is_unchanged(options, collection.version.etag) {
-        return Ok(Response { body: Body::Empty, ..answer(Outcome::NotModified, collection, None) });
+        return Ok(Response {
+            body: Body::Empty,
+            ..answer(Outcome::NotModified, collection, None)
+        });
     }
     let statistics = options.populate_statistics.then(|| statistics(collection));
     let mut response = answer(Outcome::Ok, collection, statistics);
@@ -205,11 +208,7 @@ pub(crate) async fn delete(
     meter.metadata_write();
     let collection = engine.change(Delete { path, options }).await?;
     engine.give_back(vec![Arc::clone(&collection)]).await;
-    Ok(Response {
-        body: Body::Empty,
-        etag: None,
-        ..answer(Outcome::Deleted, &collection, None)
-    })
+    Ok(Response { body: Body::Empty, etag: None, ..answer(Outcome::Deleted, &collection, None) })
 }
 
 impl AsyncPlan<Arc<Collection>> for Delete {
@@ -254,7 +253,7 @@ fn answer(outcome: Outcome, collection: &Collection, statistics: Option<Value>) 
         etag: Some(collection.version.etag.to_string()),
         continuation: None,
         meta: Meta {
-            owner: Some(collection.owner()),
+            owner: Some(collection.database_owner()),
             index_progress: Some(100),
             ..Meta::default()
         },
@@ -263,7 +262,7 @@ fn answer(outcome: Outcome, collection: &Collection, statistics: Option<Value>) 
 
 fn quota(collection: &Collection) -> Quota {
     let mut quota = Quota {
-        document_size_max_kb: (DOCUMENT_BYTES_MAX / 1024) as i64,
+        document_size_max_kb: i64::try_from(DOCUMENT_BYTES_MAX / 1024).unwrap_or(i64::MAX),
         collection_size_max_kb: if collection.definition.partition_key.is_system {
             SINGLE_PARTITION_KB_MAX
         } else {

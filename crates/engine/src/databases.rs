@@ -51,7 +51,10 @@ impl AsyncPlan<(Outcome, Arc<Database>)> for Create {
         let mut batch = Batch::default();
         if let Some(old) = catalog.databases.values().find(|database| database.id == self.id) {
             if !self.upsert {
-                return Err(Error::new(Code::Conflict, "Resource with specified id or name already exists."));
+                return Err(Error::new(
+                    Code::Conflict,
+                    "Resource with specified id or name already exists.",
+                ));
             }
             let mut database = Database::clone(old);
             database.version = engine.new_version();
@@ -150,7 +153,7 @@ fn answer(outcome: Outcome, database: &Database) -> Response {
         body: Body::Resource(database.to_json()),
         etag: Some(database.version.etag.to_string()),
         continuation: None,
-        meta: Meta { owner: Some(database.owner()), ..Meta::default() },
+        meta: Meta::default(),
     }
 }
 

@@ -52,7 +52,8 @@ impl Page {
         let mut page = Self::default();
         let mut last = 0;
         let mut bytes = 0;
-        for (number, item) in items.filter(|(number, _)| after.is_none_or(|after| *number > after)) {
+        for (number, item) in items.filter(|(number, _)| after.is_none_or(|after| *number > after))
+        {
             if page.items.len() == limit || bytes > PAGE_BYTES_MAX {
                 page.continuation = Some(continuation::encode(feed, owner, last));
                 break;
@@ -170,7 +171,8 @@ impl Reader<'_> {
     ) -> Result<PartitionPoint, Error> {
         let (snapshot, lsn) = partition.read();
         let slots = self.scope.slots_in(partition);
-        let end = Bound::Included(keys::document(docnum(slots.end.saturating_sub(1), SEQUENCE_MAX)));
+        let end =
+            Bound::Included(keys::document(docnum(slots.end.saturating_sub(1), SEQUENCE_MAX)));
         let first = docnum(slots.start, 0);
         let mut start = match self.last {
             Some(last) if last >= first => Bound::Excluded(keys::document(last)),

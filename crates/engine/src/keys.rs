@@ -24,10 +24,7 @@ pub(crate) const DOCUMENT: u8 = b'D';
 pub(crate) const FEED: u8 = b'F';
 /// Expiry, document number -> nothing.
 pub(crate) const EXPIRY: u8 = b'T';
-/// What the partition knows of itself.
-pub(crate) const META: u8 = b'M';
-
-/// State of the partition.
+/// State of the partition. What a partition knows of itself lies under `M`.
 pub(crate) const META_STATE: &[u8] = b"Ms";
 /// Counters of the partition.
 pub(crate) const META_COUNTERS: &[u8] = b"Mc";

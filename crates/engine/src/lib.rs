@@ -3,22 +3,22 @@
 //! [`Engine`] implements [`protocol::Service`]: one call in, one answer out. Follow a write from
 //! `documents::write` to `partition::sequence`; a read from `documents::read` to a snapshot.
 
-mod options;
-mod charge;
-mod errors;
-mod keys;
-mod rows;
-mod definition;
 mod catalog;
-mod partition;
-mod control;
-mod throughput;
-mod databases;
+mod charge;
 mod collections;
-mod offers;
-mod ranges;
+mod control;
+mod databases;
+mod definition;
 mod documents;
+mod errors;
 mod feeds;
+mod keys;
+mod offers;
+mod options;
+mod partition;
+mod ranges;
+mod rows;
+mod throughput;
 mod verify;
 
 use std::sync::{
@@ -27,20 +27,20 @@ use std::sync::{
 };
 
 use protocol::{
-    BoxFuture, Code, Context, Error, Meta, Operation, Options as RequestOptions, Request,
-    Response, Service, request::CollectionPath,
+    BoxFuture, Code, Context, Error, Operation, Options as RequestOptions, Request, Response,
+    Service, request::CollectionPath,
 };
 use tokio::sync::Semaphore;
 
-pub use crate::{
-    charge::Charges,
-    options::{Clock, Limits, Options, RateLimit, SystemClock},
-    verify::{Report, verify},
-};
 use crate::{
     catalog::{Catalog, Collection, Missing, storage::CatalogStore},
     charge::Meter,
     rows::{Damaged, State},
+};
+pub use crate::{
+    charge::Charges,
+    options::{Clock, Limits, Options, RateLimit, SystemClock},
+    verify::{Report, verify},
 };
 
 /// Bytes of documents that may be staged and not yet published, over all partitions. Writers
@@ -51,7 +51,9 @@ const STAGED_KILOBYTES_MAX: u32 = 32 * 1024;
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
     /// A newer build wrote the data.
-    #[error("the data has format {found}, this build knows formats up to {supported}: use a newer sheaf")]
+    #[error(
+        "the data has format {found}, this build knows formats up to {supported}: use a newer sheaf"
+    )]
     Newer {
         /// The format found.
         found: u8,
@@ -213,8 +215,15 @@ async fn dispatch(
         Operation::ReadDatabase(path) => databases::read(engine, &path, &options, meter),
         Operation::DeleteDatabase(path) => databases::delete(engine, path, options, meter).await,
         Operation::ListDatabases => databases::list(engine, &options, meter),
-        Operation::CreateCollection { database, body, upsert, throughput, partition_key_optional } => {
-            let create = collections::Create { database, throughput, upsert, partition_key_optional };
+        Operation::CreateCollection {
+            database,
+            body,
+            upsert,
+            throughput,
+            partition_key_optional,
+        } => {
+            let create =
+                collections::Create { database, throughput, upsert, partition_key_optional };
             collections::create(engine, create, &body, meter).await
         }
         Operation::ReadCollection(path) => collections::read(engine, &path, &options, meter),
@@ -295,12 +304,6 @@ fn check_intended(collection: &Collection, options: &RequestOptions) -> Result<(
         )),
         _ => Ok(()),
     }
-}
-
-/// Puts what is known of the resource beside an error.
-fn with_meta(mut error: Error, fill: impl FnOnce(&mut Meta)) -> Error {
-    fill(&mut error.meta);
-    error
 }
 
 fn random_u32() -> u32 {

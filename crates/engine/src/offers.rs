@@ -107,9 +107,12 @@ fn check_identity(offer: &Offer, body: &Value) -> Result<(), Error> {
     }
     for (name, value) in expected {
         let given = body.get(name);
-        let is_same = given.as_str().is_some_and(|given| given.trim_matches('/') == value.trim_matches('/'));
+        let is_same =
+            given.as_str().is_some_and(|given| given.trim_matches('/') == value.trim_matches('/'));
         if !given.is_undefined() && !is_same {
-            return Err(Error::bad_request(format!("The property '{name}' of an offer cannot change.")));
+            return Err(Error::bad_request(format!(
+                "The property '{name}' of an offer cannot change."
+            )));
         }
     }
     Ok(())
@@ -134,11 +137,12 @@ fn replacement(old: &Offer, body: &Value) -> Result<Throughput, Error> {
 
 fn kind_of(catalog: &Catalog, offer: &Offer) -> Kind {
     let mut collections = catalog.databases.values().flat_map(|db| db.collections.values());
-    collections
-        .find(|collection| collection.rid.to_string() == offer.resource_rid)
-        .map_or(Kind::Database, |collection| Kind::Collection {
+    collections.find(|collection| collection.rid.to_string() == offer.resource_rid).map_or(
+        Kind::Database,
+        |collection| Kind::Collection {
             is_partitioned: !collection.definition.partition_key.is_system,
-        })
+        },
+    )
 }
 
 fn answer(outcome: Outcome, offer: &Offer) -> Response {

@@ -216,7 +216,8 @@ mod tests {
     fn rows_read_back() {
         let primary = Primary { docnum: 5, etag: Etag(u128::MAX - 7), lsn: 9, length: 77 };
         assert_eq!(Primary::decode(&primary.encode()), Ok(primary));
-        let header = Header { lsn: 1, ts: 1_700_000_000, ttl: -1, index_generation: 3, directive: 2 };
+        let header =
+            Header { lsn: 1, ts: 1_700_000_000, ttl: -1, index_generation: 3, directive: 2 };
         let mut row = Vec::new();
         header.encode(&mut row);
         assert_eq!(row.len(), Header::LENGTH);
@@ -225,7 +226,8 @@ mod tests {
         let (read, document) = Header::decode(&row.into()).expect("a whole row");
         assert_eq!(read, Header { lsn: 42, ..header });
         assert_eq!(&document[..], b"{}");
-        let counters = Counters { documents: 1, bytes: 2, index_bytes: 3, next_sequence: 4, last_lsn: 5 };
+        let counters =
+            Counters { documents: 1, bytes: 2, index_bytes: 3, next_sequence: 4, last_lsn: 5 };
         assert_eq!(Counters::decode(&counters.encode()), Ok(counters));
         assert_eq!(State::decode(&State::Open.encode()), Ok(State::Open));
     }

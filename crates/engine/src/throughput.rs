@@ -27,7 +27,9 @@ const AUTOSCALE_STEP: u32 = 1000;
 pub(crate) enum Kind {
     Database,
     /// A collection, and whether it has a partition key.
-    Collection { is_partitioned: bool },
+    Collection {
+        is_partitioned: bool,
+    },
 }
 
 /// The throughput that a request asks for, checked; `None` if it asks for none.
@@ -81,8 +83,9 @@ pub(crate) fn manual_rate(rate: i64) -> Result<u32, Error> {
 }
 
 fn autoscale(settings: &str) -> Result<Throughput, Error> {
-    let settings = json::parse(settings.as_bytes())
-        .map_err(|error| Error::bad_request(format!("The autoscale settings are invalid: {error}")))?;
+    let settings = json::parse(settings.as_bytes()).map_err(|error| {
+        Error::bad_request(format!("The autoscale settings are invalid: {error}"))
+    })?;
     autoscale_settings(&settings)
 }
 
@@ -184,8 +187,10 @@ mod tests {
     #[test]
     fn autoscale_and_levels() {
         let autoscale = |text: &str| {
-            let request =
-                ThroughputRequest { autoscale: Some(text.to_owned()), ..ThroughputRequest::default() };
+            let request = ThroughputRequest {
+                autoscale: Some(text.to_owned()),
+                ..ThroughputRequest::default()
+            };
             requested(&request, Kind::Database)
         };
         assert!(matches!(
@@ -195,7 +200,8 @@ mod tests {
         for bad in ["", "{}", "[]", r#"{"maxThroughput":4500}"#, r#"{"maxThroughput":"x"}"#] {
             assert!(autoscale(bad).is_err(), "{bad}");
         }
-        let level = ThroughputRequest { level: Some("s2".to_owned()), ..ThroughputRequest::default() };
+        let level =
+            ThroughputRequest { level: Some("s2".to_owned()), ..ThroughputRequest::default() };
         let level = requested(&level, Kind::Database).expect("a level").expect("a throughput");
         assert_eq!(level.rate(), 1000);
     }

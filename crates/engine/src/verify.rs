@@ -143,7 +143,9 @@ impl Check<'_> {
                     sums.sequence_max = sums.sequence_max.max(sequence);
                     expected.push((primary_key, primary));
                 }
-                Err(problem) => report.problem(&self.place, format!("document {key:02x?}: {problem}")),
+                Err(problem) => {
+                    report.problem(&self.place, format!("document {key:02x?}: {problem}"));
+                }
             }
         }
         let wanted: Vec<Bytes> = expected.iter().map(|(key, _)| key.clone()).collect();
@@ -199,6 +201,13 @@ impl Check<'_> {
                     report.problem(&self.place, format!("primary row {key:02x?} is unreadable"));
                     continue;
                 };
+                let slot = keys::slot_at(&key, 1).unwrap_or(keys::SLOT_COUNT);
+                if !self.partition.slots.contains(&slot) {
+                    report.problem(
+                        &self.place,
+                        format!("primary row of slot {slot:06x} is out of range"),
+                    );
+                }
                 if group.as_ref().is_none_or(|(current, _)| *current != logical) {
                     groups += 1;
                     self.key_counters(group.take(), report).await?;
@@ -258,12 +267,14 @@ impl Check<'_> {
             count += entries.len() as u64;
             let place = |key: &[u8]| Some((keys::u64_at(key, 1)?, keys::u64_at(key, 9)?));
             let points: Vec<_> = entries.iter().filter_map(|(key, _)| place(key)).collect();
-            let wanted: Vec<Bytes> = points.iter().map(|(_, number)| keys::document(*number)).collect();
+            let wanted: Vec<Bytes> =
+                points.iter().map(|(_, number)| keys::document(*number)).collect();
             let rows = self.snapshot.get_many(&wanted).await?;
             for ((lsn, docnum), row) in points.into_iter().zip(rows) {
                 let header = row.and_then(|row| Header::decode(&row).ok());
                 if header.map(|(header, _)| header.lsn) != Some(lsn) {
-                    let problem = format!("feed entry at {lsn} is not document {docnum:015x}'s last");
+                    let problem =
+                        format!("feed entry at {lsn} is not document {docnum:015x}'s last");
                     report.problem(&self.place, problem);
                 }
             }

@@ -110,12 +110,14 @@ impl Gateway {
             return account::body(&self.settings, scheme, headers, &parts.uri).map(Answer::Account);
         }
 
+        // Only a POST can be either: a query reads, a create writes.
+        authorize(&principal, is_read || parts.method == Method::POST)?;
         let version = Version::read(headers)?;
         let mut options = options::read(headers, self.settings.default_consistency)?;
         let mut operation =
             decode::operation(target.resource, &parts.method, headers, version, &mut options)?;
         *name = operation.name();
-        authorize(&principal, &operation)?;
+        authorize(&principal, operation.is_read())?;
         match decode::body_of(&mut operation) {
             Some(slot) => *slot = body::read(headers, body, bytes_max).await?,
             None => body::drain(headers, body, bytes_max).await?,
@@ -151,9 +153,9 @@ impl Gateway {
 }
 
 /// The rights of a principal; the engine takes them as checked.
-fn authorize(principal: &Principal, operation: &Operation) -> Result<(), Error> {
+fn authorize(principal: &Principal, is_read: bool) -> Result<(), Error> {
     match principal {
-        Principal::Account { read_only: true } if !operation.is_read() => Err(Error::new(
+        Principal::Account { read_only: true } if !is_read => Err(Error::new(
             Code::Forbidden,
             "The authorization token was signed with a read-only key, which may only read.",
         )),

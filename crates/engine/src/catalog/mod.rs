@@ -177,6 +177,12 @@ impl Collection {
         }
     }
 
+    /// Its own owner, the database.
+    pub(crate) fn database_owner(&self) -> Owner {
+        let name_path = format!("dbs/{}", self.database_id);
+        Owner { name_path, rid: self.rid.database.to_string() }
+    }
+
     /// The partition that holds a slot.
     pub(crate) fn partition_of_slot(&self, slot: u32) -> &Arc<Partition> {
         let index = self.partitions.partition_point(|partition| partition.slots.end <= slot);

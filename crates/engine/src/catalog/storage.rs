@@ -1,9 +1,6 @@
 //! The catalog's own key space: loading it at start, committing changes to it.
 
-use std::{
-    ops::Bound,
-    sync::Arc,
-};
+use std::{ops::Bound, sync::Arc};
 
 use bytes::Bytes;
 use protocol::{

@@ -16,6 +16,7 @@ use protocol::{
     request::{CollectionPath, DocumentPath},
     rid::{ChildKind, ChildRid, DocNum},
 };
+use tokio::sync::OwnedSemaphorePermit;
 use value::{
     Value,
     json::{self, Member},
@@ -36,10 +37,10 @@ use crate::{
     keys::{self, LogicalKey},
     partition::{
         Partition,
+        locks::KeyGuard,
         transaction::{DocumentChange, NewVersion, OldVersion, Transaction},
     },
     rows::{Header, KeyCounters, Primary},
-    with_meta,
 };
 
 /// A document on its way in: parsed once.
@@ -115,8 +116,7 @@ pub(crate) async fn create(
     let primary_key = place.key.primary(&incoming.id);
     let (old, key_counters) = newest(&place, primary_key.clone()).await?;
     if old.is_some() && !upsert {
-        meter.lookup();
-        return Err(with_meta(Error::conflict(), |meta| describe(meta, &place, place.partition.lsn())));
+        return Err(refuse(Error::conflict(), &place, place.partition.lsn(), meter));
     }
     if let Some(old) = &old {
         require_match(options, old.primary.etag).inspect_err(|_| meter.lookup())?;
@@ -131,15 +131,7 @@ pub(crate) async fn create(
     let etag = new.etag;
     let old = old.map(|old| old.old_version(&collection));
     let change = DocumentChange { docnum, primary_key, old, new: Some(new) };
-    let transaction = Transaction {
-        key: place.key.clone(),
-        key_counters,
-        changes: vec![change],
-        permit: Some(permit),
-    };
-    let published = place.partition.sequence(transaction)?;
-    drop(guard);
-    let lsn = published.await.map_err(|_| errors::shut_down())??;
+    let lsn = commit(&place, guard, key_counters, change, permit).await?;
     Ok(written(&place, outcome, document, etag, lsn, options))
 }
 
@@ -158,8 +150,7 @@ pub(crate) async fn read(
     let (snapshot, lsn) = place.partition.read();
     let reader = RowReader::Snapshot(&*snapshot);
     let Some(found) = locate(&place, &key, &path.document, &reader).await? else {
-        meter.lookup();
-        return Err(with_meta(Error::not_found(), |meta| describe(meta, &place, lsn)));
+        return Err(refuse(Error::not_found(), &place, lsn, meter));
     };
     let etag = found.primary.etag;
     let mut meta = Meta { item_lsn: Some(found.primary.lsn), ..Meta::default() };
@@ -190,11 +181,12 @@ pub(crate) async fn replace(
     let guard = place.partition.lock(place.key.as_bytes()).await;
     let reader = RowReader::Newest(place.partition);
     let Some(old) = locate(&place, &key, &path.document, &reader).await? else {
-        meter.lookup();
-        return Err(with_meta(Error::not_found(), |meta| describe(meta, &place, place.partition.lsn())));
+        return Err(refuse(Error::not_found(), &place, place.partition.lsn(), meter));
     };
     if old.primary_key != place.key.primary(&incoming.id) {
-        return Err(Error::bad_request("The id in the body differs from the id of the document that is replaced."));
+        return Err(Error::bad_request(
+            "The id in the body differs from the id of the document that is replaced.",
+        ));
     }
     require_match(options, old.primary.etag).inspect_err(|_| meter.lookup())?;
     let key_counters = key_counters(&place).await?;
@@ -207,15 +199,7 @@ pub(crate) async fn replace(
         old: Some(old.old_version(&collection)),
         new: Some(new),
     };
-    let transaction = Transaction {
-        key: place.key.clone(),
-        key_counters,
-        changes: vec![change],
-        permit: Some(permit),
-    };
-    let published = place.partition.sequence(transaction)?;
-    drop(guard);
-    let lsn = published.await.map_err(|_| errors::shut_down())??;
+    let lsn = commit(&place, guard, key_counters, change, permit).await?;
     Ok(written(&place, Outcome::Ok, document, etag, lsn, options))
 }
 
@@ -232,11 +216,11 @@ pub(crate) async fn delete(
     let guard = place.partition.lock(place.key.as_bytes()).await;
     let reader = RowReader::Newest(place.partition);
     let Some(old) = locate(&place, &key, &path.document, &reader).await? else {
-        meter.lookup();
-        return Err(with_meta(Error::not_found(), |meta| describe(meta, &place, place.partition.lsn())));
+        return Err(refuse(Error::not_found(), &place, place.partition.lsn(), meter));
     };
     require_match(options, old.primary.etag).inspect_err(|_| meter.lookup())?;
-    let value = json::parse(&old.document).map_err(|_| errors::from_damaged(crate::rows::Damaged("D")))?;
+    let value =
+        json::parse(&old.document).map_err(|_| errors::from_damaged(crate::rows::Damaged("D")))?;
     let definition = &collection.definition;
     let indexed = definition.indexing.indexed_values(&value, &definition.partition_key);
     meter.delete(user_bytes(&old.document), indexed);
@@ -246,18 +230,43 @@ pub(crate) async fn delete(
         old: Some(old.old_version(&collection)),
         new: None,
     };
+    let key_counters = key_counters(&place).await?;
+    let lsn = commit(&place, guard, key_counters, change, permit).await?;
+    let mut meta = Meta { item_lsn: Some(lsn), ..Meta::default() };
+    describe(&mut meta, &place, lsn);
+    Ok(Response {
+        outcome: Outcome::Deleted,
+        body: Body::Empty,
+        etag: None,
+        continuation: None,
+        meta,
+    })
+}
+
+/// Stages one change, lets the next writer of the key in, and waits for publication.
+async fn commit(
+    place: &Place<'_>,
+    guard: KeyGuard<'_>,
+    key_counters: KeyCounters,
+    change: DocumentChange,
+    permit: OwnedSemaphorePermit,
+) -> Result<u64, Error> {
     let transaction = Transaction {
         key: place.key.clone(),
-        key_counters: key_counters(&place).await?,
+        key_counters,
         changes: vec![change],
         permit: Some(permit),
     };
     let published = place.partition.sequence(transaction)?;
     drop(guard);
-    let lsn = published.await.map_err(|_| errors::shut_down())??;
-    let mut meta = Meta { item_lsn: Some(lsn), ..Meta::default() };
-    describe(&mut meta, &place, lsn);
-    Ok(Response { outcome: Outcome::Deleted, body: Body::Empty, etag: None, continuation: None, meta })
+    published.await.map_err(|_| errors::shut_down())?
+}
+
+/// An answer that found nothing to do: it costs the look-up, and tells session and owner.
+fn refuse(mut error: Error, place: &Place<'_>, lsn: u64, meter: &mut Meter) -> Error {
+    meter.lookup();
+    describe(&mut error.meta, place, lsn);
+    error
 }
 
 /// How rows are read: readers see what is published, writers what is staged too.
@@ -413,7 +422,7 @@ fn describe(meta: &mut Meta, place: &Place<'_>, lsn: u64) {
 
 impl Inner {
     /// Waits until a write of this size may be staged.
-    async fn room_for(&self, bytes: usize) -> Result<tokio::sync::OwnedSemaphorePermit, Error> {
+    async fn room_for(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Error> {
         let kilobytes = u32::try_from(bytes / 1024 + 1)
             .unwrap_or(crate::STAGED_KILOBYTES_MAX)
             .min(crate::STAGED_KILOBYTES_MAX);

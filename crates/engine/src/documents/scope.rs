@@ -60,9 +60,7 @@ pub(crate) fn header_key(
         None if collection.definition.partition_key.is_system => {
             Ok(PartitionKey(vec![Component::Undefined]))
         }
-        None => {
-            Err(Error::bad_request("PartitionKey value must be supplied for this operation."))
-        }
+        None => Err(Error::bad_request("PartitionKey value must be supplied for this operation.")),
     }
 }
 
@@ -80,9 +78,7 @@ fn full_key(collection: &Collection, named: &PartitionKey) -> Result<PartitionKe
 }
 
 fn check_length(key: &PartitionKey) -> Result<(), Error> {
-    let is_long = |component: &Component| {
-        matches!(component, Component::String(text) if text.len() > PARTITION_KEY_BYTES_MAX)
-    };
+    let is_long = |component: &Component| matches!(component, Component::String(text) if text.len() > PARTITION_KEY_BYTES_MAX);
     if key.0.iter().any(is_long) {
         return Err(Error::bad_request(format!(
             "The partition key value is longer than {PARTITION_KEY_BYTES_MAX} bytes."
@@ -127,8 +123,8 @@ impl Scope {
         if named.0.is_empty() {
             return Ok(Self { slots: 0..SLOT_COUNT, exact: Exact::Slots });
         }
-        let is_prefix = definition.hashing == Hashing::MultiHash
-            && named.0.len() < definition.paths.len();
+        let is_prefix =
+            definition.hashing == Hashing::MultiHash && named.0.len() < definition.paths.len();
         if named.0.len() != definition.paths.len() && !is_prefix {
             return Err(Error::new(Code::PartitionKeyMismatch, MISMATCH));
         }

@@ -13,7 +13,7 @@ use crate::rows::Header;
 const SYSTEM_PROPERTIES: [&str; 5] = ["_rid", "_self", "_etag", "_ts", "_attachments"];
 
 /// Bytes that the system properties take in every stored document; a test holds it to the truth.
-const SYSTEM_BYTES: usize = 208;
+const SYSTEM_BYTES: usize = 206;
 
 /// The values of the system properties.
 pub(crate) struct System {
@@ -107,7 +107,10 @@ mod tests {
     #[test]
     fn user_bytes_are_kept_and_system_properties_follow() {
         let text = stored(r#" { "id":"a" , "x":1.0,"y":-0.0,"z":1E5,"u":"é\u00e9" } "#);
-        assert!(text.starts_with(r#"{"id":"a" , "x":1.0,"y":-0.0,"z":1E5,"u":"é\u00e9","_rid":""#), "{text}");
+        assert!(
+            text.starts_with(r#"{"id":"a" , "x":1.0,"y":-0.0,"z":1E5,"u":"é\u00e9","_rid":""#),
+            "{text}"
+        );
         let value = json::parse(text.as_bytes()).expect("still JSON");
         assert_eq!(value.get("_ts").as_i64(), Some(1_700_000_000));
         assert_eq!(value.get("_attachments").as_str(), Some("attachments/"));
@@ -130,10 +133,15 @@ mod tests {
 
     #[test]
     fn ttl_is_minus_one_or_positive() {
-        let ttl = |text: &str, default| own_ttl(&json::parse(text.as_bytes()).expect("json"), default);
+        let ttl =
+            |text: &str, default| own_ttl(&json::parse(text.as_bytes()).expect("json"), default);
         assert_eq!(ttl(r#"{"ttl":5}"#, Some(-1)).ok(), Some(5));
         assert_eq!(ttl(r#"{"ttl":-1}"#, Some(9)).ok(), Some(-1));
-        assert_eq!(ttl(r#"{"ttl":"x"}"#, None).ok(), Some(0), "ignored when the collection has none");
+        assert_eq!(
+            ttl(r#"{"ttl":"x"}"#, None).ok(),
+            Some(0),
+            "ignored when the collection has none"
+        );
         for bad in ["0", "-2", "null", "\"5\"", "1.5", "2147483648"] {
             assert!(ttl(&format!("{{\"ttl\":{bad}}}"), Some(-1)).is_err(), "{bad}");
         }

@@ -177,7 +177,10 @@ impl Partition {
     pub(crate) fn allocate(&self, slot: u32) -> Result<u64, Error> {
         let sequence = self.next_sequence.fetch_add(1, Ordering::Relaxed);
         if sequence > SEQUENCE_MAX {
-            return Err(Error::new(Code::CollectionQuota, "the partition has no document numbers left"));
+            return Err(Error::new(
+                Code::CollectionQuota,
+                "the partition has no document numbers left",
+            ));
         }
         Ok(docnum(slot, sequence))
     }

@@ -111,11 +111,11 @@ fn stage(change: DocumentChange, lsn: u64, batch: &mut Batch, overlay: &mut Over
 
 fn count(change: &DocumentChange, key: &mut KeyCounters, partition: &mut Counters) {
     let old = change.old.map_or((0, 0), |old| (1, u64::from(old.length)));
-    let new = change.new.as_ref().map_or((0, 0), |new| (1, (new.row.len() - Header::LENGTH) as u64));
-    for (documents, bytes) in [
-        (&mut key.documents, &mut key.bytes),
-        (&mut partition.documents, &mut partition.bytes),
-    ] {
+    let new =
+        change.new.as_ref().map_or((0, 0), |new| (1, (new.row.len() - Header::LENGTH) as u64));
+    for (documents, bytes) in
+        [(&mut key.documents, &mut key.bytes), (&mut partition.documents, &mut partition.bytes)]
+    {
         // Saturating: counters that were wrong before must not bring a write down.
         *documents = (*documents + new.0).saturating_sub(old.0);
         *bytes = (*bytes + new.1).saturating_sub(old.1);

@@ -1,0 +1,177 @@
+//! What is on disk: reopening, verifying, damage, formats.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use engine::{OpenError, verify};
+use protocol::{Operation, Options};
+use store::{Batch, Durability, memory::MemoryStore};
+
+use crate::support::{Database, collection, items, resource};
+
+pub(crate) async fn on_disk() -> (tempfile::TempDir, Database) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let db = Database::open(open(dir.path())).await;
+    (dir, db)
+}
+
+fn open(dir: &std::path::Path) -> Arc<dyn store::Engine> {
+    store_lsm::LsmStore::open(dir, store_lsm::Options::default()).expect("the store opens")
+}
+
+async fn fill(db: &Database) {
+    for number in 0..60 {
+        db.create(&format!(r#"{{"id":"d{number}","pk":"k{}"}}"#, number % 7))
+            .await
+            .expect("created");
+    }
+    for number in 0..20 {
+        let body = format!(r#"{{"id":"d{number}","pk":"k{}","again":true}}"#, number % 7);
+        db.write(&body, true, Options::default()).await.expect("replaced");
+    }
+    for number in 50..60 {
+        let key = format!(r#"["k{}"]"#, number % 7);
+        db.delete(&format!("d{number}"), &key).await.expect("deleted");
+    }
+}
+
+#[tokio::test]
+async fn a_database_reopens_as_it_was() {
+    let (dir, db) = on_disk().await;
+    let db = db.with_collection(25_000).await;
+    fill(&db).await;
+    let before = (db.all(Options::default()).await, db.engine.statistics());
+    let ranges = Operation::ListPartitionKeyRanges { path: collection(), known: None };
+    let etag = db.call(ranges.clone(), Options::default()).await.expect("ranges").etag;
+    let read = resource(&db.read("d3", r#"["k3"]"#).await.expect("read"));
+    db.engine.close().await.expect("closed");
+    drop(db);
+
+    let report = verify(open(dir.path())).await.expect("readable");
+    assert!(report.is_clean(), "{report}");
+    assert_eq!((report.partitions, report.documents), (3, 50));
+
+    let db = Database::open(open(dir.path())).await;
+    assert_eq!((db.all(Options::default()).await, db.engine.statistics()), before);
+    assert_eq!(db.call(ranges, Options::default()).await.expect("ranges").etag, etag);
+    let again = resource(&db.read("d3", r#"["k3"]"#).await.expect("read"));
+    assert_eq!(value::json::print(&again), value::json::print(&read));
+    let offers = db.call(Operation::ListOffers, Options::default()).await.expect("offers");
+    assert_eq!(items(&offers).len(), 1);
+    // Numbers go on where they stopped: a new document takes nobody's place.
+    db.create(r#"{"id":"new","pk":"k3"}"#).await.expect("created");
+    assert_eq!(db.all(Options::default()).await.len(), 51);
+}
+
+#[tokio::test]
+async fn verify_finds_what_is_wrong() {
+    for prefix in [b'P', b'D', b'F', b'M'] {
+        let store = Arc::new(MemoryStore::new());
+        let db = Database::open(Arc::clone(&store) as _).await.with_collection(25_000).await;
+        fill(&db).await;
+        assert!(verify(Arc::clone(&store) as _).await.expect("readable").is_clean());
+        damage(&*store, prefix).await;
+        let report = verify(store).await.expect("readable");
+        assert!(!report.is_clean(), "a missing {} row went unseen", char::from(prefix));
+    }
+}
+
+/// Removes one row under a prefix, behind the database's back.
+async fn damage(store: &dyn store::Engine, prefix: u8) {
+    for name in store.partitions().await.expect("names") {
+        if !name.starts_with("p-") {
+            continue;
+        }
+        let partition = store.open(&name).await.expect("opens");
+        let start =
+            if prefix == b'M' { Bytes::from_static(b"Mk") } else { Bytes::from(vec![prefix]) };
+        let range = (std::ops::Bound::Included(start), std::ops::Bound::Unbounded);
+        let limit = store::PageLimit { entries: 1, bytes: 1 << 20 };
+        let page = partition.snapshot().scan(range, store::Direction::Forward, limit).await;
+        let Some((key, _)) = page.expect("a page").entries.first().cloned() else { continue };
+        if key[0] != prefix {
+            continue;
+        }
+        let mut batch = Batch::default();
+        batch.delete(key);
+        partition.submit(batch, Durability::Durable, Box::new(|result| result.expect("damaged")));
+        return;
+    }
+    panic!("nothing to damage under {}", char::from(prefix));
+}
+
+#[tokio::test]
+async fn a_newer_format_is_refused() {
+    let store = Arc::new(MemoryStore::new());
+    Database::open(Arc::clone(&store) as _).await.create_database("db").await;
+    let catalog = store::Engine::open(&*store, "catalog").await.expect("opens");
+    let mut batch = Batch::default();
+    batch.put(&b"V"[..], vec![99]);
+    catalog.submit(batch, Durability::Durable, Box::new(|result| result.expect("written")));
+    let clock = Arc::new(engine::SystemClock);
+    let refused = engine::Engine::open(store, engine::Options::default(), clock).await;
+    assert!(matches!(refused.err(), Some(OpenError::Newer { found: 99, .. })));
+}
+
+#[tokio::test]
+async fn leftovers_of_a_crash_are_cleared_and_strangers_left_alone() {
+    let store = Arc::new(MemoryStore::new());
+    let db = Database::open(Arc::clone(&store) as _).await.with_collection(400).await;
+    db.create(r#"{"id":"a","pk":"x"}"#).await.expect("created");
+    // A creation that stopped before the catalog knew, and a key space nobody can explain.
+    for (name, state) in
+        [("p-00000001-00000001-0", vec![1, 1]), ("p-00000002-00000001-0", vec![1, 2])]
+    {
+        let partition = store::Engine::open(&*store, name).await.expect("opens");
+        let mut batch = Batch::default();
+        batch.put(&b"Ms"[..], state);
+        partition.submit(batch, Durability::Durable, Box::new(|result| result.expect("written")));
+    }
+    let db = Database::open(Arc::clone(&store) as _).await;
+    assert_eq!(db.all(Options::default()).await, ["a"]);
+    let names = store::Engine::partitions(&*store).await.expect("names");
+    assert!(!names.contains(&"p-00000001-00000001-0".to_owned()), "{names:?}");
+    assert!(names.contains(&"p-00000002-00000001-0".to_owned()), "{names:?}");
+}
+
+/// A directory written by the first landed version, kept as it was.
+#[tokio::test]
+async fn the_fixture_of_format_1_opens() {
+    let fixture = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/formats/1");
+    let dir = tempfile::tempdir().expect("a directory");
+    copy_tree(&fixture, dir.path());
+    let db = Database::open(open(dir.path())).await;
+    assert_eq!(db.all(Options::default()).await.len(), 50);
+    let read = resource(&db.read("d3", r#"["k3"]"#).await.expect("read"));
+    assert_eq!(read.get("again").as_bool(), Some(true));
+    db.create(r#"{"id":"new","pk":"k3"}"#).await.expect("still writable");
+    db.engine.close().await.expect("closed");
+    drop(db);
+    let report = verify(open(dir.path())).await.expect("readable");
+    assert!(report.is_clean(), "{report}");
+}
+
+/// Makes the fixture anew, only when asked: `SHEAF_WRITE_FIXTURE=dir cargo test -p engine fixture`.
+#[tokio::test]
+async fn fixture_content_is_reproducible() {
+    let chosen = std::env::var_os("SHEAF_WRITE_FIXTURE");
+    let temporary = tempfile::tempdir().expect("a directory");
+    let dir = chosen.as_ref().map_or_else(|| temporary.path(), std::path::Path::new);
+    let db = Database::open(open(dir)).await.with_collection(25_000).await;
+    fill(&db).await;
+    assert_eq!(db.all(Options::default()).await.len(), 50);
+    db.engine.close().await.expect("closed");
+}
+
+fn copy_tree(from: &std::path::Path, to: &std::path::Path) {
+    std::fs::create_dir_all(to).expect("a directory");
+    for entry in std::fs::read_dir(from).expect("the fixture is there") {
+        let entry = entry.expect("an entry");
+        let target = to.join(entry.file_name());
+        if entry.file_type().expect("a type").is_dir() {
+            copy_tree(&entry.path(), &target);
+        } else {
+            std::fs::copy(entry.path(), target).expect("copied");
+        }
+    }
+}

@@ -1,0 +1,8 @@
+//! The engine through its one entry, on the memory store and on the one that keeps its promises.
+
+mod collections;
+mod concurrency;
+mod documents;
+mod durability;
+mod feeds;
+mod support;

@@ -1,0 +1,163 @@
+//! A database to test, and short words for requests.
+
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
+
+use bytes::Bytes;
+use engine::{Clock, Engine};
+use protocol::{
+    Body, Context, Error, Operation, Options, Principal, Request, Response, Service,
+    request::{CollectionPath, DatabasePath, DocumentPath, ThroughputRequest},
+};
+use store::memory::MemoryStore;
+use value::{Value, json, partition_key::PartitionKey};
+
+/// A clock that stands still unless told.
+#[derive(Debug)]
+pub(crate) struct TestClock(pub(crate) AtomicU64);
+
+impl Clock for TestClock {
+    fn now_seconds(&self) -> u64 {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+pub(crate) struct Database {
+    pub(crate) engine: Arc<Engine>,
+}
+
+impl Database {
+    pub(crate) async fn memory() -> Self {
+        Self::open(Arc::new(MemoryStore::new())).await
+    }
+
+    pub(crate) async fn open(store: Arc<dyn store::Engine>) -> Self {
+        let clock = Arc::new(TestClock(AtomicU64::new(1_700_000_000)));
+        let engine = Engine::open(store, engine::Options::default(), clock).await;
+        Self { engine: engine.expect("the store opens") }
+    }
+
+    pub(crate) async fn call(
+        &self,
+        operation: Operation,
+        options: Options,
+    ) -> Result<Response, Error> {
+        let principal = Principal::Account { read_only: false };
+        let context = Context { principal, activity_id: 1 };
+        self.engine.call(&context, Request { operation, options }).await
+    }
+
+    pub(crate) async fn create_database(&self, id: &str) -> Response {
+        let body = Bytes::from(format!(r#"{{"id":"{id}"}}"#));
+        let throughput = ThroughputRequest::default();
+        let create = Operation::CreateDatabase { body, upsert: false, throughput };
+        self.call(create, Options::default()).await.expect("a new database")
+    }
+
+    pub(crate) async fn create_collection(
+        &self,
+        body: &str,
+        throughput: Option<i64>,
+    ) -> Result<Response, Error> {
+        let create = Operation::CreateCollection {
+            database: DatabasePath("db".to_owned()),
+            body: Bytes::from(body.to_owned()),
+            upsert: false,
+            throughput: ThroughputRequest { manual: throughput, ..ThroughputRequest::default() },
+            partition_key_optional: true,
+        };
+        self.call(create, Options::default()).await
+    }
+
+    /// A database `db` with a collection `c` keyed by `/pk`.
+    pub(crate) async fn with_collection(self, throughput: i64) -> Self {
+        self.create_database("db").await;
+        let body = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
+        self.create_collection(body, Some(throughput)).await.expect("a new collection");
+        self
+    }
+
+    pub(crate) async fn create(&self, body: &str) -> Result<Response, Error> {
+        self.write(body, false, Options::default()).await
+    }
+
+    pub(crate) async fn write(
+        &self,
+        body: &str,
+        upsert: bool,
+        options: Options,
+    ) -> Result<Response, Error> {
+        let body = Bytes::from(body.to_owned());
+        self.call(Operation::CreateDocument { collection: collection(), body, upsert }, options)
+            .await
+    }
+
+    pub(crate) async fn read(&self, id: &str, key: &str) -> Result<Response, Error> {
+        self.call(Operation::ReadDocument(document(id)), keyed(key)).await
+    }
+
+    pub(crate) async fn delete(&self, id: &str, key: &str) -> Result<Response, Error> {
+        self.call(Operation::DeleteDocument(document(id)), keyed(key)).await
+    }
+
+    pub(crate) async fn replace(
+        &self,
+        id: &str,
+        body: &str,
+        options: Options,
+    ) -> Result<Response, Error> {
+        let body = Bytes::from(body.to_owned());
+        self.call(Operation::ReplaceDocument { path: document(id), body }, options).await
+    }
+
+    /// Every document, page after page.
+    pub(crate) async fn all(&self, options: Options) -> Vec<String> {
+        let mut ids = Vec::new();
+        let mut options = options;
+        loop {
+            let list = Operation::ListDocuments(collection());
+            let page = self.call(list, options.clone()).await.expect("a page");
+            ids.extend(items(&page).iter().map(|item| text(item.get("id"))));
+            match page.continuation {
+                Some(token) => options.continuation = Some(token),
+                None => return ids,
+            }
+        }
+    }
+}
+
+pub(crate) fn collection() -> CollectionPath {
+    CollectionPath { database: DatabasePath("db".to_owned()), collection: "c".to_owned() }
+}
+
+pub(crate) fn document(id: &str) -> DocumentPath {
+    DocumentPath { collection: collection(), document: id.to_owned() }
+}
+
+/// Options that name a partition key, as its header would.
+pub(crate) fn keyed(header: &str) -> Options {
+    let key = PartitionKey::parse_header(header).expect("a partition key header");
+    Options { partition_key: Some(key), ..Options::default() }
+}
+
+pub(crate) fn resource(response: &Response) -> Value {
+    match &response.body {
+        Body::Resource(text) => json::parse(text).expect("JSON"),
+        other => panic!("expected a resource, got {other:?}"),
+    }
+}
+
+pub(crate) fn items(response: &Response) -> Vec<Value> {
+    match &response.body {
+        Body::Feed { items, .. } => {
+            items.iter().map(|item| json::parse(item).expect("JSON")).collect()
+        }
+        other => panic!("expected a feed, got {other:?}"),
+    }
+}
+
+pub(crate) fn text(value: &Value) -> String {
+    value.as_str().expect("a string").to_owned()
+}
