@@ -85,14 +85,12 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Shared>> {
 }
 
 fn open_database(directory: &Path, options: &Options) -> fjall::Result<Database> {
-    let builder = Database::builder(directory)
+    Database::builder(directory)
         .cache_size(options.cache_bytes)
         .max_cached_files(Some(options.open_files_max))
-        .max_journaling_size(JOURNAL_BYTES_MAX);
-    match options.workers {
-        Some(workers) => builder.worker_threads(workers.max(1)).open(),
-        None => builder.open(),
-    }
+        .max_journaling_size(JOURNAL_BYTES_MAX)
+        .worker_threads(options.workers.max(1))
+        .open()
 }
 
 /// How a new partition is laid out.

@@ -43,7 +43,8 @@ async fn figures() {
     let directory = tempfile::tempdir().unwrap();
     let started = Instant::now();
     let workers = std::env::var("STORE_LSM_WORKERS").ok().and_then(|text| text.parse().ok());
-    let options = Options { workers, ..Options::default() };
+    let usual = Options::default();
+    let options = Options { workers: workers.unwrap_or(usual.workers), ..usual };
     let store = LsmStore::open(directory.path(), options).unwrap();
     println!("empty directory opens in {:?}, resident {} MiB", started.elapsed(), resident());
     let partition = store.open("p").await.unwrap();
@@ -65,7 +66,7 @@ async fn figures() {
         "64 durable writers: {:.0} documents/s, {:.1} CPU s, {:.1} batches per group, {} journals, \
          resident {} MiB",
         DOCUMENTS as f64 / seconds,
-        cpu_seconds(),
+        cpu_seconds("self"),
         statistics.committed_batches as f64 / statistics.commit_groups as f64,
         statistics.journals,
         resident(),
@@ -92,9 +93,9 @@ async fn figures() {
     println!("disk {} MB", store.statistics().disk_bytes / 1_000_000);
 }
 
-/// User and system time of this process so far, in seconds.
-fn cpu_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+/// User and system time so far in seconds, of the process or of this thread.
+fn cpu_seconds(whose: &str) -> f64 {
+    let stat = std::fs::read_to_string(format!("/proc/{whose}/stat")).unwrap_or_default();
     let fields: Vec<f64> = stat.split_whitespace().filter_map(|field| field.parse().ok()).collect();
     // The second and third field are no numbers; times come in hundredths.
     fields.get(11..13).map_or(0.0, |times| times.iter().sum::<f64>() / 100.0)
@@ -102,21 +103,21 @@ fn cpu_seconds() -> f64 {
 
 #[expect(clippy::print_stdout, reason = "this is its purpose")]
 async fn reads(partition: &dyn Partition) {
-    let (started, cpu) = (Instant::now(), cpu_seconds());
+    let (started, cpu) = (Instant::now(), cpu_seconds("thread-self"));
     for number in 0..20_000 {
         let number = number * 7_919 % DOCUMENTS;
         assert!(get(partition, &format!("d/{number:012}")).await.is_some());
     }
-    let cpu = (cpu_seconds() - cpu) / 20_000.0 * 1e6;
+    let cpu = (cpu_seconds("thread-self") - cpu) / 20_000.0 * 1e6;
     println!("point read: {:?}, {cpu:.1} CPU µs", started.elapsed() / 20_000);
     let range = (std::ops::Bound::Included("i/03/".into()), std::ops::Bound::Unbounded);
     let limit = PageLimit { entries: 10_000, bytes: usize::MAX };
-    let (started, cpu) = (Instant::now(), cpu_seconds());
+    let (started, cpu) = (Instant::now(), cpu_seconds("thread-self"));
     for _ in 0..100 {
         let snapshot = partition.snapshot();
         let page = snapshot.scan(range.clone(), Direction::Forward, limit).await.unwrap();
         assert_eq!(page.entries.len(), 10_000);
     }
-    let cpu = (cpu_seconds() - cpu) / 100.0 * 1e6;
+    let cpu = (cpu_seconds("thread-self") - cpu) / 100.0 * 1e6;
     println!("scan of 10,000 index keys: {:?}, {cpu:.0} CPU µs", started.elapsed() / 100);
 }
