@@ -174,7 +174,7 @@ pub(crate) async fn run(
         operations_per_second: count as f64 / elapsed.as_secs_f64(),
         p50: percentile(50).context("no operation ended in time")?,
         p99: percentile(99).context("no operation ended in time")?,
-        cpu: (cpu_end - cpu_begin).div_f64(count as f64),
+        cpu: cpu_end.saturating_sub(cpu_begin).div_f64(count as f64),
         documents: if operation == Operation::Create {
             plan.next.load(Ordering::Relaxed)
         } else {

@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, bail};
 /// Clock ticks per second in /proc/PID/stat; Linux has reported 100 on every architecture for ages.
 const TICKS_PER_SECOND: f64 = 100.0;
 const READY: &str = "ready endpoint=http://";
-const STOP_TIMEOUT: Duration = Duration::from_secs(60);
+const STOP_TIMEOUT: Duration = Duration::from_mins(1);
 
 /// What to start.
 #[derive(Clone, Copy, PartialEq, Eq)]

@@ -15,6 +15,7 @@ from wire import DISCONNECTED, Client, parse_session_token
 
 WRITERS = 16
 KEYS = 40            # logical partition keys of the collection with many
+LARGE_SHARE = 0.05   # writes of large documents: they make the store flush, compact and rotate
 CHURN_KEPT = 3       # collections that the churning writer keeps
 REFUSED_PAUSE_S = 0.005
 
@@ -36,6 +37,8 @@ def set_up(ledger, client):
         for number in range(25):
             Document(hot, f"w{writer}-{number}", "hot")
             Document(single, f"w{writer}-{number}", "none")
+        for number in range(2):
+            Document(wide, f"large{writer}-{number}", f"key{writer}")
 
 
 def create_collection(ledger, client, collection):
@@ -85,10 +88,11 @@ class Writer:
     def __init__(self, load, number, seed):
         self.load, self.ledger = load, load.ledger
         self.rng = random.Random(f"{seed}-{number}")
-        mine = f"w{number}-"
-        self.documents = [document
-                          for collection in list(load.ledger.collections.values())
-                          for document in collection.documents if document.id.startswith(mine)]
+        everything = [document
+                      for collection in load.ledger.collections.values()
+                      for document in collection.documents]
+        self.documents = [each for each in everything if each.id.startswith(f"w{number}-")]
+        self.large = [each for each in everything if each.id.startswith(f"large{number}-")]
         self.contended = [collection.contended
                           for collection in load.ledger.collections.values() if collection.contended]
         self.client = Client(load.port)
@@ -98,7 +102,8 @@ class Writer:
             if self.rng.random() < 0.05:
                 self.count_up(self.rng.choice(self.contended))
                 continue
-            document = self.rng.choice(self.documents)
+            is_large = self.rng.random() < LARGE_SHARE
+            document = self.rng.choice(self.large if is_large else self.documents)
             if not document.unknown:  # after a refusal nobody knows: left alone until checked
                 self.change(document)
 
@@ -113,14 +118,16 @@ class Writer:
         else:
             self.put(document, "replace" if dice < 0.6 else "upsert")
 
-    def payload(self):
-        """Mostly small, sometimes larger than a disk page, rarely large."""
+    def payload(self, document):
+        """Mostly small, sometimes larger than a disk page."""
         size = self.rng.choices((600, 6_000, 40_000), (90, 9, 1))[0]
+        if document in self.large:
+            size = 300_000
         return "".join(self.rng.choices(string.ascii_letters, k=10)) * self.rng.randint(1, size // 10)
 
     def put(self, document, operation):
         version = document.next_version()
-        body = make_body(document.id, document.pk, version, self.payload())
+        body = make_body(document.id, document.pk, version, self.payload(document))
         headers = document.collection.headers(document.pk)
         if operation == "upsert":
             headers["x-ms-documentdb-is-upsert"] = "true"
@@ -166,7 +173,7 @@ class Writer:
             return
         document.begin(version)
         sent_ns = self.ledger.now_ns()
-        body = make_body(document.id, document.pk, version, self.payload())
+        body = make_body(document.id, document.pk, version, self.payload(document))
         response = self.send(verb, document, body, headers)
         if response.status in (200, 201):
             self.ledger.note_acknowledged(sent_ns)
