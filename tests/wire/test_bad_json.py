@@ -1,10 +1,11 @@
 """Bodies that are no document: refused, nothing written, and the connection goes on."""
 
 import json
+from email.utils import formatdate
 
 import pytest
 
-from http_client import UPSERT, pk
+from http_client import UPSERT, VERSION, Answer, pk, signature, token
 
 MIB = 1024 * 1024
 
@@ -149,22 +150,19 @@ def test_a_signed_body_beyond_the_bound(fresh, coll):
 
 def test_chunked_bodies(fresh, coll):
     """A body whose length is not told is read all the same."""
-    import http_client as wire
-    from email.utils import formatdate
-
     date = formatdate(usegmt=True)
-    sig = wire.signature(fresh.key, "POST", "docs", coll.path[1:], date)
+    sig = signature(fresh.key, "POST", "docs", coll.path[1:], date)
     connection = fresh.connect()
     body = b'{"id":"chunked","pk":"a"}'
     connection.request(
         "POST",
         coll.docs,
         body=iter([body[:5], body[5:9], body[9:]]),
-        headers={"x-ms-date": date, "authorization": wire.token(sig), "x-ms-version": wire.VERSION,
+        headers={"x-ms-date": date, "authorization": token(sig), "x-ms-version": VERSION,
                  "Transfer-Encoding": "chunked"},
         encode_chunked=True,
     )  # fmt: skip
-    answer = wire.Answer(connection.getresponse()).check("POST")
+    answer = Answer(connection.getresponse()).check("POST")
     assert answer.status == 201, answer
     assert fresh.get(f"{coll.docs}/chunked", pk("a")).status == 200
     assert fresh.opened == 1

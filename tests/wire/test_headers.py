@@ -1,0 +1,142 @@
+"""Request headers: those to ignore, those to check, those that are malformed."""
+
+import contextlib
+import socket
+
+import pytest
+
+from http_client import pk
+
+
+@pytest.fixture(scope="module")
+def doc(client, coll):
+    made = client.post(coll.docs, {"id": "doc", "pk": "a"}, pk("a"))
+    assert made.status == 201
+    return f"{coll.docs}/doc"
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("x-ms-documentdb-query-enablecrosspartition", "true"),
+        ("x-ms-documentdb-query-iscontinuationexpected", "False"),
+        ("x-ms-cosmos-allow-tentative-writes", "true"),
+        ("x-ms-cosmos-sdk-supportedcapabilities", "11"),
+        ("x-ms-cosmos-supported-serialization-formats", "JsonText,CosmosBinary"),
+        ("x-ms-noretry-449", "true"),
+        ("x-ms-cosmos-priority-level", "Low"),
+        ("x-ms-dedicatedgateway-max-age", "1000"),
+        ("x-ms-documentdb-responsecontinuationtokenlimitinkb", "1"),
+        ("x-ms-thinclient-proxy-operation-type", "2"),
+        ("x-ms-documentdb-populatequerymetrics", "True"),
+        ("x-ms-indexing-directive", "Default"),
+        ("x-ms-client-id", "anything"),
+        ("x-ms-cosmos-correlated-activityid", "anything"),
+        ("x-ms-documentdb-collection-rid", "anything"),
+        ("Cache-Control", "no-cache"),
+        ("Accept", "application/json"),
+        ("Accept-Encoding", "gzip, deflate"),
+        ("x-never-heard-of", "it"),
+    ],
+)
+def test_headers_to_ignore(client, coll, doc, name, value):
+    headers = pk("a") | {name: value}
+    assert client.get(doc, headers).status == 200
+    assert client.get(coll.docs, {name: value}).status == 200
+    body = {"id": "ignored", "pk": "a"}
+    assert client.post(coll.docs, body, headers | {"x-ms-documentdb-is-upsert": "true"}).status < 300
+
+
+@pytest.mark.parametrize("bucket, status", [("1", 200), ("5", 200), ("0", 400), ("6", 400), ("-1", 400),
+                                            ("x", 400), ("1.5", 400), ("999999999999", 400)])  # fmt: skip
+def test_throughput_buckets(client, doc, bucket, status):
+    answer = client.get(doc, pk("a") | {"x-ms-cosmos-throughput-bucket": bucket})
+    assert answer.status == status, answer
+    if status == 400:
+        assert "specified for the header 'x-ms-cosmos-throughput-bucket' is invalid." in answer.message
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("x-ms-documentdb-is-upsert", "maybe"),
+        ("x-ms-documentdb-is-upsert", "1"),
+        ("x-ms-documentdb-isquery", "perhaps"),
+        ("x-ms-cosmos-is-query-plan-request", "2"),
+        ("x-ms-cosmos-is-batch-request", "nay"),
+        ("x-ms-documentdb-partitionkey", "not json"),
+        ("x-ms-documentdb-partitionkey", b"[\"\xff\"]"),
+        ("x-ms-session-token", "nonsense"),
+        ("x-ms-session-token", b"\xff\xfe"),
+        ("x-ms-consistency-level", "Strongest"),
+        ("x-ms-indexing-directive", "Maybe"),
+        ("x-ms-version", "yesterday"),
+        ("x-ms-cosmos-throughput-bucket", "many"),
+        ("x-ms-cosmos-intended-collection-rid", "not a rid"),
+    ],
+)
+def test_malformed_headers(client, coll, name, value):
+    before = client.get(coll.docs).json
+    answer = client.post(coll.docs, {"id": "malformed", "pk": "a"}, {name: value})
+    assert answer.status == 400, answer
+    assert client.get(coll.docs).json == before
+
+
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("x-ms-max-item-count", "lots"),
+        ("x-ms-continuation", "not a token"),
+        ("x-ms-documentdb-partitionkey", "["),
+        ("x-ms-session-token", "0:zero"),
+        ("x-ms-read-key-type", "Sideways"),
+    ],
+)
+def test_malformed_headers_of_feeds(client, coll, name, value):
+    assert client.get(coll.docs, {name: value}).status == 400
+
+
+def test_a_version_is_not_needed(client, doc):
+    assert client.get(doc, pk("a") | {"x-ms-version": None}).status == 200
+    assert client.get("/", {"x-ms-version": None}).status == 200
+
+
+def test_a_head_that_is_too_long(fresh, doc):
+    answer = fresh.send("GET", doc, headers={"x-long": "x" * 100_000})
+    assert answer.status in (400, 431)
+    fresh.close()
+    assert fresh.get(doc, pk("a")).status == 200
+
+
+def test_header_names_in_any_case(client, coll, doc):
+    assert client.get(doc, {"X-MS-DocumentDB-PartitionKey": '["a"]'}).status == 200
+
+
+@pytest.mark.parametrize("request_line", [
+    b"GET\r\n\r\n", b"\r\n\r\n\r\n", b"GET / HTTP/9.9\r\n\r\n", b"\x00\x01\x02\x03\r\n\r\n",
+    b"GET / HTTP/1.1\r\nno colon here\r\n\r\n", b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: x\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: a\r\nContent-Length: -5\r\n\r\n",
+])  # fmt: skip
+def test_what_is_no_http(server, fresh, request_line):
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as raw:
+        answer = b""
+        # The server may have hung up before all was sent.
+        with contextlib.suppress(OSError):
+            raw.sendall(request_line)
+            raw.shutdown(socket.SHUT_WR)
+            while chunk := raw.recv(4096):
+                answer += chunk
+    assert answer == b"" or answer.split(b"\r\n")[0].split(b" ")[1] in (b"400", b"505")
+    assert fresh.get("/").status == 200
+
+
+def test_requests_in_one_go_are_answered_in_order(server, coll, doc):
+    """A client may send the next request before the answer to the first."""
+    request = b"GET /_sheaf/ready HTTP/1.1\r\nHost: a\r\n\r\n"
+    last = b"GET /_sheaf/ready HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as raw:
+        raw.sendall(request * 3 + last)
+        answer = b""
+        while chunk := raw.recv(4096):
+            answer += chunk
+    assert answer.count(b"HTTP/1.1 200") == 4

@@ -1,0 +1,76 @@
+"""What is not there yet is refused, and never taken for a document to create."""
+
+import pytest
+
+from http_client import pk
+
+QUERY = {"query": "SELECT * FROM c", "parameters": [], "id": "trap", "pk": "a"}
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"x-ms-documentdb-isquery": "true"},
+        {"x-ms-documentdb-isquery": "True", "Content-Type": "application/query+json"},
+        {"Content-Type": "application/query+json"},
+        {"Content-Type": "application/query+json; charset=utf-8"},
+        {"Content-Type": "application/sql"},
+        {"x-ms-documentdb-query": "true"},
+        # A plan: plain JSON, told by this header alone.
+        {"x-ms-cosmos-is-query-plan-request": "True", "Content-Type": "application/json"},
+        {"x-ms-cosmos-is-query-plan-request": "true"},
+        {"x-ms-cosmos-is-batch-request": "True", "x-ms-cosmos-batch-atomic": "True"},
+        {"x-ms-cosmos-is-batch-request": "true"},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("more", [{}, {"x-ms-documentdb-is-upsert": "true"}], ids=["", "upsert"])
+def test_nothing_is_created(client, coll, db, headers, more):
+    for key in ({}, pk("a")):
+        answer = client.post(coll.docs, QUERY, headers | more | key)
+        assert answer.status == 400, answer
+    assert client.get(f"{coll.docs}/trap", pk("a")).status == 404
+    for feed in ("/dbs", f"{db.path}/colls", "/offers"):
+        body = QUERY | {"partitionKey": {"paths": ["/pk"], "kind": "Hash"}}
+        answer = client.post(feed, body, headers | more)
+        assert answer.status == 400, answer
+    assert client.get("/dbs/trap").status == 404
+    assert client.get(f"{db.path}/colls/trap").status == 404
+
+
+def test_it_says_so(client, coll):
+    answer = client.post(coll.docs, QUERY, {"x-ms-documentdb-isquery": "true"})
+    assert "not" in answer.message and "yet" in answer.message
+
+
+def test_patch(client, coll, name):
+    made = client.post(coll.docs, {"id": name, "pk": "a"}, pk("a"))
+    operations = {"operations": [{"op": "set", "path": "/v", "value": 1}]}
+    assert client.request("PATCH", f"{coll.docs}/{name}", operations, pk("a")).status == 400
+    assert client.get(f"{coll.docs}/{name}", pk("a")).json == made.json
+
+
+@pytest.mark.parametrize("kind", ["Incremental Feed", "Incremental feed", "Full-Fidelity Feed"])
+def test_a_change_feed_is_not_a_feed(client, coll, kind):
+    """Its readers go on until 304: an ordinary feed would never end."""
+    assert client.get(coll.docs, {"A-IM": kind}).status == 400
+
+
+@pytest.mark.parametrize("kind", ["sprocs", "triggers", "udfs"])
+def test_scripts(client, coll, kind):
+    body = {"id": "script", "body": "function () {}", "triggerType": "Pre", "triggerOperation": "All"}
+    assert client.post(f"{coll.path}/{kind}", body).status == 400
+    assert client.get(f"{coll.path}/{kind}/script").status in (400, 404)
+    assert client.get(coll.docs).status == 200
+
+
+def test_users(client, db):
+    assert client.post(f"{db.path}/users", {"id": "u"}).status == 400
+    assert client.get(f"{db.path}/users/u").status in (400, 404)
+
+
+def test_delete_by_partition_key(client, coll, name):
+    assert client.post(coll.docs, {"id": name, "pk": "kept"}).status == 201
+    answer = client.post(f"{coll.path}/operations/partitionkeydelete", b"", pk("kept"))
+    assert answer.status >= 400
+    assert client.get(f"{coll.docs}/{name}", pk("kept")).status == 200
