@@ -28,6 +28,9 @@ const CONSTANT: [(&str, &str); 6] = [
 /// would not wait at all.
 const RETRY_AFTER_MS_DEFAULT: u64 = 100;
 
+/// A request's own name, given by the client.
+pub(crate) const CLIENT_REQUEST_ID: &str = "x-ms-client-request-id";
+
 /// What URLs leave as it is in a name; a path's slashes are not part of one.
 const PATH: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
@@ -58,6 +61,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) path: &'a str,
     pub(crate) is_https: bool,
     pub(crate) is_head: bool,
+    /// The client's own name for the request, echoed so that it can match answers to requests.
+    pub(crate) client_request_id: Option<&'a HeaderValue>,
     pub(crate) elapsed: Duration,
 }
 
@@ -82,6 +87,9 @@ pub(crate) fn response(
     };
     put_all(&mut headers, &CONSTANT);
     put(&mut headers, "x-ms-activity-id", &activity::text(asked.activity_id));
+    if let Some(id) = asked.client_request_id {
+        headers.insert(CLIENT_REQUEST_ID, id.clone());
+    }
     let elapsed_ms = asked.elapsed.as_secs_f64() * 1000.0;
     put(&mut headers, "x-ms-request-duration-ms", &format!("{elapsed_ms:.3}"));
     if asked.is_https {

@@ -75,6 +75,7 @@ impl Gateway {
             path: parts.uri.path(),
             is_https: scheme == "https",
             is_head: parts.method == Method::HEAD,
+            client_request_id: parts.headers.get(encode::CLIENT_REQUEST_ID),
             elapsed: started.elapsed(),
         };
         let charge = charge_of(&result);

@@ -76,6 +76,8 @@ async fn the_activity_id_is_echoed() {
     assert_eq!(reply.header("x-ms-activity-id"), Some(guid));
     let reply = Harness::new().send(Call::get(DOC).header("x-ms-activity-id", "mine")).await;
     assert_eq!(reply.header("x-ms-activity-id").map(str::len), Some(36));
+    let reply = Harness::new().send(Call::get(DOC).header("x-ms-client-request-id", "mine")).await;
+    assert_eq!(reply.header("x-ms-client-request-id"), Some("mine"));
 }
 
 /// A token of the new form kills the process of an old client.
