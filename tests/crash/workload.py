@@ -56,9 +56,9 @@ def create_collection(ledger, client, collection):
 class Load:
     """All writers against one life of the server."""
 
-    def __init__(self, ledger, port, seed, tolerates_refusal=False):
+    def __init__(self, ledger, port, seed, tolerates_refusal=False, large_share=LARGE_SHARE):
         self.ledger, self.port = ledger, port
-        self.tolerates_refusal = tolerates_refusal
+        self.tolerates_refusal, self.large_share = tolerates_refusal, large_share
         self.is_stopping = False
         self._threads = [
             threading.Thread(target=self._guard, args=(Writer(self, number, seed).run,))
@@ -102,7 +102,7 @@ class Writer:
             if self.rng.random() < 0.05:
                 self.count_up(self.rng.choice(self.contended))
                 continue
-            is_large = self.rng.random() < LARGE_SHARE
+            is_large = self.rng.random() < self.load.large_share
             document = self.rng.choice(self.large if is_large else self.documents)
             if not document.unknown:  # after a refusal nobody knows: left alone until checked
                 self.change(document)
