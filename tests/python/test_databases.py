@@ -1,7 +1,6 @@
 """Databases."""
 
 import pytest
-from azure.core import MatchConditions
 from azure.cosmos import PartitionKey, exceptions
 
 
@@ -43,15 +42,6 @@ def test_the_list_is_paged(client):
     assert found == [item["id"] for item in client.list_databases()]
     for name in names:
         client.delete_database(name)
-
-
-def test_conditional_delete(client, name):
-    _, made = client.create_database(name, return_properties=True)
-    only_if = {"match_condition": MatchConditions.IfNotModified}
-    with pytest.raises(exceptions.CosmosHttpResponseError) as refused:
-        client.delete_database(name, etag='"other"', **only_if)
-    assert refused.value.status_code == 412
-    client.delete_database(name, etag=made["_etag"], **only_if)
 
 
 @pytest.mark.parametrize("name", ["with space", "ünïcode", "dots.and-dashes_", "a+b=c&d", "n" * 255])

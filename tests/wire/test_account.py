@@ -77,6 +77,9 @@ def test_head_is_get_without_a_body(fresh, coll):
         assert head.status == get.status == 200
         assert head.body == b""
         assert head.etag == get.etag
+    path, key = f"{coll.docs}/head", {"x-ms-documentdb-partitionkey": '["a"]'}
+    head = fresh.request("HEAD", path, headers=key)
+    assert (head.status, head.body, head.etag) == (200, b"", fresh.get(path, key).etag)
     assert fresh.request("HEAD", "/dbs/no-such-database").status == 404
     assert fresh.opened == 1
 

@@ -349,6 +349,15 @@ def test_quota_figures_on_request(client, coll):
     assert answer.headers[progress] == "100"
 
 
+def test_statistics_on_request(client, wide):
+    client.post(wide.docs, {"id": "counted", "pk": "a"})
+    headers = {"x-ms-documentdb-populatepartitionstatistics": "True"}
+    body = client.get(wide.path, headers | {"x-ms-documentdb-populatequotainfo": "True"}).json
+    assert len(body["statistics"]) == 3
+    assert sum(int(item["documentCount"]) for item in body["statistics"]) == 1
+    assert "statistics" not in client.get(wide.path).json
+
+
 def test_a_collection_made_again_is_empty(client, db):
     coll = db.collection()
     made = client.post(coll.docs, {"id": "x", "pk": "a"})

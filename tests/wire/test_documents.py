@@ -71,6 +71,17 @@ def test_system_properties_of_a_client_are_overwritten(client, coll, name):
     assert [key for key in again.json if key not in SYSTEM] == ["id", "pk", "v"]
 
 
+def test_system_properties_by_another_spelling(client, coll, name):
+    text = f'{{"id":"{name}","\\u005fetag":"x","_\\u0074s":1,"pk":"a","in":{{"_etag":"mine","_ts":1}}}}'
+    made = client.post(coll.docs, text, pk("a"))
+    assert made.status == 201
+    assert [key for key in made.json if key not in SYSTEM] == ["id", "pk", "in"]
+    assert made.json["in"] == {"_etag": "mine", "_ts": 1}
+    assert made.json["_etag"] == made.etag
+    assert made.body.count(b"u005f") == 0
+    assert client.post(coll.docs, {"id": name, "pk": "a"}, pk("a")).status == 409
+
+
 def test_create_read_replace_delete(client, coll, name):
     path = f"{coll.docs}/{name}"
     assert client.get(path, pk("a")).status == 404
@@ -226,8 +237,16 @@ def test_a_point_operation_needs_a_key(client, coll, name, verb):
     body = {"id": name, "pk": "a"} if verb == "PUT" else None
     if verb != "PUT":
         assert client.request(verb, path, body).status == 400
+    assert client.request(verb, path, body, {"x-ms-documentdb-partitionkey": "[]"}).status == 400
     assert client.request(verb, path, body, pk("a", "b")).status == 400
     assert client.get(path, pk("a")).etag == made.etag
+
+
+def test_a_replace_takes_the_key_from_the_body(client, coll, name):
+    made = client.post(coll.docs, {"id": name, "pk": "a"}, pk("a"))
+    replaced = client.put(f"{coll.docs}/{name}", {"id": name, "pk": "a", "v": 1})
+    assert replaced.status == 200 and replaced.json["_rid"] == made.json["_rid"]
+    assert client.put(f"{coll.docs}/{name}", {"id": name, "pk": "b"}).status == 404
 
 
 @pytest.mark.parametrize(

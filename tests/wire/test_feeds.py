@@ -200,10 +200,3 @@ def test_big_documents_are_paged_by_size(client, db):
     found = list(pages(client, coll.docs, {"x-ms-max-item-count": "1000"}))
     assert len(found) > 1
     assert [document["id"] for page in found for document in page] == list("012345")
-
-
-def test_feeds_that_are_always_empty(client, coll):
-    answer = client.get(f"{coll.path}/conflicts")
-    assert answer.status in (200, 400)
-    if answer.status == 200:
-        assert answer.json == {"_rid": coll.rid, "Conflicts": [], "_count": 0}

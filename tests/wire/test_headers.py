@@ -2,10 +2,11 @@
 
 import contextlib
 import socket
+from email.utils import formatdate
 
 import pytest
 
-from http_client import pk
+from http_client import Client, pk, signature, token
 
 
 @pytest.fixture(scope="module")
@@ -106,6 +107,30 @@ def test_a_head_that_is_too_long(fresh, doc):
     assert answer.status in (400, 431)
     fresh.close()
     assert fresh.get(doc, pk("a")).status == 200
+
+
+def test_a_client_that_waits_for_leave_to_send(server, coll):
+    """`Expect: 100-continue`: the body comes after the go-ahead."""
+    signed = Client(server.port)
+    body = b'{"id":"expected","pk":"a"}'
+    date = formatdate(usegmt=True)
+    sig = signature(signed.key, "POST", "docs", coll.path[1:], date)
+    head = (
+        f"POST {coll.docs} HTTP/1.1\r\nHost: a\r\nx-ms-date: {date}\r\nauthorization: {token(sig)}\r\n"
+        f"Content-Length: {len(body)}\r\nExpect: 100-continue\r\nConnection: close\r\n\r\n"
+    )
+    with socket.create_connection(("127.0.0.1", server.port), timeout=60) as raw:
+        raw.sendall(head.encode())
+        assert raw.recv(4096).startswith(b"HTTP/1.1 100 ")
+        raw.sendall(body)
+        assert raw.recv(4096).startswith(b"HTTP/1.1 201 ")
+    assert signed.get(f"{coll.docs}/expected", pk("a")).status == 200
+    signed.close()
+
+
+def test_compressed_bodies_are_refused(client, coll):
+    answer = client.post(coll.docs, b"\x1f\x8b\x08\x00", pk("a") | {"Content-Encoding": "gzip"})
+    assert answer.status in (400, 415), answer
 
 
 def test_header_names_in_any_case(client, coll, doc):

@@ -45,6 +45,15 @@ def test_one_range(client, coll):
         assert member in item
 
 
+def test_one_range_by_itself(client, wide):
+    for item in ranges(client, wide):
+        for path in (f"{wide.path}/pkranges/{item['id']}", "/" + item["_self"]):
+            answer = client.get(path)
+            assert answer.status == 200, answer
+            assert answer.json == item
+    assert client.get(f"{wide.path}/pkranges/77").status == 404
+
+
 def check_map(found, count):
     found = sorted(found, key=lambda item: item["minInclusive"])
     assert len(found) == count
