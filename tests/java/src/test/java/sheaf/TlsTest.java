@@ -9,9 +9,11 @@ import com.azure.cosmos.models.CosmosContainerProperties;
 import com.azure.cosmos.models.PartitionKey;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.net.URI;
+import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
 /** The same port over TLS, the server's certificate in the JVM's trust store. */
+@Tag("tls")
 class TlsTest {
     @Test
     void httpsOnTheSamePort() {
