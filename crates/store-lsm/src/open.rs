@@ -19,7 +19,10 @@ use std::{
     sync::Arc,
 };
 
-use fjall::{AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode};
+use fjall::{
+    AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode,
+    config::PartitioningPolicy,
+};
 use store::{Error, Result};
 
 use crate::{
@@ -94,8 +97,16 @@ fn open_database(directory: &Path, options: &Options) -> fjall::Result<Database>
 }
 
 /// How a new partition is laid out.
+///
+/// Below level 0, filters and indexes are kept in pieces. In one piece, as fjall has them down to
+/// level 2, a table's filter has more than a megabyte, and a cache that is small beside the data
+/// loads it from disk again and again to read one byte of it.
 pub(crate) fn keyspace_options(options: &Options) -> KeyspaceCreateOptions {
-    KeyspaceCreateOptions::default().max_memtable_size(options.memtable_bytes)
+    let is_partitioned = PartitioningPolicy::new([false, true]);
+    KeyspaceCreateOptions::default()
+        .max_memtable_size(options.memtable_bytes)
+        .filter_block_partitioning_policy(is_partitioned.clone())
+        .index_block_partitioning_policy(is_partitioned)
 }
 
 /// Creates the directory, and makes it and all the missing ones above it durable.
