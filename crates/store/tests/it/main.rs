@@ -5,6 +5,9 @@ use std::{sync::Arc, time::Instant};
 use bytes::Bytes;
 use store::{Batch, Durability, Engine, memory::MemoryStore};
 
+/// How many keys are measured with.
+const KEYS: usize = 1_000_000;
+
 #[tokio::test]
 async fn memory_store_conforms() {
     store::conformance::run(|| Arc::new(MemoryStore::new()) as Arc<dyn Engine>).await;
@@ -16,7 +19,6 @@ async fn figures() {
     if std::env::var_os("STORE_FIGURES").is_none() {
         return;
     }
-    const KEYS: usize = 1_000_000;
     let store = MemoryStore::new();
     let partition = store.open("p").await.unwrap();
     let key = |number: usize| Bytes::from(format!("key/{:012}", number * 7_919 % KEYS));
