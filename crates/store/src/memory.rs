@@ -1,6 +1,6 @@
 //! The store that keeps everything in memory: for tests, and for servers told to keep nothing.
 //!
-//! Each partition is one ordered map whose entries hold several versions ([`versions`]); a snapshot
+//! Each partition is one ordered map whose entries hold several versions (`versions`); a snapshot
 //! is a sequence number, so taking one costs no more than an allocation and a short lock. A batch
 //! is published inside [`Partition::submit`], and its completion runs there too, unless another
 //! thread is publishing on the same partition at that moment: then that thread does it, so that
