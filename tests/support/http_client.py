@@ -18,11 +18,6 @@ from email.utils import formatdate
 from server import PUBLISHED_KEY
 
 VERSION = "2020-07-15"
-TYPES = {
-    "dbs", "colls", "docs", "users", "permissions", "sprocs", "triggers", "udfs", "conflicts",
-    "pkranges", "attachments", "offers", "clientencryptionkeys",
-}  # fmt: skip
-
 CODES = {
     304: None, 400: "BadRequest", 401: "Unauthorized", 403: "Forbidden", 404: "NotFound",
     405: "MethodNotAllowed", 408: "RequestTimeout", 409: "Conflict", 410: "Gone",
@@ -56,6 +51,8 @@ def signed_parts(path):
     segments = [urllib.parse.unquote(part) for part in path.split("/")] if path else []
     if not segments:
         return "", ""
+    if segments[-2:] == ["operations", "partitionkeydelete"]:
+        return "colls", "/".join(segments[:-2])
     if len(segments) % 2:
         kind, owner = segments[-1], segments[:-1]
     else:

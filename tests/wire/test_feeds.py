@@ -153,9 +153,7 @@ def test_hash_ranges_that_are_none(client, filled, start, end):
         "x-ms-end-epk": end,
     }
     answer = client.get(filled.docs, headers)
-    assert answer.status in (200, 400), answer
-    if start in ("zz", "20", "é"):
-        assert answer.status == 400, answer
+    assert answer.status == 400, answer
 
 
 @pytest.mark.parametrize("token", ["x", "{}", "[]", "null", "AAAA", "%00", "1", "-1", "é", "a" * 5000])
@@ -168,7 +166,7 @@ def test_a_continuation_of_another_feed(client, filled, coll):
     token = client.get(filled.docs, {"x-ms-max-item-count": "1"}).continuation
     assert token
     answer = client.get(coll.docs, {"x-ms-continuation": token})
-    assert answer.status in (200, 400)
+    assert answer.status == 400
 
 
 @pytest.mark.parametrize("size", ["0", "-2", "x", "1.5", "99999999999999999999", "1,2"])

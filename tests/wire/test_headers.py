@@ -103,8 +103,9 @@ def test_a_version_is_not_needed(client, doc):
 
 
 def test_a_head_that_is_too_long(fresh, doc):
-    answer = fresh.send("GET", doc, headers={"x-long": "x" * 100_000})
-    assert answer.status in (400, 431)
+    # The server may hang up before all was sent, and then the answer can get lost.
+    with contextlib.suppress(ConnectionError):
+        assert fresh.send("GET", doc, headers={"x-long": "x" * 200_000}).status == 431
     fresh.close()
     assert fresh.get(doc, pk("a")).status == 200
 
@@ -130,7 +131,7 @@ def test_a_client_that_waits_for_leave_to_send(server, coll):
 
 def test_compressed_bodies_are_refused(client, coll):
     answer = client.post(coll.docs, b"\x1f\x8b\x08\x00", pk("a") | {"Content-Encoding": "gzip"})
-    assert answer.status in (400, 415), answer
+    assert answer.status == 400, answer
 
 
 def test_header_names_in_any_case(client, coll, doc):

@@ -122,7 +122,7 @@ def test_a_quarter_of_an_hour_of_skew(client, minutes, status):
 @pytest.mark.parametrize("date", ["yesterday", "0", "2030-01-01T00:00:00Z", "Tue, 99 Foo 2030"])
 def test_a_date_that_is_none(client, date):
     headers = {"x-ms-date": date, "authorization": token(sig_now(date))}
-    assert client.send("GET", "/dbs", headers=headers).check("GET").status in (401, 403)
+    assert client.send("GET", "/dbs", headers=headers).check("GET").status == 401
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_authorizations_that_are_none(client, authorization):
 
 def test_authorization_that_is_not_ascii(client):
     headers = {"x-ms-date": formatdate(usegmt=True), "authorization": b"type=master\xff&ver=\xe9"}
-    assert client.send("GET", "/dbs", headers=headers).check("GET").status in (400, 401)
+    assert client.send("GET", "/dbs", headers=headers).check("GET").status == 401
 
 
 def test_a_wrong_key(client, name):
