@@ -26,6 +26,21 @@ HASHES = [
     ("a" * 1024, "332BDF5512AE49615F32C7D98C2DB86C"),
 ]  # fmt: skip
 
+# And version 1.
+OLD_HASHES = [
+    (UNDEFINED, "05C1D529E345DC00"), (None, "05C1ED45D7475601"), (False, "05C1DB857D857C02"),
+    (True, "05C1D7C5A903D803"), (0, "05C1BF6DA11560058000"), (-0.0, "05C1E703ED99A0058000"),
+    (1, "05C1ED172B6B2605BFF0"), (-1, "05C1D1A5BDDF9C054010"), (5, "05C1D9C1C5517C05C014"),
+    (42, "05C1E75FCB273A05C04580"), (3.14, "05C1E179CD954C05C0098FAF0B1F5D153E"),
+    (0.1, "05C1D92733D70405BFB9CD673399CD6734"), (-123.456, "05C1AF3FFB9F60053FA191B51D57030712"),
+    (1e300, "05C1AB5FCFAF8005FE37F30F918103D738"), (9007199254740991, "05C1B3FBA771A005C33FFFFFFFFFFFFFFE"),
+    (-128, "05C1D73349F54C053FA0"), (5e-324, "05C1E5C91F4D3005800101010101010102"), ("", "05C1CF33970FF80800"),
+    ("a", "05C1D78593652C086200"), ("test", "05C1EBFB1F1FE6087566747500"),
+    ("redmond", "05C1EFE313830C087366656E706F6500"), ("Hello World", "05C1C5D58F13B00849666D6D70215870736D6500"),
+    ("你好", "05C1D37361259408E5BEA1E6A6BE00"), ("é", "05C1B3CD91912008C4AA00"),
+    ("x" * 100, "05C1DD45A3938C08" + "79" * 100 + "00"),
+]  # fmt: skip
+
 
 def ranges(client, coll):
     return client.get(f"{coll.path}/pkranges").json["PartitionKeyRanges"]
@@ -79,21 +94,38 @@ def test_ranges_of_a_hierarchical_key(client, db):
     check_map(ranges(client, db.collection({"partitionKey": key}, {"x-ms-offer-throughput": "25000"})), 3)
 
 
-@pytest.mark.parametrize("key, hash", HASHES, ids=lambda value: str(value)[:20])
-def test_placement_by_hash(client, wide, key, hash):
+def check_placement(client, coll, key, hash):
     body = {"id": "placed"} if key == UNDEFINED else {"id": "placed", "pk": key}
-    made = client.post(wide.docs, body, pk(key))
+    made = client.post(coll.docs, body, pk(key))
     assert made.status == 201, made
-    home = [item for item in ranges(client, wide) if item["minInclusive"] <= hash < item["maxExclusive"]]
+    home = [item for item in ranges(client, coll) if item["minInclusive"] <= hash < item["maxExclusive"]]
     assert [item["id"] for item in home] == [made.headers["x-ms-documentdb-partitionkeyrangeid"]]
     # To the last digit: a feed of exactly this hash has the document, one digit on has not.
-    headers = {
-        "x-ms-documentdb-partitionkeyrangeid": home[0]["id"],
-        "x-ms-read-key-type": "EffectivePartitionKeyRange",
-        "x-ms-start-epk": hash,
-        "x-ms-end-epk": f"{int(hash, 16) + 1:032X}",
-    }
-    assert client.get(wide.docs, headers).json["Documents"] == [made.json]
+    after = f"{int(hash, 16) + 1:0{len(hash)}X}"
+    for start, end, found in ((hash, after, [made.json]), (after, after + "00", [])):
+        headers = {
+            "x-ms-documentdb-partitionkeyrangeid": home[0]["id"],
+            "x-ms-read-key-type": "EffectivePartitionKeyRange",
+            "x-ms-start-epk": start,
+            "x-ms-end-epk": end,
+        }
+        assert client.get(coll.docs, headers).json["Documents"] == found
+
+
+@pytest.mark.parametrize("key, hash", HASHES, ids=lambda value: str(value)[:20])
+def test_placement_by_hash(client, wide, key, hash):
+    check_placement(client, wide, key, hash)
+
+
+@pytest.fixture(scope="module")
+def old_wide(db):
+    key = {"paths": ["/pk"], "kind": "Hash", "version": 1}
+    return db.collection({"partitionKey": key}, {"x-ms-offer-throughput": "25000"})
+
+
+@pytest.mark.parametrize("key, hash", OLD_HASHES, ids=lambda value: str(value)[:20])
+def test_placement_by_old_hash(client, old_wide, key, hash):
+    check_placement(client, old_wide, key, hash)
 
 
 def test_placement_of_a_hierarchical_key(client, db):
