@@ -9,6 +9,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 from server import PUBLISHED_KEY, Server  # noqa: E402
 
+
+def pytest_configure(config):
+    # The client looks at the account again in the background, so the warning can come anywhere.
+    config.addinivalue_line("filterwarnings", "ignore:Unverified HTTPS request")
+
+
 numbers = itertools.count(1)
 
 

@@ -24,7 +24,6 @@ def test_a_wrong_key(server):
     assert refused.value.status_code == 401
 
 
-@pytest.mark.filterwarnings("ignore:Unverified HTTPS request")
 def test_https_on_the_same_port(server, database):
     endpoint = server.endpoint.replace("http:", "https:")
     with CosmosClient(endpoint, PUBLISHED_KEY, connection_verify=False) as client:

@@ -104,7 +104,8 @@ def test_partition_keys(client, db, name, key):
         {"paths": [1], "kind": "Hash"}, {"paths": [None], "kind": "Hash"},
         {"paths": ["/a", "/b"], "kind": "Hash", "version": 2},
         {"paths": ["/a"], "kind": "Hash", "version": 3}, {"paths": ["/a"], "kind": "Hash", "version": 0},
-        {"paths": ["/a"], "kind": "Hash", "version": "2"}, {"paths": ["/a"], "kind": "Bogus"},
+        {"paths": ["/a"], "kind": "Hash", "version": "V3"}, {"paths": ["/a"], "kind": "Hash", "version": "two"},
+        {"paths": ["/a"], "kind": "Bogus"},
         {"paths": ["/a"], "kind": 1}, {"paths": ["/a", "/b"], "kind": "MultiHash", "version": 1},
         {"paths": ["/a", "/a"], "kind": "MultiHash", "version": 2},
         {"paths": ["/a", "/b", "/c", "/d", "/e"], "kind": "MultiHash", "version": 2},
@@ -115,6 +116,20 @@ def test_partition_keys_that_are_none(client, db, name, key):
     answer = client.post(f"{db.path}/colls", {"id": name, "partitionKey": key})
     assert answer.status == 400, answer
     assert client.get(f"{db.path}/colls/{name}").status == 404
+
+
+@pytest.mark.parametrize("version, number", [("V2", 2), ("v2", 2), ("2", 2), ("V1", 1)])
+def test_versions_as_java_writes_them(client, db, version, number):
+    """The Java SDK sends the name of the version; everyone is told its number."""
+    body = {
+        "partitionKey": {"kind": "Hash", "paths": ["/a"], "version": version},
+        "indexingPolicy": {"automatic": True, "indexingMode": "Consistent",
+                           "includedPaths": [{"path": "/*"}], "excludedPaths": []},
+        "uniqueKeyPolicy": {},
+    }  # fmt: skip
+    coll = db.collection(body)
+    assert coll.definition["partitionKey"]["version"] == number
+    assert client.put(coll.path, {"id": coll.name} | body).status == 200
 
 
 def test_a_partition_key_is_needed(client, db, name):
