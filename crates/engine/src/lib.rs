@@ -237,6 +237,9 @@ async fn dispatch(
         Operation::ListPartitionKeyRanges { path, known } => {
             ranges::list(engine, &path, known.as_deref(), &options, meter)
         }
+        Operation::ReadPartitionKeyRange { path, range } => {
+            ranges::read(engine, &path, &range, &options, meter)
+        }
         Operation::CreateDocument { collection, body, upsert } => {
             documents::create(engine, &collection, &body, upsert, &options, meter).await
         }

@@ -14,6 +14,7 @@ use crate::{
     Inner,
     catalog::{Collection, number, quoted, to_bytes},
     charge::Meter,
+    feeds::is_unchanged,
     partition::Partition,
 };
 
@@ -41,12 +42,40 @@ pub(crate) fn list(
     Ok(Response { outcome, body, etag: Some(version), continuation: None, meta })
 }
 
-fn to_json(collection: &Collection, partition: &Partition) -> Bytes {
-    let rid = ChildRid {
+/// One range, by id or by rid.
+pub(crate) fn read(
+    engine: &Inner,
+    path: &CollectionPath,
+    range: &str,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
+    meter.metadata_read();
+    let collection = engine.collection(path, options)?;
+    let partition = collection.partitions.iter().find(|partition| {
+        partition.range_id.to_string() == range || rid(&collection, partition).to_string() == range
+    });
+    let partition = partition.ok_or_else(Error::not_found)?;
+    let etag = collection.version.etag;
+    let (outcome, body) = if is_unchanged(options, etag) {
+        (Outcome::NotModified, Body::Empty)
+    } else {
+        (Outcome::Ok, Body::Resource(to_json(&collection, partition)))
+    };
+    let meta = Meta { owner: Some(collection.owner()), ..Meta::default() };
+    Ok(Response { outcome, body, etag: Some(etag.to_string()), continuation: None, meta })
+}
+
+fn rid(collection: &Collection, partition: &Partition) -> ChildRid {
+    ChildRid {
         collection: collection.rid,
         kind: ChildKind::PartitionKeyRange,
         number: u64::from(partition.range_id) + 1,
-    };
+    }
+}
+
+fn to_json(collection: &Collection, partition: &Partition) -> Bytes {
+    let rid = rid(collection, partition);
     let (min, max) = collection.epk_bounds(partition);
     let mut object = Object::new();
     object.insert("_rid", rid.to_string());

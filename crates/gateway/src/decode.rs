@@ -49,6 +49,10 @@ pub(crate) fn operation(
         Resource::Documents(path) => documents(path, method, headers),
         Resource::Document(path) => document(path, method),
         Resource::PartitionKeyRanges(path) => ranges(path, method, options),
+        Resource::PartitionKeyRange(path, range) => match *method {
+            Method::GET => Ok(Operation::ReadPartitionKeyRange { path, range }),
+            _ => Err(method_not_allowed()),
+        },
         Resource::Offers => match *method {
             Method::GET => Ok(Operation::ListOffers),
             _ => Err(method_not_allowed()),

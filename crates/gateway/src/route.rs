@@ -34,6 +34,7 @@ pub(crate) enum Resource {
     Documents(CollectionPath),
     Document(DocumentPath),
     PartitionKeyRanges(CollectionPath),
+    PartitionKeyRange(CollectionPath, String),
     Offers,
     Offer(String),
     /// A resource that only later versions have, by the name to refuse it with.
@@ -109,6 +110,9 @@ fn resource(shape: &[&str]) -> Result<Resource, Error> {
         ["dbs", db, "colls", coll, "pkranges"] => {
             Resource::PartitionKeyRanges(collection(db, coll))
         }
+        ["dbs", db, "colls", coll, "pkranges", range] => {
+            Resource::PartitionKeyRange(collection(db, coll), (*range).to_owned())
+        }
         ["offers"] => Resource::Offers,
         ["offers", offer] => Resource::Offer((*offer).to_owned()),
         ["addresses", ..] => return Err(direct_mode()),
@@ -134,7 +138,6 @@ fn later(shape: &[&str]) -> Option<&'static str> {
             "triggers" => "The resource type 'triggers'",
             "udfs" => "The resource type 'udfs'",
             "conflicts" => "The resource type 'conflicts'",
-            "pkranges" => "Reading a single partition key range",
             _ => return None,
         },
         ["media"] | ["media", _] => "The resource type 'media'",

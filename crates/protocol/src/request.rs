@@ -70,6 +70,10 @@ pub enum Operation {
         path: CollectionPath,
         known: Option<String>,
     },
+    ReadPartitionKeyRange {
+        path: CollectionPath,
+        range: String,
+    },
 
     CreateDocument {
         collection: CollectionPath,
@@ -106,6 +110,7 @@ impl Operation {
             Operation::DeleteCollection(_) => "delete_collection",
             Operation::ListCollections(_) => "list_collections",
             Operation::ListPartitionKeyRanges { .. } => "list_partition_key_ranges",
+            Operation::ReadPartitionKeyRange { .. } => "read_partition_key_range",
             Operation::CreateDocument { upsert: false, .. } => "create_document",
             Operation::CreateDocument { upsert: true, .. } => "upsert_document",
             Operation::ReadDocument(_) => "read_document",
@@ -127,6 +132,7 @@ impl Operation {
                 | Operation::ReadCollection(_)
                 | Operation::ListCollections(_)
                 | Operation::ListPartitionKeyRanges { .. }
+                | Operation::ReadPartitionKeyRange { .. }
                 | Operation::ReadDocument(_)
                 | Operation::ListDocuments(_)
                 | Operation::ReadOffer(_)

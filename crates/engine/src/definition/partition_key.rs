@@ -75,7 +75,7 @@ fn parse(value: &Value) -> Result<(PartitionKeyDefinition, Object), Error> {
         None => "Hash",
     };
     let version = match read::given(value.get("version")) {
-        Some(version) => Some(read::integer(version, "partitionKey.version", 1..=2)?),
+        Some(version) => Some(hash_version(version)?),
         None => None,
     };
     let hashing = hashing(kind, version, paths.len())?;
@@ -127,6 +127,15 @@ fn parse_paths(value: &Value) -> Result<Vec<Path>, Error> {
     Ok(paths)
 }
 
+/// COMPAT: Java writes the name of its enum, `"V2"`.
+fn hash_version(value: &Value) -> Result<i64, Error> {
+    match value.as_str().map(str::to_ascii_uppercase).as_deref() {
+        Some("V1" | "1") => Ok(1),
+        Some("V2" | "2") => Ok(2),
+        _ => read::integer(value, "partitionKey.version", 1..=2),
+    }
+}
+
 fn hashing(kind: &str, version: Option<i64>, paths: usize) -> Result<Hashing, Error> {
     match (kind, version) {
         ("MultiHash", Some(1)) => {
@@ -153,6 +162,11 @@ mod tests {
             (r#"{"paths":["/a"],"kind":"Hash"}"#, Hashing::V1, None),
             (r#"{"paths":["/a"],"kind":"Hash","version":1}"#, Hashing::V1, None),
             (r#"{"paths":["/a"],"kind":"Hash","version":2}"#, Hashing::V2, None),
+            (
+                r#"{"paths":["/a"],"kind":"Hash","version":"V2"}"#,
+                Hashing::V2,
+                Some(r#"{"paths":["/a"],"kind":"Hash","version":2}"#),
+            ),
             (r#"{"paths":["/\"a b\"/c"],"kind":"Hash"}"#, Hashing::V1, None),
             (
                 r#"{"kind":"hash","paths":["/a"],"version":null,"x":1}"#,
@@ -209,7 +223,7 @@ mod tests {
             r#"{"paths":["/a"],"kind":"Hash","version":0}"#,
             r#"{"paths":["/a"],"kind":"Hash","version":3}"#,
             r#"{"paths":["/a"],"kind":"Hash","version":1.5}"#,
-            r#"{"paths":["/a"],"kind":"Hash","version":"2"}"#,
+            r#"{"paths":["/a"],"kind":"Hash","version":"V3"}"#,
             r#"{"paths":["/_ts"],"kind":"Hash"}"#,
             r#"{"paths":["/'_etag'/x"],"kind":"Hash"}"#,
             r#"{"paths":["/a"],"kind":"Hash","systemKey":true}"#,

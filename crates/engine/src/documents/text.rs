@@ -40,10 +40,9 @@ pub(crate) fn compose(
 /// The user's members, byte for byte. A body always has one, its id.
 fn append_user_members(body: &[u8], members: &[Member<'_>], out: &mut Vec<u8>) {
     let is_ours = |member: &&Member<'_>| SYSTEM_PROPERTIES.contains(&&*member.key);
-    if let (Some(first), Some(last), None) =
-        (members.first(), members.last(), members.iter().find(is_ours))
-    {
-        out.extend_from_slice(&body[first.span.start..last.span.end]);
+    let brace = body.iter().position(|byte| *byte == b'{');
+    if let (Some(brace), Some(last), None) = (brace, members.last(), members.iter().find(is_ours)) {
+        out.extend_from_slice(&body[brace + 1..last.span.end]);
         return;
     }
     let kept = members.iter().filter(|member| !is_ours(member));
@@ -108,7 +107,7 @@ mod tests {
     fn user_bytes_are_kept_and_system_properties_follow() {
         let text = stored(r#" { "id":"a" , "x":1.0,"y":-0.0,"z":1E5,"u":"é\u00e9" } "#);
         assert!(
-            text.starts_with(r#"{"id":"a" , "x":1.0,"y":-0.0,"z":1E5,"u":"é\u00e9","_rid":""#),
+            text.starts_with(r#"{ "id":"a" , "x":1.0,"y":-0.0,"z":1E5,"u":"é\u00e9","_rid":""#),
             "{text}"
         );
         let value = json::parse(text.as_bytes()).expect("still JSON");
