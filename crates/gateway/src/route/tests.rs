@@ -95,7 +95,6 @@ fn later_resources_are_known() {
         "/dbs/a/colls/b/triggers",
         "/dbs/a/colls/b/udfs",
         "/dbs/a/colls/b/conflicts",
-        "/dbs/a/colls/b/pkranges/0",
         "/dbs/a/colls/b/docs/d/attachments",
         "/dbs/a/colls/b/docs/d/attachments/x",
         "/dbs/a/colls/b/operations/partitionkeydelete",

@@ -33,6 +33,10 @@ async fn reads() {
             "/dbs/d/colls/c/pkranges",
             format!("ListPartitionKeyRanges {{ path: {COLL}, known: None }}"),
         ),
+        (
+            "/dbs/d/colls/c/pkranges/0",
+            format!(r#"ReadPartitionKeyRange {{ path: {COLL}, range: "0" }}"#),
+        ),
         ("/offers", "ListOffers".to_owned()),
     ] {
         for method in ["GET", "HEAD"] {
