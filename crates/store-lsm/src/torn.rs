@@ -9,6 +9,10 @@
 //! again. If it still refuses, the damage is elsewhere: the journal is restored and the store is
 //! corrupt. Batches that were not asked to be durable are written without an fsync between them; if
 //! several are torn at once, that counts as damage too.
+//!
+//! The opposite case is worse: at a tag it does not know, fjall takes the journal to end, and would
+//! lose every batch behind one damaged byte without a word. A whole batch behind a broken place
+//! cannot be a torn write, for the same reason, so such a journal is refused before fjall sees it.
 
 use std::{
     fs::{File, OpenOptions},
@@ -40,6 +44,67 @@ pub(crate) fn without_torn_tail(
         }
         Err(error) => Err(error_of(error)),
     }
+}
+
+/// Refuses a directory in whose journals a whole batch follows a broken place.
+pub(crate) fn refuse_lost_batches(directory: &Path) -> Result<()> {
+    for (_, path) in journals(directory)? {
+        let journal = read_content(&path).map_err(|error| io_error(&path, &error))?;
+        if let Some(at) = broken_before_a_batch(&journal) {
+            let path = path.display();
+            return Err(Error::Corrupt(format!("{path} is damaged at byte {at}")));
+        }
+    }
+    Ok(())
+}
+
+/// A journal without the zeros at its end: fjall reserves 64 MiB for each.
+fn read_content(path: &Path) -> std::io::Result<Vec<u8>> {
+    const ZEROS: [u8; 16 << 10] = [0; 16 << 10];
+    let mut file = File::open(path)?;
+    let mut piece = [0; ZEROS.len()];
+    let mut content = Vec::new();
+    let mut zeros = 0;
+    loop {
+        match file.read(&mut piece)? {
+            0 => return Ok(content),
+            read if piece[..read] == ZEROS[..read] => zeros += read,
+            read => {
+                content.resize(content.len() + zeros, 0);
+                content.extend_from_slice(&piece[..read]);
+                zeros = 0;
+            }
+        }
+    }
+}
+
+/// Where a journal is broken, if a whole batch comes later.
+fn broken_before_a_batch(journal: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    while let Some(next) = batch_end(journal, at) {
+        at = next;
+    }
+    let rest = &journal[at..];
+    let mut ends = rest.windows(MAGIC.len()).enumerate().filter(|(_, bytes)| *bytes == MAGIC);
+    ends.any(|(end, _)| batch_end(rest, end + MAGIC.len()).is_some()).then_some(at)
+}
+
+/// What the end of a batch ends with.
+const MAGIC: &[u8] = b"FJL\x03";
+
+/// Where the batch that starts at `at` ends, if all of its frame is there.
+fn batch_end(journal: &[u8], at: usize) -> Option<usize> {
+    let count = number(journal, at + 1, 4).filter(|_| journal.get(at) == Some(&1))?;
+    let mut at = at + 13;
+    for _ in 0..count {
+        at = at.checked_add(match journal.get(at)? {
+            2 => 21 + number(journal, at + 11, 2)? + number(journal, at + 17, 4)?,
+            4 => 9,
+            _ => return None,
+        })?;
+    }
+    let is_whole = journal.get(at) == Some(&3) && journal.get(at + 9..at + 13) == Some(MAGIC);
+    is_whole.then_some(at + 13)
 }
 
 /// What was cut off a journal.

@@ -166,6 +166,33 @@ async fn a_torn_batch_is_cut_off_but_damage_is_reported() {
     }
 }
 
+/// fjall takes a journal to end at the first byte it does not know, and says nothing.
+#[tokio::test]
+async fn damage_before_a_whole_batch_is_not_taken_for_the_end() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let partition = store.open("p").await.unwrap();
+    for number in 0..10 {
+        put(&*partition, &format!("k{number}"), vec![b'v'; 3000]);
+    }
+    let damage = |which: usize| {
+        let copy = copy_of(directory.path());
+        let journal = copy.path().join("0.jnl");
+        let mut bytes = std::fs::read(&journal).unwrap();
+        let magic = bytes.windows(4).enumerate().filter(|(_, window)| window == b"FJL\x03");
+        let ends: Vec<usize> = magic.map(|(at, _)| at + 4).collect();
+        // The start of a batch, counted from the last one.
+        bytes[ends[ends.len() - 1 - which]] = 9;
+        std::fs::write(&journal, bytes).unwrap();
+        LsmStore::open(copy.path(), Options::default()).map(|_| ())
+    };
+    for which in 2..5 {
+        let refused = damage(which);
+        assert!(matches!(refused, Err(Error::Corrupt(_))), "{refused:?}");
+    }
+    assert!(damage(1).is_ok(), "the last batch alone may be torn");
+}
+
 /// A background job that fails stops the writes, says why, and lets reads go on.
 #[tokio::test]
 async fn a_failed_flush_poisons_the_store() {
