@@ -48,7 +48,7 @@ pub(crate) fn start(shared: Arc<Shared>) -> Result<JoinHandle<()>> {
     let run = move || {
         let committer = Committer { shared: Arc::clone(&shared), unbalanced_bytes: 0 };
         if catch_unwind(AssertUnwindSafe(|| committer.run())).is_err() {
-            shared.queue.fail(Vec::new(), &Error::Io("the committer panicked".to_owned()));
+            shared.queue.abandon();
         }
         shared.forget_partitions();
     };
@@ -98,7 +98,11 @@ impl Committer {
         }
         let started = Instant::now();
         // A panic in there must not swallow the completions.
-        let written = catch_unwind(AssertUnwindSafe(|| self.write(&group)));
+        let written = catch_unwind(AssertUnwindSafe(|| {
+            self.write(&group)?;
+            self.shared.publish();
+            Ok(())
+        }));
         let result = written.unwrap_or_else(|_| Err(Error::Io("the commit panicked".to_owned())));
         let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         let counters = &self.shared.counters;
@@ -107,7 +111,6 @@ impl Committer {
             Ok(()) => {
                 counters.groups.fetch_add(1, Ordering::Relaxed);
                 counters.batches.fetch_add(group.len() as u64, Ordering::Relaxed);
-                self.shared.publish();
                 self.unbalanced_bytes += group.iter().map(|e| e.size_bytes).sum::<usize>();
                 for entry in group {
                     entry.finish(Ok(()));

@@ -13,7 +13,7 @@
 //!   open skips more numbers than can have been used since the last record ([`skip_ahead`]).
 
 use std::{
-    fs::{File, OpenOptions},
+    fs::{DirBuilder, File, OpenOptions},
     io::Read,
     path::{Path, PathBuf},
     sync::Arc,
@@ -110,28 +110,54 @@ pub(crate) fn keyspace_options(options: &Options) -> KeyspaceCreateOptions {
         .index_block_partitioning_policy(is_partitioned)
 }
 
-/// Creates the directory, and makes it and all the missing ones above it durable.
+/// Creates the directory, for this user only, and makes its name and those of all the missing ones
+/// above it durable. A name that is there already is synced too: whoever created it may have been
+/// killed before that.
 fn create_directory(directory: &Path) -> Result<()> {
     let io = |error: std::io::Error| io_error(directory, &error);
     let absolute = std::path::absolute(directory).map_err(io)?;
     let mut changed = Vec::new();
     for (path, above) in absolute.ancestors().zip(absolute.ancestors().skip(1)) {
+        changed.push(above);
         if path.try_exists().map_err(io)? {
             break;
         }
-        changed.push(above);
     }
-    std::fs::create_dir_all(&absolute).map_err(io)?;
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(&absolute).map_err(io)?;
     changed.into_iter().rev().try_for_each(sync_directory)
 }
 
 /// Removes what an interrupted first open left: fjall writes its version last, and without that it
-/// starts anew but stumbles over its own journal. Nothing can be in it yet, which is checked.
+/// starts anew but stumbles over its own journal.
+///
+/// A version that was lost later must not look the same, or a full database would be served empty.
+/// The first keyspace is created only once the version is durable, and every batch belongs to a
+/// keyspace, so a directory without any has never held data. Its journal is looked at as well.
 fn clear_unfinished(directory: &Path) -> Result<()> {
     let io = |error: std::io::Error| io_error(directory, &error);
     let version = directory.join(VERSION);
     if version.metadata().is_ok_and(|file| file.len() > 0) {
         return Ok(());
+    }
+    let corrupt = |found: &str| {
+        let directory = directory.display();
+        Err(Error::Corrupt(format!(
+            "`{directory}` holds {found}, but its file `{VERSION}` is missing or empty: restore it \
+             from a backup"
+        )))
+    };
+    match std::fs::read_dir(directory.join(KEYSPACES)) {
+        Ok(mut keyspaces) => {
+            if keyspaces.next().is_some() {
+                return corrupt("partitions");
+            }
+        }
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+        Err(error) => return Err(io(error)),
     }
     let journals = journals(directory)?;
     for (number, path) in &journals {
@@ -139,8 +165,7 @@ fn clear_unfinished(directory: &Path) -> Result<()> {
         let has_entries =
             File::open(path).and_then(|mut file| file.read(&mut first)).map_err(io)?;
         if *number != 0 || (has_entries > 0 && first != [0]) {
-            let text = format!("`{}` has journals but no version", directory.display());
-            return Err(Error::Corrupt(text));
+            return corrupt("journals");
         }
     }
     for path in journals.iter().map(|(_, path)| path).chain([&version]) {

@@ -76,6 +76,8 @@ struct State {
     bytes: usize,
     closing: Option<Reply<()>>,
     is_stopped: bool,
+    /// The committer died: nobody will take anything any more.
+    is_abandoned: bool,
     /// Why batches are refused from now on.
     refusal: Option<Error>,
     failure: Option<String>,
@@ -141,6 +143,11 @@ impl Queue {
     /// Refuses batches from now on, and lets the committer finish. False if that was asked before.
     pub(crate) fn close(&self, reply: Reply<()>) -> bool {
         let mut state = self.lock();
+        if state.is_abandoned {
+            drop(state);
+            reply.send(Err(abandoned()));
+            return true;
+        }
         if state.closing.is_some() || state.is_stopped {
             return false;
         }
@@ -186,6 +193,19 @@ impl Queue {
                 Work::Batch(entry) => entry.finish(Err(behind.clone())),
                 Work::Command(command) => command.refuse(behind.clone()),
             }
+        }
+    }
+
+    /// The committer died. The store is poisoned, and a close that waits, or comes later, hears
+    /// so instead of waiting for a thread that is gone.
+    pub(crate) fn abandon(&self) {
+        self.fail(Vec::new(), &abandoned());
+        let mut state = self.lock();
+        state.is_abandoned = true;
+        let closing = state.closing.take();
+        drop(state);
+        if let Some(reply) = closing {
+            reply.send(Err(abandoned()));
         }
     }
 
@@ -257,6 +277,10 @@ impl Queue {
     pub(crate) fn has_held(&self) -> bool {
         !self.lock().held.is_empty()
     }
+}
+
+fn abandoned() -> Error {
+    Error::Io("the committer panicked".to_owned())
 }
 
 impl State {

@@ -6,8 +6,8 @@
 //! one, as the committer waits for the fsync of one batch before it writes the next.
 //!
 //! So when fjall refuses, the last batch is cut off and kept beside the journal, and fjall is asked
-//! again. If it still refuses, the damage is elsewhere: the journal is restored and the store is
-//! corrupt. Batches that were not asked to be durable are written without an fsync between them; if
+//! again. If it still refuses, for whatever reason, the journal is restored: the damage is elsewhere
+//! and the store is corrupt, or the next attempt may succeed. Batches that were not asked to be durable are written without an fsync between them; if
 //! several are torn at once, that counts as damage too.
 //!
 //! The opposite case is worse: at a tag it does not know, fjall takes the journal to end, and would
@@ -17,7 +17,7 @@
 use std::{
     fs::{File, OpenOptions},
     io::{Read, Seek, SeekFrom, Write},
-    path::Path,
+    path::{Path, PathBuf},
 };
 
 use fjall::Database;
@@ -37,12 +37,19 @@ pub(crate) fn without_torn_tail(
     let (_, path) = journals(directory)?.pop().ok_or_else(damaged)?;
     let tail = cut(directory, &path)?.ok_or_else(damaged)?;
     match open() {
-        Ok(database) => Ok(database),
-        Err(error @ fjall::Error::JournalRecovery(_)) => {
+        Ok(database) => {
+            tracing::warn!(
+                journal = %path.display(),
+                bytes = tail.bytes.len(),
+                kept = %tail.kept.display(),
+                "cut a batch off the journal that was half written when the power failed",
+            );
+            Ok(database)
+        }
+        Err(error) => {
             tail.restore(&path).map_err(|error| io_error(&path, &error))?;
             Err(error_of(error))
         }
-        Err(error) => Err(error_of(error)),
     }
 }
 
@@ -110,7 +117,12 @@ fn batch_end(journal: &[u8], at: usize) -> Option<usize> {
 /// What was cut off a journal.
 struct Tail {
     start: u64,
+    /// Without the zeros at the end.
     bytes: Vec<u8>,
+    /// How long the journal was, with those zeros.
+    journal_length: u64,
+    /// Where a copy of the bytes is.
+    kept: PathBuf,
 }
 
 impl Tail {
@@ -119,7 +131,10 @@ impl Tail {
         file.set_len(self.start)?;
         file.seek(SeekFrom::Start(self.start))?;
         file.write_all(&self.bytes)?;
-        file.sync_all()
+        file.set_len(self.journal_length)?;
+        file.sync_all()?;
+        // Or each attempt to open a damaged store would leave one more copy.
+        std::fs::remove_file(&self.kept)
     }
 }
 
@@ -129,17 +144,30 @@ fn cut(directory: &Path, path: &Path) -> Result<Option<Tail>> {
     let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(io)?;
     file.read_to_end(&mut journal).map_err(io)?;
     let Some(start) = last_batch(&journal) else { return Ok(None) };
-    let bytes = journal.split_off(start);
+    let journal_length = journal.len() as u64;
+    let mut bytes = journal.split_off(start);
+    bytes.truncate(bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1));
     let start = start as u64;
-    let kept = path.with_extension("torn");
-    let written = File::create(&kept).and_then(|mut copy| {
-        copy.write_all(&bytes)?;
-        copy.sync_all()
-    });
+    let (kept, mut copy) = create_copy(path, start)?;
+    let written = copy.write_all(&bytes).and_then(|()| copy.sync_all());
     written.map_err(|error| io_error(&kept, &error))?;
     sync_directory(directory)?;
     file.set_len(start).and_then(|()| file.sync_all()).map_err(io)?;
-    Ok(Some(Tail { start, bytes }))
+    Ok(Some(Tail { start, bytes, journal_length, kept }))
+}
+
+/// A new file for what is cut off at `start`. The same place may be cut again after later writes,
+/// and what an earlier cut kept must stay.
+fn create_copy(journal: &Path, start: u64) -> Result<(PathBuf, File)> {
+    let mut attempt = 0;
+    loop {
+        let path = journal.with_extension(format!("{start}-{attempt}.torn"));
+        match File::create_new(&path) {
+            Ok(file) => return Ok((path, file)),
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => attempt += 1,
+            Err(error) => return Err(io_error(&path, &error)),
+        }
+    }
 }
 
 /// Where the last batch of a journal starts, judging by the frame of its entries only.

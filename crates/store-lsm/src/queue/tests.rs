@@ -82,3 +82,20 @@ async fn failure_ends_everything_that_waits() {
     assert!(ends.iter().all(|end| end.contains("the disk is gone")), "{ends:?}");
     assert_eq!(queue.failure().as_deref(), Some("i/o: the disk is gone"));
 }
+
+/// SIGTERM asks for a close, and must not wait for a thread that died.
+#[tokio::test]
+async fn closes_are_answered_without_a_committer() {
+    let queue = Queue::new(&Options::default());
+    let (early, early_answer) = crate::reply::reply();
+    assert!(queue.close(early));
+    queue.abandon();
+    let (late, late_answer) = crate::reply::reply();
+    assert!(queue.close(late));
+    for answer in [early_answer, late_answer] {
+        let answer = answer.await;
+        assert!(matches!(answer, Err(Error::Io(_))), "{answer:?}");
+    }
+    let (reply, _answer) = crate::reply::reply();
+    assert!(queue.push_command(Command::Refresh { reply }).is_err());
+}

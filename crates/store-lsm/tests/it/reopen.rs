@@ -79,6 +79,38 @@ async fn an_interrupted_creation_is_no_obstacle() {
     assert!(crashed.path().join("0.jnl").metadata().unwrap().len() > 0);
 }
 
+/// After a clean close the journal is empty, as after an interrupted creation; the tables are not.
+#[tokio::test]
+async fn a_lost_version_does_not_make_a_store_empty() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    put(&*store.open("p").await.unwrap(), "k", "v");
+    store.close().await.unwrap();
+    drop(store);
+    let version = directory.path().join("version");
+    let content = std::fs::read(&version).unwrap();
+    let lose: [&dyn Fn(); 2] =
+        [&|| std::fs::write(&version, "").unwrap(), &|| std::fs::remove_file(&version).unwrap()];
+    for lose in lose {
+        lose();
+        let refused = LsmStore::open(directory.path(), Options::default()).map(|_| ());
+        assert!(matches!(refused, Err(Error::Corrupt(ref text)) if text.contains("`version`")));
+    }
+    std::fs::write(&version, content).unwrap();
+    let partition = open(directory.path()).open("p").await.unwrap();
+    assert_eq!(get(&*partition, "k").await.unwrap(), "v");
+}
+
+#[cfg(unix)]
+#[test]
+fn nobody_else_may_look() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("store");
+    let _store = open(&path);
+    assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o700);
+}
+
 /// fjall forgets how far its own list of keyspaces had counted. Without our records a partition
 /// that was dropped comes back after a crash.
 #[tokio::test]
@@ -159,11 +191,23 @@ async fn a_torn_batch_is_cut_off_but_damage_is_reported() {
     let again = open(torn.path()).open("p").await.unwrap();
     assert_eq!(get(&*again, "torn").await.unwrap(), "again");
 
+    drop(again);
+    assert_eq!(torn_files(torn.path()), 1);
+
     let damaged = damage(b'e');
+    let before = std::fs::read(damaged.path().join("0.jnl")).unwrap();
     for _ in 0..2 {
         let refused = LsmStore::open(damaged.path(), Options::default()).map(|_| ());
         assert!(matches!(refused, Err(Error::Corrupt(_))), "{refused:?}");
     }
+    assert!(before == std::fs::read(damaged.path().join("0.jnl")).unwrap());
+    assert_eq!(torn_files(damaged.path()), 0);
+}
+
+/// How many pieces were cut off journals and kept.
+fn torn_files(directory: &Path) -> usize {
+    let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    files.filter(|path| path.extension().is_some_and(|e| e == "torn")).count()
 }
 
 /// fjall takes a journal to end at the first byte it does not know, and says nothing.
