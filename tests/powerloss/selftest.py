@@ -76,10 +76,10 @@ def run(make_disk):
         # Bytes that a failed sync has lost are a difference that the audit would report.
         disk.control.reset(audit=int(not faults), **faults)
         disk.baseline()
-        done = subprocess.run([sys.executable, "-c", PRELUDE + program], cwd=disk.data,
+        done = subprocess.run([sys.executable, "-c", PRELUDE + program], cwd=disk.root,
                               env=os.environ | disk.environment(), capture_output=True, text=True)
         disk.lose_power("plain", random.Random(1))
-        survived = tree(disk.data)
+        survived = tree(disk.root)
         if done.returncode or survived != expected:
             failures.append(f"shim: {name}: expected {expected}, got {survived}\n{done.stderr}")
     return failures

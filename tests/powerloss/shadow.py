@@ -1,10 +1,11 @@
 """The runner's side of shim.c: prepares the shadow, sets faults, and lets the power fail.
 
-A `Disk` owns a data directory and its shadow. Around each run of the server:
+A `Disk` owns a directory and its shadow. The data directory is two levels below, and absent until
+the server makes it: its own name has to survive as well. Around each run of the server:
 
-    disk.baseline()              # all that is in the data directory counts as durable
+    disk.baseline()              # all that is on the disk counts as durable
     ... run the server with disk.environment(), then SIGKILL it ...
-    disk.lose_power(mode, rng)   # the data directory is now what a power loss would have left
+    disk.lose_power(mode, rng)   # the disk now holds what a power loss would have left
 """
 
 import itertools
@@ -67,15 +68,16 @@ def compile_shim(target_dir):
 
 
 class Disk:
-    """A data directory that can lose power."""
+    """A place for a data directory that can lose power."""
 
     def __init__(self, scratch, library):
         scratch = Path(scratch)
-        self.data = scratch / "data"
+        self.root = scratch / "disk"
+        self.data = self.root / "sheaf" / "data"
         self.shadow = scratch / "shadow"
         self.lost = scratch / "before-power-loss"
         self.library = library
-        self.data.mkdir(exist_ok=True)
+        self.root.mkdir(exist_ok=True)
         self.shadow.mkdir(exist_ok=True)
         self.control = Control(self.shadow / "control")
         self.control.reset()
@@ -85,16 +87,16 @@ class Disk:
         """The variables that put a program on this disk."""
         return {
             "LD_PRELOAD": str(self.library),
-            "POWERLOSS_ROOT": str(self.data),
+            "POWERLOSS_ROOT": str(self.root),
             "POWERLOSS_SHADOW": str(self.shadow),
         }
 
     def baseline(self):
-        """Declares everything in the data directory durable."""
+        """Declares everything on the disk durable."""
         for kind in ("files", "dirs"):
             shutil.rmtree(self.shadow / kind, ignore_errors=True)
             (self.shadow / kind).mkdir()
-        self._baseline(self.data)
+        self._baseline(self.root)
 
     def _baseline(self, directory):
         listing = []
@@ -116,16 +118,16 @@ class Disk:
         return id
 
     def lose_power(self, loss, rng):
-        """Replaces the data directory by what survives. The one before stays in `self.lost`, for
+        """Replaces the disk's content by what survives. The one before stays in `self.lost`, for
         looking into a failure, until the next loss."""
-        latest = {id: path for path, id in walk(self.data)}
-        root = identity(self.data)
+        latest = {id: path for path, id in walk(self.root)}
+        root = identity(self.root)
         shutil.rmtree(self.lost, ignore_errors=True)
-        survivors = self.data.with_name("survivors")
+        survivors = self.root.with_name("survivors")
         shutil.rmtree(survivors, ignore_errors=True)
         self._restore(root, survivors, latest, loss, rng)
-        self.data.rename(self.lost)
-        survivors.rename(self.data)
+        self.root.rename(self.lost)
+        survivors.rename(self.root)
 
     def _restore(self, id, target, latest, loss, rng):
         target.mkdir()

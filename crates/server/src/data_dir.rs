@@ -73,13 +73,39 @@ impl DataDir {
     }
 }
 
-/// Creates a directory, and its parents, that only this user may enter.
+/// Creates a directory, and its parents, that only this user may enter. Their names are durable
+/// before anything is put into them: a file is only as safe as the directories above it.
 pub(crate) fn create_private(path: &Path) -> io::Result<()> {
     let mut builder = DirBuilder::new();
+    // Recursive only so that another process may create the same directory at the same time.
     builder.recursive(true);
     #[cfg(unix)]
     std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(path)
+    // Of `data`, the parent is empty text; of `/here/data`, it is a directory that can be synced.
+    let path = std::path::absolute(path)?;
+    let mut missing = Vec::new();
+    let mut found = None;
+    for ancestor in path.ancestors() {
+        if ancestor.try_exists()? {
+            found = Some(ancestor);
+            break;
+        }
+        missing.push(ancestor);
+    }
+    // An earlier start may have been killed between creating this one and syncing its name.
+    if let Some(above) = found.and_then(Path::parent) {
+        match sync_directory(above) {
+            // Not ours to read: then somebody else made what is in it.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
+            synced => synced?,
+        }
+    }
+    for directory in missing.into_iter().rev() {
+        builder.create(directory)?;
+        sync_directory(directory)?;
+        directory.parent().map_or(Ok(()), sync_directory)?;
+    }
+    Ok(())
 }
 
 /// Writes a file that only this user may read, whole or not at all.
@@ -88,7 +114,16 @@ pub(crate) fn write_private(path: &Path, content: &str) -> io::Result<()> {
     let mut file = private_file().create(true).truncate(true).open(&draft)?;
     file.write_all(content.as_bytes())?;
     file.sync_all()?;
-    fs::rename(&draft, path)
+    fs::rename(&draft, path)?;
+    std::path::absolute(path)?.parent().map_or(Ok(()), sync_directory)
+}
+
+/// Makes the names in a directory durable.
+fn sync_directory(directory: &Path) -> io::Result<()> {
+    if cfg!(not(unix)) {
+        return Ok(());
+    }
+    File::open(directory)?.sync_all()
 }
 
 fn private_file() -> OpenOptions {
@@ -126,6 +161,18 @@ mod tests {
         assert!(error.contains("in use by another sheaf (process "), "{error}");
         drop(first);
         DataDir::create(&path).unwrap();
+    }
+
+    #[test]
+    fn missing_parents_are_made() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("a/./b/c");
+        create_private(&path).unwrap();
+        create_private(&path).unwrap();
+        assert!(path.is_dir());
+        // Relative to where the tests run, which is there.
+        create_private(Path::new(".")).unwrap();
+        assert!(create_private(&path.join("..").join("c")).is_ok());
     }
 
     #[cfg(unix)]
