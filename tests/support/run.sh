@@ -5,6 +5,11 @@
 
 set -euo pipefail
 
+if ! command -v python3 >/dev/null; then
+    echo "skipped: no Python"
+    exit 0
+fi
+
 support=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 venv=$support/../.venv
 list=$support/requirements.txt
