@@ -37,6 +37,8 @@ struct Table {
     replace_factor: f64,
     /// For each document of a feed page, beside the page's own cost.
     feed_document_per_kb: f64,
+    /// For each document that it looked at and left out.
+    scanned_document_per_kb: f64,
 }
 
 const CURRENT: Table = Table {
@@ -46,6 +48,7 @@ const CURRENT: Table = Table {
     indexed_value: 0.4,
     replace_factor: 2.0,
     feed_document_per_kb: 1.0,
+    scanned_document_per_kb: 0.05,
 };
 
 const Y2017: Table = Table {
@@ -55,6 +58,7 @@ const Y2017: Table = Table {
     indexed_value: 0.4,
     replace_factor: 2.0,
     feed_document_per_kb: 0.3,
+    scanned_document_per_kb: 0.05,
 };
 
 /// Reading or listing metadata: databases, collections, ranges, offers.
@@ -105,7 +109,12 @@ impl Meter {
         self.total += self.insert_cost(bytes, indexed_values);
     }
 
-    /// A document that a feed page returns or had to look at.
+    /// A document that a feed page had to look at and left out.
+    pub(crate) fn scanned_document(&mut self, bytes: usize) {
+        self.total += self.table().scanned_document_per_kb * kilobytes(bytes).max(1.0);
+    }
+
+    /// A document that a feed page returns.
     pub(crate) fn feed_document(&mut self, bytes: usize) {
         self.total += self.table().feed_document_per_kb * kilobytes(bytes).max(1.0);
     }

@@ -8,7 +8,6 @@ use protocol::{
     limits::DOCUMENT_BYTES_MAX,
     request::{CollectionPath, DatabasePath, ThroughputRequest},
     response::{FeedKind, Quota},
-    rid::CollectionRid,
 };
 use store::Batch;
 use value::{Object, Value, json};
@@ -46,9 +45,6 @@ pub(crate) async fn create(
     let body = json::parse(body).map_err(|error| invalid_body(&error))?;
     meter.metadata_write();
     let (outcome, collection) = engine.change(CreatePlan { create, body }).await?;
-    if outcome == Outcome::Created {
-        engine.open_partitions(&collection).await;
-    }
     Ok(answer(outcome, &collection, None))
 }
 
@@ -67,9 +63,9 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
         let database = catalog.database(&database).ok_or_else(Error::owner_not_found)?;
         let mut database = Database::clone(database);
         let id = self.body.get("id").as_str().unwrap_or_default();
-        let existing = database.collections.values().find(|old| old.definition.id == id).cloned();
-        if let Some(old) = existing {
-            if !upsert {
+        // By rid too: a name must not take over another collection's links.
+        if let Some(old) = database.collection(id).cloned() {
+            if !upsert || old.definition.id != id {
                 return Err(Error::new(
                     Code::Conflict,
                     "Resource with specified id or name already exists.",
@@ -87,7 +83,7 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
             throughput = Some(Throughput::Manual(THROUGHPUT_MIN));
         }
         let mut collection = Collection {
-            rid: CollectionRid { database: database.rid, number: database.next_collection },
+            rid: database.take_collection_rid(),
             database_id: database.id.clone(),
             definition: definition.into(),
             version: engine.new_version(),
@@ -98,7 +94,6 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
         };
         let count = throughput::partition_count(throughput.as_ref(), is_partitioned);
         engine.create_partitions(&mut collection, count).await?;
-        database.next_collection += 1;
         let mut batch = Batch::default();
         storage::put_database(&mut batch, &database);
         storage::put_collection(&mut batch, &collection);
@@ -107,9 +102,10 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
             throughput::add_offer(engine, &mut catalog, &mut batch, link, throughput);
         }
         let collection = Arc::new(collection);
-        database.collections.insert(collection.rid.number, Arc::clone(&collection));
-        catalog.databases.insert(database.rid.0, database.into());
-        Ok(Change { batch, catalog, answer: (Outcome::Created, collection) })
+        database.insert_collection(Arc::clone(&collection));
+        catalog.insert_database(database.into());
+        let created = vec![Arc::clone(&collection)];
+        Ok(Change { created, ..Change::new(batch, catalog, (Outcome::Created, collection)) })
     }
 }
 
@@ -130,11 +126,10 @@ fn replace_in(
     let mut batch = Batch::default();
     storage::put_collection(&mut batch, &collection);
     let collection = Arc::new(collection);
-    if let Some(database) = catalog.databases.get_mut(&collection.rid.database.0) {
-        let database = Arc::make_mut(database);
-        database.collections.insert(collection.rid.number, Arc::clone(&collection));
+    if let Some(database) = catalog.database_mut(collection.rid.database) {
+        database.insert_collection(Arc::clone(&collection));
     }
-    Change { batch, catalog, answer: (outcome, collection) }
+    Change::new(batch, catalog, (outcome, collection))
 }
 
 pub(crate) fn read(
@@ -207,7 +202,6 @@ pub(crate) async fn delete(
 ) -> Result<Response, Error> {
     meter.metadata_write();
     let collection = engine.change(Delete { path, options }).await?;
-    engine.give_back(vec![Arc::clone(&collection)]).await;
     Ok(Response { body: Body::Empty, etag: None, ..answer(Outcome::Deleted, &collection, None) })
 }
 
@@ -223,10 +217,11 @@ impl AsyncPlan<Arc<Collection>> for Delete {
         let mut batch = Batch::default();
         storage::delete_collection(&mut batch, &collection);
         throughput::remove_offer(&mut catalog, &mut batch, &collection.rid.to_string());
-        if let Some(database) = catalog.databases.get_mut(&collection.rid.database.0) {
-            Arc::make_mut(database).collections.remove(&collection.rid.number);
+        if let Some(database) = catalog.database_mut(collection.rid.database) {
+            database.remove_collection(&collection);
         }
-        Ok(Change { batch, catalog, answer: collection })
+        let dropped = vec![Arc::clone(&collection)];
+        Ok(Change { dropped, ..Change::new(batch, catalog, collection) })
     }
 }
 

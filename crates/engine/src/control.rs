@@ -20,6 +20,17 @@ pub(crate) struct Change<T> {
     pub(crate) batch: Batch,
     pub(crate) catalog: Catalog,
     pub(crate) answer: T,
+    /// Collections that exist from now on.
+    pub(crate) created: Vec<Arc<Collection>>,
+    /// Collections whose space is to be given back.
+    pub(crate) dropped: Vec<Arc<Collection>>,
+}
+
+impl<T> Change<T> {
+    /// A change that neither creates nor drops collections.
+    pub(crate) fn new(batch: Batch, catalog: Catalog, answer: T) -> Self {
+        Self { batch, catalog, answer, created: Vec::new(), dropped: Vec::new() }
+    }
 }
 
 impl Inner {
@@ -32,10 +43,12 @@ impl Inner {
         let task = tokio::spawn(async move {
             let _turn = this.control.lock().await;
             let catalog = Catalog::clone(&this.catalog());
-            let Change { batch, catalog, answer } = plan.run(&this, catalog).await?;
-            this.storage.commit(batch).await?;
-            this.publish(catalog);
-            Ok(answer)
+            let change = plan.run(&this, catalog).await?;
+            this.storage.commit(change.batch).await?;
+            this.publish(change.catalog);
+            this.open_partitions(&change.created).await;
+            this.drop_partitions(&change.dropped).await;
+            Ok(change.answer)
         });
         task.await.unwrap_or_else(|_| Err(Error::new(Code::Internal, "a catalog change failed")))
     }
@@ -70,17 +83,22 @@ impl Inner {
         Ok(())
     }
 
-    /// Gives the space of deleted collections back, even if the caller goes away meanwhile.
-    pub(crate) async fn give_back(self: &Arc<Self>, collections: Vec<Arc<Collection>>) {
-        let this = Arc::clone(self);
-        let task = tokio::spawn(async move { this.drop_partitions(&collections).await });
-        if let Err(error) = task.await {
-            tracing::error!(%error, "giving space back failed");
+    /// Marks new partitions as serving, once the catalog names them.
+    async fn open_partitions(&self, collections: &[Arc<Collection>]) {
+        for partition in collections.iter().flat_map(|collection| &collection.partitions) {
+            if let Err(error) = partition.set_state(State::Open).await {
+                // The next start sets the mark: the catalog names the partition.
+                tracing::warn!(%error, partition.name, "partition not marked as open");
+            }
         }
     }
 
+    /// Gives the space of deleted collections back.
     /// Failing here costs space, not correctness: the catalog remembers what is to be dropped.
     async fn drop_partitions(&self, collections: &[Arc<Collection>]) {
+        if collections.is_empty() {
+            return;
+        }
         let mut names = Vec::new();
         for partition in collections.iter().flat_map(|collection| &collection.partitions) {
             partition.retire().await;

@@ -7,7 +7,6 @@ use protocol::{
     continuation::Feed,
     request::{DatabasePath, ThroughputRequest},
     response::FeedKind,
-    rid::DatabaseRid,
 };
 use store::Batch;
 use value::json;
@@ -49,8 +48,9 @@ impl AsyncPlan<(Outcome, Arc<Database>)> for Create {
         mut catalog: Catalog,
     ) -> Result<Change<(Outcome, Arc<Database>)>, Error> {
         let mut batch = Batch::default();
-        if let Some(old) = catalog.databases.values().find(|database| database.id == self.id) {
-            if !self.upsert {
+        // By rid too: a name must not take over another database's links.
+        if let Some(old) = catalog.database(&DatabasePath(self.id.clone())) {
+            if !self.upsert || old.id != self.id {
                 return Err(Error::new(
                     Code::Conflict,
                     "Resource with specified id or name already exists.",
@@ -60,26 +60,20 @@ impl AsyncPlan<(Outcome, Arc<Database>)> for Create {
             database.version = engine.new_version();
             storage::put_database(&mut batch, &database);
             let database = Arc::new(database);
-            catalog.databases.insert(database.rid.0, Arc::clone(&database));
-            return Ok(Change { batch, catalog, answer: (Outcome::Ok, database) });
+            catalog.insert_database(Arc::clone(&database));
+            return Ok(Change::new(batch, catalog, (Outcome::Ok, database)));
         }
         check_resource_count(&catalog)?;
-        let database = Arc::new(Database {
-            rid: DatabaseRid(catalog.next_database),
-            id: self.id,
-            version: engine.new_version(),
-            collections: std::collections::BTreeMap::new(),
-            next_collection: 1,
-        });
-        catalog.next_database += 1;
+        let rid = catalog.take_database_rid();
+        let database = Arc::new(Database::new(rid, self.id, engine.new_version(), 1));
         if let Some(throughput) = throughput::requested(&self.throughput, Kind::Database)? {
             let link = (database.self_link(), database.rid.to_string());
             throughput::add_offer(engine, &mut catalog, &mut batch, link, throughput);
         }
         storage::put_database(&mut batch, &database);
         storage::put_next(&mut batch, &catalog);
-        catalog.databases.insert(database.rid.0, Arc::clone(&database));
-        Ok(Change { batch, catalog, answer: (Outcome::Created, database) })
+        catalog.insert_database(Arc::clone(&database));
+        Ok(Change::new(batch, catalog, (Outcome::Created, database)))
     }
 }
 
@@ -111,7 +105,6 @@ pub(crate) async fn delete(
 ) -> Result<Response, Error> {
     meter.metadata_write();
     let database = engine.change(Delete { path, options }).await?;
-    engine.give_back(database.collections.values().cloned().collect()).await;
     Ok(Response { body: Body::Empty, etag: None, ..answer(Outcome::Deleted, &database) })
 }
 
@@ -130,8 +123,9 @@ impl AsyncPlan<Arc<Database>> for Delete {
         }
         throughput::remove_offer(&mut catalog, &mut batch, &database.rid.to_string());
         storage::delete_database(&mut batch, &database);
-        catalog.databases.remove(&database.rid.0);
-        Ok(Change { batch, catalog, answer: database })
+        catalog.remove_database(&database);
+        let dropped = database.collections.values().cloned().collect();
+        Ok(Change { dropped, ..Change::new(batch, catalog, database) })
     }
 }
 

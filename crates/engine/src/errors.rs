@@ -6,7 +6,10 @@ use crate::rows::Damaged;
 
 /// A store failure, as the caller may know it. The detail goes to the log.
 pub(crate) fn from_store(error: store::Error) -> Error {
-    tracing::error!(%error, "store call failed");
+    // What closed the store was logged when it happened.
+    if !matches!(error, store::Error::Closed(_)) {
+        tracing::error!(%error, "store call failed");
+    }
     match error {
         store::Error::Closed(_) | store::Error::Io(_) | store::Error::Unavailable(_) => {
             Error::new(Code::Unavailable, "The database cannot serve this request now.")

@@ -24,12 +24,14 @@ use crate::{
     rows::Header,
 };
 
-/// Rows that one request may look at without finding any to return. A feed of one key in a full
-/// slot goes on in the next page, which may be empty.
+/// Rows and bytes that one request may look at without filling its page. A feed of one key in a
+/// full slot goes on in the next page; this one may be empty.
 const SCANNED_ROWS_MAX: usize = 10_000;
+const SCANNED_BYTES_MAX: usize = 16 << 20;
 
 /// Entries that the store is asked for at a time.
 const SCAN_ENTRIES: usize = 256;
+const SCAN_BYTES: usize = 1 << 20;
 
 /// A page of a feed.
 #[derive(Debug, Default)]
@@ -125,14 +127,19 @@ pub(crate) async fn documents(
         limit: page_items(options),
         items: Vec::new(),
         bytes: 0,
-        scanned: 0,
+        scanned_rows: 0,
+        scanned_bytes: 0,
         last: after,
         is_full: false,
     };
     let mut points = Vec::new();
     for partition in scope.partitions(&collection) {
         if options.is_session_read(engine.options.default_consistency) {
-            partition.check_session(options.session.as_ref())?;
+            partition.check_session(options.session.as_ref()).map_err(|mut error| {
+                error.meta.partitions = vec![partition.point(partition.lsn())];
+                error.meta.owner = Some(collection.owner());
+                error
+            })?;
         }
         points.push(reader.read(partition, meter).await?);
         if reader.is_full {
@@ -156,7 +163,8 @@ struct Reader<'a> {
     limit: usize,
     items: Vec<Bytes>,
     bytes: usize,
-    scanned: usize,
+    scanned_rows: usize,
+    scanned_bytes: usize,
     /// The number of the last document looked at and not left for the next page.
     last: Option<u64>,
     /// Something is left for the next page.
@@ -180,7 +188,7 @@ impl Reader<'_> {
         };
         let limit = PageLimit {
             entries: SCAN_ENTRIES.min(self.limit.saturating_add(1)),
-            bytes: PAGE_BYTES_MAX,
+            bytes: SCAN_BYTES,
         };
         while !slots.is_empty() && !self.is_full {
             let range = (start, end.clone());
@@ -196,6 +204,8 @@ impl Reader<'_> {
                 Some((key, _)) if page.has_more => start = Bound::Excluded(key.clone()),
                 _ => break,
             }
+            // Store and parser never wait, so a long scan must let others have the thread.
+            tokio::task::yield_now().await;
         }
         Ok(partition.point(lsn))
     }
@@ -204,7 +214,8 @@ impl Reader<'_> {
     fn take(&mut self, key: &[u8], row: &Bytes, meter: &mut Meter) -> Result<(), Error> {
         let number = keys::u64_at(key, 1).unwrap_or_default();
         let (_, document) = Header::decode(row).map_err(errors::from_damaged)?;
-        self.scanned += 1;
+        self.scanned_rows += 1;
+        self.scanned_bytes += row.len();
         if self.scope.admits(self.collection, &document) {
             if self.items.len() == self.limit
                 || self.bytes + document.len() > PAGE_BYTES_MAX && !self.items.is_empty()
@@ -215,9 +226,12 @@ impl Reader<'_> {
             meter.feed_document(user_bytes(&document));
             self.bytes += document.len();
             self.items.push(document);
+        } else {
+            meter.scanned_document(user_bytes(&document));
         }
         self.last = Some(number);
-        self.is_full = self.scanned >= SCANNED_ROWS_MAX;
+        self.is_full =
+            self.scanned_rows >= SCANNED_ROWS_MAX || self.scanned_bytes >= SCANNED_BYTES_MAX;
         Ok(())
     }
 }

@@ -35,7 +35,7 @@ use tokio::sync::Semaphore;
 use crate::{
     catalog::{Catalog, Collection, Missing, storage::CatalogStore},
     charge::Meter,
-    rows::{Damaged, State},
+    rows::Damaged,
 };
 pub use crate::{
     charge::Charges,
@@ -63,6 +63,14 @@ pub enum OpenError {
     /// The catalog or a partition cannot be read.
     #[error("the catalog is damaged: restore a backup, or run `sheaf verify` to see what is left")]
     Damaged,
+    /// A partition that the catalog names is not in the store.
+    #[error("the partition {name} of {collection} is missing: restore a backup")]
+    Missing {
+        /// The name of its key space.
+        name: String,
+        /// The collection it belongs to.
+        collection: String,
+    },
     /// The store takes no writes.
     #[error("the store takes no writes")]
     Unwritable,
@@ -153,7 +161,13 @@ impl Engine {
 
     /// Why writes have stopped, if a storage failure stopped them.
     pub fn failure(&self) -> Option<String> {
-        self.inner.store.failure()
+        self.inner.store.failure().or_else(|| {
+            let catalog = self.inner.catalog();
+            let mut collections = catalog.databases.values().flat_map(|db| db.collections.values());
+            collections
+                .any(|collection| collection.partitions.iter().any(|it| it.is_failed()))
+                .then(|| "a partition stopped taking writes after a failed commit".to_owned())
+        })
     }
 
     /// Figures of every partition.
@@ -277,16 +291,6 @@ impl Inner {
         let collection = catalog.collection(path).map_err(|_| Error::owner_not_found())?;
         check_intended(collection, options)?;
         Ok(Arc::clone(collection))
-    }
-
-    /// Marks new partitions as serving, once the catalog names them.
-    async fn open_partitions(&self, collection: &Collection) {
-        for partition in &collection.partitions {
-            if let Err(error) = partition.set_state(State::Open).await {
-                // The next start sets the mark: the catalog names the partition.
-                tracing::warn!(%error, partition.name, "partition not marked as open");
-            }
-        }
     }
 }
 

@@ -77,6 +77,12 @@ impl AsyncPlan<Arc<Offer>> for Replace {
         check_identity(&old, &self.body)?;
         let throughput = replacement(&old, &self.body)?;
         throughput::check_kind(&throughput, kind_of(&catalog, &old))?;
+        let (rate, least) = (throughput.rate(), min_throughput(&old));
+        if rate < least {
+            return Err(Error::bad_request(format!(
+                "Requested throughput {rate} is less than required minimum throughput {least}"
+            )));
+        }
         let mut offer = Offer::clone(&old);
         offer.highest = offer.highest.max(throughput.rate());
         offer.throughput = throughput;
@@ -85,7 +91,7 @@ impl AsyncPlan<Arc<Offer>> for Replace {
         storage::put_offer(&mut batch, &offer);
         let offer = Arc::new(offer);
         catalog.offers.insert(offer.rid.0, Arc::clone(&offer));
-        Ok(Change { batch, catalog, answer: offer })
+        Ok(Change::new(batch, catalog, offer))
     }
 }
 

@@ -15,7 +15,7 @@ use crate::{
     documents::scope::document_key,
     keys::{self, LogicalKey, META_COUNTERS, META_KEY},
     partition::Partition,
-    rows::{Counters, Header, KeyCounters, Primary},
+    rows::{Counters, Header, KeyCounters, Primary, State},
 };
 
 /// Problems beyond this many are counted, not listed.
@@ -112,6 +112,10 @@ struct Sums {
 
 impl Check<'_> {
     async fn run(&self, report: &mut Report) -> Result<(), OpenError> {
+        // "Creating" is right too: a crash may have come just after the catalog's commit.
+        if !matches!(self.partition.state().await, Ok(Some(State::Open | State::Creating))) {
+            report.problem(&self.place, "the partition does not say what it is");
+        }
         let mut sums = Sums::default();
         let mut pages = Pages::new(vec![keys::DOCUMENT]);
         while let Some(entries) = pages.next(self.snapshot).await? {

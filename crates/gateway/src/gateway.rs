@@ -9,13 +9,13 @@ use std::{
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{Method, body::Body, http::request::Parts};
-use protocol::{Code, Context, Error, Operation, Principal, Request, Service};
+use protocol::{Code, Context, Error, Operation, Options, Principal, Request, Service};
 
 use crate::{
     account, activity, auth, body, call, decode,
     encode::{self, Answer, Asked},
     options,
-    route::{self, Resource},
+    route::{self, Resource, Target},
     settings::Settings,
     version::Version,
 };
@@ -98,7 +98,11 @@ impl Gateway {
         B: Body<Data = Bytes> + Send + Unpin,
         B::Error: Display,
     {
-        let target = route::parse(parts.uri.path())?;
+        let mut target = route::parse(parts.uri.path())?;
+        let other = route::parse_twice(parts.uri.path());
+        if let Some(other) = &other {
+            target.signed.links.extend(other.signed.links.iter().cloned());
+        }
         let headers = &parts.headers;
         let (keys, now) = (&self.settings.keys, self.clock.now());
         let principal = auth::verify(&parts.method, &target.signed, headers, keys, now)?;
@@ -115,6 +119,7 @@ impl Gateway {
         authorize(&principal, is_read || parts.method == Method::POST)?;
         let version = Version::read(headers)?;
         let mut options = options::read(headers, self.settings.default_consistency)?;
+        let again = other.map(|other| (other, options.clone()));
         let mut operation =
             decode::operation(target.resource, &parts.method, headers, version, &mut options)?;
         *name = operation.name();
@@ -127,8 +132,15 @@ impl Gateway {
         let is_offer =
             matches!(operation, Operation::ReadOffer(_) | Operation::ReplaceOffer { .. });
         let context = Context { principal, activity_id };
+        let again = again.and_then(|again| repeat(again, parts, version, &operation));
         let request = Request { operation, options };
-        let response = call::guarded(self.service.as_ref(), &context, request).await?;
+        let mut answer = call::guarded(self.service.as_ref(), &context, request).await;
+        if let (Err(Error { code: Code::NotFound | Code::OwnerNotFound, .. }), Some(request)) =
+            (&answer, again)
+        {
+            answer = call::guarded(self.service.as_ref(), &context, request).await;
+        }
+        let response = answer?;
         Ok(if is_offer { Answer::Offer(response) } else { Answer::Service(response) })
     }
 
@@ -140,7 +152,8 @@ impl Gateway {
         charge: f64,
         cause: Option<String>,
     ) {
-        if status >= 500 {
+        // A 503 follows from a state that was logged when it began.
+        if status == 500 {
             tracing::error!(
                 activity_id = %activity::text(asked.activity_id),
                 operation,
@@ -151,6 +164,24 @@ impl Gateway {
         }
         self.recorder.record(operation, status, asked.elapsed, charge);
     }
+}
+
+/// The same request to the resource that a twice encoded path names.
+fn repeat(
+    (other, mut options): (Target, Options),
+    parts: &Parts,
+    version: Version,
+    operation: &Operation,
+) -> Option<Request> {
+    let (method, headers) = (&parts.method, &parts.headers);
+    let again = decode::operation(other.resource, method, headers, version, &mut options);
+    let mut again = again.ok()?;
+    if let (Some(slot), Some(body)) =
+        (decode::body_of(&mut again), decode::body_of(&mut operation.clone()))
+    {
+        *slot = std::mem::take(body);
+    }
+    Some(Request { operation: again, options })
 }
 
 /// The rights of a principal; the engine takes them as checked.

@@ -55,13 +55,29 @@ pub(crate) struct Signed {
 pub(crate) fn parse(path: &str) -> Result<Target, Error> {
     let raw = split(path)?;
     let names = raw.iter().map(|segment| decode(segment)).collect::<Result<Vec<_>, _>>()?;
+    target(&raw, names)
+}
+
+/// The target of a path that was encoded twice, as some clients do with links they were given
+/// encoded; `None` if it was not. A name that really contains `%20` goes first: see the caller.
+pub(crate) fn parse_twice(path: &str) -> Option<Target> {
+    if !path.contains("%25") {
+        return None;
+    }
+    let raw = split(path).ok()?;
+    let once = raw.iter().map(|segment| decode(segment)).collect::<Result<Vec<_>, _>>().ok()?;
+    let twice = once.iter().map(|name| decode(name)).collect::<Result<Vec<_>, _>>().ok()?;
+    if once == twice { None } else { target(&raw, twice).ok() }
+}
+
+fn target(raw: &[&str], names: Vec<String>) -> Result<Target, Error> {
     let shape: Vec<String> = names
         .iter()
         .enumerate()
         .map(|(at, name)| if at % 2 == 0 { name.to_ascii_lowercase() } else { name.clone() })
         .collect();
     let shape: Vec<&str> = shape.iter().map(String::as_str).collect();
-    Ok(Target { resource: resource(&shape)?, signed: signed(&shape, &names, &raw) })
+    Ok(Target { resource: resource(&shape)?, signed: signed(&shape, &names, raw) })
 }
 
 /// Python ends its paths with a slash, and the account's own links begin with two. An empty

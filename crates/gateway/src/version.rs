@@ -37,12 +37,14 @@ impl Version {
 }
 
 fn parse(text: &str) -> Option<Version> {
-    let bytes: [u8; 10] = text.as_bytes().try_into().ok()?;
+    // Previews carry their date first.
+    let (date, rest) = text.as_bytes().split_at_checked(10)?;
+    let bytes: [u8; 10] = date.try_into().ok()?;
     let is_date = bytes.iter().enumerate().all(|(at, byte)| match at {
         4 | 7 => *byte == b'-',
         _ => byte.is_ascii_digit(),
     });
-    is_date.then_some(Version(bytes))
+    (is_date && (rest.is_empty() || rest[0] == b'-')).then_some(Version(bytes))
 }
 
 #[cfg(test)]
@@ -56,7 +58,8 @@ mod tests {
         assert!(version("2018-06-18").has_vector_tokens());
         assert!(version("2018-09-17").allows_no_partition_key());
         assert!(!version("2018-12-31").allows_no_partition_key());
-        for bad in ["", "1", "2018-12-3", "2018/12/31", "2018-12-31-preview", "20181-2-31"] {
+        assert_eq!(version("2018-12-31-preview"), version("2018-12-31"));
+        for bad in ["", "1", "2018-12-3", "2018/12/31", "2018-12-31x", "20181-2-31"] {
             assert_eq!(parse(bad), None, "{bad}");
         }
     }

@@ -6,7 +6,10 @@
 pub(crate) mod rows;
 pub(crate) mod storage;
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, HashMap},
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use protocol::{
@@ -26,6 +29,8 @@ use crate::{definition::Definition, partition::Partition};
 #[derive(Clone, Default)]
 pub(crate) struct Catalog {
     pub(crate) databases: BTreeMap<u32, Arc<Database>>,
+    /// The number of each database, by name.
+    names: HashMap<String, u32>,
     pub(crate) offers: BTreeMap<u32, Arc<Offer>>,
     /// The rid that the next database gets.
     pub(crate) next_database: u32,
@@ -48,6 +53,8 @@ pub(crate) struct Database {
     pub(crate) id: String,
     pub(crate) version: Version,
     pub(crate) collections: BTreeMap<u32, Arc<Collection>>,
+    /// The number of each collection, by name.
+    names: HashMap<String, u32>,
     pub(crate) next_collection: u32,
 }
 
@@ -106,8 +113,36 @@ impl Throughput {
 impl Catalog {
     /// Finds a database by name, then by rid.
     pub(crate) fn database(&self, path: &DatabasePath) -> Option<&Arc<Database>> {
-        let by_name = self.databases.values().find(|database| database.id == path.0);
-        by_name.or_else(|| self.databases.get(&DatabaseRid::parse(&path.0)?.0))
+        let number = self.names.get(&path.0).copied();
+        self.databases.get(&number.or_else(|| Some(DatabaseRid::parse(&path.0)?.0))?)
+    }
+
+    /// Puts a database in its place, new or changed.
+    pub(crate) fn insert_database(&mut self, database: Arc<Database>) {
+        self.names.insert(database.id.clone(), database.rid.0);
+        self.databases.insert(database.rid.0, database);
+    }
+
+    pub(crate) fn remove_database(&mut self, database: &Database) {
+        self.names.remove(&database.id);
+        self.databases.remove(&database.rid.0);
+    }
+
+    /// A rid for a new database. No other database is named like it: a link by rid must not lead to
+    /// a resource of that name.
+    pub(crate) fn take_database_rid(&mut self) -> DatabaseRid {
+        loop {
+            let rid = DatabaseRid(self.next_database);
+            self.next_database += 1;
+            if !self.names.contains_key(&rid.to_string()) {
+                return rid;
+            }
+        }
+    }
+
+    /// Changes the collections of a database.
+    pub(crate) fn database_mut(&mut self, rid: DatabaseRid) -> Option<&mut Database> {
+        self.databases.get_mut(&rid.0).map(Arc::make_mut)
     }
 
     /// Finds a collection that a request is about; `None` tells which part is missing apart.
@@ -135,12 +170,45 @@ pub(crate) enum Missing {
 }
 
 impl Database {
+    pub(crate) fn new(
+        rid: DatabaseRid,
+        id: String,
+        version: Version,
+        next_collection: u32,
+    ) -> Self {
+        let (collections, names) = (BTreeMap::new(), HashMap::new());
+        Self { rid, id, version, collections, names, next_collection }
+    }
+
+    /// Finds a collection by name, then by rid.
     pub(crate) fn collection(&self, name: &str) -> Option<&Arc<Collection>> {
-        let by_name = self.collections.values().find(|collection| collection.definition.id == name);
-        by_name.or_else(|| {
+        let by_rid = || {
             let rid = CollectionRid::parse(name)?;
-            (rid.database == self.rid).then(|| self.collections.get(&rid.number))?
-        })
+            (rid.database == self.rid).then_some(rid.number)
+        };
+        self.collections.get(&self.names.get(name).copied().or_else(by_rid)?)
+    }
+
+    /// Puts a collection in its place, new or changed.
+    pub(crate) fn insert_collection(&mut self, collection: Arc<Collection>) {
+        self.names.insert(collection.definition.id.clone(), collection.rid.number);
+        self.collections.insert(collection.rid.number, collection);
+    }
+
+    pub(crate) fn remove_collection(&mut self, collection: &Collection) {
+        self.names.remove(&collection.definition.id);
+        self.collections.remove(&collection.rid.number);
+    }
+
+    /// A rid for a new collection, which no collection here has for a name.
+    pub(crate) fn take_collection_rid(&mut self) -> CollectionRid {
+        loop {
+            let rid = CollectionRid { database: self.rid, number: self.next_collection };
+            self.next_collection += 1;
+            if !self.names.contains_key(&rid.to_string()) {
+                return rid;
+            }
+        }
     }
 
     pub(crate) fn self_link(&self) -> String {
@@ -205,7 +273,8 @@ impl Collection {
     /// What a caller's copy of the ranges is compared with. Names the collection too, since a name
     /// may come to mean another one.
     pub(crate) fn map_etag(&self) -> String {
-        (u64::from(self.rid.number) << 32 | u64::from(self.map_version)).to_string()
+        let CollectionRid { database, number } = self.rid;
+        format!("{:08x}{number:08x}{:08x}", database.0, self.map_version)
     }
 
     /// The bounds of a partition as the hex keys that SDKs compare.

@@ -24,13 +24,8 @@ pub(crate) fn encode_database(database: &Database) -> Bytes {
 
 pub(crate) fn decode_database(rid: DatabaseRid, bytes: &[u8]) -> Result<Database, Damaged> {
     let row = parse(bytes)?;
-    Ok(Database {
-        rid,
-        id: text(&row, "id")?,
-        version: version(&row)?,
-        collections: std::collections::BTreeMap::new(),
-        next_collection: small(&row, "nextCollection")?,
-    })
+    let next_collection = small(&row, "nextCollection")?;
+    Ok(Database::new(rid, text(&row, "id")?, version(&row)?, next_collection))
 }
 
 /// A collection row names its partitions; opening them is the caller's business.

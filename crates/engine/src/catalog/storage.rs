@@ -111,14 +111,13 @@ impl CatalogStore {
             match key[0] {
                 DATABASE => {
                     let rid = DatabaseRid(word_at(key, 1)?);
-                    catalog.databases.insert(rid.0, decode_database(rid, row)?.into());
+                    catalog.insert_database(decode_database(rid, row)?.into());
                 }
                 COLLECTION => {
                     let rid = CollectionRid::from_bytes(&key[1..]).ok_or(OpenError::Damaged)?;
-                    let database = catalog.databases.get_mut(&rid.database.0);
-                    let database = Arc::make_mut(database.ok_or(OpenError::Damaged)?);
+                    let database = catalog.database_mut(rid.database).ok_or(OpenError::Damaged)?;
                     let collection = self.open_collection(rid, &database.id, row).await?;
-                    database.collections.insert(rid.number, collection.into());
+                    database.insert_collection(collection.into());
                 }
                 OFFER => {
                     let rid = OfferRid(word_at(key, 1)?);
@@ -142,8 +141,14 @@ impl CatalogStore {
         row: &[u8],
     ) -> Result<Collection, OpenError> {
         let CollectionRow { mut collection, ranges } = decode_collection(rid, database_id, row)?;
+        let existing = self.engine.partitions().await?;
         for (range_id, slots) in ranges {
             let name = partition_name(rid, range_id);
+            // Opening would make an empty one in its place.
+            if !existing.contains(&name) {
+                let collection = format!("{database_id}/{}", collection.definition.id);
+                return Err(OpenError::Missing { name, collection });
+            }
             let partition = Partition::open(&*self.engine, name, range_id, slots).await?;
             collection.partitions.push(partition.into());
         }
@@ -158,8 +163,10 @@ impl CatalogStore {
         for partition in collections.flat_map(|collection| &collection.partitions) {
             known.push(&partition.name);
             // A crash may have come between the catalog's commit and this mark.
-            if partition.state().await? != Some(State::Open) {
-                partition.set_state(State::Open).await?;
+            match partition.state().await? {
+                Some(State::Open) => {}
+                Some(State::Creating) => partition.set_state(State::Open).await?,
+                None => return Err(OpenError::Damaged),
             }
         }
         for (key, _) in rows.iter().filter(|(key, _)| key[0] == DROPPED) {
@@ -172,10 +179,13 @@ impl CatalogStore {
                 continue;
             }
             let partition = self.engine.open(&name).await?;
-            let state = Partition::state_of(&*partition).await;
+            // Marked as a creation that the catalog never named, or not even that.
+            let is_unfinished = match Partition::state_of(&*partition).await? {
+                Some(state) => state == State::Creating,
+                None => is_empty(&*partition).await?,
+            };
             drop(partition);
-            // Nothing written yet, or marked as a creation that the catalog never named.
-            if matches!(state, Ok(None | Some(State::Creating))) {
+            if is_unfinished {
                 tracing::info!(name, "dropping the key space of an unfinished creation");
                 self.engine.drop_partition(&name).await?;
             } else {
@@ -235,6 +245,13 @@ pub(crate) fn put_offer(batch: &mut Batch, offer: &Offer) {
 
 pub(crate) fn delete_offer(batch: &mut Batch, offer: &Offer) {
     batch.delete(key(OFFER, &offer.rid.0.to_be_bytes()));
+}
+
+async fn is_empty(partition: &dyn store::Partition) -> Result<bool, OpenError> {
+    let limit = PageLimit { entries: 1, bytes: 1 };
+    let all = (Bound::Unbounded, Bound::Unbounded);
+    let page = partition.snapshot().scan(all, Direction::Forward, limit).await?;
+    Ok(page.entries.is_empty())
 }
 
 fn key(prefix: u8, rest: &[u8]) -> Vec<u8> {

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use protocol::{
     Body, Code, Error, Meta, Options, Outcome, Response,
     etag::Etag,
-    limits::DOCUMENT_BYTES_MAX,
+    limits::{DOCUMENT_BYTES_MAX, DOCUMENT_ID_BYTES_MAX},
     request::{CollectionPath, DocumentPath},
     rid::{ChildKind, ChildRid, DocNum},
 };
@@ -111,7 +111,7 @@ pub(crate) async fn create(
     let incoming = Incoming::parse(body, &collection)?;
     let key = key_in_body(&collection, &incoming.value, options)?;
     let place = Place::of(&collection, &key);
-    let permit = engine.room_for(body.len()).await?;
+    let permit = engine.room_for(&place, body.len()).await?;
     let guard = place.partition.lock(place.key.as_bytes()).await;
     let primary_key = place.key.primary(&incoming.id);
     let (old, key_counters) = newest(&place, primary_key.clone()).await?;
@@ -119,7 +119,7 @@ pub(crate) async fn create(
         return Err(refuse(Error::conflict(), &place, place.partition.lsn(), meter));
     }
     if let Some(old) = &old {
-        require_match(options, old.primary.etag).inspect_err(|_| meter.lookup())?;
+        check_etag(options, old, &place, meter)?;
     }
     let docnum = match &old {
         Some(old) => old.primary.docnum,
@@ -145,7 +145,8 @@ pub(crate) async fn read(
     let key = header_key(&collection, options)?;
     let place = Place::of(&collection, &key);
     if options.is_session_read(engine.options.default_consistency) {
-        place.partition.check_session(options.session.as_ref())?;
+        let session = place.partition.check_session(options.session.as_ref());
+        session.map_err(|error| refuse(error, &place, place.partition.lsn(), meter))?;
     }
     let (snapshot, lsn) = place.partition.read();
     let reader = RowReader::Snapshot(&*snapshot);
@@ -177,7 +178,7 @@ pub(crate) async fn replace(
     let incoming = Incoming::parse(body, &collection)?;
     let key = key_in_body(&collection, &incoming.value, options)?;
     let place = Place::of(&collection, &key);
-    let permit = engine.room_for(body.len()).await?;
+    let permit = engine.room_for(&place, body.len()).await?;
     let guard = place.partition.lock(place.key.as_bytes()).await;
     let reader = RowReader::Newest(place.partition);
     let Some(old) = locate(&place, &key, &path.document, &reader).await? else {
@@ -188,7 +189,7 @@ pub(crate) async fn replace(
             "The id in the body differs from the id of the document that is replaced.",
         ));
     }
-    require_match(options, old.primary.etag).inspect_err(|_| meter.lookup())?;
+    check_etag(options, &old, &place, meter)?;
     let key_counters = key_counters(&place).await?;
     let (new, document) = compose(engine, &place, &incoming, old.primary.docnum, options);
     charge_write(meter, &place, &incoming, true, options);
@@ -212,13 +213,13 @@ pub(crate) async fn delete(
     let collection = engine.collection(&path.collection, options)?;
     let key = header_key(&collection, options)?;
     let place = Place::of(&collection, &key);
-    let permit = engine.room_for(0).await?;
+    let permit = engine.room_for(&place, 0).await?;
     let guard = place.partition.lock(place.key.as_bytes()).await;
     let reader = RowReader::Newest(place.partition);
     let Some(old) = locate(&place, &key, &path.document, &reader).await? else {
         return Err(refuse(Error::not_found(), &place, place.partition.lsn(), meter));
     };
-    require_match(options, old.primary.etag).inspect_err(|_| meter.lookup())?;
+    check_etag(options, &old, &place, meter)?;
     let value =
         json::parse(&old.document).map_err(|_| errors::from_damaged(crate::rows::Damaged("D")))?;
     let definition = &collection.definition;
@@ -267,6 +268,17 @@ fn refuse(mut error: Error, place: &Place<'_>, lsn: u64, meter: &mut Meter) -> E
     meter.lookup();
     describe(&mut error.meta, place, lsn);
     error
+}
+
+/// Refuses a writer who knows another version.
+fn check_etag(
+    options: &Options,
+    old: &Found,
+    place: &Place<'_>,
+    meter: &mut Meter,
+) -> Result<(), Error> {
+    require_match(options, old.primary.etag)
+        .map_err(|error| refuse(error, place, place.partition.lsn(), meter))
 }
 
 /// How rows are read: readers see what is published, writers what is staged too.
@@ -421,8 +433,15 @@ fn describe(meta: &mut Meta, place: &Place<'_>, lsn: u64) {
 }
 
 impl Inner {
-    /// Waits until a write of this size may be staged.
-    async fn room_for(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Error> {
+    /// Waits until the partition keeps up and a write of this size may be staged.
+    async fn room_for(
+        &self,
+        place: &Place<'_>,
+        body: usize,
+    ) -> Result<OwnedSemaphorePermit, Error> {
+        place.partition.admit().await?;
+        // The key stands in the primary row and in the key's counters; the rest is small.
+        let bytes = body + 2 * place.key.as_bytes().len() + 2 * DOCUMENT_ID_BYTES_MAX;
         let kilobytes = u32::try_from(bytes / 1024 + 1)
             .unwrap_or(crate::STAGED_KILOBYTES_MAX)
             .min(crate::STAGED_KILOBYTES_MAX);

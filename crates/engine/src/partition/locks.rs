@@ -23,7 +23,7 @@ pub(crate) struct KeyLocks {
 pub(crate) struct KeyGuard<'a> {
     owner: &'a KeyLocks,
     key: Box<[u8]>,
-    /// `None` only while being dropped.
+    /// `None` while waiting and while being dropped.
     guard: Option<OwnedMutexGuard<()>>,
 }
 
@@ -37,9 +37,10 @@ impl KeyLocks {
                 None => Arc::clone(locks.entry(key.into()).or_default()),
             }
         };
-        // A waiter that is cancelled here leaves its entry; the holder it waited for removes it.
-        let guard = lock.lock_owned().await;
-        KeyGuard { owner: self, key: key.into(), guard: Some(guard) }
+        // Made before the wait, so that a waiter who is cancelled tidies up like a holder.
+        let mut held = KeyGuard { owner: self, key: key.into(), guard: None };
+        held.guard = Some(lock.lock_owned().await);
+        held
     }
 
     fn table(&self) -> MutexGuard<'_, Locks> {

@@ -16,6 +16,7 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -32,6 +33,11 @@ use crate::{
     },
     rows::{Counters, State},
 };
+
+/// How long a writer waits for a partition that the store is behind with.
+const ADMISSION_PATIENCE: Duration = Duration::from_secs(5);
+/// How often it looks.
+const ADMISSION_STEP: Duration = Duration::from_millis(5);
 
 /// A physical partition, open.
 pub(crate) struct Partition {
@@ -142,6 +148,29 @@ impl Partition {
         Ok(())
     }
 
+    /// Waits while the store is behind with this partition, so that it holds up nobody else.
+    pub(crate) async fn admit(&self) -> Result<(), Error> {
+        let mut waited = Duration::ZERO;
+        while self.store.debt().pressure_percent >= 100 {
+            if waited >= ADMISSION_PATIENCE {
+                let mut error = Error::new(
+                    Code::TooManyRequests,
+                    "The partition's storage is behind with its work.",
+                );
+                error.meta.retry_after_ms = Some(1000);
+                return Err(error);
+            }
+            tokio::time::sleep(ADMISSION_STEP).await;
+            waited += ADMISSION_STEP;
+        }
+        Ok(())
+    }
+
+    /// Whether a failed commit has stopped its writes.
+    pub(crate) fn is_failed(&self) -> bool {
+        self.is_failed.load(Ordering::Acquire)
+    }
+
     /// Waits for a logical key.
     pub(crate) async fn lock(&self, key: &[u8]) -> KeyGuard<'_> {
         self.locks.lock(key).await
@@ -193,7 +222,7 @@ impl Partition {
     ) -> Result<oneshot::Receiver<Result<u64, Error>>, Error> {
         let (sender, receiver) = oneshot::channel();
         let mut sequencer = self.sequencer();
-        if self.is_failed.load(Ordering::Acquire) {
+        if self.is_failed() {
             return Err(errors::writes_stopped());
         }
         if self.is_retired.load(Ordering::Acquire) {
@@ -224,7 +253,9 @@ impl Partition {
     fn published(&self, lsn: u64, keys: &[Bytes], has_failed: bool) {
         if has_failed {
             // Reopening the store is the way back: the staged state is ahead of the stored one.
-            self.is_failed.store(true, Ordering::Release);
+            if !self.is_failed.swap(true, Ordering::AcqRel) {
+                tracing::error!(partition = self.name, "a commit failed: writes have stopped");
+            }
             return;
         }
         self.published_lsn.store(lsn, Ordering::Release);

@@ -117,3 +117,59 @@ async fn deleting_a_database_deletes_all_in_it() {
     assert_eq!(read.expect_err("gone").code, Code::NotFound);
     assert!(db.engine.statistics().is_empty());
 }
+
+/// The version of the ranges names the collection: a name that is used again starts afresh.
+#[tokio::test]
+async fn versions_of_ranges_do_not_outlive_the_database() {
+    let db = Database::memory().await.with_collection(400).await;
+    let ranges = |known: Option<String>| {
+        let list = Operation::ListPartitionKeyRanges { path: collection(), known };
+        db.call(list, Options::default())
+    };
+    let old = ranges(None).await.expect("ranges").etag;
+    let path = DatabasePath("db".to_owned());
+    db.call(Operation::DeleteDatabase(path), Options::default()).await.expect("deleted");
+    db.create_database("db").await;
+    let body = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
+    db.create_collection(body, Some(25_000)).await.expect("again");
+    let fresh = ranges(old).await.expect("ranges");
+    assert_eq!(items(&fresh).len(), 3);
+    let one = Operation::ReadPartitionKeyRange { path: collection(), range: "2".to_owned() };
+    let one = resource(&db.call(one, Options::default()).await.expect("a range"));
+    assert_eq!(text(one.get("maxExclusive")), "FF");
+}
+
+/// A name that is another resource's rid would take over its links.
+#[tokio::test]
+async fn nothing_is_named_like_another_s_rid() {
+    let db = Database::memory().await.with_collection(400).await;
+    let read = db.call(Operation::ReadCollection(collection()), Options::default()).await;
+    let link = text(resource(&read.expect("read")).get("_self"));
+    let rids: Vec<&str> = link.split('/').collect();
+    let create = Operation::CreateDatabase {
+        body: Bytes::from(format!(r#"{{"id":"{}"}}"#, rids[1])),
+        upsert: true,
+        throughput: protocol::request::ThroughputRequest::default(),
+    };
+    let refused = db.call(create, Options::default()).await;
+    assert_eq!(refused.expect_err("refused").code, Code::Conflict);
+    let body = format!(r#"{{"id":"{}","partitionKey":{{"paths":["/pk"]}}}}"#, rids[3]);
+    let refused = db.create_collection(&body, None).await;
+    assert_eq!(refused.expect_err("refused").code, Code::Conflict);
+    db.create_database("AAAAAA==").await;
+}
+
+/// What an offer may go down to depends on the most it ever had.
+#[tokio::test]
+async fn offers_keep_their_minimum() {
+    let db = Database::memory().await.with_collection(100_000).await;
+    let offer =
+        items(&db.call(Operation::ListOffers, Options::default()).await.expect("offers")).remove(0);
+    let read = Operation::ReadOffer(text(offer.get("id")));
+    let least = db.call(read, Options::default()).await.expect("read").meta.min_throughput;
+    assert_eq!(least, Some(1000));
+    let body = Bytes::from(r#"{"content":{"offerThroughput":900}}"#);
+    let replace = Operation::ReplaceOffer { offer: text(offer.get("id")), body };
+    let refused = db.call(replace, Options::default()).await;
+    assert_eq!(refused.expect_err("too low").code, Code::BadRequest);
+}

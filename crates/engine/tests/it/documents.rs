@@ -86,7 +86,9 @@ async fn etags_guard_every_write() {
         )
         .await,
     ] {
-        assert_eq!(stale.expect_err("stale").code, Code::PreconditionFailed);
+        let stale = stale.expect_err("stale");
+        assert_eq!(stale.code, Code::PreconditionFailed);
+        assert!(!stale.meta.partitions.is_empty() && stale.meta.owner.is_some());
     }
     db.write(body, true, if_match("*")).await.expect("anything goes");
     let current = text(resource(&db.read("a", r#"["x"]"#).await.expect("read")).get("_etag"));

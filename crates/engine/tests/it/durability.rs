@@ -134,6 +134,37 @@ async fn leftovers_of_a_crash_are_cleared_and_strangers_left_alone() {
     assert!(names.contains(&"p-00000002-00000001-0".to_owned()), "{names:?}");
 }
 
+/// A lost partition is not quietly replaced by an empty one.
+#[tokio::test]
+async fn a_missing_partition_is_reported() {
+    let store = Arc::new(MemoryStore::new());
+    let db = Database::open(Arc::clone(&store) as _).await.with_collection(25_000).await;
+    fill(&db).await;
+    let names = store::Engine::partitions(&*store).await.expect("names");
+    let lost = names.iter().find(|name| name.starts_with("p-")).expect("a partition");
+    store::Engine::drop_partition(&*store, lost).await.expect("dropped");
+    let checked = verify(Arc::clone(&store) as _).await;
+    assert!(matches!(checked, Err(OpenError::Missing { .. })), "{checked:?}");
+    let clock = Arc::new(engine::SystemClock);
+    let opened =
+        engine::Engine::open(Arc::clone(&store) as _, engine::Options::default(), clock).await;
+    assert!(matches!(opened.err(), Some(OpenError::Missing { .. })));
+    let after = store::Engine::partitions(&*store).await.expect("names");
+    assert!(!after.contains(lost), "nothing was made in its place");
+}
+
+/// Deleting gives the space back even if the caller does not wait for the answer.
+#[tokio::test]
+async fn an_abandoned_delete_still_drops_its_partitions() {
+    let store = Arc::new(MemoryStore::new());
+    let db = Database::open(Arc::clone(&store) as _).await.with_collection(25_000).await;
+    let delete = db.call(Operation::DeleteCollection(collection()), Options::default());
+    let _ = tokio::time::timeout(std::time::Duration::ZERO, delete).await;
+    // A change of the catalog waits for the one before it.
+    db.create_database("other").await;
+    assert_eq!(store::Engine::partitions(&*store).await.expect("names"), ["catalog"]);
+}
+
 /// A directory written by the first landed version, kept as it was.
 #[tokio::test]
 async fn the_fixture_of_format_1_opens() {

@@ -81,6 +81,26 @@ async fn tokens_of_other_feeds_are_refused() {
     assert_eq!(other.expect_err("another feed").code, Code::BadRequest);
 }
 
+/// Looking for one key among many large documents of the same slot goes on over several pages.
+#[tokio::test]
+async fn long_scans_stop_and_go_on() {
+    let db = Database::memory().await;
+    db.create_database("db").await;
+    let body = r#"{"id":"c","partitionKey":{"paths":["/t","/u"],"kind":"MultiHash","version":2}}"#;
+    db.create_collection(body, None).await.expect("created");
+    let padding = "x".repeat(1 << 20);
+    for number in 0..40 {
+        let user = if number == 39 { "wanted" } else { "other" };
+        let body = format!(r#"{{"id":"d{number}","t":"t","u":"{user}","p":"{padding}"}}"#);
+        db.create(&body).await.expect("created");
+    }
+    let first = db.call(Operation::ListDocuments(collection()), keyed(r#"["t","wanted"]"#)).await;
+    let first = first.expect("a page");
+    assert!(crate::support::items(&first).is_empty() && first.continuation.is_some());
+    assert!(first.meta.charge > 100.0, "looking costs: {}", first.meta.charge);
+    assert_eq!(db.all(keyed(r#"["t","wanted"]"#)).await, ["d39"]);
+}
+
 #[tokio::test]
 async fn hierarchical_keys_are_read_by_prefix() {
     let db = Database::memory().await;

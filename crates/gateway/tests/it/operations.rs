@@ -2,7 +2,7 @@
 
 use protocol::Operation;
 
-use crate::support::{Call, Harness, READ_ONLY_KEY};
+use crate::support::{Call, Harness, READ_ONLY_KEY, resource};
 
 /// The operation that a call reaches, as text, without its body.
 async fn operation(call: Call) -> String {
@@ -210,4 +210,24 @@ async fn other_verbs_and_paths_are_refused() {
     assert_eq!(direct.status, 400);
     assert!(direct.error().contains("ConnectionMode.Gateway"));
     assert!(harness.calls().is_empty());
+}
+
+/// A name with `%20` in it goes first; only when nothing has that name is the path decoded again.
+#[tokio::test]
+async fn paths_encoded_twice_are_understood() {
+    let harness = Harness::answering(|request| match &request.operation {
+        Operation::ReadCollection(path) if path.collection == "c c" => Ok(resource("{}")),
+        _ => Err(protocol::Error::not_found()),
+    });
+    let call = Call::get("/dbs/d/colls/c%2520c").signing("colls", "dbs/d/colls/c c");
+    assert_eq!(harness.send(call).await.status, 200);
+    let names: Vec<String> = harness
+        .calls()
+        .into_iter()
+        .map(|(_, request)| match request.operation {
+            Operation::ReadCollection(path) => path.collection,
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(names, ["c%20c", "c c"]);
 }
