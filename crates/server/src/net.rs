@@ -4,7 +4,9 @@
 //! Nothing here knows what a request means; that is a [`Handler`]'s business.
 
 mod activity;
+mod answer;
 mod body;
+mod budget;
 mod connection;
 mod listener;
 mod refusal;
@@ -20,6 +22,7 @@ use tokio::sync::watch;
 
 pub(crate) use self::{
     body::RequestBody,
+    budget::BodyBudget,
     listener::{Listener, Room, resolve},
     tls::Tls,
 };

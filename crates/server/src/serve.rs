@@ -29,7 +29,7 @@ use crate::{
     failure::Failure,
     keys, logging,
     metrics::Metrics,
-    net::{self, Listener, Room, Timeouts, Tls},
+    net::{self, BodyBudget, Listener, Room, Timeouts, Tls},
     settings::TlsMode,
     signals::Signals,
 };
@@ -70,7 +70,9 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let metrics = Metrics::new(Arc::clone(&database), room.clone(), MachineClock.since_epoch());
     let app = app(&config, keys.keys, Arc::clone(&database), metrics, &stop);
     let endpoint = endpoint(&tls, listener.address());
-    let served = tokio::spawn(listener.run(app, tls, timeouts(&config), room, stop.receiver()));
+    let budget = BodyBudget::new(u64::from(config.body_bytes_max));
+    let served =
+        tokio::spawn(listener.run(app, tls, timeouts(&config), room, budget, stop.receiver()));
     announce(&endpoint);
     stop_on_signal(signals, stop, served).await;
     database.close().await.map_err(Failure::start)?;

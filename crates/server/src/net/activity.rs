@@ -6,6 +6,7 @@
 //! whose deadline passes.
 
 use std::{
+    collections::BTreeMap,
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, ready},
@@ -43,7 +44,13 @@ struct State {
     head_since: Option<Instant>,
     /// Since when a write waits for the client to read.
     blocked_since: Option<Instant>,
+    /// The answers that are not written yet, and when the last piece of each was taken.
+    answers: BTreeMap<AnswerId, Instant>,
+    next_answer: AnswerId,
 }
+
+/// Tells the answers of a connection apart.
+pub(super) type AnswerId = u64;
 
 impl Activity {
     /// A connection whose first byte is there: the rest of the head has to follow.
@@ -54,6 +61,8 @@ impl Activity {
             quiet_since: now,
             head_since: Some(now),
             blocked_since: None,
+            answers: BTreeMap::new(),
+            next_answer: 0,
         }))
     }
 
@@ -89,7 +98,20 @@ impl Activity {
         state.is_multiplexed = version == Version::HTTP_2;
         state.head_since = None;
         drop(state);
-        RequestGuard(Arc::clone(self))
+        RequestGuard { activity: Arc::clone(self), answer: None }
+    }
+
+    /// A piece of an answer was taken, because the client has room for it.
+    pub(super) fn answer_moved(&self, id: AnswerId, now: Instant) {
+        if let Some(since) = self.lock().answers.get_mut(&id) {
+            *since = now;
+        }
+    }
+
+    /// Requests under way.
+    #[cfg(test)]
+    pub(super) fn requests(&self) -> u32 {
+        self.lock().requests
     }
 
     /// When the connection is to be ended unless something happens before, and why.
@@ -97,12 +119,16 @@ impl Activity {
         let state = self.lock();
         let blocked =
             state.blocked_since.map(|since| (since + timeouts.stall, Cause::StalledWrite));
+        // An HTTP/2 client can close its window instead, and then no write is tried at all.
+        // HTTP/1 has no such thing, and may take its time from piece to piece.
+        let unread = state.answers.values().min().filter(|_| state.is_multiplexed);
+        let unread = unread.map(|since| (*since + timeouts.stall, Cause::StalledWrite));
         let quiet = match (state.requests, state.head_since) {
             (0, Some(since)) => Some((since + timeouts.header, Cause::SlowHead)),
             (0, None) => Some((state.quiet_since + timeouts.idle, Cause::Idle)),
             _ => None,
         };
-        [blocked, quiet].into_iter().flatten().min_by_key(|(deadline, _)| *deadline)
+        [blocked, unread, quiet].into_iter().flatten().min_by_key(|(deadline, _)| *deadline)
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -113,12 +139,31 @@ impl Activity {
 
 /// A request under way.
 #[derive(Debug)]
-pub(super) struct RequestGuard(Arc<Activity>);
+pub(super) struct RequestGuard {
+    activity: Arc<Activity>,
+    answer: Option<AnswerId>,
+}
+
+impl RequestGuard {
+    /// The answer is there, and is to be written from now on.
+    pub(super) fn answer(&mut self, now: Instant) -> (Arc<Activity>, AnswerId) {
+        let mut state = self.activity.lock();
+        let id = state.next_answer;
+        state.next_answer += 1;
+        state.answers.insert(id, now);
+        drop(state);
+        self.answer = Some(id);
+        (Arc::clone(&self.activity), id)
+    }
+}
 
 impl Drop for RequestGuard {
     fn drop(&mut self) {
-        let mut state = self.0.lock();
+        let mut state = self.activity.lock();
         state.requests -= 1;
+        if let Some(id) = self.answer {
+            state.answers.remove(&id);
+        }
         state.quiet_since = Instant::now();
     }
 }
@@ -190,6 +235,25 @@ mod tests {
         activity.read(after(20));
         activity.read(after(25));
         assert_eq!(activity.deadline(&TIMEOUTS), Some((after(30), Cause::SlowHead)));
+    }
+
+    #[test]
+    fn an_answer_that_is_not_taken_has_its_deadline() {
+        let start = Instant::now();
+        let after = |seconds| start + Duration::from_secs(seconds);
+        let activity = Arc::new(Activity::new(start));
+        let (mut one, mut other) =
+            (activity.request(Version::HTTP_2), activity.request(Version::HTTP_2));
+        assert_eq!(activity.deadline(&TIMEOUTS), None);
+        let (_, id) = one.answer(after(1));
+        other.answer(after(2));
+        assert_eq!(activity.deadline(&TIMEOUTS), Some((after(31), Cause::StalledWrite)));
+        activity.answer_moved(id, after(3));
+        assert_eq!(activity.deadline(&TIMEOUTS), Some((after(32), Cause::StalledWrite)));
+        drop(other);
+        assert_eq!(activity.deadline(&TIMEOUTS), Some((after(33), Cause::StalledWrite)));
+        drop(one);
+        assert!(matches!(activity.deadline(&TIMEOUTS), Some((_, Cause::Idle))));
     }
 
     #[test]

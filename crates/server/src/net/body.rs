@@ -1,11 +1,14 @@
-//! A request body that fails when the client stops sending.
+//! A request body that fails when the client stops sending, and that waits for room.
 //!
-//! This bounds the time without progress; whoever reads the body bounds its size and total time.
+//! This bounds the time without progress and the memory of all bodies together; whoever reads the
+//! body bounds its size and total time.
 
 use std::{
+    error::Error,
     io,
     pin::Pin,
-    task::{Context, Poll},
+    sync::Arc,
+    task::{Context, Poll, ready},
     time::Duration,
 };
 
@@ -13,19 +16,34 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::time::{Sleep, sleep};
 
-/// The body of a request. Its error is `TimedOut` when the client was too slow.
-#[derive(Debug)]
-pub(crate) struct RequestBody {
-    incoming: Incoming,
+use super::budget::{BodyBudget, FREE_BYTES, Reserved, Waiting};
+
+/// The body of a request. Its error is `TimedOut` when the client was too slow, or when other
+/// requests left no room.
+pub(crate) struct RequestBody<B = Incoming> {
+    incoming: B,
     stall_timeout: Duration,
     /// Runs while the next frame is awaited. Most bodies arrive with their head and need none.
     timer: Option<Pin<Box<Sleep>>>,
+    budget: BodyBudget,
+    /// Shared with the request, which outlives its body: the bytes are kept until it is answered.
+    reserved: Reserved,
+    waiting: Option<Waiting>,
+    /// Bytes that were handed out.
+    length: u64,
 }
 
-impl RequestBody {
-    /// Limits how long `incoming` may make no progress.
-    pub(super) fn new(incoming: Incoming, stall_timeout: Duration) -> Self {
-        Self { incoming, stall_timeout, timer: None }
+impl<B: Body> RequestBody<B> {
+    /// Limits how long `incoming` may make no progress, and takes its memory from `budget` for as
+    /// long as `reserved` lives.
+    pub(super) fn new(
+        incoming: B,
+        stall_timeout: Duration,
+        budget: BodyBudget,
+        reserved: &Reserved,
+    ) -> Self {
+        let reserved = Arc::clone(reserved);
+        Self { incoming, stall_timeout, timer: None, budget, reserved, waiting: None, length: 0 }
     }
 
     fn poll_stalled(&mut self, context: &mut Context<'_>) -> Poll<()> {
@@ -33,9 +51,29 @@ impl RequestBody {
         let timer = self.timer.get_or_insert_with(|| Box::pin(sleep(stall_timeout)));
         timer.as_mut().poll(context)
     }
+
+    /// Ready when the next frame may be read.
+    fn poll_reserved(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        // What is still to come, if the client said so.
+        let rest = self.incoming.size_hint().exact();
+        let length = rest.map(|rest| self.length.saturating_add(rest));
+        let is_small = length.unwrap_or(self.length) <= FREE_BYTES;
+        if is_small || self.reserved.get().is_some() {
+            return Poll::Ready(Ok(()));
+        }
+        let (budget, patience) = (&self.budget, self.stall_timeout);
+        let waiting = self.waiting.get_or_insert_with(|| budget.reserve(length, patience));
+        let outcome = ready!(waiting.as_mut().poll(context));
+        self.waiting = None;
+        // Nobody else sets it: a request has one body.
+        Poll::Ready(outcome.map(|permit| drop(self.reserved.set(permit))))
+    }
 }
 
-impl Body for RequestBody {
+impl<B> Body for RequestBody<B>
+where
+    B: Body<Data = Bytes, Error: Into<Box<dyn Error + Send + Sync>>> + Unpin,
+{
     type Data = Bytes;
     type Error = io::Error;
 
@@ -43,10 +81,17 @@ impl Body for RequestBody {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, io::Error>>> {
+        if let Err(error) = ready!(self.poll_reserved(context)) {
+            return Poll::Ready(Some(Err(error)));
+        }
         let outcome = Pin::new(&mut self.incoming).poll_frame(context);
         if let Poll::Ready(frame) = outcome {
             self.timer = None;
-            return Poll::Ready(frame.map(|frame| frame.map_err(io::Error::other)));
+            let frame = frame.map(|frame| frame.map_err(io::Error::other));
+            if let Some(data) = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref()) {
+                self.length += data.len() as u64;
+            }
+            return Poll::Ready(frame);
         }
         self.poll_stalled(context).map(|()| {
             let message = "the request body did not arrive in time";
@@ -60,5 +105,37 @@ impl Body for RequestBody {
 
     fn size_hint(&self) -> SizeHint {
         self.incoming.size_hint()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use http_body_util::{BodyExt as _, Full};
+
+    use super::*;
+
+    const PATIENCE: Duration = Duration::from_millis(50);
+
+    async fn read(budget: &BodyBudget, reserved: &Reserved, length: usize) -> io::Result<usize> {
+        let incoming = Full::new(Bytes::from(vec![b'x'; length]));
+        let body = RequestBody::new(incoming, PATIENCE, budget.clone(), reserved);
+        body.collect().await.map(|body| body.to_bytes().len())
+    }
+
+    #[tokio::test]
+    async fn large_bodies_share_a_budget() {
+        let budget = BodyBudget::of(1 << 20, 4 << 20);
+        let (first, second) = (Reserved::default(), Reserved::default());
+        assert_eq!(read(&budget, &first, 600 << 10).await.unwrap(), 600 << 10);
+        // The first request is not answered yet, so its bytes are still there.
+        let error = read(&budget, &second, 600 << 10).await.unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+        assert_eq!(read(&budget, &second, 60 << 10).await.unwrap(), 60 << 10);
+        drop(first);
+        assert_eq!(read(&budget, &second, 600 << 10).await.unwrap(), 600 << 10);
+        drop(second);
+        // More than there is of everything.
+        let third = Reserved::default();
+        assert_eq!(read(&budget, &third, 9 << 20).await.unwrap(), 9 << 20);
     }
 }

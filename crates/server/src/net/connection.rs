@@ -8,7 +8,8 @@ use std::{
     convert::Infallible, future::poll_fn, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration,
 };
 
-use hyper::{Request, body::Incoming, service::service_fn};
+use http_body_util::BodyExt as _;
+use hyper::{Request, Response, body::Incoming, service::service_fn};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto::Builder,
@@ -21,8 +22,10 @@ use tokio::{
 };
 
 use super::{
-    Handler, Origin, RequestBody, Timeouts, Tls,
-    activity::{Activity, Cause, Watchdog},
+    BodyBudget, Handler, Origin, RequestBody, Timeouts, Tls,
+    activity::{Activity, Cause, RequestGuard, Watchdog},
+    answer::AnswerBody,
+    budget::Reserved,
     refusal::{Refusal, refuse},
     stopped,
     transport::Transport,
@@ -47,6 +50,7 @@ pub(super) struct Shared<H> {
     pub(super) handler: H,
     pub(super) tls: Tls,
     pub(super) timeouts: Timeouts,
+    pub(super) budget: BodyBudget,
     pub(super) http: Builder<TokioExecutor>,
 }
 
@@ -135,13 +139,7 @@ async fn drive<H: Handler, S>(
     let transport = TokioIo::new(Transport::new(stream, Arc::clone(&activity)));
     let service = service_fn(|request: Request<Incoming>| {
         let guard = activity.request(request.version());
-        let shared = Arc::clone(&shared);
-        async move {
-            let _guard = guard;
-            let stall = shared.timeouts.stall;
-            let request = request.map(|incoming| RequestBody::new(incoming, stall));
-            Ok::<_, Infallible>(shared.handler.handle(origin, request).await)
-        }
+        answer(request, guard, origin, Arc::clone(&shared))
     });
     let mut connection = pin!(shared.http.serve_connection(transport, service));
     let mut is_stopping = false;
@@ -168,4 +166,22 @@ async fn drive<H: Handler, S>(
             }
         }
     }
+}
+
+/// Answers one request, which stays under way until the answer is written.
+async fn answer<H: Handler>(
+    request: Request<Incoming>,
+    guard: RequestGuard,
+    origin: Origin,
+    shared: Arc<Shared<H>>,
+) -> Result<Response<AnswerBody>, Infallible> {
+    let version = request.version();
+    let (stall, budget) = (shared.timeouts.stall, shared.budget.clone());
+    let reserved = Reserved::default();
+    let request = request.map(|incoming| RequestBody::new(incoming, stall, budget, &reserved));
+    let (head, body) = shared.handler.handle(origin, request).await.into_parts();
+    // The request is answered: its own body is not kept any longer.
+    drop(reserved);
+    let bytes = body.collect().await?.to_bytes();
+    Ok(Response::from_parts(head, AnswerBody::new(guard, version, bytes)))
 }

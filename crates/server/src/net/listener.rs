@@ -9,7 +9,7 @@ use tokio::{
 };
 
 use super::{
-    Handler, Timeouts, Tls,
+    BodyBudget, Handler, Timeouts, Tls,
     connection::{self, Shared, TLS_HANDSHAKE},
     refusal::{Refusal, refuse},
     stopped,
@@ -56,10 +56,11 @@ impl Listener {
         tls: Tls,
         timeouts: Timeouts,
         room: Room,
+        budget: BodyBudget,
         stop: watch::Receiver<bool>,
     ) -> usize {
         let http = connection::http();
-        let shared = Arc::new(Shared { handler, tls, timeouts, http });
+        let shared = Arc::new(Shared { handler, tls, timeouts, budget, http });
         let mut stopping = stop.clone();
         loop {
             tokio::select! {

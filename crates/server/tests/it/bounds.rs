@@ -7,7 +7,7 @@ use std::{
 };
 
 use crate::{
-    client::{PUBLISHED_KEY, answer, ask, connect, connect_tls, get, request, signed},
+    client::{PUBLISHED_KEY, answer, ask, connect, connect_tls, get, http2_ask, request, signed},
     process::Sheaf,
 };
 
@@ -82,6 +82,31 @@ fn answers_that_nobody_reads_are_given_up() {
     };
     // Not `WouldBlock`, which would be this side's own patience.
     assert!(matches!(error, ErrorKind::ConnectionReset | ErrorKind::BrokenPipe), "{error}");
+}
+
+#[test]
+fn answers_without_a_window_are_given_up() {
+    let sheaf = Sheaf::in_memory(&["--stall-timeout", "300ms"]);
+    // The initial window: none at all, and too little for the answer.
+    for window in [0, 1] {
+        let mut stream = connect(sheaf.address);
+        http2_ask(&mut stream, "/_sheaf/metrics", &[0, 4, 0, 0, 0, window]);
+        let time = closed_after(stream);
+        assert!(time > Duration::from_millis(200) && time < Duration::from_secs(5), "{time:?}");
+    }
+}
+
+#[test]
+fn large_bodies_have_room() {
+    let sheaf = Sheaf::in_memory(&[]);
+    let headers = signed(PUBLISHED_KEY, "POST", "dbs", "");
+    let body = format!(r#"{{"id":"shop","filler":"{}"}}"#, "x".repeat(3 << 20));
+    let large = request("POST", "/dbs", &headers, &body);
+    // More of them than have room at a time, if the room were not given back.
+    for _ in 0..100 {
+        let status = ask(&mut connect(sheaf.address), &large).unwrap().status;
+        assert!(matches!(status, 201 | 400 | 409), "{status}");
+    }
 }
 
 #[test]

@@ -155,17 +155,7 @@ impl ServerCertVerifier for Trusting {
 /// Sends `GET path` in HTTP/2 and gives the status, if it is 200. HPACK's static table has an
 /// entry for it; that is as much of HTTP/2 as this client knows.
 pub(crate) fn http2_is_ok<S: Read + Write>(stream: &mut S, path: &str) -> bool {
-    const SETTINGS: u8 = 4;
-    const HEADERS: u8 = 1;
-    const END_STREAM_AND_HEADERS: u8 = 0x5;
-    // :method GET and :scheme http from the table, then :path and :authority spelled out.
-    let mut head = vec![0x82, 0x86, 0x04, u8::try_from(path.len()).unwrap()];
-    head.extend_from_slice(path.as_bytes());
-    head.extend_from_slice(b"\x01\x09localhost");
-    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
-    stream.write_all(&frame(SETTINGS, 0, 0, &[])).unwrap();
-    stream.write_all(&frame(HEADERS, END_STREAM_AND_HEADERS, 1, &head)).unwrap();
-    stream.flush().unwrap();
+    http2_ask(stream, path, &[]);
     loop {
         let mut header = [0; 9];
         stream.read_exact(&mut header).unwrap();
@@ -176,6 +166,22 @@ pub(crate) fn http2_is_ok<S: Read + Write>(stream: &mut S, path: &str) -> bool {
             return payload.first() == Some(&0x88);
         }
     }
+}
+
+const SETTINGS: u8 = 4;
+const HEADERS: u8 = 1;
+
+/// Begins an HTTP/2 connection with these settings, and sends `GET path`.
+pub(crate) fn http2_ask<S: Write>(stream: &mut S, path: &str, settings: &[u8]) {
+    const END_STREAM_AND_HEADERS: u8 = 0x5;
+    // :method GET and :scheme http from the table, then :path and :authority spelled out.
+    let mut head = vec![0x82, 0x86, 0x04, u8::try_from(path.len()).unwrap()];
+    head.extend_from_slice(path.as_bytes());
+    head.extend_from_slice(b"\x01\x09localhost");
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
+    stream.write_all(&frame(SETTINGS, 0, 0, settings)).unwrap();
+    stream.write_all(&frame(HEADERS, END_STREAM_AND_HEADERS, 1, &head)).unwrap();
+    stream.flush().unwrap();
 }
 
 fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
