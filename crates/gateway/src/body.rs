@@ -1,6 +1,6 @@
 //! Reading request bodies: bounded in size and time, and always JSON text in the end.
 
-use std::{fmt::Display, time::Duration};
+use std::{io, time::Duration};
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
@@ -10,6 +10,9 @@ use value::binary::{ErrorKind, TEXT_BYTES_MAX, is_binary, to_text};
 
 use crate::headers;
 
+/// What a body may fail with.
+pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
+
 /// A client that needs longer to send at most a few megabytes is not sending any more.
 const TIME_MAX: Duration = Duration::from_mins(1);
 
@@ -17,7 +20,7 @@ const TIME_MAX: Duration = Duration::from_mins(1);
 pub(crate) async fn read<B>(headers: &HeaderMap, body: B, bytes_max: usize) -> Result<Bytes, Error>
 where
     B: Body<Data = Bytes> + Unpin,
-    B::Error: Display,
+    B::Error: Into<BodyError>,
 {
     if let Some(encoding) = headers::text(headers, "content-encoding")?
         && !encoding.eq_ignore_ascii_case("identity")
@@ -38,7 +41,7 @@ where
 pub(crate) async fn drain<B>(headers: &HeaderMap, body: B, bytes_max: usize) -> Result<(), Error>
 where
     B: Body<Data = Bytes> + Unpin,
-    B::Error: Display,
+    B::Error: Into<BodyError>,
 {
     collect(headers, body, bytes_max, Keep::Nothing).await.map(|_| ())
 }
@@ -57,7 +60,7 @@ async fn collect<B>(
 ) -> Result<Bytes, Error>
 where
     B: Body<Data = Bytes> + Unpin,
-    B::Error: Display,
+    B::Error: Into<BodyError>,
 {
     if declared_length(headers).is_some_and(|length| length > bytes_max as u64) {
         return Err(too_large(bytes_max));
@@ -73,15 +76,13 @@ where
 async fn frames<B>(mut body: B, bytes_max: usize, keep: Keep) -> Result<Bytes, Error>
 where
     B: Body<Data = Bytes> + Unpin,
-    B::Error: Display,
+    B::Error: Into<BodyError>,
 {
     let mut length = 0;
     let mut first = Bytes::new();
     let mut rest = BytesMut::new();
     while let Some(frame) = body.frame().await {
-        let frame = frame.map_err(|error| {
-            Error::bad_request(format!("The request body could not be read: {error}."))
-        })?;
+        let frame = frame.map_err(|error| unreadable(&error.into()))?;
         let Ok(data) = frame.into_data() else { continue };
         length += data.len();
         if length > bytes_max {
@@ -100,6 +101,16 @@ where
         }
     }
     Ok(if rest.is_empty() { first } else { rest.freeze() })
+}
+
+/// A body that stalled, or found no room in time, may be sent again; a broken one is broken.
+fn unreadable(error: &BodyError) -> Error {
+    match error.downcast_ref::<io::Error>() {
+        Some(error) if error.kind() == io::ErrorKind::TimedOut => {
+            Error::new(Code::Timeout, "The request body did not arrive in time.")
+        }
+        _ => Error::bad_request(format!("The request body could not be read: {error}.")),
+    }
 }
 
 fn declared_length(headers: &HeaderMap) -> Option<u64> {

@@ -1,7 +1,6 @@
 //! The pipeline: path, principal, operation, body, one call, response.
 
 use std::{
-    fmt::Display,
     sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
@@ -12,7 +11,9 @@ use hyper::{Method, body::Body, http::request::Parts};
 use protocol::{Code, Context, Error, Operation, Options, Principal, Request, Service};
 
 use crate::{
-    account, activity, auth, body, call, decode,
+    account, activity, auth,
+    body::{self, BodyError},
+    call, decode,
     encode::{self, Answer, Asked},
     options,
     route::{self, Resource, Target},
@@ -62,7 +63,7 @@ impl Gateway {
     ) -> hyper::Response<Full<Bytes>>
     where
         B: Body<Data = Bytes> + Send + Unpin,
-        B::Error: Display,
+        B::Error: Into<BodyError>,
     {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
@@ -96,7 +97,7 @@ impl Gateway {
     ) -> Result<Answer, Error>
     where
         B: Body<Data = Bytes> + Send + Unpin,
-        B::Error: Display,
+        B::Error: Into<BodyError>,
     {
         let mut target = route::parse(parts.uri.path())?;
         let other = route::parse_twice(parts.uri.path());

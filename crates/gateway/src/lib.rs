@@ -27,5 +27,6 @@ mod status;
 mod unsupported;
 mod version;
 
+pub use body::BodyError;
 pub use gateway::{Clock, Gateway, Recorder};
 pub use settings::{Key, KeyError, Keys, Limits, PUBLISHED_KEY, Settings};

@@ -1,14 +1,13 @@
 //! A service that records its requests and answers as told, and signed calls to a gateway before it.
 
 use std::{
-    fmt::Display,
     sync::{Arc, Mutex},
     time::{Duration, SystemTime},
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
-use gateway::{Clock, Gateway, Key, Keys, PUBLISHED_KEY, Recorder, Settings};
+use gateway::{BodyError, Clock, Gateway, Key, Keys, PUBLISHED_KEY, Recorder, Settings};
 use hmac::{Hmac, KeyInit, Mac};
 use http_body_util::{BodyExt, Full};
 use hyper::{HeaderMap, body::Body as HttpBody};
@@ -99,7 +98,7 @@ impl Harness {
     pub(crate) async fn send_with<B>(&self, call: Call, scheme: &'static str, body: B) -> Reply
     where
         B: HttpBody<Data = Bytes> + Send + Unpin,
-        B::Error: Display,
+        B::Error: Into<BodyError>,
     {
         let response = self.gateway.handle(scheme, call.request(body)).await;
         let (parts, body) = response.into_parts();
