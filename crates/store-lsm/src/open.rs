@@ -59,7 +59,7 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Shared>> {
     create_directory(directory)?;
     let lock = lock(directory)?;
     clear_unfinished(directory)?;
-    torn::refuse_lost_batches(directory)?;
+    torn::prepare(directory)?;
     let database = match open_database(directory, &options) {
         Err(fjall::Error::JournalRecovery(_)) => {
             torn::without_torn_tail(directory, || open_database(directory, &options))?

@@ -1,18 +1,21 @@
 //! A journal whose last batch was being written when the power failed.
 //!
-//! The pages of an unsynced write reach the disk in any order. fjall drops a batch that ends early,
-//! but one with a hole in the middle of a value is complete to the eye and fails its checksum, and
-//! then fjall refuses to open at all. Such a batch was never acknowledged: it can only be the last
-//! one, as the committer waits for the fsync of one batch before it writes the next.
+//! The pages of an unsynced write reach the disk in any order, and anything may stand behind them.
+//! Such a batch was never acknowledged: it can only be the last one, as the committer waits for the
+//! fsync of one batch before it writes the next. fjall is not at ease with it:
 //!
-//! So when fjall refuses, the last batch is cut off and kept beside the journal, and fjall is asked
-//! again. If it still refuses, for whatever reason, the journal is restored: the damage is elsewhere
-//! and the store is corrupt, or the next attempt may succeed. Batches that were not asked to be durable are written without an fsync between them; if
-//! several are torn at once, that counts as damage too.
+//! - It reads lengths out of what is no batch at all. So what follows the last whole batch is cut off
+//!   before fjall sees it.
+//! - At a tag it does not know it takes the journal to end, and would lose every batch behind one
+//!   damaged byte without a word. A whole batch behind a broken place cannot be a torn write, so such
+//!   a journal is refused.
+//! - A batch with a hole in the middle of a value is complete to the eye and fails its checksum, and
+//!   then fjall refuses to open at all. So the last batch is cut off and kept beside the journal, and
+//!   fjall is asked again. If it still refuses, for whatever reason, the journal is restored: the
+//!   damage is elsewhere, or the next attempt may succeed.
 //!
-//! The opposite case is worse: at a tag it does not know, fjall takes the journal to end, and would
-//! lose every batch behind one damaged byte without a word. A whole batch behind a broken place
-//! cannot be a torn write, for the same reason, so such a journal is refused before fjall sees it.
+//! Batches that were not asked to be durable are written without an fsync between them; if several
+//! are torn at once, that counts as damage too.
 
 use std::{
     fs::{File, OpenOptions},
@@ -35,15 +38,12 @@ pub(crate) fn without_torn_tail(
 ) -> Result<Database> {
     let damaged = || Error::Corrupt("the journal is damaged".to_owned());
     let (_, path) = journals(directory)?.pop().ok_or_else(damaged)?;
-    let tail = cut(directory, &path)?.ok_or_else(damaged)?;
+    let journal = read_content(&path).map_err(|error| io_error(&path, &error))?;
+    let start = last_batch(&journal).ok_or_else(damaged)?;
+    let tail = cut(directory, &path, journal, start)?;
     match open() {
         Ok(database) => {
-            tracing::warn!(
-                journal = %path.display(),
-                bytes = tail.bytes.len(),
-                kept = %tail.kept.display(),
-                "cut a batch off the journal that was half written when the power failed",
-            );
+            tail.report(&path);
             Ok(database)
         }
         Err(error) => {
@@ -53,13 +53,30 @@ pub(crate) fn without_torn_tail(
     }
 }
 
-/// Refuses a directory in whose journals a whole batch follows a broken place.
-pub(crate) fn refuse_lost_batches(directory: &Path) -> Result<()> {
-    for (_, path) in journals(directory)? {
-        let journal = read_content(&path).map_err(|error| io_error(&path, &error))?;
-        if let Some(at) = broken_before_a_batch(&journal) {
+/// Refuses journals in which a whole batch follows a broken place, and takes what is no whole batch
+/// off the end of the newest one.
+pub(crate) fn prepare(directory: &Path) -> Result<()> {
+    let journals = journals(directory)?;
+    for (index, (_, path)) in journals.iter().enumerate() {
+        let io = |error: std::io::Error| io_error(path, &error);
+        let journal = read_content(path).map_err(io)?;
+        let whole = whole_batches(&journal);
+        let rest = &journal[whole..];
+        if has_batch_behind_an_end(rest) {
             let path = path.display();
-            return Err(Error::Corrupt(format!("{path} is damaged at byte {at}")));
+            return Err(Error::Corrupt(format!("{path} is damaged at byte {whole}")));
+        }
+        let is_newest = index + 1 == journals.len();
+        if !is_newest || rest.iter().all(|byte| *byte == 0) {
+            continue;
+        }
+        // What has an end was written in full once: torn, or damaged later. Somebody may want it.
+        if rest.windows(MAGIC.len()).any(|bytes| bytes == MAGIC) {
+            let tail = cut(directory, path, journal, whole)?;
+            tail.report(path);
+        } else {
+            let file = OpenOptions::new().write(true).open(path).map_err(io)?;
+            file.set_len(whole as u64).and_then(|()| file.sync_all()).map_err(io)?;
         }
     }
     Ok(())
@@ -85,15 +102,19 @@ fn read_content(path: &Path) -> std::io::Result<Vec<u8>> {
     }
 }
 
-/// Where a journal is broken, if a whole batch comes later.
-fn broken_before_a_batch(journal: &[u8]) -> Option<usize> {
+/// Where the whole batches at the beginning of a journal end.
+fn whole_batches(journal: &[u8]) -> usize {
     let mut at = 0;
     while let Some(next) = batch_end(journal, at) {
         at = next;
     }
-    let rest = &journal[at..];
+    at
+}
+
+/// Whether the end of some batch is followed by a whole one.
+fn has_batch_behind_an_end(rest: &[u8]) -> bool {
     let mut ends = rest.windows(MAGIC.len()).enumerate().filter(|(_, bytes)| *bytes == MAGIC);
-    ends.any(|(end, _)| batch_end(rest, end + MAGIC.len()).is_some()).then_some(at)
+    ends.any(|(end, _)| batch_end(rest, end + MAGIC.len()).is_some())
 }
 
 /// What the end of a batch ends with.
@@ -126,6 +147,15 @@ struct Tail {
 }
 
 impl Tail {
+    fn report(&self, path: &Path) {
+        tracing::warn!(
+            journal = %path.display(),
+            bytes = self.bytes.len(),
+            kept = %self.kept.display(),
+            "cut a batch off the journal that was half written when the power failed",
+        );
+    }
+
     fn restore(&self, path: &Path) -> std::io::Result<()> {
         let mut file = OpenOptions::new().write(true).open(path)?;
         file.set_len(self.start)?;
@@ -138,13 +168,11 @@ impl Tail {
     }
 }
 
-fn cut(directory: &Path, path: &Path) -> Result<Option<Tail>> {
+/// Cuts the journal of this content off at `start`, and keeps what stood there.
+fn cut(directory: &Path, path: &Path, mut journal: Vec<u8>, start: usize) -> Result<Tail> {
     let io = |error: std::io::Error| io_error(path, &error);
-    let mut journal = Vec::new();
-    let mut file = OpenOptions::new().read(true).write(true).open(path).map_err(io)?;
-    file.read_to_end(&mut journal).map_err(io)?;
-    let Some(start) = last_batch(&journal) else { return Ok(None) };
-    let journal_length = journal.len() as u64;
+    let file = OpenOptions::new().write(true).open(path).map_err(io)?;
+    let journal_length = file.metadata().map_err(io)?.len();
     let mut bytes = journal.split_off(start);
     bytes.truncate(bytes.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1));
     let start = start as u64;
@@ -153,7 +181,7 @@ fn cut(directory: &Path, path: &Path) -> Result<Option<Tail>> {
     written.map_err(|error| io_error(&kept, &error))?;
     sync_directory(directory)?;
     file.set_len(start).and_then(|()| file.sync_all()).map_err(io)?;
-    Ok(Some(Tail { start, bytes, journal_length, kept }))
+    Ok(Tail { start, bytes, journal_length, kept })
 }
 
 /// A new file for what is cut off at `start`. The same place may be cut again after later writes,

@@ -235,6 +235,17 @@ async fn damage_before_a_whole_batch_is_not_taken_for_the_end() {
         assert!(matches!(refused, Err(Error::Corrupt(_))), "{refused:?}");
     }
     assert!(damage(1).is_ok(), "the last batch alone may be torn");
+    // Lengths made of garbage must not be believed.
+    let copy = copy_of(directory.path());
+    let journal = copy.path().join("0.jnl");
+    let mut bytes = std::fs::read(&journal).unwrap();
+    let end = bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1;
+    let start = [1, 9, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    bytes[end..end + 13].copy_from_slice(&start);
+    bytes[end + 13..end + 40].fill(2);
+    std::fs::write(&journal, bytes).unwrap();
+    let reopened = open(copy.path()).open("p").await.unwrap();
+    assert_eq!(get(&*reopened, "k9").await.unwrap().len(), 3000);
 }
 
 /// A background job that fails stops the writes, says why, and lets reads go on.
