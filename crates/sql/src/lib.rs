@@ -27,9 +27,10 @@ pub const TEXT_UNITS_MAX: usize = 512 * 1024;
 /// which programs write do not count.
 pub const HEIGHT_MAX: usize = 128;
 
-/// How deep the parser may recurse. Printing puts every operator into parentheses, hence twice
-/// the height: what we print, clients send back.
-pub const NESTING_MAX: usize = 2 * HEIGHT_MAX + 8;
+/// How deep the parser may go: two steps for an expression within another, one more for a
+/// subquery. A hundred expressions within each other are more than people or programs write, and
+/// fit the stack of any thread.
+pub const NESTING_MAX: usize = 200;
 
 /// Parses a query. Names, functions and the number of their arguments are not looked at: this is
 /// what the service says with `SC1xxx`, and the few counts it checks on the way.

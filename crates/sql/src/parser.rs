@@ -1,6 +1,9 @@
 //! Recursive descent, one token ahead (two or three where a word may also be a name). The first
 //! token that fits nothing is the error; that is what the service reports.
 //!
+//! Recursion passes through as few functions as can be, and lists are loops rather than closures:
+//! unoptimised builds must reach the limits on a small stack too.
+//!
 //! - `query`: the clauses,
 //! - `expr`: operators and their precedence,
 //! - `primary`: everything else in an expression.
@@ -9,11 +12,12 @@ mod expr;
 mod primary;
 mod query;
 
-use crate::ast::{Name, Query};
+use crate::ast::{Expr, Name, Query};
 use crate::error::{Code, Error, Span};
 use crate::lexer::{tokenize, unexpected_end};
 use crate::token::{Keyword, Token, TokenKind};
 use crate::{HEIGHT_MAX, NESTING_MAX, TEXT_UNITS_MAX};
+use expr::LOOSEST;
 
 pub(crate) fn parse(text: &str) -> Result<Query, Error> {
     if text.len() > TEXT_UNITS_MAX && text.encode_utf16().count() > TEXT_UNITS_MAX {
@@ -30,7 +34,7 @@ pub(crate) fn parse(text: &str) -> Result<Query, Error> {
     }
     match parser.deferred {
         Some(error) => Err(error),
-        None => Ok(query),
+        None => Ok(*query),
     }
 }
 
@@ -38,7 +42,7 @@ struct Parser<'a> {
     text: &'a str,
     tokens: Vec<Token>,
     at: usize,
-    /// How many expressions and queries we are within.
+    /// How deep we are within expressions and queries, in the steps of `NESTING_MAX`.
     nesting: usize,
     /// The height of the highest tree among the expressions read since the enclosing began.
     height: usize,
@@ -145,15 +149,10 @@ impl Parser<'_> {
         self.deferred.get_or_insert(error);
     }
 
-    /// Runs `read` one level deeper.
-    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
-        if self.nesting >= NESTING_MAX {
-            return Err(self.too_deep());
-        }
-        self.nesting += 1;
-        let result = read(self);
-        self.nesting -= 1;
-        result
+    /// Goes `steps` deeper. Errors end the parse, so that only success must come back up.
+    fn enter(&mut self, steps: usize) -> Result<(), Error> {
+        self.nesting += steps;
+        if self.nesting > NESTING_MAX { Err(self.too_deep()) } else { Ok(()) }
     }
 
     /// Sets the height of the tree just made.
@@ -166,22 +165,19 @@ impl Parser<'_> {
     }
 
     fn too_deep(&self) -> Error {
-        let message = format!(
-            "The SQL query exceeded the maximum nesting depth. The allowed limit is {HEIGHT_MAX}."
-        );
+        let message = "The SQL query exceeded the maximum nesting depth.";
         Error::new(Code::TooDeep, message, self.token(0).span)
     }
 
-    /// One or more of what `read` reads, with commas between them.
-    fn list<T>(
-        &mut self,
-        mut read: impl FnMut(&mut Self) -> Result<T, Error>,
-    ) -> Result<Vec<T>, Error> {
-        let mut items = vec![read(self)?];
-        while self.takes_sign(",") {
-            items.push(read(self)?);
+    /// One or more expressions with commas between them.
+    fn exprs(&mut self) -> Result<Vec<Expr>, Error> {
+        let mut items = Vec::new();
+        loop {
+            items.push(self.expr_above(LOOSEST)?);
+            if !self.takes_sign(",") {
+                return Ok(items);
+            }
         }
-        Ok(items)
     }
 }
 

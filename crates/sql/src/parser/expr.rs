@@ -9,6 +9,9 @@ use crate::token::{Keyword, TokenKind};
 use std::mem;
 use value::{Number, Value};
 
+/// Every operator there is.
+pub(super) const LOOSEST: u8 = CONDITIONAL;
+
 const CONDITIONAL: u8 = 1;
 const COALESCE: u8 = 2;
 const OR: u8 = 3;
@@ -22,20 +25,20 @@ const MULTIPLY: u8 = 9;
 const UNARY: u8 = 10;
 
 impl Parser<'_> {
-    pub(super) fn expr(&mut self) -> Result<Expr, Error> {
-        self.expr_above(CONDITIONAL)
-    }
-
     /// An expression of operators that bind at least as tight as `level`.
     pub(super) fn expr_above(&mut self, level: u8) -> Result<Expr, Error> {
-        self.nested(|parser| {
-            let siblings = mem::take(&mut parser.height);
-            let start = parser.start();
-            let left = parser.operand()?;
-            let expr = parser.operators(left, level, start)?;
-            parser.height = parser.height.max(siblings);
-            Ok(expr)
-        })
+        // Printing may add parentheses, which take a step of their own: an expression without them
+        // takes that step in advance, so that what is printed nests no deeper than what was read.
+        let has_parentheses = self.is_sign(0, "(") && !self.opens_query_or_let();
+        let steps = if has_parentheses { 1 } else { 2 };
+        self.enter(steps)?;
+        let siblings = mem::take(&mut self.height);
+        let start = self.start();
+        let left = self.operand()?;
+        let expr = self.operators(left, level, start)?;
+        self.height = self.height.max(siblings);
+        self.nesting -= steps;
+        Ok(expr)
     }
 
     /// What stands between operators, with the operators before it.
@@ -76,7 +79,10 @@ impl Parser<'_> {
             self.advance();
         }
         let last = self.at;
-        let mut expr = self.expr()?;
+        // One of the two steps within was taken for the parentheses.
+        self.nesting -= 1;
+        let mut expr = self.expr_above(LOOSEST)?;
+        self.nesting += 1;
         for opening in (first..last).rev() {
             self.expect_sign(")")?;
             let start = self.tokens[opening].span.start;
@@ -158,9 +164,9 @@ impl Parser<'_> {
 
     fn conditional(&mut self, condition: Expr) -> Result<ExprKind, Error> {
         self.advance();
-        let then = Box::new(self.expr()?);
+        let then = Box::new(self.expr_above(LOOSEST)?);
         self.expect_sign(":")?;
-        let otherwise = Box::new(self.expr()?);
+        let otherwise = Box::new(self.expr_above(LOOSEST)?);
         Ok(ExprKind::Conditional { condition: Box::new(condition), then, otherwise })
     }
 
@@ -173,7 +179,7 @@ impl Parser<'_> {
         let is_negated = self.takes_keyword(Keyword::Not);
         if self.takes_keyword(Keyword::In) {
             self.expect_sign("(")?;
-            let items = self.list(Self::expr)?;
+            let items = self.exprs()?;
             self.expect_sign(")")?;
             return Ok(ExprKind::In { needle: operand, items, is_negated });
         }

@@ -2,7 +2,7 @@
 //! accesses behind them.
 
 use super::Parser;
-use super::expr::COMPARE;
+use super::expr::{COMPARE, LOOSEST};
 use crate::ast::{Call, Expr, ExprKind, Name, Property, SubqueryKind};
 use crate::error::Error;
 use crate::token::{Keyword, TokenKind};
@@ -20,31 +20,21 @@ impl Parser<'_> {
     pub(super) fn primary(&mut self) -> Result<Expr, Error> {
         let start = self.start();
         let kind = match self.kind() {
-            TokenKind::Number(number) => self.literal(Value::Number(number.clone())),
-            TokenKind::String(text) => self.literal(Value::String(text.clone())),
-            TokenKind::Parameter => ExprKind::Parameter(self.take_name().text),
-            TokenKind::Sign("[") => self.array()?,
-            TokenKind::Sign("{") => self.object()?,
-            TokenKind::Sign("(") if self.is_keyword(1, Keyword::Let) => self.let_in()?,
-            TokenKind::Sign("(") => self.subquery(SubqueryKind::Scalar)?,
-            TokenKind::Name => self.name_or_call()?,
+            TokenKind::Sign("[") => self.array(),
+            TokenKind::Sign("{") => self.object(),
+            TokenKind::Sign("(") if self.is_keyword(1, Keyword::Let) => self.let_in(),
+            TokenKind::Sign("(") => self.subquery(SubqueryKind::Scalar),
+            TokenKind::Name => self.name_or_call(),
             TokenKind::Keyword(keyword) => match keyword {
-                Keyword::True => self.literal(Value::Bool(true)),
-                Keyword::False => self.literal(Value::Bool(false)),
-                Keyword::Null => self.literal(Value::Null),
-                Keyword::Undefined => self.literal(Value::Undefined),
-                Keyword::Exists => self.word_and_subquery(SubqueryKind::Exists)?,
-                Keyword::Array => self.word_and_subquery(SubqueryKind::Array)?,
-                Keyword::Udf => self.udf()?,
-                Keyword::Left | Keyword::Right => {
-                    let name = self.take_name();
-                    self.call(name, false)?
-                }
-                Keyword::Let | Keyword::Rank => self.name_or_call()?,
-                _ => return Err(self.unexpected()),
+                Keyword::Exists => self.word_and_subquery(SubqueryKind::Exists),
+                Keyword::Array => self.word_and_subquery(SubqueryKind::Array),
+                Keyword::Udf => self.udf(),
+                Keyword::Left | Keyword::Right => self.keyword_call(),
+                Keyword::Let | Keyword::Rank => self.name_or_call(),
+                _ => self.literal(),
             },
-            _ => return Err(self.unexpected()),
-        };
+            _ => self.literal(),
+        }?;
         Ok(Expr::new(kind, self.span_from(start)))
     }
 
@@ -56,7 +46,7 @@ impl Parser<'_> {
             let kind = if self.takes_sign(".") {
                 ExprKind::Member { base: Box::new(base), name: self.expect_name()? }
             } else if self.takes_sign("[") {
-                let index = Box::new(self.expr()?);
+                let index = Box::new(self.expr_above(LOOSEST)?);
                 self.expect_sign("]")?;
                 ExprKind::Index { base: Box::new(base), index }
             } else {
@@ -67,9 +57,25 @@ impl Parser<'_> {
         }
     }
 
-    fn literal(&mut self, value: Value) -> ExprKind {
+    fn literal(&mut self) -> Result<ExprKind, Error> {
+        let value = match self.kind() {
+            TokenKind::Number(number) => Value::Number(number.clone()),
+            TokenKind::String(text) => Value::String(text.clone()),
+            TokenKind::Keyword(Keyword::True) => Value::Bool(true),
+            TokenKind::Keyword(Keyword::False) => Value::Bool(false),
+            TokenKind::Keyword(Keyword::Null) => Value::Null,
+            TokenKind::Keyword(Keyword::Undefined) => Value::Undefined,
+            TokenKind::Parameter => return Ok(ExprKind::Parameter(self.take_name().text)),
+            _ => return Err(self.unexpected()),
+        };
         self.advance();
-        ExprKind::Literal(value)
+        Ok(ExprKind::Literal(value))
+    }
+
+    /// LEFT and RIGHT are reserved, but functions too.
+    fn keyword_call(&mut self) -> Result<ExprKind, Error> {
+        let name = self.take_name();
+        self.call(name, false)
     }
 
     fn array(&mut self) -> Result<ExprKind, Error> {
@@ -77,7 +83,7 @@ impl Parser<'_> {
         if self.takes_sign("]") {
             return Ok(ExprKind::Array(Vec::new()));
         }
-        let items = self.list(Self::expr)?;
+        let items = self.exprs()?;
         self.expect_sign("]")?;
         Ok(ExprKind::Array(items))
     }
@@ -87,20 +93,24 @@ impl Parser<'_> {
         if self.takes_sign("}") {
             return Ok(ExprKind::Object(Vec::new()));
         }
-        let properties = self.list(|parser| {
-            let name = match parser.kind() {
-                TokenKind::String(text) => {
-                    let name = Name { text: text.clone(), span: parser.token(0).span };
-                    parser.advance();
-                    name
-                }
-                _ => parser.expect_name()?,
-            };
-            parser.expect_sign(":")?;
-            Ok(Property { name, value: parser.expr()? })
-        })?;
+        let mut properties = Vec::new();
+        loop {
+            let name = self.property_name()?;
+            self.expect_sign(":")?;
+            properties.push(Property { name, value: self.expr_above(LOOSEST)? });
+            if !self.takes_sign(",") {
+                break;
+            }
+        }
         self.expect_sign("}")?;
         Ok(ExprKind::Object(properties))
+    }
+
+    fn property_name(&mut self) -> Result<Name, Error> {
+        let TokenKind::String(text) = self.kind() else { return self.expect_name() };
+        let name = Name { text: text.clone(), span: self.token(0).span };
+        self.advance();
+        Ok(name)
     }
 
     /// `(LET name = value IN body)`.
@@ -124,7 +134,7 @@ impl Parser<'_> {
 
     fn subquery(&mut self, kind: SubqueryKind) -> Result<ExprKind, Error> {
         self.expect_sign("(")?;
-        let query = Box::new(self.query()?);
+        let query = self.query()?;
         self.expect_sign(")")?;
         Ok(ExprKind::Subquery { kind, query })
     }
@@ -171,7 +181,7 @@ impl Parser<'_> {
         if self.takes_sign(")") {
             return Ok(ExprKind::Call(Call { name, is_udf, args: Vec::new() }));
         }
-        let args = self.list(Self::expr)?;
+        let args = self.exprs()?;
         self.expect_sign(")")?;
         Ok(ExprKind::Call(Call { name, is_udf, args }))
     }

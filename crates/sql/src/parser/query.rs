@@ -1,6 +1,7 @@
 //! The clauses of a query.
 
 use super::Parser;
+use super::expr::LOOSEST;
 use crate::ast::{
     Collection, Count, Direction, Expr, Name, OffsetLimit, OrderBy, OrderByKind, OrderItem,
     Projection, Query, Select, SelectItem, Source, Step, Top,
@@ -10,22 +11,27 @@ use crate::token::{Keyword, TokenKind};
 use std::mem;
 
 impl Parser<'_> {
-    pub(super) fn query(&mut self) -> Result<Query, Error> {
-        self.nested(|parser| {
-            let start = parser.start();
-            Ok(Query {
-                select: parser.select()?,
-                from: parser.from()?,
-                filter: match parser.takes_keyword(Keyword::Where) {
-                    true => Some(parser.expr()?),
-                    false => None,
-                },
-                group_by: parser.group_by()?,
-                order_by: parser.order_by()?,
-                offset_limit: parser.offset_limit()?,
-                span: parser.span_from(start),
-            })
-        })
+    pub(super) fn query(&mut self) -> Result<Box<Query>, Error> {
+        self.enter(1)?;
+        let start = self.start();
+        let query = Box::new(Query {
+            select: self.select()?,
+            from: self.from()?,
+            filter: self.filter()?,
+            group_by: self.group_by()?,
+            order_by: self.order_by()?,
+            offset_limit: self.offset_limit()?,
+            span: self.span_from(start),
+        });
+        self.nesting -= 1;
+        Ok(query)
+    }
+
+    fn filter(&mut self) -> Result<Option<Expr>, Error> {
+        if !self.takes_keyword(Keyword::Where) {
+            return Ok(None);
+        }
+        self.expr_above(LOOSEST).map(Some)
     }
 
     fn select(&mut self) -> Result<Select, Error> {
@@ -42,17 +48,25 @@ impl Parser<'_> {
         let projection = if self.takes_sign("*") {
             Projection::Star(star)
         } else if self.takes_keyword(Keyword::Value) {
-            let expr = self.expr()?;
+            let expr = self.expr_above(LOOSEST)?;
             // The documentation allows a name here, which has nothing to name.
             self.alias()?;
             Projection::Value(expr)
         } else {
-            Projection::List(self.list(|parser| {
-                let expr = parser.expr()?;
-                Ok(SelectItem { expr, alias: parser.alias()? })
-            })?)
+            Projection::List(self.select_items()?)
         };
         Ok(Select { is_distinct, top, projection })
+    }
+
+    fn select_items(&mut self) -> Result<Vec<SelectItem>, Error> {
+        let mut items = Vec::new();
+        loop {
+            let expr = self.expr_above(LOOSEST)?;
+            items.push(SelectItem { expr, alias: self.alias()? });
+            if !self.takes_sign(",") {
+                return Ok(items);
+            }
+        }
     }
 
     /// The name of a selected property. A string will do, with or without AS.
@@ -145,7 +159,7 @@ impl Parser<'_> {
             self.grow(self.height + 1)?;
             self.height = self.height.max(siblings);
             self.expect_sign(")")?;
-            return Ok(Collection::Subquery(Box::new(query)));
+            return Ok(Collection::Subquery(query));
         }
         let root = self.expect_name()?;
         let mut steps = Vec::new();
@@ -180,7 +194,7 @@ impl Parser<'_> {
             return Ok(Vec::new());
         }
         self.expect_keyword(Keyword::By)?;
-        self.list(Self::expr)
+        self.exprs()
     }
 
     fn order_by(&mut self) -> Result<Option<OrderBy>, Error> {
@@ -194,16 +208,24 @@ impl Parser<'_> {
             self.advance();
             OrderByKind::Rank(self.score()?)
         } else {
-            OrderByKind::Items(self.list(|parser| {
-                let expr = parser.expr()?;
-                let direction = if parser.takes_keyword(Keyword::Asc) {
-                    Some(Direction::Ascending)
-                } else {
-                    parser.takes_keyword(Keyword::Desc).then_some(Direction::Descending)
-                };
-                Ok(OrderItem { expr, direction })
-            })?)
+            OrderByKind::Items(self.order_items()?)
         };
         Ok(Some(OrderBy { kind, span: self.span_from(start) }))
+    }
+
+    fn order_items(&mut self) -> Result<Vec<OrderItem>, Error> {
+        let mut items = Vec::new();
+        loop {
+            let expr = self.expr_above(LOOSEST)?;
+            let direction = if self.takes_keyword(Keyword::Asc) {
+                Some(Direction::Ascending)
+            } else {
+                self.takes_keyword(Keyword::Desc).then_some(Direction::Descending)
+            };
+            items.push(OrderItem { expr, direction });
+            if !self.takes_sign(",") {
+                return Ok(items);
+            }
+        }
     }
 }

@@ -105,20 +105,22 @@ fn everything_is_bounded() {
     let deep = |open: &str, close: &str, levels: usize| {
         format!("SELECT {}1{}", open.repeat(levels), close.repeat(levels))
     };
-    for (open, close) in [
-        ("[", "]"),
-        ("f(", ")"),
-        ("NOT ", ""),
-        ("(SELECT ", ")"),
-        ("1 + (", ")"),
-        ("1 ?? ", ""),
-        ("1 ? 1 : ", ""),
-        ("{a: ", "}"),
-        ("", "[0]"),
-        ("", " + 1"),
-        ("(", " + 1)"),
+    let nested = NESTING_MAX / 2 - 2;
+    for (open, close, levels) in [
+        ("[", "]", nested),
+        ("f(", ")", nested),
+        ("f(1 + ", ")", nested / 2),
+        ("NOT ", "", nested),
+        ("(SELECT ", ")", NESTING_MAX / 3 - 1),
+        ("1 + (", ")", nested),
+        ("1 ?? ", "", nested),
+        ("1 ? 1 : ", "", nested),
+        ("{a: ", "}", nested),
+        ("", "[0]", HEIGHT_MAX - 1),
+        ("", " + 1", HEIGHT_MAX - 1),
+        ("(", " + 1)", HEIGHT_MAX - 1),
     ] {
-        let fine = parse(&deep(open, close, HEIGHT_MAX - 1)).unwrap_or_else(|error| {
+        let fine = parse(&deep(open, close, levels)).unwrap_or_else(|error| {
             panic!("{open}{close}: {error}");
         });
         let printed = fine.to_string();
