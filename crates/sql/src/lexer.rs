@@ -52,7 +52,7 @@ impl Lexer<'_> {
         let kind = match self.peek(0) {
             None => TokenKind::End,
             Some(b'"' | b'\'') => self.string()?,
-            Some(b'@') if self.peek(1).is_some_and(|byte| is_word_byte(byte)) => {
+            Some(b'@') if self.peek(1).is_some_and(is_word_byte) => {
                 self.at += 1;
                 self.skip_word();
                 TokenKind::Parameter
@@ -96,8 +96,8 @@ impl Lexer<'_> {
             let rest = &self.text[self.at..];
             if rest.starts_with("--") {
                 self.at += rest.find(['\n', '\r']).unwrap_or(rest.len());
-            } else if rest.starts_with("/*") {
-                let Some(end) = rest[2..].find("*/") else {
+            } else if let Some(comment) = rest.strip_prefix("/*") {
+                let Some(end) = comment.find("*/") else {
                     return Err(unexpected_end(self.text));
                 };
                 self.at += end + 4;

@@ -170,9 +170,10 @@ fn format_number(number: &Number) -> String {
     let scientific = format!("{double:.16e}");
     let Some((digits, exponent)) = scientific.split_once('e') else { return scientific };
     let exponent: i32 = exponent.parse().unwrap_or_default();
-    let trimmed = |text: &str| match text.contains('.') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text.to_owned(),
+    let trimmed = |text: &str| {
+        let has_point = text.contains('.');
+        let end = if has_point { text.trim_end_matches('0').trim_end_matches('.') } else { text };
+        end.to_owned()
     };
     match usize::try_from(16 - exponent) {
         Ok(decimals) if exponent >= -4 => trimmed(&format!("{double:.decimals$}")),

@@ -50,7 +50,9 @@ fn check_error(text: &str, expected: &Value) {
 #[test]
 fn cases_parse() {
     let cases = entries("sql-cases.json");
-    cases.iter().for_each(|case| check_parses(text_of(case)));
+    for case in &cases {
+        check_parses(text_of(case));
+    }
     println!("{} cases parse", cases.len());
 }
 

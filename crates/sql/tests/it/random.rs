@@ -82,7 +82,7 @@ fn expr() -> impl Strategy<Value = String> {
             inner.clone().prop_map(|a| format!("NOT {a}")),
             inner.clone().prop_map(|a| format!("({a}).x[\"y\"]")),
             inner.clone().prop_map(|a| format!("EXISTS(SELECT VALUE {a} FROM x IN c.y) ")),
-            inner.clone().prop_map(|a| format!("(LET x = ({a}) IN x)")),
+            inner.prop_map(|a| format!("(LET x = ({a}) IN x)")),
             two.clone().prop_map(|(a, b)| format!("c[{a}][{b}]")),
             two.clone().prop_map(|(a, b)| format!("[{a}, {{k: {b}}}, f({a})]")),
             two.prop_map(|(a, b)| format!("({a}) NOT IN ({b}, 1)")),
