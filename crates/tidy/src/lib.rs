@@ -9,9 +9,10 @@ mod tests {
     };
 
     /// Each crate and the crates of ours that it may name. Tests may name any store.
-    const ARROWS: [(&str, &[&str]); 8] = [
+    const ARROWS: [(&str, &[&str]); 9] = [
         ("value", &[]),
         ("protocol", &["value"]),
+        ("sql", &["value", "protocol"]),
         ("store", &[]),
         ("store-lsm", &["store"]),
         ("engine", &["value", "protocol", "store"]),

@@ -1,0 +1,39 @@
+//! The SQL dialect of the service: text to syntax tree, and the tree back to the service's text.
+//! Synchronous, free of I/O, deterministic; no text makes it panic or recurse without bound.
+//!
+//! In reading order:
+//! - [`ast`]: the tree, every node with the bytes it was read from,
+//! - [`error`]: what the service says about a query it refuses, and its JSON,
+//! - [`token`] and [`lexer`]: words, numbers, strings and signs,
+//! - `parser`: recursive descent over clauses, operator precedence within expressions,
+//! - `print`: the text of a tree, spaced and parenthesised as the service does.
+
+pub mod ast;
+pub mod error;
+pub mod lexer;
+pub mod token;
+
+mod parser;
+mod print;
+
+pub use ast::Query;
+pub use error::{Code, Error, Span};
+
+/// Longest query, in UTF-16 code units: the documented 512 KB.
+pub const TEXT_UNITS_MAX: usize = 512 * 1024;
+
+/// How high the tree of an expression may grow. It bounds the recursion of everything that walks
+/// a tree, dropping included. Chains of AND and OR are one node each, so that the long filters
+/// which programs write do not count.
+pub const HEIGHT_MAX: usize = 128;
+
+/// How deep the parser may go: two steps for an expression within another, one more for a
+/// subquery. A hundred expressions within each other are more than people or programs write, and
+/// fit the stack of any thread.
+pub const NESTING_MAX: usize = 200;
+
+/// Parses a query. Names, functions and the number of their arguments are not looked at: this is
+/// what the service says with `SC1xxx`, and the few counts it checks on the way.
+pub fn parse(text: &str) -> Result<Query, Error> {
+    parser::parse(text)
+}
