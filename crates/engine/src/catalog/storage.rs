@@ -1,6 +1,6 @@
 //! The catalog's own key space: loading it at start, committing changes to it.
 
-use std::{ops::Bound, sync::Arc};
+use std::{collections::HashSet, ops::Bound, sync::Arc};
 
 use bytes::Bytes;
 use protocol::{
@@ -106,6 +106,7 @@ impl CatalogStore {
 
     /// Rows come in key order: databases (`B`) before collections (`C`) before offers (`O`).
     async fn load(&self, rows: &[(Bytes, Bytes)]) -> Result<Catalog, OpenError> {
+        let existing: HashSet<String> = self.engine.partitions().await?.into_iter().collect();
         let mut catalog = Catalog::default();
         for (key, row) in rows {
             match key[0] {
@@ -116,7 +117,8 @@ impl CatalogStore {
                 COLLECTION => {
                     let rid = CollectionRid::from_bytes(&key[1..]).ok_or(OpenError::Damaged)?;
                     let database = catalog.database_mut(rid.database).ok_or(OpenError::Damaged)?;
-                    let collection = self.open_collection(rid, &database.id, row).await?;
+                    let collection =
+                        self.open_collection(rid, &database.id, row, &existing).await?;
                     database.insert_collection(collection.into());
                 }
                 OFFER => {
@@ -139,9 +141,9 @@ impl CatalogStore {
         rid: CollectionRid,
         database_id: &str,
         row: &[u8],
+        existing: &HashSet<String>,
     ) -> Result<Collection, OpenError> {
         let CollectionRow { mut collection, ranges } = decode_collection(rid, database_id, row)?;
-        let existing = self.engine.partitions().await?;
         for (range_id, slots) in ranges {
             let name = partition_name(rid, range_id);
             // Opening would make an empty one in its place.
@@ -158,10 +160,10 @@ impl CatalogStore {
     /// Finishes what a crash left half done: drops key spaces of deleted collections and of
     /// creations that never reached the catalog. Any other key space is left alone and reported.
     async fn tidy(&self, rows: &[(Bytes, Bytes)], catalog: &Catalog) -> Result<(), OpenError> {
-        let mut known: Vec<&str> = vec![CATALOG];
+        let mut known = HashSet::from([CATALOG]);
         let collections = catalog.databases.values().flat_map(|db| db.collections.values());
         for partition in collections.flat_map(|collection| &collection.partitions) {
-            known.push(&partition.name);
+            known.insert(partition.name.as_str());
             // A crash may have come between the catalog's commit and this mark.
             match partition.state().await? {
                 Some(State::Open) => {}
