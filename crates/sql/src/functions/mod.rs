@@ -1,0 +1,218 @@
+//! The built-in functions: values in, a value out. One file per family, one table line per
+//! function; what a function does with wrong types is to return `Undefined`, never an error.
+//!
+//! Not here: aggregates (they belong to the executor), and, not yet written, regular expressions
+//! (`RegexMatch` and its kin), spatial `ST_*`, full text, vectors, `DOCUMENTID`, `HASH`, and `RAND`,
+//! which needs a source of randomness in [`Context`].
+
+use std::ops::RangeInclusive;
+
+use value::Value;
+
+mod array;
+mod calendar;
+mod conditional;
+mod convert;
+mod date_format;
+mod date_time;
+mod integer;
+mod math;
+mod position;
+mod set;
+mod string;
+#[cfg(test)]
+mod testing;
+mod types;
+
+/// Longest string that a function makes out of several, in bytes: twice the largest item. Without
+/// it, a few nested `REPLACE` would multiply a short string into gigabytes.
+const TEXT_BYTES_MAX: usize = 4 * 1024 * 1024;
+
+/// What functions know beside their arguments.
+pub(crate) struct Context {
+    /// The request's time, in milliseconds since 1970: what `GetCurrentDateTime` and its kin say.
+    pub(crate) now_millis: i64,
+}
+
+/// A built-in function.
+pub(crate) struct Function {
+    /// The name as the service prints it.
+    pub(crate) name: &'static str,
+    /// How many arguments it takes; the end is `usize::MAX` where there is no limit.
+    pub(crate) arity: RangeInclusive<usize>,
+    /// Computes it. The caller has checked the arity.
+    pub(crate) call: fn(&[Value], &Context) -> Value,
+}
+
+impl Function {
+    const fn new(
+        name: &'static str,
+        arity: RangeInclusive<usize>,
+        call: fn(&[Value], &Context) -> Value,
+    ) -> Self {
+        Function { name, arity, call }
+    }
+}
+
+static FAMILIES: [&[Function]; 10] = [
+    types::FUNCTIONS,
+    string::FUNCTIONS,
+    position::FUNCTIONS,
+    convert::FUNCTIONS,
+    array::FUNCTIONS,
+    set::FUNCTIONS,
+    math::FUNCTIONS,
+    integer::FUNCTIONS,
+    conditional::FUNCTIONS,
+    date_time::FUNCTIONS,
+];
+
+/// Names that differ from the printed one by more than case and underscores.
+static ALIASES: [(&str, &str); 2] = [("IS_BOOLEAN", "IS_BOOL"), ("INTMULTIPLY", "INTMUL")];
+
+/// The function called `name`. Case does not matter, nor do underscores.
+// COMPAT: the service takes `ARRAYLENGTH` for `ARRAY_LENGTH` and `STRING_EQUALS` for `StringEquals`.
+pub(crate) fn lookup(name: &str) -> Option<&'static Function> {
+    let alias = ALIASES.iter().find(|(alias, _)| is_same_name(alias, name));
+    let name = alias.map_or(name, |(_, printed)| printed);
+    FAMILIES.iter().copied().flatten().find(|function| is_same_name(function.name, name))
+}
+
+fn is_same_name(a: &str, b: &str) -> bool {
+    let letters = |name: &str| -> Vec<u8> {
+        name.bytes().filter(|byte| *byte != b'_').map(|byte| byte.to_ascii_uppercase()).collect()
+    };
+    // A leading underscore marks the internal functions and is part of the name.
+    a.starts_with('_') == b.starts_with('_') && letters(a) == letters(b)
+}
+
+/// The string at `index`.
+fn text(args: &[Value], index: usize) -> Option<&str> {
+    args.get(index)?.as_str()
+}
+
+/// The array at `index`.
+fn array(args: &[Value], index: usize) -> Option<&[Value]> {
+    args.get(index)?.as_array()
+}
+
+/// The number at `index`.
+fn double(args: &[Value], index: usize) -> Option<f64> {
+    args.get(index)?.as_f64()
+}
+
+/// The number at `index` if it is a 64-bit integer.
+fn integer(args: &[Value], index: usize) -> Option<i64> {
+    args.get(index)?.as_i64()
+}
+
+/// The finite number at `index` without its fraction: positions and counts.
+fn truncated(args: &[Value], index: usize) -> Option<i64> {
+    let double = double(args, index).filter(|double| double.is_finite())?;
+    #[expect(clippy::cast_possible_truncation, reason = "positions beyond i64 saturate")]
+    integer(args, index).or(Some(double as i64))
+}
+
+/// The optional boolean at `index`, false when it is not given.
+fn flag(args: &[Value], index: usize) -> Option<bool> {
+    args.get(index).map_or(Some(false), Value::as_bool)
+}
+
+/// A position or count from below zero counts as zero.
+fn clamp_to_usize(position: i64) -> usize {
+    usize::try_from(position.max(0)).unwrap_or(usize::MAX)
+}
+
+/// A length as a value.
+fn length(length: usize) -> Value {
+    Value::from(i64::try_from(length).unwrap_or(i64::MAX))
+}
+
+/// OR in three-valued logic: one true decides, then one undefined (`None`).
+fn any(terms: impl IntoIterator<Item = Option<bool>>) -> Option<bool> {
+    let mut result = Some(false);
+    for term in terms {
+        match term {
+            Some(true) => return Some(true),
+            Some(false) => {}
+            None => result = None,
+        }
+    }
+    result
+}
+
+/// AND in three-valued logic: one false decides, then one undefined (`None`).
+fn all(terms: impl IntoIterator<Item = Option<bool>>) -> Option<bool> {
+    any(terms.into_iter().map(|term| term.map(|term| !term))).map(|any| !any)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FAMILIES, is_same_name, lookup};
+
+    #[test]
+    fn names_are_found_in_any_spelling() {
+        let cases = [
+            ("abs", Some("ABS")),
+            ("Is_Boolean", Some("IS_BOOL")),
+            ("STRING_TO_ARRAY", Some("StringToArray")),
+            ("IndexOf", Some("INDEX_OF")),
+            ("intmultiply", Some("IntMul")),
+            ("containsallci", Some("CONTAINS_ALL_CI")),
+            ("_TRY_ARRAY_CONTAINS", Some("_TRY_ARRAY_CONTAINS")),
+            ("TRY_ARRAY_CONTAINS", None),
+            ("_ABS", None),
+            ("nope", None),
+            ("", None),
+        ];
+        for (name, expected) in cases {
+            assert_eq!(lookup(name).map(|function| function.name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn every_function_has_one_line() {
+        let all: Vec<_> = FAMILIES.iter().copied().flatten().collect();
+        for function in &all {
+            let same = all.iter().filter(|other| is_same_name(other.name, function.name)).count();
+            assert_eq!(same, 1, "{}", function.name);
+            assert!(!function.arity.is_empty(), "{}", function.name);
+        }
+    }
+
+    #[test]
+    fn no_arguments_of_any_kind_panic() {
+        use value::{Object, Value};
+        let context = super::Context { now_millis: 0 };
+        let kinds = [
+            Value::Undefined,
+            Value::Null,
+            Value::from(true),
+            Value::from(-1.5),
+            Value::from(i64::MAX),
+            Value::from(i64::MIN),
+            Value::from(f64::NAN),
+            Value::from(f64::INFINITY),
+            Value::from("day"),
+            Value::from("9999-12-31T23:59:59.9999999Z"),
+            Value::from("0001-01-01"),
+            Value::from("\u{1F600}a"),
+            Value::from(vec![Value::from(1.0)]),
+            Value::from(Object::new()),
+        ];
+        for function in FAMILIES.iter().copied().flatten() {
+            let most = (*function.arity.end()).min(3);
+            for count in *function.arity.start()..=most.max(*function.arity.start()) {
+                for pick in 0..kinds.len().pow(u32::try_from(count.min(3)).unwrap()) {
+                    let args: Vec<_> = (0..count)
+                        .map(|place| {
+                            let place = u32::try_from(place % 3).unwrap();
+                            kinds[pick / kinds.len().pow(place) % kinds.len()].clone()
+                        })
+                        .collect();
+                    (function.call)(&args, &context);
+                }
+            }
+        }
+    }
+}
