@@ -36,7 +36,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
             .cloned()
             .unwrap_or_default()
     }),
-    Function::new("ObjectToArray", 1..=3, |args, _| object_to_array(args).unwrap_or_default()),
+    Function::new("OBJECTTOARRAY", 1..=3, |args, _| object_to_array(args).unwrap_or_default()),
 ];
 
 fn concat(args: &[Value]) -> Option<Value> {

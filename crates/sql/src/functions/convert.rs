@@ -1,29 +1,29 @@
 //! Strings to values and back.
 
-use value::{Value, json};
+use value::{Number, Value, json};
 
-use super::{Function, text, types::plain};
+use super::{Function, text};
 
 pub(super) static FUNCTIONS: &[Function] = &[
-    Function::new("StringToArray", 1..=1, |args, _| {
+    Function::new("STRINGTOARRAY", 1..=1, |args, _| {
         read(args, |value| matches!(value, Value::Array(_)))
     }),
-    Function::new("StringToBoolean", 1..=1, |args, _| {
+    Function::new("STRINGTOBOOLEAN", 1..=1, |args, _| {
         read(args, |value| matches!(value, Value::Bool(_)))
     }),
-    Function::new("StringToNull", 1..=1, |args, _| {
+    Function::new("STRINGTONULL", 1..=1, |args, _| {
         read(args, |value| matches!(value, Value::Null))
     }),
-    Function::new("StringToNumber", 1..=1, |args, _| {
+    Function::new("STRINGTONUMBER", 1..=1, |args, _| {
         match read(args, |value| matches!(value, Value::Number(_))) {
             Value::Number(number) => Value::from(plain(&number)),
             _ => Value::Undefined,
         }
     }),
-    Function::new("StringToObject", 1..=1, |args, _| {
+    Function::new("STRINGTOOBJECT", 1..=1, |args, _| {
         read(args, |value| matches!(value, Value::Object(_)))
     }),
-    Function::new("ToString", 1..=1, |args, _| {
+    Function::new("TOSTRING", 1..=1, |args, _| {
         args.first().and_then(print).map(Value::from).unwrap_or_default()
     }),
 ];
@@ -43,7 +43,7 @@ fn print(value: &Value) -> Option<String> {
     }
 }
 
-fn print_number(number: &value::Number) -> String {
+fn print_number(number: &Number) -> String {
     let double = number.as_f64();
     if double.is_nan() {
         "NaN".to_owned()
@@ -52,6 +52,12 @@ fn print_number(number: &value::Number) -> String {
     } else {
         plain(number).text().into_owned()
     }
+}
+
+/// A number as the service prints a computed one: without the text it was read from, unless
+/// that is an integer beyond the precision of doubles.
+fn plain(number: &Number) -> Number {
+    number.as_i64().map_or_else(|| Number::from_f64(number.as_f64()), Number::from_i64)
 }
 
 #[cfg(test)]

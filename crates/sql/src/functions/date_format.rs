@@ -9,7 +9,8 @@ pub(super) fn format(fields: &Fields, format: &str) -> String {
     let mut out = String::with_capacity(format.len());
     let mut rest = format;
     while let Some(first) = rest.chars().next() {
-        let run = rest.chars().take_while(|c| *c == first).count();
+        // No specifier is longer than the seven digits of a fraction.
+        let run = rest.chars().take(7).take_while(|c| *c == first).count();
         let taken = match first {
             '\\' => {
                 rest = &rest[1..];
@@ -42,6 +43,7 @@ pub(super) fn format(fields: &Fields, format: &str) -> String {
 
 /// Writes a field with at least `width` digits, which is also the length of its specifier.
 fn write(out: &mut String, field: i64, width: usize) -> usize {
-    out.push_str(&format!("{field:0width$}"));
+    let digits = format!("{field:0width$}");
+    out.push_str(&digits);
     width
 }

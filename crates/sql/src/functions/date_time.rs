@@ -9,49 +9,49 @@ use super::{Context, Function, date_format, integer, text};
 const TICKS_MIN: i64 = -11_644_473_600 * SECOND;
 
 pub(super) static FUNCTIONS: &[Function] = &[
-    Function::new("DateTimeAdd", 3..=3, |args, _| {
+    Function::new("DATETIMEADD", 3..=3, |args, _| {
         add_args(args).and_then(moment).unwrap_or_default()
     }),
-    Function::new("DateTimeBin", 2..=4, |args, _| bin(args).and_then(moment).unwrap_or_default()),
-    Function::new("DateTimeDiff", 3..=3, |args, _| {
+    Function::new("DATETIMEBIN", 2..=4, |args, _| bin(args).and_then(moment).unwrap_or_default()),
+    Function::new("DATETIMEDIFF", 3..=3, |args, _| {
         difference(args).map(Value::from).unwrap_or_default()
     }),
-    Function::new("DateTimeFormat", 2..=2, |args, _| {
+    Function::new("DATETIMEFORMAT", 2..=2, |args, _| {
         let fields = ticks(args, 0).and_then(Fields::from_ticks);
         let text =
             fields.zip(text(args, 1)).map(|(fields, text)| date_format::format(&fields, text));
         text.map(Value::from).unwrap_or_default()
     }),
-    Function::new("DateTimeFromParts", 3..=7, |args, _| {
+    Function::new("DATETIMEFROMPARTS", 3..=7, |args, _| {
         from_parts(args).and_then(moment).unwrap_or_default()
     }),
-    Function::new("DateTimePart", 2..=2, |args, _| {
+    Function::new("DATETIMEPART", 2..=2, |args, _| {
         part(args, 0).and_then(|part| part_of(part, args, 1)).unwrap_or_default()
     }),
     Function::new("YEAR", 1..=1, |args, _| part_of(Part::Year, args, 0).unwrap_or_default()),
     Function::new("MONTH", 1..=1, |args, _| part_of(Part::Month, args, 0).unwrap_or_default()),
     Function::new("DAY", 1..=1, |args, _| part_of(Part::DAY, args, 0).unwrap_or_default()),
-    Function::new("DateTimeToTicks", 1..=1, |args, _| {
+    Function::new("DATETIMETOTICKS", 1..=1, |args, _| {
         ticks(args, 0).map(Value::from).unwrap_or_default()
     }),
-    Function::new("DateTimeToTimestamp", 1..=1, |args, _| {
+    Function::new("DATETIMETOTIMESTAMP", 1..=1, |args, _| {
         let millis = ticks(args, 0).map(|ticks| ticks.div_euclid(MILLISECOND));
         millis.map(Value::from).unwrap_or_default()
     }),
-    Function::new("TicksToDateTime", 1..=1, |args, _| {
+    Function::new("TICKSTODATETIME", 1..=1, |args, _| {
         let ticks = integer(args, 0).filter(|ticks| *ticks >= TICKS_MIN);
         ticks.and_then(moment).unwrap_or_default()
     }),
-    Function::new("TimestampToDateTime", 1..=1, |args, _| {
+    Function::new("TIMESTAMPTODATETIME", 1..=1, |args, _| {
         let ticks = integer(args, 0).and_then(|millis| millis.checked_mul(MILLISECOND));
         ticks.filter(|ticks| *ticks >= TICKS_MIN).and_then(moment).unwrap_or_default()
     }),
-    Function::new("GetCurrentDateTime", 0..=0, |_, context| now(context)),
-    Function::new("GetCurrentDateTimeStatic", 0..=0, |_, context| now(context)),
-    Function::new("GetCurrentTicks", 0..=0, |_, context| Value::from(now_ticks(context))),
-    Function::new("GetCurrentTicksStatic", 0..=0, |_, context| Value::from(now_ticks(context))),
-    Function::new("GetCurrentTimestamp", 0..=0, |_, context| Value::from(context.now_millis)),
-    Function::new("GetCurrentTimestampStatic", 0..=0, |_, context| Value::from(context.now_millis)),
+    Function::new("GETCURRENTDATETIME", 0..=0, |_, context| now(context)),
+    Function::new("GETCURRENTDATETIMESTATIC", 0..=0, |_, context| now(context)),
+    Function::new("GETCURRENTTICKS", 0..=0, |_, context| Value::from(now_ticks(context))),
+    Function::new("GETCURRENTTICKSSTATIC", 0..=0, |_, context| Value::from(now_ticks(context))),
+    Function::new("GETCURRENTTIMESTAMP", 0..=0, |_, context| Value::from(context.now_millis)),
+    Function::new("GETCURRENTTIMESTAMPSTATIC", 0..=0, |_, context| Value::from(context.now_millis)),
     Function::new("NOW", 0..=2, |args, context| match args.len() {
         0 => now(context),
         _ => from_now(args, context, 1).unwrap_or_default(),
@@ -205,5 +205,4 @@ fn part_of(part: Part, args: &[Value], index: usize) -> Option<Value> {
 }
 
 #[cfg(test)]
-#[path = "date_time_tests.rs"]
 mod tests;

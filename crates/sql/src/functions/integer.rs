@@ -5,21 +5,21 @@ use value::Value;
 use super::{Function, integer};
 
 pub(super) static FUNCTIONS: &[Function] = &[
-    Function::new("IntAdd", 2..=2, |args, _| two(args, |a, b| Some(a.wrapping_add(b)))),
-    Function::new("IntSub", 2..=2, |args, _| two(args, |a, b| Some(a.wrapping_sub(b)))),
-    Function::new("IntMul", 2..=2, |args, _| two(args, |a, b| Some(a.wrapping_mul(b)))),
-    Function::new("IntDiv", 2..=2, |args, _| two(args, |a, b| (b != 0).then(|| a.wrapping_div(b)))),
-    Function::new("IntMod", 2..=2, |args, _| two(args, |a, b| (b != 0).then(|| a.wrapping_rem(b)))),
-    Function::new("IntBitAnd", 2..=2, |args, _| two(args, |a, b| Some(a & b))),
-    Function::new("IntBitOr", 2..=2, |args, _| two(args, |a, b| Some(a | b))),
-    Function::new("IntBitXor", 2..=2, |args, _| two(args, |a, b| Some(a ^ b))),
-    Function::new("IntBitNot", 1..=1, |args, _| {
+    Function::new("INTADD", 2..=2, |args, _| two(args, |a, b| Some(a.wrapping_add(b)))),
+    Function::new("INTSUB", 2..=2, |args, _| two(args, |a, b| Some(a.wrapping_sub(b)))),
+    Function::new("INTMUL", 2..=2, |args, _| two(args, |a, b| Some(a.wrapping_mul(b)))),
+    Function::new("INTDIV", 2..=2, |args, _| two(args, |a, b| (b != 0).then(|| a.wrapping_div(b)))),
+    Function::new("INTMOD", 2..=2, |args, _| two(args, |a, b| (b != 0).then(|| a.wrapping_rem(b)))),
+    Function::new("INTBITAND", 2..=2, |args, _| two(args, |a, b| Some(a & b))),
+    Function::new("INTBITOR", 2..=2, |args, _| two(args, |a, b| Some(a | b))),
+    Function::new("INTBITXOR", 2..=2, |args, _| two(args, |a, b| Some(a ^ b))),
+    Function::new("INTBITNOT", 1..=1, |args, _| {
         integer(args, 0).map(|a| Value::from(!a)).unwrap_or_default()
     }),
-    Function::new("IntBitLeftShift", 2..=2, |args, _| {
+    Function::new("INTBITLEFTSHIFT", 2..=2, |args, _| {
         two(args, |a, b| Some(a.wrapping_shl(shift(b))))
     }),
-    Function::new("IntBitRightShift", 2..=2, |args, _| {
+    Function::new("INTBITRIGHTSHIFT", 2..=2, |args, _| {
         two(args, |a, b| Some(a.wrapping_shr(shift(b))))
     }),
 ];

@@ -27,7 +27,7 @@ pub(super) static FUNCTIONS: &[Function] =
             if args.len() > 1 { two(args, log) } else { one(args, f64::ln) }
         }),
         Function::new("LOG10", 1..=1, |args, _| one(args, f64::log10)),
-        Function::new("NumberBin", 1..=2, |args, _| {
+        Function::new("NUMBERBIN", 1..=2, |args, _| {
             if args.len() > 1 { bin(args).unwrap_or_default() } else { one(args, f64::floor) }
         }),
         Function::new("PI", 0..=0, |_, _| Value::from(PI)),
@@ -140,6 +140,7 @@ mod tests {
             ("NumberBin", "[47.3]", "47"),
             ("NumberBin", "[5,0]", ""),
             ("NumberBin", "[37.752,-100]", "100"),
+            ("NumberBin", "[37.752,0.1]", "37.7"),
             ("NumberBin", r#"[1,"~"]"#, ""),
         ]);
     }

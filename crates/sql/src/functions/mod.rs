@@ -36,7 +36,7 @@ pub(crate) struct Context {
 
 /// A built-in function.
 pub(crate) struct Function {
-    /// The name as the service prints it.
+    /// The name as the service prints it in errors: upper-case however it was written.
     pub(crate) name: &'static str,
     /// How many arguments it takes; the end is `usize::MAX` where there is no limit.
     pub(crate) arity: RangeInclusive<usize>,
@@ -79,11 +79,12 @@ pub(crate) fn lookup(name: &str) -> Option<&'static Function> {
 }
 
 fn is_same_name(a: &str, b: &str) -> bool {
-    let letters = |name: &str| -> Vec<u8> {
-        name.bytes().filter(|byte| *byte != b'_').map(|byte| byte.to_ascii_uppercase()).collect()
-    };
     // A leading underscore marks the internal functions and is part of the name.
-    a.starts_with('_') == b.starts_with('_') && letters(a) == letters(b)
+    a.starts_with('_') == b.starts_with('_') && letters(a).eq(letters(b))
+}
+
+fn letters(name: &str) -> impl Iterator<Item = u8> {
+    name.bytes().filter(|byte| *byte != b'_').map(|byte| byte.to_ascii_uppercase())
 }
 
 /// The string at `index`.
@@ -155,9 +156,9 @@ mod tests {
         let cases = [
             ("abs", Some("ABS")),
             ("Is_Boolean", Some("IS_BOOL")),
-            ("STRING_TO_ARRAY", Some("StringToArray")),
+            ("STRING_TO_ARRAY", Some("STRINGTOARRAY")),
             ("IndexOf", Some("INDEX_OF")),
-            ("intmultiply", Some("IntMul")),
+            ("intmultiply", Some("INTMUL")),
             ("containsallci", Some("CONTAINS_ALL_CI")),
             ("_TRY_ARRAY_CONTAINS", Some("_TRY_ARRAY_CONTAINS")),
             ("TRY_ARRAY_CONTAINS", None),

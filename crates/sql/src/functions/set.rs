@@ -9,20 +9,20 @@ use super::{Function, array};
 
 pub(super) static FUNCTIONS: &[Function] = &[
     // COMPAT: the documented results are in the order of the second array.
-    Function::new("SetIntersect", 2..=2, |args, _| {
+    Function::new("SETINTERSECT", 2..=2, |args, _| {
         combine(args, |a, b| {
             let kept = set(a);
             distinct(b.iter().filter(|value| kept.contains(&Ordered(value))))
         })
     }),
-    Function::new("SetUnion", 2..=2, |args, _| combine(args, |a, b| distinct(a.iter().chain(b)))),
-    Function::new("SetDifference", 2..=2, |args, _| {
+    Function::new("SETUNION", 2..=2, |args, _| combine(args, |a, b| distinct(a.iter().chain(b)))),
+    Function::new("SETDIFFERENCE", 2..=2, |args, _| {
         combine(args, |a, b| {
             let dropped = set(b);
             distinct(a.iter().filter(|value| !dropped.contains(&Ordered(value))))
         })
     }),
-    Function::new("SetEqual", 2..=2, |args, _| combine(args, |a, b| Value::from(set(a) == set(b)))),
+    Function::new("SETEQUAL", 2..=2, |args, _| combine(args, |a, b| Value::from(set(a) == set(b)))),
 ];
 
 /// A value by the total order, so that sets of them cost less than the square of their size.

@@ -1,6 +1,8 @@
 //! Strings: comparing, searching for a part, changing case, trimming and putting together.
 //! Comparison is ordinal; ignoring case means comparing the upper-case characters.
 
+use std::collections::HashSet;
+
 use value::Value;
 
 use super::{Function, TEXT_BYTES_MAX, all, any, array, flag, text, truncated};
@@ -13,7 +15,7 @@ pub(super) static FUNCTIONS: &[Function] = &[
     Function::new("CONTAINS", 2..=3, |args, _| compare(args, |a, b| a.contains(b))),
     Function::new("STARTSWITH", 2..=3, |args, _| compare(args, |a, b| a.starts_with(b))),
     Function::new("ENDSWITH", 2..=3, |args, _| compare(args, |a, b| a.ends_with(b))),
-    Function::new("StringEquals", 2..=3, |args, _| compare(args, |a, b| a == b)),
+    Function::new("STRINGEQUALS", 2..=3, |args, _| compare(args, |a, b| a == b)),
     Function::new("CONTAINS_ALL_CI", 2..=usize::MAX, |args, _| {
         contains_each(args, true).and_then(all).map(Value::from).unwrap_or_default()
     }),
@@ -34,8 +36,8 @@ pub(super) static FUNCTIONS: &[Function] = &[
     Function::new("RTRIM", 1..=2, |args, _| trim(args, false, true).unwrap_or_default()),
     Function::new("REPLACE", 3..=3, |args, _| replace(args).unwrap_or_default()),
     Function::new("REPLICATE", 2..=2, |args, _| replicate(args).unwrap_or_default()),
-    Function::new("StringJoin", 2..=2, |args, _| join(args).unwrap_or_default()),
-    Function::new("StringSplit", 2..=2, |args, _| split(args).unwrap_or_default()),
+    Function::new("STRINGJOIN", 2..=2, |args, _| join(args).unwrap_or_default()),
+    Function::new("STRINGSPLIT", 2..=2, |args, _| split(args).unwrap_or_default()),
 ];
 
 fn concat(args: &[Value]) -> Option<Value> {
@@ -93,10 +95,13 @@ fn single(mut chars: impl Iterator<Item = char>) -> Option<char> {
 fn trim(args: &[Value], trims_start: bool, trims_end: bool) -> Option<Value> {
     let mut rest = text(args, 0)?;
     let set = match args.get(1) {
-        Some(set) => Some(set.as_str()?),
+        Some(set) => Some(set.as_str()?.chars().collect::<HashSet<_>>()),
         None => None,
     };
-    let goes = |c: char| set.map_or(c.is_whitespace(), |set| set.contains(c));
+    let goes = |c: char| match &set {
+        Some(set) => set.contains(&c),
+        None => c.is_whitespace(),
+    };
     if trims_start {
         rest = rest.trim_start_matches(goes);
     }

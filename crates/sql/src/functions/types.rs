@@ -1,6 +1,6 @@
 //! Type checks. They never return undefined: an undefined argument is of none of the types.
 
-use value::{Number, Value};
+use value::Value;
 
 use super::{Function, calendar};
 
@@ -28,12 +28,6 @@ fn is(args: &[Value], check: fn(&Value) -> bool) -> Value {
 
 fn is_primitive(value: &Value) -> bool {
     !matches!(value, Value::Undefined | Value::Array(_) | Value::Object(_))
-}
-
-/// A number as the service prints a computed one: without the text it was read from, unless
-/// that is an integer beyond the precision of doubles.
-pub(super) fn plain(number: &Number) -> Number {
-    number.as_i64().map_or_else(|| Number::from_f64(number.as_f64()), Number::from_i64)
 }
 
 #[cfg(test)]
