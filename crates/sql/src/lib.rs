@@ -1,4 +1,5 @@
-//! The SQL dialect of the service: text to syntax tree, and the tree back to the service's text.
+//! The SQL dialect of the service: text to syntax tree, the tree back to the service's text, and
+//! the values that a query returns.
 //! Synchronous, free of I/O, deterministic; no text makes it panic or recurse without bound.
 //!
 //! In reading order:
@@ -6,10 +7,14 @@
 //! - [`error`]: what the service says about a query it refuses, and its JSON,
 //! - [`token`] and [`lexer`]: words, numbers, strings and signs,
 //! - `parser`: recursive descent over clauses, operator precedence within expressions,
-//! - `print`: the text of a tree, spaced and parenthesised as the service does.
+//! - `print`: the text of a tree, spaced and parenthesised as the service does,
+//! - [`functions`]: the built-in functions over values,
+//! - [`eval`]: what a query means: its checks, and the executor that others must equal.
 
 pub mod ast;
 pub mod error;
+pub mod eval;
+pub mod functions;
 pub mod lexer;
 pub mod token;
 

@@ -75,7 +75,7 @@ impl<'q> Binder<'q> {
         }
         self.projection(query, outer);
         if let Some(order_by) = &query.order_by {
-            self.order_by(order_by, query);
+            self.order_by(order_by, query, outer);
         }
         self.counts(query);
         self.names.truncate(outer);
@@ -160,7 +160,7 @@ impl<'q> Binder<'q> {
         }
     }
 
-    fn order_by(&mut self, order_by: &'q OrderBy, query: &'q Query) {
+    fn order_by(&mut self, order_by: &'q OrderBy, query: &'q Query, outer: usize) {
         let items = match &order_by.kind {
             OrderByKind::Items(items) => items,
             OrderByKind::Rank(_) => {
@@ -170,6 +170,9 @@ impl<'q> Binder<'q> {
         let known = self.errors.len();
         for OrderItem { expr, .. } in items {
             self.expr(expr, Aggregates::Refused);
+            if !query.group_by.is_empty() {
+                self.grouped(expr, &query.group_by, outer);
+            }
         }
         if self.errors.len() > known {
             return;

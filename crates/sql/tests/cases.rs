@@ -1,0 +1,153 @@
+//! The collected cases: items, a query, and what the service returns. They lie beside the
+//! repository; without them there is nothing to check.
+
+use std::collections::BTreeMap;
+
+use value::Value;
+
+/// Cases that use what the evaluator does not have, by feature. Every other case must pass, and
+/// these must fail: one that passes is to be taken off the list.
+const UNSUPPORTED: &[(&str, &[&str])] = &[
+    (
+        "regular expressions",
+        &[
+            r#"expr/fn/RegexMatch("abc", "^a")"#,
+            r#"expr/fn/RegexMatch("abc", "^b")"#,
+            r#"expr/fn/RegexMatch("ABC", "^a", "i")"#,
+            r#"expr/fn/RegexMatch("a1b", "[0-9]")"#,
+            "expr/fn-new/REGEXEXTRACTALL",
+            "expr/fn-new/REGEXREPLACE",
+            "expr/fn-new/REGEXREPLACEALL",
+        ],
+    ),
+    (
+        "spatial functions",
+        &[
+            r#"expr/fn/ST_ISVALID({"type": "Point", "coordinates": [10, 20]})"#,
+            r#"expr/fn/ST_ISVALIDDETAILED({"type": "Point", "coordinates": [10, 20]})"#,
+            r#"expr/fn/ST_WITHIN({"type": "Point", "coordinates": [1, 1]}, {"type": "Polygon", "coordinates": [[[0, 0], [4, 0], [4, 4], [0, 4], [0, 0]]]})"#,
+            r#"expr/fn/ST_WITHIN({"type": "Point", "coordinates": [10, 10]}, {"type": "Polygon", "coordinates": [[[0, 0], [4, 0], [4, 4], [0, 4], [0, 0]]]})"#,
+            r#"expr/fn/ST_INTERSECTS({"type": "LineString", "coordinates": [[-1, 1], [5, 1]]}, {"type": "Polygon", "coordinates": [[[0, 0], [4, 0], [4, 4], [0, 4], [0, 0]]]})"#,
+        ],
+    ),
+];
+
+/// 2026-01-01, for queries that ask for the time.
+const NOW_MILLIS: i64 = 1_767_225_600_000;
+
+fn read(file: &str) -> Option<Value> {
+    let path = format!("{}/../../../shared/spec/{file}", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read(path).ok()?;
+    Some(value::json::parse(&text).expect("a JSON file"))
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value.get(key).as_str().expect("a string")
+}
+
+/// Runs a case; the error says how its result differs.
+fn run(case: &Value, datasets: &Value) -> Result<(), String> {
+    let documents = match case.get("dataset") {
+        Value::String(name) => datasets.get(name),
+        _ => case.get("docs"),
+    };
+    let parameters: Vec<(String, Value)> = case
+        .get("parameters")
+        .as_array()
+        .unwrap_or_default()
+        .iter()
+        .map(|parameter| (text(parameter, "name").to_owned(), parameter.get("value").clone()))
+        .collect();
+    let query = sql::parse(text(case, "query")).map_err(|error| error.to_string())?;
+    let documents = documents.as_array().expect("a list of items");
+    let mut actual = sql::eval::run(&query, &parameters, documents, NOW_MILLIS)
+        .map_err(|error| error.to_string())?;
+    let mut expected = case.get("expected").as_array().expect("a list of rows").to_vec();
+    if case.get("ordered").as_bool() != Some(true) {
+        actual.sort_by(value::order::compare);
+        expected.sort_by(value::order::compare);
+    }
+    if actual == expected {
+        return Ok(());
+    }
+    let print = |rows: Vec<Value>| value::json::print(&Value::from(rows));
+    Err(format!("expected {}, got {}", print(expected), print(actual)))
+}
+
+#[test]
+fn every_case_but_the_unsupported_passes() {
+    let (Some(cases), Some(datasets)) = (read("sql-cases.json"), read("sql-datasets.json")) else {
+        println!("the collected cases are not here; nothing was checked");
+        return;
+    };
+    let cases = cases.as_array().expect("a list of cases");
+    let (mut passed, mut unsupported, mut wrong) = (0, BTreeMap::new(), Vec::new());
+    for case in cases {
+        let name = text(case, "name");
+        let feature = UNSUPPORTED.iter().find(|(_, names)| names.contains(&name));
+        match (run(case, &datasets), feature) {
+            (Ok(()), None) => passed += 1,
+            (Err(_), Some((feature, _))) => *unsupported.entry(feature).or_insert(0) += 1,
+            (Ok(()), Some((feature, _))) => {
+                wrong.push(format!("{name}: passes, though {feature} is listed as unsupported"));
+            }
+            (Err(difference), None) => {
+                wrong.push(format!("{name}: {}: {difference}", text(case, "query")));
+            }
+        }
+    }
+    println!("{passed} of {} cases pass, unsupported: {unsupported:?}", cases.len());
+    assert!(wrong.is_empty(), "{} cases:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// Code, text and place of an error as the service prints them; the ORDER BY error alone has a
+/// number for a code.
+fn known_error(error: &Value) -> (String, String, Option<(i64, i64)>) {
+    let code = match error.get("code") {
+        Value::String(code) => code.clone(),
+        code => format!("SC{}", code.as_i64().expect("a code")),
+    };
+    let location = error.get("location");
+    let place = location.get("start").as_i64().zip(location.get("end").as_i64());
+    (code, text(error, "message").to_owned(), place)
+}
+
+#[test]
+fn the_checks_say_what_the_service_says() {
+    let Some(entries) = read("sql-errors.json") else { return };
+    let mut checked = 0;
+    for entry in entries.as_array().expect("a list of errors") {
+        let query_text = text(entry, "query");
+        let errors = entry.get("error").get("errors").as_array();
+        let (Some(expected), Ok(query)) = (errors, sql::parse(query_text)) else { continue };
+        let expected: Vec<_> = expected.iter().map(known_error).collect();
+        let offset = |offset: usize| i64::try_from(offset).expect("a short query");
+        let actual: Vec<_> = sql::eval::check(&query, &[])
+            .into_iter()
+            .map(|error| {
+                let code = format!("SC{}", error.kind.number().unwrap_or_default());
+                let place = error.span.map(|span| (offset(span.start), offset(span.end)));
+                (code, error.to_string(), place)
+            })
+            .collect();
+        assert_eq!(actual, expected, "{query_text}");
+        checked += 1;
+    }
+    println!("{checked} errors are those of the service");
+}
+
+#[test]
+fn the_deepest_queries_run_on_a_small_stack() {
+    let shapes: [fn(usize) -> String; 4] = [
+        |depth| format!("SELECT VALUE {}1{}", "(SELECT VALUE ".repeat(depth), ")".repeat(depth)),
+        |depth| format!("SELECT VALUE {}1", "NOT ".repeat(depth)),
+        |depth| format!("SELECT VALUE {}1{}", "ABS(".repeat(depth), ")".repeat(depth)),
+        |depth| format!("SELECT VALUE {}1{}", "1 ?? [".repeat(depth), "]".repeat(depth)),
+    ];
+    for shape in shapes {
+        let parsed = (1..300).map(|depth| sql::parse(&shape(depth)));
+        let deepest = parsed.take_while(Result::is_ok).last().expect("one is shallow enough");
+        let query = deepest.expect("only queries that parse are taken");
+        sql::eval::run(&query, &[], &[], NOW_MILLIS).expect("a query without mistakes");
+    }
+}
