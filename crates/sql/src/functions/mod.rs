@@ -5,7 +5,9 @@
 //! (`RegexMatch` and its kin), spatial `ST_*`, full text, vectors, `DOCUMENTID`, `HASH`, and `RAND`,
 //! which needs a source of randomness in [`Context`].
 
+use std::collections::HashMap;
 use std::ops::RangeInclusive;
+use std::sync::LazyLock;
 
 use value::Value;
 
@@ -70,21 +72,32 @@ static FAMILIES: [&[Function]; 10] = [
 /// Names that differ from the printed one by more than case and underscores.
 static ALIASES: [(&str, &str); 2] = [("IS_BOOLEAN", "IS_BOOL"), ("INTMULTIPLY", "INTMUL")];
 
-/// The function called `name`. Case does not matter, nor do underscores.
+/// Every function by its printed name and by that name's key.
+static BY_NAME: LazyLock<HashMap<String, &'static Function>> = LazyLock::new(|| {
+    let functions = FAMILIES.iter().copied().flatten();
+    let mut by_name: HashMap<_, _> = functions
+        .flat_map(|function| [(function.name.to_owned(), function), (key(function.name), function)])
+        .collect();
+    for (alias, name) in ALIASES {
+        if let Some(function) = by_name.get(name).copied() {
+            by_name.insert(key(alias), function);
+        }
+    }
+    by_name
+});
+
+/// The function called `name`. Case does not matter, nor do underscores; a name as it is printed
+/// is found without making another string.
 // COMPAT: the service takes `ARRAYLENGTH` for `ARRAY_LENGTH` and `STRING_EQUALS` for `StringEquals`.
 pub(crate) fn lookup(name: &str) -> Option<&'static Function> {
-    let alias = ALIASES.iter().find(|(alias, _)| is_same_name(alias, name));
-    let name = alias.map_or(name, |(_, printed)| printed);
-    FAMILIES.iter().copied().flatten().find(|function| is_same_name(function.name, name))
+    BY_NAME.get(name).or_else(|| BY_NAME.get(&key(name))).copied()
 }
 
-fn is_same_name(a: &str, b: &str) -> bool {
-    // A leading underscore marks the internal functions and is part of the name.
-    a.starts_with('_') == b.starts_with('_') && letters(a).eq(letters(b))
-}
-
-fn letters(name: &str) -> impl Iterator<Item = u8> {
-    name.bytes().filter(|byte| *byte != b'_').map(|byte| byte.to_ascii_uppercase())
+/// A name in upper case and without underscores, but for a leading one: that marks the internal
+/// functions.
+fn key(name: &str) -> String {
+    let is_kept = |(place, c): &(usize, char)| *place == 0 || *c != '_';
+    name.char_indices().filter(is_kept).map(|(_, c)| c.to_ascii_uppercase()).collect()
 }
 
 /// The string at `index`.
@@ -149,7 +162,7 @@ fn all(terms: impl IntoIterator<Item = Option<bool>>) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    use super::{FAMILIES, is_same_name, lookup};
+    use super::{FAMILIES, key, lookup};
 
     #[test]
     fn names_are_found_in_any_spelling() {
@@ -175,7 +188,7 @@ mod tests {
     fn every_function_has_one_line() {
         let all: Vec<_> = FAMILIES.iter().copied().flatten().collect();
         for function in &all {
-            let same = all.iter().filter(|other| is_same_name(other.name, function.name)).count();
+            let same = all.iter().filter(|other| key(other.name) == key(function.name)).count();
             assert_eq!(same, 1, "{}", function.name);
             assert!(!function.arity.is_empty(), "{}", function.name);
         }
