@@ -20,7 +20,21 @@ pub fn check(query: &Query, parameters: &[(String, Value)]) -> Vec<Error> {
     binder.finish()
 }
 
-/// The same about an expression where `names` are known.
+/// The error of a query that the service plans but does not run: ORDER BY over anything but the
+/// first source, or over the elements of an array.
+pub(super) fn check_order(query: &Query) -> Result<(), Error> {
+    let Some(OrderByKind::Items(items)) = query.order_by.as_ref().map(|order| &order.kind) else {
+        return Ok(());
+    };
+    let first = query.from.first().filter(|source| !source.is_iterator);
+    let first_alias = first.and_then(walk::alias_of);
+    if items.iter().all(|item| walk::root_of(&item.expr) == first_alias) {
+        return Ok(());
+    }
+    Err(Error { kind: Kind::OrderByCorrelated, span: None })
+}
+
+/// What [`check`] says about an expression where `names` are known.
 pub(super) fn check_expression(
     expr: &Expr,
     names: &[&str],
@@ -177,16 +191,9 @@ impl<'q> Binder<'q> {
         if self.errors.len() > known {
             return;
         }
-        let first = query.from.first();
-        let first_alias = first.and_then(walk::alias_of);
-        let is_iterator = first.is_some_and(|source| source.is_iterator);
         for OrderItem { expr, .. } in items {
-            match walk::root_of(expr) {
-                None => self.errors.push(Error { kind: Kind::OrderByWithoutPath, span: None }),
-                Some(root) if is_iterator || Some(root) != first_alias => {
-                    self.errors.push(Error { kind: Kind::OrderByCorrelated, span: None });
-                }
-                Some(_) => {}
+            if walk::root_of(expr).is_none() {
+                self.errors.push(Error { kind: Kind::OrderByWithoutPath, span: None });
             }
         }
     }

@@ -30,7 +30,7 @@ pub enum UndefinedKeys {
 
 /// Runs a query over the items of a container, in the order given. `now_millis` is the time of
 /// the request since 1970. The error is the first of those that [`check`](crate::eval::check)
-/// gives.
+/// gives, or that of an order which cannot be had.
 pub fn run(
     query: &Query,
     parameters: &[(String, Value)],
@@ -51,6 +51,7 @@ pub fn run_with(
     if let Some(error) = binder::check(query, parameters).into_iter().next() {
         return Err(error);
     }
+    binder::check_order(query)?;
     let evaluator = Evaluator {
         parameters,
         documents: documents.iter().cloned().map(Rc::new).collect(),

@@ -139,6 +139,9 @@ fn clauses_that_do_not_go_together() {
     assert_eq!(messages(query).first().map(|error| error.2.as_str()), Some(text));
     let query = "SELECT * FROM c ORDER BY LOWER(c.x)";
     assert_eq!(messages(query).first().map(|error| error.0), Some(Some(2206)));
+    let query = crate::parse("SELECT VALUE d FROM c JOIN d IN c.l ORDER BY d.x").unwrap();
+    let error = run(&query, &[], &[], 0).unwrap_err();
+    assert_eq!(error.to_string(), "Order-by over correlated collections is not supported.");
     let query = "SELECT VALUE r.id FROM (SELECT VALUE c FROM c ORDER BY c.x) AS r";
     assert_eq!(messages(query).first().map(|error| error.0), Some(Some(2202)));
 }
