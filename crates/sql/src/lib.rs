@@ -8,16 +8,16 @@
 //! - [`token`] and [`lexer`]: words, numbers, strings and signs,
 //! - `parser`: recursive descent over clauses, operator precedence within expressions,
 //! - `print`: the text of a tree, spaced and parenthesised as the service does,
-//! - [`functions`]: the built-in functions over values,
+//! - `functions`: the built-in functions over values,
 //! - [`eval`]: what a query means: its checks, and the executor that others must equal.
 
 pub mod ast;
 pub mod error;
 pub mod eval;
-pub mod functions;
 pub mod lexer;
 pub mod token;
 
+mod functions;
 mod parser;
 mod print;
 
