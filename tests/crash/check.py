@@ -45,8 +45,8 @@ def settle_collections(ledger, client):
         status = collection_status(client, name)
         if status != 404:
             ledger.problem(f"{name}: deleted collection answers {status}")
-    response = client.request("GET", "colls", f"dbs/{DATABASE}", f"/dbs/{DATABASE}/colls")
-    listed = {collection["id"] for collection in json.loads(response.body)["DocumentCollections"]}
+    collections = feed(client, f"dbs/{DATABASE}", "colls", "DocumentCollections", {})
+    listed = {collection["id"] for collection in collections}
     if listed != set(ledger.collections):
         ledger.problem(f"collections listed {sorted(listed)}, expected {sorted(ledger.collections)}")
 
@@ -105,7 +105,7 @@ def check_feed(ledger, client, collection):
     """The feed holds exactly the documents that exist, in their state, once each."""
     headers = {} if collection.partitioned else collection.headers()
     found = {}
-    for document in feed(client, collection.link, headers):
+    for document in feed(client, collection.link, "docs", "Documents", headers):
         if document["id"] in found:
             ledger.problem(f"{collection.name}/{document['id']}: twice in the feed")
         found[document["id"]] = document

@@ -72,15 +72,15 @@ class Client:
         self._connection.close()
 
 
-def feed(client, link, headers):
-    """All documents of a collection, through the read feed."""
+def feed(client, link, kind, key, headers):
+    """All resources of a kind, page after page; `key` names their list in the answer."""
     continuation = {}
     while True:
-        response = client.request("GET", "docs", link, f"/{link}/docs",
+        response = client.request("GET", kind, link, f"/{link}/{kind}",
                                   headers={"x-ms-max-item-count": "1000", **headers, **continuation})
         if response.status != 200:
             raise RuntimeError(f"feed of {link}: {response.status} {response.body[:300]}")
-        yield from json.loads(response.body)["Documents"]
+        yield from json.loads(response.body)[key]
         if "x-ms-continuation" not in response.headers:
             return
         continuation = {"x-ms-continuation": response.headers["x-ms-continuation"]}
