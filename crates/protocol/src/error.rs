@@ -66,17 +66,35 @@ pub struct Error {
     pub message: String,
     /// Charge, session and owner, as with any answer. Boxed to keep `Result`s small.
     pub meta: Box<Meta>,
+    /// What only errors of queries have.
+    pub query: Option<Box<QueryFailure>>,
+}
+
+/// What clients read out of the error of a query.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueryFailure {
+    /// The JSON document that stands in the place of the message: a list of errors with their
+    /// places in the text.
+    pub document: Option<String>,
+    /// The plan by which the caller can run the query itself, as JSON.
+    pub plan: Option<String>,
 }
 
 impl Error {
     /// An error with nothing known but its code and message.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
-        Self { code, message: message.into(), meta: Box::default() }
+        Self { code, message: message.into(), meta: Box::default(), query: None }
     }
 
     /// A [`Code::BadRequest`].
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(Code::BadRequest, message)
+    }
+
+    /// A [`Code::BadRequest`] whose message is a JSON document of errors.
+    pub fn query(document: String) -> Self {
+        let failure = QueryFailure { document: Some(document.clone()), plan: None };
+        Self { query: Some(failure.into()), ..Self::bad_request(document) }
     }
 
     /// The service's words for a resource that is not there.

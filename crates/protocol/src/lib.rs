@@ -7,6 +7,7 @@ pub mod continuation;
 pub mod error;
 pub mod etag;
 pub mod limits;
+pub mod query;
 pub mod request;
 pub mod response;
 pub mod rid;

@@ -3,7 +3,10 @@
 use bytes::Bytes;
 use value::partition_key::{Epk, PartitionKey};
 
-use crate::session::SessionTokens;
+use crate::{
+    query::{QueryBody, QueryFeed, QueryOptions},
+    session::SessionTokens,
+};
 
 /// One request: what to do, and the options that most operations share.
 #[derive(Clone, Debug)]
@@ -88,6 +91,16 @@ pub enum Operation {
     DeleteDocument(DocumentPath),
     ListDocuments(CollectionPath),
 
+    Query {
+        feed: QueryFeed,
+        body: QueryBody,
+    },
+    /// How a client is to run a query over the partitions itself.
+    PlanQuery {
+        collection: CollectionPath,
+        body: QueryBody,
+    },
+
     ReadOffer(String),
     ReplaceOffer {
         offer: String,
@@ -117,6 +130,9 @@ impl Operation {
             Operation::ReplaceDocument { .. } => "replace_document",
             Operation::DeleteDocument(_) => "delete_document",
             Operation::ListDocuments(_) => "list_documents",
+            Operation::Query { feed: QueryFeed::Documents(_), .. } => "query_documents",
+            Operation::Query { .. } => "query_resources",
+            Operation::PlanQuery { .. } => "plan_query",
             Operation::ReadOffer(_) => "read_offer",
             Operation::ReplaceOffer { .. } => "replace_offer",
             Operation::ListOffers => "list_offers",
@@ -135,6 +151,8 @@ impl Operation {
                 | Operation::ReadPartitionKeyRange { .. }
                 | Operation::ReadDocument(_)
                 | Operation::ListDocuments(_)
+                | Operation::Query { .. }
+                | Operation::PlanQuery { .. }
                 | Operation::ReadOffer(_)
                 | Operation::ListOffers
         )
@@ -230,6 +248,8 @@ pub struct Options {
     pub populate_statistics: bool,
     /// Index this document or not.
     pub indexing_directive: IndexingDirective,
+    /// What concerns queries only.
+    pub query: QueryOptions,
 }
 
 impl Options {

@@ -2,6 +2,8 @@
 
 use bytes::Bytes;
 
+use crate::query::QueryMeta;
+
 /// A successful answer.
 #[derive(Clone, Debug)]
 pub struct Response {
@@ -75,10 +77,14 @@ pub struct Meta {
     pub quota: Option<Quota>,
     /// Progress of an index transformation, 0 to 100, on collection reads.
     pub index_progress: Option<u8>,
+    /// Whether the collection's indexing mode is the old lazy one, on collection reads.
+    pub is_lazy: bool,
     /// The least throughput an offer may have.
     pub min_throughput: Option<u32>,
     /// How long a throttled caller should wait.
     pub retry_after_ms: Option<u64>,
+    /// What a query tells beside its rows.
+    pub query: Option<Box<QueryMeta>>,
 }
 
 /// A point in a partition's history.

@@ -6,7 +6,7 @@
 //! |---|---|
 //! | undefined, null, false, true | the type byte |
 //! | number | type byte, 8 bytes that sort like the double, a tail byte (0) |
-//! | string | type byte, UTF-8 with `00` written as `00 FF`, `00 00` |
+//! | string | type byte, UTF-8 with `00` written as `00 FF`, `EE` as `F6`, `EF` as `F7`; `00 00` |
 //! | array | type byte, the elements, `00` |
 //! | object | type byte, the members by key (a string, then the value), `00` |
 //!
@@ -15,7 +15,7 @@
 
 use crate::json::DEPTH_MAX;
 use crate::number::canonical;
-use crate::order::sorted_members;
+use crate::order::{compare_text, ranked, sorted_members, unranked};
 use crate::{Object, Value};
 
 /// Closes strings (twice), arrays and objects. Sorts before every type byte, so that what is
@@ -86,8 +86,18 @@ pub fn encode(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the key bytes of a string.
+/// Appends the key bytes of a string: its order is that of [`compare_text`].
 pub fn encode_str(text: &str, out: &mut Vec<u8>) {
+    let start = out.len();
+    encode_name(text, out);
+    for byte in &mut out[start..] {
+        *byte = ranked(*byte);
+    }
+}
+
+/// Appends a string that is only ever looked up, never ordered by: its UTF-8 as it is. Ids and
+/// partition keys are stored this way.
+pub fn encode_name(text: &str, out: &mut Vec<u8>) {
     out.reserve(text.len() + 3);
     out.push(STRING);
     let mut rest = text.as_bytes();
@@ -151,7 +161,27 @@ pub(crate) fn decode_f64(bytes: &[u8]) -> Result<(f64, u8, &[u8]), KeyError> {
 }
 
 /// Reads what follows the type byte of a string.
-pub(crate) fn decode_str(mut bytes: &[u8]) -> Result<(String, &[u8]), KeyError> {
+fn decode_str(bytes: &[u8]) -> Result<(String, &[u8]), KeyError> {
+    let (mut text, rest) = decode_text(bytes)?;
+    for byte in &mut text {
+        *byte = unranked(*byte).ok_or(KeyError::InvalidString)?;
+    }
+    Ok((String::from_utf8(text).map_err(|_| KeyError::InvalidString)?, rest))
+}
+
+/// Reads what [`encode_name`] wrote, and returns what follows it.
+pub fn decode_name(bytes: &[u8]) -> Result<(String, &[u8]), KeyError> {
+    match bytes.split_first().ok_or(KeyError::Truncated)? {
+        (&STRING, rest) => {
+            let (text, rest) = decode_text(rest)?;
+            Ok((String::from_utf8(text).map_err(|_| KeyError::InvalidString)?, rest))
+        }
+        (other, _) => Err(KeyError::UnknownType(*other)),
+    }
+}
+
+/// The bytes of a string behind its type byte.
+fn decode_text(mut bytes: &[u8]) -> Result<(Vec<u8>, &[u8]), KeyError> {
     let mut text = Vec::new();
     loop {
         let zero = bytes.iter().position(|byte| *byte == 0).ok_or(KeyError::Truncated)?;
@@ -164,7 +194,6 @@ pub(crate) fn decode_str(mut bytes: &[u8]) -> Result<(String, &[u8]), KeyError> 
             _ => return Err(KeyError::InvalidString),
         }
     }
-    let text = String::from_utf8(text).map_err(|_| KeyError::InvalidString)?;
     Ok((text, bytes))
 }
 
@@ -191,7 +220,8 @@ fn decode_object(mut bytes: &[u8], depth: usize) -> Result<(Value, &[u8]), KeyEr
         }
         let (key, rest) = decode_str(bytes)?;
         let (value, rest) = decode_at(rest, depth + 1)?;
-        if last.as_ref().is_some_and(|last| *last >= key) || value.is_undefined() {
+        let is_sorted = last.as_ref().is_none_or(|last| compare_text(last, &key).is_lt());
+        if !is_sorted || value.is_undefined() {
             return Err(KeyError::InvalidObject);
         }
         object.push_unique(key.clone(), value);

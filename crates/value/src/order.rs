@@ -5,16 +5,42 @@ use std::cmp::Ordering;
 
 use crate::{Object, Value};
 
-/// Compares two values. Numbers compare as doubles, strings by code point (which is the byte order
-/// of UTF-8), arrays element by element and then by length, objects as the list of their members
+/// Compares two values. Numbers compare as doubles, strings by [`compare_text`], arrays element by element and then by length, objects as the list of their members
 /// sorted by key. A member that is undefined counts as absent.
 pub fn compare(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a.cmp(b),
-        (Value::String(a), Value::String(b)) => a.cmp(b),
+        (Value::String(a), Value::String(b)) => compare_text(a, b),
         (Value::Array(a), Value::Array(b)) => compare_arrays(a, b),
         (Value::Object(a), Value::Object(b)) => compare_objects(a, b),
         _ => rank(a).cmp(&rank(b)),
+    }
+}
+
+/// Compares two texts by their UTF-16 code units, as the service and its clients do: characters above
+/// U+FFFF, which are surrogates there, come before those from U+E000 to U+FFFF.
+pub fn compare_text(a: &str, b: &str) -> Ordering {
+    let differing = a.bytes().zip(b.bytes()).find(|(a, b)| a != b);
+    differing.map_or_else(|| a.len().cmp(&b.len()), |(a, b)| ranked(a).cmp(&ranked(b)))
+}
+
+/// A byte of UTF-8 such that texts compare by UTF-16 units: the two bytes that begin U+E000 to
+/// U+FFFF come behind those that begin what is above. Neither result occurs in UTF-8.
+pub fn ranked(byte: u8) -> u8 {
+    match byte {
+        0xEE => 0xF6,
+        0xEF => 0xF7,
+        other => other,
+    }
+}
+
+/// The byte that [`ranked`] gave.
+pub(crate) fn unranked(byte: u8) -> Option<u8> {
+    match byte {
+        0xF6 => Some(0xEE),
+        0xF7 => Some(0xEF),
+        0xEE | 0xEF => None,
+        other => Some(other),
     }
 }
 
@@ -42,7 +68,7 @@ fn compare_objects(a: &Object, b: &Object) -> Ordering {
     let differing = a
         .iter()
         .zip(&b)
-        .map(|((a_key, a), (b_key, b))| a_key.cmp(b_key).then_with(|| compare(a, b)))
+        .map(|((a_key, a), (b_key, b))| compare_text(a_key, b_key).then_with(|| compare(a, b)))
         .find(|order| order.is_ne());
     differing.unwrap_or_else(|| a.len().cmp(&b.len()))
 }
@@ -50,7 +76,7 @@ fn compare_objects(a: &Object, b: &Object) -> Ordering {
 /// The defined members by key, as comparison and key bytes see an object.
 pub(crate) fn sorted_members(object: &Object) -> Vec<(&str, &Value)> {
     let mut members: Vec<_> = object.iter().filter(|(_, value)| !value.is_undefined()).collect();
-    members.sort_unstable_by_key(|(key, _)| *key);
+    members.sort_unstable_by(|(a, _), (b, _)| compare_text(a, b));
     members
 }
 
@@ -77,8 +103,8 @@ mod tests {
             r#""aa""#,
             r#""b""#,
             r#""é""#,
-            r#""\uff5e""#,
             r#""😀""#,
+            r#""\uff5e""#,
             "[]",
             "[null]",
             "[1]",

@@ -50,7 +50,7 @@ impl Component {
     }
 
     /// Appends key bytes: those of [`key::encode`], except that `-0` differs from `0` in the
-    /// number's tail byte. Distinct components have distinct bytes.
+    /// number's tail byte, and that strings are [names](key::encode_name). Distinct components have distinct bytes.
     pub fn encode_key(&self, out: &mut Vec<u8>) {
         match self {
             Component::Undefined => out.push(key::UNDEFINED),
@@ -62,7 +62,7 @@ impl Component {
                 let tail = if is_negative_zero { NEGATIVE_ZERO_TAIL } else { 0 };
                 key::encode_f64(*double, tail, out);
             }
-            Component::String(text) => key::encode_str(text, out),
+            Component::String(text) => key::encode_name(text, out),
         }
     }
 
@@ -80,7 +80,7 @@ impl Component {
                 _ => Err(KeyError::InvalidNumber),
             },
             key::STRING => {
-                key::decode_str(rest).map(|(text, rest)| (Component::String(text), rest))
+                key::decode_name(bytes).map(|(text, rest)| (Component::String(text), rest))
             }
             other => Err(KeyError::UnknownType(other)),
         }
@@ -173,7 +173,8 @@ pub(super) mod tests {
         #[test]
         fn key_bytes_read_back(component in any_component(), rest: Vec<u8>) {
             let mut bytes = encoded(&component);
-            if component != Component::Number(-0.0) {
+            let is_plain = component != Component::Number(-0.0);
+            if is_plain && !matches!(component, Component::String(_)) {
                 let mut of_value = Vec::new();
                 key::encode(&component.to_value(), &mut of_value);
                 prop_assert_eq!(&of_value, &bytes);

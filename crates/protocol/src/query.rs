@@ -1,0 +1,108 @@
+//! Queries: which feed they read, what the caller may ask for beside rows, and what it is told.
+
+use bytes::Bytes;
+
+use crate::request::{CollectionPath, DatabasePath};
+
+/// The feed that a query selects from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the feeds of the service")]
+pub enum QueryFeed {
+    Databases,
+    Collections(DatabasePath),
+    Documents(CollectionPath),
+    PartitionKeyRanges(CollectionPath),
+    Offers,
+}
+
+/// A query as it came, still unparsed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueryBody {
+    /// `{"query": …, "parameters": […]}`, or the text of the query itself.
+    pub content: Bytes,
+    /// Whether the content is the text itself, as with `application/sql`.
+    pub is_text: bool,
+}
+
+/// What a caller may ask of a query beside its rows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueryOptions {
+    /// Whether the query may read more than one partition key.
+    pub enable_cross_partition: bool,
+    /// Which plans the caller can follow: it wants to be refused what it must merge itself.
+    pub planning: Planning,
+    /// The features that a caller of the plan endpoint supports, as a list with commas.
+    pub supported_features: String,
+    /// Say what the query read, and how long it took.
+    pub populate_metrics: bool,
+    /// Say which indexes the query used, and which it could use.
+    pub index_metrics: Option<IndexMetricsVersion>,
+    /// Say how the query could be written better.
+    pub populate_advice: bool,
+    /// Say how the query was run.
+    pub explain: bool,
+    /// Most kilobytes of a continuation token.
+    pub continuation_kb_max: Option<u32>,
+}
+
+/// Which plans a caller follows when it is refused an answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Planning {
+    /// None: it wants the answer.
+    #[default]
+    None,
+    /// Those of 2017: order, TOP, and one aggregate.
+    Early,
+    /// All.
+    All,
+}
+
+/// The two forms of index metrics.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the first and the second")]
+pub enum IndexMetricsVersion {
+    V1,
+    V2,
+}
+
+/// What a query's answer tells beside its rows.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct QueryMeta {
+    /// What it read and how long it took, when asked for.
+    pub metrics: Option<QueryMetrics>,
+    /// Which indexes it used, as the JSON of that version, when asked for.
+    pub index_metrics: Option<(IndexMetricsVersion, String)>,
+    /// How it could be written better, when asked for and when there is something to say.
+    pub advice: Option<String>,
+    /// How it was run, as JSON for people, when asked for.
+    pub explain: Option<String>,
+}
+
+/// The cost of a page of a query.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct QueryMetrics {
+    /// From request to answer.
+    pub total_ms: f64,
+    /// Parsing and checking the text.
+    pub compile_ms: f64,
+    /// Choosing how to run it.
+    pub plan_ms: f64,
+    /// Reading index entries.
+    pub index_lookup_ms: f64,
+    /// Reading documents.
+    pub document_load_ms: f64,
+    /// Evaluating filters and projections.
+    pub execution_ms: f64,
+    /// Printing the rows.
+    pub write_output_ms: f64,
+    /// Documents read.
+    pub retrieved_documents: u64,
+    /// Their bytes.
+    pub retrieved_bytes: u64,
+    /// Rows returned.
+    pub output_documents: u64,
+    /// Their bytes.
+    pub output_bytes: u64,
+    /// The part of the documents read that the filter kept: 1 if the index was as good as can be.
+    pub index_hit_ratio: f64,
+}
