@@ -20,9 +20,10 @@ use fjall::{AbstractTree, OwnedWriteBatch, PersistMode};
 use store::{Durability, Error, Result};
 
 use crate::{
+    command::{Command, View},
     open,
     partition::LsmPartition,
-    queue::{Command, Entry, Next},
+    queue::{Entry, Next},
     shared::{Shared, error_of},
 };
 
@@ -70,7 +71,7 @@ impl Committer {
             match self.shared.queue.next(patience, LsmPartition::is_behind) {
                 Next::Group(group) => self.commit(group),
                 Next::Command(command) => self.execute(command),
-                Next::Close(reply) => reply.send(self.close()),
+                Next::Close(reply) => reply.send(close(&self.shared)),
                 Next::Stop => return,
                 Next::Idle => {
                     if self.shared.queue.has_held() {
@@ -88,11 +89,7 @@ impl Committer {
 
     /// Commits a group and tells everybody, in order.
     fn commit(&mut self, group: Vec<Entry>) {
-        let (group, refused): (Vec<_>, Vec<_>) =
-            group.into_iter().partition(|e| !e.partition.is_dropped.load(Ordering::Acquire));
-        for entry in refused {
-            entry.finish(Err(Error::Closed("the partition was dropped".to_owned())));
-        }
+        let group = admit(group);
         if group.is_empty() {
             return;
         }
@@ -111,6 +108,8 @@ impl Committer {
             Ok(()) => {
                 counters.groups.fetch_add(1, Ordering::Relaxed);
                 counters.batches.fetch_add(group.len() as u64, Ordering::Relaxed);
+                let keys: usize = group.iter().map(|e| e.batch.changes.len()).sum();
+                counters.keys_written.fetch_add(keys as u64, Ordering::Relaxed);
                 self.unbalanced_bytes += group.iter().map(|e| e.size_bytes).sum::<usize>();
                 for entry in group {
                     entry.finish(Ok(()));
@@ -188,28 +187,20 @@ impl Committer {
 
     fn execute(&self, command: Command) {
         match command {
-            Command::Create { name, reply } => reply.send(self.create(&name)),
+            Command::Create { name, reply } => reply.send(create(&self.shared, &name)),
             Command::Drop { name, reply } => reply.send(self.drop_partition(&name)),
+            // Here nothing is half published, and the next group is checked against it.
+            Command::Fence { partition, epoch, reply } => reply.send(partition.fence(epoch)),
             Command::Refresh { reply } => {
                 self.shared.publish();
                 reply.send(Ok(()));
             }
+            Command::View { reply } => {
+                let (snapshot, partitions) =
+                    (self.shared.published(), self.shared.all_partitions());
+                reply.send(Ok(View { snapshot, partitions }));
+            }
         }
-    }
-
-    fn create(&self, name: &str) -> Result<Arc<LsmPartition>> {
-        if let Some(partition) = self.shared.partition(name) {
-            return Ok(partition);
-        }
-        let shared = &self.shared;
-        let options = || open::keyspace_options(&shared.options);
-        let keyspace = shared.database.keyspace(name, options).map_err(error_of)?;
-        open::sync_keyspaces(&shared.directory)?;
-        open::mark(&shared.database, &shared.system)?;
-        let partition = LsmPartition::new(keyspace, Arc::clone(shared));
-        shared.insert(name.to_owned(), Arc::clone(&partition));
-        shared.publish();
-        Ok(partition)
     }
 
     fn drop_partition(&self, name: &str) -> Result<()> {
@@ -226,34 +217,62 @@ impl Committer {
         }
         Ok(())
     }
+}
 
-    /// Moves everything from the journal into tables, so that the next open replays nothing.
-    fn close(&self) -> Result<()> {
-        if let Some(reason) = self.shared.queue.failure() {
-            return Err(Error::Closed(reason));
+/// Fails the batches that may not be committed any more, and gives back the others. What is refused
+/// once is refused for good, so the order within a partition is kept.
+fn admit(group: Vec<Entry>) -> Vec<Entry> {
+    let mut admitted = Vec::with_capacity(group.len());
+    for entry in group {
+        match entry.partition.admit(entry.epoch) {
+            Ok(()) => admitted.push(entry),
+            Err(error) => entry.finish(Err(error)),
         }
-        let database = &self.shared.database;
-        database.persist(DURABLE).map_err(error_of)?;
-        let mut keyspaces: Vec<_> =
-            self.shared.all_partitions().iter().map(|p| p.keyspace.clone()).collect();
-        keyspaces.push(self.shared.system.clone());
-        for keyspace in &keyspaces {
-            keyspace.rotate_memtable().map_err(error_of)?;
-        }
-        let started = Instant::now();
-        while keyspaces.iter().any(|keyspace| keyspace.sealed_memtable_count() > 0) {
-            // Fails if a background job did: then nobody will ever write the rest out.
-            database.persist(PersistMode::Buffer).map_err(error_of)?;
-            if started.elapsed() > CLOSE_PATIENCE {
-                return Err(Error::Unavailable("buffers could not be written out".to_owned()));
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        self.shared.publish();
-        let is_written = |k: &fjall::Keyspace| k.tree.active_memtable().is_empty();
-        if keyspaces.iter().all(is_written) {
-            open::empty_journals(&self.shared.directory)?;
-        }
-        Ok(())
     }
+    admitted
+}
+
+/// Finds a partition, or creates it durably.
+pub(crate) fn create(shared: &Arc<Shared>, name: &str) -> Result<Arc<LsmPartition>> {
+    if let Some(partition) = shared.partition(name) {
+        return Ok(partition);
+    }
+    let options = || open::keyspace_options(&shared.options);
+    let keyspace = shared.database.keyspace(name, options).map_err(error_of)?;
+    open::sync_keyspaces(&shared.directory)?;
+    open::mark(&shared.database, &shared.system)?;
+    let partition = LsmPartition::new(keyspace, Arc::clone(shared));
+    shared.insert(name.to_owned(), Arc::clone(&partition));
+    shared.publish();
+    Ok(partition)
+}
+
+/// Moves everything from the journal into tables, so that the next open replays nothing.
+pub(crate) fn close(shared: &Shared) -> Result<()> {
+    if let Some(reason) = shared.queue.failure() {
+        return Err(Error::Closed(reason));
+    }
+    let database = &shared.database;
+    database.persist(DURABLE).map_err(error_of)?;
+    let mut keyspaces: Vec<_> =
+        shared.all_partitions().iter().map(|p| p.keyspace.clone()).collect();
+    keyspaces.push(shared.system.clone());
+    for keyspace in &keyspaces {
+        keyspace.rotate_memtable().map_err(error_of)?;
+    }
+    let started = Instant::now();
+    while keyspaces.iter().any(|keyspace| keyspace.sealed_memtable_count() > 0) {
+        // Fails if a background job did: then nobody will ever write the rest out.
+        database.persist(PersistMode::Buffer).map_err(error_of)?;
+        if started.elapsed() > CLOSE_PATIENCE {
+            return Err(Error::Unavailable("buffers could not be written out".to_owned()));
+        }
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    shared.publish();
+    let is_written = |k: &fjall::Keyspace| k.tree.active_memtable().is_empty();
+    if keyspaces.iter().all(is_written) {
+        open::empty_journals(&shared.directory)?;
+    }
+    Ok(())
 }

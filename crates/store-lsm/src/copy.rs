@@ -12,11 +12,10 @@ use std::{
 };
 
 use bytes::Bytes;
-use fjall::Keyspace;
-use store::{Direction, Error, Keep, PageLimit, Partition, Result, Snapshot};
+use store::{Direction, Error, Keep, PageLimit, Result, Snapshot};
 
 use crate::{
-    partition::LsmPartition,
+    partition::Filling,
     reply::{Reply, reply},
     shared::error_of,
 };
@@ -31,15 +30,18 @@ enum Step {
 }
 
 /// Copies what `keep` accepts. Not visible before the next publication.
-pub(crate) async fn copy(from: &dyn Snapshot, to: &LsmPartition, keep: &Keep) -> Result<()> {
+///
+/// Whoever fills the partition next must have published before: this one may have been cancelled
+/// after its tables became part of the partition.
+pub(crate) async fn copy(from: &dyn Snapshot, to: Filling, keep: &Keep) -> Result<()> {
     let anything = PageLimit { entries: 1, bytes: 0 };
     let range = (Bound::Unbounded, Bound::Unbounded);
-    let present = to.snapshot().scan(range, Direction::Forward, anything).await?;
+    let present = to.partition().snapshot().scan(range, Direction::Forward, anything).await?;
     if !present.entries.is_empty() {
-        let name = to.keyspace.name();
+        let name = to.partition().keyspace.name();
         return Err(Error::Conflict(format!("partition `{name}` is not empty")));
     }
-    let steps = start_writer(to.keyspace.clone())?;
+    let steps = start_writer(to)?;
     let mut start = Bound::Unbounded;
     loop {
         let page = from.scan((start, Bound::Unbounded), Direction::Forward, PAGE).await?;
@@ -61,15 +63,17 @@ async fn ask(steps: &Sender<Step>, step: impl FnOnce(Reply<()>) -> Step) -> Resu
     receiver.await
 }
 
-fn start_writer(keyspace: Keyspace) -> Result<Sender<Step>> {
+/// The thread keeps the partition for itself until it ends, even if nobody waits for it any more.
+fn start_writer(to: Filling) -> Result<Sender<Step>> {
     let (sender, receiver) = channel();
     let builder = std::thread::Builder::new().name("copy".to_owned());
-    let spawned = builder.spawn(move || write(&keyspace, &receiver));
+    let spawned = builder.spawn(move || write(to, &receiver));
     spawned.map_err(|error| Error::Io(error.to_string()))?;
     Ok(sender)
 }
 
-fn write(keyspace: &Keyspace, steps: &Receiver<Step>) {
+fn write(to: Filling, steps: &Receiver<Step>) {
+    let keyspace = to.partition().keyspace.clone();
     let mut ingestion = keyspace.start_ingestion();
     while let Ok(step) = steps.recv() {
         match (step, ingestion) {
@@ -80,7 +84,9 @@ fn write(keyspace: &Keyspace, steps: &Receiver<Step>) {
                 ingestion = Ok(writer);
             }
             (Step::Finish(reply), Ok(writer)) => {
-                return reply.send(writer.finish().map_err(error_of));
+                let finished = writer.finish().map_err(error_of);
+                drop(to);
+                return reply.send(finished);
             }
             (Step::Write(_, reply) | Step::Finish(reply), Err(error)) => {
                 return reply.send(Err(error_of(error)));

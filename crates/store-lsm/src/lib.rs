@@ -8,10 +8,13 @@
 //!
 //! Partitions are created and dropped by the committer too, so nothing races with a commit.
 //!
-//! Reading order: [`LsmStore`] here (the contract's side), `queue` (what waits), `committer` (what
-//! is written, and when), `partition` and `snapshot` (reads), `open` (start, and what a power
-//! loss may leave behind), `copy` (bulk ingestion).
+//! Reading order: [`LsmStore`] here (the contract's side), `command` and `queue` (what waits),
+//! `committer` (what is written, and when), `partition` and `snapshot` (owners and reads), `open`
+//! (start, and what a power loss may leave behind), `copy` (bulk ingestion), `checkpoint` (the
+//! whole store in another directory).
 
+mod checkpoint;
+mod command;
 mod committer;
 mod copy;
 mod open;
@@ -25,7 +28,7 @@ mod torn;
 
 use std::{
     path::Path,
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, PoisonError, atomic::Ordering},
     thread::JoinHandle,
 };
 
@@ -33,7 +36,8 @@ use store::{BoxFuture, Engine, Error, Keep, Partition, Result, Snapshot, Statist
 
 pub use self::options::Options;
 use self::{
-    queue::Command,
+    command::Command,
+    partition::{Filling, Handle, LsmPartition},
     reply::{Reply, reply},
     shared::Shared,
 };
@@ -58,6 +62,16 @@ impl LsmStore {
         Ok(Arc::new(Self { shared, committer: Mutex::new(Some(committer)) }))
     }
 
+    /// Finds a partition, creating it if need be, without owning it.
+    async fn partition(&self, name: &str) -> Result<Arc<LsmPartition>> {
+        check_name(name)?;
+        if let Some(known) = self.shared.partition(name) {
+            return Ok(known);
+        }
+        let name = name.to_owned();
+        self.command(|reply| Command::Create { name, reply }).await
+    }
+
     /// Lets the committer do something, and waits for its answer.
     async fn command<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T> {
         let (sender, receiver) = reply();
@@ -80,15 +94,20 @@ impl Drop for LsmStore {
 }
 
 impl Engine for LsmStore {
-    fn open<'a>(&'a self, partition: &'a str) -> BoxFuture<'a, Result<Arc<dyn Partition>>> {
+    /// The highest epoch is kept in memory only. The directory is locked, so whoever owned a
+    /// partition in an earlier process is gone with it, and the numbers may start anew.
+    fn open<'a>(
+        &'a self,
+        partition: &'a str,
+        epoch: u64,
+    ) -> BoxFuture<'a, Result<Arc<dyn Partition>>> {
         Box::pin(async move {
-            check_name(partition)?;
-            if let Some(known) = self.shared.partition(partition) {
-                return Ok(known as Arc<dyn Partition>);
+            let partition = self.partition(partition).await?;
+            if epoch != partition.epoch.load(Ordering::Acquire) {
+                let partition = Arc::clone(&partition);
+                self.command(|reply| Command::Fence { partition, epoch, reply }).await?;
             }
-            let name = partition.to_owned();
-            let created = self.command(|reply| Command::Create { name, reply }).await?;
-            Ok(created as Arc<dyn Partition>)
+            Ok(Arc::new(Handle { partition, epoch }) as Arc<dyn Partition>)
         })
     }
 
@@ -110,13 +129,30 @@ impl Engine for LsmStore {
         keep: &'a Keep,
     ) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            self.open(to).await?;
-            let target = self.shared.partition(to);
-            let target =
-                target.ok_or_else(|| Error::Conflict(format!("partition `{to}` was dropped")))?;
-            copy::copy(from, &target, keep).await?;
+            let target = Filling::start(self.partition(to).await?)?;
+            // An earlier copy that was cancelled may have filled it without showing it.
+            self.command(|reply| Command::Refresh { reply }).await?;
+            copy::copy(from, target, keep).await?;
             // What was ingested becomes visible with the next published snapshot.
             self.command(|reply| Command::Refresh { reply }).await
+        })
+    }
+
+    fn clone_partition<'a>(&'a self, from: &'a str, to: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let source = self.shared.partition(from);
+            let source =
+                source.ok_or_else(|| Error::Conflict(format!("there is no partition `{from}`")))?;
+            self.copy(&source.snapshot(), to, &|_, _| true).await
+        })
+    }
+
+    fn checkpoint<'a>(&'a self, directory: &'a Path) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let view = self.command(|reply| Command::View { reply }).await?;
+            let (sender, receiver) = reply();
+            checkpoint::start(Arc::clone(&self.shared), view, directory, sender)?;
+            receiver.await
         })
     }
 

@@ -26,6 +26,7 @@ use fjall::{
 use store::{Error, Result};
 
 use crate::{
+    checkpoint,
     options::Options,
     partition::LsmPartition,
     shared::{Shared, error_of},
@@ -57,6 +58,12 @@ const SKIPPED_SEQUENCE_NUMBERS: u64 = 1 << 20;
 /// Opens the database, with all its partitions.
 pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Shared>> {
     create_directory(directory)?;
+    checkpoint::refuse_unfinished(directory)?;
+    open_unchecked(directory, options)
+}
+
+/// The same in a directory that is there, even if a checkpoint is being written into it.
+pub(crate) fn open_unchecked(directory: &Path, options: Options) -> Result<Arc<Shared>> {
     let lock = lock(directory)?;
     clear_unfinished(directory)?;
     torn::prepare(directory)?;
@@ -114,7 +121,7 @@ pub(crate) fn keyspace_options(options: &Options) -> KeyspaceCreateOptions {
 /// Creates the directory, for this user only, and makes its name and those of all the missing ones
 /// above it durable. A name that is there already is synced too: whoever created it may have been
 /// killed before that.
-fn create_directory(directory: &Path) -> Result<()> {
+pub(crate) fn create_directory(directory: &Path) -> Result<()> {
     let io = |error: std::io::Error| io_error(directory, &error);
     let absolute = std::path::absolute(directory).map_err(io)?;
     let mut changed = Vec::new();
@@ -135,7 +142,7 @@ fn create_directory(directory: &Path) -> Result<()> {
 /// Makes everything that is there durable before anything is built on it: a process that was killed
 /// between a write and its sync left files that look whole, and a power loss may still take them.
 /// On files that are synced already it costs some microseconds each.
-fn sync_tree(directory: &Path) -> Result<()> {
+pub(crate) fn sync_tree(directory: &Path) -> Result<()> {
     for entry in std::fs::read_dir(directory).map_err(|error| io_error(directory, &error))? {
         let path = entry.map_err(|error| io_error(directory, &error))?.path();
         if path.is_dir() {

@@ -1,8 +1,9 @@
-//! One partition: a keyspace, its share of the queue, and how far its background work is behind.
+//! One partition: a keyspace, its share of the queue, who may write to it, and how far its
+//! background work is behind.
 
 use std::sync::{
-    Arc, Weak,
-    atomic::{AtomicBool, AtomicUsize, Ordering},
+    Arc,
+    atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering},
 };
 
 use fjall::{AbstractTree, Keyspace};
@@ -46,19 +47,50 @@ pub(crate) struct LsmPartition {
     pub(crate) queued: Queued,
     /// Set when the partition is dropped; its batches fail from then on.
     pub(crate) is_dropped: AtomicBool,
+    /// The highest epoch that opened the partition. Only the committer raises it.
+    pub(crate) epoch: AtomicU64,
+    /// Some copy writes tables for it.
+    is_filling: AtomicBool,
     shared: Arc<Shared>,
-    this: Weak<LsmPartition>,
 }
 
 impl LsmPartition {
     pub(crate) fn new(keyspace: Keyspace, shared: Arc<Shared>) -> Arc<Self> {
-        Arc::new_cyclic(|this| Self {
+        Arc::new(Self {
             keyspace,
             queued: Queued::default(),
             is_dropped: AtomicBool::new(false),
+            epoch: AtomicU64::new(0),
+            is_filling: AtomicBool::new(false),
             shared,
-            this: Weak::clone(this),
         })
+    }
+
+    /// Everything published so far.
+    pub(crate) fn snapshot(&self) -> LsmSnapshot {
+        let counters = Arc::clone(&self.shared.counters);
+        LsmSnapshot::new(self.shared.published(), self.keyspace.clone(), counters)
+    }
+
+    /// Shuts out the owners of lower epochs, or is shut out by a higher one. Only the committer
+    /// may call this: it publishes nothing meanwhile.
+    pub(crate) fn fence(&self, epoch: u64) -> Result<()> {
+        self.check_epoch(epoch)?;
+        self.epoch.store(epoch, Ordering::Release);
+        Ok(())
+    }
+
+    /// Refuses an owner that was shut out.
+    fn check_epoch(&self, epoch: u64) -> Result<()> {
+        if epoch < self.epoch.load(Ordering::Acquire) { Err(Error::Fenced) } else { Ok(()) }
+    }
+
+    /// Whether a batch of an owner may be committed.
+    pub(crate) fn admit(&self, epoch: u64) -> Result<()> {
+        if self.is_dropped.load(Ordering::Acquire) {
+            return Err(Error::Closed("the partition was dropped".to_owned()));
+        }
+        self.check_epoch(epoch)
     }
 
     /// Unique among all partitions that ever were, so a name that is used again is another one.
@@ -85,6 +117,14 @@ impl LsmPartition {
         self.active_bytes() + sealed * self.shared.options.memtable_bytes
     }
 
+    pub(crate) fn debt(&self) -> Debt {
+        Debt {
+            queued_batches: self.queued.batches.load(Ordering::Relaxed),
+            queued_bytes: self.queued.bytes.load(Ordering::Relaxed),
+            pressure_percent: self.pressure_percent(),
+        }
+    }
+
     /// How close the partition is to [`Self::is_behind`], in percent.
     fn pressure_percent(&self) -> u8 {
         let tree = &self.keyspace.tree;
@@ -100,20 +140,50 @@ fn percent(now: usize, low: usize, high: usize) -> u8 {
     u8::try_from(share.min(100)).unwrap_or(100)
 }
 
-impl Partition for LsmPartition {
+/// The right to fill a partition in bulk, for one at a time: two copies into one partition would
+/// each find it empty and then mix.
+pub(crate) struct Filling(Arc<LsmPartition>);
+
+impl Filling {
+    /// Takes the right, unless somebody has it.
+    pub(crate) fn start(partition: Arc<LsmPartition>) -> Result<Self> {
+        if partition.is_filling.swap(true, Ordering::AcqRel) {
+            let name = partition.keyspace.name();
+            return Err(Error::Unavailable(format!("a copy fills partition `{name}` already")));
+        }
+        Ok(Self(partition))
+    }
+
+    pub(crate) fn partition(&self) -> &LsmPartition {
+        &self.0
+    }
+}
+
+impl Drop for Filling {
+    fn drop(&mut self) {
+        self.0.is_filling.store(false, Ordering::Release);
+    }
+}
+
+/// What an owner holds: the partition, and the epoch it writes in.
+pub(crate) struct Handle {
+    pub(crate) partition: Arc<LsmPartition>,
+    pub(crate) epoch: u64,
+}
+
+impl Partition for Handle {
     fn snapshot(&self) -> Arc<dyn Snapshot> {
-        Arc::new(LsmSnapshot::new(self.shared.published(), self.keyspace.clone()))
+        Arc::new(self.partition.snapshot())
     }
 
     fn submit(&self, batch: Batch, durability: Durability, done: Completion) {
         if let Err(error) = batch.check() {
             return done(Err(error));
         }
-        let Some(partition) = self.this.upgrade() else {
-            return done(Err(Error::Closed("the partition is gone".to_owned())));
-        };
+        let (partition, epoch) = (Arc::clone(&self.partition), self.epoch);
         let size_bytes = batch.size_bytes();
-        self.shared.queue.push(Entry { partition, batch, size_bytes, durability, done });
+        let entry = Entry { partition, epoch, batch, size_bytes, durability, done };
+        self.partition.shared.queue.push(entry);
     }
 
     fn flush(&self) -> BoxFuture<'_, Result<()>> {
@@ -125,14 +195,10 @@ impl Partition for LsmPartition {
     }
 
     fn approximate_size(&self) -> u64 {
-        self.keyspace.disk_space() + self.buffer_bytes()
+        self.partition.keyspace.disk_space() + self.partition.buffer_bytes()
     }
 
     fn debt(&self) -> Debt {
-        Debt {
-            queued_batches: self.queued.batches.load(Ordering::Relaxed),
-            queued_bytes: self.queued.bytes.load(Ordering::Relaxed),
-            pressure_percent: self.pressure_percent(),
-        }
+        self.partition.debt()
     }
 }

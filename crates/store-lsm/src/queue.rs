@@ -14,38 +14,16 @@ use std::{
 
 use store::{Batch, Completion, Durability, Error, Result};
 
-use crate::{options::Options, partition::LsmPartition, reply::Reply};
+use crate::{command::Command, options::Options, partition::LsmPartition, reply::Reply};
 
 /// A batch on its way.
 pub(crate) struct Entry {
     pub(crate) partition: Arc<LsmPartition>,
+    pub(crate) epoch: u64,
     pub(crate) batch: Batch,
     pub(crate) size_bytes: usize,
     pub(crate) durability: Durability,
     pub(crate) done: Completion,
-}
-
-/// What only the committer may do, because nothing may be committed meanwhile.
-pub(crate) enum Command {
-    /// Open a partition, creating it if need be.
-    Create {
-        /// Its name, checked already.
-        name: String,
-        /// Who asked.
-        reply: Reply<Arc<LsmPartition>>,
-    },
-    /// Delete a partition.
-    Drop {
-        /// Its name.
-        name: String,
-        /// Who asked.
-        reply: Reply<()>,
-    },
-    /// Publish what was ingested past the journal.
-    Refresh {
-        /// Who asked.
-        reply: Reply<()>,
-    },
 }
 
 enum Work {
@@ -320,15 +298,6 @@ impl Entry {
         let done = self.done;
         // A panic there is not ours to die of; the panic hook has reported it.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || done(result)));
-    }
-}
-
-impl Command {
-    fn refuse(self, error: Error) {
-        match self {
-            Self::Create { reply, .. } => reply.send(Err(error)),
-            Self::Drop { reply, .. } | Self::Refresh { reply } => reply.send(Err(error)),
-        }
     }
 }
 

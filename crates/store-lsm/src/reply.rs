@@ -32,6 +32,11 @@ impl<T> Reply<T> {
         self.put(answer);
     }
 
+    /// Whether nobody waits for the answer any more.
+    pub(crate) fn is_forgotten(&self) -> bool {
+        Arc::strong_count(&self.0) == 1
+    }
+
     fn put(&self, answer: Result<T>) {
         let mut slot = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if slot.answer.is_none() {

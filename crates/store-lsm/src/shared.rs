@@ -23,7 +23,7 @@ pub(crate) struct Shared {
     pub(crate) queue: Queue,
     pub(crate) options: Options,
     pub(crate) directory: PathBuf,
-    pub(crate) counters: Counters,
+    pub(crate) counters: Arc<Counters>,
     partitions: RwLock<Partitions>,
     /// What readers see: taken by the committer, while nothing was half applied.
     published: RwLock<Arc<Snapshot>>,
@@ -34,12 +34,14 @@ pub(crate) struct Shared {
     _lock: File,
 }
 
-/// Figures that the committer counts up.
+/// Figures that the committer and the readers count up.
 #[derive(Default)]
 pub(crate) struct Counters {
     pub(crate) groups: AtomicU64,
     pub(crate) batches: AtomicU64,
     pub(crate) micros: AtomicU64,
+    pub(crate) keys_written: AtomicU64,
+    pub(crate) keys_read: AtomicU64,
 }
 
 impl Shared {
@@ -54,7 +56,7 @@ impl Shared {
             queue: Queue::new(&options),
             options,
             directory,
-            counters: Counters::default(),
+            counters: Arc::default(),
             partitions: RwLock::default(),
             published: RwLock::new(Arc::new(database.snapshot())),
             system,
@@ -110,10 +112,17 @@ impl Shared {
         let partitions = self.all_partitions();
         let tables: u64 = partitions.iter().map(|p| p.keyspace.disk_space()).sum();
         let buffers = partitions.iter().map(|partition| partition.buffer_bytes());
+        let blocks = |count: fn(&Keyspace) -> usize| {
+            partitions.iter().map(|partition| count(&partition.keyspace) as u64).sum()
+        };
         Statistics {
             commit_groups: self.counters.groups.load(Ordering::Relaxed),
             committed_batches: self.counters.batches.load(Ordering::Relaxed),
             commit_micros: self.counters.micros.load(Ordering::Relaxed),
+            keys_written: self.counters.keys_written.load(Ordering::Relaxed),
+            keys_read: self.counters.keys_read.load(Ordering::Relaxed),
+            blocks_read: blocks(|keyspace| keyspace.metrics().block_loads()),
+            blocks_loaded: blocks(|keyspace| keyspace.metrics().block_load_io_count()),
             disk_bytes: tables + self.system.disk_space() + self.journal_bytes(),
             write_buffer_bytes: buffers.sum(),
             journals: self.database.journal_count() as u64,

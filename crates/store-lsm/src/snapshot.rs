@@ -1,7 +1,10 @@
 //! Reads from a frozen view. They run inline: a block is either cached, in the page cache, or one
 //! short disk read away, and a hop to another thread costs more than the usual case.
 
-use std::{ops::Bound, sync::Arc};
+use std::{
+    ops::Bound,
+    sync::{Arc, atomic::Ordering},
+};
 
 use bytes::Bytes;
 use fjall::{Guard, Keyspace, Readable, Slice};
@@ -10,17 +13,26 @@ use store::{
     is_empty_range,
 };
 
-use crate::shared::error_of;
+use crate::shared::{Counters, error_of};
 
 /// One partition as it was when the committer took the snapshot.
 pub(crate) struct LsmSnapshot {
     snapshot: Arc<fjall::Snapshot>,
     keyspace: Keyspace,
+    counters: Arc<Counters>,
 }
 
 impl LsmSnapshot {
-    pub(crate) fn new(snapshot: Arc<fjall::Snapshot>, keyspace: Keyspace) -> Self {
-        Self { snapshot, keyspace }
+    pub(crate) fn new(
+        snapshot: Arc<fjall::Snapshot>,
+        keyspace: Keyspace,
+        counters: Arc<Counters>,
+    ) -> Self {
+        Self { snapshot, keyspace, counters }
+    }
+
+    fn count_keys(&self, count: usize) {
+        self.counters.keys_read.fetch_add(count as u64, Ordering::Relaxed);
     }
 
     fn get(&self, key: &Bytes) -> Result<Option<Bytes>> {
@@ -93,7 +105,10 @@ fn shorten((start, end): KeyRange) -> KeyRange {
 
 impl Snapshot for LsmSnapshot {
     fn get_many<'a>(&'a self, keys: &'a [Bytes]) -> BoxFuture<'a, Result<Vec<Option<Bytes>>>> {
-        Box::pin(async move { keys.iter().map(|key| self.get(key)).collect() })
+        Box::pin(async move {
+            self.count_keys(keys.len());
+            keys.iter().map(|key| self.get(key)).collect()
+        })
     }
 
     fn scan(
@@ -102,6 +117,10 @@ impl Snapshot for LsmSnapshot {
         direction: Direction,
         limit: PageLimit,
     ) -> BoxFuture<'_, Result<Page>> {
-        Box::pin(async move { self.page(range, direction, limit) })
+        Box::pin(async move {
+            let page = self.page(range, direction, limit)?;
+            self.count_keys(page.entries.len());
+            Ok(page)
+        })
     }
 }

@@ -4,9 +4,13 @@
 //! case gets a store of its own. Waiting for a completion blocks the calling thread, which suits a
 //! test and nothing else.
 //!
-//! `writes` tests what a batch does, `scans` ranges and pages, `partitions` their lives, and
-//! `model` compares a long random run with a plain map.
+//! `writes` tests what a batch does, `scans` ranges and pages, `partitions` their lives, `epochs`
+//! who may write to them, `copies` what `copy` and `clone_partition` make, `checkpoints` a copy of
+//! the whole store, and `model` compares a long random run with a plain map.
 
+mod checkpoints;
+mod copies;
+mod epochs;
 mod model;
 mod partitions;
 mod scans;
@@ -14,11 +18,16 @@ mod writes;
 
 use std::{
     collections::BTreeMap,
+    future::Future,
     ops::Bound,
+    path::{Path, PathBuf},
+    pin::pin,
     sync::{
         Arc,
         mpsc::{Receiver, channel},
     },
+    task::{Context, Poll, Wake, Waker},
+    thread::Thread,
     time::Duration,
 };
 
@@ -28,8 +37,17 @@ use crate::{
     Batch, Direction, Durability, Engine, KeyRange, PageLimit, Partition, Result, Snapshot,
 };
 
+/// What the cases about checkpoints need.
+pub struct Checkpoints<'a> {
+    /// Gives a path where nothing is yet, in a directory that is there; another one at each call.
+    pub place: &'a dyn Fn() -> PathBuf,
+    /// Opens a checkpoint as a store.
+    pub open: &'a dyn Fn(&Path) -> Arc<dyn Engine>,
+}
+
 /// Runs all cases against stores that `factory` makes; each call must give a new, empty one.
-pub async fn run(factory: impl Fn() -> Arc<dyn Engine>) {
+/// Without `checkpoints`, the store must refuse to write any.
+pub async fn run(factory: impl Fn() -> Arc<dyn Engine>, checkpoints: Option<Checkpoints<'_>>) {
     writes::reads_back_what_it_wrote(&*factory()).await;
     writes::later_change_of_a_key_wins(&*factory()).await;
     writes::keeps_empty_and_large_entries(&*factory()).await;
@@ -46,9 +64,24 @@ pub async fn run(factory: impl Fn() -> Arc<dyn Engine>) {
     partitions::are_independent(&*factory()).await;
     partitions::drop_and_open_again(&*factory()).await;
     partitions::refuse_bad_names(&*factory()).await;
-    partitions::copy_what_is_asked_for(&*factory()).await;
-    partitions::copy_refuses_a_target_in_use(&*factory()).await;
     partitions::close_refuses_later_writes(&*factory()).await;
+    epochs::a_higher_one_fences(&*factory()).await;
+    epochs::nothing_is_published_behind_a_fence(&*factory()).await;
+    epochs::go_with_their_partition(&*factory()).await;
+    copies::take_what_is_asked_for(&*factory()).await;
+    copies::refuse_a_target_in_use(&*factory()).await;
+    copies::clones_are_whole_and_independent(&*factory()).await;
+    copies::clones_of_a_partition_in_use_are_of_one_instant(&*factory()).await;
+    copies::clones_refuse_what_they_cannot_do(&*factory()).await;
+    match checkpoints {
+        Some(checkpoints) => {
+            checkpoints::hold_everything(&*factory(), &checkpoints).await;
+            checkpoints::are_of_one_instant(&*factory(), &checkpoints).await;
+            checkpoints::refuse_a_directory_in_use(&*factory(), &checkpoints).await;
+            checkpoints::refuse_a_closed_store(&*factory(), &checkpoints).await;
+        }
+        None => checkpoints::are_refused(&*factory()).await,
+    }
     for seed in 1..=3 {
         model::random_operations(&*factory(), seed).await;
     }
@@ -63,8 +96,11 @@ const EVERYTHING: KeyRange = (Bound::Unbounded, Bound::Unbounded);
 /// How long a completion may take before the test gives up on it.
 const PATIENCE: Duration = Duration::from_mins(1);
 
+/// The epoch of cases that are not about epochs.
+const EPOCH: u64 = 0;
+
 async fn open(engine: &dyn Engine, name: &str) -> Arc<dyn Partition> {
-    engine.open(name).await.expect("a partition can be opened")
+    engine.open(name, EPOCH).await.expect("a partition can be opened")
 }
 
 /// Submits without waiting for the end.
@@ -79,6 +115,28 @@ fn submit(partition: &dyn Partition, batch: Batch) -> Receiver<Result<()>> {
 
 fn wait(receiver: &Receiver<Result<()>>) -> Result<()> {
     receiver.recv_timeout(PATIENCE).expect("a batch ends")
+}
+
+/// Wakes a thread that waits for a future.
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Waits for a future where nothing can be awaited: among the threads of a scope.
+fn wait_for<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(std::thread::current())));
+    let mut context = Context::from_waker(&waker);
+    loop {
+        match future.as_mut().poll(&mut context) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => std::thread::park_timeout(PATIENCE),
+        }
+    }
 }
 
 fn commit(partition: &dyn Partition, batch: Batch) {

@@ -10,7 +10,7 @@
 pub mod conformance;
 pub mod memory;
 
-use std::{future::Future, ops::Bound, pin::Pin, sync::Arc};
+use std::{future::Future, ops::Bound, path::Path, pin::Pin, sync::Arc};
 
 use bytes::Bytes;
 
@@ -23,8 +23,8 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Why a store call failed, in terms of what the caller can do next.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
-    /// Another process owns this partition now; stop using it.
-    #[error("partition is owned by a newer process")]
+    /// A newer owner has this partition now; stop using it.
+    #[error("the partition has a newer owner")]
     Fenced,
     /// The operation contradicts the present state (for example a partition that is already there).
     #[error("conflict: {0}")]
@@ -167,7 +167,7 @@ pub struct Debt {
     pub pressure_percent: u8,
 }
 
-/// Figures for the metrics page.
+/// Figures for the metrics page. A store leaves at zero what it does not count.
 #[derive(Clone, Debug, Default)]
 pub struct Statistics {
     /// Commit groups written (one journal write and one fsync each, if durable).
@@ -176,6 +176,15 @@ pub struct Statistics {
     pub committed_batches: u64,
     /// Time the committer spent inside the store's commit call, in microseconds.
     pub commit_micros: u64,
+    /// Keys put or deleted by those batches.
+    pub keys_written: u64,
+    /// Keys asked for and entries given by scans, to whoever reads.
+    pub keys_read: u64,
+    /// Blocks of tables looked at to find them, whether cached or not. A partition that is dropped
+    /// takes its share with it.
+    pub blocks_read: u64,
+    /// Those of the blocks that were not cached and had to be read from a file.
+    pub blocks_loaded: u64,
     /// Bytes on disk, as far as the store knows; zero for a memory store.
     pub disk_bytes: u64,
     /// Memory held by write buffers.
@@ -196,8 +205,24 @@ pub fn check_name(partition: &str) -> Result<()> {
 
 /// A store: many partitions, one place where they live.
 pub trait Engine: Send + Sync {
-    /// Opens a partition, creating it when it is absent. Names are `[a-z0-9_-]{1,100}`.
-    fn open<'a>(&'a self, partition: &'a str) -> BoxFuture<'a, Result<Arc<dyn Partition>>>;
+    /// Opens a partition to own it, creating it when it is absent. Names are `[a-z0-9_-]{1,100}`.
+    ///
+    /// Whoever hands out ownership numbers the owners: `epoch` rises with each new one. An open
+    /// with a higher epoch than any before fences the handles of lower ones: once it has returned,
+    /// nothing of theirs is published any more, and their batches and flushes fail with
+    /// [`Error::Fenced`]. So does an open with a lower epoch than the highest seen. Handles of the
+    /// same epoch are one owner's. Reads are never refused: snapshots of a fenced handle stay
+    /// readable, but what a lost owner reads may be out of date.
+    ///
+    /// How long a store remembers the highest epoch depends on who else could open the partition.
+    /// One that locks its directory to a single process needs to do so only while it is open: the
+    /// owners of earlier processes are gone. One that several processes can reach must persist it.
+    /// A partition that is dropped takes its epochs with it.
+    fn open<'a>(
+        &'a self,
+        partition: &'a str,
+        epoch: u64,
+    ) -> BoxFuture<'a, Result<Arc<dyn Partition>>>;
 
     /// The names of all partitions that exist, sorted.
     fn partitions(&self) -> BoxFuture<'_, Result<Vec<String>>>;
@@ -206,14 +231,31 @@ pub trait Engine: Send + Sync {
     /// partition is no error.
     fn drop_partition<'a>(&'a self, partition: &'a str) -> BoxFuture<'a, Result<()>>;
 
-    /// Copies the entries of a snapshot that `keep` accepts into the empty partition `to`,
-    /// durably. `Conflict` if `to` holds anything.
+    /// Copies the entries of a snapshot that `keep` accepts into the partition `to`, durably.
+    /// `Conflict` if `to` holds anything; it is created when it is absent, and nobody may write to
+    /// it before this returns. `Unavailable` while another copy fills it.
+    ///
+    /// The entries appear all at once, at the end. A copy that fails, is cancelled or dies with its
+    /// process leaves `to` absent or empty, or whole if it was that close to its end; never a part.
     fn copy<'a>(
         &'a self,
         from: &'a dyn Snapshot,
         to: &'a str,
         keep: &'a Keep,
     ) -> BoxFuture<'a, Result<()>>;
+
+    /// Copies everything published in `from` at one instant into the partition `to`, as
+    /// [`Engine::copy`] does. `Conflict` if `from` is absent or `to` holds anything.
+    fn clone_partition<'a>(&'a self, from: &'a str, to: &'a str) -> BoxFuture<'a, Result<()>>;
+
+    /// Writes a copy of the whole store into `directory`, durably, while writes go on. It can be
+    /// opened as a store of its own. All its partitions are as they were at one instant, and
+    /// everything acknowledged before the call is in it.
+    ///
+    /// `Conflict` if `directory` holds anything (it is created when it is absent), or if this store
+    /// has no files. A checkpoint that fails or is cancelled removes what it wrote; one that dies
+    /// with its process leaves a directory that is refused when it is opened.
+    fn checkpoint<'a>(&'a self, directory: &'a Path) -> BoxFuture<'a, Result<()>>;
 
     /// Why writes are refused since an I/O error poisoned the store, or `None` while all is well.
     fn failure(&self) -> Option<String>;

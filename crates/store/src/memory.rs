@@ -1,31 +1,27 @@
 //! The store that keeps everything in memory: for tests, and for servers told to keep nothing.
 //!
-//! Each partition is one ordered map whose entries hold several versions (`versions`); a snapshot
-//! is a sequence number, so taking one costs no more than an allocation and a short lock. A batch
-//! is published inside [`Partition::submit`], and its completion runs there too, unless another
-//! thread is publishing on the same partition at that moment: then that thread does it, so that
-//! the order is kept and nobody runs a completion under a lock.
+//! Each partition is one ordered map whose entries hold several versions (`versions`), with a queue
+//! of batches in front of it (`partition`).
 //!
 //! Keys and values are kept as they are given. A small value that is a slice of a large buffer
 //! keeps the whole buffer alive: give it bytes of its own.
 
+mod partition;
 mod versions;
 
 use std::{
-    collections::{BTreeMap, VecDeque},
-    panic::{AssertUnwindSafe, catch_unwind},
+    collections::BTreeMap,
+    path::Path,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
     },
 };
 
-use bytes::Bytes;
-
-use self::versions::{Pin, Versions};
+use self::partition::{Handle, MemoryPartition};
 use crate::{
-    Batch, BoxFuture, Completion, Debt, Direction, Durability, Engine, Error, Keep, KeyRange, Page,
-    PageLimit, Partition, Result, Snapshot, Statistics, check_name,
+    Batch, BoxFuture, Direction, Engine, Error, Keep, PageLimit, Partition, Result, Snapshot,
+    Statistics, check_name,
 };
 
 /// How much of the source a copy reads at a time.
@@ -59,44 +55,50 @@ impl MemoryStore {
         if state.is_closed {
             return Err(closed());
         }
-        let partition = Arc::new(MemoryPartition {
-            versions: Arc::default(),
-            queue: Mutex::default(),
-            published: Arc::clone(&self.published),
-        });
+        let partition = Arc::new(MemoryPartition::new(Arc::clone(&self.published)));
         state.partitions.insert(name.to_owned(), Arc::clone(&partition));
         Ok(partition)
     }
 
     async fn copy_pages(&self, from: &dyn Snapshot, to: &str, keep: &Keep) -> Result<()> {
         let target = self.open_now(to)?;
-        if !target.versions.is_empty() {
-            return Err(Error::Conflict(format!("partition `{to}` is not empty")));
+        let not_empty = || Error::Conflict(format!("partition `{to}` is not empty"));
+        if !target.is_empty() {
+            return Err(not_empty());
         }
+        // Collected first and published at once, so that a copy cut short leaves nothing behind.
+        let mut batch = Batch::default();
         let mut start = std::ops::Bound::Unbounded;
         loop {
             let range = (start, std::ops::Bound::Unbounded);
             let page = from.scan(range, Direction::Forward, COPY_PAGE).await?;
-            let Some((last, _)) = page.entries.last() else { return Ok(()) };
+            let Some((last, _)) = page.entries.last() else { break };
             start = std::ops::Bound::Excluded(last.clone());
-            let mut batch = Batch::default();
             for (key, value) in page.entries {
                 if keep(&key, &value) {
                     batch.put(key, value);
                 }
             }
-            // Past the queue: the target is not in use yet, and an error can be returned at once.
-            target.publish(batch);
             if !page.has_more {
-                return Ok(());
+                break;
             }
         }
+        if target.fill(batch)? { Ok(()) } else { Err(not_empty()) }
     }
 }
 
 impl Engine for MemoryStore {
-    fn open<'a>(&'a self, partition: &'a str) -> BoxFuture<'a, Result<Arc<dyn Partition>>> {
-        Box::pin(async move { Ok(self.open_now(partition)? as Arc<dyn Partition>) })
+    /// The highest epoch is forgotten with the store, like everything in it.
+    fn open<'a>(
+        &'a self,
+        partition: &'a str,
+        epoch: u64,
+    ) -> BoxFuture<'a, Result<Arc<dyn Partition>>> {
+        Box::pin(async move {
+            let partition = self.open_now(partition)?;
+            partition.fence(epoch)?;
+            Ok(Arc::new(Handle { partition, epoch }) as Arc<dyn Partition>)
+        })
     }
 
     fn partitions(&self) -> BoxFuture<'_, Result<Vec<String>>> {
@@ -127,6 +129,22 @@ impl Engine for MemoryStore {
         Box::pin(self.copy_pages(from, to, keep))
     }
 
+    fn clone_partition<'a>(&'a self, from: &'a str, to: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let source = lock(&self.state).partitions.get(from).cloned();
+            let source =
+                source.ok_or_else(|| Error::Conflict(format!("there is no partition `{from}`")))?;
+            self.copy_pages(&source.snapshot(), to, &|_, _| true).await
+        })
+    }
+
+    fn checkpoint<'a>(&'a self, _directory: &'a Path) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async {
+            let reason = "a store in memory has no files, so nothing could open its checkpoint";
+            Err(Error::Conflict(reason.to_owned()))
+        })
+    }
+
     fn failure(&self) -> Option<String> {
         None
     }
@@ -137,7 +155,7 @@ impl Engine for MemoryStore {
         Statistics {
             commit_groups: published,
             committed_batches: published,
-            write_buffer_bytes: state.partitions.values().map(|p| p.versions.size()).sum(),
+            write_buffer_bytes: state.partitions.values().map(|p| p.size()).sum(),
             ..Statistics::default()
         }
     }
@@ -153,106 +171,6 @@ impl Engine for MemoryStore {
             }
             Ok(())
         })
-    }
-}
-
-/// One ordered map with its queue of batches.
-struct MemoryPartition {
-    versions: Arc<Versions>,
-    queue: Mutex<Queue>,
-    published: Arc<AtomicU64>,
-}
-
-/// Batches waiting for their turn, and what to answer them with.
-#[derive(Default)]
-struct Queue {
-    waiting: VecDeque<(Result<Batch>, usize, Completion)>,
-    bytes: usize,
-    /// Some thread publishes now and will take everything that is added meanwhile.
-    is_draining: bool,
-    /// Set once the partition is dropped or the store closed: later batches fail with it.
-    refusal: Option<Error>,
-}
-
-impl MemoryPartition {
-    /// Fails all batches that are submitted from now on.
-    fn refuse(&self, error: Error) {
-        lock(&self.queue).refusal.get_or_insert(error);
-    }
-
-    fn publish(&self, batch: Batch) {
-        self.versions.apply(batch);
-        self.published.fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// Publishes until the queue is empty. Completions run without a lock: they may submit again.
-    fn drain(&self) {
-        loop {
-            let mut queue = lock(&self.queue);
-            let Some((batch, size, done)) = queue.waiting.pop_front() else {
-                queue.is_draining = false;
-                return;
-            };
-            queue.bytes -= size;
-            drop(queue);
-            let result = batch.map(|batch| self.publish(batch));
-            // A panic in a completion must not leave the queue without its drainer. The panic
-            // hook has reported it by now.
-            let _ = catch_unwind(AssertUnwindSafe(move || done(result)));
-        }
-    }
-}
-
-impl Partition for MemoryPartition {
-    fn snapshot(&self) -> Arc<dyn Snapshot> {
-        Arc::new(MemorySnapshot { pin: Pin::new(Arc::clone(&self.versions)) })
-    }
-
-    fn submit(&self, batch: Batch, _durability: Durability, done: Completion) {
-        let size = batch.size_bytes();
-        let checked = batch.check();
-        let mut queue = lock(&self.queue);
-        let batch = queue.refusal.clone().map_or(checked, Err).map(|()| batch);
-        queue.waiting.push_back((batch, size, done));
-        queue.bytes += size;
-        let drains = !std::mem::replace(&mut queue.is_draining, true);
-        drop(queue);
-        if drains {
-            self.drain();
-        }
-    }
-
-    fn flush(&self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(async { Ok(()) })
-    }
-
-    fn approximate_size(&self) -> u64 {
-        self.versions.size()
-    }
-
-    fn debt(&self) -> Debt {
-        let queue = lock(&self.queue);
-        Debt { queued_batches: queue.waiting.len(), queued_bytes: queue.bytes, pressure_percent: 0 }
-    }
-}
-
-/// A sequence number that the partition keeps readable.
-struct MemorySnapshot {
-    pin: Pin,
-}
-
-impl Snapshot for MemorySnapshot {
-    fn get_many<'a>(&'a self, keys: &'a [Bytes]) -> BoxFuture<'a, Result<Vec<Option<Bytes>>>> {
-        Box::pin(async move { Ok(self.pin.get_many(keys)) })
-    }
-
-    fn scan(
-        &self,
-        range: KeyRange,
-        direction: Direction,
-        limit: PageLimit,
-    ) -> BoxFuture<'_, Result<Page>> {
-        Box::pin(async move { Ok(self.pin.scan(&range, direction, limit)) })
     }
 }
 

@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Sender, channel};
 
 use bytes::Bytes;
-use store::{Engine, Partition};
+use store::Engine;
 
 use super::*;
 use crate::LsmStore;
@@ -18,7 +18,7 @@ fn entry(partition: &Arc<LsmPartition>, text: &'static str, log: &Sender<String>
         let _ = log.send(result.map_or_else(|error| error.to_string(), |()| text.to_owned()));
     });
     let (partition, size_bytes) = (Arc::clone(partition), batch.size_bytes());
-    Entry { partition, batch, size_bytes, durability: Durability::Durable, done }
+    Entry { partition, epoch: 0, batch, size_bytes, durability: Durability::Durable, done }
 }
 
 fn take(queue: &Queue, behind: Option<u64>) -> Vec<Bytes> {
@@ -39,7 +39,7 @@ async fn fixture() -> Fixture {
     let directory = tempfile::tempdir().unwrap();
     let store = LsmStore::open(directory.path(), Options::default()).unwrap();
     for name in ["a", "b"] {
-        store.open(name).await.unwrap();
+        store.open(name, 0).await.unwrap();
     }
     let (a, b) = (store.shared.partition("a").unwrap(), store.shared.partition("b").unwrap());
     Fixture { _directory: directory, _store: store, a, b }

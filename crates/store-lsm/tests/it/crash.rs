@@ -44,7 +44,7 @@ async fn acknowledged_batches_survive_an_abort() {
     let store = open(directory.path());
     assert_eq!(store.partitions().await.unwrap(), ["p0", "p1", "p2"]);
     for name in acknowledged {
-        let partition = store.open(&name[..2]).await.unwrap();
+        let partition = store.open(&name[..2], 0).await.unwrap();
         let value = get(&*partition, &name).await.unwrap_or_else(|| panic!("{name} is lost"));
         assert_eq!(value, vec![b'v'; 2_000]);
         // Both changes of a batch, or none.
@@ -58,10 +58,10 @@ async fn victim() {
     // Small buffers, so that it dies among flushes and compactions.
     let options = Options { memtable_bytes: 256 << 10, ..Options::default() };
     let store = LsmStore::open(Path::new(&directory), options).unwrap();
-    store.open("dropped").await.unwrap();
+    store.open("dropped", 0).await.unwrap();
     let mut partitions = Vec::new();
     for number in 0..3 {
-        partitions.push(store.open(&format!("p{number}")).await.unwrap());
+        partitions.push(store.open(&format!("p{number}"), 0).await.unwrap());
     }
     store.drop_partition("dropped").await.unwrap();
     let count = Arc::new(Mutex::new(0));

@@ -47,7 +47,7 @@ async fn figures() {
     let options = Options { workers: workers.unwrap_or(usual.workers), ..usual };
     let store = LsmStore::open(directory.path(), options).unwrap();
     println!("empty directory opens in {:?}, resident {} MiB", started.elapsed(), resident());
-    let partition = store.open("p").await.unwrap();
+    let partition = store.open("p", 0).await.unwrap();
 
     let started = Instant::now();
     std::thread::scope(|scope| {

@@ -1,6 +1,8 @@
 //! Batches of many writers share their fsync.
 
-use store::{Engine, Error};
+use std::ops::Bound;
+
+use store::{Direction, Engine, Error, PageLimit};
 
 use crate::*;
 
@@ -12,7 +14,7 @@ async fn sixty_four_writers_commit_in_groups() {
     let store = open(directory.path());
     let mut partitions = Vec::new();
     for number in 0..4 {
-        partitions.push(store.open(&format!("p{number}")).await.unwrap());
+        partitions.push(store.open(&format!("p{number}"), 0).await.unwrap());
     }
     std::thread::scope(|scope| {
         for writer in 0..WRITERS {
@@ -36,13 +38,40 @@ async fn sixty_four_writers_commit_in_groups() {
     }
 }
 
+/// What is written and read is counted, and the blocks that a read had to look at.
+#[tokio::test]
+async fn keys_and_blocks_are_counted() {
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let partition = store.open("p", 0).await.unwrap();
+    for number in 0..100 {
+        put(&*partition, &format!("{number:03}"), "v");
+    }
+    assert_eq!(store.statistics().keys_written, 100);
+    store.close().await.unwrap();
+    drop((partition, store));
+
+    let store = open(directory.path());
+    let partition = store.open("p", 0).await.unwrap();
+    let before = store.statistics();
+    assert!(get(&*partition, "042").await.is_some());
+    let limit = PageLimit { entries: 10, bytes: 1 << 20 };
+    let range = (Bound::Unbounded, Bound::Unbounded);
+    let page = partition.snapshot().scan(range, Direction::Forward, limit).await.unwrap();
+    assert_eq!(page.entries.len(), 10);
+    let after = store.statistics();
+    assert_eq!(after.keys_read - before.keys_read, 11);
+    assert!(after.blocks_read - before.blocks_read >= 2);
+    assert!(after.blocks_loaded <= after.blocks_read);
+}
+
 /// The queue refuses instead of growing, and instead of blocking.
 #[tokio::test]
 async fn a_full_queue_refuses() {
     let directory = tempfile::tempdir().unwrap();
     let options = Options { queue_bytes_max: 1 << 20, ..Options::default() };
     let store = LsmStore::open(directory.path(), options).unwrap();
-    let partition = store.open("p").await.unwrap();
+    let partition = store.open("p", 0).await.unwrap();
     let ends: Vec<_> = (0..200)
         .map(|number| {
             let mut batch = Batch::default();

@@ -10,8 +10,8 @@ use crate::*;
 async fn an_idle_partition_does_not_pin_the_journal() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
-    let idle = store.open("idle").await.unwrap();
-    let busy = store.open("busy").await.unwrap();
+    let idle = store.open("idle", 0).await.unwrap();
+    let busy = store.open("busy", 0).await.unwrap();
     put(&*idle, "k", "v");
     let mut journals_max = 0;
     let mut buffers_max = 0;
@@ -45,7 +45,7 @@ async fn write_buffers_share_a_budget() {
     let store = LsmStore::open(directory.path(), options).unwrap();
     let mut partitions = Vec::new();
     for number in 0..10 {
-        partitions.push(store.open(&format!("p{number}")).await.unwrap());
+        partitions.push(store.open(&format!("p{number}"), 0).await.unwrap());
     }
     for number in 0..200 {
         for partition in &partitions {

@@ -2,6 +2,8 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may as well panic")]
 
+mod checkpoint;
+mod copy;
 mod crash;
 mod figures;
 mod groups;
@@ -24,13 +26,15 @@ use store_lsm::{LsmStore, Options};
 
 async fn run_conformance(options: Options) {
     let directories = Mutex::new(Vec::new());
-    store::conformance::run(|| {
+    let place = || {
         let directory = tempfile::tempdir().unwrap();
-        let store = LsmStore::open(directory.path(), options.clone()).unwrap();
+        let path = directory.path().join("store");
         directories.lock().unwrap().push(directory);
-        store as Arc<dyn Engine>
-    })
-    .await;
+        path
+    };
+    let open = |path: &Path| LsmStore::open(path, options.clone()).unwrap() as Arc<dyn Engine>;
+    let checkpoints = store::conformance::Checkpoints { place: &place, open: &open };
+    store::conformance::run(|| open(&place()), Some(checkpoints)).await;
 }
 
 #[tokio::test]

@@ -18,7 +18,7 @@ async fn two_hundred_come_and_go() {
     {
         let store = open(directory.path());
         for name in &names {
-            put(&*store.open(name).await.unwrap(), "k", name.clone());
+            put(&*store.open(name, 0).await.unwrap(), "k", name.clone());
         }
         assert_eq!(store.partitions().await.unwrap(), names);
         store.close().await.unwrap();
@@ -28,7 +28,7 @@ async fn two_hundred_come_and_go() {
         let store = open(directory.path());
         println!("200 partitions open in {:?}", started.elapsed());
         for name in &names {
-            assert_eq!(get(&*store.open(name).await.unwrap(), "k").await.unwrap(), *name);
+            assert_eq!(get(&*store.open(name, 0).await.unwrap(), "k").await.unwrap(), *name);
         }
         for name in &names[1..] {
             store.drop_partition(name).await.unwrap();
@@ -38,14 +38,14 @@ async fn two_hundred_come_and_go() {
     }
     let store = open(directory.path());
     assert_eq!(store.partitions().await.unwrap(), names[..1]);
-    assert_eq!(get(&*store.open(&names[0]).await.unwrap(), "k").await.unwrap(), names[0]);
+    assert_eq!(get(&*store.open(&names[0], 0).await.unwrap(), "k").await.unwrap(), names[0]);
 }
 
 #[tokio::test]
 async fn a_dropped_partition_gives_its_space_back() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
-    let partition = store.open("large").await.unwrap();
+    let partition = store.open("large", 0).await.unwrap();
     for number in 0..30 {
         put(&*partition, &format!("k{number}"), vec![number; 1 << 20]);
     }

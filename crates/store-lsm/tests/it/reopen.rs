@@ -16,7 +16,7 @@ async fn clean_close_keeps_everything_and_leaves_no_journal() {
     let directory = tempfile::tempdir().unwrap();
     for round in 0..4 {
         let store = open(directory.path());
-        let (a, b) = (store.open("a").await.unwrap(), store.open("b").await.unwrap());
+        let (a, b) = (store.open("a", 0).await.unwrap(), store.open("b", 0).await.unwrap());
         for earlier in 0..round {
             assert_eq!(get(&*a, &format!("k{earlier}")).await.unwrap(), "a");
             assert_eq!(get(&*b, &format!("k{earlier}")).await.unwrap(), "b");
@@ -40,7 +40,7 @@ async fn drop_without_close_keeps_everything() {
     let directory = tempfile::tempdir().unwrap();
     for round in 0..3 {
         let store = open(directory.path());
-        let partition = store.open("p").await.unwrap();
+        let partition = store.open("p", 0).await.unwrap();
         for earlier in 0..round {
             assert_eq!(get(&*partition, &format!("k{earlier}")).await.unwrap(), "v");
         }
@@ -70,7 +70,7 @@ async fn an_interrupted_creation_is_no_obstacle() {
     std::fs::write(path.join("0.jnl"), [0; 4096]).unwrap();
     {
         let store = open(&path);
-        put(&*store.open("p").await.unwrap(), "k", "v");
+        put(&*store.open("p", 0).await.unwrap(), "k", "v");
     }
     let crashed = copy_of(&path);
     std::fs::remove_file(crashed.path().join("version")).unwrap();
@@ -84,7 +84,7 @@ async fn an_interrupted_creation_is_no_obstacle() {
 async fn a_lost_version_does_not_make_a_store_empty() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
-    put(&*store.open("p").await.unwrap(), "k", "v");
+    put(&*store.open("p", 0).await.unwrap(), "k", "v");
     store.close().await.unwrap();
     drop(store);
     let version = directory.path().join("version");
@@ -97,7 +97,7 @@ async fn a_lost_version_does_not_make_a_store_empty() {
         assert!(matches!(refused, Err(Error::Corrupt(ref text)) if text.contains("`version`")));
     }
     std::fs::write(&version, content).unwrap();
-    let partition = open(directory.path()).open("p").await.unwrap();
+    let partition = open(directory.path()).open("p", 0).await.unwrap();
     assert_eq!(get(&*partition, "k").await.unwrap(), "v");
 }
 
@@ -120,7 +120,7 @@ async fn partitions_stay_dropped() {
     {
         let store = open(directory.path());
         for name in &names {
-            store.open(name).await.unwrap();
+            store.open(name, 0).await.unwrap();
         }
     }
     while names.len() > 1 {
@@ -128,7 +128,7 @@ async fn partitions_stay_dropped() {
         assert_eq!(store.partitions().await.unwrap(), names);
         let name = names.pop().unwrap();
         // While a handle is there, the files are too: only the list says that it is dropped.
-        let _handle = store.open(&name).await.unwrap();
+        let _handle = store.open(&name, 0).await.unwrap();
         store.drop_partition(&name).await.unwrap();
         let crashed = copy_of(directory.path());
         assert_eq!(open(crashed.path()).partitions().await.unwrap(), names, "dropped {name}");
@@ -143,19 +143,19 @@ async fn partitions_stay() {
         {
             let store = open(directory.path());
             for _ in 0..6 {
-                store.open("old").await.unwrap();
+                store.open("old", 0).await.unwrap();
                 store.drop_partition("old").await.unwrap();
             }
         }
         let name = format!("new{round}");
         {
             let store = open(directory.path());
-            put(&*store.open(&name).await.unwrap(), "k", "v");
+            put(&*store.open(&name, 0).await.unwrap(), "k", "v");
         }
         {
             let store = open(directory.path());
             assert_eq!(store.partitions().await.unwrap(), [&*name], "round {round}");
-            assert_eq!(get(&*store.open(&name).await.unwrap(), "k").await.unwrap(), "v");
+            assert_eq!(get(&*store.open(&name, 0).await.unwrap(), "k").await.unwrap(), "v");
             store.drop_partition(&name).await.unwrap();
         }
     }
@@ -166,7 +166,7 @@ async fn partitions_stay() {
 async fn a_torn_batch_is_cut_off_but_damage_is_reported() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
-    let partition = store.open("p").await.unwrap();
+    let partition = store.open("p", 0).await.unwrap();
     put(&*partition, "before", "v");
     put(&*partition, "early", vec![b'e'; 30_000]);
     put(&*partition, "torn", vec![b't'; 30_000]);
@@ -183,12 +183,12 @@ async fn a_torn_batch_is_cut_off_but_damage_is_reported() {
     };
     let torn = damage(b't');
     let opened = open(torn.path());
-    let reopened = opened.open("p").await.unwrap();
+    let reopened = opened.open("p", 0).await.unwrap();
     assert_eq!(get(&*reopened, "early").await.unwrap().len(), 30_000);
     assert_eq!(get(&*reopened, "torn").await, None);
     put(&*reopened, "torn", "again");
     drop((reopened, opened));
-    let again = open(torn.path()).open("p").await.unwrap();
+    let again = open(torn.path()).open("p", 0).await.unwrap();
     assert_eq!(get(&*again, "torn").await.unwrap(), "again");
 
     drop(again);
@@ -215,7 +215,7 @@ fn torn_files(directory: &Path) -> usize {
 async fn damage_before_a_whole_batch_is_not_taken_for_the_end() {
     let directory = tempfile::tempdir().unwrap();
     let store = open(directory.path());
-    let partition = store.open("p").await.unwrap();
+    let partition = store.open("p", 0).await.unwrap();
     for number in 0..10 {
         put(&*partition, &format!("k{number}"), vec![b'v'; 3000]);
     }
@@ -244,7 +244,7 @@ async fn damage_before_a_whole_batch_is_not_taken_for_the_end() {
     bytes[end..end + 13].copy_from_slice(&start);
     bytes[end + 13..end + 40].fill(2);
     std::fs::write(&journal, bytes).unwrap();
-    let reopened = open(copy.path()).open("p").await.unwrap();
+    let reopened = open(copy.path()).open("p", 0).await.unwrap();
     assert_eq!(get(&*reopened, "k9").await.unwrap().len(), 3000);
 }
 
@@ -254,7 +254,7 @@ async fn a_failed_flush_poisons_the_store() {
     let directory = tempfile::tempdir().unwrap();
     let options = Options { memtable_bytes: 64 << 10, ..Options::default() };
     let store = LsmStore::open(directory.path(), options).unwrap();
-    let partition = store.open("p").await.unwrap();
+    let partition = store.open("p", 0).await.unwrap();
     put(&*partition, "k", "v");
     // Keyspace 1 is ours, 2 is the first partition.
     std::fs::remove_dir_all(directory.path().join("keyspaces/2/tables")).unwrap();
@@ -271,7 +271,7 @@ async fn a_failed_flush_poisons_the_store() {
     assert!(store.failure().is_some());
     let refused = commit(&*partition, Batch::default());
     assert!(matches!(refused, Err(Error::Closed(_))), "{refused:?}");
-    assert!(store.open("new").await.is_err());
+    assert!(store.open("new", 0).await.is_err());
     assert_eq!(get(&*partition, "k").await.unwrap(), "v");
     assert!(store.close().await.is_err());
 }

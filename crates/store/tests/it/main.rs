@@ -10,7 +10,7 @@ const KEYS: usize = 1_000_000;
 
 #[tokio::test]
 async fn memory_store_conforms() {
-    store::conformance::run(|| Arc::new(MemoryStore::new()) as Arc<dyn Engine>).await;
+    store::conformance::run(|| Arc::new(MemoryStore::new()) as Arc<dyn Engine>, None).await;
 }
 
 /// Measures instead of testing: set `STORE_FIGURES=1`, build with `--release` and `--nocapture`.
@@ -20,7 +20,7 @@ async fn figures() {
         return;
     }
     let store = MemoryStore::new();
-    let partition = store.open("p").await.unwrap();
+    let partition = store.open("p", 0).await.unwrap();
     let key = |number: usize| Bytes::from(format!("key/{:012}", number * 7_919 % KEYS));
     let started = Instant::now();
     for number in 0..KEYS / 20 {
