@@ -1,0 +1,126 @@
+//! Composite indexes: the values of several paths in one key, for `ORDER BY` with more than one
+//! path and for filters that fix several paths at once.
+
+use value::Value;
+use value::key::KeyError;
+
+use crate::encoding::{Decoded, decode_descending, decode_value, encode_descending, encode_value};
+use crate::encoding::{MANY, invert};
+use crate::path::{Path, PathHash, Segment, Step, path_hash, value_at};
+
+/// Most elements of an array that a composite index tells apart. A document with more of them
+/// would multiply its own size, so it has one entry instead, with [`Decoded::Many`] in the place
+/// of what lies within the elements. Whoever looks for elements looks there too.
+pub const ELEMENTS_MAX: usize = 256;
+
+/// A composite index. Every indexed document has an entry in it: one, or one for each element if
+/// some members lead into an array. A member without a value stands as undefined.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Composite {
+    /// The number in its keys: the same members always have the same.
+    pub id: u64,
+    /// The paths, and whether each descends. The first never does: an index in which all
+    /// directions are reversed is the same one, read backward.
+    pub members: Vec<(Path, bool)>,
+    /// The array that members lead into, by the names that lead to it.
+    array: Option<Vec<Segment>>,
+}
+
+impl Composite {
+    /// The index with these members.
+    ///
+    /// COMPAT: there is none over two arrays, which would need an entry for each pair of their
+    /// elements. No order can ask for it, and filters have the index of each path.
+    pub(crate) fn new(members: &[(Path, bool)]) -> Option<Composite> {
+        let mut array: Option<&[Segment]> = None;
+        for (path, _) in members {
+            let mut parts = path.0.split(|segment| *segment == Segment::Element);
+            let (Some(names), Some(_)) = (parts.next(), parts.next()) else { continue };
+            if parts.next().is_some() || array.is_some_and(|other| other != names) {
+                return None;
+            }
+            array = Some(names);
+        }
+        let flip = members.first()?.1;
+        let members: Vec<_> =
+            members.iter().map(|(path, descends)| (path.clone(), descends ^ flip)).collect();
+        Some(Composite { id: id(&members), array: array.map(<[_]>::to_vec), members })
+    }
+
+    /// Whether members lead into an array, so that a document may have several entries.
+    pub fn has_elements(&self) -> bool {
+        self.array.is_some()
+    }
+
+    /// Calls `add` with the values of each entry that the document has, encoded.
+    pub(crate) fn entries(&self, document: &Value, mut add: impl FnMut(&Self, Element<'_>)) {
+        let elements = self.array.as_ref().and_then(|names| value_at(document, names).as_array());
+        match elements {
+            None | Some([]) => add(self, Element::None),
+            Some(elements) if elements.len() > ELEMENTS_MAX => add(self, Element::Many),
+            Some(elements) => elements.iter().for_each(|value| add(self, Element::Of(value))),
+        }
+    }
+
+    /// Appends the values of one entry.
+    pub(crate) fn encode(&self, document: &Value, element: Element<'_>, out: &mut Vec<u8>) {
+        for (path, descends) in &self.members {
+            let inner = match &self.array {
+                Some(names) if path.has_elements() => path.0.get(names.len() + 1..),
+                _ => None,
+            };
+            let value = match (inner, element) {
+                (None, _) => value_at(document, &path.0),
+                (Some(inner), Element::Of(value)) => value_at(value, inner),
+                (Some(_), Element::None) => &Value::Undefined,
+                (Some(_), Element::Many) => {
+                    out.push(if *descends { invert(MANY) } else { MANY });
+                    continue;
+                }
+            };
+            if *descends { encode_descending(value, out) } else { encode_value(value, out) }
+        }
+    }
+
+    /// Reads the values of an entry, in the order of the members, and returns what follows.
+    pub fn decode<'a>(&self, mut bytes: &'a [u8]) -> Result<(Vec<Decoded>, &'a [u8]), KeyError> {
+        let mut values = Vec::with_capacity(self.members.len());
+        for (_, descends) in &self.members {
+            let (value, rest) =
+                if *descends { decode_descending(bytes)? } else { decode_value(bytes)? };
+            values.push(value);
+            bytes = rest;
+        }
+        Ok((values, bytes))
+    }
+
+    /// Whether this index is in this order, `Some(true)` if it is when read backward.
+    pub(crate) fn serves(&self, order: &[(Path, bool)]) -> Option<bool> {
+        let is_backward = order.first()?.1;
+        let is_same = self.members.len() == order.len()
+            && self.members.iter().zip(order).all(|((path, descends), (wanted, is_descending))| {
+                path == wanted && descends ^ is_backward == *is_descending
+            });
+        is_same.then_some(is_backward)
+    }
+}
+
+/// What a member that leads into the array finds.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Element<'a> {
+    /// This element.
+    Of(&'a Value),
+    /// There is none.
+    None,
+    /// There are more than [`ELEMENTS_MAX`].
+    Many,
+}
+
+/// The hash of the members, a stored format: of each, the hash of its path and its direction.
+fn id(members: &[(Path, bool)]) -> u64 {
+    let hash = |hash: PathHash, (path, descends): &(Path, bool)| {
+        let text = format!("{:016x}{}", path_hash(path.steps(), 0), u8::from(*descends));
+        hash.step(Step::Key(&text))
+    };
+    members.iter().fold(PathHash::ROOT, hash).0
+}

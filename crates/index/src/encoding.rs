@@ -1,0 +1,157 @@
+//! The bytes of values in terms. They are the key bytes of [`value::key`] with two differences
+//! that keep terms short: a long string is cut, and of an array or an object only its type is
+//! kept. The order stays: a value that sorts before another never has the greater bytes.
+//!
+//! | value | bytes |
+//! |---|---|
+//! | scalar | as in `value::key` |
+//! | string of more than 256 encoded bytes | type byte, the first 256, `00 01` |
+//! | array, object | type byte, `00` |
+//! | more elements than an entry is made for | `08` (only in composite indexes) |
+
+use value::Value;
+use value::key::{self, KeyError};
+use value::order::ranked;
+
+/// Most bytes of a string that a term keeps, with `00` counted as the two bytes that stand for it.
+/// Long enough for what is searched and sorted by; what is longer is compared on the document.
+pub const STRING_BYTES_MAX: usize = 256;
+
+/// Stands for the elements of an array that is too long to have an entry for each.
+pub(crate) const MANY: u8 = 0x08;
+
+pub(crate) const STRING: u8 = 0x60;
+pub(crate) const ARRAY: u8 = 0x70;
+pub(crate) const OBJECT: u8 = 0x80;
+
+/// Behind a `00`: the end of a whole string, the end of a cut one, a zero byte in the text. A cut
+/// string comes right behind the whole string that is its prefix.
+const END: u8 = 0x00;
+pub(crate) const CUT: u8 = 0x01;
+pub(crate) const ESCAPED: u8 = 0xff;
+
+/// What a term says about a value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decoded {
+    /// The value itself: any scalar, and undefined.
+    Value(Value),
+    /// A string that begins with these bytes, and is longer.
+    CutString(Vec<u8>),
+    /// Some array.
+    Array,
+    /// Some object.
+    Object,
+    /// In a composite index: one of many elements, any value.
+    Many,
+}
+
+/// Appends the bytes of `value` as they stand in a term.
+pub fn encode_value(value: &Value, out: &mut Vec<u8>) {
+    match value {
+        Value::Array(_) => out.extend_from_slice(&[ARRAY, END]),
+        Value::Object(_) => out.extend_from_slice(&[OBJECT, END]),
+        Value::String(text) => encode_string(text, out),
+        scalar => key::encode(scalar, out),
+    }
+}
+
+fn encode_string(text: &str, out: &mut Vec<u8>) {
+    let start = out.len() + 1;
+    // No need to encode what is going to be cut; a zero byte takes two.
+    if text.len() <= STRING_BYTES_MAX {
+        key::encode_str(text, out);
+        // The two bytes that end it do not count.
+        if out.len() - start <= STRING_BYTES_MAX + 2 {
+            return;
+        }
+        out.truncate(start);
+    } else {
+        out.push(STRING);
+    }
+    for byte in text.bytes() {
+        let width = if byte == 0 { 2 } else { 1 };
+        if out.len() - start + width > STRING_BYTES_MAX {
+            break;
+        }
+        out.push(ranked(byte));
+        if byte == 0 {
+            out.push(ESCAPED);
+        }
+    }
+    out.extend_from_slice(&[0, CUT]);
+}
+
+/// Reads the value at the start of `bytes` and returns what follows it. Accepts what
+/// [`encode_value`] writes, and what stands for [`Decoded::Many`].
+pub fn decode_value(bytes: &[u8]) -> Result<(Decoded, &[u8]), KeyError> {
+    match bytes {
+        [MANY, rest @ ..] => Ok((Decoded::Many, rest)),
+        [ARRAY, END, rest @ ..] => Ok((Decoded::Array, rest)),
+        [OBJECT, END, rest @ ..] => Ok((Decoded::Object, rest)),
+        [ARRAY | OBJECT] => Err(KeyError::Truncated),
+        [kind @ (ARRAY | OBJECT), ..] => Err(KeyError::UnknownType(*kind)),
+        [STRING, rest @ ..] => decode_string(bytes, rest),
+        _ => key::decode(bytes).map(|(value, rest)| (Decoded::Value(value), rest)),
+    }
+}
+
+/// `bytes` with the type byte, `content` without.
+fn decode_string<'a>(bytes: &'a [u8], content: &'a [u8]) -> Result<(Decoded, &'a [u8]), KeyError> {
+    let (length, end) = string_end(content);
+    match end {
+        Some(CUT) if (STRING_BYTES_MAX - 1..=STRING_BYTES_MAX).contains(&length) => {
+            let mut text = Vec::with_capacity(length);
+            let mut at = 0;
+            while at < length {
+                text.push(content[at]);
+                at += if content[at] == 0 { 2 } else { 1 };
+            }
+            Ok((Decoded::CutString(text), &content[length + 2..]))
+        }
+        Some(END) if length <= STRING_BYTES_MAX => {
+            key::decode(bytes).map(|(value, rest)| (Decoded::Value(value), rest))
+        }
+        Some(_) => Err(KeyError::InvalidString),
+        None => Err(KeyError::Truncated),
+    }
+}
+
+/// The length of a string's encoded bytes, and the byte behind the `00` that ends them; none if
+/// the bytes end before.
+pub(crate) fn string_end(content: &[u8]) -> (usize, Option<u8>) {
+    let mut at = 0;
+    while let Some(zero) = content[at..].iter().position(|byte| *byte == 0) {
+        match content.get(at + zero + 1) {
+            Some(&ESCAPED) => at += zero + 2,
+            end => return (at + zero, end.copied()),
+        }
+    }
+    (content.len(), None)
+}
+
+/// Appends the bytes of a value in a member that descends: those of [`encode_value`], inverted.
+/// Since none is the beginning of another, inverting reverses their order.
+pub fn encode_descending(value: &Value, out: &mut Vec<u8>) {
+    let start = out.len();
+    encode_value(value, out);
+    for byte in &mut out[start..] {
+        *byte = invert(*byte);
+    }
+}
+
+/// Reads what [`encode_descending`] writes.
+pub fn decode_descending(bytes: &[u8]) -> Result<(Decoded, &[u8]), KeyError> {
+    // No value is longer than its type, the longest string and its end.
+    let window = bytes.len().min(STRING_BYTES_MAX + 3);
+    let inverted: Vec<u8> = bytes[..window].iter().map(|byte| invert(*byte)).collect();
+    let (value, rest) = decode_value(&inverted)?;
+    let length = inverted.len() - rest.len();
+    Ok((value, &bytes[length..]))
+}
+
+pub(crate) fn invert(byte: u8) -> u8 {
+    !byte
+}
+
+#[cfg(test)]
+mod tests;

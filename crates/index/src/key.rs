@@ -1,0 +1,67 @@
+//! The keys of terms. A key is a prefix that names the index, the value, and the number of the
+//! document, so that the entries of one value are sorted by document:
+//!
+//! | key | index |
+//! |---|---|
+//! | `I` path (8), value, document (8) | every path of its own |
+//! | `C` composite (8), values, document (8) | several paths together |
+//! | `G` path (8), cell (8), document (8) | spatial |
+//!
+//! Integers are big-endian. A *term* is a key without the document's number.
+
+/// Begins the keys of single paths.
+pub const TERM: u8 = b'I';
+/// Begins the keys of composite indexes.
+pub const COMPOSITE: u8 = b'C';
+/// Begins the keys of spatial indexes.
+pub const SPATIAL: u8 = b'G';
+
+/// Bytes of a prefix: the kind of index, and which.
+pub const PREFIX_BYTES: usize = 9;
+/// Bytes of a document's number.
+pub const NUMBER_BYTES: usize = 8;
+
+/// What begins the keys of a path.
+pub fn term_prefix(path_id: u64) -> [u8; PREFIX_BYTES] {
+    prefix(TERM, path_id)
+}
+
+/// What begins the keys of a composite index.
+pub fn composite_prefix(id: u64) -> [u8; PREFIX_BYTES] {
+    prefix(COMPOSITE, id)
+}
+
+/// What begins the keys of a path's spatial index.
+pub fn spatial_prefix(path_id: u64) -> [u8; PREFIX_BYTES] {
+    prefix(SPATIAL, path_id)
+}
+
+fn prefix(kind: u8, id: u64) -> [u8; PREFIX_BYTES] {
+    let mut bytes = [kind; PREFIX_BYTES];
+    bytes[1..].copy_from_slice(&id.to_be_bytes());
+    bytes
+}
+
+/// Takes a key apart: the prefix, the bytes of the value, the document's number. `None` if it is
+/// too short for a key.
+pub fn split(key: &[u8]) -> Option<(&[u8; PREFIX_BYTES], &[u8], u64)> {
+    let (prefix, rest) = key.split_first_chunk()?;
+    let (value, number) = rest.split_last_chunk::<NUMBER_BYTES>()?;
+    Some((prefix, value, u64::from_be_bytes(*number)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_come_apart() {
+        let mut key = term_prefix(0x0102_0304_0506_0708).to_vec();
+        assert_eq!(key, [b'I', 1, 2, 3, 4, 5, 6, 7, 8]);
+        key.extend_from_slice(&[0x20, 0, 0, 0, 0, 0, 0, 1, 2]);
+        assert_eq!(split(&key), Some((&term_prefix(0x0102_0304_0506_0708), &[0x20][..], 258)));
+        assert_eq!(split(&key[1..]).map(|(_, value, _)| value.len()), Some(0));
+        assert_eq!(split(&key[2..]), None);
+        assert_eq!((composite_prefix(0)[0], spatial_prefix(0)[0]), (b'C', b'G'));
+    }
+}

@@ -1,0 +1,42 @@
+//! The index: which values of a document are found without reading it, and under which keys. A
+//! policy turns a document into *terms*, the sorted keys that a write adds to its partition; a
+//! query asks the policy what is indexed and scans ranges of terms. Synchronous, free of I/O, and
+//! deterministic: the same document and policy always give the same terms.
+//!
+//! In reading order:
+//! - `path`: places in a document, and their hashes,
+//! - `rule`: the paths of indexing policies, which name sets of places,
+//! - `definition`, `tree`, `policy`: the policy as it is written, as a tree of rules, and compiled,
+//! - `composite`: indexes over several paths together,
+//! - `terms`: from a document to its terms,
+//! - [`key`], `encoding`, `clip`: the bytes of a term, and the ranges to scan for a range of values,
+//! - [`cells`], `geometry`, `ring`: the spatial index.
+
+pub mod cells;
+pub mod key;
+
+mod clip;
+mod composite;
+mod definition;
+mod encoding;
+mod geometry;
+mod path;
+mod policy;
+mod ring;
+mod rule;
+mod terms;
+mod tree;
+
+pub use clip::{clip, descending};
+pub use composite::{Composite, ELEMENTS_MAX};
+pub use definition::{Definition, Mode, Spatial};
+pub use encoding::{
+    Decoded, STRING_BYTES_MAX, decode_descending, decode_value, encode_descending, encode_value,
+};
+pub use path::{Path, Segment, Step, path_hash};
+pub use policy::{Coverage, Policy};
+pub use rule::{Ending, Rule, RuleError, parse_composite_path};
+pub use terms::{Directive, HashIds, PathIds, Terms};
+
+#[cfg(test)]
+mod testing;

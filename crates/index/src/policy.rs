@@ -1,0 +1,169 @@
+//! The compiled policy: what a query and a write ask it. Immutable; share it behind an `Arc`.
+
+use value::Value;
+
+use crate::cells::Grid;
+use crate::composite::Composite;
+use crate::definition::{Definition, Mode};
+use crate::path::{Path, Step, path_hash, value_at};
+use crate::terms::{self, Directive, PathIds, Terms};
+use crate::tree::{self, Tree};
+
+/// Which values of a document are indexed, and how.
+///
+/// Three kinds of paths are indexed whatever the rules say, as long as anything is: `id`, `_ts`
+/// and the partition key's.
+#[derive(Clone, Debug)]
+pub struct Policy {
+    mode: Mode,
+    automatic: bool,
+    pub(crate) tree: Tree,
+    /// The paths that are indexed whatever the rules say.
+    pub(crate) always: Vec<Path>,
+    /// The paths under which documents without a value have a term too, with their hashes.
+    pub(crate) explicit: Vec<(Path, u64)>,
+    composites: Vec<Composite>,
+    /// One for each spatial index, by its number in the tree.
+    pub(crate) grids: Vec<Grid>,
+}
+
+/// What an index of one path holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Coverage {
+    /// Nothing.
+    NotIndexed,
+    /// Every document that has a value there.
+    Wildcard,
+    /// Every document: an undefined term for one that has no value there.
+    Explicit,
+}
+
+impl Policy {
+    /// Compiles a policy for a collection with this partition key.
+    pub fn new(definition: &Definition, partition_key: &[value::path::Path]) -> Policy {
+        let mut tree = Tree::new(&definition.rules);
+        let mut always = vec![Path::of_keys(&["id"]), Path::of_keys(&["_ts"])];
+        for path in partition_key {
+            let path = Path::of_keys(path.segments());
+            if !always.contains(&path) {
+                always.push(path);
+            }
+        }
+        for path in &always {
+            tree.include(path);
+        }
+        for (number, spatial) in definition.spatial.iter().enumerate() {
+            tree.add_spatial(spatial, number);
+        }
+        let mut composites: Vec<Composite> = Vec::new();
+        for composite in definition.composites.iter().filter_map(|members| Composite::new(members))
+        {
+            // The same index may be written twice, once with all directions reversed.
+            if composites.iter().all(|other| other.id != composite.id) {
+                composites.push(composite);
+            }
+        }
+        let explicit = tree.explicit_paths().into_iter();
+        Policy {
+            mode: definition.mode,
+            automatic: definition.automatic,
+            explicit: explicit.map(|path| (path.clone(), path_hash(path.steps(), 0))).collect(),
+            tree,
+            always,
+            composites,
+            grids: definition.spatial.iter().map(|spatial| Grid::new(spatial.bounds)).collect(),
+        }
+    }
+
+    /// Every index key of the document without the number that ends it. `document` has its system
+    /// properties. A document that is not [indexed](Self::is_indexed) has only the terms of `id`,
+    /// `_ts` and the partition key; under the mode `none` there are no terms at all.
+    pub fn terms(&self, document: &Value, directive: Directive, ids: &mut dyn PathIds) -> Terms {
+        if self.is_none() {
+            return Terms::default();
+        }
+        terms::of(self, document, self.is_indexed(directive), ids)
+    }
+
+    /// Whether a document is indexed that was written with this directive. What is found by other
+    /// paths than `id`, `_ts` and the partition key's is only what is indexed.
+    pub fn is_indexed(&self, directive: Directive) -> bool {
+        !self.is_none()
+            && match directive {
+                Directive::Default => self.automatic,
+                Directive::Include => true,
+                Directive::Exclude => false,
+            }
+    }
+
+    /// What the index of a path holds, of the documents that are indexed.
+    pub fn coverage(&self, path: &Path) -> Coverage {
+        let place = self.tree.place(path);
+        if self.is_none() || path.0.is_empty() || !place.is_indexed() {
+            Coverage::NotIndexed
+        } else if place.is_explicit() {
+            Coverage::Explicit
+        } else {
+            Coverage::Wildcard
+        }
+    }
+
+    /// The composite indexes. Those over two arrays are not kept.
+    pub fn composites(&self) -> &[Composite] {
+        if self.is_none() { &[] } else { &self.composites }
+    }
+
+    /// The composite index that is in this order (each path with whether it descends), and whether
+    /// it has to be read backward: the same paths, and all directions equal or all reversed.
+    pub fn composite_for_order(&self, order: &[(Path, bool)]) -> Option<(&Composite, bool)> {
+        let serves = |composite: &'_ Composite| composite.serves(order);
+        self.composites().iter().find_map(|composite| Some((composite, serves(composite)?)))
+    }
+
+    /// Whether geometries at this path are indexed.
+    pub fn has_spatial(&self, path: &Path) -> bool {
+        self.spatial(path).is_some()
+    }
+
+    /// The grid of the spatial index of this path.
+    pub fn spatial(&self, path: &Path) -> Option<&Grid> {
+        if self.is_none() || path.0.is_empty() {
+            return None;
+        }
+        self.grids.get(self.tree.place(path).spatial()?)
+    }
+
+    /// How many scalar values of a document the policy indexes; the charge of a write counts them.
+    /// Each element of an array counts, the service's own properties do not. A document that the
+    /// policy leaves to the request (`automatic` is false) counts as not asked for.
+    pub fn indexed_values(&self, document: &Value) -> usize {
+        if self.is_none() {
+            return 0;
+        }
+        if self.automatic {
+            return tree::count(&self.tree, document);
+        }
+        let is_counted = |path: &&Path| {
+            let is_ts = path.takes(&[Step::Key("_ts")]);
+            !is_ts && is_scalar(value_at(document, &path.0))
+        };
+        self.always.iter().filter(is_counted).count()
+    }
+
+    /// Whether nothing is indexed: the mode is `none`.
+    pub fn is_none(&self) -> bool {
+        self.mode == Mode::None
+    }
+
+    /// Whether and when documents are indexed.
+    pub fn mode(&self) -> Mode {
+        self.mode
+    }
+}
+
+fn is_scalar(value: &Value) -> bool {
+    !matches!(value, Value::Undefined | Value::Array(_) | Value::Object(_))
+}
+
+#[cfg(test)]
+mod tests;
