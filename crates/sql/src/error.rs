@@ -26,7 +26,7 @@ impl Span {
     }
 }
 
-/// The number of an error. Clients show it, and programs match on it.
+/// Which complaint an error is. Clients show its number, and programs match on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Code {
@@ -40,46 +40,136 @@ pub enum Code {
     InvalidNumber,
     /// A string without its end, or with an escape that does not exist.
     InvalidString,
+    /// A name that no source binds.
+    UnresolvedIdentifier,
+    /// A function that does not exist.
+    UnknownFunction,
+    /// A `*` without FROM. The number is a guess.
+    StarWithoutFrom,
+    /// A `*` with GROUP BY.
+    StarWithGroupBy,
+    /// A `*` over several sources. The number is a guess.
+    StarOverSeveral,
+    /// A function with too few or too many arguments.
+    ArgumentCount,
     /// TOP with something else than a whole number of 32 bits.
     TopCount,
     /// LIMIT beyond 32 bits.
     LimitCount,
     /// OFFSET beyond 32 bits.
     OffsetCount,
+    /// An aggregate over an aggregate or a subquery.
+    NestedAggregate,
+    /// A property that differs within a group.
+    NotGrouped,
+    /// ORDER BY in a subquery.
+    OrderByInSubquery,
+    /// TOP in a subquery.
+    TopInSubquery,
+    /// OFFSET and LIMIT in a subquery.
+    OffsetLimitInSubquery,
+    /// ORDER BY over something that no index holds. The service prints a bare number.
+    OrderByWithoutPath,
+    /// An option of VectorDistance out of its range.
+    VectorOption,
+    /// ORDER BY RANK in a subquery.
+    RankInSubquery,
+    /// FullTextScore outside of ORDER BY RANK.
+    MisplacedScore,
+    /// A computed index on a value that the query makes.
+    MemberIndexer,
     /// The text is longer than [`crate::TEXT_UNITS_MAX`]. The number of this error is a guess.
     TooLong,
     /// The query nests deeper than the limits of this crate. Our own: the service has no number
     /// for it that we know.
     TooDeep,
+    /// More joins than [`crate::program::JOINS_MAX`]. The number of this error is a guess.
+    TooManyJoins,
+    /// More calls of user-defined functions than the account allows.
+    TooManyUdfCalls,
+    /// ORDER BY over the elements of an array.
+    OrderByCorrelated,
+    /// A subquery in place of a value that may have several.
+    ScalarCardinality,
+    /// An aggregate outside of SELECT.
+    MisplacedAggregate,
+    /// A parameter without a value.
+    MissingParameter,
+    /// Two sources of one name.
+    DuplicateAlias,
+    /// Two properties of one name.
+    DuplicateProperty,
+    /// ESCAPE with a backslash, or with other than one character.
+    InvalidEscape,
+    /// Something this database does not do.
+    Unsupported,
+    /// The query was ended while it ran.
+    Halted,
 }
 
 impl Code {
-    /// The number behind the letters.
-    pub fn number(self) -> u16 {
-        match self {
+    /// The number that the service gives it, where we know or guess one.
+    pub fn number(self) -> Option<u16> {
+        Some(match self {
             Code::Syntax => 1001,
             Code::UnexpectedEnd => 1002,
             Code::InvalidToken => 1010,
             Code::InvalidNumber => 1011,
             Code::InvalidString => 1012,
+            Code::UnresolvedIdentifier => 2001,
+            Code::UnknownFunction => 2005,
+            Code::StarWithoutFrom => 2040,
+            Code::StarWithGroupBy => 2041,
+            Code::StarOverSeveral => 2043,
+            Code::ArgumentCount => 2050,
             Code::TopCount => 2060,
             Code::LimitCount => 2061,
             Code::OffsetCount => 2062,
+            Code::NestedAggregate => 2101,
+            Code::NotGrouped => 2102,
+            Code::OrderByInSubquery => 2202,
+            Code::TopInSubquery => 2203,
+            Code::OffsetLimitInSubquery => 2204,
+            Code::OrderByWithoutPath => 2206,
+            Code::VectorOption => 2213,
+            Code::RankInSubquery => 2228,
+            Code::MisplacedScore => 2240,
+            Code::MemberIndexer => 2990,
             Code::TooLong => 3001,
             Code::TooDeep => 3002,
-        }
+            Code::TooManyJoins => 3003,
+            Code::TooManyUdfCalls => 3005,
+            Code::OrderByCorrelated
+            | Code::ScalarCardinality
+            | Code::MisplacedAggregate
+            | Code::MissingParameter
+            | Code::DuplicateAlias
+            | Code::DuplicateProperty
+            | Code::InvalidEscape
+            | Code::Unsupported
+            | Code::Halted => return None,
+        })
+    }
+
+    /// The number as the JSON of an error holds it: a string with letters, but for the one that
+    /// the service prints bare.
+    fn json(self) -> Option<String> {
+        let number = self.number()?;
+        let is_bare = self == Code::OrderByWithoutPath;
+        Some(if is_bare { number.to_string() } else { format!("\"SC{number}\"") })
     }
 }
 
 impl std::fmt::Display for Code {
+    /// The number and its letters; nothing for a complaint without one.
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(formatter, "SC{}", self.number())
+        self.number().map_or(Ok(()), |number| write!(formatter, "SC{number}"))
     }
 }
 
 /// One complaint about a query.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{code}: {message}")]
+#[error("{message}")]
 pub struct Error {
     /// Which complaint.
     pub code: Code,
@@ -102,23 +192,48 @@ impl Error {
 
     /// Where the complaint points, in UTF-16 code units of `text`, as clients read it.
     pub fn location(&self, text: &str) -> Option<(usize, usize)> {
-        let units = |offset: usize| {
-            text.get(..offset).map_or(text.len(), |head| head.encode_utf16().count())
-        };
-        self.span.map(|span| (units(span.start), units(span.end)))
+        self.span.map(|span| Units { text, byte: 0, unit: 0 }.location(span))
+    }
+}
+
+/// Counts UTF-16 code units, going on from the last place for the next: there may be thousands of
+/// errors in a long text.
+struct Units<'t> {
+    text: &'t str,
+    byte: usize,
+    unit: usize,
+}
+
+impl Units<'_> {
+    fn location(&mut self, span: Span) -> (usize, usize) {
+        if span.start < self.byte {
+            (self.byte, self.unit) = (0, 0);
+        }
+        self.unit += self.between(self.byte, span.start);
+        self.byte = span.start;
+        (self.unit, self.unit + self.between(span.start, span.end))
+    }
+
+    fn between(&self, start: usize, end: usize) -> usize {
+        Span::new(start, end).of(self.text).encode_utf16().count()
     }
 }
 
 /// The document that the service answers with: every error, in the order of the text.
 pub fn to_json(errors: &[Error], text: &str) -> String {
     let mut out = String::from("{\"errors\":[");
+    let mut units = Units { text, byte: 0, unit: 0 };
     for (index, error) in errors.iter().enumerate() {
         out.push_str(if index == 0 { "" } else { "," });
         out.push_str("{\"severity\":\"Error\",");
-        if let Some((start, end)) = error.location(text) {
+        if let Some(span) = error.span {
+            let (start, end) = units.location(span);
             write!(out, "\"location\":{{\"start\":{start},\"end\":{end}}},").expect("a string");
         }
-        write!(out, "\"code\":\"{}\",\"message\":", error.code).expect("a string grows");
+        if let Some(code) = error.code.json() {
+            write!(out, "\"code\":{code},").expect("a string grows");
+        }
+        out.push_str("\"message\":");
         quote(&error.message, &mut out);
         out.push('}');
     }
@@ -142,6 +257,17 @@ mod tests {
         let text = "é😀x";
         let error = Error::new(Code::Syntax, "m", Span::new(6, 7));
         assert_eq!(error.location(text), Some((3, 4)));
+        let places = [(2, 7), (6, 7), (0, 2), (6, 6)];
+        let errors =
+            places.map(|(start, end)| Error::new(Code::Syntax, "m", Span::new(start, end)));
+        let document = to_json(&errors, text);
+        let found = document.match_indices("location").map(|(at, _)| &document[at + 10..]);
+        let found: Vec<_> = found.map(|rest| &rest[..rest.find('}').unwrap_or_default()]).collect();
+        let expected = [(1, 4), (3, 4), (0, 1), (3, 3)];
+        assert_eq!(
+            found,
+            expected.map(|(start, end)| format!("{{\"start\":{start},\"end\":{end}"))
+        );
     }
 
     #[test]
@@ -149,11 +275,15 @@ mod tests {
         let errors = [
             Error::new(Code::Syntax, "near '\"'.", Span::new(0, 1)),
             Error::without_span(Code::TooLong, "long"),
+            Error::without_span(Code::OrderByWithoutPath, "bare"),
+            Error::new(Code::InvalidEscape, "none", Span::new(1, 1)),
         ];
         let expected = concat!(
             r#"{"errors":[{"severity":"Error","location":{"start":0,"end":1},"#,
             r#""code":"SC1001","message":"near '\"'."},"#,
-            r#"{"severity":"Error","code":"SC3001","message":"long"}]}"#,
+            r#"{"severity":"Error","code":"SC3001","message":"long"},"#,
+            r#"{"severity":"Error","code":2206,"message":"bare"},"#,
+            r#"{"severity":"Error","location":{"start":1,"end":1},"message":"none"}]}"#,
         );
         assert_eq!(to_json(&errors, "\""), expected);
     }

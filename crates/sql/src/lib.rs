@@ -7,14 +7,23 @@
 //! - [`error`]: what the service says about a query it refuses, and its JSON,
 //! - [`token`] and [`lexer`]: words, numbers, strings and signs,
 //! - `parser`: recursive descent over clauses, operator precedence within expressions,
+//! - `burden`: what a query and its parameters come to,
 //! - `print`: the text of a tree, spaced and parenthesised as the service does,
 //! - `functions`: the built-in functions over values,
-//! - [`eval`]: what a query means: its checks, and the executor that others must equal.
+//! - [`program`]: a query checked and compiled, run document by document,
+//! - [`eval`]: what a query means: the executor over a whole container that others must equal,
+//! - [`filter`]: what of a query an index can answer,
+//! - [`plan`]: how clients ask several partitions and merge the answers.
+
+mod burden;
 
 pub mod ast;
 pub mod error;
 pub mod eval;
+pub mod filter;
 pub mod lexer;
+pub mod plan;
+pub mod program;
 pub mod token;
 
 mod functions;
@@ -22,7 +31,9 @@ mod parser;
 mod print;
 
 pub use ast::Query;
+pub use burden::check_burden;
 pub use error::{Code, Error, Span};
+pub use functions::{names as function_names, spatial};
 
 /// Longest query, in UTF-16 code units: the documented 512 KB.
 pub const TEXT_UNITS_MAX: usize = 512 * 1024;

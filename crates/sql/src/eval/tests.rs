@@ -1,6 +1,7 @@
 //! Whole queries: what the collected cases leave out.
 
 use super::*;
+use crate::Error;
 use value::{Value, json};
 
 fn values(text: &str) -> Vec<Value> {
@@ -24,7 +25,7 @@ fn messages(query: &str) -> Vec<Message> {
     let query = crate::parse(query).unwrap();
     let errors = check(&query, &[]).into_iter();
     let span = |error: &Error| error.span.map(|span| (span.start, span.end));
-    errors.map(|error| (error.kind.number(), span(&error), error.to_string())).collect()
+    errors.map(|error| (error.code.number(), span(&error), error.to_string())).collect()
 }
 
 #[track_caller]
@@ -144,4 +145,20 @@ fn clauses_that_do_not_go_together() {
     assert_eq!(error.to_string(), "Order-by over correlated collections is not supported.");
     let query = "SELECT VALUE r.id FROM (SELECT VALUE c FROM c ORDER BY c.x) AS r";
     assert_eq!(messages(query).first().map(|error| error.0), Some(Some(2202)));
+}
+
+#[test]
+fn aggregates_over_an_order() {
+    assert_rows(ITEMS, "SELECT VALUE MAKELIST(c.id) FROM c ORDER BY c.n", r#"[["b","d","a"]]"#);
+    assert_rows(ITEMS, "SELECT VALUE COUNT(1) FROM c ORDER BY c.n DESC", "[3]");
+    assert_rows(ITEMS, "SELECT VALUE COUNT(1) FROM c ORDER BY c.n, c.id", "[4]");
+}
+
+#[test]
+fn long_lists_are_checked_in_time() {
+    let items: Vec<String> = (0..40_000).map(|n| format!("c.p{n}")).collect();
+    let query = crate::parse(&format!("SELECT {} FROM c", items.join(","))).unwrap();
+    assert!(check(&query, &[]).is_empty());
+    let query = format!("SELECT VALUE {{}} FROM c WHERE c.n IN ({})", vec!["1"; 100_000].join(","));
+    assert_rows(ITEMS, &query, "[{},{}]");
 }

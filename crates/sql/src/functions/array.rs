@@ -2,7 +2,12 @@
 
 use value::{Object, Value, order};
 
-use super::{Function, all, any, array, clamp_to_usize, double, flag, length, text, truncated};
+use super::{
+    Function, all, any, array, clamp_to_usize, double, flag, length, set, text, truncated,
+};
+
+/// Values that are looked for in an array one by one.
+const SEARCHES_MAX: usize = 8;
 
 pub(super) static FUNCTIONS: &[Function] = &[
     Function::new("ARRAY_CONCAT", 2..=usize::MAX, |args, _| concat(args).unwrap_or_default()),
@@ -73,7 +78,13 @@ fn has_parts(value: &Value, wanted: &Value) -> bool {
 fn contains_each(args: &[Value]) -> Option<impl Iterator<Item = Option<bool>>> {
     let (array, wanted) = args.split_first()?;
     let array = array.as_array()?;
-    Some(wanted.iter().map(|wanted| (!wanted.is_undefined()).then(|| array.contains(wanted))))
+    // One look at all elements for each of a few; a set of them for many.
+    let set = (wanted.len() > SEARCHES_MAX).then(|| set::of(array));
+    let is_in = move |wanted: &Value| match &set {
+        Some(set) => set.contains(&set::Ordered(wanted)),
+        None => array.contains(wanted),
+    };
+    Some(wanted.iter().map(move |wanted| (!wanted.is_undefined()).then(|| is_in(wanted))))
 }
 
 fn slice(args: &[Value]) -> Option<Value> {

@@ -99,7 +99,7 @@ mod tests {
             ("ToString", r#"["~"]"#, ""),
         ]);
         let call = lookup("ToString").unwrap().call;
-        let context = Context { now_millis: 0 };
+        let context = Context::new(0);
         assert_eq!(call(&[Value::from(f64::NAN)], &context), Value::from("NaN"));
         assert_eq!(call(&[Value::from(f64::INFINITY)], &context), Value::from("Infinity"));
     }

@@ -1,9 +1,8 @@
 //! The built-in functions: values in, a value out. One file per family, one table line per
 //! function; what a function does with wrong types is to return `Undefined`, never an error.
 //!
-//! Not here: aggregates (they belong to the executor), and, not yet written, regular expressions
-//! (`RegexMatch` and its kin), spatial `ST_*`, full text, vectors, `DOCUMENTID`, `HASH`, and `RAND`,
-//! which needs a source of randomness in [`Context`].
+//! Not here: aggregates, which belong to the executor. Full text and vectors are known by name and
+//! arity only, so that a query that uses them is refused with the right words.
 
 use std::collections::HashMap;
 use std::ops::RangeInclusive;
@@ -17,23 +16,52 @@ mod conditional;
 mod convert;
 mod date_format;
 mod date_time;
+mod identity;
 mod integer;
 mod math;
+mod pattern;
 mod position;
+mod random;
+mod regex;
+mod search;
 mod set;
+pub mod spatial;
 mod string;
 #[cfg(test)]
 mod testing;
 mod types;
 
+pub(crate) use random::Random;
+
 /// Longest string that a function makes out of several, in bytes: twice the largest item. Without
 /// it, a few nested `REPLACE` would multiply a short string into gigabytes.
 const TEXT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// What functions know beside their arguments.
+/// What functions know beside their arguments, and what they keep from row to row. One per query:
+/// it may be sent and shared between threads, but its locks are not made to be fought over.
 pub(crate) struct Context {
     /// The request's time, in milliseconds since 1970: what `GetCurrentDateTime` and its kin say.
     pub(crate) now_millis: i64,
+    /// Whether shapes lie in a plane (`geospatialConfig` of type Geometry) instead of on the Earth.
+    pub(crate) is_planar: bool,
+    /// What `RAND` says next.
+    pub(crate) random: Random,
+    patterns: pattern::Cache,
+    shapes: spatial::Cache,
+}
+
+impl Context {
+    /// The context of a query that runs at a time, over shapes on the Earth. The time is also the
+    /// seed of `RAND`, so that whoever fixes the one has fixed the other.
+    pub(crate) fn new(now_millis: i64) -> Self {
+        Context {
+            now_millis,
+            is_planar: false,
+            random: Random::new(now_millis.unsigned_abs()),
+            patterns: pattern::Cache::default(),
+            shapes: spatial::Cache::default(),
+        }
+    }
 }
 
 /// A built-in function.
@@ -42,6 +70,9 @@ pub(crate) struct Function {
     pub(crate) name: &'static str,
     /// How many arguments it takes; the end is `usize::MAX` where there is no limit.
     pub(crate) arity: RangeInclusive<usize>,
+    /// Whether it can be computed; of the others only name and arity are known, and a query that
+    /// calls one is to be refused.
+    pub(crate) is_supported: bool,
     /// Computes it. The caller has checked the arity.
     pub(crate) call: fn(&[Value], &Context) -> Value,
 }
@@ -52,11 +83,15 @@ impl Function {
         arity: RangeInclusive<usize>,
         call: fn(&[Value], &Context) -> Value,
     ) -> Self {
-        Function { name, arity, call }
+        Function { name, arity, is_supported: true, call }
+    }
+
+    const fn unsupported(name: &'static str, arity: RangeInclusive<usize>) -> Self {
+        Function { name, arity, is_supported: false, call: |_, _| Value::Undefined }
     }
 }
 
-static FAMILIES: [&[Function]; 10] = [
+static FAMILIES: [&[Function]; 15] = [
     types::FUNCTIONS,
     string::FUNCTIONS,
     position::FUNCTIONS,
@@ -67,6 +102,11 @@ static FAMILIES: [&[Function]; 10] = [
     integer::FUNCTIONS,
     conditional::FUNCTIONS,
     date_time::FUNCTIONS,
+    regex::FUNCTIONS,
+    spatial::FUNCTIONS,
+    random::FUNCTIONS,
+    identity::FUNCTIONS,
+    search::FUNCTIONS,
 ];
 
 /// Names that differ from the printed one by more than case and underscores.
@@ -91,6 +131,12 @@ static BY_NAME: LazyLock<HashMap<String, &'static Function>> = LazyLock::new(|| 
 // COMPAT: the service takes `ARRAYLENGTH` for `ARRAY_LENGTH` and `STRING_EQUALS` for `StringEquals`.
 pub(crate) fn lookup(name: &str) -> Option<&'static Function> {
     BY_NAME.get(name).or_else(|| BY_NAME.get(&key(name))).copied()
+}
+
+/// The names of the functions that can be computed, as the service prints them.
+pub fn names() -> impl Iterator<Item = &'static str> {
+    let functions = FAMILIES.iter().copied().flatten();
+    functions.filter(|function| function.is_supported).map(|function| function.name)
 }
 
 /// A name in upper case and without underscores, but for a leading one: that marks the internal
@@ -195,9 +241,15 @@ mod tests {
     }
 
     #[test]
+    fn a_context_can_be_sent_and_shared() {
+        fn check<T: Send + Sync>() {}
+        check::<super::Context>();
+    }
+
+    #[test]
     fn no_arguments_of_any_kind_panic() {
         use value::{Object, Value};
-        let context = super::Context { now_millis: 0 };
+        let context = super::Context::new(0);
         let kinds = [
             Value::Undefined,
             Value::Null,

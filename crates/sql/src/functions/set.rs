@@ -11,22 +11,22 @@ pub(super) static FUNCTIONS: &[Function] = &[
     // COMPAT: the documented results are in the order of the second array.
     Function::new("SETINTERSECT", 2..=2, |args, _| {
         combine(args, |a, b| {
-            let kept = set(a);
+            let kept = of(a);
             distinct(b.iter().filter(|value| kept.contains(&Ordered(value))))
         })
     }),
     Function::new("SETUNION", 2..=2, |args, _| combine(args, |a, b| distinct(a.iter().chain(b)))),
     Function::new("SETDIFFERENCE", 2..=2, |args, _| {
         combine(args, |a, b| {
-            let dropped = set(b);
+            let dropped = of(b);
             distinct(a.iter().filter(|value| !dropped.contains(&Ordered(value))))
         })
     }),
-    Function::new("SETEQUAL", 2..=2, |args, _| combine(args, |a, b| Value::from(set(a) == set(b)))),
+    Function::new("SETEQUAL", 2..=2, |args, _| combine(args, |a, b| Value::from(of(a) == of(b)))),
 ];
 
 /// A value by the total order, so that sets of them cost less than the square of their size.
-struct Ordered<'a>(&'a Value);
+pub(super) struct Ordered<'a>(pub(super) &'a Value);
 
 impl Ord for Ordered<'_> {
     fn cmp(&self, other: &Self) -> Ordering {
@@ -52,7 +52,8 @@ fn combine(args: &[Value], combine: fn(&[Value], &[Value]) -> Value) -> Value {
     array(args, 0).zip(array(args, 1)).map(|(a, b)| combine(a, b)).unwrap_or_default()
 }
 
-fn set(values: &[Value]) -> BTreeSet<Ordered<'_>> {
+/// The values as a set.
+pub(super) fn of(values: &[Value]) -> BTreeSet<Ordered<'_>> {
     values.iter().map(Ordered).collect()
 }
 

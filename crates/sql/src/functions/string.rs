@@ -220,6 +220,6 @@ mod tests {
     fn results_are_bounded() {
         let call = lookup("REPLACE").unwrap().call;
         let args = ["a".repeat(5000), "a".to_owned(), "b".repeat(5000)].map(Value::from);
-        assert!(call(&args, &Context { now_millis: 0 }).is_undefined());
+        assert!(call(&args, &Context::new(0)).is_undefined());
     }
 }

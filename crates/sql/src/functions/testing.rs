@@ -21,7 +21,7 @@ pub(super) fn check(cases: &[(&str, &str, &str)]) {
             }
         }
         assert!(function.arity.contains(&args_read.len()), "{name}{args}: arity");
-        let got = (function.call)(&args_read, &Context { now_millis: NOW_MILLIS });
+        let got = (function.call)(&args_read, &Context::new(NOW_MILLIS));
         let got = if got.is_undefined() { String::new() } else { json::print(&got) };
         let expected = match *expected {
             "" => String::new(),

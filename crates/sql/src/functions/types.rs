@@ -78,7 +78,7 @@ mod tests {
             ("IS_INTEGER", "[2.0]", "true"),
         ]);
         let call = lookup("IS_FINITE_NUMBER").unwrap().call;
-        let context = Context { now_millis: 0 };
+        let context = Context::new(0);
         assert_eq!(call(&[Value::from(f64::INFINITY)], &context), Value::from(false));
     }
 }

@@ -231,8 +231,11 @@ impl BinaryOp {
 
 /// The number with the other sign, exact where it is an integer. Zero becomes the negative one.
 fn negated(number: &Number) -> Number {
+    let double = Number::from_f64(-number.as_f64());
     match number.as_i64().and_then(i64::checked_neg) {
         Some(integer) if integer != 0 => Number::from_i64(integer),
-        _ => Number::from_f64(-number.as_f64()),
+        // The least integer has no positive counterpart: its digits were read as a double.
+        _ if double.as_i64() == Some(i64::MIN) => Number::from_i64(i64::MIN),
+        _ => double,
     }
 }

@@ -1,0 +1,192 @@
+//! The parts of a tree that a plan is made from: children, names, paths, and the few nodes that
+//! rewritten queries are built with.
+
+use value::Value;
+
+use crate::ast::{
+    Call, Collection, Expr, ExprKind, Name, Projection, Property, Query, SelectItem, Source, Step,
+};
+pub(super) use crate::program::{aggregate_of, children, has_aggregate};
+
+/// [`children`], to be changed.
+pub(super) fn children_mut(expr: &mut Expr) -> Vec<&mut Expr> {
+    match &mut expr.kind {
+        ExprKind::Literal(_)
+        | ExprKind::Parameter(_)
+        | ExprKind::Identifier(_)
+        | ExprKind::Subquery { .. }
+        | ExprKind::Verbatim(_) => Vec::new(),
+        ExprKind::Member { base, .. } => vec![base],
+        ExprKind::Index { base, index } => vec![base, index],
+        ExprKind::Array(items) => items.iter_mut().collect(),
+        ExprKind::Object(members) => members.iter_mut().map(|member| &mut member.value).collect(),
+        ExprKind::Call(call) => call.args.iter_mut().collect(),
+        ExprKind::Unary { operand, .. } => vec![operand],
+        ExprKind::Binary { left, right, .. } => vec![left, right],
+        ExprKind::Logical { operands, .. } => operands.iter_mut().collect(),
+        ExprKind::Conditional { condition, then, otherwise } => vec![condition, then, otherwise],
+        ExprKind::In { needle, items, .. } => {
+            std::iter::once(needle.as_mut()).chain(items).collect()
+        }
+        ExprKind::Between { operand, low, high, .. } => vec![operand, low, high],
+        ExprKind::Like { operand, pattern, .. } => vec![operand, pattern],
+        ExprKind::Let { value, body, .. } => vec![value, body],
+    }
+}
+
+/// Whether a call compares vectors, with as many arguments as that takes.
+pub(super) fn is_vector_distance(call: &Call) -> bool {
+    let is_named = call.name.text.eq_ignore_ascii_case("VectorDistance") && !call.is_udf;
+    is_named && (2..=4).contains(&call.args.len())
+}
+
+/// The expressions of SELECT.
+pub(super) fn projected(query: &Query) -> Vec<&Expr> {
+    match &query.select.projection {
+        Projection::Star(_) => Vec::new(),
+        Projection::Value(expr) => vec![expr],
+        Projection::List(items) => items.iter().map(|item| &item.expr).collect(),
+    }
+}
+
+/// The name of a source's values: as given, or that of the last step. None without either.
+pub(super) fn alias_of(source: &Source) -> Option<&str> {
+    if let Some(alias) = &source.alias {
+        return Some(&alias.text);
+    }
+    match &source.collection {
+        Collection::Subquery(_) => None,
+        Collection::Path { root, steps } => match steps.last() {
+            None => Some(&root.text),
+            Some(Step::Member(name) | Step::Key(name)) => Some(&name.text),
+            Some(Step::Index(_)) => None,
+        },
+    }
+}
+
+/// The names of the properties of SELECT, `$1` and so on where there is none.
+pub(super) fn property_names(items: &[SelectItem]) -> Vec<String> {
+    let mut unnamed = 0;
+    let mut name_of = |item: &SelectItem| {
+        let given = item.alias.as_ref().map(|alias| alias.text.as_str());
+        if let Some(name) = given.or_else(|| implied_name(&item.expr)) {
+            return name.to_owned();
+        }
+        unnamed += 1;
+        format!("${unnamed}")
+    };
+    items.iter().map(&mut name_of).collect()
+}
+
+fn implied_name(expr: &Expr) -> Option<&str> {
+    match &expr.kind {
+        ExprKind::Identifier(name) => Some(name),
+        _ => step_of(expr)?.as_str(),
+    }
+}
+
+/// The last step of a path: a name, or the place of an element.
+fn step_of(expr: &Expr) -> Option<PathStep<'_>> {
+    match &expr.kind {
+        ExprKind::Member { name, .. } => Some(PathStep::Name(&name.text)),
+        ExprKind::Index { index, .. } => match &index.kind {
+            ExprKind::Literal(value) => Some(PathStep::Value(value)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// A step as it was written: `.a` or `["a"]` or `[0]`.
+enum PathStep<'a> {
+    Name(&'a str),
+    Value(&'a Value),
+}
+
+impl<'a> PathStep<'a> {
+    fn as_str(&self) -> Option<&'a str> {
+        match self {
+            PathStep::Name(name) => Some(name),
+            PathStep::Value(value) => value.as_str(),
+        }
+    }
+}
+
+/// The name that a path such as `c.a["b"][0]` begins with; none if it is no such path.
+pub(super) fn root_of(expr: &Expr) -> Option<&str> {
+    match &expr.kind {
+        ExprKind::Identifier(name) => Some(name),
+        ExprKind::Member { base, .. } => root_of(base),
+        ExprKind::Index { base, index } if matches!(index.kind, ExprKind::Literal(_)) => {
+            root_of(base)
+        }
+        _ => None,
+    }
+}
+
+/// The name that a path begins with and the names of its steps, as long as all are names.
+pub(super) fn path_of(expr: &Expr) -> Option<(&str, Vec<&str>)> {
+    match &expr.kind {
+        ExprKind::Identifier(name) => Some((name, Vec::new())),
+        ExprKind::Member { base, .. } | ExprKind::Index { base, .. } => {
+            let step = step_of(expr)?.as_str()?;
+            let (root, mut steps) = path_of(base)?;
+            steps.push(step);
+            Some((root, steps))
+        }
+        _ => None,
+    }
+}
+
+/// Whether two expressions are the same, `c.a` and `c["a"]` included.
+pub(super) fn same(a: &Expr, b: &Expr) -> bool {
+    match (path_of(a), path_of(b)) {
+        (Some(a), Some(b)) => a == b,
+        _ => a.to_string() == b.to_string(),
+    }
+}
+
+/// A name that no text stands for.
+pub(super) fn name(text: &str) -> Name {
+    Name { text: text.to_owned(), span: crate::Span::default() }
+}
+
+/// `name(args)`.
+pub(super) fn call(function: &str, args: Vec<Expr>) -> Expr {
+    ExprKind::Call(Call { name: name(function), is_udf: false, args }).into()
+}
+
+/// `{"a": b}`.
+pub(super) fn object(members: impl IntoIterator<Item = (impl AsRef<str>, Expr)>) -> Expr {
+    let property = |(key, value): (_, Expr)| Property { name: name(AsRef::as_ref(&key)), value };
+    ExprKind::Object(members.into_iter().map(property).collect()).into()
+}
+
+/// `[{"item": a}, {"item": b}]`.
+pub(super) fn items<'a>(exprs: impl IntoIterator<Item = &'a Expr>) -> Expr {
+    let wrapped = exprs.into_iter().map(|expr| object([("item", expr.clone())]));
+    ExprKind::Array(wrapped.collect()).into()
+}
+
+/// `expr AS alias`.
+pub(super) fn select_item(expr: Expr, alias: &str) -> SelectItem {
+    SelectItem { expr, alias: Some(name(alias)) }
+}
+
+/// `root._rid`, which clients compare where sort keys are equal.
+pub(super) fn rid_of(root: &str) -> SelectItem {
+    let base = Box::new(ExprKind::Identifier(root.to_owned()).into());
+    SelectItem { expr: ExprKind::Member { base, name: name("_rid") }.into(), alias: None }
+}
+
+/// What SELECT makes of a row, as one expression: the source, the value, or an object.
+pub(super) fn payload(query: &Query, root: &str) -> Expr {
+    match &query.select.projection {
+        Projection::Star(_) => ExprKind::Identifier(root.to_owned()).into(),
+        Projection::Value(expr) => expr.clone(),
+        Projection::List(items) => {
+            let values = items.iter().map(|item| item.expr.clone());
+            object(property_names(items).into_iter().zip(values))
+        }
+    }
+}

@@ -1,0 +1,289 @@
+//! Queries compiled for running document by document. A [`Program`] owns all it needs and can be
+//! shared; a [`Run`] is one execution of it, with its bounds; whoever runs it does the clauses
+//! that look beyond a document, as its [`Shape`] says.
+//!
+//! In reading order:
+//! - `binder`, `refusal`: names, functions, aggregates and clauses are checked, with the errors of
+//!   the service,
+//! - `keys`: the expressions of GROUP BY, to be found again,
+//! - `compile`, `lower`, `names`, `parameters`: from the tree to `node`, the compiled form,
+//! - `run`: what an execution knows, and what ends it,
+//! - `select`, `frame`: rows as nested loops over a stack of frames,
+//! - `evaluate`, `operators`, `like`: the value of an expression,
+//! - `aggregate`: COUNT and its kin, as state that grows row by row,
+//! - `shape`, `slow`, `computed`: the outline of a program; computed properties,
+//! - `walk`: the parts of a tree.
+//!
+//! Recursion follows the tree, whose height the parser bounds.
+
+mod aggregate;
+mod binder;
+mod compile;
+mod computed;
+mod evaluate;
+mod expression;
+mod frame;
+mod keys;
+mod like;
+mod lower;
+mod names;
+mod node;
+mod operators;
+mod parameters;
+mod refusal;
+mod run;
+mod select;
+mod shape;
+mod slow;
+mod vector;
+mod walk;
+
+#[cfg(test)]
+mod tests;
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use value::{Object, Value};
+
+pub use aggregate::{Accumulator, Aggregate};
+pub use computed::{Computed, check_computed, check_computed_all};
+pub use expression::{Expression, evaluate};
+pub use frame::Row;
+pub use node::PathStep;
+pub use run::{Halt, Run, Udfs, weight};
+pub use shape::{OrderKey, Shape, compare_keys};
+pub use slow::is_slow;
+pub(crate) use walk::{aggregate_of, children, has_aggregate};
+
+use crate::Query;
+use crate::error::Error;
+use node::{Node, Select};
+use select::group_value;
+pub(crate) use vector::check_options as check_vector_options;
+
+/// Most joins of one FROM: the documented limit.
+pub const JOINS_MAX: usize = 10;
+
+/// Most calls of user-defined functions in a query, unless the account allows more.
+pub const UDFS_MAX: usize = 10;
+
+/// What a query is compiled with.
+#[derive(Clone, Copy)]
+pub struct Settings<'a> {
+    /// The parameters of the request: names, with their `@`, and values.
+    pub parameters: &'a [(String, Value)],
+    /// The computed properties of the collection.
+    pub computed: &'a [Computed],
+    /// Most calls of user-defined functions.
+    pub udfs_max: usize,
+    /// Whether shapes lie in a plane instead of on the Earth.
+    pub is_planar: bool,
+}
+
+impl Default for Settings<'_> {
+    fn default() -> Self {
+        Settings { parameters: &[], computed: &[], udfs_max: UDFS_MAX, is_planar: false }
+    }
+}
+
+impl<'a> Settings<'a> {
+    /// The values of the parameters. The first of two of one name counts, as everywhere.
+    fn parameters_by_name(&self) -> HashMap<&'a str, &'a Value> {
+        self.parameters.iter().rev().map(|(name, value)| (name.as_str(), value)).collect()
+    }
+}
+
+/// A query that is ready to run.
+pub struct Program {
+    select: Select,
+    /// The keys of ORDER BY, for a row; for a group if there is GROUP BY.
+    order: Vec<Node>,
+    shape: Shape,
+    /// Whether its values go to another program, which knows NaN and the infinities.
+    is_inner: bool,
+}
+
+impl std::fmt::Debug for Program {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Program").field("shape", &self.shape).finish_non_exhaustive()
+    }
+}
+
+/// Everything the service would say about a query that parses, in the order of the text.
+pub fn check(query: &Query, settings: &Settings<'_>) -> Vec<Error> {
+    binder::check(query, settings)
+}
+
+impl Program {
+    /// Checks and compiles a query. The errors are those of the service, in the order of the text.
+    pub fn compile(query: &Query, settings: &Settings<'_>) -> Result<Program, Vec<Error>> {
+        let errors = binder::check(query, settings);
+        if !errors.is_empty() {
+            return Err(errors);
+        }
+        // Groups are put in order when all of them are known, whatever their keys are.
+        if query.group_by.is_empty() {
+            binder::check_order(query).map_err(|error| vec![error])?;
+        }
+        let mut program = compile::compile(query, settings)?;
+        let mut queries = settings.computed.iter().map(|computed| &computed.query);
+        program.shape.is_slow = is_slow(query) || queries.any(is_slow);
+        Ok(program)
+    }
+
+    /// What is left to whoever runs it.
+    pub fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Every row (FROM, JOIN, WHERE) of one document, as it is found. The document is undefined
+    /// where the program [reads no container](Shape::reads_container), and a value of the
+    /// [inner](Shape::inner) program where there is one.
+    pub fn rows(
+        &self,
+        document: &Value,
+        run: &mut Run<'_>,
+        sink: &mut dyn FnMut(&Row<'_>, &mut Run<'_>) -> Result<(), Halt>,
+    ) -> Result<(), Halt> {
+        let mark = run.mark();
+        let result = self
+            .select
+            .each_row(document, None, run, &mut |frames, run| sink(&Row { frames }, run));
+        run.release(mark);
+        result
+    }
+
+    /// SELECT for a row; undefined if the row has no value. NaN and the infinities, which JSON
+    /// cannot hold, count as undefined.
+    pub fn project(&self, row: &Row<'_>, run: &mut Run<'_>) -> Result<Value, Halt> {
+        let mark = run.mark();
+        let value = self.select.project(row.frames, run)?;
+        run.release(mark);
+        Ok(self.output(value))
+    }
+
+    /// The keys of ORDER BY for a row. For a query with GROUP BY see
+    /// [`group_order_keys`](Self::group_order_keys).
+    pub fn order_keys(&self, row: &Row<'_>, run: &mut Run<'_>) -> Result<Vec<Value>, Halt> {
+        select::keys(&self.order, row.frames, run)
+    }
+
+    /// The keys of GROUP BY for a row. Groups are equal if [`group_id`] is.
+    pub fn group_keys(&self, row: &Row<'_>, run: &mut Run<'_>) -> Result<Vec<Value>, Halt> {
+        select::keys(&self.select.keys, row.frames, run)
+    }
+
+    /// The aggregates of SELECT, of no rows yet.
+    pub fn accumulators(&self) -> Vec<Accumulator> {
+        self.select.accumulators()
+    }
+
+    /// The aggregates of so many documents, for a program that
+    /// [only counts them](Shape::counts_all).
+    pub fn accumulators_of_count(&self, documents: u64) -> Vec<Accumulator> {
+        let mut accumulators = self.accumulators();
+        for accumulator in &mut accumulators {
+            accumulator.add_count(documents);
+        }
+        accumulators
+    }
+
+    /// The aggregates in a state that [`Accumulator::to_value`] gave; none if it is not theirs.
+    pub fn restore(&self, states: &[Value]) -> Option<Vec<Accumulator>> {
+        let restored: Option<Vec<_>> = states.iter().map(Accumulator::from_value).collect();
+        let expected = self.select.aggregates.iter().map(|call| call.aggregate);
+        restored.filter(|restored| restored.iter().map(Accumulator::aggregate).eq(expected))
+    }
+
+    /// Adds a row to the aggregates.
+    pub fn accumulate(
+        &self,
+        accumulators: &mut [Accumulator],
+        row: &Row<'_>,
+        run: &mut Run<'_>,
+    ) -> Result<(), Halt> {
+        let bytes = self.select.accumulate(accumulators, row.frames, run)?;
+        run.retain(bytes)
+    }
+
+    /// Adds a row to the aggregates by what [`aggregated`](Self::aggregated) gave for it.
+    pub fn accumulate_values(
+        &self,
+        accumulators: &mut [Accumulator],
+        values: Vec<Value>,
+        run: &mut Run<'_>,
+    ) -> Result<(), Halt> {
+        let mut bytes = 0;
+        for (accumulator, value) in accumulators.iter_mut().zip(values) {
+            bytes += accumulator.add(Cow::Owned(value));
+        }
+        run.retain(bytes)
+    }
+
+    /// SELECT for a group, or for all rows where they become one (without keys then).
+    pub fn project_group(
+        &self,
+        keys: &[Value],
+        accumulators: &[Accumulator],
+        run: &mut Run<'_>,
+    ) -> Result<Value, Halt> {
+        let group = group_value(keys.to_vec(), accumulators);
+        let mark = run.mark();
+        let frame = frame::Frame { value: &group, outer: None };
+        let value = self.select.project(Some(&frame), run)?;
+        run.release(mark);
+        Ok(self.output(value))
+    }
+
+    /// The keys of ORDER BY for a group.
+    pub fn group_order_keys(
+        &self,
+        keys: &[Value],
+        accumulators: &[Accumulator],
+        run: &mut Run<'_>,
+    ) -> Result<Vec<Value>, Halt> {
+        let group = group_value(keys.to_vec(), accumulators);
+        select::keys(&self.order, Some(&frame::Frame { value: &group, outer: None }), run)
+    }
+
+    /// What the aggregates of SELECT are over, for a row.
+    pub fn aggregated(&self, row: &Row<'_>, run: &mut Run<'_>) -> Result<Vec<Value>, Halt> {
+        let mut values = Vec::with_capacity(self.select.aggregates.len());
+        for call in &self.select.aggregates {
+            values.push(call.argument.evaluate(row.frames, run)?.into_owned());
+        }
+        Ok(values)
+    }
+
+    fn output(&self, value: Cow<'_, Value>) -> Value {
+        if self.is_inner || aggregate::is_finite(&value) {
+            value.into_owned()
+        } else {
+            printable(value.into_owned())
+        }
+    }
+}
+
+/// Bytes that are equal where all the values are: those of a group's keys, or of a value for
+/// DISTINCT.
+pub fn group_id(keys: &[Value]) -> Vec<u8> {
+    select::key_of(keys)
+}
+
+/// The value as JSON can hold it: NaN and the infinities become undefined, and drop out of what
+/// they lie in.
+fn printable(value: Value) -> Value {
+    match value {
+        Value::Number(number) if !number.as_f64().is_finite() => Value::Undefined,
+        Value::Array(items) => {
+            let items = items.into_iter().map(printable);
+            Value::from(items.filter(|item| !item.is_undefined()).collect::<Vec<_>>())
+        }
+        Value::Object(members) => {
+            let members = members.into_iter().map(|(name, value)| (name, printable(value)));
+            Value::from(members.filter(|(_, value)| !value.is_undefined()).collect::<Object>())
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,200 @@
+//! What one execution of a program knows and may use: the time, the host of user-defined
+//! functions, and the bounds on steps and memory that end a query which asks for too much.
+
+use std::borrow::Cow;
+
+use value::Value;
+
+use crate::functions;
+
+/// How many steps pass between two questions whether the query was cancelled.
+const STEPS_BETWEEN_CHECKS: usize = 1024;
+
+/// What a query may hold in memory unless told otherwise, in bytes.
+const MEMORY_BYTES_MAX: usize = 64 * 1024 * 1024;
+
+/// Why a program ended before its last row.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Halt {
+    /// Whoever runs it asked it to.
+    #[error("the query was cancelled")]
+    Cancelled,
+    /// It would hold more than its memory limit.
+    #[error("the query needs more memory than it may use")]
+    OutOfMemory,
+    /// A user-defined function failed or does not exist.
+    #[error("{0}")]
+    Udf(String),
+    /// The receiver of its rows wants no more of them.
+    #[error("no more rows are wanted")]
+    Stopped,
+}
+
+/// The user-defined functions of a collection.
+pub trait Udfs {
+    /// Calls the function; arguments may be undefined. The error ends the query.
+    fn call(&self, name: &str, args: &[Value]) -> Result<Value, String>;
+}
+
+/// One execution of a program, over as many documents as there are. One thread at a time.
+pub struct Run<'a> {
+    pub(super) context: functions::Context,
+    udfs: Option<&'a (dyn Udfs + Sync)>,
+    is_cancelled: Option<&'a (dyn Fn() -> bool + Sync)>,
+    steps_to_check: usize,
+    steps: u64,
+    bytes_max: usize,
+    /// Held by values that are gone once the row is: what [`mark`](Self::mark) and
+    /// [`release`](Self::release) count.
+    transient_bytes: usize,
+    /// Held until the end of the run: the state of aggregates.
+    retained_bytes: usize,
+}
+
+impl<'a> Run<'a> {
+    /// A run at a time, in milliseconds since 1970, with what random numbers begin from.
+    pub fn new(now_millis: i64, seed: u64) -> Run<'a> {
+        Run {
+            context: new_context(now_millis, seed),
+            udfs: None,
+            is_cancelled: None,
+            steps_to_check: STEPS_BETWEEN_CHECKS,
+            steps: 0,
+            bytes_max: MEMORY_BYTES_MAX,
+            transient_bytes: 0,
+            retained_bytes: 0,
+        }
+    }
+
+    /// Asked every thousand steps or so; the answer `true` ends the run.
+    #[must_use]
+    pub fn with_cancel(mut self, is_cancelled: &'a (dyn Fn() -> bool + Sync)) -> Run<'a> {
+        self.is_cancelled = Some(is_cancelled);
+        self
+    }
+
+    /// The user-defined functions that the query may call.
+    #[must_use]
+    pub fn with_udfs(mut self, udfs: &'a (dyn Udfs + Sync)) -> Run<'a> {
+        self.udfs = Some(udfs);
+        self
+    }
+
+    /// Shapes lie in a plane instead of on the Earth.
+    #[must_use]
+    pub fn with_plane(mut self, is_planar: bool) -> Run<'a> {
+        self.context.is_planar = is_planar;
+        self
+    }
+
+    /// How many bytes of values the query may hold at a time.
+    #[must_use]
+    pub fn with_memory_limit(mut self, bytes: usize) -> Run<'a> {
+        self.bytes_max = bytes;
+        self
+    }
+
+    /// How much was done so far: rows looked at and functions called.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Counts one unit of work.
+    pub(super) fn step(&mut self) -> Result<(), Halt> {
+        self.work(1)
+    }
+
+    /// Counts some units of work.
+    pub(super) fn work(&mut self, units: usize) -> Result<(), Halt> {
+        self.steps = self.steps.saturating_add(units as u64);
+        self.steps_to_check = self.steps_to_check.saturating_sub(units);
+        if self.steps_to_check > 0 {
+            return Ok(());
+        }
+        self.steps_to_check = STEPS_BETWEEN_CHECKS;
+        match self.is_cancelled {
+            Some(is_cancelled) if is_cancelled() => Err(Halt::Cancelled),
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts bytes that are held until [`release`](Self::release) to an earlier mark.
+    pub(super) fn hold(&mut self, bytes: usize) -> Result<(), Halt> {
+        self.transient_bytes = self.transient_bytes.saturating_add(bytes);
+        self.check_memory()
+    }
+
+    /// Counts bytes that are held until the end of the run.
+    pub(super) fn retain(&mut self, bytes: usize) -> Result<(), Halt> {
+        self.retained_bytes = self.retained_bytes.saturating_add(bytes);
+        self.check_memory()
+    }
+
+    fn check_memory(&self) -> Result<(), Halt> {
+        let bytes = self.transient_bytes.saturating_add(self.retained_bytes);
+        if bytes > self.bytes_max { Err(Halt::OutOfMemory) } else { Ok(()) }
+    }
+
+    /// How much is held right now.
+    pub(super) fn mark(&self) -> usize {
+        self.transient_bytes
+    }
+
+    /// Forgets what was held since the mark: its values are gone.
+    pub(super) fn release(&mut self, mark: usize) {
+        self.transient_bytes = self.transient_bytes.min(mark);
+    }
+
+    /// Forgets the bytes of one value that is gone, while later ones are still there.
+    pub(super) fn drop_bytes(&mut self, bytes: usize) {
+        self.transient_bytes = self.transient_bytes.saturating_sub(bytes);
+    }
+
+    /// A value to keep: copied if it is borrowed, and counted before that. Whoever made an owned
+    /// one has counted it.
+    pub(super) fn own(&mut self, value: Cow<'_, Value>) -> Result<Value, Halt> {
+        match value {
+            Cow::Owned(value) => Ok(value),
+            Cow::Borrowed(value) => {
+                self.hold(weight(value))?;
+                Ok(value.clone())
+            }
+        }
+    }
+
+    /// Counts a value that was just made.
+    pub(super) fn made<'v>(&mut self, value: Value) -> Result<Cow<'v, Value>, Halt> {
+        self.hold(weight(&value))?;
+        Ok(Cow::Owned(value))
+    }
+
+    /// Calls a user-defined function.
+    pub(super) fn call_udf(&mut self, name: &str, args: &[Value]) -> Result<Value, Halt> {
+        match self.udfs {
+            Some(udfs) => udfs.call(name, args).map_err(Halt::Udf),
+            None => Err(Halt::Udf(format!("The user-defined function '{name}' does not exist."))),
+        }
+    }
+}
+
+/// What functions know beside their arguments.
+pub(super) fn new_context(now_millis: i64, seed: u64) -> functions::Context {
+    let mut context = functions::Context::new(now_millis);
+    context.random = functions::Random::new(seed);
+    context
+}
+
+/// About how many bytes a value takes.
+pub fn weight(value: &Value) -> usize {
+    let own = size_of::<Value>();
+    match value {
+        Value::String(text) => own + text.len(),
+        Value::Array(items) => own + items.iter().map(weight).sum::<usize>(),
+        Value::Object(members) => {
+            let member = |(name, value): (&str, &Value)| 24 + name.len() + weight(value);
+            own + members.iter().map(member).sum::<usize>()
+        }
+        _ => own,
+    }
+}

@@ -1,0 +1,84 @@
+//! What a program asks of whoever runs it: the clauses that look beyond one document, and what
+//! can be answered without running it.
+
+use std::cmp::Ordering;
+use std::sync::Arc;
+
+use value::Value;
+
+use super::Program;
+use super::node::PathStep;
+
+/// The outline of a program.
+#[derive(Clone, Debug, Default)]
+pub struct Shape {
+    /// Whether it runs over the documents of the collection, or once over nothing.
+    pub reads_container: bool,
+    /// Whether each row's value is the stored document itself: `SELECT *` or `SELECT VALUE c`
+    /// over the one plain source.
+    pub projects_document: bool,
+    /// `FROM c.a.b`: the steps to what the first source binds.
+    pub source_path: Vec<PathStep>,
+    /// Whether a document can give more than one row: there is an iterator or a JOIN.
+    pub has_joins: bool,
+    /// Whether there is a WHERE.
+    pub has_filter: bool,
+    /// DISTINCT.
+    pub is_distinct: bool,
+    /// Whether all rows become one.
+    pub is_aggregate: bool,
+    /// GROUP BY.
+    pub groups: bool,
+    /// ORDER BY.
+    pub order: Vec<OrderKey>,
+    /// TOP.
+    pub top: Option<u64>,
+    /// OFFSET; 0 without.
+    pub offset: u64,
+    /// LIMIT.
+    pub limit: Option<u64>,
+    /// `FROM (SELECT DISTINCT ... FROM c)`, and likewise with aggregates or GROUP BY: the program
+    /// that runs over the whole collection. Its values take the place of the documents.
+    pub inner: Option<Arc<Program>>,
+    /// Whether only the number of documents that match is asked for: `SELECT VALUE COUNT(1)`.
+    pub counts_all: bool,
+    /// How many calls of user-defined functions are written in it.
+    pub udf_calls: usize,
+    /// Whether a single document can keep it busy for long.
+    pub is_slow: bool,
+    /// Whether it depends on nothing but the documents: no clock, no chance, no user-defined
+    /// function.
+    pub is_deterministic: bool,
+}
+
+/// One key of ORDER BY.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OrderKey {
+    /// From the document to the key; none if it is no stored property.
+    pub path: Option<Vec<PathStep>>,
+    /// The computed property that it is, if it is one.
+    pub computed: Option<String>,
+    /// DESC.
+    pub is_descending: bool,
+}
+
+impl OrderKey {
+    /// The order of two keys in this direction.
+    pub fn compare(&self, a: &Value, b: &Value) -> Ordering {
+        let ordering = compare_keys(a, b);
+        if self.is_descending { ordering.reverse() } else { ordering }
+    }
+}
+
+/// The order of two keys of ORDER BY, ascending. All arrays are equal, and so are all objects: an
+/// index holds only that they are there.
+///
+/// COMPAT: the service orders them by a hash, so that their order means nothing there either.
+pub fn compare_keys(a: &Value, b: &Value) -> Ordering {
+    match (a, b) {
+        (Value::Array(_), Value::Array(_)) | (Value::Object(_), Value::Object(_)) => {
+            Ordering::Equal
+        }
+        _ => value::order::compare(a, b),
+    }
+}

@@ -1,0 +1,118 @@
+//! The parts of expressions, for everything that walks a tree without evaluating it.
+
+use crate::ast::{Collection, Expr, ExprKind, Projection, Query, Source, Step};
+use crate::program::aggregate::Aggregate;
+use value::Value;
+
+/// The expressions right within this one. Subqueries are left out: they have aggregates and
+/// names of their own.
+pub(crate) fn children(expr: &Expr) -> Vec<&Expr> {
+    match &expr.kind {
+        ExprKind::Literal(_)
+        | ExprKind::Parameter(_)
+        | ExprKind::Identifier(_)
+        | ExprKind::Subquery { .. }
+        | ExprKind::Verbatim(_) => Vec::new(),
+        ExprKind::Member { base, .. } => vec![base],
+        ExprKind::Index { base, index } => vec![base, index],
+        ExprKind::Array(items) => items.iter().collect(),
+        ExprKind::Object(members) => members.iter().map(|member| &member.value).collect(),
+        ExprKind::Call(call) => call.args.iter().collect(),
+        ExprKind::Unary { operand, .. } => vec![operand],
+        ExprKind::Binary { left, right, .. } => vec![left, right],
+        ExprKind::Logical { operands, .. } => operands.iter().collect(),
+        ExprKind::Conditional { condition, then, otherwise } => vec![condition, then, otherwise],
+        ExprKind::In { needle, items, .. } => {
+            std::iter::once(needle.as_ref()).chain(items).collect()
+        }
+        ExprKind::Between { operand, low, high, .. } => vec![operand, low, high],
+        ExprKind::Like { operand, pattern, .. } => vec![operand, pattern],
+        ExprKind::Let { value, body, .. } => vec![value, body],
+    }
+}
+
+/// The aggregate that an expression calls, if it does.
+pub(crate) fn aggregate_of(expr: &Expr) -> Option<Aggregate> {
+    match &expr.kind {
+        ExprKind::Call(call) if !call.is_udf => Aggregate::lookup(&call.name.text),
+        _ => None,
+    }
+}
+
+/// Whether an aggregate of the same query stands in the expression.
+pub(crate) fn has_aggregate(expr: &Expr) -> bool {
+    aggregate_of(expr).is_some() || children(expr).into_iter().any(has_aggregate)
+}
+
+/// Whether a subquery stands in the expression.
+pub(super) fn has_subquery(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Subquery { .. }) || children(expr).into_iter().any(has_subquery)
+}
+
+/// The expressions of SELECT.
+pub(super) fn projected(query: &Query) -> Vec<&Expr> {
+    match &query.select.projection {
+        Projection::Star(_) => Vec::new(),
+        Projection::Value(expr) => vec![expr],
+        Projection::List(items) => items.iter().map(|item| &item.expr).collect(),
+    }
+}
+
+/// Whether all rows become one: there is an aggregate but no GROUP BY.
+pub(super) fn collapses(query: &Query) -> bool {
+    query.group_by.is_empty() && projected(query).into_iter().any(has_aggregate)
+}
+
+/// The name of a source's values: as given, or that of the last step. None without either.
+pub(super) fn alias_of(source: &Source) -> Option<&str> {
+    if let Some(alias) = &source.alias {
+        return Some(&alias.text);
+    }
+    match &source.collection {
+        Collection::Subquery(_) => None,
+        Collection::Path { root, steps } => match steps.last() {
+            None => Some(&root.text),
+            Some(Step::Member(name) | Step::Key(name)) => Some(&name.text),
+            Some(Step::Index(_)) => None,
+        },
+    }
+}
+
+/// The name that a property of SELECT has without being given one.
+pub(super) fn implied_name(expr: &Expr) -> Option<&str> {
+    match &expr.kind {
+        ExprKind::Identifier(name) => Some(name),
+        ExprKind::Member { name, .. } => Some(&name.text),
+        ExprKind::Index { index, .. } => match &index.kind {
+            ExprKind::Literal(Value::String(name)) => Some(name),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// The names of the properties of SELECT, `$1` and so on where there is none.
+pub(super) fn property_names(items: &[crate::ast::SelectItem]) -> Vec<String> {
+    let mut unnamed = 0;
+    let mut name_of = |item: &crate::ast::SelectItem| {
+        let given = item.alias.as_ref().map(|alias| alias.text.as_str());
+        if let Some(name) = given.or_else(|| implied_name(&item.expr)) {
+            return name.to_owned();
+        }
+        unnamed += 1;
+        format!("${unnamed}")
+    };
+    items.iter().map(&mut name_of).collect()
+}
+
+/// The name that a path such as `c.a["b"][0]` begins with; none if it is no such path.
+pub(super) fn root_of(expr: &Expr) -> Option<&str> {
+    match &expr.kind {
+        ExprKind::Identifier(name) => Some(name),
+        ExprKind::Member { base, .. } => root_of(base),
+        ExprKind::Index { base, index } if matches!(index.kind, ExprKind::Literal(_)) => {
+            root_of(base)
+        }
+        _ => None,
+    }
+}
