@@ -14,6 +14,7 @@ pub enum Charges {
 }
 
 /// A line through published points: `base + per_kb * KB`, never under `floor`.
+#[derive(Clone, Copy)]
 struct Line {
     floor: f64,
     base: f64,
@@ -39,6 +40,12 @@ struct Table {
     feed_document_per_kb: f64,
     /// For each document that it looked at and left out.
     scanned_document_per_kb: f64,
+    /// For each partition that a query reads.
+    query: f64,
+    /// For each document that a query returns: never less than the first, and by size.
+    query_document: Line,
+    /// For each index entry that a query reads.
+    index_entry: f64,
 }
 
 const CURRENT: Table = Table {
@@ -49,6 +56,9 @@ const CURRENT: Table = Table {
     replace_factor: 2.0,
     feed_document_per_kb: 1.0,
     scanned_document_per_kb: 0.05,
+    query: 1.4,
+    query_document: Line { floor: 0.9, base: 0.8, per_kb: 0.1 },
+    index_entry: 0.001,
 };
 
 const Y2017: Table = Table {
@@ -59,6 +69,9 @@ const Y2017: Table = Table {
     replace_factor: 2.0,
     feed_document_per_kb: 0.3,
     scanned_document_per_kb: 0.05,
+    query: 1.75,
+    query_document: Line { floor: 0.75, base: 0.65, per_kb: 0.1 },
+    index_entry: 0.001,
 };
 
 /// Reading or listing metadata: databases, collections, ranges, offers.
@@ -107,6 +120,25 @@ impl Meter {
     /// A deletion takes out what an insertion of the same document put in.
     pub(crate) fn delete(&mut self, bytes: usize, indexed_values: usize) {
         self.total += self.insert_cost(bytes, indexed_values);
+    }
+
+    /// A page of a query over so many partitions.
+    pub(crate) fn query(&mut self, partitions: usize, index_entries: u64) {
+        let table = self.table();
+        self.total += table.query * partitions.max(1) as f64;
+        self.total += table.index_entry * index_entries as f64;
+    }
+
+    /// The documents that a query returns, or makes rows of; their size is that of all together.
+    pub(crate) fn query_documents(&mut self, count: u64, bytes: u64) {
+        let Line { floor, base, per_kb } = self.table().query_document;
+        let count = count as f64;
+        self.total += (base * count + per_kb * bytes as f64 / 1024.0).max(floor * count);
+    }
+
+    /// Documents that a query had to look at and returns nothing of.
+    pub(crate) fn scanned_documents(&mut self, count: u64) {
+        self.total += self.table().scanned_document_per_kb * count as f64;
     }
 
     /// A document that a feed page had to look at and left out.
@@ -185,6 +217,35 @@ mod tests {
         }
         // The documented food item: about 1 KB, about 25 scalar values, all indexed.
         assert_near(charge(Charges::Y2017, |meter| meter.create(1024, 25)), 15.0);
+    }
+
+    #[test]
+    fn queries_meet_the_published_points() {
+        let query = |charges, count: u64, kb: f64| {
+            charge(charges, |meter| {
+                // Pages of a hundred, and an index entry for each document.
+                for _ in 0..count.div_ceil(100) {
+                    meter.query(1, count.min(100));
+                }
+                #[expect(
+                    clippy::cast_possible_truncation,
+                    clippy::cast_sign_loss,
+                    reason = "small"
+                )]
+                meter.query_documents(count, (kb * 1024.0 * count as f64) as u64);
+            })
+        };
+        for (count, kb, units) in
+            [(1, 1.0, 2.5), (7, 1.0, 7.0), (10, 1.0, 10.0), (1000, 1.0, 1000.0)]
+        {
+            assert_near(query(Charges::Current, count, kb), units);
+        }
+        assert_near(query(Charges::Current, 1, 9.9), 3.19);
+        for (count, units) in [(1, 2.5), (7, 7.0), (10, 10.0), (100, 70.0)] {
+            assert_near(query(Charges::Y2017, count, 1.0), units);
+        }
+        let scanned = charge(Charges::Current, |meter| meter.scanned_documents(100));
+        assert_near(scanned, 5.0);
     }
 
     #[test]

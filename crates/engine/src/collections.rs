@@ -14,13 +14,14 @@ use value::{Object, Value, json};
 
 use crate::{
     Inner,
-    catalog::{Catalog, Collection, Database, Throughput, number, storage},
+    catalog::{Catalog, Collection, Database, Retired, Throughput, number, storage},
     charge::Meter,
     check_intended,
     control::{AsyncPlan, Change, check_resource_count},
     databases::invalid_body,
     definition::Definition,
     feeds::{Page, is_unchanged, require_match},
+    indexing::transform,
     missing_collection,
     throughput::{self, Kind, THROUGHPUT_MIN},
 };
@@ -72,7 +73,7 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
                 ));
             }
             let definition = old.definition.replace(&self.body)?;
-            return Ok(replace_in(engine, catalog, &old, definition, Outcome::Ok));
+            return replace_in(engine, catalog, &old, definition, Outcome::Ok);
         }
         let definition = Definition::create(&self.body, partition_key_optional)?;
         check_resource_count(&catalog)?;
@@ -88,6 +89,7 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
             definition: definition.into(),
             version: engine.new_version(),
             index_generation: 1,
+            retired: Vec::new(),
             partitions: Vec::new(),
             map_version: 1,
             next_range_id: 0,
@@ -109,6 +111,9 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
     }
 }
 
+/// Indexing policies of the past that a collection keeps while documents still follow them.
+const RETIRED_MAX: usize = 16;
+
 /// Puts a new definition in the place of an old one.
 fn replace_in(
     engine: &Inner,
@@ -116,11 +121,21 @@ fn replace_in(
     old: &Collection,
     definition: Definition,
     outcome: Outcome,
-) -> Change<(Outcome, Arc<Collection>)> {
+) -> Result<Change<(Outcome, Arc<Collection>)>, Error> {
     let mut collection = Collection::clone(old);
     let is_reindexed = definition.json.get("indexingPolicy").map(json::print)
         != old.definition.json.get("indexingPolicy").map(json::print);
-    collection.index_generation += u32::from(is_reindexed);
+    if is_reindexed {
+        if old.retired.len() >= RETIRED_MAX {
+            return Err(Error::bad_request(
+                "The indexing policy changes faster than documents can be re-indexed. Wait until \
+                 the index transformation is complete.",
+            ));
+        }
+        let definition = Arc::clone(&old.definition);
+        collection.retired.push(Retired { generation: old.index_generation, definition });
+        collection.index_generation += 1;
+    }
     collection.definition = definition.into();
     collection.version = engine.new_version();
     let mut batch = Batch::default();
@@ -129,7 +144,8 @@ fn replace_in(
     if let Some(database) = catalog.database_mut(collection.rid.database) {
         database.insert_collection(Arc::clone(&collection));
     }
-    Change::new(batch, catalog, (outcome, collection))
+    let reindexed = is_reindexed.then(|| Arc::clone(&collection));
+    Ok(Change { reindexed, ..Change::new(batch, catalog, (outcome, collection)) })
 }
 
 pub(crate) fn read(
@@ -185,7 +201,7 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for Replace {
         check_intended(&old, &self.options)?;
         require_match(&self.options, old.version.etag)?;
         let definition = old.definition.replace(&self.body)?;
-        Ok(replace_in(engine, catalog, &old, definition, Outcome::Ok))
+        replace_in(engine, catalog, &old, definition, Outcome::Ok)
     }
 }
 
@@ -249,7 +265,8 @@ fn answer(outcome: Outcome, collection: &Collection, statistics: Option<Value>) 
         continuation: None,
         meta: Meta {
             owner: Some(collection.database_owner()),
-            index_progress: Some(100),
+            index_progress: Some(transform::progress(collection)),
+            is_lazy: collection.definition.indexing.mode() == index::Mode::Lazy,
             ..Meta::default()
         },
     }

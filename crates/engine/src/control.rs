@@ -11,6 +11,7 @@ use store::Batch;
 use crate::{
     Inner,
     catalog::{Catalog, Collection, Version, storage},
+    indexing::transform,
     partition::Partition,
     rows::State,
 };
@@ -24,12 +25,14 @@ pub(crate) struct Change<T> {
     pub(crate) created: Vec<Arc<Collection>>,
     /// Collections whose space is to be given back.
     pub(crate) dropped: Vec<Arc<Collection>>,
+    /// The collection whose indexing policy has changed.
+    pub(crate) reindexed: Option<Arc<Collection>>,
 }
 
 impl<T> Change<T> {
-    /// A change that neither creates nor drops collections.
+    /// A change that neither creates, drops nor re-indexes collections.
     pub(crate) fn new(batch: Batch, catalog: Catalog, answer: T) -> Self {
-        Self { batch, catalog, answer, created: Vec::new(), dropped: Vec::new() }
+        Self { batch, catalog, answer, created: Vec::new(), dropped: Vec::new(), reindexed: None }
     }
 }
 
@@ -45,7 +48,16 @@ impl Inner {
             let catalog = Catalog::clone(&this.catalog());
             let change = plan.run(&this, catalog).await?;
             this.storage.commit(change.batch).await?;
+            if let Some(collection) = &change.reindexed {
+                // Before anyone can write by the new policy, nobody may by the old one.
+                for partition in &collection.partitions {
+                    partition.require_generation(collection.index_generation);
+                }
+            }
             this.publish(change.catalog);
+            if let Some(collection) = &change.reindexed {
+                transform::start(&this, collection);
+            }
             this.open_partitions(&change.created).await;
             this.drop_partitions(&change.dropped).await;
             Ok(change.answer)

@@ -65,7 +65,11 @@ impl AsyncPlan<(Outcome, Arc<Database>)> for Create {
         }
         check_resource_count(&catalog)?;
         let rid = catalog.take_database_rid();
-        let database = Arc::new(Database::new(rid, self.id, engine.new_version(), 1));
+        // COMPAT: Java keeps sessions by the collection's part of a rid alone, so collections of
+        // different databases should not be numbered alike.
+        let first_collection = crate::random_u32() % 0x4000_0000 + 1;
+        let version = engine.new_version();
+        let database = Arc::new(Database::new(rid, self.id, version, first_collection));
         if let Some(throughput) = throughput::requested(&self.throughput, Kind::Database)? {
             let link = (database.self_link(), database.rid.to_string());
             throughput::add_offer(engine, &mut catalog, &mut batch, link, throughput);

@@ -1,6 +1,6 @@
 //! Feeds: pages of resources, and where to go on.
 
-use std::{ops::Bound, sync::Arc};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use protocol::{
@@ -11,27 +11,20 @@ use protocol::{
     request::CollectionPath,
     response::FeedKind,
 };
-use store::{Direction, PageLimit};
 
 use crate::{
     Inner,
     catalog::Collection,
     charge::Meter,
     documents::{scope::Scope, text::user_bytes},
-    errors,
-    keys::{self, SEQUENCE_MAX, docnum},
     partition::Partition,
-    rows::Header,
+    query::{self, documents::Documents, figures::Figures, job::Turns},
 };
 
 /// Rows and bytes that one request may look at without filling its page. A feed of one key in a
 /// full slot goes on in the next page; this one may be empty.
 const SCANNED_ROWS_MAX: usize = 10_000;
 const SCANNED_BYTES_MAX: usize = 16 << 20;
-
-/// Entries that the store is asked for at a time.
-const SCAN_ENTRIES: usize = 256;
-const SCAN_BYTES: usize = 1 << 20;
 
 /// A page of a feed.
 #[derive(Debug, Default)]
@@ -177,51 +170,33 @@ impl Reader<'_> {
         partition: &Arc<Partition>,
         meter: &mut Meter,
     ) -> Result<PartitionPoint, Error> {
-        let (snapshot, lsn) = partition.read();
-        let slots = self.scope.slots_in(partition);
-        let end =
-            Bound::Included(keys::document(docnum(slots.end.saturating_sub(1), SEQUENCE_MAX)));
-        let first = docnum(slots.start, 0);
-        let mut start = match self.last {
-            Some(last) if last >= first => Bound::Excluded(keys::document(last)),
-            _ => Bound::Included(keys::document(first)),
-        };
-        let limit = PageLimit {
-            entries: SCAN_ENTRIES.min(self.limit.saturating_add(1)),
-            bytes: SCAN_BYTES,
-        };
-        while !slots.is_empty() && !self.is_full {
-            let range = (start, end.clone());
-            let page = snapshot.scan(range, Direction::Forward, limit).await;
-            let page = page.map_err(errors::from_store)?;
-            for (key, row) in &page.entries {
-                self.take(key, row, meter)?;
-                if self.is_full {
-                    break;
-                }
+        let part = query::unfiltered(self.collection, self.scope, partition).await?;
+        let figures = Figures::default();
+        let reach = part.reach(&figures);
+        let stream = part.node.quick_stream(&reach).await?;
+        let mut documents =
+            Documents::new(stream, self.last.map_or(0, |last| last.saturating_add(1)));
+        let mut turns = Turns::default();
+        while let Some((number, document)) = documents.next(&reach).await? {
+            self.take(number, document, meter);
+            if self.is_full {
+                break;
             }
-            match page.entries.last() {
-                Some((key, _)) if page.has_more => start = Bound::Excluded(key.clone()),
-                _ => break,
-            }
-            // Store and parser never wait, so a long scan must let others have the thread.
-            tokio::task::yield_now().await;
+            turns.take().await;
         }
-        Ok(partition.point(lsn))
+        Ok(part.point)
     }
 
-    /// Looks at one row. Fills the page up to its limits, and one row more to know that there is one.
-    fn take(&mut self, key: &[u8], row: &Bytes, meter: &mut Meter) -> Result<(), Error> {
-        let number = keys::u64_at(key, 1).unwrap_or_default();
-        let (_, document) = Header::decode(row).map_err(errors::from_damaged)?;
+    /// Looks at one document. Fills the page up to its limits, and one more to know that there is one.
+    fn take(&mut self, number: u64, document: Bytes, meter: &mut Meter) {
         self.scanned_rows += 1;
-        self.scanned_bytes += row.len();
-        if self.scope.admits(self.collection, &document) {
+        self.scanned_bytes += document.len();
+        if self.scope.admits_text(self.collection, &document) {
             if self.items.len() == self.limit
                 || self.bytes + document.len() > PAGE_BYTES_MAX && !self.items.is_empty()
             {
                 self.is_full = true;
-                return Ok(());
+                return;
             }
             meter.feed_document(user_bytes(&document));
             self.bytes += document.len();
@@ -232,6 +207,5 @@ impl Reader<'_> {
         self.last = Some(number);
         self.is_full =
             self.scanned_rows >= SCANNED_ROWS_MAX || self.scanned_bytes >= SCANNED_BYTES_MAX;
-        Ok(())
     }
 }

@@ -22,6 +22,8 @@ pub(crate) const PRIMARY: u8 = b'P';
 pub(crate) const DOCUMENT: u8 = b'D';
 /// LSN, document number -> change feed entry.
 pub(crate) const FEED: u8 = b'F';
+/// Path id -> path.
+pub(crate) const NAME: u8 = b'N';
 /// Expiry, document number -> nothing.
 pub(crate) const EXPIRY: u8 = b'T';
 /// State of the partition. What a partition knows of itself lies under `M`.
@@ -69,7 +71,7 @@ impl LogicalKey {
         let mut out = Vec::with_capacity(self.bytes.len() + id.len() + 4);
         out.push(PRIMARY);
         out.extend_from_slice(&self.bytes);
-        key::encode_str(id, &mut out);
+        key::encode_name(id, &mut out);
         out.into()
     }
 
@@ -94,6 +96,13 @@ pub(crate) fn document(docnum: DocNum) -> Bytes {
     let mut out = Vec::with_capacity(9);
     out.push(DOCUMENT);
     out.extend_from_slice(&docnum.to_be_bytes());
+    out.into()
+}
+
+pub(crate) fn name(id: u64) -> Bytes {
+    let mut out = Vec::with_capacity(9);
+    out.push(NAME);
+    out.extend_from_slice(&id.to_be_bytes());
     out.into()
 }
 

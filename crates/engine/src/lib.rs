@@ -12,17 +12,19 @@ mod definition;
 mod documents;
 mod errors;
 mod feeds;
+mod indexing;
 mod keys;
 mod offers;
 mod options;
 mod partition;
+mod query;
 mod ranges;
 mod rows;
 mod throughput;
 mod verify;
 
 use std::sync::{
-    Arc, PoisonError, RwLock,
+    Arc, Mutex, PoisonError, RwLock,
     atomic::{AtomicBool, AtomicU32, Ordering},
 };
 
@@ -30,11 +32,13 @@ use protocol::{
     BoxFuture, Code, Context, Error, Operation, Options as RequestOptions, Request, Response,
     Service, request::CollectionPath,
 };
-use tokio::sync::Semaphore;
+use tokio::{sync::Semaphore, task::JoinHandle};
 
 use crate::{
     catalog::{Catalog, Collection, Missing, storage::CatalogStore},
     charge::Meter,
+    documents::write::Write,
+    indexing::transform,
     rows::Damaged,
 };
 pub use crate::{
@@ -106,6 +110,10 @@ struct Inner {
     boot: u32,
     etag_counter: AtomicU32,
     staging: Arc<Semaphore>,
+    /// Queries that run on threads of their own.
+    slow_queries: Arc<Semaphore>,
+    /// Re-indexing under way.
+    background: Mutex<Vec<JoinHandle<()>>>,
     is_closed: AtomicBool,
 }
 
@@ -147,14 +155,26 @@ impl Engine {
             boot,
             etag_counter: AtomicU32::new(0),
             staging: Arc::new(Semaphore::new(STAGED_KILOBYTES_MAX as usize)),
+            slow_queries: query::slow_queries(),
+            background: Mutex::default(),
             is_closed: AtomicBool::new(false),
         };
-        Ok(Arc::new(Self { inner: Arc::new(inner) }))
+        let inner = Arc::new(inner);
+        transform::resume(&inner);
+        Ok(Arc::new(Self { inner }))
     }
 
     /// Refuses new requests, lets the queued writes finish, and closes the store.
     pub async fn close(&self) -> store::Result<()> {
         self.inner.is_closed.store(true, Ordering::Release);
+        let background = {
+            let mut tasks = self.inner.background.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *tasks)
+        };
+        for task in background {
+            // One that failed has nothing left to wait for.
+            let _ = task.await;
+        }
         let _turn = self.inner.control.lock().await;
         self.inner.store.close().await
     }
@@ -255,14 +275,23 @@ async fn dispatch(
             ranges::read(engine, &path, &range, &options, meter)
         }
         Operation::CreateDocument { collection, body, upsert } => {
-            documents::create(engine, &collection, &body, upsert, &options, meter).await
+            let write = Write::Create { collection: &collection, body: &body, upsert };
+            documents::write::write(engine, write, &options, meter).await
         }
         Operation::ReadDocument(path) => documents::read(engine, &path, &options, meter).await,
         Operation::ReplaceDocument { path, body } => {
-            documents::replace(engine, &path, &body, &options, meter).await
+            let write = Write::Replace { path: &path, body: &body };
+            documents::write::write(engine, write, &options, meter).await
         }
-        Operation::DeleteDocument(path) => documents::delete(engine, &path, &options, meter).await,
+        Operation::DeleteDocument(path) => {
+            let write = Write::Delete { path: &path };
+            documents::write::write(engine, write, &options, meter).await
+        }
         Operation::ListDocuments(path) => feeds::documents(engine, &path, &options, meter).await,
+        Operation::Query { feed, body } => query::page(engine, &feed, &body, &options, meter).await,
+        Operation::PlanQuery { collection, body } => {
+            query::plan(engine, &collection, &body, &options, meter).await
+        }
         Operation::ReadOffer(offer) => offers::read(engine, &offer, &options, meter),
         Operation::ReplaceOffer { offer, body } => {
             offers::replace(engine, offer, &body, options, meter).await

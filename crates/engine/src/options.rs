@@ -1,6 +1,6 @@
 //! How a database is set up, and the clock it lives by.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use protocol::request::ConsistencyLevel;
 
@@ -41,6 +41,10 @@ pub struct Options {
     pub limits: Limits,
     /// The account's consistency level: what a request without one gets.
     pub default_consistency: ConsistencyLevel,
+    /// How long a page of a query may take before it is cut short and continued.
+    pub page_time: Duration,
+    /// How long a query may take that cannot be continued.
+    pub query_timeout: Duration,
 }
 
 impl Default for Options {
@@ -50,6 +54,8 @@ impl Default for Options {
             rate_limit: RateLimit::default(),
             limits: Limits::default(),
             default_consistency: ConsistencyLevel::Session,
+            page_time: Duration::from_secs(5),
+            query_timeout: Duration::from_mins(1),
         }
     }
 }
@@ -58,6 +64,11 @@ impl Default for Options {
 pub trait Clock: Send + Sync {
     /// Seconds since the epoch.
     fn now_seconds(&self) -> u64;
+
+    /// Milliseconds since the epoch.
+    fn now_millis(&self) -> i64 {
+        i64::try_from(self.now_seconds().saturating_mul(1000)).unwrap_or(i64::MAX)
+    }
 }
 
 /// The machine's clock.
@@ -68,5 +79,11 @@ impl Clock for SystemClock {
     #[expect(clippy::disallowed_methods, reason = "the one place that asks the machine")]
     fn now_seconds(&self) -> u64 {
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs())
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the one place that asks the machine")]
+    fn now_millis(&self) -> i64 {
+        let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX)
     }
 }

@@ -100,6 +100,15 @@ impl Header {
         read().ok_or(Damaged("D"))
     }
 
+    /// The directive, in the words of the index.
+    pub(crate) fn index_directive(&self) -> index::Directive {
+        match self.directive {
+            1 => index::Directive::Include,
+            2 => index::Directive::Exclude,
+            _ => index::Directive::Default,
+        }
+    }
+
     /// When the document expires under a collection's default, if it does.
     pub(crate) fn expiry(&self, default_ttl: Option<i32>) -> Option<u64> {
         let ttl = if self.ttl == 0 { default_ttl? } else { default_ttl.map(|_| self.ttl)? };

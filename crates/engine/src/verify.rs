@@ -2,12 +2,14 @@
 //!
 //! Rows are checked a page at a time, so memory does not grow with the data.
 
+mod terms;
+
 use std::{fmt, ops::Bound, sync::Arc};
 
 use bytes::Bytes;
 use protocol::etag::Etag;
 use store::{Direction, PageLimit, Snapshot};
-use value::{Value, json, partition_key::Component};
+use value::{json, partition_key::Component};
 
 use crate::{
     OpenError,
@@ -16,6 +18,7 @@ use crate::{
     keys::{self, LogicalKey, META_COUNTERS, META_KEY},
     partition::Partition,
     rows::{Counters, Header, KeyCounters, Primary, State},
+    verify::terms::TermSums,
 };
 
 /// Problems beyond this many are counted, not listed.
@@ -42,6 +45,12 @@ impl Report {
     /// Whether nothing is wrong.
     pub fn is_clean(&self) -> bool {
         self.problem_count == 0
+    }
+
+    fn problems(&mut self, place: &str, problems: Vec<String>) {
+        for problem in problems {
+            self.problem(place, problem);
+        }
     }
 
     fn problem(&mut self, place: &str, what: impl fmt::Display) {
@@ -117,13 +126,18 @@ impl Check<'_> {
             report.problem(&self.place, "the partition does not say what it is");
         }
         let mut sums = Sums::default();
+        let mut terms = TermSums::new(self.snapshot).await?;
         let mut pages = Pages::new(vec![keys::DOCUMENT]);
         while let Some(entries) = pages.next(self.snapshot).await? {
             self.documents(&entries, &mut sums, report).await?;
+            let problems = terms.check(self.collection, self.snapshot, &entries).await?;
+            report.problems(&self.place, problems);
         }
         self.primaries(&sums, report).await?;
         self.feed(&sums, report).await?;
-        self.counters(&sums, report).await?;
+        let counters = self.counters(&sums, report).await?;
+        let problems = terms.finish(self.snapshot, counters.index_bytes).await?;
+        report.problems(&self.place, problems);
         report.documents += sums.documents;
         report.bytes += sums.bytes;
         Ok(())
@@ -241,9 +255,8 @@ impl Check<'_> {
         for _ in &self.collection.definition.partition_key.paths {
             rest = Component::decode_key(rest).ok()?.1;
         }
-        let (id, end) = value::key::decode(rest).ok()?;
-        let is_whole = matches!(id, Value::String(_)) && end.is_empty();
-        is_whole.then(|| key[1..key.len() - rest.len()].to_vec())
+        let (_, end) = value::key::decode_name(rest).ok()?;
+        end.is_empty().then(|| key[1..key.len() - rest.len()].to_vec())
     }
 
     async fn key_counters(
@@ -290,7 +303,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    async fn counters(&self, sums: &Sums, report: &mut Report) -> Result<(), OpenError> {
+    async fn counters(&self, sums: &Sums, report: &mut Report) -> Result<Counters, OpenError> {
         let rows = self.snapshot.get_many(&[Bytes::from_static(META_COUNTERS)]).await?;
         let counters = match rows.into_iter().next().flatten() {
             Some(row) => Counters::decode(&row)?,
@@ -308,7 +321,7 @@ impl Check<'_> {
         if is_behind {
             report.problem(&self.place, "counters are behind the documents");
         }
-        Ok(())
+        Ok(counters)
     }
 
     async fn count_rows(&self, prefix: Vec<u8>) -> Result<u64, OpenError> {

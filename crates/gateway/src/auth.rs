@@ -168,7 +168,7 @@ fn any_match(keys: &[Key], payloads: &[String], signature: &[u8]) -> Choice {
     found
 }
 
-fn sign(key: &Key, payload: &str) -> Vec<u8> {
+pub(crate) fn sign(key: &Key, payload: &str) -> Vec<u8> {
     let mut mac =
         Hmac::<Sha256>::new_from_slice(key.bytes()).expect("HMAC takes a key of any length");
     mac.update(payload.as_bytes());

@@ -13,19 +13,11 @@ use protocol::{
 
 use crate::{
     headers::{flag, integer, text},
+    query::{self, Kind},
     route::Resource,
     unsupported::not_yet,
     version::Version,
 };
-
-/// Headers that say that a POST is not a create, whatever its path, and what it is instead.
-/// Missing one of them would store a query as a document.
-const NOT_A_CREATE: [(&str, &str); 4] = [
-    ("x-ms-documentdb-isquery", "A query"),
-    ("x-ms-documentdb-query", "A query"),
-    ("x-ms-cosmos-is-query-plan-request", "A query plan request"),
-    ("x-ms-cosmos-is-batch-request", "A batch request"),
-];
 
 /// The operation that a request asks for, its body still missing.
 pub(crate) fn operation(
@@ -35,9 +27,15 @@ pub(crate) fn operation(
     version: Version,
     options: &mut Options,
 ) -> Result<Operation, Error> {
-    if *method == Method::POST {
-        refuse_what_is_no_create(headers)?;
-    }
+    let resource = match Kind::read(method, headers)? {
+        Kind::Plain => resource,
+        Kind::Plan { is_text } => return query::plan(resource, is_text),
+        // What has no feed to query refuses the verb below.
+        Kind::Query { is_text } => match query::query(resource, is_text) {
+            Ok(operation) => return Ok(operation),
+            Err(resource) => resource,
+        },
+    };
     // A HEAD is a GET whose body is left out in the end.
     let method = if *method == Method::HEAD { &Method::GET } else { method };
     match resource {
@@ -75,6 +73,9 @@ pub(crate) fn body_of(operation: &mut Operation) -> Option<&mut Bytes> {
         | Operation::CreateDocument { body, .. }
         | Operation::ReplaceDocument { body, .. }
         | Operation::ReplaceOffer { body, .. } => Some(body),
+        Operation::Query { body, .. } | Operation::PlanQuery { body, .. } => {
+            Some(&mut body.content)
+        }
         _ => None,
     }
 }
@@ -82,25 +83,6 @@ pub(crate) fn body_of(operation: &mut Operation) -> Option<&mut Bytes> {
 /// The service's words for a verb that a resource does not know.
 pub(crate) fn method_not_allowed() -> Error {
     Error::new(Code::MethodNotAllowed, "The requested verb is not supported.")
-}
-
-fn refuse_what_is_no_create(headers: &HeaderMap) -> Result<(), Error> {
-    for (name, feature) in NOT_A_CREATE {
-        if flag(headers, name)? {
-            return Err(not_yet(feature));
-        }
-    }
-    for value in headers.get_all("content-type") {
-        let value = String::from_utf8_lossy(value.as_bytes());
-        let media_type = value.split(';').next().unwrap_or_default().trim();
-        if ["application/query+json", "application/sql"]
-            .iter()
-            .any(|query| media_type.eq_ignore_ascii_case(query))
-        {
-            return Err(not_yet("A query"));
-        }
-    }
-    Ok(())
 }
 
 fn databases(method: &Method, headers: &HeaderMap) -> Result<Operation, Error> {

@@ -1,5 +1,7 @@
 //! From an answer or an error to a response.
 
+mod query;
+
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -12,7 +14,12 @@ use protocol::{
 };
 use value::json::quote;
 
-use crate::{account, activity, failure, status::Status, version::Version};
+use crate::{
+    account, activity,
+    failure::{self, Failed},
+    status::Status,
+    version::Version,
+};
 
 /// Every response has these.
 const CONSTANT: [(&str, &str); 6] = [
@@ -61,6 +68,8 @@ pub(crate) struct Asked<'a> {
     pub(crate) path: &'a str,
     pub(crate) is_https: bool,
     pub(crate) is_head: bool,
+    /// Whether it asked for the plan of a query.
+    pub(crate) is_plan: bool,
     /// The client's own name for the request, echoed so that it can match answers to requests.
     pub(crate) client_request_id: Option<&'a HeaderValue>,
     pub(crate) elapsed: Duration,
@@ -138,7 +147,8 @@ fn success(headers: &mut HeaderMap, asked: &Asked<'_>, answer: Response) -> (Sta
         Body::Resource(json) if has_body => json,
         Body::Feed { owner_rid, kind, items } if has_body => {
             put(headers, "x-ms-item-count", &items.len().to_string());
-            feed(&owner_rid, kind, &items)
+            let explain = answer.meta.query.as_ref().and_then(|query| query.explain.as_deref());
+            feed(&owner_rid, kind, &items, explain)
         }
         _ => Bytes::new(),
     };
@@ -154,11 +164,14 @@ fn failed(headers: &mut HeaderMap, asked: &Asked<'_>, error: &Error) -> (StatusC
     if error.code == Code::TooManyRequests && error.meta.retry_after_ms.is_none() {
         put(headers, "x-ms-retry-after-ms", &RETRY_AFTER_MS_DEFAULT.to_string());
     }
-    (status.http(), Bytes::from(failure::body(error, asked.activity_id, asked.path)))
+    let Asked { activity_id, path, is_plan, .. } = *asked;
+    let body = failure::body(error, &Failed { activity_id, path, is_plan });
+    (status.http(), Bytes::from(body))
 }
 
-/// The envelope of a page.
-fn feed(owner_rid: &str, kind: FeedKind, items: &[Bytes]) -> Bytes {
+/// The envelope of a page. `explain` says how the page came about: too long for a header, and of
+/// no use to clients that do not ask.
+fn feed(owner_rid: &str, kind: FeedKind, items: &[Bytes], explain: Option<&str>) -> Bytes {
     let key = match kind {
         FeedKind::Databases => "Databases",
         FeedKind::Collections => "DocumentCollections",
@@ -177,7 +190,12 @@ fn feed(owner_rid: &str, kind: FeedKind, items: &[Bytes]) -> Bytes {
         }
         body.extend_from_slice(item);
     }
-    body.extend_from_slice(format!(r#"],"_count":{}}}"#, items.len()).as_bytes());
+    body.extend_from_slice(format!(r#"],"_count":{}"#, items.len()).as_bytes());
+    if let Some(explain) = explain {
+        body.extend_from_slice(br#","_explain":"#);
+        body.extend_from_slice(explain.as_bytes());
+    }
+    body.push(b'}');
     Bytes::from(body)
 }
 
@@ -203,13 +221,20 @@ fn put_meta(headers: &mut HeaderMap, meta: &Meta, version: Version) {
             "x-ms-documentdb-collection-index-transformation-progress",
             &percent.to_string(),
         );
-        put(headers, "x-ms-documentdb-collection-lazy-indexing-progress", "-1");
+    }
+    // COMPAT: SDKs test that the header is there for these collections only. Their index is as
+    // consistent as any here, so it has nothing to catch up with.
+    if meta.is_lazy {
+        put(headers, "x-ms-documentdb-collection-lazy-indexing-progress", "100");
     }
     if let Some(throughput) = meta.min_throughput {
         put(headers, "x-ms-cosmos-min-throughput", &throughput.to_string());
     }
     if let Some(wait) = meta.retry_after_ms {
         put(headers, "x-ms-retry-after-ms", &wait.to_string());
+    }
+    if let Some(query) = &meta.query {
+        query::put_query(headers, query);
     }
 }
 

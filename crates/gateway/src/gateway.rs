@@ -68,32 +68,33 @@ impl Gateway {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
         let activity_id = activity::id(&parts.headers);
-        let mut operation = "refused";
-        let result = self.answer(scheme, &parts, body, activity_id, &mut operation).await;
+        let mut known = Known { name: "refused", is_plan: false };
+        let result = self.answer(scheme, &parts, body, activity_id, &mut known).await;
         let asked = Asked {
             activity_id,
             version: Version::read(&parts.headers).unwrap_or(Version::NEWEST),
             path: parts.uri.path(),
             is_https: scheme == "https",
             is_head: parts.method == Method::HEAD,
+            is_plan: known.is_plan,
             client_request_id: parts.headers.get(encode::CLIENT_REQUEST_ID),
             elapsed: started.elapsed(),
         };
         let charge = charge_of(&result);
         let cause = result.as_ref().err().map(|error| error.message.clone());
         let response = encode::response(&asked, result);
-        self.conclude(operation, response.status().as_u16(), &asked, charge, cause);
+        self.conclude(known.name, response.status().as_u16(), &asked, charge, cause);
         response
     }
 
-    /// The straight path. `name` becomes the operation's as soon as it is known.
+    /// The straight path. `known` is told the operation as soon as there is one.
     async fn answer<B>(
         &self,
         scheme: &str,
         parts: &Parts,
         body: B,
         activity_id: u128,
-        name: &mut &'static str,
+        known: &mut Known,
     ) -> Result<Answer, Error>
     where
         B: Body<Data = Bytes> + Send + Unpin,
@@ -111,7 +112,7 @@ impl Gateway {
 
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
         if is_read && matches!(target.resource, Resource::Account) {
-            *name = "read_account";
+            known.name = "read_account";
             body::drain(headers, body, bytes_max).await?;
             return account::body(&self.settings, scheme, headers, &parts.uri).map(Answer::Account);
         }
@@ -119,11 +120,12 @@ impl Gateway {
         // Only a POST can be either: a query reads, a create writes.
         authorize(&principal, is_read || parts.method == Method::POST)?;
         let version = Version::read(headers)?;
-        let mut options = options::read(headers, self.settings.default_consistency)?;
+        let mut options = options::read(parts, version, &self.settings)?;
         let again = other.map(|other| (other, options.clone()));
         let mut operation =
             decode::operation(target.resource, &parts.method, headers, version, &mut options)?;
-        *name = operation.name();
+        known.name = operation.name();
+        known.is_plan = matches!(operation, Operation::PlanQuery { .. });
         authorize(&principal, operation.is_read())?;
         match decode::body_of(&mut operation) {
             Some(slot) => *slot = body::read(headers, body, bytes_max).await?,
@@ -165,6 +167,14 @@ impl Gateway {
         }
         self.recorder.record(operation, status, asked.elapsed, charge);
     }
+}
+
+/// What is known of a request's operation, whatever becomes of it.
+struct Known {
+    /// For the recorder.
+    name: &'static str,
+    /// Errors of a plan have words of their own.
+    is_plan: bool,
 }
 
 /// The same request to the resource that a twice encoded path names.

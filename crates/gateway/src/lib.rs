@@ -4,9 +4,10 @@
 //! - `gateway`: the pipeline,
 //! - [`settings`]: keys and what the account says of itself,
 //! - `route`: path to target, `auth`: signature to principal,
-//! - `decode`, `options`, `body`: target, headers and body to [`protocol::Request`],
+//! - `decode`, `query`, `options`, `body`: target, headers and body to [`protocol::Request`],
 //! - `call`: the one inward call,
 //! - `encode`, `failure`, `status`: answer or error to a response,
+//! - `sign`: the other side of `auth`, for clients of ours,
 //! - `account`: the answer to `GET /`,
 //! - `activity`, `headers`, `version`, `unsupported`: what several of these share.
 
@@ -21,12 +22,15 @@ mod failure;
 mod gateway;
 mod headers;
 mod options;
+mod query;
 mod route;
 pub mod settings;
+mod sign;
 mod status;
 mod unsupported;
 mod version;
 
 pub use body::BodyError;
 pub use gateway::{Clock, Gateway, Recorder};
-pub use settings::{Key, KeyError, Keys, Limits, PUBLISHED_KEY, Settings};
+pub use settings::{CrossPartition, Key, KeyError, Keys, Limits, PUBLISHED_KEY, Settings};
+pub use sign::{Signed, signed};

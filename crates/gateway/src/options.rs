@@ -1,18 +1,25 @@
 //! From headers to the options that any operation may have.
 
-use hyper::HeaderMap;
+use hyper::{HeaderMap, http::request::Parts};
 use protocol::{
     Error, Options,
     limits::PAGE_ITEMS_MAX,
+    query::QueryOptions,
     request::{ConsistencyLevel, IndexingDirective},
     session::SessionTokens,
 };
 use value::partition_key::{Epk, PartitionKey};
 
-use crate::headers::{flag, integer, invalid, optional_flag, text};
+use crate::{
+    headers::{flag, integer, invalid, optional_flag, text},
+    query::{self, Kind},
+    settings::Settings,
+    version::Version,
+};
 
 /// Reads them all; a value that is not understood is refused, never guessed at.
-pub(crate) fn read(headers: &HeaderMap, account: ConsistencyLevel) -> Result<Options, Error> {
+pub(crate) fn read(parts: &Parts, version: Version, settings: &Settings) -> Result<Options, Error> {
+    let headers = &parts.headers;
     check_throughput_bucket(headers)?;
     let owned = |name| Ok::<_, Error>(text(headers, name)?.map(str::to_owned));
     Ok(Options {
@@ -22,14 +29,21 @@ pub(crate) fn read(headers: &HeaderMap, account: ConsistencyLevel) -> Result<Opt
         range_id: range_id(headers)?,
         epk_range: epk_range(headers)?,
         max_item_count: max_item_count(headers)?,
-        continuation: owned("x-ms-continuation")?,
-        consistency: consistency(headers, account)?,
+        continuation: continuation(headers),
+        consistency: consistency(headers, settings.default_consistency)?,
         session: session(headers)?,
         intended_collection_rid: owned("x-ms-cosmos-intended-collection-rid")?,
         minimal_response: wants_minimal_response(headers)?,
         populate_quota: flag(headers, "x-ms-documentdb-populatequotainfo")?,
         populate_statistics: flag(headers, "x-ms-documentdb-populatepartitionstatistics")?,
         indexing_directive: indexing_directive(headers)?,
+        // JavaScript sends some of the headers of queries with every request.
+        query: match Kind::read(&parts.method, headers)? {
+            Kind::Plain => QueryOptions::default(),
+            Kind::Query { .. } | Kind::Plan { .. } => {
+                query::options(headers, version, settings.cross_partition)?
+            }
+        },
     })
 }
 
@@ -58,6 +72,13 @@ fn range_id(headers: &HeaderMap) -> Result<Option<String>, Error> {
     }
 }
 
+/// Whatever a client sends here: JavaScript sends a token of its own, with letters of any kind, along
+/// with requests for plans, which have no use for it. Where it is used, what is no token is refused.
+fn continuation(headers: &HeaderMap) -> Option<String> {
+    let value = headers.get("x-ms-continuation").filter(|value| !value.is_empty())?;
+    Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
+}
+
 /// A sub-range in hex. The bounds count also without the header that announces them: ignoring
 /// them would answer with more than was asked for.
 fn epk_range(headers: &HeaderMap) -> Result<Option<(Epk, Epk)>, Error> {
@@ -68,7 +89,8 @@ fn epk_range(headers: &HeaderMap) -> Result<Option<(Epk, Epk)>, Error> {
         return Err(invalid(kind_name, kind));
     }
     let (start_name, end_name) = ("x-ms-start-epk", "x-ms-end-epk");
-    if kind.is_none() && !headers.contains_key(start_name) && !headers.contains_key(end_name) {
+    // COMPAT: Python announces a range and leaves both bounds out when it means a whole partition.
+    if !headers.contains_key(start_name) && !headers.contains_key(end_name) {
         return Ok(None);
     }
     let bound = |name| {
@@ -85,7 +107,8 @@ fn epk_range(headers: &HeaderMap) -> Result<Option<(Epk, Epk)>, Error> {
 fn max_item_count(headers: &HeaderMap) -> Result<Option<u32>, Error> {
     let name = "x-ms-max-item-count";
     match integer(headers, name)? {
-        None | Some(-1) => Ok(None),
+        // Java sends the zero of `TOP 0` here.
+        None | Some(-1 | 0) => Ok(None),
         Some(count) if count >= 1 => {
             Ok(Some(u32::try_from(count).unwrap_or(u32::MAX).min(PAGE_ITEMS_MAX)))
         }

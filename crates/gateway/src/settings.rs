@@ -22,6 +22,8 @@ pub struct Settings {
     pub region: String,
     /// The consistency of requests that ask for none; none may ask for a stronger one.
     pub default_consistency: ConsistencyLevel,
+    /// Who is refused a query over partitions that a client can merge.
+    pub cross_partition: CrossPartition,
     /// What a request may cost.
     pub limits: Limits,
 }
@@ -34,9 +36,23 @@ impl Default for Settings {
             account_id: "sheaf".to_owned(),
             region: "South Central US".to_owned(),
             default_consistency: ConsistencyLevel::Session,
+            cross_partition: CrossPartition::default(),
             limits: Limits::default(),
         }
     }
+}
+
+/// Who is treated as a client that runs the plans of queries itself. The service refuses such a
+/// client what has to be merged over partitions, and leaves the merging to it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CrossPartition {
+    /// Those whose headers show that they do.
+    #[default]
+    Auto,
+    /// Everyone, as the service does.
+    Service,
+    /// Nobody: every query is answered directly.
+    Direct,
 }
 
 /// What a request may cost before it reaches the database.

@@ -15,6 +15,7 @@ impl Version {
 
     const VECTOR_TOKENS: Self = Self(*b"2018-06-18");
     const PARTITION_KEY_REQUIRED: Self = Self(*b"2018-12-31");
+    const PLANS_ON_REQUEST: Self = Self(*b"2018-12-31");
 
     /// Reads `x-ms-version`.
     pub(crate) fn read(headers: &HeaderMap) -> Result<Self, Error> {
@@ -34,6 +35,12 @@ impl Version {
     pub(crate) fn allows_no_partition_key(self) -> bool {
         self < Self::PARTITION_KEY_REQUIRED
     }
+
+    /// Whether a caller that says nothing of its capabilities waits to be handed a plan with the
+    /// refusal of a query: SDKs of this age cannot ask for one.
+    pub(crate) fn runs_plans(self) -> bool {
+        self < Self::PLANS_ON_REQUEST
+    }
 }
 
 fn parse(text: &str) -> Option<Version> {
@@ -52,12 +59,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn old_versions_differ_in_two_ways() {
+    fn old_versions_differ_in_three_ways() {
         let version = |text| parse(text).expect("a version");
         assert!(!version("2017-11-15").has_vector_tokens());
         assert!(version("2018-06-18").has_vector_tokens());
         assert!(version("2018-09-17").allows_no_partition_key());
         assert!(!version("2018-12-31").allows_no_partition_key());
+        assert!(version("2018-09-17").runs_plans());
+        assert!(!version("2018-12-31").runs_plans() && !Version::NEWEST.runs_plans());
         assert_eq!(version("2018-12-31-preview"), version("2018-12-31"));
         for bad in ["", "1", "2018-12-3", "2018/12/31", "2018-12-31x", "20181-2-31"] {
             assert_eq!(parse(bad), None, "{bad}");

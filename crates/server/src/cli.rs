@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::settings::Settings;
 
@@ -27,6 +27,21 @@ Exit codes:
   1  problems found; each is printed
   2  the directory could not be opened";
 
+const QUERY_HELP: &str = "\
+Rows go to stdout; how many there were, what they cost and --explain go to stderr.
+Without --partition-key the query may read every partition.
+
+Examples:
+  sheaf query -d shop -c orders \"SELECT c.id, c.total FROM c WHERE c.total > 10\"
+  sheaf query -d shop -c orders --partition-key '\"ada\"' \"SELECT * FROM c\" --format lines
+  sheaf query -d shop -c orders \"SELECT * FROM c WHERE c.tag = @tag\" --param '@tag=\"new\"'
+  sheaf query -d shop -c orders \"SELECT VALUE COUNT(1) FROM c\" --explain
+
+Exit codes:
+  0  the query was answered
+  1  it was refused, or the server could not be reached
+  2  the command line makes no sense";
+
 /// A self-hosted database that speaks the Azure Cosmos DB REST API.
 #[derive(Debug, Parser)]
 #[command(name = "sheaf", version, propagate_version = true)]
@@ -47,6 +62,9 @@ pub(crate) enum Command {
     /// Check a data directory for damage
     #[command(after_help = VERIFY_HELP)]
     Verify(VerifyArgs),
+    /// Ask a running server
+    #[command(after_help = QUERY_HELP)]
+    Query(Box<QueryArgs>),
 }
 
 /// What `sheaf serve` takes.
@@ -67,6 +85,74 @@ pub(crate) struct VerifyArgs {
     /// The data directory to check
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
+}
+
+/// What `sheaf query` takes.
+#[derive(Args, Debug)]
+pub(crate) struct QueryArgs {
+    /// The query; `-` reads it from stdin
+    #[arg(value_name = "SQL")]
+    pub(crate) query: String,
+
+    /// Database to ask
+    #[arg(long, short, env = "SHEAF_DATABASE", value_name = "ID")]
+    pub(crate) database: String,
+
+    /// Collection to ask
+    #[arg(long, short, env = "SHEAF_COLLECTION", value_name = "ID")]
+    pub(crate) collection: String,
+
+    /// Parameter and its value in JSON; may be given several times
+    #[arg(long = "param", short, value_name = "@NAME=JSON")]
+    pub(crate) parameters: Vec<String>,
+
+    /// Read only this partition key: a JSON value, or an array of them for a hierarchical key
+    #[arg(long, value_name = "JSON")]
+    pub(crate) partition_key: Option<String>,
+
+    /// Most rows to print [default: all]
+    #[arg(long, value_name = "N")]
+    pub(crate) max_items: Option<u64>,
+
+    /// How rows are printed
+    #[arg(long, value_name = "FORMAT", default_value = "table")]
+    pub(crate) format: Format,
+
+    /// Say how the query was run
+    #[arg(long)]
+    pub(crate) explain: bool,
+
+    /// Where the server listens
+    #[arg(long, env = "SHEAF_ENDPOINT", value_name = "URL", help_heading = "Server")]
+    #[arg(default_value = "http://127.0.0.1:8081")]
+    pub(crate) endpoint: String,
+
+    /// Key of the account; others can see it in the list of processes, so prefer --key-file
+    #[arg(long, value_name = "KEY", help_heading = "Server")]
+    pub(crate) key: Option<String>,
+
+    /// File with the account's keys, as `sheaf serve` has it [default: the published emulator key]
+    #[arg(long, env = "SHEAF_KEY_FILE", value_name = "FILE", help_heading = "Server")]
+    pub(crate) key_file: Option<PathBuf>,
+
+    /// Data directory whose certificate is trusted for https [default: ./sheaf-data]
+    #[arg(long, env = "SHEAF_DATA_DIR", value_name = "DIR", help_heading = "Server")]
+    pub(crate) data_dir: Option<PathBuf>,
+
+    /// Trust any certificate: whoever is in between can read and change everything
+    #[arg(long, help_heading = "Server")]
+    pub(crate) insecure: bool,
+}
+
+/// How rows are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Format {
+    /// For people: a column for each property
+    Table,
+    /// One JSON array
+    Json,
+    /// One JSON value on each line
+    Lines,
 }
 
 #[cfg(test)]

@@ -6,7 +6,10 @@ use std::{fs, path::Path, path::PathBuf, time::Duration};
 use crate::{
     cli::ServeArgs,
     failure::Failure,
-    settings::{Charges, Limits, LogFormat, LogLevel, MetricsAccess, RateLimit, Settings, TlsMode},
+    settings::{
+        Charges, CrossPartition, Limits, LogFormat, LogLevel, MetricsAccess, RateLimit, Settings,
+        TlsMode,
+    },
     span::Span,
 };
 
@@ -37,12 +40,16 @@ pub(crate) struct Config {
     pub(crate) charges: Charges,
     /// Set of limits.
     pub(crate) limits: Limits,
+    /// Who merges queries over partitions.
+    pub(crate) cross_partition: CrossPartition,
     /// Most connections at a time.
     pub(crate) connections_max: u32,
     /// Largest request body.
     pub(crate) body_bytes_max: u32,
     /// Time for a handshake or a request head.
     pub(crate) header_timeout: Duration,
+    /// Time for a query that cannot be continued.
+    pub(crate) query_timeout: Duration,
     /// Time without progress of a body.
     pub(crate) stall_timeout: Duration,
     /// Time without a request.
@@ -84,9 +91,11 @@ impl Config {
             rate_limit: said.rate_limit.unwrap_or(RateLimit::Provisioned),
             charges: said.charges.unwrap_or(Charges::Current),
             limits: said.limits.unwrap_or(Limits::Current),
+            cross_partition: said.cross_partition.unwrap_or(CrossPartition::Auto),
             connections_max: at_least("max-connections", said.max_connections, 4096, 1)?,
             body_bytes_max: at_least("max-body-bytes", said.max_body_bytes, 4 << 20, 1024)?,
             header_timeout: seconds(said.header_timeout, 10),
+            query_timeout: seconds(said.query_timeout, 60),
             stall_timeout: seconds(said.stall_timeout, 30),
             // Longer than the idle time of the SDKs' own pools, so that they close first and never
             // meet a connection that the server is just closing.
@@ -138,6 +147,8 @@ fn at_least(name: &str, said: Option<u32>, default: u32, least: u32) -> Result<u
 
 #[cfg(test)]
 mod tests {
+    use clap::ValueEnum as _;
+
     use super::*;
 
     #[test]
@@ -148,7 +159,23 @@ mod tests {
         assert_eq!((config.port, config.host.as_str()), (1, "::1"));
         assert_eq!(config.charges, Charges::Y2017);
         assert_eq!(config.header_timeout, Duration::from_secs(10));
+        assert_eq!(config.cross_partition, CrossPartition::Auto);
         assert_eq!(config.data_dir, Some(PathBuf::from("./sheaf-data")));
+    }
+
+    #[test]
+    fn words_of_a_setting_are_the_same_in_the_file_and_as_flags() {
+        for (word, expected) in [
+            ("auto", CrossPartition::Auto),
+            ("service", CrossPartition::Service),
+            ("direct", CrossPartition::Direct),
+        ] {
+            let file = parse(&format!("cross-partition = \"{word}\"")).unwrap();
+            assert_eq!(Config::resolve(file).unwrap().cross_partition, expected);
+            assert_eq!(CrossPartition::from_str(word, false), Ok(expected));
+        }
+        let error = parse("cross-partition = \"Both\"").unwrap_err();
+        assert!(error.contains("Both") && error.contains("direct"), "{error}");
     }
 
     #[test]

@@ -91,6 +91,7 @@ fn options(config: &Config) -> engine::Options {
             Limits::Y2016 => engine::Limits::Y2016,
             Limits::Y2017 => engine::Limits::Y2017,
         },
+        query_timeout: config.query_timeout,
         ..engine::Options::default()
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! In reading order:
 //! - `cli`, `settings`, `config`, `span`: what can be asked, and what was,
-//! - `serve`, `verify`: the two commands,
+//! - `serve`, `verify`, `query`: the commands,
 //! - `keys`, `data_dir`, `certificate`, `database`, `clock`, `descriptors`: what a server needs
 //!   before it can run,
 //! - `net`: sockets, TLS, HTTP, and the bounds on all of them,
@@ -23,6 +23,7 @@ mod keys;
 mod logging;
 mod metrics;
 mod net;
+mod query;
 mod serve;
 mod settings;
 mod signals;
@@ -39,6 +40,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Serve(args) => serve::run(*args),
         Command::Verify(args) => verify::run(&args),
+        Command::Query(args) => query::run(&args),
     };
     outcome.unwrap_or_else(|failure| failure.report())
 }

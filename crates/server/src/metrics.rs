@@ -120,6 +120,14 @@ impl Collector for AtScrape {
         counter(&mut encoder, "store_commit_groups", "Groups written", store.commit_groups as f64)?;
         let help = "Batches in those groups";
         counter(&mut encoder, "store_committed_batches", help, store.committed_batches as f64)?;
+        let help = "Keys put or deleted by them";
+        counter(&mut encoder, "store_keys_written", help, store.keys_written as f64)?;
+        let help = "Keys looked up and entries scanned";
+        counter(&mut encoder, "store_keys_read", help, store.keys_read as f64)?;
+        let help = "Blocks looked at for them, cached or not";
+        counter(&mut encoder, "store_blocks_read", help, store.blocks_read as f64)?;
+        let help = "Those of the blocks that were not cached";
+        counter(&mut encoder, "store_blocks_loaded", help, store.blocks_loaded as f64)?;
         counter(&mut encoder, "store_commit_seconds", "Time spent in commits", micros)?;
         gauge(&mut encoder, "store_disk_bytes", "Bytes on disk", store.disk_bytes as f64)?;
         let help = "Memory of write buffers";

@@ -166,6 +166,7 @@ fn app(
 ) -> App {
     let settings = gateway::Settings {
         keys,
+        cross_partition: config.cross_partition.into(),
         limits: gateway::Limits { body_bytes_max: config.body_bytes_max as usize },
         ..gateway::Settings::default()
     };

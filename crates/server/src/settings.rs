@@ -51,6 +51,28 @@ pub(crate) enum Limits {
     Y2017,
 }
 
+/// Who is left to merge a query over partitions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum CrossPartition {
+    /// Clients whose requests show that they can; the server merges for the others
+    Auto,
+    /// Every client, as the service does
+    Service,
+    /// No client: the server merges every query
+    Direct,
+}
+
+impl From<CrossPartition> for gateway::CrossPartition {
+    fn from(said: CrossPartition) -> Self {
+        match said {
+            CrossPartition::Auto => Self::Auto,
+            CrossPartition::Service => Self::Service,
+            CrossPartition::Direct => Self::Direct,
+        }
+    }
+}
+
 /// What the port answers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
@@ -163,6 +185,10 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_LIMITS", value_name = "SET", help_heading = "Behaviour")]
     pub(crate) limits: Option<Limits>,
 
+    /// Who merges queries over partitions [default: auto]
+    #[arg(long, env = "SHEAF_CROSS_PARTITION", value_name = "WHO", help_heading = "Behaviour")]
+    pub(crate) cross_partition: Option<CrossPartition>,
+
     /// Most connections at a time; more are refused with 503 [default: 4096]
     #[arg(long, env = "SHEAF_MAX_CONNECTIONS", value_name = "N", help_heading = "Bounds")]
     pub(crate) max_connections: Option<u32>,
@@ -170,6 +196,10 @@ pub(crate) struct Settings {
     /// Largest request body; larger ones are refused with 413 [default: 4194304]
     #[arg(long, env = "SHEAF_MAX_BODY_BYTES", value_name = "BYTES", help_heading = "Bounds")]
     pub(crate) max_body_bytes: Option<u32>,
+
+    /// Time for a query that cannot be continued in another page [default: 60s]
+    #[arg(long, env = "SHEAF_QUERY_TIMEOUT", value_name = "TIME", help_heading = "Bounds")]
+    pub(crate) query_timeout: Option<Span>,
 
     /// Time for a TLS handshake or the head of a request [default: 10s]
     #[arg(long, env = "SHEAF_HEADER_TIMEOUT", value_name = "TIME", help_heading = "Bounds")]
@@ -214,8 +244,10 @@ impl Settings {
             rate_limit: self.rate_limit.or(lower.rate_limit),
             charges: self.charges.or(lower.charges),
             limits: self.limits.or(lower.limits),
+            cross_partition: self.cross_partition.or(lower.cross_partition),
             max_connections: self.max_connections.or(lower.max_connections),
             max_body_bytes: self.max_body_bytes.or(lower.max_body_bytes),
+            query_timeout: self.query_timeout.or(lower.query_timeout),
             header_timeout: self.header_timeout.or(lower.header_timeout),
             stall_timeout: self.stall_timeout.or(lower.stall_timeout),
             idle_timeout: self.idle_timeout.or(lower.idle_timeout),

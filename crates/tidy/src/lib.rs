@@ -9,13 +9,14 @@ mod tests {
     };
 
     /// Each crate and the crates of ours that it may name. Tests may name any store.
-    const ARROWS: [(&str, &[&str]); 9] = [
+    const ARROWS: [(&str, &[&str]); 10] = [
         ("value", &[]),
         ("protocol", &["value"]),
-        ("sql", &["value", "protocol"]),
+        ("sql", &["value"]),
+        ("index", &["value"]),
         ("store", &[]),
         ("store-lsm", &["store"]),
-        ("engine", &["value", "protocol", "store"]),
+        ("engine", &["value", "protocol", "store", "index", "sql"]),
         ("gateway", &["value", "protocol"]),
         ("server", &["value", "protocol", "store", "store-lsm", "engine", "gateway"]),
         ("tidy", &[]),

@@ -12,6 +12,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use index::Policy;
 use protocol::{
     Code, Error, Owner,
     etag::Etag,
@@ -68,11 +69,22 @@ pub(crate) struct Collection {
     pub(crate) version: Version,
     /// Which version of the indexing policy documents are written with.
     pub(crate) index_generation: u32,
+    /// Earlier indexing policies that some documents may still follow.
+    pub(crate) retired: Vec<Retired>,
     /// In the order of their slots, without gaps.
     pub(crate) partitions: Vec<Arc<Partition>>,
     /// Rises whenever the partitions change.
     pub(crate) map_version: u32,
     pub(crate) next_range_id: u32,
+}
+
+/// An indexing policy of the past.
+#[derive(Clone)]
+pub(crate) struct Retired {
+    /// Which one it was.
+    pub(crate) generation: u32,
+    /// The collection as it was defined then.
+    pub(crate) definition: Arc<Definition>,
 }
 
 /// The throughput of a database or collection.
@@ -235,6 +247,18 @@ impl Database {
 impl Collection {
     pub(crate) fn self_link(&self) -> String {
         format!("dbs/{}/colls/{}/", self.rid.database, self.rid)
+    }
+
+    /// Whether some documents may still follow an earlier indexing policy.
+    pub(crate) fn is_transforming(&self) -> bool {
+        !self.retired.is_empty()
+    }
+
+    /// The indexing policy that documents of this generation follow.
+    pub(crate) fn policy_of(&self, generation: u32) -> Arc<Policy> {
+        let retired = self.retired.iter().find(|retired| retired.generation == generation);
+        let definition = retired.map_or(&self.definition, |retired| &retired.definition);
+        Arc::clone(&definition.indexing)
     }
 
     /// The owner of its documents.

@@ -8,7 +8,7 @@ use protocol::{
 use value::{Object, Value, json};
 
 use crate::{
-    catalog::{Collection, Database, Offer, Throughput, Version, number, to_bytes},
+    catalog::{Collection, Database, Offer, Retired, Throughput, Version, number, to_bytes},
     definition::Definition,
     rows::Damaged,
 };
@@ -34,6 +34,13 @@ pub(crate) fn encode_collection(collection: &Collection) -> Bytes {
     row.insert("definition", Value::Object(collection.definition.json.clone()));
     insert_version(&mut row, collection.version);
     row.insert("indexGeneration", i64::from(collection.index_generation));
+    let retired = collection.retired.iter().map(|retired| {
+        let mut entry = Object::new();
+        entry.insert("generation", i64::from(retired.generation));
+        entry.insert("definition", Value::Object(retired.definition.json.clone()));
+        Value::Object(entry)
+    });
+    row.insert("retired", Value::Array(retired.collect()));
     row.insert("mapVersion", i64::from(collection.map_version));
     row.insert("nextRangeId", i64::from(collection.next_range_id));
     let ranges = collection.partitions.iter().map(|partition| {
@@ -67,17 +74,41 @@ pub(crate) fn decode_collection(
     if ranges.is_empty() {
         return Err(DAMAGED);
     }
+    let (index_generation, retired) = policies(&row, &definition)?;
     let collection = Collection {
         rid,
         database_id: database_id.to_owned(),
         definition: definition.into(),
         version: version(&row)?,
-        index_generation: small(&row, "indexGeneration")?,
+        index_generation,
+        retired,
         partitions: Vec::new(),
         map_version: small(&row, "mapVersion")?,
         next_range_id: small(&row, "nextRangeId")?,
     };
     Ok(CollectionRow { collection, ranges })
+}
+
+/// The generation of the policy in force, and the policies of the past. A row from before there
+/// was an index has no list of them: its documents have no terms, whatever its policy says.
+fn policies(row: &Value, definition: &Definition) -> Result<(u32, Vec<Retired>), Damaged> {
+    let generation = small(row, "indexGeneration")?;
+    let restore = |json: &Value| Definition::restore(json).map_err(|_| DAMAGED);
+    let Some(retired) = row.get("retired").as_array() else {
+        let mut json = definition.json.clone();
+        let mut none = Object::new();
+        none.insert("indexingMode", "none");
+        none.insert("automatic", false);
+        json.insert("indexingPolicy", none);
+        json.remove("defaultTtl");
+        let definition = restore(&Value::Object(json))?.into();
+        return Ok((generation + 1, vec![Retired { generation, definition }]));
+    };
+    let retired = retired.iter().map(|entry| {
+        let definition = restore(entry.get("definition"))?.into();
+        Ok(Retired { generation: small(entry, "generation")?, definition })
+    });
+    Ok((generation, retired.collect::<Result<_, Damaged>>()?))
 }
 
 pub(crate) fn encode_offer(offer: &Offer) -> Bytes {

@@ -21,12 +21,16 @@ use crate::{
     },
     errors,
     keys::u64_at,
-    partition::Partition,
-    rows::{FORMAT, State},
+    partition::{OWNER_EPOCH, Partition},
+    rows::State,
 };
 
 /// The name of the catalog's key space.
 const CATALOG: &str = "catalog";
+
+/// The format of data that this build writes: 1 had no index. Fixtures of every landed format are
+/// kept in `crates/engine/testdata/formats`.
+const CATALOG_FORMAT: u8 = 2;
 
 /// Key of the format of the whole data directory.
 const FORMAT_KEY: &[u8] = b"V";
@@ -55,7 +59,7 @@ impl CatalogStore {
         engine: Arc<dyn store::Engine>,
         seed: u32,
     ) -> Result<(Self, Catalog), OpenError> {
-        let partition = engine.open(CATALOG).await?;
+        let partition = engine.open(CATALOG, OWNER_EPOCH).await?;
         let this = Self { engine, partition };
         let rows = this.all_rows().await?;
         if rows.is_empty() {
@@ -66,14 +70,17 @@ impl CatalogStore {
                 ..Catalog::default()
             };
             let mut batch = Batch::default();
-            batch.put(FORMAT_KEY, vec![FORMAT]);
+            batch.put(FORMAT_KEY, vec![CATALOG_FORMAT]);
             put_next(&mut batch, &catalog);
             this.commit(batch).await.map_err(|_| OpenError::Unwritable)?;
             return Ok((this, catalog));
         }
-        check_format(&rows)?;
+        let format = check_format(&rows)?;
         let catalog = this.load(&rows).await?;
         this.tidy(&rows, &catalog).await?;
+        if format < CATALOG_FORMAT {
+            this.upgrade(&catalog).await?;
+        }
         Ok((this, catalog))
     }
 
@@ -82,7 +89,7 @@ impl CatalogStore {
         if !engine.partitions().await?.iter().any(|name| name == CATALOG) {
             return Ok(Catalog::default());
         }
-        let partition = engine.open(CATALOG).await?;
+        let partition = engine.open(CATALOG, OWNER_EPOCH).await?;
         let this = Self { engine, partition };
         let rows = this.all_rows().await?;
         check_format(&rows)?;
@@ -180,7 +187,7 @@ impl CatalogStore {
             if known.contains(&name.as_str()) {
                 continue;
             }
-            let partition = self.engine.open(&name).await?;
+            let partition = self.engine.open(&name, OWNER_EPOCH).await?;
             // Marked as a creation that the catalog never named, or not even that.
             let is_unfinished = match Partition::state_of(&*partition).await? {
                 Some(state) => state == State::Creating,
@@ -195,6 +202,17 @@ impl CatalogStore {
             }
         }
         Ok(())
+    }
+
+    /// Writes the collections as this build reads them, and from then on refuses older builds:
+    /// they would not keep the index.
+    async fn upgrade(&self, catalog: &Catalog) -> Result<(), OpenError> {
+        let mut batch = Batch::default();
+        for collection in catalog.databases.values().flat_map(|db| db.collections.values()) {
+            put_collection(&mut batch, collection);
+        }
+        batch.put(FORMAT_KEY, vec![CATALOG_FORMAT]);
+        self.commit(batch).await.map_err(|_| OpenError::Unwritable)
     }
 
     /// Commits a change of the catalog durably.
@@ -264,12 +282,13 @@ fn dropped_key(name: &str) -> Vec<u8> {
     key(DROPPED, name.as_bytes())
 }
 
-fn check_format(rows: &[(Bytes, Bytes)]) -> Result<(), OpenError> {
+/// The format of the data, if this build knows it.
+fn check_format(rows: &[(Bytes, Bytes)]) -> Result<u8, OpenError> {
     let format = rows.iter().find(|(key, _)| &key[..] == FORMAT_KEY).map(|(_, row)| &row[..]);
     match format {
-        Some([FORMAT]) => Ok(()),
-        Some([found]) if *found > FORMAT => {
-            Err(OpenError::Newer { found: *found, supported: FORMAT })
+        Some([found @ 1..=CATALOG_FORMAT]) => Ok(*found),
+        Some([found]) if *found > CATALOG_FORMAT => {
+            Err(OpenError::Newer { found: *found, supported: CATALOG_FORMAT })
         }
         _ => Err(OpenError::Damaged),
     }

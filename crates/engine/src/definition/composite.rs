@@ -1,56 +1,60 @@
 //! `compositeIndexes`: indexes over several properties together, which `ORDER BY` with more than
 //! one path needs.
 
+use index::Path;
 use protocol::Error;
 use value::{Object, Value};
 
-use super::index_path::parse_composite_path;
-use super::read;
+use super::{index_path, read};
 
 /// Most composite indexes of a collection.
 const INDEXES_MAX: usize = 100;
 /// Most paths of one of them.
 const PATHS_MAX: usize = 8;
 
-/// Checks the indexes and answers with their JSON, in which each path has its order.
-pub(super) fn parse(value: Option<&Value>) -> Result<Option<Value>, Error> {
-    let Some(value) = value else { return Ok(None) };
+/// The members of an index: each path, and whether it descends.
+pub(super) type Members = Vec<(Path, bool)>;
+
+/// The indexes, and their JSON, in which each path has its order.
+pub(super) fn parse(value: Option<&Value>) -> Result<(Vec<Members>, Option<Value>), Error> {
+    let Some(value) = value else { return Ok((Vec::new(), None)) };
     let indexes = read::bounded_array(value, "compositeIndexes", INDEXES_MAX)?;
     let indexes = indexes.iter().map(parse_index).collect::<Result<Vec<_>, _>>()?;
-    Ok(Some(indexes.into()))
+    let (indexes, json): (Vec<_>, Vec<_>) = indexes.into_iter().unzip();
+    Ok((indexes, Some(json.into())))
 }
 
-fn parse_index(value: &Value) -> Result<Value, Error> {
+fn parse_index(value: &Value) -> Result<(Members, Value), Error> {
     let members = read::bounded_array(value, "compositeIndexes", PATHS_MAX)?;
     if members.len() < 2 {
         return Err(Error::bad_request("a composite index needs at least two paths"));
     }
-    let mut seen = Vec::new();
+    let mut parsed = Members::new();
     let mut entries = Vec::new();
     for member in members {
         read::object(member, "compositeIndexes")?;
         let path = read::member(member, "path").unwrap_or(&Value::Undefined);
         let path = read::text(path, "compositeIndexes.path")?;
-        let segments = parse_composite_path(path)?;
-        if seen.contains(&segments) {
+        let place = index_path::parse_composite(path)?;
+        if parsed.iter().any(|(other, _)| *other == place) {
             let path = read::shown(path);
             return Err(Error::bad_request(format!(
                 "a composite index has the path `{path}` twice"
             )));
         }
-        seen.push(segments);
         let order = match read::member(member, "order") {
             Some(order) => {
                 read::choice(order, "compositeIndexes.order", &["ascending", "descending"])?
             }
             None => "ascending",
         };
+        parsed.push((place, order == "descending"));
         let mut entry = Object::new();
         entry.insert("path", path);
         entry.insert("order", order);
         entries.push(entry.into());
     }
-    Ok(Value::Array(entries))
+    Ok((parsed, Value::Array(entries)))
 }
 
 #[cfg(test)]
@@ -76,7 +80,7 @@ mod tests {
         ] {
             assert_eq!(parse(Some(&value_of(&sent))).is_ok(), is_good, "{sent}");
         }
-        assert!(parse(None).unwrap().is_none());
+        assert_eq!(parse(None).unwrap(), (Vec::new(), None));
     }
 
     #[test]

@@ -1,10 +1,10 @@
-//! `computedProperties`: named expressions that queries use like stored properties. Only their
-//! shape is checked here; the query is text until it is first used.
+//! `computedProperties`: named expressions that queries use like stored properties.
 
 use protocol::Error;
+use sql::program::{Computed, check_computed_all};
 use value::{Object, Value};
 
-use super::read;
+use super::{PartitionKeyDefinition, read};
 
 /// Most computed properties of a collection.
 const PROPERTIES_MAX: usize = 20;
@@ -33,6 +33,40 @@ pub(super) fn parse(value: &Value) -> Result<Option<Value>, Error> {
         entries.push(entry.into());
     }
     Ok(Some(Value::Array(entries)))
+}
+
+/// The properties ready for use; refused if one cannot be. Those of a stored collection that cannot
+/// are left alone and not used: earlier versions took any query.
+pub(super) fn compile(
+    value: &Value,
+    partition_key: &PartitionKeyDefinition,
+) -> Result<Vec<Computed>, Error> {
+    parse(value)?;
+    // COMPAT: SDK tests match the first sentence.
+    let invalid = |what: String| {
+        Error::bad_request(format!("One of the specified inputs is invalid: {what}"))
+    };
+    let definitions = definitions(value);
+    // A filter by that name would be taken for one by the key, and sent to the wrong partition.
+    let roots = partition_key.paths.iter().filter_map(|path| path.segments().first());
+    for root in roots {
+        if definitions.iter().any(|(name, _)| name == root) {
+            return Err(invalid(format!(
+                "The computed property '{}' has the name of the partition key.",
+                read::shown(root)
+            )));
+        }
+    }
+    check_computed_all(&definitions).map_err(invalid)
+}
+
+fn definitions(value: &Value) -> Vec<(&str, &str)> {
+    let properties = value.as_array().unwrap_or_default().iter();
+    properties
+        .filter_map(|property| {
+            Some((property.get("name").as_str()?, property.get("query").as_str()?))
+        })
+        .collect()
 }
 
 #[cfg(test)]

@@ -1,73 +1,22 @@
-//! The paths of indexing policies. Unlike document paths they name sets of values: `/a/?` is the
-//! scalar at `a`, `/a/*` everything at and below it, `/a/[]/?` the scalar elements of an array,
-//! and `/a/[]/{x, y}/?` pairs of values within each element. Old clients write `/` for `/*` and
-//! `/a/` for `/a/*`.
+//! The paths of indexing policies, refused in the service's words.
 
+use index::{Path, Rule, RuleError, parse_composite_path};
 use protocol::Error;
-use value::json::DEPTH_MAX;
-use value::path::Path;
 
 use super::read::shown;
 
-/// A parsed index path. Quoting is only spelling: equal paths select the same values.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct IndexPath {
-    /// From the root down; empty for the root itself.
-    pub segments: Vec<Segment>,
-    /// The property names that each member of a tuple leads through; empty if this is no tuple.
-    pub tuple: Vec<Vec<String>>,
-    /// What is selected at the end.
-    pub ending: Ending,
+/// Parses an entry of `includedPaths`, `excludedPaths` or `spatialIndexes`.
+pub(super) fn parse(text: &str) -> Result<Rule, Error> {
+    Rule::parse(text).map_err(|error| refused(text, error))
 }
 
-/// One step down.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Segment {
-    /// To a property of an object.
-    Property(String),
-    /// To every element of an array.
-    Elements,
+/// Parses a member of a composite index.
+pub(super) fn parse_composite(text: &str) -> Result<Path, Error> {
+    parse_composite_path(text).map_err(|error| refused(text, error))
 }
 
-/// What a path selects where it ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Ending {
-    /// `/?`: a scalar.
-    Scalar,
-    /// `/*`: everything.
-    Subtree,
-}
-
-impl IndexPath {
-    /// Parses an entry of `includedPaths`, `excludedPaths` or `spatialIndexes`.
-    pub(super) fn parse(text: &str) -> Result<IndexPath, Error> {
-        parse_path(text).map_err(|position| refused(text, position))
-    }
-
-    /// Whether this is `/*`, which every policy must include or exclude.
-    pub(super) fn is_root(&self) -> bool {
-        self.segments.is_empty()
-    }
-
-    /// Whether the path leads through the property `name` of the document.
-    pub(super) fn starts_at(&self, name: &str) -> bool {
-        matches!(self.segments.first(), Some(Segment::Property(property)) if property == name)
-    }
-}
-
-/// Parses a member of a composite index: a path without an ending, through at most one array.
-pub(super) fn parse_composite_path(text: &str) -> Result<Vec<Segment>, Error> {
-    let parse = || {
-        let segments: Vec<_> =
-            split(text)?.into_iter().map(|(at, raw)| segment(at, raw)).collect::<Result<_, _>>()?;
-        let arrays = segments.iter().filter(|segment| **segment == Segment::Elements).count();
-        if arrays > 1 { Err(text.len()) } else { Ok(segments) }
-    };
-    parse().map_err(|position| refused(text, position))
-}
-
-/// The service's words, which point to the usual mistake: a name such as `first-name` needs quotes.
-fn refused(text: &str, position: usize) -> Error {
+/// The message points to the usual mistake: a name such as `first-name` needs quotes.
+fn refused(text: &str, RuleError { position }: RuleError) -> Error {
     let text = shown(text);
     Error::bad_request(format!(
         "The indexing path '{text}' could not be accepted, failed near position '{position}'. \
@@ -76,233 +25,21 @@ fn refused(text: &str, position: usize) -> Error {
     ))
 }
 
-/// Like [`IndexPath::parse`]; the error is the offset of what is wrong, as in all functions below.
-fn parse_path(text: &str) -> Result<IndexPath, usize> {
-    let mut parts = split(text)?;
-    let ending = match parts.pop() {
-        Some((_, "" | "*")) => Ending::Subtree,
-        // The document itself is never a scalar, so `/?` is refused as a path that says nothing.
-        Some((_, "?")) if !parts.is_empty() => Ending::Scalar,
-        Some((at, _)) => return Err(at),
-        None => return Err(0),
-    };
-    let tuple = match parts.last() {
-        Some(&(at, raw)) if raw.starts_with('{') => {
-            parts.pop();
-            Some((at, parse_tuple(at, raw)?))
-        }
-        _ => None,
-    };
-    let segments: Vec<_> =
-        parts.into_iter().map(|(at, raw)| segment(at, raw)).collect::<Result<_, _>>()?;
-    if let Some((at, _)) = tuple {
-        let arrays = segments.iter().filter(|segment| **segment == Segment::Elements).count();
-        if ending != Ending::Scalar || arrays != 1 || segments.last() != Some(&Segment::Elements) {
-            return Err(at);
-        }
-    }
-    Ok(IndexPath { segments, tuple: tuple.map(|(_, members)| members).unwrap_or_default(), ending })
-}
-
-/// Cuts the text at its slashes; the parts come with their offsets. Only the last may be empty.
-fn split(text: &str) -> Result<Vec<(usize, &str)>, usize> {
-    let mut parts = Vec::new();
-    let mut at = 0;
-    while at < text.len() || at == 0 {
-        if text.as_bytes().get(at) != Some(&b'/') {
-            return Err(at);
-        }
-        let end = part_end(text, at + 1)?;
-        // Deeper than any document. The limit also bounds the recursion over the paths' tree.
-        if (end == at + 1 && end < text.len()) || parts.len() > DEPTH_MAX {
-            return Err(end);
-        }
-        parts.push((at + 1, &text[at + 1..end]));
-        at = end;
-    }
-    Ok(parts)
-}
-
-/// The end of the part that starts at `start`. A slash within quotes or braces does not end it.
-fn part_end(text: &str, start: usize) -> Result<usize, usize> {
-    let closing = match text.as_bytes().get(start) {
-        Some(&quote @ (b'"' | b'\'')) => return quote_end(text, start, quote),
-        Some(b'{') => b'}',
-        _ => b'/',
-    };
-    let mut at = start;
-    while let Some(&byte) = text.as_bytes().get(at) {
-        if byte == closing {
-            return Ok(if closing == b'}' { at + 1 } else { at });
-        }
-        at = match byte {
-            b'"' | b'\'' if closing == b'}' => quote_end(text, at, byte)?,
-            _ => at + 1,
-        };
-    }
-    if closing == b'/' { Ok(at) } else { Err(start) }
-}
-
-/// The offset behind the closing quote of the quoted text that starts at `start`.
-fn quote_end(text: &str, start: usize, quote: u8) -> Result<usize, usize> {
-    let mut at = start + 1;
-    while let Some(&byte) = text.as_bytes().get(at) {
-        match byte {
-            b'\\' => at += 2,
-            _ if byte == quote => return Ok(at + 1),
-            _ => at += 1,
-        }
-    }
-    Err(start)
-}
-
-fn segment(at: usize, raw: &str) -> Result<Segment, usize> {
-    if raw == "[]" { Ok(Segment::Elements) } else { label(at, raw).map(Segment::Property) }
-}
-
-/// A property name. Anything but letters, digits and `_` needs quotes.
-fn label(at: usize, raw: &str) -> Result<String, usize> {
-    if raw.starts_with(['"', '\'']) {
-        // Document paths quote in the same way.
-        let path = Path::parse(&format!("/{raw}")).map_err(|_| at)?;
-        return path.segments().first().cloned().ok_or(at);
-    }
-    let is_plain = !raw.is_empty() && raw.chars().all(|char| char.is_alphanumeric() || char == '_');
-    if is_plain { Ok(raw.to_owned()) } else { Err(at) }
-}
-
-/// The members of `{name, "a b"/c}`: relative paths of property names.
-fn parse_tuple(at: usize, raw: &str) -> Result<Vec<Vec<String>>, usize> {
-    let inner = raw.strip_prefix('{').and_then(|raw| raw.strip_suffix('}')).ok_or(at)?;
-    let mut members = Vec::new();
-    let mut start = 0;
-    let mut next = 0;
-    while let Some(&byte) = inner.as_bytes().get(next) {
-        match byte {
-            b'"' | b'\'' => next = quote_end(inner, next, byte).map_err(|_| at)?,
-            b',' => {
-                members.push(&inner[start..next]);
-                next += 1;
-                start = next;
-            }
-            _ => next += 1,
-        }
-    }
-    members.push(&inner[start..]);
-    let names = |member: &&str| {
-        let path = format!("/{}", member.trim());
-        let parts = split(&path).map_err(|_| at)?;
-        parts.into_iter().map(|(_, raw)| label(at, raw)).collect::<Result<Vec<_>, _>>()
-    };
-    members.iter().map(names).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn path(segments: &[&str], ending: Ending) -> IndexPath {
-        let segment = |name: &&str| match *name {
-            "[]" => Segment::Elements,
-            name => Segment::Property(name.to_owned()),
-        };
-        IndexPath { segments: segments.iter().map(segment).collect(), tuple: Vec::new(), ending }
-    }
-
     #[test]
-    fn good_paths() {
-        use Ending::{Scalar, Subtree};
-        for (text, expected) in [
-            ("/", path(&[], Subtree)),
-            ("/*", path(&[], Subtree)),
-            ("/a/?", path(&["a"], Scalar)),
-            ("/a/*", path(&["a"], Subtree)),
-            ("/a/", path(&["a"], Subtree)),
-            ("/a_1/B/?", path(&["a_1", "B"], Scalar)),
-            ("/é/?", path(&["é"], Scalar)),
-            ("/a/[]/?", path(&["a", "[]"], Scalar)),
-            ("/a/[]/b/[]/*", path(&["a", "[]", "b", "[]"], Subtree)),
-            ("/\"_etag\"/?", path(&["_etag"], Scalar)),
-            ("/'a/b'/\"c\\\"d\"/*", path(&["a/b", "c\"d"], Subtree)),
-            ("/\"?\"/?", path(&["?"], Scalar)),
-        ] {
-            assert_eq!(IndexPath::parse(text).unwrap(), expected, "{text}");
-        }
-        assert!(IndexPath::parse("/").unwrap().is_root());
-        assert!(IndexPath::parse("/\"_etag\"/x/*").unwrap().starts_at("_etag"));
-    }
-
-    #[test]
-    fn tuples() {
-        let parsed = IndexPath::parse("/events/[]/{name, \"a, b\"/c}/?").unwrap();
-        assert_eq!(
-            parsed.tuple,
-            [vec!["name".to_owned()], vec!["a, b".to_owned(), "c".to_owned()]]
-        );
-        assert_eq!(parsed.segments.len(), 2);
-        for bad in [
-            "/a/[]/{b}/*",
-            "/a/{b}/?",
-            "/a/[]/b/[]/{c}/?",
-            "/a/[]/b/{c}/?",
-            "/a/[]/{}/?",
-            "/a/[]/{b,}/?",
-            "/a/[]/{/b}/?",
-            "/a/[]/{b/?}/?",
-            "/a/[]/{[]}/?",
-            "/a/[]/{b/?",
-            "/a/[]/{{b}}/?",
-            "/a/[]/{\"b}/?",
-            "/{a}/[]/?",
-        ] {
-            assert!(IndexPath::parse(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn bad_paths() {
-        for bad in [
-            "",
-            "a",
-            "*",
-            "/?",
-            "/a",
-            "a/?",
-            "/a/b",
-            "//",
-            "//*",
-            "/a//?",
-            "/a/?/b",
-            "/*/a/?",
-            "/a/**",
-            "/a-b/?",
-            "/a b/?",
-            "/\"a/?",
-            "/\"a\"b/?",
-            "/\"\\x\"/?",
-            "/[0]/?",
-            "/a/[]",
-            "/$type/?",
-            "/\"a\\",
-            "/'",
-        ] {
-            assert!(IndexPath::parse(bad).is_err(), "{bad}");
-        }
-        let message = IndexPath::parse("/a/first-name/?").unwrap_err().message;
-        assert!(message.starts_with(
-            "The indexing path '/a/first-name/?' could not be accepted, failed near position '3'."
-        ));
-        assert!(IndexPath::parse(&format!("{}/?", "/a".repeat(128))).is_ok());
-        assert!(IndexPath::parse(&format!("{}/?", "/a".repeat(100_000))).is_err());
-    }
-
-    #[test]
-    fn composite_paths_have_no_ending_and_one_array_at_most() {
-        for good in ["/a", "/a/\"b c\"", "/a/[]/b"] {
-            assert!(parse_composite_path(good).is_ok(), "{good}");
-        }
-        for bad in ["", "/", "a", "/a/?", "/a/*", "/a/", "/a/[]/b/[]/c", "/a/[]/{b}"] {
-            assert!(parse_composite_path(bad).is_err(), "{bad}");
+    fn the_message_says_where() {
+        for error in
+            [parse("/a/first-name/?").unwrap_err(), parse_composite("/a/first-name").unwrap_err()]
+        {
+            let begins = error.message.split('.').next().unwrap_or_default().to_owned();
+            assert!(begins.starts_with("The indexing path '/a/first-name"), "{begins}");
+            assert!(
+                begins.ends_with("could not be accepted, failed near position '3'"),
+                "{begins}"
+            );
         }
     }
 }

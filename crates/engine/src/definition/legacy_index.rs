@@ -1,5 +1,6 @@
 //! The `indexes` of an included path, as they were written from 2015 to 2018. Every value has had
-//! an index of full precision since, so they are checked, returned, and otherwise ignored.
+//! an index of full precision since, so they are checked and returned, and only a spatial one still
+//! means something.
 
 use protocol::Error;
 use value::Value;
@@ -8,12 +9,12 @@ use super::read;
 
 const TYPES: [&str; 6] = ["String", "Number", "Point", "LineString", "Polygon", "MultiPolygon"];
 
-/// Checks the array and answers with what to return of it.
+/// Checks the array and answers with what to return of it, and whether it asks for a spatial index.
 ///
 /// COMPAT: entries are returned as they were sent, since old clients read their precision back. An
 /// array that only repeats the default, a range or hash index without a precision, is left out:
 /// current SDK tests send one and expect none.
-pub(super) fn parse(value: &Value) -> Result<Option<Value>, Error> {
+pub(super) fn parse(value: &Value) -> Result<(Option<Value>, bool), Error> {
     let entries = read::array(value, "includedPaths.indexes")?;
     let mut seen = Vec::new();
     let mut says_something = false;
@@ -27,7 +28,8 @@ pub(super) fn parse(value: &Value) -> Result<Option<Value>, Error> {
         seen.push(data_type);
         says_something |= !is_default;
     }
-    Ok(says_something.then(|| value.clone()))
+    let is_spatial = seen.iter().any(|data_type| !matches!(*data_type, "String" | "Number"));
+    Ok((says_something.then(|| value.clone()), is_spatial))
 }
 
 /// The data type of an entry, and whether the entry says no more than the default.
@@ -74,14 +76,16 @@ mod tests {
             r#"[{"kind":"Hash","dataType":"String","precision":20},{"kind":"Range","dataType":"Number"}]"#,
             r#"[{"kind":"Spatial","dataType":"Point"}]"#,
         ] {
-            assert_eq!(parse(&value_of(sent)).unwrap().map(|v| print(&v)).as_deref(), Some(sent));
+            let (returned, is_spatial) = parse(&value_of(sent)).unwrap();
+            assert_eq!(returned.as_ref().map(print).as_deref(), Some(sent));
+            assert_eq!(is_spatial, sent.contains("Spatial"));
         }
         for dropped in [
             "[]",
             r#"[{"kind":"Hash","dataType":"String"},{"kind":"Range","dataType":"Number"}]"#,
             r#"[{"kind":"Range"}]"#,
         ] {
-            assert!(parse(&value_of(dropped)).unwrap().is_none(), "{dropped}");
+            assert_eq!(parse(&value_of(dropped)).unwrap(), (None, false), "{dropped}");
         }
     }
 

@@ -3,7 +3,7 @@
 //! - `read`: typed access to what the client sent,
 //! - `name`: names of databases and collections, ids of documents,
 //! - `partition_key`, `unique_key`: what is fixed at creation,
-//! - `indexing` with `index_path` and `index_tree`: which values are indexed,
+//! - `indexing` with `index_path`: which values are indexed,
 //! - `legacy_index`, `composite`, `spatial`, `vector`, `full_text`: the special indexes,
 //! - `ttl`, `conflict`, `computed_property`, `kept`: the rest.
 //!
@@ -15,7 +15,6 @@ mod computed_property;
 mod conflict;
 mod full_text;
 mod index_path;
-mod index_tree;
 mod indexing;
 mod kept;
 mod legacy_index;
@@ -27,11 +26,14 @@ mod ttl;
 mod unique_key;
 mod vector;
 
+use std::sync::Arc;
+
+use index::Policy;
 use protocol::Error;
+use sql::program::Computed;
 use value::path::Path;
 use value::{Object, Value};
 
-pub(crate) use indexing::{IndexingMode, IndexingPolicy};
 pub(crate) use name::{validate_document_id, validate_name};
 pub(crate) use partition_key::PartitionKeyDefinition;
 
@@ -46,12 +48,16 @@ pub(crate) struct Definition {
     /// Where the documents keep their partition key. Never changes.
     pub partition_key: PartitionKeyDefinition,
     /// Which values of a document are indexed.
-    pub indexing: IndexingPolicy,
+    pub indexing: Arc<Policy>,
     /// Seconds after which documents expire; `None` when none does, -1 when only those do that say
     /// so themselves.
     pub default_ttl: Option<i32>,
     /// The paths of each unique key. Never changes.
     pub unique_keys: Vec<Vec<Path>>,
+    /// The named expressions that queries use like properties.
+    pub computed: Vec<Computed>,
+    /// Whether shapes lie in a plane instead of on the Earth.
+    pub is_geometry: bool,
     /// The properties as they are returned, in the service's order and without system properties.
     pub json: Object,
 }
@@ -64,7 +70,10 @@ impl Definition {
         let partition_key =
             partition_key::create(body.get("partitionKey"), partition_key_optional)?;
         let unique_keys = unique_key::parse(body.get("uniqueKeyPolicy"))?;
-        Self::build(body, id, partition_key, unique_keys)
+        let computed =
+            computed_property::compile(body.get("computedProperties"), &partition_key.0)?;
+        let definition = Self::build(body, id, partition_key, unique_keys)?;
+        Ok(Self { computed, ..definition })
     }
 
     /// The definition that a PUT asks for. The id, the partition key and the unique keys may not
@@ -81,15 +90,25 @@ impl Definition {
         let stored = |name: &str| self.json.get(name).unwrap_or(&Value::Undefined);
         let partition_key = partition_key::create(stored("partitionKey"), false)?;
         let unique_keys = unique_key::parse(stored("uniqueKeyPolicy"))?;
-        Self::build(body, id, partition_key, unique_keys)
+        let computed =
+            computed_property::compile(body.get("computedProperties"), &partition_key.0)?;
+        let definition = Self::build(body, id, partition_key, unique_keys)?;
+        Ok(Self { computed, ..definition })
     }
 
     /// The definition whose [`json`](Self::json) was stored.
     pub(crate) fn restore(json: &Value) -> Result<Self, Error> {
-        Self::create(json, false)
+        let id = validate_name(json.get("id"))?;
+        let partition_key = partition_key::create(json.get("partitionKey"), false)?;
+        let unique_keys = unique_key::parse(json.get("uniqueKeyPolicy"))?;
+        let properties = json.get("computedProperties");
+        let computed = computed_property::compile(properties, &partition_key.0).unwrap_or_default();
+        let definition = Self::build(json, id, partition_key, unique_keys)?;
+        Ok(Self { computed, ..definition })
     }
 
-    /// Puts a definition together from the fixed parts and the rest of the body.
+    /// Puts a definition together from the fixed parts and the rest of the body; computed properties
+    /// are the caller's business.
     fn build(
         body: &Value,
         id: String,
@@ -97,9 +116,10 @@ impl Definition {
         (unique_keys, unique_keys_json): (Vec<Vec<Path>>, Object),
     ) -> Result<Self, Error> {
         let (is_geometry, geospatial) = spatial::parse_config(body.get("geospatialConfig"))?;
-        let (indexing, indexing_json) = indexing::parse(body.get("indexingPolicy"), is_geometry)?;
+        let (indexing, indexing_json) =
+            indexing::parse(body.get("indexingPolicy"), is_geometry, &partition_key.paths)?;
         let default_ttl = ttl::parse_default(body.get("defaultTtl"))?;
-        if default_ttl.is_some() && indexing.mode == IndexingMode::None {
+        if default_ttl.is_some() && indexing.is_none() {
             return Err(Error::bad_request(
                 "`defaultTtl` needs an indexing mode other than `none`",
             ));
@@ -136,7 +156,16 @@ impl Definition {
         for (name, policy) in kept::parse(body)? {
             json.insert(name, policy);
         }
-        Ok(Definition { id, partition_key, indexing, default_ttl, unique_keys, json })
+        Ok(Definition {
+            id,
+            partition_key,
+            indexing,
+            default_ttl,
+            unique_keys,
+            computed: Vec::new(),
+            is_geometry,
+            json,
+        })
     }
 }
 

@@ -1,10 +1,10 @@
 //! Spatial data: the collection's `geospatialConfig`, and the `spatialIndexes` of its policy.
 
+use index::Spatial;
 use protocol::Error;
 use value::{Object, Value};
 
-use super::index_path::IndexPath;
-use super::read;
+use super::{index_path, read};
 
 const TYPES: [&str; 4] = ["Point", "LineString", "Polygon", "MultiPolygon"];
 
@@ -23,30 +23,34 @@ pub(super) fn parse_config(value: &Value) -> Result<(bool, Object), Error> {
     Ok((kind == "Geometry", Object::from_iter([("type".into(), kind.into())])))
 }
 
-/// Checks the indexes and answers with their JSON.
-pub(super) fn parse(value: Option<&Value>, is_geometry: bool) -> Result<Option<Value>, Error> {
-    let Some(value) = value else { return Ok(None) };
-    let mut seen = Vec::new();
+/// The indexes, and their JSON.
+pub(super) fn parse(
+    value: Option<&Value>,
+    is_geometry: bool,
+) -> Result<(Vec<Spatial>, Option<Value>), Error> {
+    let Some(value) = value else { return Ok((Vec::new(), None)) };
+    let mut indexes: Vec<Spatial> = Vec::new();
     let mut entries = Vec::new();
     for index in read::bounded_array(value, "spatialIndexes", INDEXES_MAX)? {
         read::object(index, "spatialIndexes")?;
         let member = |name| read::member(index, name).unwrap_or(&Value::Undefined);
         let text = read::text(member("path"), "spatialIndexes.path")?;
-        let path = IndexPath::parse(text)?;
-        if seen.contains(&path) {
+        let rule = index_path::parse(text)?;
+        if indexes.iter().any(|index| index.rule == rule) {
             let text = read::shown(text);
             return Err(Error::bad_request(format!("the spatial path `{text}` stands twice")));
         }
-        seen.push(path);
         let mut entry = Object::new();
         entry.insert("path", text);
         entry.insert("types", parse_types(member("types"))?);
-        if let Some(bounds) = parse_bounds(member("boundingBox"), is_geometry, text)? {
-            entry.insert("boundingBox", bounds);
+        let (bounds, json) = parse_bounds(member("boundingBox"), is_geometry, text)?.unzip();
+        if let Some(json) = json {
+            entry.insert("boundingBox", json);
         }
+        indexes.push(Spatial { rule, bounds });
         entries.push(entry.into());
     }
-    Ok(Some(Value::Array(entries)))
+    Ok((indexes, Some(Value::Array(entries))))
 }
 
 fn parse_types(value: &Value) -> Result<Vec<Value>, Error> {
@@ -65,7 +69,11 @@ fn parse_types(value: &Value) -> Result<Vec<Value>, Error> {
 }
 
 /// The plane of a geometry index is bounded; that of a geography index is the Earth.
-fn parse_bounds(value: &Value, is_geometry: bool, path: &str) -> Result<Option<Object>, Error> {
+fn parse_bounds(
+    value: &Value,
+    is_geometry: bool,
+    path: &str,
+) -> Result<Option<([f64; 4], Object)>, Error> {
     let path = read::shown(path);
     match (value, is_geometry) {
         (Value::Undefined, false) => Ok(None),
@@ -90,7 +98,7 @@ fn parse_bounds(value: &Value, is_geometry: bool, path: &str) -> Result<Option<O
             if corner[0] >= corner[2] || corner[1] >= corner[3] {
                 return Err(Error::bad_request("a bounding box must have an area"));
             }
-            Ok(Some(bounds))
+            Ok(Some((corner, bounds)))
         }
     }
 }
@@ -123,8 +131,8 @@ mod tests {
         let geography = r#"[{"path":"/l/*","types":["Point","Polygon"]},{"path":"/m/?","types":["LineString"]}]"#;
         let geometry = format!(r#"[{{"path":"/l/*","types":["MultiPolygon"],{BOX}}}]"#);
         for (sent, is_geometry) in [(geography, false), (geometry.as_str(), true), ("[]", true)] {
-            let returned = parse(Some(&value_of(sent)), is_geometry).unwrap().unwrap();
-            assert_eq!(print(&returned), sent);
+            let (_, returned) = parse(Some(&value_of(sent)), is_geometry).unwrap();
+            assert_eq!(returned.as_ref().map(print).as_deref(), Some(sent));
         }
         assert!(parse(Some(&value_of(&geometry)), false).is_err());
         assert_eq!(

@@ -8,7 +8,11 @@ use value::{
     partition_key::{Component, Epk, Hashing, PartitionKey, slot_of_epk},
 };
 
-use crate::{catalog::Collection, keys::SLOT_COUNT, partition::Partition};
+use crate::{
+    catalog::Collection,
+    keys::{LogicalKey, SLOT_COUNT},
+    partition::Partition,
+};
 
 /// The service's words when a key does not fit the collection or the document.
 const MISMATCH: &str = "Partition key provided either doesn't correspond to definition in the \
@@ -92,6 +96,8 @@ fn check_length(key: &PartitionKey) -> Result<(), Error> {
 pub(crate) struct Scope {
     slots: Range<u32>,
     exact: Exact,
+    /// The slots that matter, where it is a few among many.
+    only: Option<Vec<u32>>,
 }
 
 enum Exact {
@@ -114,14 +120,33 @@ impl Scope {
         };
         match &options.epk_range {
             Some((min, max)) => Self::of_epk(collection, slots, min, max),
-            None => Ok(Self { slots, exact: Exact::Slots }),
+            None => Ok(Self { slots, exact: Exact::Slots, only: None }),
         }
+    }
+
+    /// Everything in the partitions that hold these keys. Which documents have them is for the
+    /// query's filter to say.
+    pub(crate) fn around_keys(collection: &Collection, keys: &[PartitionKey]) -> Self {
+        let only = keys.iter().map(|key| collection.slot(key)).collect();
+        Self { slots: 0..SLOT_COUNT, exact: Exact::Slots, only: Some(only) }
+    }
+
+    /// Whether it covers all documents of its slots.
+    pub(crate) fn is_whole_slots(&self) -> bool {
+        matches!(self.exact, Exact::Slots)
+    }
+
+    /// The one logical key that it covers, if it does.
+    pub(crate) fn full_key(&self, collection: &Collection) -> Option<LogicalKey> {
+        let Exact::Key(key) = &self.exact else { return None };
+        let is_full = key.0.len() == collection.definition.partition_key.paths.len();
+        is_full.then(|| LogicalKey::new(self.slots.start, key))
     }
 
     fn of_key(collection: &Collection, named: &PartitionKey) -> Result<Self, Error> {
         let definition = &collection.definition.partition_key;
         if named.0.is_empty() {
-            return Ok(Self { slots: 0..SLOT_COUNT, exact: Exact::Slots });
+            return Ok(Self { slots: 0..SLOT_COUNT, exact: Exact::Slots, only: None });
         }
         let is_prefix =
             definition.hashing == Hashing::MultiHash && named.0.len() < definition.paths.len();
@@ -129,7 +154,7 @@ impl Scope {
             return Err(Error::new(Code::PartitionKeyMismatch, MISMATCH));
         }
         let slot = collection.slot(named);
-        Ok(Self { slots: slot..slot + 1, exact: Exact::Key(named.clone()) })
+        Ok(Self { slots: slot..slot + 1, exact: Exact::Key(named.clone()), only: None })
     }
 
     fn of_epk(
@@ -149,7 +174,18 @@ impl Scope {
         // The slot of the upper bound may hold keys below it.
         let end = if *max >= Epk::max() { SLOT_COUNT } else { slot(max)?.saturating_add(1) };
         let slots = slot(min)?.max(within.start)..end.min(within.end);
-        Ok(Self { slots, exact: Exact::Epk(min.clone(), max.clone()) })
+        Ok(Self { slots, exact: Exact::Epk(min.clone(), max.clone()), only: None })
+    }
+
+    /// The parts of the key behind the first, with the number of their path: documents that share
+    /// the first part share a slot, and only these tell them apart. Absent parts are left out.
+    pub(crate) fn narrowing(&self) -> impl Iterator<Item = (usize, Value)> {
+        let parts = match &self.exact {
+            Exact::Key(key) => key.0.as_slice(),
+            Exact::Slots | Exact::Epk(..) => &[],
+        };
+        let parts = parts.iter().enumerate().skip(1).map(|(at, part)| (at, part.to_value()));
+        parts.filter(|(_, value)| !value.is_undefined())
     }
 
     /// The partitions to visit, in the order of their slots.
@@ -158,7 +194,10 @@ impl Scope {
         collection: &'a Collection,
     ) -> impl Iterator<Item = &'a Arc<Partition>> {
         collection.partitions.iter().filter(|partition| {
-            partition.slots.start < self.slots.end && self.slots.start < partition.slots.end
+            let has_slot = |only: &Vec<u32>| only.iter().any(|slot| partition.slots.contains(slot));
+            partition.slots.start < self.slots.end
+                && self.slots.start < partition.slots.end
+                && self.only.as_ref().is_none_or(has_slot)
         })
     }
 
@@ -167,18 +206,20 @@ impl Scope {
         self.slots.start.max(partition.slots.start)..self.slots.end.min(partition.slots.end)
     }
 
+    /// The same, for a document as text; it is parsed only if it must be.
+    pub(crate) fn admits_text(&self, collection: &Collection, document: &[u8]) -> bool {
+        self.is_whole_slots()
+            || json::parse(document).is_ok_and(|document| self.admits(collection, &document))
+    }
+
     /// Whether a document in the covered slots is covered itself.
-    pub(crate) fn admits(&self, collection: &Collection, document: &[u8]) -> bool {
-        if matches!(self.exact, Exact::Slots) {
-            return true;
-        }
-        let Ok(document) = json::parse(document) else { return false };
-        let key = document_key(collection, &document);
+    pub(crate) fn admits(&self, collection: &Collection, document: &Value) -> bool {
+        let key = || document_key(collection, document);
         match &self.exact {
             Exact::Slots => true,
-            Exact::Key(named) => key.0.starts_with(&named.0),
+            Exact::Key(named) => key().0.starts_with(&named.0),
             Exact::Epk(min, max) => {
-                let epk = key.effective(collection.definition.partition_key.hashing);
+                let epk = key().effective(collection.definition.partition_key.hashing);
                 *min <= epk && epk < *max
             }
         }

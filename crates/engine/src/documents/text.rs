@@ -13,13 +13,31 @@ use crate::rows::Header;
 const SYSTEM_PROPERTIES: [&str; 5] = ["_rid", "_self", "_etag", "_ts", "_attachments"];
 
 /// Bytes that the system properties take in every stored document; a test holds it to the truth.
-const SYSTEM_BYTES: usize = 206;
+pub(crate) const SYSTEM_BYTES: usize = 206;
 
 /// The values of the system properties.
 pub(crate) struct System {
     pub(crate) rid: ChildRid,
     pub(crate) etag: Etag,
     pub(crate) ts: u64,
+}
+
+impl System {
+    /// Makes a document the one that is stored: what the client sent under these names is gone.
+    pub(crate) fn insert_into(&self, document: &mut Value) {
+        let Some(object) = document.as_object_mut() else { return };
+        let rid = self.rid;
+        object.insert("_rid", rid.to_string());
+        object.insert("_self", self_link(rid));
+        object.insert("_etag", format!("\"{}\"", self.etag));
+        object.insert("_attachments", "attachments/");
+        object.insert("_ts", i64::try_from(self.ts).unwrap_or(i64::MAX));
+    }
+}
+
+fn self_link(rid: ChildRid) -> String {
+    let collection = rid.collection;
+    format!("dbs/{}/colls/{collection}/docs/{rid}/", collection.database)
 }
 
 /// The `D` row of a document: header, then the text that reads return.
@@ -57,11 +75,9 @@ fn append_user_members(body: &[u8], members: &[Member<'_>], out: &mut Vec<u8>) {
 fn append_system(system: &System, out: &mut Vec<u8>) {
     let System { rid, etag, ts } = system;
     let text = format!(
-        ",\"_rid\":\"{rid}\",\"_self\":\"dbs/{database}/colls/{collection}/docs/{rid}/\",\
+        ",\"_rid\":\"{rid}\",\"_self\":\"{link}\",\
          \"_etag\":\"\\\"{etag}\\\"\",\"_attachments\":\"attachments/\",\"_ts\":{ts}}}",
-        rid = rid,
-        database = rid.collection.database,
-        collection = rid.collection,
+        link = self_link(*rid),
     );
     out.extend_from_slice(text.as_bytes());
 }

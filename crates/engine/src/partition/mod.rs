@@ -14,7 +14,7 @@ use std::{
     ops::Range,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
-        atomic::{AtomicBool, AtomicU64, Ordering},
+        atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
     },
     time::Duration,
 };
@@ -26,13 +26,19 @@ use tokio::sync::oneshot;
 
 use crate::{
     errors,
+    indexing::names::Names,
     keys::{META_COUNTERS, META_STATE, SEQUENCE_MAX, docnum},
     partition::{
         locks::{KeyGuard, KeyLocks},
-        transaction::Transaction,
+        transaction::{Overlay, Transaction},
     },
     rows::{Counters, State},
 };
+
+/// The epoch in which every key space is opened. One process owns the whole store and no partition
+/// ever changes its owner, so there is nobody to fence. Whatever places partitions on nodes will
+/// number their owners, from one on.
+pub(crate) const OWNER_EPOCH: u64 = 0;
 
 /// How long a writer waits for a partition that the store is behind with.
 const ADMISSION_PATIENCE: Duration = Duration::from_secs(5);
@@ -49,19 +55,70 @@ pub(crate) struct Partition {
     pub(crate) slots: Range<u32>,
     store: Arc<dyn store::Partition>,
     locks: KeyLocks,
-    sequencer: Mutex<Counters>,
+    sequencer: Mutex<Sequencer>,
     pending: Mutex<Pending>,
     /// The LSN of the last transaction that readers can see.
     published_lsn: AtomicU64,
     /// The next document's sequence. Ahead of the stored one while writes are staged.
     next_sequence: AtomicU64,
+    /// The ids of paths in its index.
+    pub(crate) names: Names,
+    /// How far its documents have followed the last change of the indexing policy.
+    pub(crate) transformation: Transformation,
+    /// Whether documents that the index leaves out may be there: see [`Unindexed`].
+    unindexed: AtomicU8,
     /// A commit failed: what is staged in memory no longer follows from what is stored.
     is_failed: AtomicBool,
     /// The collection was deleted.
     is_retired: AtomicBool,
 }
 
-/// Rows that are sequenced but not yet published, by key, with the LSN that wrote them.
+/// What takes turns: the counters, and what tells the batches that were queued apart.
+#[derive(Debug)]
+struct Sequencer {
+    counters: Counters,
+    /// Of the batch queued last.
+    ticket: u64,
+    /// Writers that made their terms by an older indexing policy must make them anew.
+    index_generation: u32,
+}
+
+/// Documents of a partition that a change of the indexing policy has reached, of all it must.
+#[derive(Debug, Default)]
+pub(crate) struct Transformation {
+    pub(crate) done: AtomicU64,
+    pub(crate) total: AtomicU64,
+}
+
+/// What is known of documents that the index leaves out. Most partitions have none, and their
+/// queries need not look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+enum Unindexed {
+    /// Nobody has looked yet.
+    Unknown,
+    /// There were none, and none were written since.
+    None,
+    /// Some were written.
+    Some,
+}
+
+/// Why a transaction was not queued.
+pub(crate) enum Refused {
+    /// Its terms follow an indexing policy that is no longer in force: stage it again.
+    Stale,
+    /// It cannot be.
+    Error(Error),
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+/// Rows that are sequenced but not yet published, by key, with the ticket of the batch that wrote
+/// them.
 type Pending = HashMap<Bytes, (u64, Option<Bytes>)>;
 
 impl Partition {
@@ -72,7 +129,7 @@ impl Partition {
         range_id: u32,
         slots: Range<u32>,
     ) -> Result<Self, Error> {
-        let store = engine.open(&name).await.map_err(errors::from_store)?;
+        let store = engine.open(&name, OWNER_EPOCH).await.map_err(errors::from_store)?;
         let keys = [Bytes::from_static(META_COUNTERS)];
         let rows = store.snapshot().get_many(&keys).await.map_err(errors::from_store)?;
         let counters = match rows.first() {
@@ -85,10 +142,13 @@ impl Partition {
             slots,
             store,
             locks: KeyLocks::default(),
-            sequencer: Mutex::new(counters),
+            sequencer: Mutex::new(Sequencer { counters, ticket: 0, index_generation: 0 }),
             pending: Mutex::default(),
             published_lsn: AtomicU64::new(counters.last_lsn),
             next_sequence: AtomicU64::new(counters.next_sequence),
+            names: Names::default(),
+            transformation: Transformation::default(),
+            unindexed: AtomicU8::new(Unindexed::Unknown as u8),
             is_failed: AtomicBool::new(false),
             is_retired: AtomicBool::new(false),
         })
@@ -124,6 +184,22 @@ impl Partition {
         // The LSN first: the snapshot may hold more, never less.
         let lsn = self.published_lsn.load(Ordering::Acquire);
         (self.store.snapshot(), lsn)
+    }
+
+    /// Notes that a document which the index leaves out is about to be written.
+    pub(crate) fn note_unindexed(&self) {
+        self.unindexed.store(Unindexed::Some as u8, Ordering::SeqCst);
+    }
+
+    /// Whether there is surely no document that the index leaves out.
+    pub(crate) fn is_all_indexed(&self) -> bool {
+        self.unindexed.load(Ordering::SeqCst) == Unindexed::None as u8
+    }
+
+    /// Notes that a reader found no such document; one that is being written counts for more.
+    pub(crate) fn note_all_indexed(&self) {
+        let (unknown, none) = (Unindexed::Unknown as u8, Unindexed::None as u8);
+        let _ = self.unindexed.compare_exchange(unknown, none, Ordering::SeqCst, Ordering::SeqCst);
     }
 
     /// The LSN that readers can see.
@@ -219,26 +295,31 @@ impl Partition {
     pub(crate) fn sequence(
         self: &Arc<Self>,
         transaction: Transaction,
-    ) -> Result<oneshot::Receiver<Result<u64, Error>>, Error> {
+    ) -> Result<oneshot::Receiver<Result<u64, Error>>, Refused> {
         let (sender, receiver) = oneshot::channel();
         let mut sequencer = self.sequencer();
         if self.is_failed() {
-            return Err(errors::writes_stopped());
+            return Err(Refused::Error(errors::writes_stopped()));
         }
         if self.is_retired.load(Ordering::Acquire) {
-            return Err(Error::owner_not_found());
+            return Err(Refused::Error(Error::owner_not_found()));
         }
-        let mut counters = *sequencer;
+        if transaction.index_generation < sequencer.index_generation {
+            return Err(Refused::Stale);
+        }
+        let mut counters = sequencer.counters;
         counters.last_lsn += 1;
         counters.next_sequence = self.next_sequence.load(Ordering::Relaxed);
         let lsn = counters.last_lsn;
         let (batch, overlay, permit) = transaction.finish(lsn, &mut counters);
-        *sequencer = counters;
-        let keys: Vec<Bytes> = overlay.iter().map(|(key, _)| key.clone()).collect();
-        self.pending().extend(overlay.into_iter().map(|(key, row)| (key, (lsn, row))));
+        sequencer.counters = counters;
+        let (ticket, keys) = self.overlay(&mut sequencer, overlay);
         let partition = Arc::clone(self);
         let done = Box::new(move |result: store::Result<()>| {
-            partition.published(lsn, &keys, result.is_err());
+            partition.published(ticket, &keys, result.is_err());
+            if result.is_ok() {
+                partition.published_lsn.store(lsn, Ordering::Release);
+            }
             // Nobody may be waiting any more.
             drop(sender.send(result.map(|()| lsn).map_err(errors::from_store)));
             drop(permit);
@@ -249,8 +330,63 @@ impl Partition {
         Ok(receiver)
     }
 
-    /// Runs in the order of LSNs, from the store's committing thread.
-    fn published(&self, lsn: u64, keys: &[Bytes], has_failed: bool) {
+    /// Queues rows that no client asked for: no LSN, no feed entry. Buffered, since it is work that
+    /// can be done again. `rows` are those that a writer must see before they are published; they
+    /// are part of the batch already. `index_bytes` come and go with it.
+    pub(crate) fn maintain(
+        self: &Arc<Self>,
+        mut batch: Batch,
+        rows: Overlay,
+        index_bytes: (u64, u64),
+    ) -> Result<oneshot::Receiver<Result<(), Error>>, Error> {
+        let (sender, receiver) = oneshot::channel();
+        let mut sequencer = self.sequencer();
+        if self.is_failed() {
+            return Err(errors::writes_stopped());
+        }
+        if self.is_retired.load(Ordering::Acquire) {
+            return Err(Error::owner_not_found());
+        }
+        if index_bytes != (0, 0) {
+            let counters = &mut sequencer.counters;
+            counters.index_bytes =
+                (counters.index_bytes + index_bytes.0).saturating_sub(index_bytes.1);
+            batch.put(META_COUNTERS, counters.encode());
+        }
+        let (ticket, keys) = self.overlay(&mut sequencer, rows);
+        let partition = Arc::clone(self);
+        let done = Box::new(move |result: store::Result<()>| {
+            partition.published(ticket, &keys, result.is_err());
+            drop(sender.send(result.map_err(errors::from_store)));
+        });
+        self.store.submit(batch, Durability::Buffered, done);
+        drop(sequencer);
+        Ok(receiver)
+    }
+
+    /// Waits until everything queued so far is published.
+    pub(crate) async fn drain(self: &Arc<Self>) -> Result<(), Error> {
+        let receiver = self.maintain(Batch::default(), Vec::new(), (0, 0))?;
+        receiver.await.map_err(|_| errors::shut_down())?
+    }
+
+    /// Puts rows into the overlay, under a ticket of their own.
+    fn overlay(&self, sequencer: &mut Sequencer, rows: Overlay) -> (u64, Vec<Bytes>) {
+        sequencer.ticket += 1;
+        let ticket = sequencer.ticket;
+        let keys = rows.iter().map(|(key, _)| key.clone()).collect();
+        self.pending().extend(rows.into_iter().map(|(key, row)| (key, (ticket, row))));
+        (ticket, keys)
+    }
+
+    /// From now on only terms by this policy, or a newer one, are queued.
+    pub(crate) fn require_generation(&self, generation: u32) {
+        let mut sequencer = self.sequencer();
+        sequencer.index_generation = sequencer.index_generation.max(generation);
+    }
+
+    /// Runs in the order of the queue, from the store's committing thread.
+    fn published(&self, ticket: u64, keys: &[Bytes], has_failed: bool) {
         if has_failed {
             // Reopening the store is the way back: the staged state is ahead of the stored one.
             if !self.is_failed.swap(true, Ordering::AcqRel) {
@@ -258,10 +394,9 @@ impl Partition {
             }
             return;
         }
-        self.published_lsn.store(lsn, Ordering::Release);
         let mut pending = self.pending();
         for key in keys {
-            if pending.get(key).is_some_and(|(writer, _)| *writer == lsn) {
+            if pending.get(key).is_some_and(|(writer, _)| *writer == ticket) {
                 pending.remove(key);
             }
         }
@@ -284,7 +419,7 @@ impl Partition {
 
     /// Documents and bytes, as of the last sequenced transaction.
     pub(crate) fn counters(&self) -> Counters {
-        *self.sequencer()
+        self.sequencer().counters
     }
 
     /// Batches waiting to be committed.
@@ -292,7 +427,7 @@ impl Partition {
         self.store.debt().queued_batches
     }
 
-    fn sequencer(&self) -> MutexGuard<'_, Counters> {
+    fn sequencer(&self) -> MutexGuard<'_, Sequencer> {
         self.sequencer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

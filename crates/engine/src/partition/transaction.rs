@@ -9,6 +9,7 @@ use store::Batch;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
+    indexing::TermChange,
     keys::{self, LogicalKey, META_COUNTERS},
     rows::{Counters, FeedOperation, Header, KeyCounters, Primary, feed_entry},
 };
@@ -38,6 +39,8 @@ pub(crate) struct DocumentChange {
     pub(crate) primary_key: Bytes,
     pub(crate) old: Option<OldVersion>,
     pub(crate) new: Option<NewVersion>,
+    /// What that changes in the index.
+    pub(crate) terms: TermChange,
 }
 
 /// Changes to documents of one logical key, staged.
@@ -47,6 +50,8 @@ pub(crate) struct Transaction {
     /// The key's counters before this transaction.
     pub(crate) key_counters: KeyCounters,
     pub(crate) changes: Vec<DocumentChange>,
+    /// The indexing policy that its terms follow.
+    pub(crate) index_generation: u32,
     /// Its share of the memory that staged writes may take; given back when it is published.
     pub(crate) permit: Option<OwnedSemaphorePermit>,
 }
@@ -84,7 +89,13 @@ impl Transaction {
 /// Puts one change's rows where they belong: what a later writer reads into the overlay, the rest
 /// into the batch.
 fn stage(change: DocumentChange, lsn: u64, batch: &mut Batch, overlay: &mut Overlay) {
-    let DocumentChange { docnum, primary_key, old, new } = change;
+    let DocumentChange { docnum, primary_key, old, new, terms } = change;
+    for key in terms.removed {
+        batch.delete(key);
+    }
+    for key in terms.added {
+        batch.put(key, Bytes::new());
+    }
     if let Some(old) = old {
         batch.delete(keys::feed(old.lsn, docnum));
         if let Some(expiry) = old.expiry {
@@ -120,4 +131,6 @@ fn count(change: &DocumentChange, key: &mut KeyCounters, partition: &mut Counter
         *documents = (*documents + new.0).saturating_sub(old.0);
         *bytes = (*bytes + new.1).saturating_sub(old.1);
     }
+    let (added, removed) = change.terms.bytes();
+    partition.index_bytes = (partition.index_bytes + added).saturating_sub(removed);
 }

@@ -7,6 +7,7 @@ use engine::{OpenError, verify};
 use protocol::{Operation, Options};
 use store::{Batch, Durability, memory::MemoryStore};
 
+use crate::queries::query;
 use crate::support::{Database, collection, items, resource};
 
 pub(crate) async fn on_disk() -> (tempfile::TempDir, Database) {
@@ -82,7 +83,7 @@ async fn damage(store: &dyn store::Engine, prefix: u8) {
         if !name.starts_with("p-") {
             continue;
         }
-        let partition = store.open(&name).await.expect("opens");
+        let partition = store.open(&name, 0).await.expect("opens");
         let start =
             if prefix == b'M' { Bytes::from_static(b"Mk") } else { Bytes::from(vec![prefix]) };
         let range = (std::ops::Bound::Included(start), std::ops::Bound::Unbounded);
@@ -104,7 +105,7 @@ async fn damage(store: &dyn store::Engine, prefix: u8) {
 async fn a_newer_format_is_refused() {
     let store = Arc::new(MemoryStore::new());
     Database::open(Arc::clone(&store) as _).await.create_database("db").await;
-    let catalog = store::Engine::open(&*store, "catalog").await.expect("opens");
+    let catalog = store::Engine::open(&*store, "catalog", 0).await.expect("opens");
     let mut batch = Batch::default();
     batch.put(&b"V"[..], vec![99]);
     catalog.submit(batch, Durability::Durable, Box::new(|result| result.expect("written")));
@@ -122,7 +123,7 @@ async fn leftovers_of_a_crash_are_cleared_and_strangers_left_alone() {
     for (name, state) in
         [("p-00000001-00000001-0", vec![1, 1]), ("p-00000002-00000001-0", vec![1, 2])]
     {
-        let partition = store::Engine::open(&*store, name).await.expect("opens");
+        let partition = store::Engine::open(&*store, name, 0).await.expect("opens");
         let mut batch = Batch::default();
         batch.put(&b"Ms"[..], state);
         partition.submit(batch, Durability::Durable, Box::new(|result| result.expect("written")));
@@ -165,10 +166,17 @@ async fn an_abandoned_delete_still_drops_its_partitions() {
     assert_eq!(store::Engine::partitions(&*store).await.expect("names"), ["catalog"]);
 }
 
-/// A directory written by the first landed version, kept as it was.
+/// Directories written by every landed version, kept as they were.
 #[tokio::test]
-async fn the_fixture_of_format_1_opens() {
-    let fixture = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/formats/1");
+async fn the_fixtures_of_all_formats_open() {
+    for format in ["1", "2"] {
+        opens(format).await;
+    }
+}
+
+async fn opens(format: &str) {
+    let fixtures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/formats");
+    let fixture = fixtures.join(format);
     let dir = tempfile::tempdir().expect("a directory");
     copy_tree(&fixture, dir.path());
     let db = Database::open(open(dir.path())).await;
@@ -176,6 +184,10 @@ async fn the_fixture_of_format_1_opens() {
     let read = resource(&db.read("d3", r#"["k3"]"#).await.expect("read"));
     assert_eq!(read.get("again").as_bool(), Some(true));
     db.create(r#"{"id":"new","pk":"k3"}"#).await.expect("still writable");
+    // The first format has no index: documents get theirs after the start.
+    let text = "SELECT VALUE COUNT(1) FROM c WHERE c.again = true";
+    let count = query(&db, text, &value::Value::Undefined, Options::default()).await;
+    assert_eq!(count.expect("a count"), [value::Value::from(20)], "format {format}");
     db.engine.close().await.expect("closed");
     drop(db);
     let report = verify(open(dir.path())).await.expect("readable");

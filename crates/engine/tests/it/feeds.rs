@@ -81,24 +81,39 @@ async fn tokens_of_other_feeds_are_refused() {
     assert_eq!(other.expect_err("another feed").code, Code::BadRequest);
 }
 
-/// Looking for one key among many large documents of the same slot goes on over several pages.
-#[tokio::test]
-async fn long_scans_stop_and_go_on() {
+/// A database with one document of the key `["t","wanted"]` among many large ones of its slot.
+async fn crowded(policy: &str) -> Database {
     let db = Database::memory().await;
     db.create_database("db").await;
-    let body = r#"{"id":"c","partitionKey":{"paths":["/t","/u"],"kind":"MultiHash","version":2}}"#;
-    db.create_collection(body, None).await.expect("created");
+    let key = r#"{"paths":["/t","/u"],"kind":"MultiHash","version":2}"#;
+    let body = format!(r#"{{"id":"c","partitionKey":{key},"indexingPolicy":{policy}}}"#);
+    db.create_collection(&body, None).await.expect("created");
     let padding = "x".repeat(1 << 20);
     for number in 0..40 {
         let user = if number == 39 { "wanted" } else { "other" };
         let body = format!(r#"{{"id":"d{number}","t":"t","u":"{user}","p":"{padding}"}}"#);
         db.create(&body).await.expect("created");
     }
+    db
+}
+
+/// Without an index, looking for one key in a full slot goes on over several pages.
+#[tokio::test]
+async fn long_scans_stop_and_go_on() {
+    let db = crowded(r#"{"indexingMode":"none","automatic":false}"#).await;
     let first = db.call(Operation::ListDocuments(collection()), keyed(r#"["t","wanted"]"#)).await;
     let first = first.expect("a page");
     assert!(crate::support::items(&first).is_empty() && first.continuation.is_some());
     assert!(first.meta.charge > 100.0, "looking costs: {}", first.meta.charge);
     assert_eq!(db.all(keyed(r#"["t","wanted"]"#)).await, ["d39"]);
+}
+
+#[tokio::test]
+async fn the_index_finds_a_key_in_a_full_slot() {
+    let db = crowded("{}").await;
+    let page = db.call(Operation::ListDocuments(collection()), keyed(r#"["t","wanted"]"#)).await;
+    let page = page.expect("a page");
+    assert_eq!((crate::support::items(&page).len(), page.continuation), (1, None));
 }
 
 #[tokio::test]

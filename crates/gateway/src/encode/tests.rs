@@ -20,7 +20,7 @@ fn charges_have_at_most_two_decimals() {
 fn feeds_have_their_envelope() {
     let items = [Bytes::from_static(br#"{"id":"a"}"#), Bytes::from_static(b"1")];
     assert_eq!(
-        feed("obLD1IAAAAE=", FeedKind::Documents, &items),
+        feed("obLD1IAAAAE=", FeedKind::Documents, &items, None),
         r#"{"_rid":"obLD1IAAAAE=","Documents":[{"id":"a"},1],"_count":2}"#
     );
     for (kind, expected) in [
@@ -29,7 +29,7 @@ fn feeds_have_their_envelope() {
         (FeedKind::PartitionKeyRanges, r#"{"_rid":"","PartitionKeyRanges":[],"_count":0}"#),
         (FeedKind::Offers, r#"{"_rid":"","Offers":[],"_count":0}"#),
     ] {
-        assert_eq!(feed("", kind, &[]), expected);
+        assert_eq!(feed("", kind, &[], None), expected);
     }
 }
 

@@ -163,6 +163,11 @@ async fn collections_and_offers_have_headers_of_their_own() {
         assert_eq!(reply.header(name), Some(value));
     }
     assert_eq!(reply.header("x-ms-offer-replace-pending"), None);
+    let lazy = "x-ms-documentdb-collection-lazy-indexing-progress";
+    assert_eq!(reply.header(lazy), None, "it is not lazy");
+    let meta = Meta { is_lazy: true, ..Meta::default() };
+    let reply = answer(Response { meta, ..resource("{}") }, Call::get("/dbs/d/colls/c")).await;
+    assert_eq!(reply.header(lazy), Some("100"));
     let meta = Meta { min_throughput: Some(400), ..Meta::default() };
     let call = Call::get("/offers/VjQS").signing("offers", "vjqs");
     let reply = answer(Response { meta, ..resource("{}") }, call).await;

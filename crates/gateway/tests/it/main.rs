@@ -5,5 +5,7 @@ mod answers;
 mod bodies;
 mod operations;
 mod options;
+mod queries;
+mod query_answers;
 mod random;
 mod support;

@@ -4,7 +4,7 @@ use proptest::{collection::vec, prelude::*, sample::select};
 
 use crate::support::{Call, Harness, Reply};
 
-const NAMES: [&str; 24] = [
+const NAMES: [&str; 34] = [
     "authorization",
     "x-ms-date",
     "x-ms-version",
@@ -19,6 +19,16 @@ const NAMES: [&str; 24] = [
     "x-ms-max-item-count",
     "x-ms-continuation",
     "x-ms-documentdb-isquery",
+    "x-ms-documentdb-query",
+    "x-ms-cosmos-is-query-plan-request",
+    "x-ms-cosmos-is-batch-request",
+    "x-ms-documentdb-query-enablecrosspartition",
+    "x-ms-cosmos-supported-query-features",
+    "x-ms-documentdb-populatequerymetrics",
+    "x-ms-cosmos-populateindexmetrics",
+    "x-ms-cosmos-populateindexmetrics-v2",
+    "x-ms-documentdb-responsecontinuationtokenlimitinkb",
+    "x-ms-cosmos-sdk-supportedcapabilities",
     "x-ms-documentdb-is-upsert",
     "x-ms-indexing-directive",
     "x-ms-offer-throughput",

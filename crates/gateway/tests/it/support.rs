@@ -7,7 +7,9 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
-use gateway::{BodyError, Clock, Gateway, Key, Keys, PUBLISHED_KEY, Recorder, Settings};
+use gateway::{
+    BodyError, Clock, CrossPartition, Gateway, Key, Keys, PUBLISHED_KEY, Recorder, Settings,
+};
 use hmac::{Hmac, KeyInit, Mac};
 use http_body_util::{BodyExt, Full};
 use hyper::{HeaderMap, body::Body as HttpBody};
@@ -82,9 +84,18 @@ impl Harness {
     pub(crate) fn answering(
         answers: impl Fn(&Request) -> Result<Response, Error> + Send + Sync + 'static,
     ) -> Self {
+        Self::merging(CrossPartition::Auto, answers)
+    }
+
+    /// The same, with a setting for queries.
+    pub(crate) fn merging(
+        cross_partition: CrossPartition,
+        answers: impl Fn(&Request) -> Result<Response, Error> + Send + Sync + 'static,
+    ) -> Self {
         let service = Arc::new(Fake { calls: Mutex::default(), answers: Box::new(answers) });
         let records = Arc::new(Records::default());
-        let gateway = gateway(service.clone(), records.clone());
+        let settings = Settings { cross_partition, ..settings() };
+        let gateway = Gateway::new(service.clone(), settings, records.clone(), Arc::new(Stopped));
         Self { gateway, service, records }
     }
 
@@ -126,15 +137,16 @@ impl Harness {
 
 /// A gateway in front of any service.
 pub(crate) fn gateway(service: Arc<dyn Service>, records: Arc<Records>) -> Gateway {
+    Gateway::new(service, settings(), records, Arc::new(Stopped))
+}
+
+fn settings() -> Settings {
     let key = |text| Key::parse(text).expect("a key");
-    let settings = Settings {
-        keys: Keys {
-            read_write: vec![key(PUBLISHED_KEY), key(SECONDARY_KEY)],
-            read_only: vec![key(READ_ONLY_KEY)],
-        },
-        ..Settings::default()
+    let keys = Keys {
+        read_write: vec![key(PUBLISHED_KEY), key(SECONDARY_KEY)],
+        read_only: vec![key(READ_ONLY_KEY)],
     };
-    Gateway::new(service, settings, records, Arc::new(Stopped))
+    Settings { keys, ..Settings::default() }
 }
 
 /// A successful answer with a resource.

@@ -34,6 +34,8 @@ fn metrics_count_requests() {
         "sheaf_request_charge_total{operation=\"read_account\"}",
         "sheaf_connections 2",
         "sheaf_store_commit_groups_total",
+        "sheaf_store_keys_read_total",
+        "sheaf_store_blocks_read_total",
         "sheaf_store_failed 0",
         "sheaf_build_info{version=",
         "sheaf_process_start_time_seconds",

@@ -52,6 +52,8 @@ fn mistakes_in_the_file_are_named() {
 fn mistakes_in_flags_are_named() {
     let stderr = failure(2, &["serve", "--tls", "maybe"]);
     assert!(stderr.contains("optional"), "{stderr}");
+    let stderr = failure(2, &["serve", "--cross-partition", "maybe"]);
+    assert!(stderr.contains("auto, service, direct"), "{stderr}");
     let stderr = failure(2, &["serve", "--header-timeout", "soon"]);
     assert!(stderr.contains("500ms"), "{stderr}");
     let stderr = failure(2, &["serve", "--tls-cert", "cert.pem"]);

@@ -7,6 +7,7 @@ mod bounds;
 mod client;
 mod configuration;
 mod process;
+mod query;
 mod shutdown;
 mod start;
 mod transport;

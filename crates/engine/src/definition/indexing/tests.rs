@@ -8,7 +8,7 @@ use value::json::print;
 const DEFAULT: &str = r#"{"indexingMode":"consistent","automatic":true,"includedPaths":[{"path":"/*"}],"excludedPaths":[{"path":"/\"_etag\"/?"}]}"#;
 
 fn normalised(sent: &str) -> String {
-    print(&parse(&value_of(sent), false).unwrap().1.into())
+    print(&parse(&value_of(sent), false, &[]).unwrap().1.into())
 }
 
 #[test]
@@ -27,7 +27,7 @@ fn sparse_policies_get_the_defaults() {
     ] {
         assert_eq!(normalised(sent), DEFAULT, "{sent}");
     }
-    assert_eq!(print(&parse(&Value::Undefined, false).unwrap().1.into()), DEFAULT);
+    assert_eq!(print(&parse(&Value::Undefined, false, &[]).unwrap().1.into()), DEFAULT);
 }
 
 #[test]
@@ -97,10 +97,10 @@ fn bad_policies() {
         r#"{"vectorIndexes":[{"path":"/v","type":"other"}]}"#,
         r#"{"fullTextIndexes":[{"path":"/t/*"}]}"#,
     ] {
-        assert!(parse(&value_of(sent), false).is_err(), "{sent}");
+        assert!(parse(&value_of(sent), false, &[]).is_err(), "{sent}");
     }
     let message =
-        parse(&value_of(r#"{"includedPaths":[{"path":"/a/?"}]}"#), false).unwrap_err().message;
+        parse(&value_of(r#"{"includedPaths":[{"path":"/a/?"}]}"#), false, &[]).unwrap_err().message;
     assert!(message.starts_with("The special mandatory indexing path \"/\" is not provided"));
 }
 
@@ -113,8 +113,8 @@ fn each_list_holds_1500_paths() {
             paths.join(",")
         ))
     };
-    assert!(parse(&list(1500), false).is_ok());
-    assert!(parse(&list(1501), false).is_err());
+    assert!(parse(&list(1500), false, &[]).is_ok());
+    assert!(parse(&list(1501), false, &[]).is_err());
 }
 
 #[test]
@@ -141,11 +141,21 @@ fn the_id_and_the_partition_key_count_whatever_the_paths_say() {
         (r#"{"automatic":false}"#, r#"["/pk/a"]"#, 2),
         (r#"{"indexingMode":"none"}"#, r#"["/pk/a"]"#, 0),
     ] {
-        let (policy_parsed, _) = parse(&value_of(policy), false).unwrap();
-        assert_eq!(
-            policy_parsed.indexed_values(&document, &key(paths)),
-            expected,
-            "{policy} {paths}"
-        );
+        let (parsed, _) = parse(&value_of(policy), false, &key(paths).paths).unwrap();
+        assert_eq!(parsed.indexed_values(&document), expected, "{policy} {paths}");
+    }
+}
+
+#[test]
+fn the_old_way_to_ask_for_a_spatial_index_still_works() {
+    const OLD: &str = r#"{"includedPaths":[{"path":"/*"},{"path":"/at/?","indexes":[{"kind":"Spatial","dataType":"Point"}]}]}"#;
+    for (sent, is_geometry, expected) in [
+        (OLD, false, true),
+        (OLD, true, false),
+        (r#"{"spatialIndexes":[{"path":"/at/*","types":["Point"]}]}"#, false, true),
+        (r#"{"includedPaths":[{"path":"/*"},{"path":"/at/?"}]}"#, false, false),
+    ] {
+        let (policy, _) = parse(&value_of(sent), is_geometry, &[]).unwrap();
+        assert_eq!(policy.has_spatial(&index::Path::of_keys(&["at"])), expected, "{sent}");
     }
 }

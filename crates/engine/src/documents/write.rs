@@ -1,0 +1,395 @@
+//! Writes: create, upsert, replace, delete.
+//!
+//! Every write takes the same path: parse once, find the logical key, wait for room, lock the key,
+//! read the newest version, check, stage document and index terms, sequence, unlock, wait for
+//! publication, answer. A write that was staged by an indexing policy which has changed meanwhile
+//! is staged again.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use index::Directive;
+use protocol::{
+    Body, Code, Error, Meta, Options, Outcome, Response,
+    etag::Etag,
+    limits::{DOCUMENT_BYTES_MAX, DOCUMENT_ID_BYTES_MAX},
+    request::{CollectionPath, DocumentPath, IndexingDirective},
+    rid::DocNum,
+};
+use tokio::sync::OwnedSemaphorePermit;
+use value::{
+    Value,
+    json::{self, Member},
+};
+
+use crate::{
+    Inner,
+    catalog::Collection,
+    charge::Meter,
+    definition::validate_document_id,
+    documents::{
+        Found, Place, RowReader, check_etag, describe, locate, refuse,
+        scope::{header_key, key_in_body},
+        text::{self, own_ttl, user_bytes},
+    },
+    errors,
+    indexing::{Indexed, TermChange},
+    keys,
+    partition::{
+        Refused,
+        locks::KeyGuard,
+        transaction::{DocumentChange, NewVersion, OldVersion, Transaction},
+    },
+    rows::{Damaged, Header, KeyCounters, Primary},
+};
+
+/// What is to be written.
+pub(crate) enum Write<'a> {
+    Create { collection: &'a CollectionPath, body: &'a [u8], upsert: bool },
+    Replace { path: &'a DocumentPath, body: &'a [u8] },
+    Delete { path: &'a DocumentPath },
+}
+
+/// Carries out one write.
+pub(crate) async fn write(
+    engine: &Inner,
+    write: Write<'_>,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
+    loop {
+        let mut attempt = *meter;
+        let result = match &write {
+            Write::Create { collection, body, upsert } => {
+                create(engine, collection, body, *upsert, options, &mut attempt).await
+            }
+            Write::Replace { path, body } => {
+                replace(engine, path, body, options, &mut attempt).await
+            }
+            Write::Delete { path } => delete(engine, path, options, &mut attempt).await,
+        };
+        match result {
+            Err(Refused::Stale) => tokio::task::yield_now().await,
+            Err(Refused::Error(error)) => {
+                *meter = attempt;
+                return Err(error);
+            }
+            Ok(response) => {
+                *meter = attempt;
+                return Ok(response);
+            }
+        }
+    }
+}
+
+/// A document on its way in: parsed once.
+struct Incoming<'a> {
+    body: &'a [u8],
+    value: Value,
+    members: Vec<Member<'a>>,
+    id: String,
+    ttl: i32,
+}
+
+impl<'a> Incoming<'a> {
+    fn parse(body: &'a [u8], collection: &Collection) -> Result<Self, Error> {
+        if body.len() > DOCUMENT_BYTES_MAX {
+            return Err(Error::new(Code::TooLarge, "Request size is too large"));
+        }
+        let (value, members) = json::parse_document(body).map_err(|error| {
+            Error::bad_request(format!("The input content is invalid JSON: {error}"))
+        })?;
+        let id = validate_document_id(value.get("id"))?.to_owned();
+        let ttl = own_ttl(&value, collection.definition.default_ttl)?;
+        Ok(Self { body, value, members, id, ttl })
+    }
+}
+
+async fn create(
+    engine: &Inner,
+    path: &CollectionPath,
+    body: &[u8],
+    upsert: bool,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Refused> {
+    let collection = engine.collection(path, options)?;
+    let incoming = Incoming::parse(body, &collection)?;
+    let key = key_in_body(&collection, &incoming.value, options)?;
+    let place = Place::of(&collection, &key);
+    let permit = engine.room_for(&place, body.len()).await?;
+    let guard = place.partition.lock(place.key.as_bytes()).await;
+    let primary_key = place.key.primary(&incoming.id);
+    let (old, key_counters) = newest(&place, primary_key.clone()).await?;
+    if let Some(old) = &old {
+        if !upsert {
+            return Err(refuse(Error::conflict(), &place, place.partition.lsn(), meter).into());
+        }
+        check_etag(options, old, &place, meter)?;
+    }
+    let staged = Staged { place: &place, guard, key_counters, permit, old, primary_key };
+    staged.put(engine, incoming, options, meter).await
+}
+
+async fn replace(
+    engine: &Inner,
+    path: &DocumentPath,
+    body: &[u8],
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Refused> {
+    let collection = engine.collection(&path.collection, options)?;
+    let incoming = Incoming::parse(body, &collection)?;
+    let key = key_in_body(&collection, &incoming.value, options)?;
+    let place = Place::of(&collection, &key);
+    let permit = engine.room_for(&place, body.len()).await?;
+    let guard = place.partition.lock(place.key.as_bytes()).await;
+    let reader = RowReader::Newest(place.partition);
+    let Some(old) = locate(&place, &key, &path.document, &reader).await? else {
+        return Err(refuse(Error::not_found(), &place, place.partition.lsn(), meter).into());
+    };
+    let primary_key = place.key.primary(&incoming.id);
+    if old.primary_key != primary_key {
+        return Err(Error::bad_request(
+            "The id in the body differs from the id of the document that is replaced.",
+        )
+        .into());
+    }
+    check_etag(options, &old, &place, meter)?;
+    let key_counters = key_counters(&place).await?;
+    let staged = Staged { place: &place, guard, key_counters, permit, old: Some(old), primary_key };
+    staged.put(engine, incoming, options, meter).await
+}
+
+async fn delete(
+    engine: &Inner,
+    path: &DocumentPath,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Refused> {
+    let collection = engine.collection(&path.collection, options)?;
+    let key = header_key(&collection, options)?;
+    let place = Place::of(&collection, &key);
+    let permit = engine.room_for(&place, 0).await?;
+    let guard = place.partition.lock(place.key.as_bytes()).await;
+    let reader = RowReader::Newest(place.partition);
+    let Some(old) = locate(&place, &key, &path.document, &reader).await? else {
+        return Err(refuse(Error::not_found(), &place, place.partition.lsn(), meter).into());
+    };
+    check_etag(options, &old, &place, meter)?;
+    let key_counters = key_counters(&place).await?;
+    let primary_key = old.primary_key.clone();
+    let staged = Staged { place: &place, guard, key_counters, permit, old: Some(old), primary_key };
+    staged.remove(meter).await
+}
+
+/// A write that has passed its checks and holds the lock of its key.
+struct Staged<'a> {
+    place: &'a Place<'a>,
+    guard: KeyGuard<'a>,
+    key_counters: KeyCounters,
+    permit: OwnedSemaphorePermit,
+    old: Option<Found>,
+    primary_key: Bytes,
+}
+
+impl Staged<'_> {
+    /// Writes the new version, of a new document or an old one.
+    async fn put(
+        self,
+        engine: &Inner,
+        mut incoming: Incoming<'_>,
+        options: &Options,
+        meter: &mut Meter,
+    ) -> Result<Response, Refused> {
+        let place = self.place;
+        let number = match &self.old {
+            Some(old) => old.primary.docnum,
+            None => place.partition.allocate(place.key.slot)?,
+        };
+        let directive = directive(options.indexing_directive);
+        charge_put(meter, place, &incoming, self.old.is_some(), directive);
+        let outcome = if self.old.is_some() { Outcome::Ok } else { Outcome::Created };
+        let (new, document) = compose(engine, place, &mut incoming, number, options);
+        let etag = new.etag;
+        let policy = &place.collection.definition.indexing;
+        let indexed = Indexed { document: &incoming.value, policy, directive };
+        let lsn = self.commit(number, Some(new), Some(indexed)).await?;
+        Ok(written(place, outcome, document, etag, lsn, options))
+    }
+
+    /// Removes the document.
+    async fn remove(self, meter: &mut Meter) -> Result<Response, Refused> {
+        let place = self.place;
+        let Some(old) = &self.old else { return Err(Error::not_found().into()) };
+        let document = old.parse()?;
+        let indexed = place.collection.definition.indexing.indexed_values(&document);
+        meter.delete(user_bytes(&old.document), indexed);
+        let number = old.primary.docnum;
+        let lsn = self.commit(number, None, None).await?;
+        let mut meta = Meta { item_lsn: Some(lsn), ..Meta::default() };
+        describe(&mut meta, place, lsn);
+        let outcome = Outcome::Deleted;
+        Ok(Response { outcome, body: Body::Empty, etag: None, continuation: None, meta })
+    }
+
+    /// Stages the change and its terms, lets the next writer of the key in, and waits for
+    /// publication.
+    async fn commit(
+        self,
+        number: DocNum,
+        new: Option<NewVersion>,
+        indexed: Option<Indexed<'_>>,
+    ) -> Result<u64, Refused> {
+        let Staged { place, guard, key_counters, permit, old, primary_key } = self;
+        let collection = place.collection;
+        let terms = match &old {
+            None => TermChange::between(place.partition, number, None, indexed).await?,
+            Some(old) => {
+                let document = old.parse()?;
+                let policy = &collection.policy_of(old.header.index_generation);
+                let directive = old.header.index_directive();
+                let before = Indexed { document: &document, policy, directive };
+                TermChange::between(place.partition, number, Some(before), indexed).await?
+            }
+        };
+        let old = old.map(|old| OldVersion {
+            lsn: old.primary.lsn,
+            length: old.primary.length,
+            expiry: old.header.expiry(collection.definition.default_ttl),
+        });
+        let change = DocumentChange { docnum: number, primary_key, old, new, terms };
+        let transaction = Transaction {
+            key: place.key.clone(),
+            key_counters,
+            changes: vec![change],
+            index_generation: collection.index_generation,
+            permit: Some(permit),
+        };
+        let published = place.partition.sequence(transaction)?;
+        drop(guard);
+        Ok(published.await.map_err(|_| errors::shut_down())??)
+    }
+}
+
+impl Found {
+    fn parse(&self) -> Result<Value, Error> {
+        json::parse(&self.document).map_err(|_| errors::from_damaged(Damaged("D")))
+    }
+}
+
+/// The directive of a request, in the words of the index.
+fn directive(directive: IndexingDirective) -> Directive {
+    match directive {
+        IndexingDirective::Default => Directive::Default,
+        IndexingDirective::Include => Directive::Include,
+        IndexingDirective::Exclude => Directive::Exclude,
+    }
+}
+
+/// The newest version of a document and its key's counters, for a writer: a new document costs one
+/// look into the store.
+async fn newest(
+    place: &Place<'_>,
+    primary_key: Bytes,
+) -> Result<(Option<Found>, KeyCounters), Error> {
+    let rows = place.partition.newest(&[primary_key.clone(), place.key.counters()]).await?;
+    let counters = match rows.get(1) {
+        Some(Some(row)) => KeyCounters::decode(row).map_err(errors::from_damaged)?,
+        _ => KeyCounters::default(),
+    };
+    let Some(Some(row)) = rows.first() else { return Ok((None, counters)) };
+    let primary = Primary::decode(row).map_err(errors::from_damaged)?;
+    let row = RowReader::Newest(place.partition).get(keys::document(primary.docnum)).await?;
+    let row = row.ok_or_else(|| errors::from_damaged(Damaged("D")))?;
+    let (header, document) = Header::decode(&row).map_err(errors::from_damaged)?;
+    Ok((Some(Found { primary_key, primary, header, document }), counters))
+}
+
+async fn key_counters(place: &Place<'_>) -> Result<KeyCounters, Error> {
+    match RowReader::Newest(place.partition).get(place.key.counters()).await? {
+        Some(row) => KeyCounters::decode(&row).map_err(errors::from_damaged),
+        None => Ok(KeyCounters::default()),
+    }
+}
+
+/// The new version of a document: its row, and the text that the answer returns. The incoming value
+/// becomes the stored one, with its system properties.
+fn compose(
+    engine: &Inner,
+    place: &Place<'_>,
+    incoming: &mut Incoming<'_>,
+    number: DocNum,
+    options: &Options,
+) -> (NewVersion, Bytes) {
+    let ts = engine.clock.now_seconds();
+    let etag = engine.new_etag(ts);
+    let header = Header {
+        lsn: 0,
+        ts,
+        ttl: incoming.ttl,
+        index_generation: place.collection.index_generation,
+        directive: options.indexing_directive as u8,
+    };
+    let rid = place.collection.rid.document(number);
+    let system = text::System { rid, etag, ts };
+    let row = text::compose(&header, incoming.body, &incoming.members, &system);
+    system.insert_into(&mut incoming.value);
+    let document = if options.minimal_response {
+        Bytes::new()
+    } else {
+        Bytes::copy_from_slice(&row[Header::LENGTH..])
+    };
+    let expiry = header.expiry(place.collection.definition.default_ttl);
+    (NewVersion { etag, ts, expiry, row }, document)
+}
+
+fn charge_put(
+    meter: &mut Meter,
+    place: &Place<'_>,
+    incoming: &Incoming<'_>,
+    is_replace: bool,
+    directive: Directive,
+) {
+    let policy = &place.collection.definition.indexing;
+    let indexed =
+        if directive == Directive::Exclude { 0 } else { policy.indexed_values(&incoming.value) };
+    if is_replace {
+        meter.replace(incoming.body.len(), indexed);
+    } else {
+        meter.create(incoming.body.len(), indexed);
+    }
+}
+
+fn written(
+    place: &Place<'_>,
+    outcome: Outcome,
+    document: Bytes,
+    etag: Etag,
+    lsn: u64,
+    options: &Options,
+) -> Response {
+    let mut meta = Meta { item_lsn: Some(lsn), ..Meta::default() };
+    describe(&mut meta, place, lsn);
+    let body = if options.minimal_response { Body::Empty } else { Body::Resource(document) };
+    Response { outcome, body, etag: Some(etag.to_string()), continuation: None, meta }
+}
+
+impl Inner {
+    /// Waits until the partition keeps up and a write of this size may be staged.
+    async fn room_for(
+        &self,
+        place: &Place<'_>,
+        body: usize,
+    ) -> Result<OwnedSemaphorePermit, Error> {
+        place.partition.admit().await?;
+        // The key stands in the primary row and in the key's counters, the document's values in
+        // the index once more; the rest is small.
+        let bytes = 3 * body + 2 * place.key.as_bytes().len() + 2 * DOCUMENT_ID_BYTES_MAX;
+        let kilobytes = u32::try_from(bytes / 1024 + 1)
+            .unwrap_or(crate::STAGED_KILOBYTES_MAX)
+            .min(crate::STAGED_KILOBYTES_MAX);
+        let staging = Arc::clone(&self.staging);
+        staging.acquire_many_owned(kilobytes).await.map_err(|_| errors::shut_down())
+    }
+}

@@ -1,0 +1,103 @@
+//! The index in the write path: which terms a write adds and removes, and the background work that
+//! brings documents to a new indexing policy.
+
+pub(crate) mod names;
+pub(crate) mod transform;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use index::{Directive, Policy, Terms, key};
+use protocol::{Error, rid::DocNum};
+use value::Value;
+
+use crate::partition::Partition;
+
+/// The documents that a policy leaves out of the index are listed under the path of the document
+/// itself, which is no path of a value: a query looks at them beside what the index finds.
+const UNINDEXED_HASH: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// The term of documents that the policy leaves out.
+pub(crate) fn unindexed_term() -> Bytes {
+    let mut term = key::term_prefix(UNINDEXED_HASH).to_vec();
+    term.push(0x10);
+    term.into()
+}
+
+impl Indexed<'_> {
+    /// Whether there is an index and the document is not in it.
+    fn is_left_out(&self) -> bool {
+        !self.policy.is_none() && !self.policy.is_indexed(self.directive)
+    }
+}
+
+/// How the index changes with a document.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct TermChange {
+    pub(crate) removed: Vec<Bytes>,
+    pub(crate) added: Vec<Bytes>,
+}
+
+/// A version of a document, as the index sees it.
+pub(crate) struct Indexed<'a> {
+    pub(crate) document: &'a Value,
+    pub(crate) policy: &'a Arc<Policy>,
+    pub(crate) directive: Directive,
+}
+
+impl TermChange {
+    /// From one version of a document to the next.
+    pub(crate) async fn between(
+        partition: &Arc<Partition>,
+        number: DocNum,
+        old: Option<Indexed<'_>>,
+        new: Option<Indexed<'_>>,
+    ) -> Result<Self, Error> {
+        let old = terms(partition, old).await?;
+        let new = terms(partition, new).await?;
+        let with_number = |term: &[u8]| -> Bytes { [term, &number.to_be_bytes()].concat().into() };
+        Ok(Self {
+            removed: old.difference(&new).map(with_number).collect(),
+            added: new.difference(&old).map(with_number).collect(),
+        })
+    }
+
+    /// Bytes of the keys that come and go.
+    pub(crate) fn bytes(&self) -> (u64, u64) {
+        let bytes = |keys: &[Bytes]| keys.iter().map(|key| key.len() as u64).sum();
+        (bytes(&self.added), bytes(&self.removed))
+    }
+}
+
+/// The terms of a version, with an id for each of its paths.
+async fn terms(partition: &Arc<Partition>, version: Option<Indexed<'_>>) -> Result<Terms, Error> {
+    let Some(version) = version else { return Ok(Terms::default()) };
+    if version.is_left_out() {
+        partition.note_unindexed();
+    }
+    let mut may_forget = true;
+    loop {
+        let unknown = {
+            let mut lookup = partition.names.lookup();
+            let terms = terms_with(&version, &mut lookup);
+            if lookup.unknown.is_empty() {
+                return Ok(terms);
+            }
+            lookup.unknown
+        };
+        partition.names.give(partition, &unknown, may_forget).await?;
+        // A document may have more paths than are kept: forgotten twice, they would never be
+        // known all at once.
+        may_forget = false;
+    }
+}
+
+/// The terms of a version with ids from elsewhere.
+pub(crate) fn terms_with(version: &Indexed<'_>, ids: &mut dyn index::PathIds) -> Terms {
+    let Indexed { document, policy, directive } = version;
+    let mut terms = policy.terms(document, *directive, ids);
+    if version.is_left_out() {
+        terms.insert(&unindexed_term());
+    }
+    terms
+}

@@ -1,0 +1,227 @@
+//! The ids of paths in a partition's index. An id is the hash of its path; rows under `N` say which
+//! path it stands for, so that a path whose hash is taken gets another id and terms stay exact.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
+};
+
+use bytes::Bytes;
+use index::{Path, PathIds, Segment, Step, path_hash};
+use protocol::Error;
+use store::{Batch, Snapshot};
+
+use crate::{errors, keys, partition::Partition, rows::Damaged};
+
+/// Paths that are remembered. Past it everything is forgotten and read again.
+const KNOWN_MAX: usize = 65_536;
+
+/// The ids that a partition has given, as far as they are remembered.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    known: RwLock<Known>,
+    /// Giving ids takes turns, so that two paths of one hash do not both take it.
+    naming: tokio::sync::Mutex<()>,
+}
+
+/// What is remembered.
+#[derive(Debug, Default)]
+struct Known {
+    /// By first hash: nearly always one path each.
+    by_hash: HashMap<u64, Vec<(Path, u64)>>,
+    /// The paths whose id is not their first hash, by that id.
+    moved: HashMap<u64, Path>,
+    /// How many paths there are.
+    paths: usize,
+}
+
+impl Known {
+    /// The path that has an id.
+    fn owner(&self, id: u64) -> Option<&Path> {
+        let mut paths = self.by_hash.get(&id).into_iter().flatten();
+        paths.find(|(_, given)| *given == id).map(|(path, _)| path).or_else(|| self.moved.get(&id))
+    }
+}
+
+/// Answers from what is remembered, and notes what is not.
+pub(crate) struct Lookup<'a> {
+    known: RwLockReadGuard<'a, Known>,
+    pub(crate) unknown: Vec<Path>,
+}
+
+impl PathIds for Lookup<'_> {
+    fn id(&mut self, path: &[Step<'_>], hash: u64) -> u64 {
+        let paths = self.known.by_hash.get(&hash).map_or(&[][..], Vec::as_slice);
+        if let Some((_, id)) = paths.iter().find(|(known, _)| known.takes(path)) {
+            return *id;
+        }
+        self.unknown.push(Path::of_steps(path));
+        hash
+    }
+}
+
+impl Names {
+    /// For making terms; what is unknown must be [given](Self::give) an id, and the terms made anew.
+    pub(crate) fn lookup(&self) -> Lookup<'_> {
+        Lookup { known: self.known(), unknown: Vec::new() }
+    }
+
+    /// Gives each path an id and writes it down, ahead of the terms that use it. What was
+    /// remembered may be forgotten over it, if allowed.
+    pub(crate) async fn give(
+        &self,
+        partition: &Arc<Partition>,
+        paths: &[Path],
+        may_forget: bool,
+    ) -> Result<(), Error> {
+        let _turn = self.naming.lock().await;
+        if may_forget && self.known().paths > KNOWN_MAX {
+            // What was written down must be readable before it may be forgotten.
+            partition.drain().await?;
+            *self.known.write().unwrap_or_else(PoisonError::into_inner) = Known::default();
+        }
+        let (snapshot, _) = partition.read();
+        let mut batch = Batch::default();
+        let mut given: HashMap<u64, &Path> = HashMap::new();
+        for path in paths {
+            let mut attempt = 0;
+            let id = loop {
+                let id = path_hash(path.steps(), attempt);
+                let owner = match given.get(&id) {
+                    Some(owner) => Some((*owner).clone()),
+                    None => self.owner(&*snapshot, id).await?,
+                };
+                match owner {
+                    Some(owner) if owner == *path => break id,
+                    Some(_) => attempt += 1,
+                    None => {
+                        batch.put(keys::name(id), encode(path));
+                        break id;
+                    }
+                }
+            };
+            given.insert(id, path);
+        }
+        if !batch.changes.is_empty() {
+            // Not waited for: what is queued behind it is published behind it.
+            let _published = partition.maintain(batch, Vec::new(), (0, 0))?;
+        }
+        // Only now: what is remembered is taken for written down.
+        for (id, path) in given {
+            self.remember(path_hash(path.steps(), 0), path.clone(), id);
+        }
+        Ok(())
+    }
+
+    /// The id of a path, for a reader; `None` if no document of the partition has it.
+    pub(crate) async fn find(
+        &self,
+        snapshot: &dyn Snapshot,
+        path: &Path,
+    ) -> Result<Option<u64>, Error> {
+        let hash = path_hash(path.steps(), 0);
+        if let Some(id) = self.remembered(hash, path) {
+            return Ok(Some(id));
+        }
+        for attempt in 0.. {
+            let id = path_hash(path.steps(), attempt);
+            match stored(snapshot, id).await? {
+                Some(owner) if owner == *path => return Ok(Some(id)),
+                Some(_) => {}
+                None => break,
+            }
+        }
+        Ok(None)
+    }
+
+    fn remembered(&self, hash: u64, path: &Path) -> Option<u64> {
+        self.known().by_hash.get(&hash)?.iter().find(|(known, _)| known == path).map(|(_, id)| *id)
+    }
+
+    /// The path that has an id: given here and perhaps not readable yet, or stored.
+    async fn owner(&self, snapshot: &dyn Snapshot, id: u64) -> Result<Option<Path>, Error> {
+        let given = self.known().owner(id).cloned();
+        match given {
+            Some(path) => Ok(Some(path)),
+            None => stored(snapshot, id).await,
+        }
+    }
+
+    fn known(&self) -> RwLockReadGuard<'_, Known> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remember(&self, hash: u64, path: Path, id: u64) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if id != hash {
+            known.moved.insert(id, path.clone());
+        }
+        let paths = known.by_hash.entry(hash).or_default();
+        if !paths.iter().any(|(known, _)| *known == path) {
+            paths.push((path, id));
+            known.paths += 1;
+        }
+    }
+}
+
+/// The path that a stored row gives an id to.
+pub(crate) async fn stored(snapshot: &dyn Snapshot, id: u64) -> Result<Option<Path>, Error> {
+    let rows = snapshot.get_many(&[keys::name(id)]).await.map_err(errors::from_store)?;
+    match rows.into_iter().next().flatten() {
+        Some(row) => decode(&row).map(Some).ok_or_else(|| errors::from_damaged(Damaged("N"))),
+        None => Ok(None),
+    }
+}
+
+/// A path as bytes: before each property name `FF`, for each array `FE`; neither occurs in UTF-8.
+fn encode(path: &Path) -> Bytes {
+    let mut out = Vec::new();
+    for step in path.steps() {
+        match step {
+            Step::Key(name) => {
+                out.push(0xFF);
+                out.extend_from_slice(name.as_bytes());
+            }
+            Step::Element => out.push(0xFE),
+        }
+    }
+    out.into()
+}
+
+/// The path of a row.
+pub(crate) fn decode(bytes: &[u8]) -> Option<Path> {
+    let mut segments = Vec::new();
+    let mut rest = bytes;
+    while let Some((mark, tail)) = rest.split_first() {
+        let end = tail.iter().position(|byte| *byte >= 0xFE).unwrap_or(tail.len());
+        let (name, next) = tail.split_at(end);
+        segments.push(match mark {
+            0xFF => Segment::Key(std::str::from_utf8(name).ok()?.to_owned()),
+            0xFE if name.is_empty() => Segment::Element,
+            _ => return None,
+        });
+        rest = next;
+    }
+    Some(Path(segments))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_read_back() {
+        let key = |name: &str| Segment::Key(name.to_owned());
+        for segments in [
+            vec![key("a")],
+            vec![key("a"), Segment::Element, Segment::Element, key("é\0b")],
+            vec![key(""), key("")],
+        ] {
+            let path = Path(segments);
+            assert_eq!(decode(&encode(&path)), Some(path));
+        }
+        for damaged in [&b"a"[..], b"\xFE\x61", b"\xFF\x80"] {
+            assert_eq!(decode(damaged), None);
+        }
+    }
+}

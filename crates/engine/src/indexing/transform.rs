@@ -1,0 +1,199 @@
+//! Bringing documents to a new indexing policy, in the background, while queries and writes go on.
+//!
+//! A document's row says which policy its terms follow. The catalog keeps the policies of the past
+//! until no document follows them any more; until then queries use only what all of them index.
+//! Whatever a crash leaves undone, the next start finds and goes on with.
+
+use std::{
+    ops::Bound,
+    sync::{Arc, PoisonError, atomic::Ordering},
+    time::Duration,
+};
+
+use bytes::Bytes;
+use protocol::{Error, rid::CollectionRid};
+use store::{Batch, Direction, PageLimit};
+use value::json;
+
+use crate::{
+    Inner,
+    catalog::{Catalog, Collection, storage},
+    control::{AsyncPlan, Change},
+    documents::scope::document_key,
+    errors,
+    indexing::{Indexed, TermChange},
+    keys::{self, LogicalKey, SEQUENCE_MAX, docnum, u64_at},
+    partition::Partition,
+    rows::{Damaged, Header},
+};
+
+/// Documents that are brought to the new policy before the next ones are read.
+const PAGE: PageLimit = PageLimit { entries: 64, bytes: 1 << 20 };
+
+/// How long to wait after a failure, in steps that closing can come between.
+const RETRY_STEP: Duration = Duration::from_millis(100);
+const RETRY_STEPS: u32 = 600;
+
+/// Starts the work on every collection that has some to do.
+pub(crate) fn resume(engine: &Arc<Inner>) {
+    for database in engine.catalog().databases.values() {
+        for collection in database.collections.values().filter(|it| it.is_transforming()) {
+            start(engine, collection);
+        }
+    }
+}
+
+/// Starts the work on a collection whose policy has just changed.
+pub(crate) fn start(engine: &Arc<Inner>, collection: &Arc<Collection>) {
+    for partition in &collection.partitions {
+        partition.require_generation(collection.index_generation);
+        partition.transformation.done.store(0, Ordering::Relaxed);
+        partition.transformation.total.store(partition.counters().documents, Ordering::Relaxed);
+    }
+    let worker = Arc::clone(engine);
+    let (rid, generation) = (collection.rid, collection.index_generation);
+    let task = tokio::spawn(async move {
+        let engine = worker;
+        while let Some(collection) = current(&engine, rid, generation) {
+            let Err(error) = transform(&engine, &collection).await else { return };
+            let collection = &collection.definition.id;
+            tracing::warn!(%error, collection, "re-indexing begins anew in a minute");
+            for _ in 0..RETRY_STEPS {
+                if engine.is_closed.load(Ordering::Acquire) {
+                    return;
+                }
+                tokio::time::sleep(RETRY_STEP).await;
+            }
+        }
+    });
+    let mut tasks = engine.background.lock().unwrap_or_else(PoisonError::into_inner);
+    tasks.retain(|task| !task.is_finished());
+    tasks.push(task);
+}
+
+/// How far a collection's documents have followed its policy, in percent.
+pub(crate) fn progress(collection: &Collection) -> u8 {
+    if !collection.is_transforming() {
+        return 100;
+    }
+    let (mut done, mut total) = (0, 0);
+    for partition in &collection.partitions {
+        let all = partition.transformation.total.load(Ordering::Relaxed);
+        done += partition.transformation.done.load(Ordering::Relaxed).min(all);
+        total += all;
+    }
+    // Not 100 before the old policies are gone.
+    u8::try_from((done * 100).checked_div(total).unwrap_or(99)).unwrap_or(99).min(99)
+}
+
+/// The collection, if it still has this policy.
+fn current(engine: &Inner, rid: CollectionRid, generation: u32) -> Option<Arc<Collection>> {
+    let catalog = engine.catalog();
+    let collection = catalog.databases.get(&rid.database.0)?.collections.get(&rid.number)?;
+    (collection.index_generation == generation).then(|| Arc::clone(collection))
+}
+
+async fn transform(engine: &Arc<Inner>, collection: &Arc<Collection>) -> Result<(), Error> {
+    let (rid, generation) = (collection.rid, collection.index_generation);
+    for partition in &collection.partitions {
+        let first = keys::document(docnum(partition.slots.start, 0));
+        let last = keys::document(docnum(partition.slots.end.saturating_sub(1), SEQUENCE_MAX));
+        let mut start = Bound::Included(first);
+        // What was queued under an older policy must be there to be found.
+        partition.drain().await?;
+        loop {
+            if engine.is_closed.load(Ordering::Acquire)
+                || current(engine, rid, generation).is_none()
+            {
+                return Ok(());
+            }
+            let (snapshot, _) = partition.read();
+            let range = (start, Bound::Included(last.clone()));
+            let page = snapshot.scan(range, Direction::Forward, PAGE).await;
+            let page = page.map_err(errors::from_store)?;
+            // Whoever waits for the store here can wait as long as it takes.
+            while partition.admit().await.is_err() && !engine.is_closed.load(Ordering::Acquire) {}
+            for (key, row) in &page.entries {
+                let (header, text) = Header::decode(row).map_err(errors::from_damaged)?;
+                if header.index_generation < generation {
+                    bring_up(collection, partition, u64_at(key, 1).unwrap_or_default(), &text)
+                        .await?;
+                }
+            }
+            let done = &partition.transformation.done;
+            done.fetch_add(page.entries.len() as u64, Ordering::Relaxed);
+            partition.drain().await?;
+            match page.entries.last() {
+                Some((key, _)) if page.has_more => start = Bound::Excluded(key.clone()),
+                _ => break,
+            }
+        }
+    }
+    engine.change(Forget { rid, generation }).await
+}
+
+/// Gives one document the terms of the new policy, unless a writer was faster.
+async fn bring_up(
+    collection: &Collection,
+    partition: &Arc<Partition>,
+    number: u64,
+    text: &Bytes,
+) -> Result<(), Error> {
+    let damaged = || errors::from_damaged(Damaged("D"));
+    let document = json::parse(text).map_err(|_| damaged())?;
+    let key = document_key(collection, &document);
+    let key = LogicalKey::new(collection.slot(&key), &key);
+    let _guard = partition.lock(key.as_bytes()).await;
+    let row_key = keys::document(number);
+    let rows = partition.newest(std::slice::from_ref(&row_key)).await?;
+    let Some(row) = rows.into_iter().next().flatten() else { return Ok(()) };
+    let (header, text) = Header::decode(&row).map_err(errors::from_damaged)?;
+    if header.index_generation >= collection.index_generation {
+        return Ok(());
+    }
+    let document = json::parse(&text).map_err(|_| damaged())?;
+    let version =
+        |policy| Indexed { document: &document, policy, directive: header.index_directive() };
+    let old = collection.policy_of(header.index_generation);
+    let new = &collection.definition.indexing;
+    let terms =
+        TermChange::between(partition, number, Some(version(&old)), Some(version(new))).await?;
+    let header = Header { index_generation: collection.index_generation, ..header };
+    let mut row = Vec::with_capacity(row.len());
+    header.encode(&mut row);
+    row.extend_from_slice(&text);
+    let row = Bytes::from(row);
+    let index_bytes = terms.bytes();
+    let mut batch = Batch::default();
+    batch.put(row_key.clone(), row.clone());
+    for key in terms.removed {
+        batch.delete(key);
+    }
+    for key in terms.added {
+        batch.put(key, Bytes::new());
+    }
+    let _published = partition.maintain(batch, vec![(row_key, Some(row))], index_bytes)?;
+    Ok(())
+}
+
+/// Takes the policies of the past out of the catalog.
+struct Forget {
+    rid: CollectionRid,
+    generation: u32,
+}
+
+impl AsyncPlan<()> for Forget {
+    async fn run(self, _engine: &Arc<Inner>, mut catalog: Catalog) -> Result<Change<()>, Error> {
+        let mut batch = Batch::default();
+        if let Some(database) = catalog.database_mut(self.rid.database)
+            && let Some(collection) = database.collections.get(&self.rid.number)
+            && collection.index_generation == self.generation
+        {
+            let mut collection = Collection::clone(collection);
+            collection.retired.clear();
+            storage::put_collection(&mut batch, &collection);
+            database.insert_collection(collection.into());
+        }
+        Ok(Change::new(batch, catalog, ()))
+    }
+}

@@ -1,0 +1,286 @@
+//! From what a query says about paths to what one partition's index can do about it.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use index::{Coverage, key};
+use protocol::{BoxFuture, Error};
+use sql::filter::{Filter, Interval, Test, TestKind};
+use store::{Direction, PageLimit, Snapshot};
+use value::Value;
+
+use crate::{
+    catalog::Collection,
+    documents::scope::Scope,
+    errors,
+    indexing::unindexed_term,
+    partition::Partition,
+    query::{
+        candidates::{Node, Ranges, Span},
+        job::Part,
+        ordered::{Order, OrderIndex, walk::Walked},
+    },
+    rows::KeyCounters,
+};
+
+/// The type bytes of strings, and of what follows them.
+const STRING: u8 = 0x60;
+const BEHIND_STRINGS: u8 = 0x70;
+
+/// The first type byte of a value that is there.
+pub(crate) const DEFINED: u8 = 0x20;
+
+/// What a query asks of each partition.
+pub(crate) struct Access<'a> {
+    pub(crate) collection: &'a Collection,
+    pub(crate) scope: &'a Scope,
+    pub(crate) filter: &'a Filter,
+    pub(crate) order: Option<&'a Order>,
+}
+
+impl Access<'_> {
+    /// One partition's share of a page.
+    pub(crate) async fn part(&self, partition: &Arc<Partition>) -> Result<Part, Error> {
+        let (snapshot, lsn) = partition.read();
+        let partition_documents = partition.counters().documents;
+        let documents = match self.scope.full_key(self.collection) {
+            Some(key) => {
+                let rows =
+                    snapshot.get_many(&[key.counters()]).await.map_err(errors::from_store)?;
+                match rows.into_iter().next().flatten() {
+                    Some(row) => KeyCounters::decode(&row).map_err(errors::from_damaged)?.documents,
+                    None => 0,
+                }
+            }
+            None => partition_documents,
+        };
+        let has_unindexed = has_unindexed(partition, &*snapshot).await?;
+        let reader = Reader { collection: self.collection, partition, snapshot: &*snapshot };
+        let mut node = reader.node(self.filter).await?;
+        if has_unindexed {
+            node = Node::or(vec![node, unindexed()]);
+        }
+        let mut nodes = vec![node];
+        for (at, value) in self.scope.narrowing() {
+            let path = &self.collection.definition.partition_key.paths[at];
+            nodes.push(reader.point(&index::Path::of_keys(path.segments()), &value).await?);
+        }
+        let node = Node::and(nodes);
+        let order = match self.order.and_then(|order| order.index.as_ref()) {
+            Some(index) => reader.walked(index).await?,
+            None => None,
+        };
+        Ok(Part {
+            slots: self.scope.slots_in(partition),
+            partition: Arc::clone(partition),
+            point: partition.point(lsn),
+            snapshot,
+            node,
+            order,
+            documents,
+            partition_documents,
+            has_unindexed,
+        })
+    }
+}
+
+/// Whether the partition holds documents that its policy left out of the index.
+async fn has_unindexed(partition: &Partition, snapshot: &dyn Snapshot) -> Result<bool, Error> {
+    if partition.is_all_indexed() {
+        return Ok(false);
+    }
+    let term = unindexed_term();
+    let mut end = term.to_vec();
+    end.extend_from_slice(&[u8::MAX; 9]);
+    let range = (std::ops::Bound::Included(term), std::ops::Bound::Included(end.into()));
+    let limit = PageLimit { entries: 1, bytes: 1024 };
+    let page = snapshot.scan(range, Direction::Forward, limit).await;
+    let is_found = !page.map_err(errors::from_store)?.entries.is_empty();
+    if !is_found {
+        partition.note_all_indexed();
+    }
+    Ok(is_found)
+}
+
+/// The documents that the index leaves out.
+fn unindexed() -> Node {
+    let term = unindexed_term();
+    let (prefix, value) = term.split_at(key::PREFIX_BYTES);
+    let span = Span { low: value.to_vec(), high: vec![value[0] + 1], is_point: true };
+    Node::Ranges(Ranges {
+        path: index::Path::default(),
+        prefix: Bytes::copy_from_slice(prefix),
+        spans: vec![span],
+        check: None,
+        is_exact: false,
+        is_unique: true,
+    })
+}
+
+/// Reads the names of one partition.
+struct Reader<'a> {
+    collection: &'a Collection,
+    partition: &'a Partition,
+    snapshot: &'a dyn Snapshot,
+}
+
+impl Reader<'_> {
+    fn node<'a>(&'a self, filter: &'a Filter) -> BoxFuture<'a, Result<Node, Error>> {
+        Box::pin(async move {
+            Ok(match filter {
+                Filter::All | Filter::Always => Node::Everything,
+                Filter::Nothing => Node::Nothing,
+                Filter::And(filters) => Node::and(self.nodes(filters).await?),
+                Filter::Or(filters) => Node::or(self.nodes(filters).await?),
+                Filter::Test(test) => self.test(test).await?,
+            })
+        })
+    }
+
+    async fn nodes(&self, filters: &[Filter]) -> Result<Vec<Node>, Error> {
+        let mut nodes = Vec::with_capacity(filters.len());
+        for filter in filters {
+            nodes.push(self.node(filter).await?);
+        }
+        Ok(nodes)
+    }
+
+    async fn test(&self, test: &Test) -> Result<Node, Error> {
+        let path = index_path(&test.path);
+        let (intervals, check) = match &test.kind {
+            TestKind::Intervals(intervals) => (intervals, None),
+            TestKind::Values { intervals, check } => (intervals, Some(check.clone())),
+            TestKind::Spatial { boxes } => return self.spatial(&path, boxes).await,
+        };
+        let coverage = coverage(self.collection, &path);
+        let has_undefined = intervals.iter().any(|interval| interval.low < vec![DEFINED]);
+        if coverage == Coverage::NotIndexed || has_undefined && coverage != Coverage::Explicit {
+            return Ok(Node::Everything);
+        }
+        let Some(id) = self.partition.names.find(self.snapshot, &path).await? else {
+            return Ok(Node::Nothing);
+        };
+        // Of a string that is cut a check knows only the beginning.
+        let touches_strings = |interval: &Interval| {
+            interval.high[..] > [STRING][..] && interval.low[..] < [BEHIND_STRINGS][..]
+        };
+        let mut is_exact =
+            test.is_exact && (check.is_none() || !intervals.iter().any(touches_strings));
+        let spans = intervals.iter().map(|interval| span(interval, &mut is_exact)).collect();
+        Ok(Node::Ranges(Ranges {
+            prefix: Bytes::copy_from_slice(&key::term_prefix(id)),
+            spans,
+            check,
+            is_exact,
+            is_unique: !path.has_elements(),
+            path,
+        }))
+    }
+
+    /// The documents with this value.
+    async fn point(&self, path: &index::Path, value: &Value) -> Result<Node, Error> {
+        if coverage(self.collection, path) == Coverage::NotIndexed {
+            return Ok(Node::Everything);
+        }
+        let Some(id) = self.partition.names.find(self.snapshot, path).await? else {
+            return Ok(Node::Nothing);
+        };
+        let mut low = Vec::new();
+        value::key::encode(value, &mut low);
+        let high = behind(low.clone());
+        let mut is_exact = true;
+        let span = span(&Interval { low, high }, &mut is_exact);
+        let prefix = Bytes::copy_from_slice(&key::term_prefix(id));
+        Ok(Node::Ranges(Ranges {
+            path: path.clone(),
+            prefix,
+            spans: vec![span],
+            check: None,
+            is_exact,
+            is_unique: true,
+        }))
+    }
+
+    async fn spatial(&self, path: &index::Path, boxes: &[[f64; 4]]) -> Result<Node, Error> {
+        let policy = &self.collection.definition.indexing;
+        let grid = policy.spatial(path).filter(|_| !self.collection.is_transforming());
+        let Some(grid) = grid else { return Ok(Node::Everything) };
+        let Some(id) = self.partition.names.find(self.snapshot, path).await? else {
+            return Ok(Node::Nothing);
+        };
+        let mut cells: Vec<(u64, u64)> = boxes.iter().flat_map(|area| grid.ranges(area)).collect();
+        cells.sort_unstable();
+        let mut spans: Vec<Span> = Vec::with_capacity(cells.len());
+        for (low, high) in cells {
+            let (low, high) = (low.to_be_bytes().to_vec(), high.to_be_bytes().to_vec());
+            match spans.last_mut() {
+                Some(last) if low <= last.high => last.high = high.max(last.high.clone()),
+                _ => spans.push(Span { low, high, is_point: false }),
+            }
+        }
+        let prefix = Bytes::copy_from_slice(&key::spatial_prefix(id));
+        let path = path.clone();
+        let ranges = Ranges { path, prefix, spans, check: None, is_exact: false, is_unique: false };
+        Ok(Node::Ranges(ranges))
+    }
+
+    /// The keys of an index that has an order; `None` if the partition has none of them.
+    async fn walked(&self, index: &OrderIndex) -> Result<Option<Walked>, Error> {
+        let paths = match index {
+            OrderIndex::Path(path) => std::slice::from_ref(path),
+            OrderIndex::Composite { members, .. } => members.as_slice(),
+        };
+        let mut members = Vec::with_capacity(paths.len());
+        for path in paths {
+            let id = self.partition.names.find(self.snapshot, path).await?;
+            // A member that has no index of its own is none that a filter knows.
+            let prefix = id.map_or([0; key::PREFIX_BYTES], key::term_prefix);
+            members.push(Bytes::copy_from_slice(&prefix));
+        }
+        let prefix = match index {
+            OrderIndex::Path(_) if members[0][0] == 0 => return Ok(None),
+            OrderIndex::Path(_) => members[0].clone(),
+            OrderIndex::Composite { id, .. } => Bytes::copy_from_slice(&key::composite_prefix(*id)),
+        };
+        Ok(Some(Walked { prefix, members }))
+    }
+}
+
+/// What all policies index that some document may follow.
+pub(crate) fn coverage(collection: &Collection, path: &index::Path) -> Coverage {
+    let current = collection.definition.indexing.coverage(path);
+    let retired = collection.retired.iter();
+    let is_indexed_by_all = retired
+        .map(|retired| retired.definition.indexing.coverage(path))
+        .all(|coverage| coverage != Coverage::NotIndexed);
+    match current {
+        _ if !is_indexed_by_all => Coverage::NotIndexed,
+        // Not every document has an entry that says that the path is absent.
+        Coverage::Explicit if collection.is_transforming() => Coverage::Wildcard,
+        current => current,
+    }
+}
+
+pub(crate) fn index_path(path: &sql::filter::Path) -> index::Path {
+    let segment = |segment: &sql::filter::Segment| match segment {
+        sql::filter::Segment::Key(name) => index::Segment::Key(name.clone()),
+        sql::filter::Segment::Element => index::Segment::Element,
+    };
+    index::Path(path.0.iter().map(segment).collect())
+}
+
+/// The first bytes behind all that begin with these, which end a value.
+fn behind(mut bytes: Vec<u8>) -> Vec<u8> {
+    if let Some(last) = bytes.last_mut() {
+        *last = last.saturating_add(1);
+    }
+    bytes
+}
+
+/// The range of terms for a range of values.
+pub(crate) fn span(interval: &Interval, is_exact: &mut bool) -> Span {
+    let (low, high, is_clip_exact) = index::clip(&interval.low, &interval.high);
+    *is_exact &= is_clip_exact;
+    let is_whole = matches!(index::decode_value(&low), Ok((_, rest)) if rest.is_empty());
+    Span { is_point: is_whole && behind(low.clone()) == high, low, high }
+}

@@ -1,0 +1,181 @@
+//! One row for all documents: COUNT and its kin without GROUP BY. What is summed up so far travels
+//! in the token when a page takes too long.
+
+use protocol::Error;
+use sql::program::{Accumulator, Halt, Run, weight};
+use value::{Value, json};
+
+use crate::{
+    keys::META_COUNTERS,
+    query::{
+        documents::Documents,
+        explain::Access,
+        job::{Job, Part, Turns, halted, parse},
+        ordered::{Order, SortKey},
+        page::Page,
+        token::{BYTES_MAX, Place, Position},
+    },
+    rows::{Counters, KeyCounters},
+};
+
+/// Most bytes of rows that are put in order before they are added up.
+const ORDERED_BYTES_MAX: usize = 64 << 20;
+
+/// Adds up all documents from `start` on, beginning with the partial sums of earlier pages.
+pub(crate) async fn run(
+    job: &Job<'_>,
+    page: &mut Page,
+    start: Position,
+    partials: &[u8],
+    run: &mut Run<'_>,
+) -> Result<Option<Place>, Error> {
+    let mut accumulators = restore(job, partials)?;
+    let mut turns = Turns::default();
+    for part in job.parts.iter() {
+        let reach = part.reach(&job.figures);
+        if reach.last() < start.number {
+            continue;
+        }
+        if start.number <= reach.first()
+            && let Some(count) = count_without_documents(job, part).await?
+        {
+            let is_filtered = job.program.shape().has_filter;
+            let how = if is_filtered { Access::CountEntries } else { Access::Counters };
+            job.recorder.note(part, how(count));
+            for accumulator in &mut accumulators {
+                accumulator.add_count(count);
+            }
+            continue;
+        }
+        let stream = part.node.stream(&reach, part.documents).await?;
+        job.recorder.note_stream(part, stream.as_ref());
+        let mut documents = Documents::new(stream, start.number);
+        while let Some((number, text)) = documents.next(&reach).await? {
+            add(job, &text, &mut accumulators, run)?;
+            if job.is_late()
+                && let Some(partials) = save(&accumulators)
+            {
+                let position = Position { number: number + 1, row: 0 };
+                return Ok(Some(Place::Partial { position, partials }));
+            }
+            job.check_timeout()?;
+            turns.take().await;
+        }
+    }
+    finish(job, page, &accumulators, run).map(|()| None)
+}
+
+/// The one row, for a query around this one.
+pub(crate) async fn row(job: &Job<'_>, run: &mut Run<'_>) -> Result<Value, Error> {
+    let mut accumulators = job.program.accumulators();
+    job.documents(|_, text| add(job, text, &mut accumulators, run)).await?;
+    job.program.project_group(&[], &accumulators, run).map_err(halted)
+}
+
+/// Adds up the rows in the order of ORDER BY, which decides what a list holds first, and leaves
+/// out what ORDER BY does. Nothing is known before all rows are, so there is one page.
+pub(crate) async fn ordered(
+    job: &Job<'_>,
+    order: &Order,
+    page: &mut Page,
+    run: &mut Run<'_>,
+) -> Result<(), Error> {
+    let (mut rows, mut bytes) = (Vec::new(), 0);
+    job.documents(|number, text| {
+        let document = parse(text)?;
+        job.rows(&document, text.len(), run, &mut |row, run| {
+            let Some(values) = order.bytes(&job.program.order_keys(row, run)?) else {
+                return Ok(());
+            };
+            let aggregated = job.program.aggregated(row, run)?;
+            bytes += values.len() + aggregated.iter().map(weight).sum::<usize>();
+            if bytes > ORDERED_BYTES_MAX {
+                return Err(Halt::OutOfMemory);
+            }
+            rows.push((SortKey { values, number: order.number(number) }, aggregated));
+            Ok(())
+        })
+    })
+    .await?;
+    // Rows of one document stay as they are.
+    rows.sort_by(|a, b| a.0.cmp(&b.0));
+    let mut accumulators = job.program.accumulators();
+    for (_, aggregated) in rows {
+        job.program.accumulate_values(&mut accumulators, aggregated, run).map_err(halted)?;
+    }
+    finish(job, page, &accumulators, run)
+}
+
+fn finish(
+    job: &Job<'_>,
+    page: &mut Page,
+    accumulators: &[Accumulator],
+    run: &mut Run<'_>,
+) -> Result<(), Error> {
+    let row = job.program.project_group(&[], accumulators, run).map_err(halted)?;
+    if !row.is_undefined() {
+        page.offer(|| json::print(&row).into());
+    }
+    Ok(())
+}
+
+fn add(
+    job: &Job<'_>,
+    text: &bytes::Bytes,
+    accumulators: &mut [Accumulator],
+    run: &mut Run<'_>,
+) -> Result<(), Error> {
+    let document = parse(text)?;
+    job.rows(&document, text.len(), run, &mut |row, run| {
+        job.program.accumulate(accumulators, row, run)
+    })
+}
+
+/// Partial sums for a token; `None` if they do not fit into one.
+fn save(accumulators: &[Accumulator]) -> Option<Vec<u8>> {
+    let values: Vec<Value> = accumulators.iter().map(Accumulator::to_value).collect();
+    let text = json::print(&Value::Array(values)).into_bytes();
+    (text.len() <= BYTES_MAX).then_some(text)
+}
+
+fn restore(job: &Job<'_>, partials: &[u8]) -> Result<Vec<Accumulator>, Error> {
+    if partials.is_empty() {
+        return Ok(job.program.accumulators());
+    }
+    let states = json::parse(partials).ok();
+    states
+        .and_then(|states| job.program.restore(states.as_array()?))
+        .ok_or_else(|| Error::bad_request("Invalid Continuation Token: its sums are damaged."))
+}
+
+/// How many documents match, where that is all the query asks and the index alone can tell.
+async fn count_without_documents(job: &Job<'_>, part: &Part) -> Result<Option<u64>, Error> {
+    if !job.program.shape().counts_all {
+        return Ok(None);
+    }
+    let reach = part.reach(&job.figures);
+    let is_whole_partition = part.slots == part.partition.slots && job.scope.is_whole_slots();
+    if job.program.shape().has_filter {
+        // Slots may hold other keys than the one that is asked for.
+        let is_scope_exact = job.scope.is_whole_slots() || job.is_only_key(part).await?;
+        if !is_scope_exact || !part.node.is_exact() {
+            return Ok(None);
+        }
+        return part.node.count(&reach).await;
+    }
+    let key = if is_whole_partition {
+        bytes::Bytes::from_static(META_COUNTERS)
+    } else if let Some(key) = job.scope.full_key(job.collection) {
+        key.counters()
+    } else {
+        return Ok(None);
+    };
+    let rows = part.snapshot.get_many(&[key]).await.map_err(crate::errors::from_store)?;
+    let Some(row) = rows.into_iter().next().flatten() else { return Ok(Some(0)) };
+    let count = if is_whole_partition {
+        Counters::decode(&row).map(|counters| counters.documents)
+    } else {
+        KeyCounters::decode(&row).map(|counters| counters.documents)
+    };
+    count.map(Some).map_err(crate::errors::from_damaged)
+}

@@ -1,0 +1,280 @@
+//! One page of one query at work: what it reads, from where, and until when.
+
+use std::{
+    ops::{Bound, Range},
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use protocol::{Code, Error, PartitionPoint, rid::DocNum};
+use sql::program::{Halt, Program, Row, Run};
+use store::{Direction, PageLimit, Snapshot};
+use value::{Value, json};
+
+use crate::{
+    catalog::Collection,
+    documents::scope::Scope,
+    errors,
+    keys::META_KEY,
+    partition::Partition,
+    query::{
+        candidates::Node,
+        documents::Documents,
+        explain::Recorder,
+        figures::Figures,
+        ordered::walk::Walked,
+        page::{Offered, Page, Seen, too_large},
+        stream::Reach,
+    },
+    rows::Damaged,
+};
+
+/// How long a query keeps its thread to itself.
+const TURN: Duration = Duration::from_millis(1);
+
+/// A page at work.
+pub(crate) struct Job<'a> {
+    pub(crate) collection: &'a Collection,
+    pub(crate) program: &'a Program,
+    pub(crate) scope: &'a Scope,
+    /// The partitions to read, in the order of their slots.
+    pub(crate) parts: Arc<[Part]>,
+    pub(crate) figures: Arc<Figures>,
+    /// What is done, for whoever asks.
+    pub(crate) recorder: Arc<Recorder>,
+    /// When a page that can be continued ends.
+    pub(crate) page_end: Instant,
+    /// When a query ends that cannot be.
+    pub(crate) timeout: Instant,
+}
+
+/// A partition's share of a page.
+pub(crate) struct Part {
+    pub(crate) partition: Arc<Partition>,
+    pub(crate) snapshot: Arc<dyn Snapshot>,
+    pub(crate) slots: Range<u32>,
+    /// What the index knows of the filter.
+    pub(crate) node: Node,
+    /// The index that ORDER BY may walk; `None` if the partition has no entry of it.
+    pub(crate) order: Option<Walked>,
+    /// Documents in these slots, roughly, and in the whole partition.
+    pub(crate) documents: u64,
+    pub(crate) partition_documents: u64,
+    /// Whether some documents are not in the index.
+    pub(crate) has_unindexed: bool,
+    pub(crate) point: PartitionPoint,
+}
+
+impl Part {
+    pub(crate) fn reach<'a>(&'a self, figures: &'a Figures) -> Reach<'a> {
+        Reach { snapshot: &*self.snapshot, slots: self.slots.clone(), figures }
+    }
+}
+
+/// How far the rows of a document got.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fed {
+    /// All of them are dealt with.
+    Whole,
+    /// This one belongs to the next page.
+    Full(u32),
+    /// The answer is at its end.
+    Over,
+}
+
+impl Job<'_> {
+    /// Whether the page should end where it can be continued.
+    pub(crate) fn is_late(&self) -> bool {
+        Instant::now() >= self.page_end + self.figures.listing()
+    }
+
+    /// Refuses to go on with what cannot be continued in another page.
+    pub(crate) fn check_timeout(&self) -> Result<(), Error> {
+        self.figures.check_time()
+    }
+
+    /// The same, for another program over the same documents.
+    pub(crate) fn of_program<'a>(&'a self, program: &'a Program) -> Job<'a> {
+        Job {
+            program,
+            parts: Arc::clone(&self.parts),
+            figures: Arc::clone(&self.figures),
+            recorder: Arc::clone(&self.recorder),
+            collection: self.collection,
+            scope: self.scope,
+            page_end: self.timeout,
+            timeout: self.timeout,
+        }
+    }
+
+    /// Whether the slot of the one key that is asked for holds no other key in this partition.
+    pub(crate) async fn is_only_key(&self, part: &Part) -> Result<bool, Error> {
+        let Some(key) = self.scope.full_key(self.collection) else { return Ok(false) };
+        let first = [META_KEY, &key.as_bytes()[..3]].concat();
+        let mut end = first.clone();
+        end.extend_from_slice(&[u8::MAX; 2]);
+        let range = (Bound::Included(first.into()), Bound::Included(end.into()));
+        let limit = PageLimit { entries: 2, bytes: 1 << 20 };
+        let page = part.snapshot.scan(range, Direction::Forward, limit).await;
+        let entries = page.map_err(errors::from_store)?.entries;
+        Ok(entries.iter().all(|(found, _)| *found == key.counters()))
+    }
+
+    /// Calls `each` with every document that can match, in the order of their numbers. For what
+    /// cannot be continued in another page.
+    pub(crate) async fn documents(
+        &self,
+        mut each: impl FnMut(DocNum, &Bytes) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let mut turns = Turns::default();
+        for part in self.parts.iter() {
+            let reach = part.reach(&self.figures);
+            let stream = part.node.stream(&reach, part.documents).await?;
+            self.recorder.note_stream(part, stream.as_ref());
+            let mut documents = Documents::new(stream, 0);
+            while let Some((number, text)) = documents.next(&reach).await? {
+                each(number, &text)?;
+                self.check_timeout()?;
+                turns.take().await;
+            }
+        }
+        Ok(())
+    }
+
+    /// Calls `each` with every row of a document.
+    pub(crate) fn rows(
+        &self,
+        document: &Value,
+        bytes: usize,
+        run: &mut Run<'_>,
+        each: &mut dyn FnMut(&Row<'_>, &mut Run<'_>) -> Result<(), Halt>,
+    ) -> Result<(), Error> {
+        let mut is_matched = false;
+        let result = self.rows_uncounted(document, run, &mut |row, run| {
+            is_matched = true;
+            each(row, run)
+        });
+        if is_matched {
+            self.figures.matched(bytes);
+        }
+        result
+    }
+
+    /// The same, for a document that will be looked at again.
+    pub(crate) fn rows_uncounted(
+        &self,
+        document: &Value,
+        run: &mut Run<'_>,
+        each: &mut dyn FnMut(&Row<'_>, &mut Run<'_>) -> Result<(), Halt>,
+    ) -> Result<(), Error> {
+        let started = Instant::now();
+        let result = if self.scope.admits(self.collection, document) {
+            self.program.rows(document, run, each)
+        } else {
+            Ok(())
+        };
+        self.figures.run_time(started);
+        match result {
+            Ok(()) | Err(Halt::Stopped) => Ok(()),
+            Err(halt) => Err(halted(halt)),
+        }
+    }
+
+    /// Puts the rows of a document into the page, from `from_row` on; the rows before were returned
+    /// earlier. With `seen`, only rows that are new.
+    pub(crate) fn feed(
+        &self,
+        text: &Bytes,
+        from_row: u32,
+        page: &mut Page,
+        mut seen: Option<&mut Seen>,
+        run: &mut Run<'_>,
+    ) -> Result<Fed, Error> {
+        let document = parse(text)?;
+        let is_document = self.program.shape().projects_document;
+        let (mut index, mut fed, mut failure) = (0_u32, Fed::Whole, None);
+        self.rows(&document, text.len(), run, &mut |row, run| {
+            let here = index;
+            index += 1;
+            if here < from_row && seen.is_none() {
+                return Ok(());
+            }
+            let value = if is_document && seen.is_none() {
+                None
+            } else {
+                let value = self.program.project(row, run)?;
+                if value.is_undefined() {
+                    return Ok(());
+                }
+                Some(value)
+            };
+            if let (Some(seen), Some(value)) = (&mut seen, &value) {
+                match seen.insert(value) {
+                    Ok(true) => {}
+                    Ok(false) => return Ok(()),
+                    Err(error) => {
+                        failure = Some(error);
+                        return Err(Halt::Stopped);
+                    }
+                }
+                if here < from_row {
+                    return Ok(());
+                }
+            }
+            let item = || match value.filter(|_| !is_document) {
+                Some(value) => json::print(&value).into(),
+                None => text.clone(),
+            };
+            fed = match page.offer(item) {
+                Offered::Accepted if !page.is_over() => return Ok(()),
+                Offered::Accepted | Offered::Over => Fed::Over,
+                Offered::Full => Fed::Full(here),
+            };
+            Err(Halt::Stopped)
+        })?;
+        match failure {
+            Some(error) => Err(error),
+            None => Ok(fed),
+        }
+    }
+}
+
+/// Lets other tasks have the thread now and then.
+#[derive(Debug)]
+pub(crate) struct Turns(Instant);
+
+impl Default for Turns {
+    fn default() -> Self {
+        Self(Instant::now())
+    }
+}
+
+impl Turns {
+    pub(crate) async fn take(&mut self) {
+        if self.0.elapsed() >= TURN {
+            tokio::task::yield_now().await;
+            self.0 = Instant::now();
+        }
+    }
+}
+
+/// A stored document as a value.
+pub(crate) fn parse(text: &Bytes) -> Result<Value, Error> {
+    json::parse(text).map_err(|_| errors::from_damaged(Damaged("D")))
+}
+
+/// Why a query ended early, for the client.
+pub(crate) fn halted(halt: Halt) -> Error {
+    match halt {
+        Halt::Cancelled | Halt::Stopped => timed_out(),
+        Halt::OutOfMemory => too_large("intermediate values take too much"),
+        Halt::Udf(message) => Error::bad_request(message),
+        other => Error::bad_request(other.to_string()),
+    }
+}
+
+/// The service's answer to a query that takes too long.
+pub(crate) fn timed_out() -> Error {
+    Error::new(Code::Timeout, "The request timed out: the query did not end in time.")
+}

@@ -1,0 +1,179 @@
+//! Queries over values that are in memory: the resources of the account, and the rows of an inner
+//! query.
+
+use std::collections::HashMap;
+
+use protocol::Error;
+use sql::program::{Accumulator, Halt, Program, Run, group_id, weight};
+use value::{Value, json};
+
+use crate::query::{
+    job::halted,
+    ordered::{Order, SortKey},
+    page::{Offered, Page, Seen},
+};
+
+/// Most bytes of the rows and groups that a query keeps.
+const KEPT_BYTES_MAX: usize = 64 << 20;
+
+/// Every row of a program over these values, in its order, before TOP, OFFSET and LIMIT.
+pub(crate) fn rows(
+    program: &Program,
+    values: &[Value],
+    order: Option<&Order>,
+    run: &mut Run<'_>,
+) -> Result<Vec<Value>, Error> {
+    let shape = program.shape();
+    let rows = if shape.groups {
+        grouped(program, values, order, run)
+    } else if shape.is_aggregate {
+        collapsed(program, values, order, run).map(|row| vec![row])
+    } else {
+        listed(program, values, order, run)
+    };
+    let mut rows = rows.map_err(halted)?;
+    rows.retain(|row| !row.is_undefined());
+    if !shape.is_distinct {
+        return Ok(rows);
+    }
+    let mut seen = Seen::default();
+    let mut kept = Vec::new();
+    for row in rows {
+        if seen.insert(&row)? {
+            kept.push(row);
+        }
+    }
+    Ok(kept)
+}
+
+/// Rows to be put in order: among equals in the direction of the first key, as documents are.
+struct Sorter<'a, T> {
+    order: Option<&'a Order>,
+    kept: Vec<(SortKey, T)>,
+    bytes: usize,
+}
+
+impl<'a, T> Sorter<'a, T> {
+    fn new(order: Option<&'a Order>) -> Self {
+        Self { order, kept: Vec::new(), bytes: 0 }
+    }
+
+    /// Takes a row of the value with this ordinal, unless its keys leave it out.
+    fn push(&mut self, keys: &[Value], ordinal: usize, bytes: usize, row: T) -> Result<(), Halt> {
+        let key = match self.order {
+            None => SortKey::default(),
+            Some(order) => match order.bytes(keys) {
+                Some(values) => SortKey { values, number: order.number(ordinal as u64) },
+                None => return Ok(()),
+            },
+        };
+        self.bytes += bytes + key.values.len();
+        if self.bytes > KEPT_BYTES_MAX {
+            return Err(Halt::OutOfMemory);
+        }
+        self.kept.push((key, row));
+        Ok(())
+    }
+
+    fn finish(mut self) -> impl Iterator<Item = T> {
+        if self.order.is_some() {
+            self.kept.sort_by(|a, b| a.0.cmp(&b.0));
+        }
+        self.kept.into_iter().map(|(_, row)| row)
+    }
+}
+
+/// The value of each row.
+fn listed(
+    program: &Program,
+    values: &[Value],
+    order: Option<&Order>,
+    run: &mut Run<'_>,
+) -> Result<Vec<Value>, Halt> {
+    let mut sorter = Sorter::new(order);
+    for (ordinal, value) in values.iter().enumerate() {
+        program.rows(value, run, &mut |row, run| {
+            let keys = program.order_keys(row, run)?;
+            let projected = program.project(row, run)?;
+            sorter.push(&keys, ordinal, weight(&projected), projected)
+        })?;
+    }
+    Ok(sorter.finish().collect())
+}
+
+/// One value for all rows.
+fn collapsed(
+    program: &Program,
+    values: &[Value],
+    order: Option<&Order>,
+    run: &mut Run<'_>,
+) -> Result<Value, Halt> {
+    let mut accumulators = program.accumulators();
+    let mut sorter = Sorter::new(order);
+    for (ordinal, value) in values.iter().enumerate() {
+        program.rows(value, run, &mut |row, run| {
+            if order.is_none() {
+                return program.accumulate(&mut accumulators, row, run);
+            }
+            let keys = program.order_keys(row, run)?;
+            let aggregated = program.aggregated(row, run)?;
+            sorter.push(&keys, ordinal, aggregated.iter().map(weight).sum(), aggregated)
+        })?;
+    }
+    for aggregated in sorter.finish() {
+        program.accumulate_values(&mut accumulators, aggregated, run)?;
+    }
+    program.project_group(&[], &accumulators, run)
+}
+
+/// One value for each set of equal keys, in the order of their first rows.
+fn grouped(
+    program: &Program,
+    values: &[Value],
+    order: Option<&Order>,
+    run: &mut Run<'_>,
+) -> Result<Vec<Value>, Halt> {
+    let mut groups: Vec<(Vec<Value>, usize, Vec<Accumulator>)> = Vec::new();
+    let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
+    let mut bytes = 0;
+    let aggregates = program.accumulators().len();
+    for (ordinal, value) in values.iter().enumerate() {
+        program.rows(value, run, &mut |row, run| {
+            let keys = program.group_keys(row, run)?;
+            let id = group_id(&keys);
+            let place = if let Some(place) = places.get(&id) {
+                *place
+            } else {
+                bytes += id.len() + keys.iter().map(weight).sum::<usize>();
+                bytes += aggregates * size_of::<Accumulator>();
+                if bytes > KEPT_BYTES_MAX {
+                    return Err(Halt::OutOfMemory);
+                }
+                places.insert(id, groups.len());
+                groups.push((keys, ordinal, program.accumulators()));
+                groups.len() - 1
+            };
+            program.accumulate(&mut groups[place].2, row, run)
+        })?;
+    }
+    let mut sorter = Sorter::new(order);
+    for (keys, ordinal, accumulators) in groups {
+        let order_keys = program.group_order_keys(&keys, &accumulators, run)?;
+        let row = program.project_group(&keys, &accumulators, run)?;
+        sorter.push(&order_keys, ordinal, weight(&row), row)?;
+    }
+    Ok(sorter.finish().collect())
+}
+
+/// Puts rows into a page from the one with this count on; the count to go on with, if there is more.
+pub(crate) fn fill(page: &mut Page, rows: &[Value], from: u64) -> Option<u64> {
+    let from = usize::try_from(from).unwrap_or(usize::MAX);
+    for (at, row) in rows.iter().enumerate().skip(from) {
+        match page.offer(|| json::print(row).into()) {
+            Offered::Accepted => {}
+            Offered::Over => return None,
+            Offered::Full => return Some(at as u64),
+        }
+    }
+    None
+}

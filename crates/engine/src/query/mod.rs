@@ -1,0 +1,412 @@
+//! Queries: from the text of a request to a page of rows.
+//!
+//! In reading order:
+//! - `body`: text and parameters,
+//! - `door`: who answers a query that reads several partitions, and `plan`, what clients are told,
+//! - `prepared`: a query checked, compiled and ready to read,
+//! - `access`, `candidates`, `stream`, `documents`: what the index knows of the filter, and the
+//!   documents that can match,
+//! - `job`, `page`, `token`, `figures`: a page at work, what fits into it, where the next one
+//!   begins, and what it cost,
+//! - `apart`: pages that could hold up others run on threads of their own,
+//! - `unordered`, `ordered`, `aggregate`, `grouped`, `nested`: the ways in which rows come about,
+//! - `memory`, `resources`: queries over what is in memory,
+//! - `index_metrics`, `advice`, `explain`: what a caller may be told beside the rows.
+
+mod access;
+mod advice;
+mod aggregate;
+mod apart;
+mod body;
+mod candidates;
+pub(crate) mod documents;
+mod door;
+mod explain;
+pub(crate) mod figures;
+mod grouped;
+mod index_metrics;
+pub(crate) mod job;
+mod memory;
+mod nested;
+mod ordered;
+mod page;
+mod plan;
+mod prepared;
+mod resources;
+mod stream;
+mod token;
+mod unordered;
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use protocol::{
+    Body, Error, Meta, Options, Outcome, Response,
+    limits::PAGE_ITEMS_DEFAULT,
+    query::{QueryBody, QueryFeed, QueryMeta, QueryMetrics},
+    request::CollectionPath,
+    response::FeedKind,
+};
+use sql::{
+    filter::Filter,
+    program::{Program, Run},
+};
+use tokio::runtime::Handle;
+use value::Value;
+
+pub(crate) use apart::limit as slow_queries;
+
+use crate::{
+    Inner,
+    catalog::Collection,
+    charge::Meter,
+    documents::{scope::Scope, text::SYSTEM_BYTES},
+    partition::Partition,
+    query::{
+        access::Access,
+        body::Text,
+        door::Door,
+        explain::Recorder,
+        figures::Figures,
+        job::{Job, Part},
+        ordered::Order,
+        page::Page,
+        prepared::Prepared,
+        token::{Place, Token},
+    },
+};
+
+/// A page of a query over any feed.
+pub(crate) async fn page(
+    engine: &Arc<Inner>,
+    feed: &QueryFeed,
+    body: &QueryBody,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
+    if body.content.len() <= INLINE_BYTES_MAX && !resources::is_slow(feed, body) {
+        return page_here(engine, feed, body, options, meter, Where::Shared).await;
+    }
+    let (inner, feed, body, options) =
+        (Arc::clone(engine), feed.clone(), body.clone(), options.clone());
+    apart::run(engine, meter, move |meter, is_abandoned| {
+        let page = page_here(&inner, &feed, &body, &options, meter, Where::Apart(is_abandoned));
+        Handle::current().block_on(page)
+    })
+    .await
+}
+
+/// The plan of a query.
+pub(crate) async fn plan(
+    engine: &Arc<Inner>,
+    path: &CollectionPath,
+    body: &QueryBody,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
+    if body.content.len() <= INLINE_BYTES_MAX {
+        return plan::plan(engine, path, body, options, meter);
+    }
+    let (inner, path, body, options) =
+        (Arc::clone(engine), path.clone(), body.clone(), options.clone());
+    apart::run(engine, meter, move |meter, _| plan::plan(&inner, &path, &body, &options, meter))
+        .await
+}
+
+/// Longest body that is read and checked on a thread that others share.
+const INLINE_BYTES_MAX: usize = 8 * 1024;
+
+/// Which thread a query is on.
+#[derive(Clone, Copy)]
+enum Where<'a> {
+    /// One that others share.
+    Shared,
+    /// One of its own; the flag says that nobody waits for it any more.
+    Apart(&'a Arc<AtomicBool>),
+}
+
+async fn page_here(
+    engine: &Arc<Inner>,
+    feed: &QueryFeed,
+    body: &QueryBody,
+    options: &Options,
+    meter: &mut Meter,
+    place: Where<'_>,
+) -> Result<Response, Error> {
+    let QueryFeed::Documents(path) = feed else {
+        return resources::resources(engine, feed, body, options, meter);
+    };
+    // Again if the indexing policy changes in between.
+    loop {
+        if let Some(page) = attempt(engine, path, body, options, meter, place).await? {
+            return Ok(page);
+        }
+    }
+}
+
+/// A page of a query over a collection as it is now; `None` if its indexing policy changed before
+/// the page could begin.
+async fn attempt(
+    engine: &Arc<Inner>,
+    path: &CollectionPath,
+    body: &QueryBody,
+    options: &Options,
+    meter: &mut Meter,
+    place: Where<'_>,
+) -> Result<Option<Response>, Error> {
+    let started = Instant::now();
+    let collection = engine.collection(path, options)?;
+    let text = Text::parse(body)?;
+    let now_millis = engine.clock.now_millis();
+    let mut prepared = Prepared::new(text, &collection, now_millis)?;
+    // The place of one key's page says nothing about another key.
+    if let Some(key) = &options.partition_key {
+        prepared.identity.extend_from_slice(key.to_string().as_bytes());
+    }
+    let compiled = started.elapsed();
+    let scope = match door::open(&prepared, &collection, options)? {
+        Door::Open(scope) => scope,
+        Door::Closed(error) => {
+            meter.lookup();
+            return Err(error);
+        }
+    };
+    let is_slow = prepared.program.shape().is_slow;
+    let work = Work {
+        engine: Arc::clone(engine),
+        path: path.clone(),
+        options: options.clone(),
+        collection,
+        prepared,
+        scope,
+        now_millis,
+        started,
+        compiled,
+    };
+    match place {
+        Where::Apart(is_abandoned) => work.run(meter, is_abandoned).await,
+        Where::Shared if !is_slow => work.run(meter, &Arc::default()).await,
+        Where::Shared => {
+            apart::run(engine, meter, move |meter, is_abandoned| {
+                Handle::current().block_on(work.run(meter, is_abandoned))
+            })
+            .await
+        }
+    }
+}
+
+/// A page to be made, with all it needs.
+struct Work {
+    engine: Arc<Inner>,
+    path: CollectionPath,
+    collection: Arc<Collection>,
+    prepared: Prepared,
+    scope: Scope,
+    options: Options,
+    now_millis: i64,
+    started: Instant,
+    compiled: Duration,
+}
+
+impl Work {
+    /// Makes the page, unless whoever asked for it has gone, or the indexing policy has changed.
+    async fn run(
+        &self,
+        meter: &mut Meter,
+        is_abandoned: &Arc<AtomicBool>,
+    ) -> Result<Option<Response>, Error> {
+        let Work { collection, prepared, options, .. } = self;
+        let order = prepared.order(collection)?;
+        let token = prepared.token(options)?;
+        let job = self.job(order.as_ref(), is_abandoned).await?;
+        // Documents of a newer policy may lack what this one says that the index has.
+        let current = self.engine.collection(&self.path, options)?;
+        if current.index_generation != collection.index_generation {
+            return Ok(None);
+        }
+        let planned = self.started.elapsed();
+        let limit = options.max_item_count.unwrap_or(PAGE_ITEMS_DEFAULT) as usize;
+        let mut page = Page::new(limit, token.skip, token.take);
+        let timeout = job.timeout;
+        let is_cancelled =
+            move || Instant::now() >= timeout || is_abandoned.load(Ordering::Relaxed);
+        let mut run = Run::new(self.now_millis, prepared.seed(self.now_millis))
+            .with_cancel(&is_cancelled)
+            .with_plane(collection.definition.is_geometry);
+        let next = rows(&job, order.as_ref(), &mut page, token.place, &mut run).await?;
+        let continuation = next.filter(|_| !page.is_over()).map(|place| {
+            let token = Token { skip: page.skip, take: page.take, place };
+            token.encode(&prepared.identity)
+        });
+        charge(meter, &job);
+        let times = [self.started.elapsed(), self.compiled, planned];
+        let meta = Meta {
+            partitions: job.parts.iter().map(|part| part.point.clone()).collect(),
+            owner: Some(collection.owner()),
+            query: query_meta(&job, prepared, order.as_ref(), &page, options, meter.total(), times),
+            ..Meta::default()
+        };
+        let (owner_rid, kind) = (collection.rid.to_string(), FeedKind::Documents);
+        let body = Body::Feed { owner_rid, kind, items: page.items };
+        let response = Response { outcome: Outcome::Ok, body, etag: None, continuation, meta };
+        Ok(Some(response))
+    }
+
+    /// What the page reads: each partition's snapshot, and what its index knows.
+    async fn job<'a>(
+        &'a self,
+        order: Option<&'a Order>,
+        is_abandoned: &Arc<AtomicBool>,
+    ) -> Result<Job<'a>, Error> {
+        let Work { engine, collection, prepared, scope, options, .. } = self;
+        let started = Instant::now();
+        let timeout = started + engine.options.query_timeout;
+        let mut parts = Vec::new();
+        let access = Access { collection, scope, filter: &prepared.filter, order };
+        for partition in scope.partitions(collection) {
+            if options.is_session_read(engine.options.default_consistency) {
+                partition.check_session(options.session.as_ref()).map_err(|mut error| {
+                    error.meta.partitions = vec![partition.point(partition.lsn())];
+                    error.meta.owner = Some(collection.owner());
+                    error
+                })?;
+            }
+            parts.push(access.part(partition).await?);
+        }
+        Ok(Job {
+            collection,
+            program: &prepared.program,
+            scope,
+            parts: parts.into(),
+            figures: Figures::until(timeout, is_abandoned).into(),
+            recorder: Recorder::new(options.query.explain).into(),
+            page_end: started + engine.options.page_time,
+            timeout,
+        })
+    }
+}
+
+/// A partition's share of a feed: everything that is in scope.
+pub(crate) async fn unfiltered(
+    collection: &Collection,
+    scope: &Scope,
+    partition: &Arc<Partition>,
+) -> Result<Part, Error> {
+    Access { collection, scope, filter: &Filter::All, order: None }.part(partition).await
+}
+
+/// The rows of a query, in the way that its shape wants.
+async fn rows(
+    job: &Job<'_>,
+    order: Option<&Order>,
+    page: &mut Page,
+    place: Place,
+    run: &mut Run<'_>,
+) -> Result<Option<Place>, Error> {
+    let shape = job.program.shape();
+    if !shape.reads_container {
+        return without_documents(job.program, page, &place, run);
+    }
+    if shape.inner.is_some() {
+        return nested::run(job, order, page, &place, run).await;
+    }
+    if shape.is_aggregate {
+        if let Some(order) = order {
+            return aggregate::ordered(job, order, page, run).await.map(|()| None);
+        }
+        return match place {
+            Place::Partial { position, partials } => {
+                aggregate::run(job, page, position, &partials, run).await
+            }
+            _ => aggregate::run(job, page, token::Position::default(), &[], run).await,
+        };
+    }
+    if shape.groups {
+        return grouped::run(job, order, page, &place, run).await;
+    }
+    match (order, place) {
+        (Some(order), place) => ordered::run(job, order, page, place, run).await,
+        (None, Place::Row(start)) => unordered::run(job, page, start, run).await,
+        (None, _) => Err(Error::bad_request("Invalid Continuation Token.")),
+    }
+}
+
+/// A query without FROM.
+fn without_documents(
+    program: &Program,
+    page: &mut Page,
+    place: &Place,
+    run: &mut Run<'_>,
+) -> Result<Option<Place>, Error> {
+    let rows = memory::rows(program, &[Value::Undefined], None, run)?;
+    let from = if let Place::Ordinal(from) = place { *from } else { 0 };
+    Ok(memory::fill(page, &rows, from).map(Place::Ordinal))
+}
+
+fn charge(meter: &mut Meter, job: &Job<'_>) {
+    let totals = job.figures.totals();
+    meter.query(job.parts.len(), totals.index_entries);
+    let shape = job.program.shape();
+    let returned = if shape.is_aggregate || shape.groups { 0 } else { totals.matched };
+    // System properties do not count.
+    let bytes = totals.matched_bytes.saturating_sub(totals.matched * SYSTEM_BYTES as u64);
+    meter.query_documents(returned, bytes);
+    meter.scanned_documents(totals.documents.saturating_sub(returned));
+}
+
+/// What was asked for beside the rows.
+fn query_meta(
+    job: &Job<'_>,
+    prepared: &Prepared,
+    order: Option<&Order>,
+    page: &Page,
+    options: &Options,
+    charge: f64,
+    times: [Duration; 3],
+) -> Option<Box<QueryMeta>> {
+    let asked = &options.query;
+    let metrics_of = |version| index_metrics::of(prepared, job.collection, order, version);
+    let meta = QueryMeta {
+        metrics: asked.populate_metrics.then(|| query_metrics(job, page, times)),
+        index_metrics: asked.index_metrics.map(|version| (version, metrics_of(version))),
+        advice: (asked.populate_advice)
+            .then(|| advice::of(&prepared.query, &prepared.text.parameters))
+            .flatten(),
+        explain: asked.explain.then(|| explain::of(job, prepared, order, page, charge)),
+    };
+    (meta != QueryMeta::default()).then(|| meta.into())
+}
+
+fn query_metrics(
+    job: &Job<'_>,
+    page: &Page,
+    [total, compiled, planned]: [Duration; 3],
+) -> QueryMetrics {
+    let totals = job.figures.totals();
+    let millis = |duration: Duration| duration.as_secs_f64() * 1000.0;
+    #[expect(clippy::cast_precision_loss, reason = "counts far below 2^53")]
+    let index_hit_ratio = if totals.documents == 0 {
+        1.0
+    } else {
+        totals.matched.min(totals.documents) as f64 / totals.documents as f64
+    };
+    QueryMetrics {
+        total_ms: millis(total),
+        compile_ms: millis(compiled),
+        plan_ms: millis(planned.saturating_sub(compiled)),
+        index_lookup_ms: millis(totals.index),
+        document_load_ms: millis(totals.load),
+        execution_ms: millis(totals.run),
+        write_output_ms: 0.0,
+        retrieved_documents: totals.documents,
+        retrieved_bytes: totals.document_bytes,
+        output_documents: page.items.len() as u64,
+        output_bytes: page.bytes() as u64,
+        index_hit_ratio,
+    }
+}

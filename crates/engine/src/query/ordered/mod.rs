@@ -1,0 +1,214 @@
+//! Rows in the order of ORDER BY. All partitions are merged into one order, so the answer is the
+//! same however many there are.
+//!
+//! The order is that of *sort bytes*: the key bytes of each expression's value, inverted where the
+//! order descends, then the document's number, inverted if the first expression descends. Two ways
+//! lead to it: [`walk`] follows an index that has the order already, [`sorted`] looks at every
+//! document that can match and keeps the first few. Both give the same rows in the same order, so
+//! a token of one may be continued by the other.
+
+mod sorted;
+pub(crate) mod walk;
+
+use std::time::Instant;
+
+use protocol::Error;
+use sql::program::Run;
+use value::Value;
+
+use crate::query::{
+    documents::load,
+    job::{Job, parse},
+    page::{Page, Seen},
+    token::{BYTES_MAX, Place, Position},
+};
+
+/// An order, as the index can serve it.
+pub(crate) struct Order {
+    /// Whether each expression descends.
+    pub(crate) descends: Vec<bool>,
+    /// Whether documents without a value to order by are returned, before null.
+    pub(crate) keeps_undefined: bool,
+    /// The index that has this order; `None` if none has.
+    pub(crate) index: Option<OrderIndex>,
+}
+
+/// An index to walk.
+#[derive(Clone, Debug)]
+pub(crate) enum OrderIndex {
+    /// That of a path.
+    Path(index::Path),
+    /// A composite one, by its id, with the paths of its members.
+    Composite { id: u64, members: Vec<index::Path> },
+}
+
+/// A place in the order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct SortKey {
+    /// The expressions' values.
+    pub(crate) values: Vec<u8>,
+    /// The document's number, as it is compared.
+    pub(crate) number: u64,
+}
+
+/// Where a page begins: the document, and its first row that was not returned.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Frontier {
+    pub(crate) key: SortKey,
+    pub(crate) row: u32,
+}
+
+impl Order {
+    /// The sort bytes of values; `None` if the document is left out.
+    pub(crate) fn bytes(&self, values: &[Value]) -> Option<Vec<u8>> {
+        if !self.keeps_undefined && values.iter().any(Value::is_undefined) {
+            return None;
+        }
+        let mut out = Vec::new();
+        for (value, descends) in values.iter().zip(&self.descends) {
+            let start = out.len();
+            match value {
+                // All arrays are alike, and all objects: an index only knows that they are there.
+                Value::Array(_) | Value::Object(_) => index::encode_value(value, &mut out),
+                scalar => value::key::encode(scalar, &mut out),
+            }
+            if *descends {
+                invert(&mut out[start..]);
+            }
+        }
+        Some(out)
+    }
+
+    /// A document's number as it is compared, and back.
+    pub(crate) fn number(&self, number: u64) -> u64 {
+        if self.descends.first() == Some(&true) { !number } else { number }
+    }
+}
+
+pub(crate) fn invert(bytes: &mut [u8]) {
+    for byte in bytes {
+        *byte = !*byte;
+    }
+}
+
+/// Fills the page from `place` on; where to go on, if there is more.
+pub(crate) async fn run(
+    job: &Job<'_>,
+    order: &Order,
+    page: &mut Page,
+    place: Place,
+    run: &mut Run<'_>,
+) -> Result<Option<Place>, Error> {
+    if page.is_over() {
+        return Ok(None);
+    }
+    let frontier = frontier(job, order, place, run).await?;
+    let mut seen = job.program.shape().is_distinct.then(Seen::default);
+    let wanted = page.wants() as f64;
+    let mut lists = Vec::new();
+    for part in job.parts.iter() {
+        let reach = part.reach(&job.figures);
+        let started = Instant::now();
+        // What the walk keeps to anyway needs no list.
+        let node = match &part.order {
+            Some(walked) if !part.has_unindexed => walked.rest(&part.node),
+            _ => part.node.clone(),
+        };
+        let (documents, all) = (part.documents as f64, part.partition_documents as f64);
+        let list = node
+            .list(&reach, part.documents, |matching| {
+                let walked = (wanted * all / matching).min(all);
+                if part.order.is_some() { walked } else { documents }
+            })
+            .await?;
+        job.figures.index_time(started);
+        lists.push(list);
+    }
+    if walk::is_better(job, order, &lists, page) {
+        let before = (page.skip, page.take);
+        match walk::run(job, order, &lists, page, &frontier, seen.as_mut(), run).await? {
+            walk::Ended::At(place) => return Ok(place),
+            walk::Ended::CutString => {
+                // Behind its cut an index entry does not say which string comes first.
+                page.restart(before);
+                seen = seen.map(|_| Seen::default());
+            }
+        }
+    }
+    for (part, list) in job.parts.iter().zip(&mut lists) {
+        // Here the ranges that a walk would have kept to help, too.
+        if part.order.is_some() {
+            let reach = part.reach(&job.figures);
+            let known = list.as_ref().map_or(part.documents as f64, |list| list.len() as f64);
+            if let Some(narrowed) = part.node.list(&reach, part.documents, |_| known).await? {
+                *list = Some(narrowed);
+            }
+        }
+    }
+    sorted::run(job, order, lists, page, &frontier, seen.as_mut(), run).await
+}
+
+/// The place of a token. A sort key that was too long for it is found in its document again.
+async fn frontier(
+    job: &Job<'_>,
+    order: &Order,
+    place: Place,
+    run: &mut Run<'_>,
+) -> Result<Frontier, Error> {
+    let Place::Sorted { key: mut values, is_cut, position } = place else {
+        return Ok(Frontier::default());
+    };
+    let mut row = position.row;
+    if is_cut {
+        let whole = sort_bytes_of(job, order, position.number, run).await?;
+        match whole.filter(|whole| whole.starts_with(&values)) {
+            Some(whole) => values = whole,
+            // The document has changed or is gone: begin with what sorts behind the part we know.
+            None => row = 0,
+        }
+    }
+    Ok(Frontier { key: SortKey { values, number: order.number(position.number) }, row })
+}
+
+/// The sort bytes of a document that is still there.
+async fn sort_bytes_of(
+    job: &Job<'_>,
+    order: &Order,
+    number: u64,
+    run: &mut Run<'_>,
+) -> Result<Option<Vec<u8>>, Error> {
+    for part in job.parts.iter() {
+        let reach = part.reach(&job.figures);
+        if !reach.contains(number) {
+            continue;
+        }
+        let Some(text) = load(&reach, number).await? else { return Ok(None) };
+        return sort_bytes(job, order, &parse(&text)?, run);
+    }
+    Ok(None)
+}
+
+/// The sort bytes of a document; `None` if it has no row.
+fn sort_bytes(
+    job: &Job<'_>,
+    order: &Order,
+    document: &Value,
+    run: &mut Run<'_>,
+) -> Result<Option<Vec<u8>>, Error> {
+    let mut bytes = None;
+    // The expressions are about the document, so its first row says it for all.
+    job.rows_uncounted(document, run, &mut |row, run| {
+        bytes = order.bytes(&job.program.order_keys(row, run)?);
+        Err(sql::program::Halt::Stopped)
+    })?;
+    Ok(bytes)
+}
+
+/// The token's form of a place.
+fn place_at(order: &Order, key: &SortKey, row: u32) -> Place {
+    let mut values = key.values.clone();
+    let is_cut = values.len() > BYTES_MAX;
+    values.truncate(BYTES_MAX);
+    let position = Position { number: order.number(key.number), row };
+    Place::Sorted { key: values, is_cut, position }
+}

@@ -1,0 +1,282 @@
+//! An order that an index has: its entries are followed, those of all partitions merged, and only
+//! documents that can match are read.
+
+use std::{collections::VecDeque, ops::Bound, time::Instant};
+
+use bytes::Bytes;
+use protocol::{Error, rid::DocNum};
+use sql::program::Run;
+use store::{Direction, PageLimit};
+
+use crate::{
+    errors,
+    query::{
+        access::DEFINED,
+        candidates::{DOCUMENT_COST, ENTRY_COST, Node, Ranges, Span},
+        documents::load,
+        explain::Access,
+        job::{Fed, Job, Part, Turns},
+        ordered::{Frontier, Order, OrderIndex, SortKey, invert, place_at},
+        page::{Page, Seen},
+        stream::{Reach, number_of},
+        token::Place,
+    },
+};
+
+/// Entries that a cursor reads at a time: few at first, since many queries stop early.
+const FIRST_PAGE: usize = 16;
+const PAGE_MAX: usize = 512;
+
+/// How a walk ended.
+pub(crate) enum Ended {
+    /// The page is full, or the answer at its end.
+    At(Option<Place>),
+    /// It met a string that the index has cut, and does not know the order any more.
+    CutString,
+}
+
+/// Whether walking is cheaper than sorting what can match.
+pub(crate) fn is_better(
+    job: &Job<'_>,
+    order: &Order,
+    lists: &[Option<Vec<DocNum>>],
+    page: &Page,
+) -> bool {
+    if order.index.is_none() || job.parts.iter().any(|part| part.has_unindexed) {
+        return false;
+    }
+    let (mut matching, mut all) = (0.0, 0.0);
+    for (part, list) in job.parts.iter().zip(lists) {
+        all += part.partition_documents as f64;
+        let known = list.as_ref().map(|list| list.len() as f64);
+        matching += known.unwrap_or(part.documents as f64).min(part.documents as f64);
+    }
+    let wanted = (page.wants() as f64).min(matching);
+    wanted / matching.max(1.0) * all * ENTRY_COST + wanted * DOCUMENT_COST
+        < matching * DOCUMENT_COST
+}
+
+/// Fills the page from the frontier on.
+pub(crate) async fn run(
+    job: &Job<'_>,
+    order: &Order,
+    lists: &[Option<Vec<DocNum>>],
+    page: &mut Page,
+    frontier: &Frontier,
+    mut seen: Option<&mut Seen>,
+    run: &mut Run<'_>,
+) -> Result<Ended, Error> {
+    if is_long(&frontier.key) {
+        return Ok(Ended::CutString);
+    }
+    // DISTINCT must meet again what was returned before, and so begins at the beginning.
+    let start = if seen.is_some() { SortKey::default() } else { frontier.key.clone() };
+    let mut cursors: Vec<Cursor> =
+        job.parts.iter().map(|part| Cursor::new(part, order, &start)).collect();
+    for (part, list) in job.parts.iter().zip(lists) {
+        job.recorder.note(part, Access::Walk(list.as_ref().map(Vec::len)));
+    }
+    let mut turns = Turns::default();
+    loop {
+        for (cursor, part) in cursors.iter_mut().zip(job.parts.iter()) {
+            cursor.fill(&part.reach(&job.figures), order).await?;
+        }
+        let least = (0..cursors.len()).filter(|at| cursors[*at].buffer.front().is_some());
+        let least = least.min_by(|a, b| cursors[*a].buffer[0].cmp(&cursors[*b].buffer[0]));
+        let Some(at) = least else { return Ok(Ended::At(None)) };
+        let Some(key) = cursors[at].buffer.pop_front() else { return Ok(Ended::At(None)) };
+        if is_long(&key) {
+            return Ok(Ended::CutString);
+        }
+        if seen.is_none() && key == frontier.key && frontier.row == u32::MAX {
+            // All its rows were returned: it only marks the place.
+            continue;
+        }
+        let number = order.number(key.number);
+        if lists[at].as_ref().is_none_or(|list| list.binary_search(&number).is_ok()) {
+            let reach = job.parts[at].reach(&job.figures);
+            if let Some(text) = load(&reach, number).await? {
+                let from_row = match key.cmp(&frontier.key) {
+                    std::cmp::Ordering::Less => u32::MAX,
+                    std::cmp::Ordering::Equal => frontier.row,
+                    std::cmp::Ordering::Greater => 0,
+                };
+                match job.feed(&text, from_row, page, seen.as_deref_mut(), run)? {
+                    Fed::Whole => {}
+                    Fed::Over => return Ok(Ended::At(None)),
+                    Fed::Full(row) => return Ok(Ended::At(Some(place_at(order, &key, row)))),
+                }
+            }
+        }
+        if job.is_late() && seen.is_none() {
+            return Ok(Ended::At(Some(place_at(order, &key, u32::MAX))));
+        }
+        job.check_timeout()?;
+        turns.take().await;
+    }
+}
+
+/// Whether a string may be cut in it: an entry holds at most so much of one.
+fn is_long(key: &SortKey) -> bool {
+    key.values.len() >= index::STRING_BYTES_MAX
+}
+
+/// Follows the entries of one partition.
+struct Cursor {
+    /// The ranges still to be read, the next one first.
+    ranges: VecDeque<(Bound<Bytes>, Bound<Bytes>)>,
+    direction: Direction,
+    buffer: VecDeque<SortKey>,
+    page: usize,
+}
+
+impl Cursor {
+    fn new(part: &Part, order: &Order, start: &SortKey) -> Self {
+        let is_backward = order.descends.first() == Some(&true);
+        let direction = if is_backward { Direction::Backward } else { Direction::Forward };
+        let mut ranges = VecDeque::new();
+        if let Some(walked) = &part.order {
+            let edge = edge(&walked.prefix, start, is_backward);
+            for span in walked.spans(&part.node, order) {
+                let low = Bytes::from([&walked.prefix[..], &span.low].concat());
+                let high = Bytes::from([&walked.prefix[..], &span.high].concat());
+                // Only what lies at or behind the start.
+                if is_backward && low <= edge {
+                    let end = if high <= edge {
+                        Bound::Excluded(high)
+                    } else {
+                        Bound::Included(edge.clone())
+                    };
+                    ranges.push_front((Bound::Included(low), end));
+                } else if !is_backward && high > edge {
+                    ranges
+                        .push_back((Bound::Included(low.max(edge.clone())), Bound::Excluded(high)));
+                }
+            }
+        }
+        Self { ranges, direction, buffer: VecDeque::new(), page: FIRST_PAGE }
+    }
+
+    /// Reads on, if nothing is left of what was read.
+    async fn fill(&mut self, reach: &Reach<'_>, order: &Order) -> Result<(), Error> {
+        while self.buffer.is_empty() {
+            let Some(range) = self.ranges.pop_front() else { return Ok(()) };
+            if reach.slots.is_empty() {
+                continue;
+            }
+            let started = Instant::now();
+            let limit = PageLimit { entries: self.page, bytes: 1 << 20 };
+            let page = reach.snapshot.scan(range.clone(), self.direction, limit).await;
+            let page = page.map_err(errors::from_store)?;
+            reach.figures.index_entries(page.entries.len());
+            self.page = (self.page * 2).min(PAGE_MAX);
+            if let Some((last, _)) = page.entries.last().filter(|_| page.has_more) {
+                let last = Bound::Excluded(last.clone());
+                self.ranges.push_front(match self.direction {
+                    Direction::Forward => (last, range.1),
+                    Direction::Backward => (range.0, last),
+                });
+            }
+            for (key, _) in &page.entries {
+                let Some(number) = number_of(key) else { continue };
+                if reach.contains(number) {
+                    self.buffer.push_back(sort_key(key, number, order, self.direction));
+                }
+            }
+            reach.figures.index_time(started);
+            reach.figures.check_time()?;
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    }
+}
+
+/// The key at which a page begins. Going backward, nothing returned yet is the greatest of all.
+fn edge(prefix: &[u8], start: &SortKey, is_backward: bool) -> Bytes {
+    let mut values = start.values.clone();
+    let mut number = start.number;
+    if is_backward {
+        invert(&mut values);
+        number = !number;
+        if values.is_empty() {
+            values.push(u8::MAX);
+        }
+    }
+    [prefix, &values, &number.to_be_bytes()].concat().into()
+}
+
+fn sort_key(key: &[u8], number: DocNum, order: &Order, direction: Direction) -> SortKey {
+    let mut values = key[index::key::PREFIX_BYTES..key.len() - index::key::NUMBER_BYTES].to_vec();
+    if direction == Direction::Backward {
+        invert(&mut values);
+    }
+    SortKey { values, number: order.number(number) }
+}
+
+/// An index to walk in one partition.
+pub(crate) struct Walked {
+    /// What its keys begin with.
+    pub(crate) prefix: Bytes,
+    /// What the keys of each member's own index begin with: the filter knows values by these.
+    pub(crate) members: Vec<Bytes>,
+}
+
+impl Walked {
+    /// What of a filter is left when the walk keeps to the ranges of its own path.
+    pub(crate) fn rest(&self, node: &Node) -> Node {
+        let is_own = |node: &Node| {
+            matches!(node, Node::Ranges(ranges) if self.prefix == ranges.prefix
+                && ranges.is_unique && ranges.check.is_none())
+        };
+        match node {
+            node if is_own(node) => Node::Everything,
+            Node::And(nodes) => {
+                Node::and(nodes.iter().filter(|node| !is_own(node)).cloned().collect())
+            }
+            node => node.clone(),
+        }
+    }
+
+    /// The ranges of its entries that the filter leaves, ascending.
+    fn spans(&self, node: &Node, order: &Order) -> Vec<Span> {
+        // A policy of the past may have left entries for documents without a value.
+        let low = if order.keeps_undefined { vec![] } else { vec![DEFINED] };
+        let whole = || vec![Span { low, high: vec![u8::MAX], is_point: false }];
+        match &order.index {
+            Some(OrderIndex::Path(_)) => {
+                let known = self.members.first().and_then(|member| ranges_of(node, member));
+                known.map_or_else(whole, |ranges| ranges.spans.clone())
+            }
+            Some(OrderIndex::Composite { .. }) => {
+                let mut low = Vec::new();
+                let is_first_descending = order.descends.first() == Some(&true);
+                for (member, descends) in self.members.iter().zip(&order.descends) {
+                    let Some([Span { low: value, is_point: true, .. }]) =
+                        ranges_of(node, member).map(|ranges| &ranges.spans[..])
+                    else {
+                        break;
+                    };
+                    let start = low.len();
+                    low.extend_from_slice(value);
+                    // Members are stored relative to the first, which ascends.
+                    if *descends != is_first_descending {
+                        invert(&mut low[start..]);
+                    }
+                }
+                let mut high = low.clone();
+                high.push(u8::MAX);
+                vec![Span { low, high, is_point: false }]
+            }
+            None => whole(),
+        }
+    }
+}
+
+/// What the filter knows of the values under a prefix.
+fn ranges_of<'a>(node: &'a Node, prefix: &[u8]) -> Option<&'a Ranges> {
+    match node {
+        Node::Ranges(ranges) => (ranges.prefix == prefix && ranges.is_unique).then_some(ranges),
+        Node::And(nodes) => nodes.iter().find_map(|node| ranges_of(node, prefix)),
+        _ => None,
+    }
+}

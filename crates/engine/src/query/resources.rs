@@ -1,0 +1,127 @@
+//! Queries over the feeds of resources: databases, collections, ranges, offers. There are few of
+//! them and all are in memory; SDKs find offers this way.
+
+use std::time::Instant;
+
+use protocol::{
+    Body, Error, Options, Response,
+    limits::PAGE_ITEMS_DEFAULT,
+    query::{QueryBody, QueryFeed},
+};
+use sql::program::{Program, Run, Settings};
+use value::{Value, json};
+
+use crate::{
+    Inner,
+    charge::Meter,
+    collections, databases, offers,
+    query::{
+        body::Text,
+        memory,
+        ordered::Order,
+        page::Page,
+        prepared::identity,
+        token::{Place, Token},
+    },
+    ranges,
+};
+
+/// Whether a query over resources can keep its thread busy. Documents have a say of their own.
+pub(crate) fn is_slow(feed: &QueryFeed, body: &QueryBody) -> bool {
+    let is_slow =
+        |text: Text| sql::parse(&text.query).is_ok_and(|query| sql::program::is_slow(&query));
+    !matches!(feed, QueryFeed::Documents(_)) && Text::parse(body).is_ok_and(is_slow)
+}
+
+/// A page of a query over resources.
+pub(crate) fn resources(
+    engine: &Inner,
+    feed: &QueryFeed,
+    body: &QueryBody,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
+    let text = Text::parse(body)?;
+    let refused = |errors: &[sql::Error]| Error::query(sql::error::to_json(errors, &text.query));
+    let query = sql::parse(&text.query)
+        .and_then(|query| sql::check_burden(&query, &text.parameters).map(|()| query))
+        .map_err(|error| refused(&[error]))?;
+    let settings = Settings { parameters: &text.parameters, ..Settings::default() };
+    let program = Program::compile(&query, &settings).map_err(|errors| refused(&errors))?;
+    let (mut response, values) = list(engine, feed, options, meter)?;
+    let identity = identity(&query, &text, owner_of(&response).as_bytes());
+    let shape = program.shape();
+    let token = Token::of_page(options, &identity, shape)?;
+    let now_millis = engine.clock.now_millis();
+    let timeout = Instant::now() + engine.options.query_timeout;
+    let is_cancelled = move || Instant::now() >= timeout;
+    let mut run = Run::new(now_millis, now_millis.unsigned_abs()).with_cancel(&is_cancelled);
+    let order = (!shape.order.is_empty()).then(|| Order {
+        descends: shape.order.iter().map(|key| key.is_descending).collect(),
+        keeps_undefined: true,
+        index: None,
+    });
+    let values = match &shape.inner {
+        Some(inner) => memory::rows(inner, &values, None, &mut run)?,
+        None if !shape.reads_container => vec![Value::Undefined],
+        None => values,
+    };
+    let rows = memory::rows(&program, &values, order.as_ref(), &mut run)?;
+    let limit = options.max_item_count.unwrap_or(PAGE_ITEMS_DEFAULT) as usize;
+    let mut page = Page::new(limit, token.skip, token.take);
+    let from = if let Place::Ordinal(from) = token.place { from } else { 0 };
+    response.continuation = memory::fill(&mut page, &rows, from).map(|next| {
+        let token = Token { skip: page.skip, take: page.take, place: Place::Ordinal(next) };
+        token.encode(&identity)
+    });
+    response.etag = None;
+    if let Body::Feed { items, .. } = &mut response.body {
+        *items = page.items;
+    }
+    Ok(response)
+}
+
+/// The whole feed: the answer that a page of it would be, and its resources.
+fn list(
+    engine: &Inner,
+    feed: &QueryFeed,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<(Response, Vec<Value>), Error> {
+    let intended = options.intended_collection_rid.clone();
+    let mut whole = Options { intended_collection_rid: intended, ..Options::default() };
+    whole.max_item_count = Some(u32::MAX);
+    let mut values = Vec::new();
+    meter.metadata_read();
+    loop {
+        // The pages of one feed are one request to the caller.
+        let mut uncounted = *meter;
+        let page = match feed {
+            QueryFeed::Databases => databases::list(engine, &whole, &mut uncounted)?,
+            QueryFeed::Collections(path) => {
+                collections::list(engine, path, &whole, &mut uncounted)?
+            }
+            QueryFeed::Offers => offers::list(engine, &whole, &mut uncounted)?,
+            QueryFeed::PartitionKeyRanges(path) => {
+                ranges::list(engine, path, None, &whole, &mut uncounted)?
+            }
+            QueryFeed::Documents(_) => {
+                return Err(Error::bad_request("Documents are no resources of the catalog."));
+            }
+        };
+        if let Body::Feed { items, .. } = &page.body {
+            values.extend(items.iter().filter_map(|item| json::parse(item).ok()));
+        }
+        match &page.continuation {
+            Some(token) => whole.continuation = Some(token.clone()),
+            None => return Ok((page, values)),
+        }
+    }
+}
+
+fn owner_of(response: &Response) -> String {
+    match &response.body {
+        Body::Feed { owner_rid, kind, .. } => format!("{owner_rid}{kind:?}"),
+        _ => String::new(),
+    }
+}

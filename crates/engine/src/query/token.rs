@@ -1,0 +1,166 @@
+//! Continuation tokens: everything that the next page must know, since the server remembers
+//! nothing. Under 1 KB; they name documents by number, never partitions, so they outlive splits.
+//!
+//! A token carries a checksum over itself and the query it belongs to: a damaged one, or one of
+//! another query, is refused, never guessed at.
+
+use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
+use protocol::{Error, Options, rid::DocNum};
+use sql::program::Shape;
+use value::hash::murmur3_32;
+
+use crate::keys::u64_at;
+
+/// The format of tokens that this build writes and reads.
+const FORMAT: u8 = 1;
+
+/// Most bytes of a sort key or of partial aggregates in a token: base64 makes 4 of 3, and the
+/// promise is 1,024.
+pub(crate) const BYTES_MAX: usize = 680;
+
+/// Where the next page begins.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Token {
+    /// Rows that OFFSET still has to skip.
+    pub(crate) skip: u64,
+    /// Rows that TOP or LIMIT still let through.
+    pub(crate) take: Option<u64>,
+    pub(crate) place: Place,
+}
+
+/// A row: of which document, and how many rows of that document come before it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Position {
+    pub(crate) number: DocNum,
+    pub(crate) row: u32,
+}
+
+/// The first row of the next page, in terms of the order that the query's rows come in.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Place {
+    /// By document number.
+    Row(Position),
+    /// By sort key, then document number.
+    Sorted { key: Vec<u8>, is_cut: bool, position: Position },
+    /// Nothing was returned yet: aggregates of everything before this row.
+    Partial { position: Position, partials: Vec<u8> },
+    /// By count, for answers that are made anew for each page.
+    Ordinal(u64),
+}
+
+impl Default for Place {
+    fn default() -> Self {
+        Self::Row(Position::default())
+    }
+}
+
+impl Token {
+    /// Where a page begins: where the caller's last one ended, or at the start.
+    pub(crate) fn of_page(
+        options: &Options,
+        identity: &[u8],
+        shape: &Shape,
+    ) -> Result<Self, Error> {
+        if let Some(text) = &options.continuation {
+            return Self::decode(text, identity);
+        }
+        let take = [shape.top, shape.limit].into_iter().flatten().min();
+        Ok(Self { skip: shape.offset, take, place: Place::default() })
+    }
+
+    /// The token's text; `identity` tells the query from every other.
+    pub(crate) fn encode(&self, identity: &[u8]) -> String {
+        let mut out = vec![FORMAT];
+        out.extend_from_slice(&self.skip.to_be_bytes());
+        // One more, so that zero says that there is no limit.
+        let take = self.take.map_or(0, |take| take.saturating_add(1));
+        out.extend_from_slice(&take.to_be_bytes());
+        match &self.place {
+            Place::Row(position) => put(&mut out, 0, *position, &[]),
+            Place::Sorted { key, is_cut, position } => {
+                put(&mut out, 1 + u8::from(*is_cut), *position, key);
+            }
+            Place::Partial { position, partials } => put(&mut out, 3, *position, partials),
+            Place::Ordinal(count) => {
+                put(&mut out, 4, Position { number: *count, row: 0 }, &[]);
+            }
+        }
+        let sum = checksum(&out, identity);
+        out.extend_from_slice(&sum.to_be_bytes());
+        URL_SAFE_NO_PAD.encode(out)
+    }
+
+    /// Reads a token of the same query.
+    pub(crate) fn decode(text: &str, identity: &[u8]) -> Result<Self, Error> {
+        Self::read(text, identity).ok_or_else(|| {
+            Error::bad_request(
+                "Invalid Continuation Token: it is damaged or belongs to another query.",
+            )
+        })
+    }
+
+    fn read(text: &str, identity: &[u8]) -> Option<Self> {
+        let bytes = URL_SAFE_NO_PAD.decode(text.trim()).ok()?;
+        let (content, sum) = bytes.split_at_checked(bytes.len().checked_sub(4)?)?;
+        if sum != checksum(content, identity).to_be_bytes() || content.first() != Some(&FORMAT) {
+            return None;
+        }
+        let position = Position {
+            number: u64_at(content, 18)?,
+            row: u32::from_be_bytes(content.get(26..30)?.try_into().ok()?),
+        };
+        let rest = content.get(30..)?.to_vec();
+        let place = match content.get(17)? {
+            0 => Place::Row(position),
+            kind @ (1 | 2) => Place::Sorted { key: rest, is_cut: *kind == 2, position },
+            3 => Place::Partial { position, partials: rest },
+            4 => Place::Ordinal(position.number),
+            _ => return None,
+        };
+        Some(Self { skip: u64_at(content, 1)?, take: u64_at(content, 9)?.checked_sub(1), place })
+    }
+}
+
+fn put(out: &mut Vec<u8>, kind: u8, position: Position, rest: &[u8]) {
+    out.push(kind);
+    out.extend_from_slice(&position.number.to_be_bytes());
+    out.extend_from_slice(&position.row.to_be_bytes());
+    out.extend_from_slice(rest);
+}
+
+fn checksum(content: &[u8], identity: &[u8]) -> u32 {
+    murmur3_32(&[content, identity].concat(), 0x5EAF)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tokens_read_back_and_stay_small() {
+        let position = Position { number: u64::MAX, row: 7 };
+        for place in [
+            Place::default(),
+            Place::Row(position),
+            Place::Sorted { key: vec![0xff; BYTES_MAX], is_cut: true, position },
+            Place::Partial { position, partials: vec![1; BYTES_MAX] },
+            Place::Ordinal(12),
+        ] {
+            for take in [None, Some(0), Some(10)] {
+                let token = Token { skip: 3, take, place: place.clone() };
+                let text = token.encode(b"query");
+                assert!(text.len() < 1024, "{}", text.len());
+                assert_eq!(Token::decode(&text, b"query").expect("the same"), token);
+            }
+        }
+    }
+
+    #[test]
+    fn other_and_damaged_tokens_are_refused() {
+        let text = Token::default().encode(b"query");
+        assert!(Token::decode(&text, b"other").is_err());
+        for bad in ["", "x", "!", &text[1..], &format!("{text}AAAA"), &text.to_lowercase()] {
+            assert!(Token::decode(bad, b"query").is_err(), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! The index against the documents: every term that a document calls for is there, and no other.
+
+use std::collections::HashMap;
+
+use bytes::Bytes;
+use index::{Path, PathIds, Step, key};
+use store::Snapshot;
+use value::json;
+
+use crate::{
+    OpenError,
+    catalog::Collection,
+    indexing::{Indexed, names, terms_with},
+    keys::{self, u64_at},
+    rows::{Damaged, Header},
+    verify::Pages,
+};
+
+/// The ids of paths as the partition's rows give them.
+#[derive(Default)]
+pub(super) struct Ids {
+    by_path: HashMap<Path, u64>,
+    /// Paths that documents have and no row names.
+    missing: u64,
+}
+
+impl PathIds for Ids {
+    fn id(&mut self, path: &[Step<'_>], hash: u64) -> u64 {
+        let path = Path::of_steps(path);
+        if let Some(id) = self.by_path.get(&path) {
+            return *id;
+        }
+        self.missing += 1;
+        hash
+    }
+}
+
+/// What the index of a partition adds up to.
+#[derive(Default)]
+pub(super) struct TermSums {
+    ids: Ids,
+    terms: u64,
+    bytes: u64,
+}
+
+impl TermSums {
+    pub(super) async fn new(snapshot: &dyn Snapshot) -> Result<Self, OpenError> {
+        let mut sums = Self::default();
+        let mut pages = Pages::new(vec![keys::NAME]);
+        while let Some(entries) = pages.next(snapshot).await? {
+            for (key, row) in &entries {
+                let id = u64_at(key, 1).ok_or(Damaged("N"))?;
+                let path = names::decode(row).ok_or(Damaged("N"))?;
+                sums.ids.by_path.insert(path, id);
+            }
+        }
+        Ok(sums)
+    }
+
+    /// Checks that the terms of some documents are there; the problems, one line each.
+    pub(super) async fn check(
+        &mut self,
+        collection: &Collection,
+        snapshot: &dyn Snapshot,
+        documents: &[(Bytes, Bytes)],
+    ) -> Result<Vec<String>, OpenError> {
+        let mut problems = Vec::new();
+        for (row_key, row) in documents {
+            let (Some(number), Ok((header, text))) = (u64_at(row_key, 1), Header::decode(row))
+            else {
+                continue;
+            };
+            let Ok(document) = json::parse(&text) else { continue };
+            let policy = &collection.policy_of(header.index_generation);
+            let directive = header.index_directive();
+            let version = Indexed { document: &document, policy, directive };
+            let wanted: Vec<Bytes> = terms_with(&version, &mut self.ids)
+                .iter()
+                .map(|term| [term, &number.to_be_bytes()].concat().into())
+                .collect();
+            self.terms += wanted.len() as u64;
+            self.bytes += wanted.iter().map(|key| key.len() as u64).sum::<u64>();
+            let found = snapshot.get_many(&wanted).await?;
+            let missing = found.iter().filter(|row| row.is_none()).count();
+            if missing > 0 {
+                problems.push(format!("document {number:015x}: {missing} index entries missing"));
+            }
+        }
+        Ok(problems)
+    }
+
+    /// Checks that there are no other entries, and the counter of their bytes.
+    pub(super) async fn finish(
+        &self,
+        snapshot: &dyn Snapshot,
+        counted_bytes: u64,
+    ) -> Result<Vec<String>, OpenError> {
+        let mut problems = Vec::new();
+        let mut entries = 0;
+        for prefix in [key::TERM, key::COMPOSITE, key::SPATIAL] {
+            let mut pages = Pages::new(vec![prefix]);
+            while let Some(page) = pages.next(snapshot).await? {
+                entries += page.len() as u64;
+            }
+        }
+        let Self { ids, terms, bytes } = self;
+        if entries != *terms {
+            problems.push(format!("{entries} index entries, the documents call for {terms}"));
+        }
+        if ids.missing > 0 {
+            problems.push(format!("{} index paths have no name", ids.missing));
+        }
+        if counted_bytes != *bytes {
+            problems
+                .push(format!("counters say {counted_bytes} bytes of index, there are {bytes}"));
+        }
+        Ok(problems)
+    }
+}

@@ -1,0 +1,340 @@
+//! Changes of the indexing policy while the database is at work or is killed at it, and paths whose
+//! hashes collide.
+
+use std::{
+    future::Future,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use engine::verify;
+use protocol::{Operation, Options};
+use store::memory::MemoryStore;
+
+use crate::{
+    random::{
+        Rng,
+        policies::{Key, Policy},
+        queries::Query,
+        world::{Script, Write, answer, definition, difference, documents, expected, open},
+    },
+    support::{Database, collection},
+};
+
+/// Long enough never to end a page.
+const UNHURRIED: Duration = Duration::from_mins(10);
+
+async fn change_policy(db: &Database, policy: &Policy) {
+    let body = Bytes::from(definition(policy));
+    let replace = Operation::ReplaceCollection { path: collection(), body };
+    db.call(replace, Options::default()).await.expect("replaced");
+}
+
+/// How far the documents have followed the policy, in percent.
+async fn progress(db: &Database) -> u8 {
+    let read = db.call(Operation::ReadCollection(collection()), Options::default()).await;
+    read.expect("read").meta.index_progress.expect("progress")
+}
+
+/// Waits until all documents have.
+async fn settle(db: &Database) {
+    let mut last = 0;
+    loop {
+        let now = progress(db).await;
+        assert!(now >= last, "progress went back from {last} to {now}");
+        last = now;
+        if now == 100 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+}
+
+/// A query whose rows do not change when only `noise` does.
+fn quiet_query(rng: &mut Rng, policy: &Policy) -> Query {
+    loop {
+        let query = Query::random(rng, policy);
+        if !query.text.contains("VALUE c ") {
+            return query;
+        }
+    }
+}
+
+/// Writes the same documents again and again, with something new in them that no query asks for,
+/// and others that come and go.
+async fn make_noise(db: &Database, script: &Script, is_over: &AtomicBool) {
+    for round in 0_u32.. {
+        for (number, write) in script.writes.iter().enumerate() {
+            if is_over.load(Ordering::Relaxed) {
+                return;
+            }
+            let Write::Upsert { body, directive } = write else { continue };
+            let body = body.strip_suffix('}').expect("an object");
+            let body = format!(r#"{body},"noise":{{"{round}":[{number}]}}}}"#);
+            Write::Upsert { body, directive: *directive }.run(db).await;
+            tokio::task::yield_now().await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn queries_stay_right_while_the_policy_changes() {
+    for seed in 0..2 {
+        let rng = &mut Rng::new(4_000_000 + seed);
+        let mut policy = Policy::random(rng);
+        let store = Arc::new(MemoryStore::new());
+        let db = Arc::new(open(Arc::clone(&store) as _, UNHURRIED).await);
+        db.create_database("db").await;
+        db.create_collection(&definition(&policy), Some(20_000)).await.expect("created");
+        // Each document once, so that writing it again changes nothing that counts.
+        let mut script = Script::random(rng, &policy, 250);
+        script.writes.retain(|write| matches!(write, Write::Upsert { .. }));
+        script.run(&db).await;
+        let mut last: Vec<Write> = Vec::new();
+        for write in script.writes.into_iter().rev() {
+            let id = |write: &Write| match write {
+                Write::Upsert { body, .. } => body.split(',').next().map(str::to_owned),
+                Write::Delete { .. } => None,
+            };
+            if last.iter().all(|other| id(other) != id(&write)) {
+                last.push(write);
+            }
+        }
+        let script = Script { writes: last };
+        let all = documents(&db, &Options::default()).await;
+        let is_over = Arc::new(AtomicBool::new(false));
+        let noise = tokio::spawn({
+            let (db, is_over) = (Arc::clone(&db), Arc::clone(&is_over));
+            async move { make_noise(&db, &script, &is_over).await }
+        });
+        for change in 0..6 {
+            let next = policy.changed(rng);
+            let before = quiet_query(rng, &policy);
+            let everywhere = Options::default();
+            // One query is under way when the policy changes.
+            let (asked, ()) =
+                tokio::join!(answer(&db, &before, 1000, &everywhere), change_policy(&db, &next));
+            check(&before, [&policy, &next], &all, &asked, (seed, change));
+            for _ in 0..12 {
+                let query = quiet_query(rng, &next);
+                let asked = answer(&db, &query, 1000, &Options::default()).await;
+                check(&query, [&next, &next], &all, &asked, (seed, change));
+            }
+            // At times the next change does not wait for the end of this one.
+            if change % 3 != 0 {
+                settle(&db).await;
+            }
+            policy = next;
+        }
+        is_over.store(true, Ordering::Relaxed);
+        noise.await.expect("noise");
+        settle(&db).await;
+        let report = verify(store).await.expect("readable");
+        assert!(report.is_clean(), "seed {seed}: {report}");
+    }
+}
+
+/// The answer must be right by one of the policies.
+fn check(
+    query: &Query,
+    policies: [&Policy; 2],
+    all: &[value::Value],
+    actual: &Result<Vec<String>, protocol::Error>,
+    place: (u64, u32),
+) {
+    let differences = policies.map(|policy| difference(&expected(query, policy, all), actual));
+    let [Some(difference), Some(_)] = differences else { return };
+    panic!("{place:?} {}\n{:?}\n{}\n{difference}", query.text, query.parameters, policies[1].json);
+}
+
+/// Runs something in a runtime of its own, and stops at once everything that it has started.
+fn until_killed<T>(work: impl Future<Output = T>) -> T {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.expect("a runtime").block_on(work)
+}
+
+/// Changes the policy, and the process ends so many steps later.
+fn killed_while_reindexing(open_store: &dyn Fn() -> Arc<dyn store::Engine>, seed: u64) {
+    let rng = &mut Rng::new(5_000_000 + seed);
+    let first = Policy::random(rng);
+    let script = Script::random(rng, &first, 150);
+    let policies = [first.clone(), first.changed(rng), first.changed(rng)];
+    until_killed(async {
+        let db = open(open_store(), UNHURRIED).await;
+        db.create_database("db").await;
+        db.create_collection(&definition(&policies[0]), Some(20_000)).await.expect("created");
+        script.run(&db).await;
+    });
+    for (policy, steps) in policies[1..].iter().zip([rng.below(10), rng.below(60)]) {
+        until_killed(async {
+            let db = open(open_store(), UNHURRIED).await;
+            change_policy(&db, policy).await;
+            for _ in 0..steps {
+                tokio::task::yield_now().await;
+            }
+        });
+    }
+    until_killed(async {
+        let db = open(open_store(), UNHURRIED).await;
+        let all = documents(&db, &Options::default()).await;
+        for round in 0..2 {
+            for _ in 0..15 {
+                let query = Query::random(rng, &policies[2]);
+                let asked = answer(&db, &query, 100, &Options::default()).await;
+                check(&query, [&policies[2], &policies[2]], &all, &asked, (seed, round));
+            }
+            settle(&db).await;
+        }
+        db.engine.close().await.expect("closed");
+    });
+}
+
+#[test]
+fn what_a_kill_interrupts_goes_on() {
+    for seed in 0..6 {
+        let store = Arc::new(MemoryStore::new());
+        killed_while_reindexing(&|| Arc::clone(&store) as _, seed);
+        let report = until_killed(verify(store)).expect("readable");
+        assert!(report.is_clean(), "seed {seed}: {report}");
+    }
+}
+
+#[test]
+fn what_a_kill_interrupts_goes_on_on_disk() {
+    for seed in 0..2 {
+        let dir = tempfile::tempdir().expect("a directory");
+        let open_store = || -> Arc<dyn store::Engine> {
+            store_lsm::LsmStore::open(dir.path(), store_lsm::Options::default()).expect("opens")
+        };
+        killed_while_reindexing(&open_store, 100 + seed);
+        let report = until_killed(verify(open_store())).expect("readable");
+        assert!(report.is_clean(), "seed {seed}: {report}");
+    }
+}
+
+/// The entries that an earlier policy made for documents without a value are not walked over.
+#[test]
+fn entries_of_a_policy_of_the_past_are_passed_over() {
+    let store = Arc::new(MemoryStore::new());
+    let definition = |paths: &str| {
+        let key = Key::V2.json();
+        let policy = format!(r#"{{"includedPaths":[{paths}],"excludedPaths":[]}}"#);
+        format!(r#"{{"id":"c","partitionKey":{key},"indexingPolicy":{policy}}}"#)
+    };
+    let named = definition(r#"{"path":"/*"},{"path":"/a/?"}"#);
+    until_killed(async {
+        let db = open(Arc::clone(&store) as _, UNHURRIED).await;
+        db.create_database("db").await;
+        db.create_collection(&named, Some(400)).await.expect("created");
+        for number in 0..300 {
+            let a = if number % 2 == 0 { String::new() } else { format!(r#","a":{number}"#) };
+            db.create(&format!(r#"{{"id":"d{number}","pk":1{a}}}"#)).await.expect("created");
+        }
+        let body = Bytes::from(definition(r#"{"path":"/*"}"#));
+        let replace = Operation::ReplaceCollection { path: collection(), body };
+        db.call(replace, Options::default()).await.expect("replaced");
+    });
+    until_killed(async {
+        let db = open(Arc::clone(&store) as _, UNHURRIED).await;
+        assert!(progress(&db).await < 100);
+        let query = Query::plain("SELECT TOP 3 VALUE c.id FROM c ORDER BY c.a");
+        for _ in 0..2 {
+            let rows = answer(&db, &query, 100, &Options::default()).await.expect("rows");
+            assert_eq!(rows, ["\"d1\"", "\"d3\"", "\"d5\""]);
+            settle(&db).await;
+        }
+    });
+}
+
+/// Two names with one hash of 64 bits.
+const TWINS: [&str; 2] = [
+    "ov967bctvjkeb6qmizc4ny4tckrt11e17b6wtcaky7n6ai6gk002fvkh1d5k47jy31kr2gu0yodt41sff4g9yzplm9dycnffb9qoe8",
+    "ov967bmx8y69bqck33hwdi39c4ftgh1ploaop46vfan6ai6gk002fvkh1d5k47jy31kr2gu0evlsxw31xcqyyzplm9dycnffbdgq7w",
+];
+
+#[tokio::test]
+async fn paths_of_one_hash_are_told_apart() {
+    let hash = |name| index::path_hash([index::Step::Key(name)], 0);
+    assert_eq!(hash(TWINS[0]), hash(TWINS[1]), "the names are chosen so");
+    let store = Arc::new(MemoryStore::new());
+    let db = open(Arc::clone(&store) as _, UNHURRIED).await.with_collection(70_000).await;
+    let body = |number: usize| {
+        let [first, second] = TWINS;
+        let (a, b) = (number % 5, number % 3);
+        // In some partitions the one comes first, in others the other.
+        let key = format!(r#""id":"d{number}","pk":{}"#, number % 20);
+        match number % 4 {
+            0 => format!(r#"{{{key},"{first}":{a}}}"#),
+            1 => format!(r#"{{{key},"{second}":{b},"deep":{{"{first}":{a}}}}}"#),
+            2 => format!(r#"{{{key},"{second}":{b},"{first}":{a},"deep":{{"{second}":{b}}}}}"#),
+            _ => format!("{{{key}}}"),
+        }
+    };
+    for number in 0..120 {
+        db.create(&body(number)).await.expect("created");
+    }
+    for number in (0..120).step_by(7) {
+        // From one to the other and back.
+        let moved =
+            body(number + 1).replace(&format!("\"d{}\"", number + 1), &format!("\"d{number}\""));
+        let moved = moved
+            .replace(&format!("\"pk\":{}", (number + 1) % 20), &format!("\"pk\":{}", number % 20));
+        db.write(&moved, true, Options::default()).await.expect("replaced");
+    }
+    // The second time from what is stored, not from what is remembered.
+    let again = open(Arc::clone(&store) as _, UNHURRIED).await;
+    let all = documents(&db, &Options::default()).await;
+    let policy = Policy::default_policy(Key::V2);
+    for db in [&db, &again] {
+        for path in [
+            format!("c.{}", TWINS[0]),
+            format!("c.{}", TWINS[1]),
+            format!("c.deep.{}", TWINS[0]),
+            format!("c.deep.{}", TWINS[1]),
+        ] {
+            for text in [
+                format!("SELECT VALUE c.id FROM c WHERE {path} = 1"),
+                format!("SELECT VALUE COUNT(1) FROM c WHERE {path} >= 1"),
+                format!("SELECT VALUE COUNT(1) FROM c WHERE IS_DEFINED({path})"),
+                format!("SELECT VALUE c.id FROM c WHERE NOT IS_DEFINED({path})"),
+                format!("SELECT VALUE [c.id, {path}] FROM c ORDER BY {path}"),
+                format!("SELECT TOP 5 VALUE c.id FROM c ORDER BY {path} DESC"),
+                format!("SELECT TOP 5 VALUE c.id FROM c WHERE {path} > 0 ORDER BY {path}"),
+            ] {
+                let mut query = Query::plain(&text);
+                if text.contains("ORDER BY") {
+                    query = query.ordered_by("/any", text.ends_with("DESC"));
+                }
+                let expected = expected(&query, &policy, &all);
+                assert!(expected.as_ref().is_ok_and(|rows| !rows.is_empty()), "{text}");
+                for size in [2, 100] {
+                    let actual = answer(db, &query, size, &Options::default()).await;
+                    assert_eq!(difference(&expected, &actual), None, "{text}");
+                }
+            }
+        }
+    }
+    let report = verify(store).await.expect("readable");
+    assert!(report.is_clean(), "{report}");
+}
+
+/// A document may have more paths than a partition remembers.
+#[tokio::test]
+async fn documents_of_very_many_paths_are_written() {
+    let store = Arc::new(MemoryStore::new());
+    let db = open(Arc::clone(&store) as _, UNHURRIED).await.with_collection(400).await;
+    let names = |letter: char| (0..66_000).map(move |number| format!(r#","{letter}{number}":1"#));
+    let body = |id: &str, names: String| format!(r#"{{"id":"{id}","pk":1{names}}}"#);
+    db.create(&body("x", names('x').collect())).await.expect("created");
+    db.create(&body("y", names('y').collect())).await.expect("created");
+    db.create(&body("both", names('x').chain(names('y')).collect())).await.expect("created");
+    for (path, ids) in [("x7", ["\"x\"", "\"both\""]), ("y65999", ["\"y\"", "\"both\""])] {
+        let query = Query::plain(&format!("SELECT VALUE c.id FROM c WHERE c.{path} = 1"));
+        let rows = answer(&db, &query, 100, &Options::default()).await.expect("rows");
+        assert_eq!(rows, ids);
+    }
+}

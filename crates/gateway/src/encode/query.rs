@@ -1,0 +1,149 @@
+//! The headers that only the answers to queries have.
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use hyper::HeaderMap;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use protocol::query::{IndexMetricsVersion, QueryMeta, QueryMetrics};
+
+use super::put;
+
+/// What `encodeURIComponent` leaves as it is; clients decode with its inverse.
+const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
+    .remove(b'-')
+    .remove(b'_')
+    .remove(b'.')
+    .remove(b'~')
+    .remove(b'!')
+    .remove(b'*')
+    .remove(b'\'')
+    .remove(b'(')
+    .remove(b')');
+
+/// A longer hint is left out: clients drop an answer whose headers are too large as a whole, Node
+/// at 16 KB, and its rows are worth more.
+const HINT_BYTES_MAX: usize = 8 * 1024 - 1;
+
+/// What was asked for beside the rows.
+pub(super) fn put_query(headers: &mut HeaderMap, meta: &QueryMeta) {
+    if let Some(metrics) = &meta.metrics {
+        put(headers, "x-ms-documentdb-query-metrics", &metrics_text(metrics));
+    }
+    if let Some((version, json)) = &meta.index_metrics {
+        let value = match version {
+            IndexMetricsVersion::V1 => STANDARD.encode(json),
+            IndexMetricsVersion::V2 => component(json),
+        };
+        put_hint(headers, "x-ms-cosmos-index-utilization", &value);
+    }
+    if let Some(advice) = &meta.advice {
+        put_hint(headers, "x-ms-cosmos-query-advice", &component(advice));
+    }
+}
+
+fn put_hint(headers: &mut HeaderMap, name: &'static str, value: &str) {
+    if value.len() <= HINT_BYTES_MAX {
+        put(headers, name, value);
+    }
+}
+
+fn component(text: &str) -> String {
+    utf8_percent_encode(text, COMPONENT).to_string()
+}
+
+/// All members, always: JavaScript reads them without looking whether they are there.
+fn metrics_text(metrics: &QueryMetrics) -> String {
+    let QueryMetrics { index_lookup_ms, document_load_ms, write_output_ms, .. } = *metrics;
+    // Clients take the other three from this one to find the time of the evaluation.
+    let machine_ms = [metrics.execution_ms, index_lookup_ms, document_load_ms, write_output_ms]
+        .into_iter()
+        .map(finite)
+        .sum();
+    let decimal = |value: f64| format!("{:.2}", finite(value));
+    let none = decimal(0.0);
+    [
+        ("totalExecutionTimeInMs", decimal(metrics.total_ms)),
+        ("queryCompileTimeInMs", decimal(metrics.compile_ms)),
+        ("queryLogicalPlanBuildTimeInMs", none.clone()),
+        ("queryPhysicalPlanBuildTimeInMs", decimal(metrics.plan_ms)),
+        ("queryOptimizationTimeInMs", none.clone()),
+        ("VMExecutionTimeInMs", decimal(machine_ms)),
+        ("indexLookupTimeInMs", decimal(index_lookup_ms)),
+        ("documentLoadTimeInMs", decimal(document_load_ms)),
+        ("systemFunctionExecuteTimeInMs", none.clone()),
+        ("userFunctionExecuteTimeInMs", none),
+        ("retrievedDocumentCount", metrics.retrieved_documents.to_string()),
+        ("retrievedDocumentSize", metrics.retrieved_bytes.to_string()),
+        ("outputDocumentCount", metrics.output_documents.to_string()),
+        ("outputDocumentSize", metrics.output_bytes.to_string()),
+        ("writeOutputTimeInMs", decimal(write_output_ms)),
+        ("indexUtilizationRatio", decimal(metrics.index_hit_ratio)),
+    ]
+    .map(|(name, value)| format!("{name}={value}"))
+    .join(";")
+}
+
+/// Clients read numbers here, and nothing here can be less than nothing.
+fn finite(value: f64) -> f64 {
+    if value.is_finite() { value.max(0.0) } else { 0.0 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_have_all_their_members() {
+        let metrics = QueryMetrics {
+            total_ms: 12.346,
+            compile_ms: 1.0,
+            plan_ms: 0.5,
+            index_lookup_ms: 2.0,
+            document_load_ms: 3.0,
+            execution_ms: 4.25,
+            write_output_ms: 0.25,
+            retrieved_documents: 7,
+            retrieved_bytes: 700,
+            output_documents: 5,
+            output_bytes: 500,
+            index_hit_ratio: 5.0 / 7.0,
+        };
+        assert_eq!(
+            metrics_text(&metrics),
+            "totalExecutionTimeInMs=12.35;queryCompileTimeInMs=1.00;\
+             queryLogicalPlanBuildTimeInMs=0.00;queryPhysicalPlanBuildTimeInMs=0.50;\
+             queryOptimizationTimeInMs=0.00;VMExecutionTimeInMs=9.50;indexLookupTimeInMs=2.00;\
+             documentLoadTimeInMs=3.00;systemFunctionExecuteTimeInMs=0.00;\
+             userFunctionExecuteTimeInMs=0.00;retrievedDocumentCount=7;retrievedDocumentSize=700;\
+             outputDocumentCount=5;outputDocumentSize=500;writeOutputTimeInMs=0.25;\
+             indexUtilizationRatio=0.71"
+        );
+    }
+
+    #[test]
+    fn metrics_are_numbers_whatever_was_measured() {
+        let metrics = QueryMetrics {
+            total_ms: f64::NAN,
+            execution_ms: f64::INFINITY,
+            index_lookup_ms: -0.001,
+            index_hit_ratio: f64::NEG_INFINITY,
+            ..QueryMetrics::default()
+        };
+        let text = metrics_text(&metrics);
+        assert_eq!(text.split(';').count(), 16);
+        for member in text.split(';') {
+            let (_, value) = member.split_once('=').expect("a name and a value");
+            assert_eq!(value.parse::<f64>(), Ok(0.0), "{member}");
+            assert!(!value.starts_with('-'), "{member}");
+        }
+    }
+
+    #[test]
+    fn long_hints_are_left_out() {
+        for (length, is_there) in [(HINT_BYTES_MAX, true), (HINT_BYTES_MAX + 1, false)] {
+            let mut headers = HeaderMap::new();
+            let meta = QueryMeta { advice: Some("a".repeat(length)), ..QueryMeta::default() };
+            put_query(&mut headers, &meta);
+            assert_eq!(headers.contains_key("x-ms-cosmos-query-advice"), is_there);
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Queries: how a POST says that it is one, and what it may ask beside its rows.
+
+use hyper::{HeaderMap, Method};
+use protocol::{
+    Error, Operation,
+    query::{IndexMetricsVersion, Planning, QueryBody, QueryFeed, QueryOptions},
+};
+
+use crate::{
+    headers::{flag, integer, invalid, text},
+    route::Resource,
+    settings::CrossPartition,
+    unsupported::not_yet,
+    version::Version,
+};
+
+/// What a request with this verb and these headers is, whatever its path. A query that is taken
+/// for a create would be stored as a document, so every sign of one counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    /// Neither of the others.
+    Plain,
+    /// A query; `is_text` if the body is the text itself.
+    Query { is_text: bool },
+    /// A question for the plan of a query.
+    Plan { is_text: bool },
+}
+
+impl Kind {
+    /// Reads every header that can say so. A batch is refused here, being no create either.
+    pub(crate) fn read(method: &Method, headers: &HeaderMap) -> Result<Self, Error> {
+        if *method != Method::POST {
+            return Ok(Self::Plain);
+        }
+        if flag(headers, "x-ms-cosmos-is-batch-request")? {
+            return Err(not_yet("A batch request"));
+        }
+        let language = language(headers);
+        let is_text = language == Some(Language::Sql);
+        let is_query = flag(headers, "x-ms-documentdb-isquery")?
+            | flag(headers, "x-ms-documentdb-query")?
+            | language.is_some();
+        if flag(headers, "x-ms-cosmos-is-query-plan-request")? {
+            return Ok(Self::Plan { is_text });
+        }
+        Ok(if is_query { Self::Query { is_text } } else { Self::Plain })
+    }
+}
+
+/// The media types that only queries have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Language {
+    /// A JSON object with text and parameters.
+    Json,
+    /// The text itself.
+    Sql,
+}
+
+fn language(headers: &HeaderMap) -> Option<Language> {
+    headers.get_all("content-type").iter().find_map(|value| {
+        let value = String::from_utf8_lossy(value.as_bytes());
+        match value.split(';').next().unwrap_or_default().trim() {
+            word if word.eq_ignore_ascii_case("application/query+json") => Some(Language::Json),
+            word if word.eq_ignore_ascii_case("application/sql") => Some(Language::Sql),
+            _ => None,
+        }
+    })
+}
+
+/// The query of a feed, its body still missing. Gives the resource back if it is no feed.
+pub(crate) fn query(resource: Resource, is_text: bool) -> Result<Operation, Resource> {
+    let feed = match resource {
+        Resource::Databases => QueryFeed::Databases,
+        Resource::Collections(path) => QueryFeed::Collections(path),
+        Resource::Documents(path) => QueryFeed::Documents(path),
+        Resource::PartitionKeyRanges(path) => QueryFeed::PartitionKeyRanges(path),
+        Resource::Offers => QueryFeed::Offers,
+        other => return Err(other),
+    };
+    Ok(Operation::Query { feed, body: QueryBody { is_text, ..QueryBody::default() } })
+}
+
+/// The plan of a query, its body still missing.
+///
+/// COMPAT: only documents are spread over partitions, and SDKs ask for no other plans.
+pub(crate) fn plan(resource: Resource, is_text: bool) -> Result<Operation, Error> {
+    match resource {
+        Resource::Documents(collection) => Ok(Operation::PlanQuery {
+            collection,
+            body: QueryBody { is_text, ..QueryBody::default() },
+        }),
+        Resource::NotYet(feature) => Err(not_yet(feature)),
+        _ => Err(Error::bad_request("A query plan can be had for a query of documents only.")),
+    }
+}
+
+/// The options that only queries have.
+pub(crate) fn options(
+    headers: &HeaderMap,
+    version: Version,
+    cross_partition: CrossPartition,
+) -> Result<QueryOptions, Error> {
+    let features = text(headers, "x-ms-cosmos-supported-query-features")?;
+    Ok(QueryOptions {
+        enable_cross_partition: flag(headers, "x-ms-documentdb-query-enablecrosspartition")?,
+        planning: planning(headers, version, cross_partition),
+        supported_features: features.unwrap_or_default().to_owned(),
+        populate_metrics: flag(headers, "x-ms-documentdb-populatequerymetrics")?,
+        index_metrics: index_metrics(headers)?,
+        populate_advice: flag(headers, "x-ms-cosmos-populatequeryadvice")?,
+        explain: flag(headers, "x-sheaf-explain")?,
+        continuation_kb_max: continuation_kb_max(headers)?,
+    })
+}
+
+/// Which plans the caller runs itself, and so wants to be refused what needs one.
+fn planning(headers: &HeaderMap, version: Version, cross_partition: CrossPartition) -> Planning {
+    match cross_partition {
+        CrossPartition::Service => Planning::All,
+        CrossPartition::Direct => Planning::None,
+        // Python and JavaScript name their capabilities on every request; older SDKs do not know
+        // the header, but all of them run plans of their time.
+        CrossPartition::Auto => {
+            if headers.contains_key("x-ms-cosmos-sdk-supportedcapabilities") {
+                Planning::All
+            } else if version.runs_plans() {
+                Planning::Early
+            } else {
+                Planning::None
+            }
+        }
+    }
+}
+
+/// A caller that asks for both forms reads the newer one.
+fn index_metrics(headers: &HeaderMap) -> Result<Option<IndexMetricsVersion>, Error> {
+    let first = flag(headers, "x-ms-cosmos-populateindexmetrics")?;
+    let second = flag(headers, "x-ms-cosmos-populateindexmetrics-v2")?;
+    Ok(match (first, second) {
+        (_, true) => Some(IndexMetricsVersion::V2),
+        (true, false) => Some(IndexMetricsVersion::V1),
+        (false, false) => None,
+    })
+}
+
+/// COMPAT: .NET documents that 0 may be sent; it cannot mean that a token has no room at all.
+fn continuation_kb_max(headers: &HeaderMap) -> Result<Option<u32>, Error> {
+    let name = "x-ms-documentdb-responsecontinuationtokenlimitinkb";
+    match integer(headers, name)? {
+        None | Some(0) => Ok(None),
+        Some(limit) if limit > 0 => Ok(Some(u32::try_from(limit).unwrap_or(u32::MAX))),
+        Some(limit) => Err(invalid(name, &limit.to_string())),
+    }
+}
