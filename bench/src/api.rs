@@ -14,8 +14,11 @@ use sha2::Sha256;
 /// The key that Microsoft publishes for its emulator.
 const KEY: &str =
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
-const DATABASE: &str = "bench";
-const DOCUMENT_BYTES: usize = 1024;
+pub(crate) const DATABASE: &str = "bench";
+/// What today's SDKs send.
+pub(crate) const VERSION: &str = "2020-07-15";
+/// The size of a document.
+pub(crate) const DOCUMENT_BYTES: usize = 1024;
 /// Logical partition keys of the layout that has many.
 const KEYS: usize = 1000;
 
@@ -49,7 +52,7 @@ impl Layout {
 
     /// A version before partition keys were mandatory, for the collection that has none.
     fn version(self) -> &'static str {
-        if self.is_partitioned() { "2020-07-15" } else { "2017-11-15" }
+        if self.is_partitioned() { VERSION } else { "2017-11-15" }
     }
 
     fn key(self, number: usize) -> String {
@@ -79,7 +82,7 @@ impl Api {
     /// Creates the database.
     pub(crate) fn create_database(&self) -> Result<Prepared> {
         let body = format!(r#"{{"id":"{DATABASE}"}}"#);
-        self.prepare(Method::POST, "dbs", "", "/dbs", Layout::ManyKeys, body)
+        self.prepare(Method::POST, "dbs", "", "/dbs", VERSION, body)
     }
 
     /// Creates the collection of a layout.
@@ -92,7 +95,8 @@ impl Api {
             format!(r#"{{"id":"{name}"}}"#)
         };
         let (link, path) = (format!("dbs/{DATABASE}"), format!("/dbs/{DATABASE}/colls"));
-        let mut request = self.prepare(Method::POST, "colls", &link, &path, layout, body)?;
+        let mut request =
+            self.prepare(Method::POST, "colls", &link, &path, layout.version(), body)?;
         if layout == Layout::ManyKeys {
             let three_partitions = HeaderValue::from_static("25000");
             request.headers_mut().insert("x-ms-offer-throughput", three_partitions);
@@ -103,7 +107,8 @@ impl Api {
     /// A create request to be cloned; [`set_document`](Self::set_document) makes it another one.
     pub(crate) fn create_template(&self, layout: Layout) -> Result<Prepared> {
         let link = format!("dbs/{DATABASE}/colls/{}", layout.name());
-        self.prepare(Method::POST, "docs", &link, &format!("/{link}/docs"), layout, String::new())
+        let (path, version) = (format!("/{link}/docs"), layout.version());
+        self.prepare(Method::POST, "docs", &link, &path, version, String::new())
     }
 
     /// Puts document `number` into a create request.
@@ -119,19 +124,21 @@ impl Api {
     /// A point read of document `number`.
     pub(crate) fn read(&self, layout: Layout, number: usize) -> Result<Prepared> {
         let link = format!("dbs/{DATABASE}/colls/{}/docs/{}", layout.name(), id(number));
-        let path = format!("/{link}");
-        let mut request = self.prepare(Method::GET, "docs", &link, &path, layout, String::new())?;
+        let (path, version) = (format!("/{link}"), layout.version());
+        let mut request =
+            self.prepare(Method::GET, "docs", &link, &path, version, String::new())?;
         set_partition_key(&mut request, layout, number)?;
         Ok(request)
     }
 
-    fn prepare(
+    /// Any request: what is signed is the kind of resource and the link.
+    pub(crate) fn prepare(
         &self,
         method: Method,
         kind: &str,
         link: &str,
         path: &str,
-        layout: Layout,
+        version: &str,
         body: String,
     ) -> Result<Prepared> {
         let authorization = self.sign(&method, kind, link)?;
@@ -140,7 +147,7 @@ impl Api {
             .uri(path)
             .header("host", &self.host)
             .header("content-type", "application/json")
-            .header("x-ms-version", layout.version())
+            .header("x-ms-version", version)
             .header("x-ms-date", &self.date)
             .header("authorization", authorization)
             .body(Full::new(Bytes::from(body)))?)
@@ -165,7 +172,8 @@ fn set_partition_key(request: &mut Prepared, layout: Layout, number: usize) -> R
     Ok(())
 }
 
-fn id(number: usize) -> String {
+/// The id of document `number`.
+pub(crate) fn id(number: usize) -> String {
     format!("document-{number:09}")
 }
 

@@ -1,4 +1,4 @@
-//! The command line, by hand: five options do not earn a parser.
+//! The command line, by hand: eight options do not earn a parser.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -9,16 +9,22 @@ pub(crate) const HELP: &str = "\
   --sheaf PATH       the server [../target/release/sheaf, seen from bench/]
   --seconds N        length of each measurement [5]
   --connections N    connections kept open [64]
-  --documents N      documents that `startup` loads [100000]
-  --only WORD        `run`: only servers whose name contains WORD";
+  --documents N      documents that `startup` loads [100000], and `query` [1000000]
+  --small N          `query`: documents of the small collection to compare with [100000]
+  --only WORD        `run`: only servers whose name contains WORD; `query`: only such queries
+  --postgres DIR     `query`: where initdb and postgres are [found by itself]
+  --keep DIR         `query`: load the data there, leave it there, and use it the next time";
 
-/// The options of both commands.
+/// The options of all commands.
 pub(crate) struct Arguments {
     pub(crate) sheaf: PathBuf,
     pub(crate) duration: Duration,
     pub(crate) connections: usize,
-    pub(crate) documents: usize,
+    pub(crate) documents: Option<usize>,
+    pub(crate) small: usize,
     pub(crate) only: Option<String>,
+    pub(crate) postgres: Option<PathBuf>,
+    pub(crate) keep: Option<PathBuf>,
 }
 
 impl Arguments {
@@ -29,8 +35,11 @@ impl Arguments {
             sheaf: bench.join("../target/release/sheaf"),
             duration: Duration::from_secs(5),
             connections: 64,
-            documents: 100_000,
+            documents: None,
+            small: 100_000,
             only: None,
+            postgres: None,
+            keep: None,
         };
         while let Some(name) = words.next() {
             let value = words.next().with_context(|| format!("`{name}` needs a value\n{HELP}"))?;
@@ -38,11 +47,19 @@ impl Arguments {
                 "--sheaf" => found.sheaf = value.into(),
                 "--seconds" => found.duration = Duration::from_secs_f64(value.parse()?),
                 "--connections" => found.connections = value.parse()?,
-                "--documents" => found.documents = value.parse()?,
+                "--documents" => found.documents = Some(value.parse()?),
+                "--small" => found.small = value.parse()?,
                 "--only" => found.only = Some(value),
+                "--postgres" => found.postgres = Some(value.into()),
+                "--keep" => found.keep = Some(value.into()),
                 _ => bail!("unknown option `{name}`\n{HELP}"),
             }
         }
         Ok(found)
+    }
+
+    /// Whether something with this name was asked for.
+    pub(crate) fn wants(&self, name: &str) -> bool {
+        self.only.as_ref().is_none_or(|word| name.contains(word.as_str()))
     }
 }

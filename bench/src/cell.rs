@@ -8,9 +8,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, bail, ensure};
 use http_body_util::{BodyExt as _, Full};
-use hyper::client::conn::http1::{SendRequest, handshake};
+use hyper::{
+    Response,
+    client::conn::http1::{SendRequest, handshake},
+};
 use hyper_util::rt::TokioIo;
 use tokio::{net::TcpStream, time::timeout};
 
@@ -83,10 +86,16 @@ impl Connection {
 
     /// Sends a request and reads all of the answer; returns status and body.
     pub(crate) async fn send(&mut self, request: Prepared) -> Result<(u16, bytes::Bytes)> {
+        let response = self.exchange(request).await?;
+        Ok((response.status().as_u16(), response.into_body()))
+    }
+
+    /// The same, with the headers of the answer.
+    pub(crate) async fn exchange(&mut self, request: Prepared) -> Result<Response<bytes::Bytes>> {
         self.0.ready().await?;
         let response = timeout(ANSWER_TIMEOUT, self.0.send_request(request)).await??;
-        let status = response.status().as_u16();
-        Ok((status, response.into_body().collect().await?.to_bytes()))
+        let (head, body) = response.into_parts();
+        Ok(Response::from_parts(head, body.collect().await?.to_bytes()))
     }
 
     /// Sends a request that has to succeed.
@@ -203,16 +212,30 @@ async fn work(mut connection: Connection, plan: Arc<Plan>) -> Result<Vec<Duratio
 
 /// Commit groups and the batches in them, from the server's metrics; `None` where it has none.
 async fn commit_groups(server: &Server) -> Option<(f64, f64)> {
-    let request = hyper::Request::get("/_sheaf/metrics").header("host", &server.host);
-    let request = request.body(Full::default()).ok()?;
-    let (status, body) = Connection::open(&server.host).await.ok()?.send(request).await.ok()?;
-    let text = String::from_utf8_lossy(&body);
-    let value = |name: &str| {
-        let line = text.lines().find(|line| line.starts_with(name))?;
-        line.rsplit(' ').next()?.parse::<f64>().ok()
-    };
-    (status == 200).then_some(())?;
+    let metrics = metrics(server).await.ok()?;
+    let value = |name: &str| metrics.value(name).ok();
     Some((value("sheaf_store_commit_groups")?, value("sheaf_store_committed_batches")?))
+}
+
+/// The figures that a server gives of itself.
+pub(crate) struct Metrics(String);
+
+/// Asks for them.
+pub(crate) async fn metrics(server: &Server) -> Result<Metrics> {
+    let request = hyper::Request::get("/_sheaf/metrics").header("host", &server.host);
+    let request = request.body(Full::default())?;
+    let (status, body) = Connection::open(&server.host).await?.send(request).await?;
+    ensure!(status == 200, "the metrics page answers {status}");
+    Ok(Metrics(String::from_utf8_lossy(&body).into_owned()))
+}
+
+impl Metrics {
+    /// A figure without labels, by the start of its name.
+    pub(crate) fn value(&self, name: &str) -> Result<f64> {
+        let line = self.0.lines().find(|line| line.starts_with(name));
+        let line = line.with_context(|| format!("the server has no metric `{name}`"))?;
+        Ok(line.rsplit(' ').next().unwrap_or_default().parse()?)
+    }
 }
 
 fn mean_group(begin: Option<(f64, f64)>, end: Option<(f64, f64)>) -> Option<f64> {

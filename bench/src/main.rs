@@ -1,17 +1,19 @@
 //! `load`: measures what a request costs a server.
 //!
 //! `load run` prints a table of creates and point reads against several servers, one after the
-//! other; `load startup` the time until a server is ready and the memory it holds; `load floor` is
-//! the bare HTTP server that `run` starts as a child and compares with.
+//! other; `load startup` the time until a server is ready and the memory it holds; `load query` what
+//! queries read and cost as the data grows, next to Postgres; `load floor` is the bare HTTP server
+//! that `run` starts as a child and compares with.
 //!
 //! Reading order: [`api`] (the requests), [`process`] (the servers), [`cell`] (one measurement),
-//! [`table`] (all of them), [`startup`].
+//! [`table`] (all of them), [`startup`], [`query`].
 
 mod api;
 mod arguments;
 mod cell;
 mod floor;
 mod process;
+mod query;
 mod startup;
 mod table;
 
@@ -27,7 +29,8 @@ async fn main() -> Result<()> {
     match command.as_str() {
         "run" => table::run(&arguments).await,
         "startup" => startup::run(&arguments).await,
+        "query" => query::run(&arguments).await,
         "floor" => floor::serve(),
-        _ => bail!("usage: load run | startup | floor\n{}", arguments::HELP),
+        _ => bail!("usage: load run | startup | query | floor\n{}", arguments::HELP),
     }
 }

@@ -69,6 +69,17 @@ impl Kind {
     }
 }
 
+/// CPU time that a process used so far, all threads.
+pub(crate) fn cpu_of(process: u32) -> Result<Duration> {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
+    // The second field is the program's name in parentheses and may hold spaces.
+    let rest = stat.rsplit(')').next().unwrap_or_default();
+    let mut fields = rest.split_whitespace().skip(11).map(str::parse::<f64>);
+    let mut next = || fields.next().context("short /proc/PID/stat")?.context("not a number");
+    let (user, system) = (next()?, next()?);
+    Ok(Duration::from_secs_f64((user + system) / TICKS_PER_SECOND))
+}
+
 /// A running server; killed when dropped.
 pub(crate) struct Server {
     child: Child,
@@ -102,13 +113,7 @@ impl Server {
 
     /// CPU time used so far, all threads.
     pub(crate) fn cpu(&self) -> Result<Duration> {
-        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id()))?;
-        // The second field is the program's name in parentheses and may hold spaces.
-        let rest = stat.rsplit(')').next().unwrap_or_default();
-        let mut fields = rest.split_whitespace().skip(11).map(str::parse::<f64>);
-        let mut next = || fields.next().context("short /proc/PID/stat")?.context("not a number");
-        let (user, system) = (next()?, next()?);
-        Ok(Duration::from_secs_f64((user + system) / TICKS_PER_SECOND))
+        cpu_of(self.child.id())
     }
 
     /// Resident memory, in bytes.

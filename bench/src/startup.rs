@@ -20,6 +20,8 @@ use crate::{
 };
 
 const LAYOUT: Layout = Layout::ManyKeys;
+/// Documents to load unless told otherwise.
+const DOCUMENTS: usize = 100_000;
 /// Starts of which the median is printed; a single one says little on a busy machine.
 const STARTS: usize = 5;
 /// Background work has settled after this long, and memory is what it stays.
@@ -39,10 +41,11 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
     tokio::time::sleep(SETTLE).await;
     println!("memory, idle after that       {:8.1} MB", megabytes(server.resident_bytes()?));
 
+    let documents = arguments.documents.unwrap_or(DOCUMENTS);
     let begin = Instant::now();
-    fill(&server, arguments.documents, arguments.connections).await?;
-    let rate = arguments.documents as f64 / begin.elapsed().as_secs_f64();
-    println!("load of {:7} documents     {rate:8.0} documents/s", arguments.documents);
+    fill(&server, documents, arguments.connections).await?;
+    let rate = documents as f64 / begin.elapsed().as_secs_f64();
+    println!("load of {documents:7} documents     {rate:8.0} documents/s");
     println!("memory, right after           {:8.1} MB", megabytes(server.resident_bytes()?));
     tokio::time::sleep(SETTLE).await;
     println!("memory, idle after that       {:8.1} MB", megabytes(server.resident_bytes()?));
@@ -99,7 +102,7 @@ async fn fill(server: &Server, documents: usize, connections: usize) -> Result<(
 }
 
 /// Bytes that the files below a directory take on disk; holes take none.
-fn size_of(directory: &Path) -> Result<u64> {
+pub(crate) fn size_of(directory: &Path) -> Result<u64> {
     use std::os::unix::fs::MetadataExt as _;
 
     let mut total = 0;
@@ -111,6 +114,6 @@ fn size_of(directory: &Path) -> Result<u64> {
     Ok(total)
 }
 
-fn megabytes(bytes: u64) -> f64 {
+pub(crate) fn megabytes(bytes: u64) -> f64 {
     bytes as f64 / 1e6
 }

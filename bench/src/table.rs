@@ -54,7 +54,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
     );
     let mut yardsticks = Yardsticks::default();
     for kind in Kind::ALL {
-        if arguments.only.as_ref().is_some_and(|word| !kind.name().contains(word.as_str())) {
+        if !arguments.wants(kind.name()) {
             continue;
         }
         if let Err(error) = measure(kind, arguments, &mut yardsticks).await {
@@ -116,7 +116,12 @@ pub(crate) struct Scratch(pub(crate) PathBuf);
 
 impl Scratch {
     pub(crate) fn new() -> Result<Self> {
-        let path = std::env::temp_dir().join(format!("sheaf-bench-{}", std::process::id()));
+        Self::named("data")
+    }
+
+    /// Several may be there at a time, under different names.
+    pub(crate) fn named(name: &str) -> Result<Self> {
+        let path = std::env::temp_dir().join(format!("sheaf-bench-{}-{name}", std::process::id()));
         std::fs::create_dir_all(&path)?;
         Ok(Self(path))
     }

@@ -2,6 +2,10 @@
 //!
 //! The input is a request as HTTP writes it: `VERB PATH`, header lines, an empty line, the body. It is
 //! sent as it is, and once more signed with the payload that the refusal names.
+//!
+//! Two verbs are short for a POST with the headers that chance would not find: `QUERY` for a query,
+//! `PLAN` for the plan of one. The body of both is the text of the query, unless the input names
+//! a type for it.
 
 #![no_main]
 
@@ -21,6 +25,12 @@ use tokio::runtime::Runtime;
 use value::json;
 
 const DATE: &str = "Thu, 01 Jan 1970 00:16:40 GMT";
+
+/// The headers that `QUERY` and `PLAN` stand for.
+const QUERY: (&str, &str) = ("x-ms-documentdb-isquery", "true");
+const PLAN: (&str, &str) = ("x-ms-cosmos-is-query-plan-request", "true");
+const SQL: (&str, &str) = ("content-type", "application/sql");
+const EVERYWHERE: (&str, &str) = ("x-ms-documentdb-query-enablecrosspartition", "true");
 
 struct Fixed;
 
@@ -49,6 +59,14 @@ static GATEWAY: LazyLock<Gateway> = LazyLock::new(|| {
     for (path, body) in [
         ("POST /dbs", r#"{"id":"d"}"#),
         ("POST /dbs/d/colls", r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash"}}"#),
+        (
+            "POST /dbs/d/colls/c/docs\nx-ms-documentdb-partitionkey:[\"a\"]",
+            r#"{"id":"1","pk":"a","n":1,"list":[1,"x",{"y":null}]}"#,
+        ),
+        (
+            "POST /dbs/d/colls/c/docs\nx-ms-documentdb-partitionkey:[\"b\"]",
+            r#"{"id":"2","pk":"b","n":-2.5,"text":"é"}"#,
+        ),
     ] {
         let text = format!("{path}\n\n{body}");
         let status = RUNTIME.block_on(exchange(&gateway, text.as_bytes()));
@@ -96,15 +114,27 @@ fn request(input: &[u8], signature: Option<&str>) -> Option<hyper::Request<Full<
     let (head, body) = (&input[..split], &input[split + 2..]);
     let mut lines = head.split(|byte| *byte == b'\n');
     let mut first = lines.next()?.splitn(2, |byte| *byte == b' ');
-    let mut builder = hyper::Request::builder().method(first.next()?).uri(first.next()?);
+    let (verb, path) = (first.next()?, first.next()?);
+    let short_for: &[(&str, &str)] = match verb {
+        b"QUERY" => &[QUERY, SQL, EVERYWHERE],
+        b"PLAN" => &[PLAN, SQL, EVERYWHERE],
+        _ => &[],
+    };
+    let method = if short_for.is_empty() { verb } else { b"POST" };
+    let mut builder = hyper::Request::builder().method(method).uri(path);
     let mut has_date = false;
+    let mut has_type = false;
     for line in lines {
         let colon = line.iter().position(|byte| *byte == b':')?;
         let (name, value) = (&line[..colon], &line[colon + 1..]);
         has_date |= name.eq_ignore_ascii_case(b"x-ms-date");
+        has_type |= name.eq_ignore_ascii_case(b"content-type");
         if !name.eq_ignore_ascii_case(b"authorization") {
             builder = builder.header(name, value);
         }
+    }
+    for (name, value) in short_for.iter().filter(|header| !(has_type && **header == SQL)) {
+        builder = builder.header(*name, *value);
     }
     if !has_date {
         builder = builder.header("x-ms-date", DATE);

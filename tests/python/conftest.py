@@ -7,6 +7,7 @@ from azure.cosmos import CosmosClient, PartitionKey
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
+import shop as goods  # noqa: E402
 from server import PUBLISHED_KEY, Server  # noqa: E402
 
 
@@ -53,3 +54,26 @@ def wide(database):
     """A container by `/pk` with three partitions, one for each module."""
     name = f"wide-{next(numbers)}"
     return database.create_container(name, PartitionKey("/pk"), offer_throughput=25000)
+
+
+@pytest.fixture(scope="session", params=[400, 30000], ids=["one", "three"])
+def shop(request, database):
+    """The container of the shop's items, with one partition or with three. Tests only read it."""
+    container = database.create_container(
+        f"shop-{request.param}", PartitionKey("/pk"), goods.POLICY, offer_throughput=request.param,
+        computed_properties=goods.COMPUTED,
+    )  # fmt: skip
+    for item in goods.ITEMS:
+        container.create_item(item)
+    return container
+
+
+@pytest.fixture
+def everywhere(shop):
+    """Runs a query over all keys."""
+
+    def everywhere(query, parameters=None, **more):
+        pairs = [{"name": f"@{name}", "value": value} for name, value in (parameters or {}).items()]
+        return list(shop.query_items(query, parameters=pairs, enable_cross_partition_query=True, **more))
+
+    return everywhere

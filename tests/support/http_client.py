@@ -114,7 +114,9 @@ class Answer:
             assert self.headers["content-type"].split(";")[0] == "application/json", self
         if self.status >= 400 and method != "HEAD":
             problem = self.json
-            assert list(problem) == ["code", "message"], self
+            # A query that the client must merge itself is refused with the plan for it.
+            plan = ["additionalErrorInfo"] if self.substatus == 1004 else []
+            assert list(problem) == ["code", "message", *plan], self
             assert problem["code"] == CODES.get(self.status, problem["code"]), self
             assert problem["message"], self
         return self

@@ -169,7 +169,7 @@ def test_a_continuation_of_another_feed(client, filled, coll):
     assert answer.status == 400
 
 
-@pytest.mark.parametrize("size", ["0", "-2", "x", "1.5", "99999999999999999999", "1,2"])
+@pytest.mark.parametrize("size", ["-2", "x", "1.5", "99999999999999999999", "1,2"])
 def test_page_sizes_that_are_none(client, filled, size):
     answer = client.get(filled.docs, {"x-ms-max-item-count": size})
     assert answer.status == 400, answer

@@ -1,1 +1,1 @@
-//! The tests are in `tests/suite.rs`.
+//! The tests are in `tests/suite`.

@@ -5,10 +5,13 @@ import static org.junit.jupiter.api.Assertions.assertThrows;
 import static org.junit.jupiter.api.Assertions.assertTrue;
 
 import com.azure.cosmos.CosmosClient;
+import com.azure.cosmos.CosmosContainer;
 import com.azure.cosmos.CosmosException;
 import com.azure.cosmos.models.CosmosDatabaseProperties;
 import com.azure.cosmos.models.CosmosDatabaseResponse;
+import com.azure.cosmos.models.PartitionKey;
 import com.azure.cosmos.models.ThroughputProperties;
+import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Base64;
@@ -66,6 +69,20 @@ class DatabasesTest {
         }
         assertTrue(listed.containsAll(ids));
         ids.forEach(id -> client.getDatabase(id).delete());
+    }
+
+    /** The client tells sessions apart by what is left of a container's rid without its database. */
+    @Test
+    void sessionsOfOneDatabaseAreNotThoseOfAnother() {
+        CosmosContainer busy = Account.container(Account.database());
+        CosmosContainer calm = Account.container(Account.database());
+        for (int n = 0; n < 5; n++) {
+            busy.createItem(Account.json("{'id':'i" + n + "','pk':'p'}"));
+        }
+        calm.createItem(Account.json("{'id':'a','pk':'p'}"));
+        // A query first: a point read that fails for its session is sent again without one.
+        Queries.assertRows("['a']", Queries.all(calm, "SELECT VALUE c.id FROM c"));
+        assertEquals("a", calm.readItem("a", new PartitionKey("p"), ObjectNode.class).getItem().get("id").asText());
     }
 
     @Test
