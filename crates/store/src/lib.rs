@@ -180,8 +180,8 @@ pub struct Statistics {
     pub keys_written: u64,
     /// Keys asked for and entries given by scans, to whoever reads.
     pub keys_read: u64,
-    /// Blocks of tables looked at to find them, whether cached or not. A partition that is dropped
-    /// takes its share with it.
+    /// Blocks of tables looked at to find them, whether cached or not, except those that a scan
+    /// found in the cache. A partition that is dropped takes its share with it.
     pub blocks_read: u64,
     /// Those of the blocks that were not cached and had to be read from a file.
     pub blocks_loaded: u64,

@@ -61,7 +61,9 @@ async fn keys_and_blocks_are_counted() {
     assert_eq!(page.entries.len(), 10);
     let after = store.statistics();
     assert_eq!(after.keys_read - before.keys_read, 11);
-    assert!(after.blocks_read - before.blocks_read >= 2);
+    // At least the one that the point read had to load. Whether index and filter are blocks of
+    // their own depends on the level the table has reached by now.
+    assert!(after.blocks_read - before.blocks_read >= 1);
     assert!(after.blocks_loaded <= after.blocks_read);
 }
 
