@@ -106,7 +106,7 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
         let collection = Arc::new(collection);
         database.insert_collection(Arc::clone(&collection));
         catalog.insert_database(database.into());
-        let created = vec![Arc::clone(&collection)];
+        let created = collection.partitions.clone();
         Ok(Change { created, ..Change::new(batch, catalog, (Outcome::Created, collection)) })
     }
 }
@@ -236,7 +236,7 @@ impl AsyncPlan<Arc<Collection>> for Delete {
         if let Some(database) = catalog.database_mut(collection.rid.database) {
             database.remove_collection(&collection);
         }
-        let dropped = vec![Arc::clone(&collection)];
+        let dropped = collection.partitions.clone();
         Ok(Change { dropped, ..Change::new(batch, catalog, collection) })
     }
 }

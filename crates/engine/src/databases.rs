@@ -128,7 +128,8 @@ impl AsyncPlan<Arc<Database>> for Delete {
         throughput::remove_offer(&mut catalog, &mut batch, &database.rid.to_string());
         storage::delete_database(&mut batch, &database);
         catalog.remove_database(&database);
-        let dropped = database.collections.values().cloned().collect();
+        let collections = database.collections.values();
+        let dropped = collections.flat_map(|it| it.partitions.clone()).collect();
         Ok(Change { dropped, ..Change::new(batch, catalog, database) })
     }
 }

@@ -63,6 +63,7 @@ pub(crate) async fn replace(
     let body = json::parse(body).map_err(|error| invalid_body(&error))?;
     meter.metadata_write();
     let offer = engine.change(Replace { offer, body, options }).await?;
+    engine.rebalance.notify_one();
     Ok(answer(Outcome::Ok, &offer))
 }
 

@@ -14,7 +14,7 @@ use protocol::{
 use crate::{
     headers::{flag, integer, text},
     query::{self, Kind},
-    route::Resource,
+    route::{RangeAction, Resource},
     unsupported::not_yet,
     version::Version,
 };
@@ -49,6 +49,11 @@ pub(crate) fn operation(
         Resource::PartitionKeyRanges(path) => ranges(path, method, options),
         Resource::PartitionKeyRange(path, range) => match *method {
             Method::GET => Ok(Operation::ReadPartitionKeyRange { path, range }),
+            _ => Err(method_not_allowed()),
+        },
+        Resource::RangeAction(path, range, action) => match (method, action) {
+            (&Method::POST, RangeAction::Split) => Ok(Operation::SplitPartition { path, range }),
+            (&Method::POST, RangeAction::Merge) => Ok(Operation::MergePartitions { path, range }),
             _ => Err(method_not_allowed()),
         },
         Resource::Offers => match *method {

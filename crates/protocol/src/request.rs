@@ -78,6 +78,17 @@ pub enum Operation {
         range: String,
     },
 
+    /// For administrators: cuts a range in two, at half of its bytes.
+    SplitPartition {
+        path: CollectionPath,
+        range: String,
+    },
+    /// For administrators: makes one range of this one and its right neighbour.
+    MergePartitions {
+        path: CollectionPath,
+        range: String,
+    },
+
     CreateDocument {
         collection: CollectionPath,
         body: Bytes,
@@ -124,6 +135,8 @@ impl Operation {
             Operation::ListCollections(_) => "list_collections",
             Operation::ListPartitionKeyRanges { .. } => "list_partition_key_ranges",
             Operation::ReadPartitionKeyRange { .. } => "read_partition_key_range",
+            Operation::SplitPartition { .. } => "split_partition",
+            Operation::MergePartitions { .. } => "merge_partitions",
             Operation::CreateDocument { upsert: false, .. } => "create_document",
             Operation::CreateDocument { upsert: true, .. } => "upsert_document",
             Operation::ReadDocument(_) => "read_document",

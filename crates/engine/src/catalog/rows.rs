@@ -1,5 +1,7 @@
 //! Catalog rows as JSON text: what is written, and how it is read back.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use protocol::{
     etag::Etag,
@@ -48,6 +50,8 @@ pub(crate) fn encode_collection(collection: &Collection) -> Bytes {
         range.insert("id", i64::from(partition.range_id));
         range.insert("slotMin", i64::from(partition.slots.start));
         range.insert("slotMax", i64::from(partition.slots.end));
+        let parents = partition.parents.iter().map(|id| Value::from(i64::from(*id)));
+        range.insert("parents", Value::Array(parents.collect()));
         Value::Object(range)
     });
     row.insert("ranges", Value::Array(ranges.collect()));
@@ -57,7 +61,16 @@ pub(crate) fn encode_collection(collection: &Collection) -> Bytes {
 /// A collection as stored: the partitions by range id and slots.
 pub(crate) struct CollectionRow {
     pub(crate) collection: Collection,
-    pub(crate) ranges: Vec<(u32, std::ops::Range<u32>)>,
+    pub(crate) ranges: Vec<RangeRow>,
+}
+
+/// A partition as the catalog knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RangeRow {
+    pub(crate) id: u32,
+    pub(crate) slots: Range<u32>,
+    /// The ranges that its documents were in before, oldest first.
+    pub(crate) parents: Vec<u32>,
 }
 
 pub(crate) fn decode_collection(
@@ -69,7 +82,11 @@ pub(crate) fn decode_collection(
     let definition = Definition::restore(row.get("definition")).map_err(|_| DAMAGED)?;
     let mut ranges = Vec::new();
     for range in row.get("ranges").as_array().ok_or(DAMAGED)? {
-        ranges.push((small(range, "id")?, small(range, "slotMin")?..small(range, "slotMax")?));
+        let slots = small(range, "slotMin")?..small(range, "slotMax")?;
+        let parents = range.get("parents").as_array().into_iter().flatten();
+        let parents = parents.map(|id| id.as_i64().and_then(|id| u32::try_from(id).ok()));
+        let parents = parents.collect::<Option<_>>().ok_or(DAMAGED)?;
+        ranges.push(RangeRow { id: small(range, "id")?, slots, parents });
     }
     if ranges.is_empty() {
         return Err(DAMAGED);

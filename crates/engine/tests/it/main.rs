@@ -10,5 +10,6 @@ mod query_limits;
 mod query_properties;
 mod random;
 mod reindexing;
+mod splitting;
 mod support;
 mod told;
