@@ -8,7 +8,9 @@ use protocol::{
 use value::{Object, Value, json};
 
 use crate::{
-    catalog::{Collection, Database, Offer, Retired, Throughput, Version, number, to_bytes},
+    catalog::{
+        Collection, Database, HighWater, Offer, Retired, Throughput, Version, number, to_bytes,
+    },
     definition::Definition,
     rows::Damaged,
 };
@@ -117,13 +119,14 @@ pub(crate) fn encode_offer(offer: &Offer) -> Bytes {
     row.insert("resource", offer.resource.as_str());
     row.insert("resourceRid", offer.resource_rid.as_str());
     row.insert("highest", i64::from(offer.highest));
+    row.insert("storageKb", number(offer.storage_kb.get()));
     row.insert("rate", i64::from(offer.throughput.rate()));
     match &offer.throughput {
         Throughput::Manual(_) => {}
-        Throughput::Autoscale { upgrade_policy, .. } => {
+        Throughput::Autoscale { increment_percent, .. } => {
             row.insert("autoscale", true);
-            if let Some(policy) = upgrade_policy {
-                row.insert("upgradePolicy", policy.clone());
+            if let Some(percent) = increment_percent {
+                row.insert("incrementPercent", i64::from(*percent));
             }
         }
         Throughput::Level { name, .. } => {
@@ -137,9 +140,11 @@ pub(crate) fn decode_offer(rid: OfferRid, bytes: &[u8]) -> Result<Offer, Damaged
     let row = parse(bytes)?;
     let rate = small(&row, "rate")?;
     let throughput = if row.get("autoscale").as_bool() == Some(true) {
-        let policy = row.get("upgradePolicy");
-        let upgrade_policy = (!policy.is_undefined()).then(|| policy.clone());
-        Throughput::Autoscale { max: rate, upgrade_policy }
+        // Rows from before the percentage was checked hold the whole policy.
+        let policy = row.get("upgradePolicy").get("throughputPolicy");
+        let percent = [&row, policy].map(|owner| owner.get("incrementPercent").as_i64());
+        let percent = percent.into_iter().flatten().find_map(|percent| u8::try_from(percent).ok());
+        Throughput::Autoscale { max: rate, increment_percent: percent.filter(|it| *it <= 100) }
     } else if let Some(name) = row.get("level").as_str() {
         Throughput::Level { name: name.to_owned(), rate }
     } else {
@@ -152,6 +157,8 @@ pub(crate) fn decode_offer(rid: OfferRid, bytes: &[u8]) -> Result<Offer, Damaged
         resource_rid: text(&row, "resourceRid")?,
         throughput,
         highest: small(&row, "highest")?,
+        // Rows from before it was kept have none.
+        storage_kb: HighWater::new(whole(&row, "storageKb").unwrap_or(0)),
     })
 }
 
@@ -174,6 +181,10 @@ fn parse(bytes: &[u8]) -> Result<Value, Damaged> {
 
 fn text(row: &Value, key: &str) -> Result<String, Damaged> {
     row.get(key).as_str().map(str::to_owned).ok_or(DAMAGED)
+}
+
+fn whole(row: &Value, key: &str) -> Option<u64> {
+    row.get(key).as_i64().and_then(|number| u64::try_from(number).ok())
 }
 
 fn small(row: &Value, key: &str) -> Result<u32, Damaged> {
