@@ -190,3 +190,42 @@ fn whole(row: &Value, key: &str) -> Option<u64> {
 fn small(row: &Value, key: &str) -> Result<u32, Damaged> {
     row.get(key).as_i64().and_then(|number| u32::try_from(number).ok()).ok_or(DAMAGED)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decode(more: &str) -> Offer {
+        let row = format!(
+            r#"{{"etag":"00000001-0000-0000-0000-000000000000","ts":1,"resource":"dbs/a/",
+                "resourceRid":"a","highest":4000,"rate":4000,"autoscale":true{more}}}"#
+        );
+        decode_offer(OfferRid(1), row.as_bytes()).unwrap_or_else(|_| panic!("damaged: {row}"))
+    }
+
+    fn percent(offer: &Offer) -> Option<u8> {
+        match offer.throughput {
+            Throughput::Autoscale { max: 4000, increment_percent } => increment_percent,
+            _ => panic!("{offer:?}"),
+        }
+    }
+
+    #[test]
+    fn offers_of_before_have_a_policy_instead_of_a_percentage() {
+        let policy = |text: &str| percent(&decode(&format!(r#","upgradePolicy":{text}"#)));
+        assert_eq!(policy(r#"{"throughputPolicy":{"incrementPercent":7}}"#), Some(7));
+        // Nothing was checked then.
+        for text in ["{}", "5", r#"{"throughputPolicy":{"incrementPercent":700}}"#] {
+            assert_eq!(policy(text), None, "{text}");
+        }
+        assert_eq!(decode("").storage_kb.get(), 0);
+    }
+
+    #[test]
+    fn offers_are_read_as_they_were_written() {
+        let offer = decode(r#","incrementPercent":7,"storageKb":12345"#);
+        assert_eq!((percent(&offer), offer.storage_kb.get()), (Some(7), 12345));
+        let again = decode_offer(offer.rid, &encode_offer(&offer));
+        assert!(again.is_ok_and(|again| again == offer));
+    }
+}
