@@ -319,8 +319,8 @@ async fn dispatch(
             query::plan(engine, &collection, &body, &options, meter).await
         }
         Operation::ReadOffer(offer) => offers::read(engine, &offer, &options, meter),
-        Operation::ReplaceOffer { offer, body } => {
-            offers::replace(engine, offer, &body, options, meter).await
+        Operation::ReplaceOffer { offer, body, migration } => {
+            offers::replace(engine, offer, &body, migration, options, meter).await
         }
         Operation::ListOffers => offers::list(engine, &options, meter),
     }

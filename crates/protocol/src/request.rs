@@ -116,6 +116,7 @@ pub enum Operation {
     ReplaceOffer {
         offer: String,
         body: Bytes,
+        migration: Option<Migration>,
     },
     ListOffers,
 }
@@ -181,6 +182,15 @@ pub struct ThroughputRequest {
     pub autoscale: Option<String>,
     /// A legacy performance level: `S1`, `S2` or `S3`.
     pub level: Option<String>,
+}
+
+/// The kind of throughput that an offer is to have from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Migration {
+    /// From a fixed rate to one that follows the load.
+    ToAutoscale,
+    /// From a rate that follows the load to a fixed one.
+    ToManual,
 }
 
 /// How fresh a read must be, from the strongest to the weakest.
