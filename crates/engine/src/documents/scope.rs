@@ -145,11 +145,7 @@ impl Scope {
     /// Rows go on in each range that they are in now, as far as they were asked for. What is added
     /// up over the whole of `origin` cannot be taken apart: the range that has its first slot
     /// answers for all of it.
-    pub(crate) fn continued(
-        &self,
-        origin: &Origin,
-        is_whole: bool,
-    ) -> Result<Option<Self>, Error> {
+    pub(crate) fn continued(&self, origin: &Origin, is_whole: bool) -> Result<Option<Self>, Error> {
         let Origin { slots, is_part } = origin;
         if self.slots == *slots {
             return Ok(Some(self.clone()));

@@ -125,7 +125,8 @@ impl Token {
         if sum != checksum(content, identity).to_be_bytes() || content.first() != Some(&FORMAT) {
             return None;
         }
-        let word = |offset| content.get(offset..offset + 4)?.try_into().ok().map(u32::from_be_bytes);
+        let word =
+            |offset| content.get(offset..offset + 4)?.try_into().ok().map(u32::from_be_bytes);
         let (start, end) = (word(17)?, word(21)?);
         let origin = Origin { slots: start..end & !PART, is_part: end & PART != 0 };
         let position = Position { number: u64_at(content, 26)?, row: word(34)? };

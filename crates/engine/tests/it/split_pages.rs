@@ -66,6 +66,8 @@ async fn a_query_over_everything_goes_on() {
             assert_eq!(rows, expected, "seed {seed}: {}", query.text);
         }
         assert_eq!(documents(&db, &Options::default()).await.len(), count(&db).await);
+        let newest = ranges(&db).await.iter().filter_map(|(id, _)| id.parse::<u32>().ok()).max();
+        assert!(newest > Some(10), "partitions were hardly split or merged: {newest:?}");
         db.engine.close().await.expect("closed");
     }
 }
@@ -97,11 +99,8 @@ async fn bounds(db: &Database) -> Vec<(String, String, String)> {
 
 /// Asks as SDKs do: of each range, going by bounds when a range has been split or merged.
 async fn by_ranges(db: &Database, query: &Query, rng: &mut Rng) -> Result<Vec<String>, Error> {
-    let mut shares: Vec<Share> = bounds(db)
-        .await
-        .into_iter()
-        .map(|(_, min, max)| Share { min, max, token: None })
-        .collect();
+    let mut shares: Vec<Share> =
+        bounds(db).await.into_iter().map(|(_, min, max)| Share { min, max, token: None }).collect();
     let size = 1 + rng.below(9) as u32;
     let mut rows = Vec::new();
     while let Some(share) = shares.pop() {
@@ -144,14 +143,10 @@ async fn a_client_that_asks_by_ranges_misses_nothing() {
     for seed in 0..6 {
         let rng = &mut Rng::new(8_000_000 + seed);
         let (db, _) = world(rng, UNHURRIED).await;
-        let mut expected: Vec<String> = answer(
-            &db,
-            &Query::plain("SELECT VALUE c._rid FROM c"),
-            1000,
-            &Options::default(),
-        )
-        .await
-        .expect("all");
+        let mut expected: Vec<String> =
+            answer(&db, &Query::plain("SELECT VALUE c._rid FROM c"), 1000, &Options::default())
+                .await
+                .expect("all");
         expected.sort_unstable();
         for order in ["", "ORDER BY c._ts", "ORDER BY c.id DESC"] {
             let query = Query::plain(&format!("SELECT VALUE c._rid FROM c {order}"));

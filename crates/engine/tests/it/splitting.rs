@@ -119,6 +119,7 @@ async fn throughput_makes_partitions() {
     let replace = Operation::ReplaceOffer {
         offer: text(offer.get("id")),
         body: value::json::print(&offer).into(),
+        migration: None,
     };
     db.call(replace, Options::default()).await.expect("replaced");
     until("three partitions", async || ranges(&db).await.len() == 3).await;

@@ -43,11 +43,6 @@ const ORDERS: [(&str, &str); 12] = [
 ];
 
 impl Query {
-    /// One that a test wrote down.
-    pub(crate) fn plain(text: &str) -> Self {
-        Self { text: text.to_owned(), parameters: Vec::new(), order: Vec::new(), is_plain: false }
-    }
-
     /// A query that is written by hand.
     pub(crate) fn plain(text: &str) -> Self {
         let text = text.to_owned();
