@@ -11,6 +11,7 @@ mod query_limits;
 mod query_properties;
 mod random;
 mod reindexing;
+mod split_crashes;
 mod split_pages;
 mod splitting;
 mod support;
