@@ -18,7 +18,13 @@ use crate::{
     charge::Meter,
     documents::{scope::Scope, text::user_bytes},
     partition::Partition,
-    query::{self, documents::Documents, figures::Figures, job::Turns},
+    query::{
+        self,
+        documents::Documents,
+        figures::Figures,
+        job::Turns,
+        merge::{self, Merge},
+    },
 };
 
 /// Rows and bytes that one request may look at without filling its page. A feed of one key in a
@@ -126,15 +132,21 @@ pub(crate) async fn documents(
         is_full: false,
     };
     let mut points = Vec::new();
-    for partition in scope.partitions(&collection) {
-        if options.is_session_read(engine.options.default_consistency) {
-            partition.check_session(options.session.as_ref()).map_err(|mut error| {
-                error.meta.partitions = vec![partition.point(partition.lsn())];
-                error.meta.owner = Some(collection.owner());
-                error
-            })?;
+    let partitions: Vec<_> = scope.partitions(&collection).collect();
+    let do_share = |left: &&Arc<Partition>, right: &&Arc<Partition>| {
+        merge::do_share(&scope.slots_in(left), &scope.slots_in(right))
+    };
+    for group in partitions.chunk_by(do_share) {
+        for partition in group {
+            if options.is_session_read(engine.options.default_consistency) {
+                partition.check_session(options.session.as_ref()).map_err(|mut error| {
+                    error.meta.partitions = vec![partition.point(partition.lsn())];
+                    error.meta.owner = Some(collection.owner());
+                    error
+                })?;
+            }
         }
-        points.push(reader.read(partition, meter).await?);
+        points.extend(reader.read(group, meter).await?);
         if reader.is_full {
             break;
         }
@@ -165,26 +177,37 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
+    /// Reads partitions that share slots as one.
     async fn read(
         &mut self,
-        partition: &Arc<Partition>,
+        group: &[&Arc<Partition>],
         meter: &mut Meter,
-    ) -> Result<PartitionPoint, Error> {
-        let part = query::unfiltered(self.collection, self.scope, partition).await?;
+    ) -> Result<Vec<PartitionPoint>, Error> {
+        let start = self.last.map_or(0, |last| last.saturating_add(1));
         let figures = Figures::default();
-        let reach = part.reach(&figures);
-        let stream = part.node.quick_stream(&reach).await?;
-        let mut documents =
-            Documents::new(stream, self.last.map_or(0, |last| last.saturating_add(1)));
+        let mut parts = Vec::with_capacity(group.len());
+        for partition in group {
+            parts.push(query::unfiltered(self.collection, self.scope, partition).await?);
+        }
+        let mut lanes = Vec::with_capacity(group.len());
+        for part in &parts {
+            let reach = part.reach(&figures);
+            let stream = part.node.quick_stream(&reach).await?;
+            lanes.push((Documents::new(stream, start), reach));
+        }
+        let mut merge = Merge::new(parts.iter().map(|part| &part.slots), start);
         let mut turns = Turns::default();
-        while let Some((number, document)) = documents.next(&reach).await? {
-            self.take(number, document, meter);
-            if self.is_full {
-                break;
+        while !self.is_full {
+            while let Some(at) = merge.wanting() {
+                let (documents, reach) = &mut lanes[at];
+                let document = documents.next(reach).await?;
+                merge.put(at, document);
             }
+            let Some((number, document)) = merge.take() else { break };
+            self.take(number, document, meter);
             turns.take().await;
         }
-        Ok(part.point)
+        Ok(parts.iter().map(|part| part.point.clone()).collect())
     }
 
     /// Looks at one document. Fills the page up to its limits, and one more to know that there is one.

@@ -20,13 +20,10 @@ use protocol::{
     request::{CollectionPath, DatabasePath},
     rid::{CollectionRid, DatabaseRid, OfferRid},
 };
-use value::{
-    Object, Value, json,
-    partition_key::{PartitionKey, slot_boundary},
-};
+use value::{Object, Value, json, partition_key::PartitionKey};
 
 pub(crate) use crate::catalog::high_water::HighWater;
-use crate::{definition::Definition, partition::Partition};
+use crate::{area::Edge, definition::Definition, partition::Partition};
 
 /// Every resource but documents. Maps are by number, which is the order of creation.
 #[derive(Clone, Default)]
@@ -73,7 +70,7 @@ pub(crate) struct Collection {
     pub(crate) index_generation: u32,
     /// Earlier indexing policies that some documents may still follow.
     pub(crate) retired: Vec<Retired>,
-    /// In the order of their slots, without gaps.
+    /// In the order of the hash space, without gaps.
     pub(crate) partitions: Vec<Arc<Partition>>,
     /// Rises whenever the partitions change.
     pub(crate) map_version: u32,
@@ -280,10 +277,18 @@ impl Collection {
         Owner { name_path, rid: self.rid.database.to_string() }
     }
 
-    /// The partition that holds a slot.
-    pub(crate) fn partition_of_slot(&self, slot: u32) -> &Arc<Partition> {
-        let index = self.partitions.partition_point(|partition| partition.slots.end <= slot);
-        &self.partitions[index.min(self.partitions.len() - 1)]
+    /// The partition that holds a full key of this slot.
+    pub(crate) fn partition_of(&self, slot: u32, key: &PartitionKey) -> &Arc<Partition> {
+        let last = self.partitions.len() - 1;
+        let first = self.partitions.partition_point(|partition| partition.slots.end <= slot);
+        let first = first.min(last);
+        if !self.partitions[first].area.is_cut_inside(slot) {
+            return &self.partitions[first];
+        }
+        let inside = Some(key.effective(self.definition.partition_key.hashing));
+        let edge = Edge { slot, inside };
+        let index = self.partitions.partition_point(|partition| partition.area.end <= edge);
+        &self.partitions[index.min(last)]
     }
 
     /// The slot of a full partition key.
@@ -309,8 +314,8 @@ impl Collection {
     /// The bounds of a partition as the hex keys that SDKs compare.
     pub(crate) fn epk_bounds(&self, partition: &Partition) -> (String, String) {
         let hashing = self.definition.partition_key.hashing;
-        let bound = |slot| slot_boundary(slot, hashing).to_string();
-        (bound(partition.slots.start), bound(partition.slots.end))
+        let bound = |edge: &Edge| edge.to_epk(hashing).to_string();
+        (bound(&partition.area.start), bound(&partition.area.end))
     }
 
     pub(crate) fn to_json(&self, statistics: Option<Value>) -> Bytes {

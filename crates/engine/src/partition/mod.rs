@@ -9,6 +9,7 @@
 pub(crate) mod locks;
 pub(crate) mod log;
 pub(crate) mod moving;
+pub(crate) mod numbers;
 pub(crate) mod transaction;
 
 use std::{
@@ -27,6 +28,7 @@ use store::{Batch, Durability, Snapshot};
 use tokio::sync::oneshot;
 
 use crate::{
+    area::Area,
     catalog::rows::RangeRow,
     errors,
     indexing::names::Names,
@@ -34,6 +36,7 @@ use crate::{
     partition::{
         locks::{KeyGuard, KeyLocks},
         log::Counted,
+        numbers::SharedSlot,
         transaction::{Overlay, Transaction},
     },
     rows::{Counters, State},
@@ -55,8 +58,12 @@ pub(crate) struct Partition {
     pub(crate) name: String,
     /// Its id among the collection's ranges.
     pub(crate) range_id: u32,
-    /// The slots it holds.
+    /// The slots it holds; the first and the last perhaps only in part.
     pub(crate) slots: Range<u32>,
+    /// The same, exactly.
+    pub(crate) area: Area,
+    /// The sequences it gives in slots that it shares with others.
+    pub(crate) shared: Vec<SharedSlot>,
     /// The ids of the ranges that its documents were in before, oldest first.
     pub(crate) parents: Vec<u32>,
     store: Arc<dyn store::Partition>,
@@ -160,7 +167,9 @@ impl Partition {
         Ok(Self {
             name,
             range_id: range.id,
-            slots: range.slots,
+            slots: range.area.slots(),
+            area: range.area,
+            shared: range.shared,
             parents: range.parents,
             store,
             locks: KeyLocks::default(),
@@ -304,7 +313,17 @@ impl Partition {
 
     /// A number for a new document. A failed write leaves a gap, which is harmless.
     pub(crate) fn allocate(&self, slot: u32) -> Result<u64, Error> {
-        let sequence = self.next_sequence.fetch_add(1, Ordering::Relaxed);
+        let next = &self.next_sequence;
+        let sequence = match self.shared.iter().find(|shared| shared.slot == slot) {
+            None => next.fetch_add(1, Ordering::Relaxed),
+            Some(SharedSlot { class, .. }) => {
+                let skipped = next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
+                    Some(class.at_least(next) + 1)
+                });
+                let (Ok(next) | Err(next)) = skipped;
+                class.at_least(next)
+            }
+        };
         if sequence > SEQUENCE_MAX {
             return Err(Error::new(
                 Code::CollectionQuota,

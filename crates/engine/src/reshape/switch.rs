@@ -12,14 +12,18 @@ use crate::{
     Inner,
     catalog::{Catalog, Collection, storage},
     control::{AsyncPlan, Change},
-    partition::Partition,
-    reshape::replay::{Child, Parent, catch_up},
+    partition::{Partition, numbers::SharedSlot},
+    reshape::{
+        replay::{Child, Parent, catch_up},
+        sides::Keys,
+    },
     rows::Counters,
 };
 
 /// Old partitions and the new ones in their place, nearly level.
 pub(crate) struct Switch {
     pub(crate) rid: CollectionRid,
+    pub(crate) keys: Keys,
     pub(crate) parents: Vec<Parent>,
     pub(crate) children: Vec<Child>,
 }
@@ -85,9 +89,16 @@ impl Switch {
             // No entry of either feed is as new as whatever is written here next.
             last.last_lsn += 1;
         }
-        catch_up(&mut self.parents, &mut self.children).await?;
+        catch_up(&self.keys, &mut self.parents, &mut self.children).await?;
         for Child { partition, counters } in &self.children {
-            let Counters { last_lsn, next_sequence, .. } = last;
+            let Counters { last_lsn, mut next_sequence, .. } = last;
+            // Whoever shares a slot with it may hold numbers that are now this one's to give.
+            for other in &collection.partitions {
+                let is_shared = |shared: &SharedSlot| other.slots.contains(&shared.slot);
+                if partition.shared.iter().any(is_shared) {
+                    next_sequence = next_sequence.max(other.next_sequence());
+                }
+            }
             partition.fill(Counters { last_lsn, next_sequence, ..*counters }).await?;
             partition.require_generation(collection.index_generation);
             let total = if collection.is_transforming() { counters.documents } else { 0 };
