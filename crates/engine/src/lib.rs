@@ -14,6 +14,7 @@ mod errors;
 mod feeds;
 mod indexing;
 mod keys;
+mod limits;
 mod offers;
 mod options;
 mod partition;
@@ -43,6 +44,7 @@ use crate::{
 };
 pub use crate::{
     charge::Charges,
+    limits::Sizes,
     options::{Clock, Limits, Options, RateLimit, SystemClock},
     verify::{Report, verify},
 };

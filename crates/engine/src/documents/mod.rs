@@ -1,5 +1,6 @@
 //! Documents: where they lie, and how one is read. Writing them is in [`write`].
 
+mod room;
 pub(crate) mod scope;
 pub(crate) mod text;
 pub(crate) mod write;

@@ -28,7 +28,7 @@ use crate::{
     charge::Meter,
     definition::validate_document_id,
     documents::{
-        Found, Place, RowReader, check_etag, describe, locate, refuse,
+        Found, Place, RowReader, check_etag, describe, locate, refuse, room,
         scope::{header_key, key_in_body},
         text::{self, own_ttl, user_bytes},
     },
@@ -208,14 +208,28 @@ impl Staged<'_> {
             None => place.partition.allocate(place.key.slot)?,
         };
         let directive = directive(options.indexing_directive);
-        charge_put(meter, place, &incoming, self.old.is_some(), directive);
+        let mut charged = *meter;
+        charge_put(&mut charged, place, &incoming, self.old.is_some(), directive);
         let outcome = if self.old.is_some() { Outcome::Ok } else { Outcome::Created };
         let (new, document) = compose(engine, place, &mut incoming, number, options);
+        self.check_room(engine, &new)?;
+        *meter = charged;
         let etag = new.etag;
         let policy = &place.collection.definition.indexing;
         let indexed = Indexed { document: &incoming.value, policy, directive };
         let lsn = self.commit(number, Some(new), Some(indexed)).await?;
         Ok(written(place, outcome, document, etag, lsn, options))
+    }
+
+    /// Refuses a version that has no room. It costs nothing.
+    fn check_room(&self, engine: &Inner, new: &NewVersion) -> Result<(), Error> {
+        let place = self.place;
+        let old = self.old.as_ref().map_or(0, |old| u64::from(old.primary.length));
+        let length = (new.row.len() - Header::LENGTH) as u64;
+        room::check(engine, place, self.key_counters, old, length).map_err(|mut error| {
+            describe(&mut error.meta, place, place.partition.lsn());
+            error
+        })
     }
 
     /// Removes the document.

@@ -10,5 +10,6 @@ mod query_limits;
 mod query_properties;
 mod random;
 mod reindexing;
+mod storage_limits;
 mod support;
 mod told;
