@@ -20,6 +20,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use value::{
     Value,
     json::{self, Member},
+    partition_key::PartitionKey,
 };
 
 use crate::{
@@ -117,17 +118,29 @@ async fn create(
     let incoming = Incoming::parse(body, &collection)?;
     let key = key_in_body(&collection, &incoming.value, options)?;
     let place = Place::of(&collection, &key);
-    let permit = engine.room_for(&place, body.len()).await?;
+    let result = create_at(engine, &place, incoming, upsert, options, meter).await;
+    noted(engine, &place, result, meter)
+}
+
+async fn create_at(
+    engine: &Inner,
+    place: &Place<'_>,
+    incoming: Incoming<'_>,
+    upsert: bool,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Refused> {
+    let permit = engine.room_for(place, incoming.body.len()).await?;
     let guard = place.partition.lock(place.key.as_bytes()).await;
     let primary_key = place.key.primary(&incoming.id);
-    let (old, key_counters) = newest(&place, primary_key.clone()).await?;
+    let (old, key_counters) = newest(place, primary_key.clone()).await?;
     if let Some(old) = &old {
         if !upsert {
-            return Err(refuse(Error::conflict(), &place, place.partition.lsn(), meter).into());
+            return Err(refuse(Error::conflict(), place, place.partition.lsn(), meter).into());
         }
-        check_etag(options, old, &place, meter)?;
+        check_etag(options, old, place, meter)?;
     }
-    let staged = Staged { place: &place, guard, key_counters, permit, old, primary_key };
+    let staged = Staged { place, guard, key_counters, permit, old, primary_key };
     staged.put(engine, incoming, options, meter).await
 }
 
@@ -142,11 +155,24 @@ async fn replace(
     let incoming = Incoming::parse(body, &collection)?;
     let key = key_in_body(&collection, &incoming.value, options)?;
     let place = Place::of(&collection, &key);
-    let permit = engine.room_for(&place, body.len()).await?;
+    let result = replace_at(engine, &place, &key, path, incoming, options, meter).await;
+    noted(engine, &place, result, meter)
+}
+
+async fn replace_at(
+    engine: &Inner,
+    place: &Place<'_>,
+    key: &PartitionKey,
+    path: &DocumentPath,
+    incoming: Incoming<'_>,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Refused> {
+    let permit = engine.room_for(place, incoming.body.len()).await?;
     let guard = place.partition.lock(place.key.as_bytes()).await;
     let reader = RowReader::Newest(place.partition);
-    let Some(old) = locate(&place, &key, &path.document, &reader).await? else {
-        return Err(refuse(Error::not_found(), &place, place.partition.lsn(), meter).into());
+    let Some(old) = locate(place, key, &path.document, &reader).await? else {
+        return Err(refuse(Error::not_found(), place, place.partition.lsn(), meter).into());
     };
     let primary_key = place.key.primary(&incoming.id);
     if old.primary_key != primary_key {
@@ -155,9 +181,9 @@ async fn replace(
         )
         .into());
     }
-    check_etag(options, &old, &place, meter)?;
-    let key_counters = key_counters(&place).await?;
-    let staged = Staged { place: &place, guard, key_counters, permit, old: Some(old), primary_key };
+    check_etag(options, &old, place, meter)?;
+    let key_counters = key_counters(place).await?;
+    let staged = Staged { place, guard, key_counters, permit, old: Some(old), primary_key };
     staged.put(engine, incoming, options, meter).await
 }
 
@@ -170,17 +196,42 @@ async fn delete(
     let collection = engine.collection(&path.collection, options)?;
     let key = header_key(&collection, options)?;
     let place = Place::of(&collection, &key);
-    let permit = engine.room_for(&place, 0).await?;
+    let result = delete_at(engine, &place, &key, path, options, meter).await;
+    noted(engine, &place, result, meter)
+}
+
+async fn delete_at(
+    engine: &Inner,
+    place: &Place<'_>,
+    key: &PartitionKey,
+    path: &DocumentPath,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Refused> {
+    let permit = engine.room_for(place, 0).await?;
     let guard = place.partition.lock(place.key.as_bytes()).await;
     let reader = RowReader::Newest(place.partition);
-    let Some(old) = locate(&place, &key, &path.document, &reader).await? else {
-        return Err(refuse(Error::not_found(), &place, place.partition.lsn(), meter).into());
+    let Some(old) = locate(place, key, &path.document, &reader).await? else {
+        return Err(refuse(Error::not_found(), place, place.partition.lsn(), meter).into());
     };
-    check_etag(options, &old, &place, meter)?;
-    let key_counters = key_counters(&place).await?;
+    check_etag(options, &old, place, meter)?;
+    let key_counters = key_counters(place).await?;
     let primary_key = old.primary_key.clone();
-    let staged = Staged { place: &place, guard, key_counters, permit, old: Some(old), primary_key };
+    let staged = Staged { place, guard, key_counters, permit, old: Some(old), primary_key };
     staged.remove(meter).await
+}
+
+/// The result, with its charge noted for its key; a write that will be staged again has none yet.
+fn noted(
+    engine: &Inner,
+    place: &Place<'_>,
+    result: Result<Response, Refused>,
+    meter: &Meter,
+) -> Result<Response, Refused> {
+    if !matches!(result, Err(Refused::Stale)) {
+        place.note_charge(engine, meter);
+    }
+    result
 }
 
 /// A write that has passed its checks and holds the lock of its key.

@@ -6,6 +6,7 @@
 //! a short critical section that gives a transaction its LSN and its place in the store's queue,
 //! so the order of LSNs is the order of visibility.
 
+pub(crate) mod hot;
 pub(crate) mod locks;
 pub(crate) mod transaction;
 
@@ -29,6 +30,7 @@ use crate::{
     indexing::names::Names,
     keys::{META_COUNTERS, META_STATE, SEQUENCE_MAX, docnum},
     partition::{
+        hot::HotKeys,
         locks::{KeyGuard, KeyLocks},
         transaction::{Overlay, Transaction},
     },
@@ -63,6 +65,8 @@ pub(crate) struct Partition {
     next_sequence: AtomicU64,
     /// The ids of paths in its index.
     pub(crate) names: Names,
+    /// Its hottest logical keys.
+    pub(crate) hot: HotKeys,
     /// How far its documents have followed the last change of the indexing policy.
     pub(crate) transformation: Transformation,
     /// Whether documents that the index leaves out may be there: see [`Unindexed`].
@@ -147,6 +151,7 @@ impl Partition {
             published_lsn: AtomicU64::new(counters.last_lsn),
             next_sequence: AtomicU64::new(counters.next_sequence),
             names: Names::default(),
+            hot: HotKeys::default(),
             transformation: Transformation::default(),
             unindexed: AtomicU8::new(Unindexed::Unknown as u8),
             is_failed: AtomicBool::new(false),

@@ -2,6 +2,7 @@
 
 mod collections;
 mod concurrency;
+mod consistency;
 mod documents;
 mod durability;
 mod feeds;
@@ -13,3 +14,4 @@ mod reindexing;
 mod storage_limits;
 mod support;
 mod told;
+mod usage;
