@@ -1,7 +1,7 @@
 //! `sheaf`: the program. Configuration, wiring, the network, and what operators look at.
 //!
 //! In reading order:
-//! - `cli`, `settings`, `config`, `span`: what can be asked, and what was,
+//! - `cli`, `settings`, `config`, `size`, `span`: what can be asked, and what was,
 //! - `serve`, `verify`, `query`: the commands,
 //! - `keys`, `data_dir`, `certificate`, `database`, `clock`, `descriptors`: what a server needs
 //!   before it can run,
@@ -27,6 +27,7 @@ mod query;
 mod serve;
 mod settings;
 mod signals;
+mod size;
 mod span;
 mod verify;
 
