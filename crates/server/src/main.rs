@@ -2,11 +2,11 @@
 //!
 //! In reading order:
 //! - `cli`, `settings`, `config`, `size`, `span`: what can be asked, and what was,
-//! - `serve`, `verify`, `query`: the commands,
+//! - `serve`, `verify`, `query`, `top`: the commands; `remote`: the server that two of them ask,
 //! - `keys`, `data_dir`, `certificate`, `database`, `clock`, `descriptors`: what a server needs
 //!   before it can run,
 //! - `net`: sockets, TLS, HTTP, and the bounds on all of them,
-//! - `app`, `admin`, `metrics`: who answers,
+//! - `app`, `admin`, `metrics`, `partitions`: who answers,
 //! - `logging`, `signals`, `failure`: how it talks to the operating system and its operator.
 
 mod admin;
@@ -23,12 +23,15 @@ mod keys;
 mod logging;
 mod metrics;
 mod net;
+mod partitions;
 mod query;
+mod remote;
 mod serve;
 mod settings;
 mod signals;
 mod size;
 mod span;
+mod top;
 mod verify;
 
 use std::process::ExitCode;
@@ -42,6 +45,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(*args),
         Command::Verify(args) => verify::run(&args),
         Command::Query(args) => query::run(&args),
+        Command::Top(args) => top::run(&args),
     };
     outcome.unwrap_or_else(|failure| failure.report())
 }
