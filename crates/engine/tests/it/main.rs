@@ -2,6 +2,7 @@
 
 mod collections;
 mod concurrency;
+mod consistency;
 mod documents;
 mod durability;
 mod feeds;
@@ -14,5 +15,7 @@ mod reindexing;
 mod split_crashes;
 mod split_pages;
 mod splitting;
+mod storage_limits;
 mod support;
 mod told;
+mod usage;
