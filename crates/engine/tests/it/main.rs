@@ -5,6 +5,7 @@ mod concurrency;
 mod documents;
 mod durability;
 mod feeds;
+mod gated;
 mod queries;
 mod query_limits;
 mod query_properties;
