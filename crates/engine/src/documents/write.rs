@@ -299,7 +299,9 @@ impl Staged<'_> {
         let place = self.place;
         let Some(old) = &self.old else { return Err(Error::not_found().into()) };
         let document = old.parse()?;
-        let indexed = place.collection.definition.indexing.indexed_values(&document);
+        let (policy, directive) =
+            (&place.collection.definition.indexing, old.header.index_directive());
+        let indexed = policy.indexed_values(&document, directive);
         meter.delete(user_bytes(&old.document), indexed);
         let number = old.primary.docnum;
         let lsn = self.commit(number, None, None).await?;
@@ -428,8 +430,7 @@ fn charge_put(
     directive: Directive,
 ) {
     let policy = &place.collection.definition.indexing;
-    let indexed =
-        if directive == Directive::Exclude { 0 } else { policy.indexed_values(&incoming.value) };
+    let indexed = policy.indexed_values(&incoming.value, directive);
     if is_replace {
         meter.replace(incoming.body.len(), indexed);
     } else {

@@ -7,6 +7,7 @@ mod documents;
 mod durability;
 mod feeds;
 mod offers;
+mod gated;
 mod queries;
 mod query_limits;
 mod query_properties;
