@@ -45,6 +45,8 @@ pub struct Options {
     pub page_time: Duration,
     /// How long a query may take that cannot be continued.
     pub query_timeout: Duration,
+    /// Bytes of documents and index at which a partition is split.
+    pub partition_size: u64,
 }
 
 impl Default for Options {
@@ -56,6 +58,7 @@ impl Default for Options {
             default_consistency: ConsistencyLevel::Session,
             page_time: Duration::from_secs(5),
             query_timeout: Duration::from_mins(1),
+            partition_size: 50 << 30,
         }
     }
 }

@@ -50,6 +50,10 @@ pub(crate) enum Write<'a> {
     Delete { path: &'a DocumentPath },
 }
 
+/// How often a write waits for other partitions to take over before it is turned away: about half a
+/// minute, where the switch takes milliseconds.
+const MOVES_MAX: u32 = 1500;
+
 /// Carries out one write.
 pub(crate) async fn write(
     engine: &Inner,
@@ -57,6 +61,7 @@ pub(crate) async fn write(
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
+    let mut moves = 0;
     loop {
         let mut attempt = *meter;
         let result = match &write {
@@ -70,6 +75,12 @@ pub(crate) async fn write(
         };
         match result {
             Err(Refused::Stale) => tokio::task::yield_now().await,
+            Err(Refused::Error(error))
+                if error.code == Code::PartitionSplitting && moves < MOVES_MAX =>
+            {
+                moves += 1;
+                engine.wait_for_move().await;
+            }
             Err(Refused::Error(error)) => {
                 *meter = attempt;
                 return Err(error);
