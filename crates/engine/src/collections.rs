@@ -94,6 +94,7 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
             partitions: Vec::new(),
             map_version: 1,
             next_range_id: 0,
+            past: Vec::new(),
         };
         let count = throughput::partition_count(throughput.as_ref(), is_partitioned);
         engine.create_partitions(&mut collection, count).await?;
