@@ -153,6 +153,16 @@ impl Operation {
         }
     }
 
+    /// Whether it reads documents: such requests have a consistency level.
+    pub fn reads_documents(&self) -> bool {
+        matches!(
+            self,
+            Operation::ReadDocument(_)
+                | Operation::ListDocuments(_)
+                | Operation::Query { feed: QueryFeed::Documents(_), .. }
+        )
+    }
+
     /// Whether a read-only credential may run it.
     pub fn is_read(&self) -> bool {
         matches!(
@@ -251,6 +261,9 @@ pub struct Options {
     pub partition_key: Option<PartitionKey>,
     /// Only this physical partition.
     pub range_id: Option<String>,
+    /// The caller does not recover when that partition has been split or merged: answer for what it
+    /// held.
+    pub keeps_old_ranges: bool,
     /// Only keys in this half-open range of effective partition keys.
     pub epk_range: Option<(Epk, Epk)>,
     /// Most items in a page; `None` lets the server decide.
@@ -276,8 +289,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether a read must have seen what the caller's session has: not at the weaker levels.
+    /// Whether a read must have seen what the caller's session has. The weaker levels promise less;
+    /// the stronger ones promise more without any token, so it is not looked at.
     pub fn is_session_read(&self, default: ConsistencyLevel) -> bool {
-        self.consistency.unwrap_or(default) <= ConsistencyLevel::Session
+        self.consistency.unwrap_or(default) == ConsistencyLevel::Session
     }
 }

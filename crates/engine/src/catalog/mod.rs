@@ -23,7 +23,11 @@ use protocol::{
 use value::{Object, Value, json, partition_key::PartitionKey};
 
 pub(crate) use crate::catalog::high_water::HighWater;
-use crate::{area::Edge, definition::Definition, partition::Partition};
+use crate::{
+    area::{Area, Edge},
+    definition::Definition,
+    partition::Partition,
+};
 
 /// Every resource but documents. Maps are by number, which is the order of creation.
 #[derive(Clone, Default)]
@@ -75,6 +79,8 @@ pub(crate) struct Collection {
     /// Rises whenever the partitions change.
     pub(crate) map_version: u32,
     pub(crate) next_range_id: u32,
+    /// Ranges that were split or merged, oldest first, and the slots they had.
+    pub(crate) past: Vec<(u32, Area)>,
 }
 
 /// An indexing policy of the past.
@@ -302,6 +308,12 @@ impl Collection {
         self.partitions.iter().find(|partition| Some(partition.range_id) == id).ok_or_else(|| {
             Error::new(Code::PartitionGone, "The requested partition key range is gone.")
         })
+    }
+
+    /// The slots of a range that is no more, if it is remembered.
+    pub(crate) fn past_range(&self, range_id: &str) -> Option<Area> {
+        let id: u32 = range_id.trim().parse().ok()?;
+        self.past.iter().find(|(past, _)| *past == id).map(|(_, area)| area.clone())
     }
 
     /// What a caller's copy of the ranges is compared with. Names the collection too, since a name

@@ -57,6 +57,16 @@ pub(crate) fn encode_collection(collection: &Collection) -> Bytes {
     row.insert("nextRangeId", i64::from(collection.next_range_id));
     let ranges = collection.partitions.iter().map(|partition| encode_range(partition));
     row.insert("ranges", Value::Array(ranges.collect()));
+    let past = collection.past.iter().map(|(id, Area { start, end })| {
+        let numbers = [*id, start.slot, end.slot].map(|number| Value::from(i64::from(number)));
+        let mut range = numbers.to_vec();
+        if start.inside.is_some() || end.inside.is_some() {
+            let text = |edge: &Edge| edge.inside.as_ref().map(Epk::to_string).unwrap_or_default();
+            range.extend([text(start).into(), text(end).into()]);
+        }
+        Value::Array(range)
+    });
+    row.insert("past", Value::Array(past.collect()));
     to_bytes(row)
 }
 
@@ -133,6 +143,7 @@ pub(crate) fn decode_collection(
         partitions: Vec::new(),
         map_version: small(&row, "mapVersion")?,
         next_range_id: small(&row, "nextRangeId")?,
+        past: past_ranges(&row)?,
     };
     Ok(CollectionRow { collection, ranges })
 }
@@ -165,6 +176,22 @@ fn decode_range(range: &Value, hashing: Hashing) -> Result<RangeRow, Damaged> {
         return Err(DAMAGED);
     }
     Ok(RangeRow { id: small(range, "id")?, area, parents, shared })
+}
+
+/// Ranges that are no more. Rows from before there were splits have none.
+fn past_ranges(row: &Value) -> Result<Vec<(u32, Area)>, Damaged> {
+    let past = row.get("past").as_array().into_iter().flatten().map(|range| {
+        let number = |at: usize| u32::try_from(range.as_array()?.get(at)?.as_i64()?).ok();
+        let edge = |slot, at| {
+            let inside = match range.as_array()?.get(at).and_then(Value::as_str) {
+                None | Some("") => None,
+                Some(text) => Some(Epk::parse_hex(text).ok()?),
+            };
+            Some(Edge { slot: number(slot)?, inside })
+        };
+        Some((number(0)?, Area { start: edge(1, 3)?, end: edge(2, 4)? }))
+    });
+    past.collect::<Option<_>>().ok_or(DAMAGED)
 }
 
 /// The generation of the policy in force, and the policies of the past. A row from before there

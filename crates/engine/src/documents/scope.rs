@@ -119,7 +119,13 @@ impl Scope {
             return Self::of_key(collection, named);
         }
         let area = match &options.range_id {
-            Some(range_id) => collection.partition_of_range(range_id)?.area.clone(),
+            Some(range_id) => match collection.partition_of_range(range_id) {
+                Ok(partition) => partition.area.clone(),
+                Err(gone) => {
+                    let past = collection.past_range(range_id);
+                    past.filter(|_| options.keeps_old_ranges).ok_or(gone)?
+                }
+            },
             None => Area::of_slots(0..SLOT_COUNT),
         };
         match &options.epk_range {

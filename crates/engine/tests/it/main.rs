@@ -2,9 +2,11 @@
 
 mod collections;
 mod concurrency;
+mod consistency;
 mod documents;
 mod durability;
 mod feeds;
+mod gated;
 mod offers;
 mod queries;
 mod query_limits;
@@ -14,5 +16,7 @@ mod reindexing;
 mod split_crashes;
 mod split_pages;
 mod splitting;
+mod storage_limits;
 mod support;
 mod told;
+mod usage;
