@@ -132,7 +132,7 @@ pub(super) fn text(partitions: &[Partition], before: &[Partition], rows_max: usi
     }
     let left = sorted.len().saturating_sub(rows_max);
     if left > 0 {
-        text.push_str(&format!("and {left} more\n"));
+        text.extend(["and ", &left.to_string(), " more\n"]);
     }
     text
 }
