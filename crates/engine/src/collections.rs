@@ -13,7 +13,7 @@ use value::{Value, json};
 
 use crate::{
     Inner,
-    catalog::{Catalog, Collection, Database, Retired, Throughput, storage},
+    catalog::{Catalog, Collection, Database, Retired, storage},
     charge::Meter,
     check_intended,
     control::{AsyncPlan, Change, check_resource_count},
@@ -21,8 +21,8 @@ use crate::{
     definition::Definition,
     feeds::{Page, is_unchanged, require_match},
     indexing::transform,
-    missing_collection,
-    throughput::{self, Kind, THROUGHPUT_MIN},
+    missing_collection, offers,
+    throughput::{self, Kind},
     usage,
 };
 
@@ -76,9 +76,13 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
         check_resource_count(&catalog)?;
         let is_partitioned = !definition.partition_key.is_system;
         let kind = Kind::Collection { is_partitioned };
-        let mut throughput = throughput::requested(&throughput, kind)?;
-        if throughput.is_none() && catalog.offer_of(&database.rid.to_string()).is_none() {
-            throughput = Some(Throughput::Manual(THROUGHPUT_MIN));
+        let limits = engine.options.limits;
+        let mut throughput = throughput::requested(&throughput, kind, limits)?;
+        if throughput.is_none() {
+            match catalog.offer_of(&database.rid.to_string()) {
+                Some(shared) => offers::check_room(&catalog, &database, shared, kind)?,
+                None => throughput = Some(throughput::unasked(kind, limits)),
+            }
         }
         let mut collection = Collection {
             rid: database.take_collection_rid(),
@@ -103,7 +107,7 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
         let collection = Arc::new(collection);
         database.insert_collection(Arc::clone(&collection));
         catalog.insert_database(database.into());
-        let created = vec![Arc::clone(&collection)];
+        let created = collection.partitions.clone();
         Ok(Change { created, ..Change::new(batch, catalog, (Outcome::Created, collection)) })
     }
 }
@@ -238,7 +242,7 @@ impl AsyncPlan<Arc<Collection>> for Delete {
         if let Some(database) = catalog.database_mut(collection.rid.database) {
             database.remove_collection(&collection);
         }
-        let dropped = vec![Arc::clone(&collection)];
+        let dropped = collection.partitions.clone();
         Ok(Change { dropped, ..Change::new(batch, catalog, collection) })
     }
 }

@@ -21,21 +21,29 @@ mod options;
 mod partition;
 mod query;
 mod ranges;
+mod reshape;
 mod rows;
 mod throughput;
 mod usage;
 mod verify;
 
-use std::sync::{
-    Arc, Mutex, PoisonError, RwLock,
-    atomic::{AtomicBool, AtomicU32, Ordering},
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc, Mutex, PoisonError, RwLock,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    time::Duration,
 };
 
 use protocol::{
     BoxFuture, Code, Context, Error, Operation, Options as RequestOptions, Request, Response,
-    Service, request::CollectionPath,
+    Service, request::CollectionPath, rid::CollectionRid,
 };
-use tokio::{sync::Semaphore, task::JoinHandle};
+use tokio::{
+    sync::{Notify, Semaphore},
+    task::JoinHandle,
+};
 use value::partition_key::PartitionKey;
 
 use crate::{
@@ -57,6 +65,12 @@ pub use crate::{
 /// Bytes of documents that may be staged and not yet published, over all partitions. Writers
 /// beyond it wait, so the store's queue stays within memory whatever the number of connections.
 const STAGED_KILOBYTES_MAX: u32 = 32 * 1024;
+
+/// How often background work looks whether the database closes.
+const CLOSING_STEP: Duration = Duration::from_millis(20);
+
+/// How often writers look whether a move is over that they were not told of.
+const MOVE_STEP: Duration = Duration::from_millis(20);
 
 /// Why a database could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -119,7 +133,13 @@ struct Inner {
     staging: Arc<Semaphore>,
     /// Queries that run on threads of their own.
     slow_queries: Arc<Semaphore>,
-    /// Re-indexing under way.
+    /// Wakes writers who wait for partitions to take over from another.
+    moved: Notify,
+    /// Says that throughput has changed, which may call for splits.
+    rebalance: Notify,
+    /// The collections whose partitions are being split or merged.
+    reshaping: Mutex<HashSet<CollectionRid>>,
+    /// Re-indexing and splits under way.
     background: Mutex<Vec<JoinHandle<()>>>,
     is_closed: AtomicBool,
 }
@@ -179,11 +199,15 @@ impl Engine {
             etag_counter: AtomicU32::new(0),
             staging: Arc::new(Semaphore::new(STAGED_KILOBYTES_MAX as usize)),
             slow_queries: query::slow_queries(),
+            moved: Notify::new(),
+            rebalance: Notify::new(),
+            reshaping: Mutex::default(),
             background: Mutex::default(),
             is_closed: AtomicBool::new(false),
         };
         let inner = Arc::new(inner);
         transform::resume(&inner);
+        inner.in_background(reshape::balance::look_after(Arc::clone(&inner)));
         Ok(Arc::new(Self { inner }))
     }
 
@@ -311,6 +335,8 @@ async fn dispatch(
         Operation::ReadPartitionKeyRange { path, range } => {
             ranges::read(engine, &path, &range, &options, meter)
         }
+        Operation::SplitPartition { path, range } => reshape::split(engine, &path, &range).await,
+        Operation::MergePartitions { path, range } => reshape::merge(engine, &path, &range).await,
         Operation::CreateDocument { collection, body, upsert } => {
             let write = Write::Create { collection: &collection, body: &body, upsert };
             documents::write::write(engine, write, &options, meter).await
@@ -330,8 +356,8 @@ async fn dispatch(
             query::plan(engine, &collection, &body, &options, meter).await
         }
         Operation::ReadOffer(offer) => offers::read(engine, &offer, &options, meter),
-        Operation::ReplaceOffer { offer, body } => {
-            offers::replace(engine, offer, &body, options, meter).await
+        Operation::ReplaceOffer { offer, body, migration } => {
+            offers::replace(engine, offer, &body, migration, options, meter).await
         }
         Operation::ListOffers => offers::list(engine, &options, meter),
     }
@@ -345,6 +371,27 @@ impl Inner {
 
     fn publish(&self, catalog: Catalog) {
         *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalog);
+    }
+
+    /// Runs work that closing waits for. It must end soon after [`Inner::closing`] does.
+    fn in_background(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let task = tokio::spawn(work);
+        let mut tasks = self.background.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.retain(|task| !task.is_finished());
+        tasks.push(task);
+    }
+
+    /// Waits until the database closes.
+    async fn closing(&self) {
+        while !self.is_closed.load(Ordering::Acquire) {
+            tokio::time::sleep(CLOSING_STEP).await;
+        }
+    }
+
+    /// Waits for other partitions to take over from one that a writer was staged on.
+    async fn wait_for_move(&self) {
+        // Who misses the call looks again soon.
+        let _ = tokio::time::timeout(MOVE_STEP, self.moved.notified()).await;
     }
 
     /// The collection that a request inside it is about.

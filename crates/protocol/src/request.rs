@@ -78,6 +78,17 @@ pub enum Operation {
         range: String,
     },
 
+    /// For administrators: cuts a range in two, at half of its bytes.
+    SplitPartition {
+        path: CollectionPath,
+        range: String,
+    },
+    /// For administrators: makes one range of this one and its right neighbour.
+    MergePartitions {
+        path: CollectionPath,
+        range: String,
+    },
+
     CreateDocument {
         collection: CollectionPath,
         body: Bytes,
@@ -105,6 +116,7 @@ pub enum Operation {
     ReplaceOffer {
         offer: String,
         body: Bytes,
+        migration: Option<Migration>,
     },
     ListOffers,
 }
@@ -124,6 +136,8 @@ impl Operation {
             Operation::ListCollections(_) => "list_collections",
             Operation::ListPartitionKeyRanges { .. } => "list_partition_key_ranges",
             Operation::ReadPartitionKeyRange { .. } => "read_partition_key_range",
+            Operation::SplitPartition { .. } => "split_partition",
+            Operation::MergePartitions { .. } => "merge_partitions",
             Operation::CreateDocument { upsert: false, .. } => "create_document",
             Operation::CreateDocument { upsert: true, .. } => "upsert_document",
             Operation::ReadDocument(_) => "read_document",
@@ -178,6 +192,15 @@ pub struct ThroughputRequest {
     pub autoscale: Option<String>,
     /// A legacy performance level: `S1`, `S2` or `S3`.
     pub level: Option<String>,
+}
+
+/// The kind of throughput that an offer is to have from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Migration {
+    /// From a fixed rate to one that follows the load.
+    ToAutoscale,
+    /// From a rate that follows the load to a fixed one.
+    ToManual,
 }
 
 /// How fresh a read must be, from the strongest to the weakest.

@@ -23,6 +23,9 @@ use crate::{
 /// How every path answered here begins.
 pub(crate) const PREFIX: &str = "/_sheaf/";
 
+/// What begins the paths below it that need a key, like the database's own.
+pub(crate) const SIGNED_PREFIX: &str = "/_sheaf/dbs/";
+
 const JSON: &str = "application/json";
 const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 

@@ -19,7 +19,7 @@ pub(crate) struct App {
 impl Handler for App {
     async fn handle(&self, origin: Origin, request: Request<RequestBody>) -> Response<Full<Bytes>> {
         let path = request.uri().path();
-        if path.starts_with(admin::PREFIX) {
+        if path.starts_with(admin::PREFIX) && !path.starts_with(admin::SIGNED_PREFIX) {
             return self.admin.answer(origin, request.method(), path);
         }
         self.gateway.handle(origin.scheme, request).await

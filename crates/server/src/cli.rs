@@ -27,6 +27,15 @@ Exit codes:
   1  problems found; each is printed
   2  the directory could not be opened";
 
+const COMPACT_HELP: &str = "\
+The server that uses the directory must be stopped. The disk needs room for a second copy of the
+largest partition. A compaction may be interrupted: what is done stays done, nothing is lost.
+
+Exit codes:
+  0  everything is compacted; the bytes on disk before and after are printed
+  1  the disk refused, or the data is damaged
+  2  the directory could not be opened";
+
 const QUERY_HELP: &str = "\
 Rows go to stdout; how many there were, what they cost and --explain go to stderr.
 Without --partition-key the query may read every partition.
@@ -71,6 +80,9 @@ pub(crate) enum Command {
     /// Check a data directory for damage
     #[command(after_help = VERIFY_HELP)]
     Verify(VerifyArgs),
+    /// Rewrite a data directory so that reads are as cheap as they can be
+    #[command(after_help = COMPACT_HELP)]
+    Compact(CompactArgs),
     /// Ask a running server
     #[command(after_help = QUERY_HELP)]
     Query(Box<QueryArgs>),
@@ -97,6 +109,14 @@ pub(crate) struct VerifyArgs {
     /// The data directory to check
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
+}
+
+/// What `sheaf compact` takes.
+#[derive(Args, Debug)]
+pub(crate) struct CompactArgs {
+    /// The data directory to compact [default: ./sheaf-data]
+    #[arg(long, env = "SHEAF_DATA_DIR", value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
 }
 
 /// What `sheaf query` takes.

@@ -214,6 +214,16 @@ mod tests {
     }
 
     #[test]
+    fn the_cache_is_given_in_mebibytes() {
+        let cache = |said: Settings| Config::resolve(said).unwrap().cache_bytes;
+        assert_eq!(cache(Settings::default()), 64 << 20);
+        let file = || parse("cache-mb = 256").unwrap();
+        assert_eq!(cache(file()), 256 << 20);
+        let flags = Settings { cache_mb: Some(16), ..Settings::default() };
+        assert_eq!(cache(flags.over(file())), 16 << 20);
+    }
+
+    #[test]
     fn words_of_a_setting_are_the_same_in_the_file_and_as_flags() {
         for (word, expected) in [
             ("auto", CrossPartition::Auto),

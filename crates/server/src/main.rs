@@ -2,7 +2,7 @@
 //!
 //! In reading order:
 //! - `cli`, `settings`, `config`, `size`, `span`: what can be asked, and what was,
-//! - `serve`, `verify`, `query`, `top`: the commands; `remote`: the server that two of them ask,
+//! - `serve`, `verify`, `compact`, `query`, `top`: the commands; `remote`: the server that two of them ask,
 //! - `keys`, `data_dir`, `certificate`, `database`, `clock`, `descriptors`: what a server needs
 //!   before it can run,
 //! - `net`: sockets, TLS, HTTP, and the bounds on all of them,
@@ -14,6 +14,7 @@ mod app;
 mod certificate;
 mod cli;
 mod clock;
+mod compact;
 mod config;
 mod data_dir;
 mod database;
@@ -44,6 +45,7 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Serve(args) => serve::run(*args),
         Command::Verify(args) => verify::run(&args),
+        Command::Compact(args) => compact::run(&args),
         Command::Query(args) => query::run(&args),
         Command::Top(args) => top::run(&args),
     };

@@ -51,6 +51,10 @@ pub(crate) enum Write<'a> {
     Delete { path: &'a DocumentPath },
 }
 
+/// How often a write waits for other partitions to take over before it is turned away: about half a
+/// minute, where the switch takes milliseconds.
+const MOVES_MAX: u32 = 1500;
+
 /// Carries out one write.
 pub(crate) async fn write(
     engine: &Inner,
@@ -58,6 +62,7 @@ pub(crate) async fn write(
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
+    let mut moves = 0;
     loop {
         let mut attempt = *meter;
         let result = match &write {
@@ -71,6 +76,12 @@ pub(crate) async fn write(
         };
         match result {
             Err(Refused::Stale) => tokio::task::yield_now().await,
+            Err(Refused::Error(error))
+                if error.code == Code::PartitionSplitting && moves < MOVES_MAX =>
+            {
+                moves += 1;
+                engine.wait_for_move().await;
+            }
             Err(Refused::Error(error)) => {
                 *meter = attempt;
                 return Err(error);
@@ -288,7 +299,9 @@ impl Staged<'_> {
         let place = self.place;
         let Some(old) = &self.old else { return Err(Error::not_found().into()) };
         let document = old.parse()?;
-        let indexed = place.collection.definition.indexing.indexed_values(&document);
+        let (policy, directive) =
+            (&place.collection.definition.indexing, old.header.index_directive());
+        let indexed = policy.indexed_values(&document, directive);
         meter.delete(user_bytes(&old.document), indexed);
         let number = old.primary.docnum;
         let lsn = self.commit(number, None, None).await?;
@@ -417,8 +430,7 @@ fn charge_put(
     directive: Directive,
 ) {
     let policy = &place.collection.definition.indexing;
-    let indexed =
-        if directive == Directive::Exclude { 0 } else { policy.indexed_values(&incoming.value) };
+    let indexed = policy.indexed_values(&incoming.value, directive);
     if is_replace {
         meter.replace(incoming.body.len(), indexed);
     } else {

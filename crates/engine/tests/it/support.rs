@@ -42,7 +42,7 @@ impl Database {
         Self::open_with(Arc::new(MemoryStore::new()), options).await
     }
 
-    async fn open_with(store: Arc<dyn store::Engine>, options: engine::Options) -> Self {
+    pub(crate) async fn open_with(store: Arc<dyn store::Engine>, options: engine::Options) -> Self {
         let clock = Arc::new(TestClock(AtomicU64::new(1_700_000_000)));
         let engine = Engine::open(store, options, clock).await;
         Self { engine: engine.expect("the store opens") }
