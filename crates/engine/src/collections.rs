@@ -166,9 +166,10 @@ pub(crate) async fn read(
             ..answer(Outcome::NotModified, collection, None)
         });
     }
-    let statistics = match options.populate_statistics {
-        true => Some(usage::statistics(engine, collection).await?),
-        false => None,
+    let statistics = if options.populate_statistics {
+        Some(usage::statistics(engine, collection).await?)
+    } else {
+        None
     };
     let mut response = answer(Outcome::Ok, collection, statistics);
     // COMPAT: with one partition nothing has to be added up, and the service always tells.

@@ -163,6 +163,8 @@ pub struct PartitionStatistics {
     pub lsn: u64,
     /// Writes waiting for the store.
     pub queued: usize,
+    /// Whether it is full and has nowhere to cut: it holds one key.
+    pub is_unsplittable: bool,
     /// The logical keys that spend most, the hottest first.
     pub hottest: Vec<HotKey>,
 }
@@ -255,6 +257,7 @@ impl Engine {
                         index_bytes: counters.index_bytes,
                         lsn: partition.lsn(),
                         queued: partition.queued(),
+                        is_unsplittable: partition.is_unsplittable(),
                         hottest: hottest(partition, now),
                     }
                 })

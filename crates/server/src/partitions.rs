@@ -20,6 +20,7 @@ fn partition(partition: &PartitionStatistics) -> Value {
     object.insert("indexBytes", count(partition.index_bytes));
     object.insert("lsn", count(partition.lsn));
     object.insert("queuedWrites", count(partition.queued as u64));
+    object.insert("isUnsplittable", partition.is_unsplittable);
     object.insert("hottestKeys", Value::Array(partition.hottest.iter().map(hot_key).collect()));
     object.into()
 }
@@ -64,11 +65,12 @@ mod tests {
             index_bytes: 4,
             lsn: 5,
             queued: 6,
+            is_unsplittable: true,
             hottest: vec![hot("[\"a\",1]", 1.234), hot("[{}]", 1.0)],
         };
         assert_eq!(
             page(&[one]),
-            r#"{"partitions":[{"database":"d\"","collection":"c","range":"3","documents":1,"documentBytes":2,"indexBytes":4,"lsn":5,"queuedWrites":6,"hottestKeys":[{"partitionKey":["a",1],"requestUnitsPerSecond":1.23},{"partitionKey":[{}],"requestUnitsPerSecond":1}]}]}"#
+            r#"{"partitions":[{"database":"d\"","collection":"c","range":"3","documents":1,"documentBytes":2,"indexBytes":4,"lsn":5,"queuedWrites":6,"isUnsplittable":true,"hottestKeys":[{"partitionKey":["a",1],"requestUnitsPerSecond":1.23},{"partitionKey":[{}],"requestUnitsPerSecond":1}]}]}"#
         );
         assert_eq!(page(&[]), r#"{"partitions":[]}"#);
     }
