@@ -93,8 +93,8 @@ impl Switch {
         }
         catch_up(&mut self.parents, &mut self.children).await?;
         for Child { partition, counters } in &self.children {
-            let Counters { last_lsn, next_sequence, .. } = last;
-            partition.fill(Counters { last_lsn, next_sequence, ..*counters }).await?;
+            let Counters { next_sequence, last_lsn, .. } = last;
+            partition.fill(Counters { next_sequence, last_lsn, ..*counters }).await?;
             partition.require_generation(collection.index_generation);
             let total = if collection.is_transforming() { counters.documents } else { 0 };
             partition.transformation.total.store(total, Ordering::Relaxed);
