@@ -88,11 +88,13 @@ const LOOKUP: f64 = 1.0;
 pub(crate) struct Meter {
     charges: Charges,
     total: f64,
+    /// The connection that the request came by, if one caller has it to itself.
+    pub(crate) connection: Option<u64>,
 }
 
 impl Meter {
-    pub(crate) fn new(charges: Charges) -> Self {
-        Self { charges, total: 0.0 }
+    pub(crate) fn new(charges: Charges, connection: Option<u64>) -> Self {
+        Self { charges, total: 0.0, connection }
     }
 
     /// The charge so far, with the two decimals that the wire carries.
@@ -188,7 +190,7 @@ mod tests {
     use super::*;
 
     fn charge(charges: Charges, spend: impl Fn(&mut Meter)) -> f64 {
-        let mut meter = Meter::new(charges);
+        let mut meter = Meter::new(charges, None);
         spend(&mut meter);
         meter.total()
     }

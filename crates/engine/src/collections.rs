@@ -80,6 +80,7 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
         let is_partitioned = !definition.partition_key.is_system;
         let kind = Kind::Collection { is_partitioned };
         let mut throughput = throughput::requested(&throughput, kind)?;
+        let is_asked = throughput.is_some();
         if throughput.is_none() && catalog.offer_of(&database.rid.to_string()).is_none() {
             throughput = Some(Throughput::Manual(THROUGHPUT_MIN));
         }
@@ -101,7 +102,7 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
         storage::put_collection(&mut batch, &collection);
         if let Some(throughput) = throughput {
             let link = (collection.self_link(), collection.rid.to_string());
-            throughput::add_offer(engine, &mut catalog, &mut batch, link, throughput);
+            throughput::add_offer(engine, &mut catalog, &mut batch, link, throughput, is_asked);
         }
         let collection = Arc::new(collection);
         database.insert_collection(Arc::clone(&collection));

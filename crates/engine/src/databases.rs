@@ -72,7 +72,7 @@ impl AsyncPlan<(Outcome, Arc<Database>)> for Create {
         let database = Arc::new(Database::new(rid, self.id, version, first_collection));
         if let Some(throughput) = throughput::requested(&self.throughput, Kind::Database)? {
             let link = (database.self_link(), database.rid.to_string());
-            throughput::add_offer(engine, &mut catalog, &mut batch, link, throughput);
+            throughput::add_offer(engine, &mut catalog, &mut batch, link, throughput, true);
         }
         storage::put_database(&mut batch, &database);
         storage::put_next(&mut batch, &catalog);

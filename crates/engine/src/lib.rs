@@ -3,6 +3,7 @@
 //! [`Engine`] implements [`protocol::Service`]: one call in, one answer out. Follow a write from
 //! `documents::write` to `partition::sequence`; a read from `documents::read` to a snapshot.
 
+mod budget;
 mod catalog;
 mod charge;
 mod collections;
@@ -35,6 +36,7 @@ use protocol::{
 use tokio::{sync::Semaphore, task::JoinHandle};
 
 use crate::{
+    budget::rates::{self, SharedBudgets},
     catalog::{Catalog, Collection, Missing, storage::CatalogStore},
     charge::Meter,
     documents::write::Write,
@@ -115,10 +117,12 @@ struct Inner {
     /// Re-indexing under way.
     background: Mutex<Vec<JoinHandle<()>>>,
     is_closed: AtomicBool,
+    /// The throughput that databases share among their collections.
+    shared_budgets: SharedBudgets,
 }
 
 /// Figures of one partition.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PartitionStatistics {
     /// The database's name.
     pub database: String,
@@ -134,6 +138,14 @@ pub struct PartitionStatistics {
     pub lsn: u64,
     /// Writes waiting for the store.
     pub queued: usize,
+    /// Request units spent in the last whole second.
+    pub used_per_second: f64,
+    /// Request units per second reserved for it, or for the whole database if it shares them.
+    pub reserved_per_second: f64,
+    /// Requests that it served.
+    pub admitted: u64,
+    /// Requests that it refused because its request units were spent.
+    pub throttled: u64,
 }
 
 impl Engine {
@@ -158,7 +170,9 @@ impl Engine {
             slow_queries: query::slow_queries(),
             background: Mutex::default(),
             is_closed: AtomicBool::new(false),
+            shared_budgets: SharedBudgets::default(),
         };
+        rates::apply(&inner, &inner.catalog());
         let inner = Arc::new(inner);
         transform::resume(&inner);
         Ok(Arc::new(Self { inner }))
@@ -193,11 +207,13 @@ impl Engine {
     /// Figures of every partition.
     pub fn statistics(&self) -> Vec<PartitionStatistics> {
         let catalog = self.inner.catalog();
+        let now_s = self.inner.now_s();
         let collections = catalog.databases.values().flat_map(|db| db.collections.values());
         collections
             .flat_map(|collection| {
                 collection.partitions.iter().map(|partition| {
                     let counters = partition.counters();
+                    let spent = partition.budget.spent(now_s);
                     PartitionStatistics {
                         database: collection.database_id.clone(),
                         collection: collection.definition.id.clone(),
@@ -206,6 +222,10 @@ impl Engine {
                         bytes: counters.bytes,
                         lsn: partition.lsn(),
                         queued: partition.queued(),
+                        used_per_second: spent.last_second,
+                        reserved_per_second: spent.reserved,
+                        admitted: spent.admitted,
+                        throttled: spent.throttled,
                     }
                 })
             })
@@ -216,14 +236,14 @@ impl Engine {
 impl Service for Engine {
     fn call<'a>(
         &'a self,
-        _context: &'a Context,
+        context: &'a Context,
         request: Request,
     ) -> BoxFuture<'a, Result<Response, Error>> {
         Box::pin(async move {
             if self.inner.is_closed.load(Ordering::Acquire) {
                 return Err(errors::shut_down());
             }
-            let mut meter = Meter::new(self.inner.options.charges);
+            let mut meter = Meter::new(self.inner.options.charges, context.connection);
             let mut answer = dispatch(&self.inner, request, &mut meter).await;
             let meta = match &mut answer {
                 Ok(response) => &mut response.meta,
@@ -307,6 +327,7 @@ impl Inner {
     }
 
     fn publish(&self, catalog: Catalog) {
+        rates::apply(self, &catalog);
         *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalog);
     }
 

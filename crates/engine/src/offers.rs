@@ -12,6 +12,7 @@ use value::{Object, Value, json};
 
 use crate::{
     Inner,
+    budget::rates,
     catalog::{Catalog, Offer, Throughput, number, quoted, storage, to_bytes},
     charge::Meter,
     control::{AsyncPlan, Change},
@@ -29,10 +30,12 @@ pub(crate) fn read(
     meter.metadata_read();
     let catalog = engine.catalog();
     let offer = find(&catalog, offer)?;
+    let current = rates::current(engine, &catalog, offer);
     if is_unchanged(options, offer.version.etag) {
-        return Ok(Response { body: Body::Empty, ..answer(Outcome::NotModified, offer) });
+        let answer = answer(Outcome::NotModified, offer, current);
+        return Ok(Response { body: Body::Empty, ..answer });
     }
-    Ok(answer(Outcome::Ok, offer))
+    Ok(answer(Outcome::Ok, offer, current))
 }
 
 pub(crate) fn list(
@@ -43,7 +46,9 @@ pub(crate) fn list(
     meter.metadata_read();
     let catalog = engine.catalog();
     let items = catalog.offers.iter().map(|(key, offer)| (u64::from(*key), offer));
-    let page = Page::take(Feed::Offers, &[], options, items, |offer| to_json(offer))?;
+    let page = Page::take(Feed::Offers, &[], options, items, |offer| {
+        to_json(offer, rates::current(engine, &catalog, offer))
+    })?;
     Ok(page.answer(String::new(), FeedKind::Offers, Meta::default()))
 }
 
@@ -63,7 +68,8 @@ pub(crate) async fn replace(
     let body = json::parse(body).map_err(|error| invalid_body(&error))?;
     meter.metadata_write();
     let offer = engine.change(Replace { offer, body, options }).await?;
-    Ok(answer(Outcome::Ok, &offer))
+    let current = rates::current(engine, &engine.catalog(), &offer);
+    Ok(answer(Outcome::Ok, &offer, current))
 }
 
 impl AsyncPlan<Arc<Offer>> for Replace {
@@ -86,6 +92,7 @@ impl AsyncPlan<Arc<Offer>> for Replace {
         let mut offer = Offer::clone(&old);
         offer.highest = offer.highest.max(throughput.rate());
         offer.throughput = throughput;
+        offer.is_asked = true;
         offer.version = engine.new_version();
         let mut batch = Batch::default();
         storage::put_offer(&mut batch, &offer);
@@ -151,10 +158,10 @@ fn kind_of(catalog: &Catalog, offer: &Offer) -> Kind {
     )
 }
 
-fn answer(outcome: Outcome, offer: &Offer) -> Response {
+fn answer(outcome: Outcome, offer: &Offer, current: u32) -> Response {
     Response {
         outcome,
-        body: Body::Resource(to_json(offer)),
+        body: Body::Resource(to_json(offer, current)),
         etag: Some(offer.version.etag.to_string()),
         continuation: None,
         meta: Meta { min_throughput: Some(min_throughput(offer)), ..Meta::default() },
@@ -169,7 +176,8 @@ fn min_throughput(offer: &Offer) -> u32 {
     }
 }
 
-fn to_json(offer: &Offer) -> Bytes {
+/// `current` is the throughput that it stands for at the moment.
+fn to_json(offer: &Offer, current: u32) -> Bytes {
     let mut object = Object::new();
     let rid = offer.rid.to_string();
     object.insert("resource", offer.resource.as_str());
@@ -180,7 +188,7 @@ fn to_json(offer: &Offer) -> Bytes {
     object.insert("offerType", kind);
     object.insert("offerResourceId", offer.resource_rid.as_str());
     object.insert("offerVersion", version);
-    object.insert("content", Value::Object(content(offer)));
+    object.insert("content", Value::Object(content(offer, current)));
     object.insert("id", rid.as_str());
     object.insert("_rid", rid.as_str());
     object.insert("_self", format!("offers/{rid}/"));
@@ -189,14 +197,9 @@ fn to_json(offer: &Offer) -> Bytes {
     to_bytes(object)
 }
 
-fn content(offer: &Offer) -> Object {
+fn content(offer: &Offer, current: u32) -> Object {
     let mut content = Object::new();
-    // Autoscale idles at a tenth of its maximum.
-    let rate = match offer.throughput {
-        Throughput::Autoscale { max, .. } => max / 10,
-        _ => offer.throughput.rate(),
-    };
-    content.insert("offerThroughput", i64::from(rate));
+    content.insert("offerThroughput", i64::from(current));
     content.insert("offerIsRUPerMinuteThroughputEnabled", false);
     let mut minimum = Object::new();
     minimum.insert("maxThroughputEverProvisioned", i64::from(offer.highest));

@@ -136,6 +136,7 @@ pub(crate) fn add_offer(
     batch: &mut Batch,
     (resource, resource_rid): (String, String),
     throughput: Throughput,
+    is_asked: bool,
 ) {
     let offer = Offer {
         rid: OfferRid(catalog.next_offer),
@@ -144,6 +145,7 @@ pub(crate) fn add_offer(
         resource_rid,
         highest: throughput.rate(),
         throughput,
+        is_asked,
     };
     catalog.next_offer += 1;
     storage::put_offer(batch, &offer);

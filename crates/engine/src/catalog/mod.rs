@@ -99,6 +99,8 @@ pub(crate) struct Offer {
     pub(crate) throughput: Throughput,
     /// The most that was ever reserved: it limits how low an offer may go.
     pub(crate) highest: u32,
+    /// Whether someone asked for it, rather than getting what everybody gets.
+    pub(crate) is_asked: bool,
 }
 
 /// How throughput is reserved.

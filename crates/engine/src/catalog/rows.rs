@@ -118,6 +118,7 @@ pub(crate) fn encode_offer(offer: &Offer) -> Bytes {
     row.insert("resourceRid", offer.resource_rid.as_str());
     row.insert("highest", i64::from(offer.highest));
     row.insert("rate", i64::from(offer.throughput.rate()));
+    row.insert("asked", offer.is_asked);
     match &offer.throughput {
         Throughput::Manual(_) => {}
         Throughput::Autoscale { upgrade_policy, .. } => {
@@ -152,6 +153,8 @@ pub(crate) fn decode_offer(rid: OfferRid, bytes: &[u8]) -> Result<Offer, Damaged
         resource_rid: text(&row, "resourceRid")?,
         throughput,
         highest: small(&row, "highest")?,
+        // Rows from before this was recorded count as asked for.
+        is_asked: row.get("asked").as_bool() != Some(false),
     })
 }
 
@@ -178,4 +181,20 @@ fn text(row: &Value, key: &str) -> Result<String, Damaged> {
 
 fn small(row: &Value, key: &str) -> Result<u32, Damaged> {
     row.get(key).as_i64().and_then(|number| u32::try_from(number).ok()).ok_or(DAMAGED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offers_from_before_it_was_recorded_count_as_asked_for() {
+        let rid = OfferRid(1);
+        let row = br#"{"etag":"00000000-0000-0000-0000-000000000000","ts":1,"resource":"dbs/x/",
+            "resourceRid":"x","highest":400,"rate":400}"#;
+        let mut offer = decode_offer(rid, row).expect("an old row");
+        assert!(offer.is_asked);
+        offer.is_asked = false;
+        assert_eq!(decode_offer(rid, &encode_offer(&offer)).expect("a row"), offer);
+    }
 }

@@ -16,6 +16,7 @@ use value::{json, partition_key::PartitionKey};
 
 use crate::{
     Inner,
+    budget::{Admission, Asked, Kind},
     catalog::Collection,
     charge::Meter,
     documents::{
@@ -61,18 +62,35 @@ pub(crate) async fn read(
     let collection = engine.collection(&path.collection, options)?;
     let key = header_key(&collection, options)?;
     let place = Place::of(&collection, &key);
+    let content = [path.document.as_bytes(), &[]];
+    let asked = Asked::new(Kind::Read, &path.collection, content, options, meter);
+    let mut admission = Admission::new(asked);
+    admission.enter(engine, place.partition)?;
+    let answer = read_at(engine, &place, &key, &path.document, options, meter).await;
+    admission.settle(engine, meter.total());
+    answer
+}
+
+async fn read_at(
+    engine: &Inner,
+    place: &Place<'_>,
+    key: &PartitionKey,
+    name: &str,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
     if options.is_session_read(engine.options.default_consistency) {
         let session = place.partition.check_session(options.session.as_ref());
-        session.map_err(|error| refuse(error, &place, place.partition.lsn(), meter))?;
+        session.map_err(|error| refuse(error, place, place.partition.lsn(), meter))?;
     }
     let (snapshot, lsn) = place.partition.read();
     let reader = RowReader::Snapshot(&*snapshot);
-    let Some(found) = locate(&place, &key, &path.document, &reader).await? else {
-        return Err(refuse(Error::not_found(), &place, lsn, meter));
+    let Some(found) = locate(place, key, name, &reader).await? else {
+        return Err(refuse(Error::not_found(), place, lsn, meter));
     };
     let etag = found.primary.etag;
     let mut meta = Meta { item_lsn: Some(found.primary.lsn), ..Meta::default() };
-    describe(&mut meta, &place, lsn);
+    describe(&mut meta, place, lsn);
     let is_unchanged = is_unchanged(options, etag);
     let (outcome, body) = if is_unchanged {
         meter.lookup();

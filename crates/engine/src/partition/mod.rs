@@ -25,6 +25,7 @@ use store::{Batch, Durability, Snapshot};
 use tokio::sync::oneshot;
 
 use crate::{
+    budget::Budget,
     errors,
     indexing::names::Names,
     keys::{META_COUNTERS, META_STATE, SEQUENCE_MAX, docnum},
@@ -61,6 +62,8 @@ pub(crate) struct Partition {
     published_lsn: AtomicU64,
     /// The next document's sequence. Ahead of the stored one while writes are staged.
     next_sequence: AtomicU64,
+    /// What it may spend, and has spent.
+    pub(crate) budget: Budget,
     /// The ids of paths in its index.
     pub(crate) names: Names,
     /// How far its documents have followed the last change of the indexing policy.
@@ -146,6 +149,7 @@ impl Partition {
             pending: Mutex::default(),
             published_lsn: AtomicU64::new(counters.last_lsn),
             next_sequence: AtomicU64::new(counters.next_sequence),
+            budget: Budget::default(),
             names: Names::default(),
             transformation: Transformation::default(),
             unindexed: AtomicU8::new(Unindexed::Unknown as u8),

@@ -11,4 +11,5 @@ mod query_properties;
 mod random;
 mod reindexing;
 mod support;
+mod throttling;
 mod told;

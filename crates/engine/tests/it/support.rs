@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use bytes::Bytes;
-use engine::{Clock, Engine};
+use engine::{Clock, Engine, RateLimit};
 use protocol::{
     Body, Context, Error, Operation, Options, Principal, Request, Response, Service,
     request::{CollectionPath, DatabasePath, DocumentPath, ThroughputRequest},
@@ -35,7 +35,9 @@ impl Database {
 
     pub(crate) async fn open(store: Arc<dyn store::Engine>) -> Self {
         let clock = Arc::new(TestClock(AtomicU64::new(1_700_000_000)));
-        let engine = Engine::open(store, engine::Options::default(), clock).await;
+        // Tests are in a hurry; those of throughput have a clock of their own.
+        let options = engine::Options { rate_limit: RateLimit::Never, ..Default::default() };
+        let engine = Engine::open(store, options, clock).await;
         Self { engine: engine.expect("the store opens") }
     }
 
@@ -45,7 +47,7 @@ impl Database {
         options: Options,
     ) -> Result<Response, Error> {
         let principal = Principal::Account { read_only: false };
-        let context = Context { principal, activity_id: 1 };
+        let context = Context { principal, activity_id: 1, connection: None };
         self.engine.call(&context, Request { operation, options }).await
     }
 
