@@ -43,6 +43,9 @@ const USUAL_FIRST: f64 = 1.0;
 const USUAL_WEIGHT: f64 = 1.0 / 8.0;
 const TAKEN_WEIGHT: f64 = 1.0 / 16.0;
 
+/// One request that costs far more than others does not make all that follow pay for it in advance.
+const USUAL_GROWTH_MAX: f64 = 4.0;
+
 /// Never so little is set aside that those who do come back would not find it.
 const TAKEN_MIN: f64 = 0.05;
 
@@ -184,7 +187,8 @@ impl Bucket {
         if charge > 0.0 {
             let usual = &mut self.usual[kind as usize];
             let before = usual.unwrap_or(charge);
-            *usual = Some(before + (charge - before) * USUAL_WEIGHT);
+            let counted = charge.min(USUAL_GROWTH_MAX * before);
+            *usual = Some(before + (counted - before) * USUAL_WEIGHT);
         }
     }
 

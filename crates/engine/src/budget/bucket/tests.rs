@@ -35,6 +35,8 @@ struct World {
     bucket: Bucket,
     clients: Vec<Client>,
     cost: f64,
+    /// How much more every hundredth request costs, on the average.
+    outliers: f64,
     /// Whether all clients ask for the same.
     is_one_request: bool,
     has_connections: bool,
@@ -63,6 +65,7 @@ impl World {
             bucket: Bucket::new(rate, 0.0),
             clients: manners.iter().map(client).collect(),
             cost,
+            outliers: 1.0,
             is_one_request: false,
             has_connections: true,
             seed: 1,
@@ -119,7 +122,10 @@ impl World {
         let connection = self.has_connections.then_some(at as u64);
         let caller = Caller { kind: Kind::Create, connection, fingerprint: &|| request };
         let answer = self.bucket.admit(&caller, now_s);
-        let (late, spread) = (0.003 * self.random(), 0.5 + self.random());
+        let (late, mut spread) = (0.003 * self.random(), 0.5 + self.random());
+        if self.random() < 0.01 {
+            spread *= self.outliers;
+        }
         let client = &mut self.clients[at];
         let is_obedient = client.manner == Manner::Obeys;
         if client.is_first_retry && is_obedient {
@@ -206,6 +212,17 @@ fn callers_who_ask_for_the_same_document_do_not_take_each_others_turns() {
     world.run(31.0);
     world.assert_serves(400.0, 31);
     assert!(world.honesty() >= 0.4, "{}", world.honesty());
+}
+
+#[test]
+fn a_few_dear_requests_among_many_cheap_ones_do_not_keep_it_idle() {
+    let mut world = World::new(1000.0, 2.0, &[Manner::Obeys; 16]);
+    world.outliers = 300.0;
+    world.run(121.0);
+    let served = world.served.iter().filter(|(at_s, _)| *at_s >= 1.0).map(|(_, charge)| charge);
+    let rate = served.sum::<f64>() / 120.0;
+    assert!((rate / 1000.0 - 1.0).abs() <= 0.05, "{rate}");
+    assert!(world.honesty() >= 0.9, "{}", world.honesty());
 }
 
 #[test]
