@@ -26,7 +26,7 @@ use self::{
     cost::Cost,
     data::Data,
     postgres::Postgres,
-    report::{Line, print_header, print_load, print_query},
+    report::{Line, print_compaction, print_header, print_load, print_query},
     sheaf::Sheaf,
     text::Query,
 };
@@ -134,6 +134,10 @@ async fn sheaf_costs(arguments: &Arguments, data: Data, queries: &[Query]) -> Re
         let size = megabytes(size_of(&place.path)?);
         print_load("sheaf", data, elapsed, Some(cpu), size);
     }
+    // Data that was kept, too: it may be of a build that did not, and then it does no harm.
+    let begin = Instant::now();
+    let sizes = sheaf::compact(&arguments.sheaf, &place.path)?;
+    print_compaction(data, begin.elapsed(), sizes);
     let sheaf = Sheaf::start(&arguments.sheaf, &place.path)?;
     sheaf.settle().await?;
     let mut costs = Vec::new();

@@ -28,6 +28,17 @@ pub(crate) fn print_load(
     );
 }
 
+/// How long it took to compact the documents, and the bytes they occupied before and after.
+pub(crate) fn print_compaction(data: Data, elapsed: Duration, (before, after): (f64, f64)) {
+    println!(
+        "{} documents compacted in {:.1} s, from {:.0} MB to {:.0} MB",
+        data.documents,
+        elapsed.as_secs_f64(),
+        before / 1e6,
+        after / 1e6
+    );
+}
+
 /// The names of the columns.
 pub(crate) fn print_header() {
     println!();

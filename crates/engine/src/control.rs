@@ -10,7 +10,7 @@ use store::Batch;
 
 use crate::{
     Inner,
-    catalog::{Catalog, Collection, Version, storage},
+    catalog::{Catalog, Collection, Version, rows::RangeRow, storage},
     indexing::transform,
     partition::Partition,
     rows::State,
@@ -21,10 +21,10 @@ pub(crate) struct Change<T> {
     pub(crate) batch: Batch,
     pub(crate) catalog: Catalog,
     pub(crate) answer: T,
-    /// Collections that exist from now on.
-    pub(crate) created: Vec<Arc<Collection>>,
-    /// Collections whose space is to be given back.
-    pub(crate) dropped: Vec<Arc<Collection>>,
+    /// Partitions that serve from now on.
+    pub(crate) created: Vec<Arc<Partition>>,
+    /// Partitions whose space is to be given back.
+    pub(crate) dropped: Vec<Arc<Partition>>,
     /// The collection whose indexing policy has changed.
     pub(crate) reindexed: Option<Arc<Collection>>,
 }
@@ -55,6 +55,7 @@ impl Inner {
                 }
             }
             this.publish(change.catalog);
+            this.moved.notify_waiters();
             if let Some(collection) = &change.reindexed {
                 transform::start(&this, collection);
             }
@@ -87,7 +88,8 @@ impl Inner {
         for slots in even_ranges(count) {
             let range_id = collection.next_range_id;
             let name = storage::partition_name(collection.rid, range_id);
-            let partition = Partition::open(&*self.store, name, range_id, slots).await?;
+            let range = RangeRow { id: range_id, slots, parents: Vec::new() };
+            let partition = Partition::open(&*self.store, name, range).await?;
             partition.set_state(State::Creating).await?;
             collection.partitions.push(partition.into());
             collection.next_range_id += 1;
@@ -96,8 +98,8 @@ impl Inner {
     }
 
     /// Marks new partitions as serving, once the catalog names them.
-    async fn open_partitions(&self, collections: &[Arc<Collection>]) {
-        for partition in collections.iter().flat_map(|collection| &collection.partitions) {
+    async fn open_partitions(&self, partitions: &[Arc<Partition>]) {
+        for partition in partitions {
             if let Err(error) = partition.set_state(State::Open).await {
                 // The next start sets the mark: the catalog names the partition.
                 tracing::warn!(%error, partition.name, "partition not marked as open");
@@ -105,19 +107,27 @@ impl Inner {
         }
     }
 
-    /// Gives the space of deleted collections back.
-    /// Failing here costs space, not correctness: the catalog remembers what is to be dropped.
-    async fn drop_partitions(&self, collections: &[Arc<Collection>]) {
-        if collections.is_empty() {
-            return;
-        }
-        let mut names = Vec::new();
-        for partition in collections.iter().flat_map(|collection| &collection.partitions) {
+    /// Stops deleted partitions and gives their space back.
+    async fn drop_partitions(&self, partitions: &[Arc<Partition>]) {
+        for partition in partitions {
             partition.retire().await;
-            match self.store.drop_partition(&partition.name).await {
-                Ok(()) => names.push(partition.name.clone()),
-                Err(error) => tracing::warn!(%error, partition.name, "space not given back yet"),
+        }
+        let names: Vec<_> = partitions.iter().map(|partition| partition.name.clone()).collect();
+        self.give_back(names).await;
+    }
+
+    /// Drops key spaces that the catalog no longer names. Failing here costs space, not
+    /// correctness: the catalog remembers what is to be dropped.
+    pub(crate) async fn give_back(&self, key_spaces: Vec<String>) {
+        let mut names = Vec::new();
+        for name in key_spaces {
+            match self.store.drop_partition(&name).await {
+                Ok(()) => names.push(name),
+                Err(error) => tracing::warn!(%error, name, "space not given back yet"),
             }
+        }
+        if names.is_empty() {
+            return;
         }
         if let Err(error) = self.storage.forget_dropped(&names).await {
             tracing::warn!(%error, "dropped key spaces are still listed");

@@ -70,7 +70,9 @@ impl AsyncPlan<(Outcome, Arc<Database>)> for Create {
         let first_collection = crate::random_u32() % 0x4000_0000 + 1;
         let version = engine.new_version();
         let database = Arc::new(Database::new(rid, self.id, version, first_collection));
-        if let Some(throughput) = throughput::requested(&self.throughput, Kind::Database)? {
+        let limits = engine.options.limits;
+        let throughput = throughput::requested(&self.throughput, Kind::Database, limits)?;
+        if let Some(throughput) = throughput {
             let link = (database.self_link(), database.rid.to_string());
             throughput::add_offer(engine, &mut catalog, &mut batch, link, throughput, true);
         }
@@ -128,7 +130,8 @@ impl AsyncPlan<Arc<Database>> for Delete {
         throughput::remove_offer(&mut catalog, &mut batch, &database.rid.to_string());
         storage::delete_database(&mut batch, &database);
         catalog.remove_database(&database);
-        let dropped = database.collections.values().cloned().collect();
+        let collections = database.collections.values();
+        let dropped = collections.flat_map(|it| it.partitions.clone()).collect();
         Ok(Change { dropped, ..Change::new(batch, catalog, database) })
     }
 }

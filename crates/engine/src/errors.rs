@@ -32,6 +32,11 @@ pub(crate) fn writes_stopped() -> Error {
     Error::new(Code::Unavailable, "Writes have stopped after a storage failure.")
 }
 
+/// Other partitions are taking over from this one: stage the write again, on one of them.
+pub(crate) fn moving() -> Error {
+    Error::new(Code::PartitionSplitting, "The partition is being split. Retry the request.")
+}
+
 /// The database is closing.
 pub(crate) fn shut_down() -> Error {
     Error::new(Code::Unavailable, "The database is shutting down.")

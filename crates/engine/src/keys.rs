@@ -5,7 +5,10 @@
 
 use bytes::Bytes;
 use protocol::rid::DocNum;
-use value::{key, partition_key::PartitionKey};
+use value::{
+    key,
+    partition_key::{Component, PartitionKey},
+};
 
 /// Slots number the hash space: 24 bits.
 pub(crate) const SLOT_COUNT: u32 = 1 << 24;
@@ -26,6 +29,8 @@ pub(crate) const FEED: u8 = b'F';
 pub(crate) const NAME: u8 = b'N';
 /// Expiry, document number -> nothing.
 pub(crate) const EXPIRY: u8 = b'T';
+/// Number -> a batch that was committed while the partition was being copied.
+pub(crate) const LOG: u8 = b'S';
 /// State of the partition. What a partition knows of itself lies under `M`.
 pub(crate) const META_STATE: &[u8] = b"Ms";
 /// Counters of the partition.
@@ -75,6 +80,18 @@ impl LogicalKey {
         out.into()
     }
 
+    /// The partition key in such bytes.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<PartitionKey> {
+        let mut rest = bytes.get(slot_bytes(0).len()..)?;
+        let mut components = Vec::new();
+        while !rest.is_empty() {
+            let (component, after) = Component::decode_key(rest).ok()?;
+            components.push(component);
+            rest = after;
+        }
+        Some(PartitionKey(components))
+    }
+
     /// The key of this partition key's own counters.
     pub(crate) fn counters(&self) -> Bytes {
         [META_KEY, &self.bytes].concat().into()
@@ -114,6 +131,44 @@ pub(crate) fn expiry(seconds: u64, docnum: DocNum) -> Bytes {
     pair(EXPIRY, seconds, docnum)
 }
 
+/// The row of the log with this number.
+pub(crate) fn log(number: u64) -> Bytes {
+    let mut out = Vec::with_capacity(9);
+    out.push(LOG);
+    out.extend_from_slice(&number.to_be_bytes());
+    out.into()
+}
+
+/// Where a row belongs when its partition is cut up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Home {
+    /// With the documents of this slot.
+    Slot(u32),
+    /// In every part.
+    Everywhere,
+    /// In none: it is about the partition itself.
+    Nowhere,
+}
+
+/// Where the row under a key belongs. `None` if this is no key of a partition.
+pub(crate) fn home(key: &[u8]) -> Option<Home> {
+    let number_at = |offset| u64_at(key, offset).map(slot_of);
+    let slot = match *key.first()? {
+        PRIMARY => slot_at(key, 1)?,
+        DOCUMENT => number_at(1)?,
+        FEED | EXPIRY => number_at(9)?,
+        index::key::TERM | index::key::COMPOSITE | index::key::SPATIAL => {
+            slot_of(index::key::split(key)?.2)
+        }
+        NAME => return Some(Home::Everywhere),
+        LOG => return Some(Home::Nowhere),
+        _ if key.starts_with(META_KEY) => slot_at(key, META_KEY.len())?,
+        _ if key == META_STATE || key == META_COUNTERS => return Some(Home::Nowhere),
+        _ => return None,
+    };
+    Some(Home::Slot(slot))
+}
+
 fn pair(prefix: u8, first: u64, second: u64) -> Bytes {
     let mut out = Vec::with_capacity(17);
     out.push(prefix);
@@ -130,7 +185,7 @@ pub(crate) fn u64_at(key: &[u8], offset: usize) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use value::partition_key::{Component, Hashing};
+    use value::partition_key::Hashing;
 
     use super::*;
 
@@ -148,5 +203,44 @@ mod tests {
         assert_eq!(slot_at(&logical.primary("x"), 1), Some(logical.slot));
         assert_eq!(slot_at(&logical.counters(), META_KEY.len()), Some(logical.slot));
         assert_eq!(u64_at(&document(docnum(7, 9)), 1), Some(docnum(7, 9)));
+    }
+
+    #[test]
+    fn every_row_has_a_home() {
+        let key = PartitionKey(vec![Component::String("a".to_owned())]);
+        let logical = LogicalKey::new(7, &key);
+        let number = docnum(7, 9);
+        let term = [&index::key::term_prefix(1)[..], b"value", &number.to_be_bytes()].concat();
+        for row in [
+            logical.primary("x"),
+            logical.counters(),
+            document(number),
+            feed(5, number),
+            expiry(5, number),
+            term.into(),
+        ] {
+            assert_eq!(home(&row), Some(Home::Slot(7)), "{row:?}");
+        }
+        assert_eq!(home(&name(1)), Some(Home::Everywhere));
+        for row in [&log(3)[..], META_STATE, META_COUNTERS] {
+            assert_eq!(home(row), Some(Home::Nowhere));
+        }
+        for row in [&b""[..], b"Z", b"D", b"Mz", b"P12"] {
+            assert_eq!(home(row), None, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn partition_keys_read_back() {
+        let text = Component::String("a\0é".to_owned());
+        let parts = vec![text, Component::Undefined, Component::Number(-1.5)];
+        for length in 0..=parts.len() {
+            let key = PartitionKey(parts[..length].to_vec());
+            let logical = LogicalKey::new(7, &key);
+            assert_eq!(LogicalKey::decode(logical.as_bytes()), Some(key));
+        }
+        for bad in [&[][..], &[0, 0], &[0, 0, 0, 0xfe], &[0, 0, 0, 0x60, b'a']] {
+            assert_eq!(LogicalKey::decode(bad), None);
+        }
     }
 }

@@ -7,6 +7,7 @@ mod budget;
 mod catalog;
 mod charge;
 mod collections;
+mod consistency;
 mod control;
 mod databases;
 mod definition;
@@ -15,25 +16,36 @@ mod errors;
 mod feeds;
 mod indexing;
 mod keys;
+mod limits;
 mod offers;
 mod options;
 mod partition;
 mod query;
 mod ranges;
+mod reshape;
 mod rows;
 mod throughput;
+mod usage;
 mod verify;
 
-use std::sync::{
-    Arc, Mutex, PoisonError, RwLock,
-    atomic::{AtomicBool, AtomicU32, Ordering},
+use std::{
+    collections::HashSet,
+    sync::{
+        Arc, Mutex, PoisonError, RwLock,
+        atomic::{AtomicBool, AtomicU32, Ordering},
+    },
+    time::Duration,
 };
 
 use protocol::{
     BoxFuture, Code, Context, Error, Operation, Options as RequestOptions, Request, Response,
-    Service, request::CollectionPath,
+    Service, request::CollectionPath, rid::CollectionRid,
 };
-use tokio::{sync::Semaphore, task::JoinHandle};
+use tokio::{
+    sync::{Notify, Semaphore},
+    task::JoinHandle,
+};
+use value::partition_key::PartitionKey;
 
 use crate::{
     budget::rates::{self, SharedBudgets},
@@ -41,10 +53,13 @@ use crate::{
     charge::Meter,
     documents::write::Write,
     indexing::transform,
+    keys::LogicalKey,
+    partition::Partition,
     rows::Damaged,
 };
 pub use crate::{
     charge::Charges,
+    limits::Sizes,
     options::{Clock, Limits, Options, RateLimit, SystemClock},
     verify::{Report, verify},
 };
@@ -52,6 +67,12 @@ pub use crate::{
 /// Bytes of documents that may be staged and not yet published, over all partitions. Writers
 /// beyond it wait, so the store's queue stays within memory whatever the number of connections.
 const STAGED_KILOBYTES_MAX: u32 = 32 * 1024;
+
+/// How often background work looks whether the database closes.
+const CLOSING_STEP: Duration = Duration::from_millis(20);
+
+/// How often writers look whether a move is over that they were not told of.
+const MOVE_STEP: Duration = Duration::from_millis(20);
 
 /// Why a database could not be opened.
 #[derive(Debug, thiserror::Error)]
@@ -114,7 +135,13 @@ struct Inner {
     staging: Arc<Semaphore>,
     /// Queries that run on threads of their own.
     slow_queries: Arc<Semaphore>,
-    /// Re-indexing under way.
+    /// Wakes writers who wait for partitions to take over from another.
+    moved: Notify,
+    /// Says that throughput has changed, which may call for splits.
+    rebalance: Notify,
+    /// The collections whose partitions are being split or merged.
+    reshaping: Mutex<HashSet<CollectionRid>>,
+    /// Re-indexing and splits under way.
     background: Mutex<Vec<JoinHandle<()>>>,
     is_closed: AtomicBool,
     /// The throughput that databases share among their collections.
@@ -134,6 +161,8 @@ pub struct PartitionStatistics {
     pub documents: u64,
     /// Bytes of their text.
     pub bytes: u64,
+    /// Bytes of its index.
+    pub index_bytes: u64,
     /// Its last published LSN.
     pub lsn: u64,
     /// Writes waiting for the store.
@@ -146,7 +175,21 @@ pub struct PartitionStatistics {
     pub admitted: u64,
     /// Requests that it refused because its request units were spent.
     pub throttled: u64,
+    /// The logical keys that spend most, the hottest first.
+    pub hottest: Vec<HotKey>,
 }
+
+/// A logical key, and what is spent on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HotKey {
+    /// The key.
+    pub key: PartitionKey,
+    /// Request units per second, of late.
+    pub units_per_second: f64,
+}
+
+/// Hot keys that are told of each partition.
+const HOTTEST_MAX: usize = 5;
 
 impl Engine {
     /// Opens the database in a store, new or old.
@@ -168,6 +211,9 @@ impl Engine {
             etag_counter: AtomicU32::new(0),
             staging: Arc::new(Semaphore::new(STAGED_KILOBYTES_MAX as usize)),
             slow_queries: query::slow_queries(),
+            moved: Notify::new(),
+            rebalance: Notify::new(),
+            reshaping: Mutex::default(),
             background: Mutex::default(),
             is_closed: AtomicBool::new(false),
             shared_budgets: SharedBudgets::default(),
@@ -175,6 +221,7 @@ impl Engine {
         rates::apply(&inner, &inner.catalog());
         let inner = Arc::new(inner);
         transform::resume(&inner);
+        inner.in_background(reshape::balance::look_after(Arc::clone(&inner)));
         Ok(Arc::new(Self { inner }))
     }
 
@@ -207,7 +254,7 @@ impl Engine {
     /// Figures of every partition.
     pub fn statistics(&self) -> Vec<PartitionStatistics> {
         let catalog = self.inner.catalog();
-        let now_s = self.inner.now_s();
+        let (now, now_s) = (self.inner.clock.now_millis(), self.inner.now_s());
         let collections = catalog.databases.values().flat_map(|db| db.collections.values());
         collections
             .flat_map(|collection| {
@@ -220,17 +267,27 @@ impl Engine {
                         range_id: partition.range_id,
                         documents: counters.documents,
                         bytes: counters.bytes,
+                        index_bytes: counters.index_bytes,
                         lsn: partition.lsn(),
                         queued: partition.queued(),
                         used_per_second: spent.last_second,
                         reserved_per_second: spent.reserved,
                         admitted: spent.admitted,
                         throttled: spent.throttled,
+                        hottest: hottest(partition, now),
                     }
                 })
             })
             .collect()
     }
+}
+
+fn hottest(partition: &Partition, now: i64) -> Vec<HotKey> {
+    let keys = partition.hot.top(HOTTEST_MAX, now).into_iter();
+    let known = keys.filter_map(|(key, units_per_second)| {
+        Some(HotKey { key: LogicalKey::decode(&key)?, units_per_second })
+    });
+    known.collect()
 }
 
 impl Service for Engine {
@@ -243,7 +300,10 @@ impl Service for Engine {
             if self.inner.is_closed.load(Ordering::Acquire) {
                 return Err(errors::shut_down());
             }
-            let mut meter = Meter::new(self.inner.options.charges, context.connection);
+            let Options { charges, default_consistency, .. } = self.inner.options;
+            let Request { operation, options } = &request;
+            let factor = consistency::charge_factor(operation, options, default_consistency);
+            let mut meter = Meter::new(charges, factor, context.connection);
             let mut answer = dispatch(&self.inner, request, &mut meter).await;
             let meta = match &mut answer {
                 Ok(response) => &mut response.meta,
@@ -280,7 +340,7 @@ async fn dispatch(
                 collections::Create { database, throughput, upsert, partition_key_optional };
             collections::create(engine, create, &body, meter).await
         }
-        Operation::ReadCollection(path) => collections::read(engine, &path, &options, meter),
+        Operation::ReadCollection(path) => collections::read(engine, &path, &options, meter).await,
         Operation::ReplaceCollection { path, body } => {
             collections::replace(engine, path, &body, options, meter).await
         }
@@ -294,6 +354,8 @@ async fn dispatch(
         Operation::ReadPartitionKeyRange { path, range } => {
             ranges::read(engine, &path, &range, &options, meter)
         }
+        Operation::SplitPartition { path, range } => reshape::split(engine, &path, &range).await,
+        Operation::MergePartitions { path, range } => reshape::merge(engine, &path, &range).await,
         Operation::CreateDocument { collection, body, upsert } => {
             let write = Write::Create { collection: &collection, body: &body, upsert };
             documents::write::write(engine, write, &options, meter).await
@@ -313,8 +375,8 @@ async fn dispatch(
             query::plan(engine, &collection, &body, &options, meter).await
         }
         Operation::ReadOffer(offer) => offers::read(engine, &offer, &options, meter),
-        Operation::ReplaceOffer { offer, body } => {
-            offers::replace(engine, offer, &body, options, meter).await
+        Operation::ReplaceOffer { offer, body, migration } => {
+            offers::replace(engine, offer, &body, migration, options, meter).await
         }
         Operation::ListOffers => offers::list(engine, &options, meter),
     }
@@ -329,6 +391,27 @@ impl Inner {
     fn publish(&self, catalog: Catalog) {
         rates::apply(self, &catalog);
         *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalog);
+    }
+
+    /// Runs work that closing waits for. It must end soon after [`Inner::closing`] does.
+    fn in_background(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let task = tokio::spawn(work);
+        let mut tasks = self.background.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.retain(|task| !task.is_finished());
+        tasks.push(task);
+    }
+
+    /// Waits until the database closes.
+    async fn closing(&self) {
+        while !self.is_closed.load(Ordering::Acquire) {
+            tokio::time::sleep(CLOSING_STEP).await;
+        }
+    }
+
+    /// Waits for other partitions to take over from one that a writer was staged on.
+    async fn wait_for_move(&self) {
+        // Who misses the call looks again soon.
+        let _ = tokio::time::timeout(MOVE_STEP, self.moved.notified()).await;
     }
 
     /// The collection that a request inside it is about.

@@ -7,7 +7,7 @@ use std::{
 
 use protocol::request::ConsistencyLevel;
 
-use crate::charge::Charges;
+use crate::{charge::Charges, limits::Sizes};
 
 /// When a partition's throughput is enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -42,6 +42,8 @@ pub struct Options {
     pub rate_limit: RateLimit,
     /// Whose limits apply.
     pub limits: Limits,
+    /// How much may be stored: [`Sizes::of`] those limits, unless the operator says otherwise.
+    pub sizes: Sizes,
     /// The account's consistency level: what a request without one gets.
     pub default_consistency: ConsistencyLevel,
     /// How long a page of a query may take before it is cut short and continued.
@@ -56,6 +58,7 @@ impl Default for Options {
             charges: Charges::default(),
             rate_limit: RateLimit::default(),
             limits: Limits::default(),
+            sizes: Sizes::of(Limits::default()),
             default_consistency: ConsistencyLevel::Session,
             page_time: Duration::from_secs(5),
             query_timeout: Duration::from_mins(1),

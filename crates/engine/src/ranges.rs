@@ -88,7 +88,8 @@ fn to_json(collection: &Collection, partition: &Partition) -> Bytes {
     let fraction = 1.0 / collection.partitions.len() as f64;
     object.insert("throughputFraction", fraction);
     object.insert("status", "online");
-    object.insert("parents", Value::Array(Vec::new()));
+    let parents = partition.parents.iter().map(|id| Value::from(id.to_string()));
+    object.insert("parents", Value::Array(parents.collect()));
     object.insert("_ts", number(collection.version.ts));
     object.insert("_lsn", number(partition.lsn()));
     to_bytes(object)

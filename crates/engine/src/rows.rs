@@ -195,6 +195,8 @@ pub(crate) enum State {
     Creating = 1,
     /// Serving.
     Open = 2,
+    /// Being filled from the partitions that it will take over from.
+    Filling = 3,
 }
 
 impl State {
@@ -207,6 +209,7 @@ impl State {
         match bytes {
             [FORMAT, 1] => Ok(Self::Creating),
             [FORMAT, 2] => Ok(Self::Open),
+            [FORMAT, 3] => Ok(Self::Filling),
             _ => Err(Damaged("Ms")),
         }
     }

@@ -8,13 +8,13 @@ use hyper::{HeaderMap, Method};
 use protocol::{
     Code, Error, Operation, Options,
     etag::strip_quotes,
-    request::{CollectionPath, DatabasePath, DocumentPath, ThroughputRequest},
+    request::{CollectionPath, DatabasePath, DocumentPath, Migration, ThroughputRequest},
 };
 
 use crate::{
     headers::{flag, integer, text},
     query::{self, Kind},
-    route::Resource,
+    route::{RangeAction, Resource},
     unsupported::not_yet,
     version::Version,
 };
@@ -51,13 +51,21 @@ pub(crate) fn operation(
             Method::GET => Ok(Operation::ReadPartitionKeyRange { path, range }),
             _ => Err(method_not_allowed()),
         },
+        Resource::RangeAction(path, range, action) => match (method, action) {
+            (&Method::POST, RangeAction::Split) => Ok(Operation::SplitPartition { path, range }),
+            (&Method::POST, RangeAction::Merge) => Ok(Operation::MergePartitions { path, range }),
+            _ => Err(method_not_allowed()),
+        },
         Resource::Offers => match *method {
             Method::GET => Ok(Operation::ListOffers),
             _ => Err(method_not_allowed()),
         },
         Resource::Offer(offer) => match *method {
             Method::GET => Ok(Operation::ReadOffer(offer)),
-            Method::PUT => Ok(Operation::ReplaceOffer { offer, body: Bytes::new() }),
+            Method::PUT => {
+                let migration = migration(headers)?;
+                Ok(Operation::ReplaceOffer { offer, body: Bytes::new(), migration })
+            }
             _ => Err(method_not_allowed()),
         },
         Resource::NotYet(feature) => Err(not_yet(feature)),
@@ -187,4 +195,17 @@ fn throughput(headers: &HeaderMap) -> Result<ThroughputRequest, Error> {
         autoscale: owned("x-ms-cosmos-offer-autopilot-settings")?,
         level: owned("x-ms-offer-type")?,
     })
+}
+
+fn migration(headers: &HeaderMap) -> Result<Option<Migration>, Error> {
+    let autoscale = "x-ms-cosmos-migrate-offer-to-autopilot";
+    let manual = "x-ms-cosmos-migrate-offer-to-manual-throughput";
+    match (flag(headers, autoscale)?, flag(headers, manual)?) {
+        (false, false) => Ok(None),
+        (true, false) => Ok(Some(Migration::ToAutoscale)),
+        (false, true) => Ok(Some(Migration::ToManual)),
+        (true, true) => Err(Error::bad_request(format!(
+            "The headers '{autoscale}' and '{manual}' cannot both be true."
+        ))),
+    }
 }

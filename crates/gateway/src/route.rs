@@ -35,10 +35,19 @@ pub(crate) enum Resource {
     Document(DocumentPath),
     PartitionKeyRanges(CollectionPath),
     PartitionKeyRange(CollectionPath, String),
+    /// What administrators may do with a range.
+    RangeAction(CollectionPath, String, RangeAction),
     Offers,
     Offer(String),
     /// A resource that only later versions have, by the name to refuse it with.
     NotYet(&'static str),
+}
+
+/// What can be done with a range.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum RangeAction {
+    Split,
+    Merge,
 }
 
 /// The resource type and link that clients sign. SDKs differ, so there are alternatives; the
@@ -55,7 +64,26 @@ pub(crate) struct Signed {
 pub(crate) fn parse(path: &str) -> Result<Target, Error> {
     let raw = split(path)?;
     let names = raw.iter().map(|segment| decode(segment)).collect::<Result<Vec<_>, _>>()?;
-    target(&raw, names)
+    match raw.as_slice() {
+        ["_sheaf", range @ .., action] => range_action(range, &names[1..raw.len() - 1], action),
+        _ => target(&raw, names),
+    }
+}
+
+/// `/_sheaf/dbs/../colls/../pkranges/../split`: signed as the range itself is.
+fn range_action(raw: &[&str], names: &[String], action: &str) -> Result<Target, Error> {
+    let Target { resource, signed } = target(raw, names.to_vec())?;
+    let action = match action {
+        "split" => RangeAction::Split,
+        "merge" => RangeAction::Merge,
+        _ => return Err(unknown()),
+    };
+    match resource {
+        Resource::PartitionKeyRange(path, range) => {
+            Ok(Target { resource: Resource::RangeAction(path, range, action), signed })
+        }
+        _ => Err(unknown()),
+    }
 }
 
 /// The target of a path that was encoded twice, as some clients do with links they were given

@@ -78,6 +78,17 @@ pub enum Operation {
         range: String,
     },
 
+    /// For administrators: cuts a range in two, at half of its bytes.
+    SplitPartition {
+        path: CollectionPath,
+        range: String,
+    },
+    /// For administrators: makes one range of this one and its right neighbour.
+    MergePartitions {
+        path: CollectionPath,
+        range: String,
+    },
+
     CreateDocument {
         collection: CollectionPath,
         body: Bytes,
@@ -105,6 +116,7 @@ pub enum Operation {
     ReplaceOffer {
         offer: String,
         body: Bytes,
+        migration: Option<Migration>,
     },
     ListOffers,
 }
@@ -124,6 +136,8 @@ impl Operation {
             Operation::ListCollections(_) => "list_collections",
             Operation::ListPartitionKeyRanges { .. } => "list_partition_key_ranges",
             Operation::ReadPartitionKeyRange { .. } => "read_partition_key_range",
+            Operation::SplitPartition { .. } => "split_partition",
+            Operation::MergePartitions { .. } => "merge_partitions",
             Operation::CreateDocument { upsert: false, .. } => "create_document",
             Operation::CreateDocument { upsert: true, .. } => "upsert_document",
             Operation::ReadDocument(_) => "read_document",
@@ -137,6 +151,16 @@ impl Operation {
             Operation::ReplaceOffer { .. } => "replace_offer",
             Operation::ListOffers => "list_offers",
         }
+    }
+
+    /// Whether it reads documents: such requests have a consistency level.
+    pub fn reads_documents(&self) -> bool {
+        matches!(
+            self,
+            Operation::ReadDocument(_)
+                | Operation::ListDocuments(_)
+                | Operation::Query { feed: QueryFeed::Documents(_), .. }
+        )
     }
 
     /// Whether a read-only credential may run it.
@@ -168,6 +192,15 @@ pub struct ThroughputRequest {
     pub autoscale: Option<String>,
     /// A legacy performance level: `S1`, `S2` or `S3`.
     pub level: Option<String>,
+}
+
+/// The kind of throughput that an offer is to have from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Migration {
+    /// From a fixed rate to one that follows the load.
+    ToAutoscale,
+    /// From a rate that follows the load to a fixed one.
+    ToManual,
 }
 
 /// How fresh a read must be, from the strongest to the weakest.
@@ -253,8 +286,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether a read must have seen what the caller's session has: not at the weaker levels.
+    /// Whether a read must have seen what the caller's session has. The weaker levels promise less;
+    /// the stronger ones promise more without any token, so it is not looked at.
     pub fn is_session_read(&self, default: ConsistencyLevel) -> bool {
-        self.consistency.unwrap_or(default) <= ConsistencyLevel::Session
+        self.consistency.unwrap_or(default) == ConsistencyLevel::Session
     }
 }

@@ -23,7 +23,7 @@ impl Handler for App {
         mut request: Request<RequestBody>,
     ) -> Response<Full<Bytes>> {
         let path = request.uri().path();
-        if path.starts_with(admin::PREFIX) {
+        if path.starts_with(admin::PREFIX) && !path.starts_with(admin::SIGNED_PREFIX) {
             return self.admin.answer(origin, request.method(), path);
         }
         request.extensions_mut().insert(gateway::Connection(origin.peer));

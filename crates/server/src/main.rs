@@ -1,12 +1,12 @@
 //! `sheaf`: the program. Configuration, wiring, the network, and what operators look at.
 //!
 //! In reading order:
-//! - `cli`, `settings`, `config`, `span`: what can be asked, and what was,
-//! - `serve`, `verify`, `query`: the commands,
+//! - `cli`, `settings`, `config`, `size`, `span`: what can be asked, and what was,
+//! - `serve`, `verify`, `compact`, `query`, `top`: the commands; `remote`: the server that two of them ask,
 //! - `keys`, `data_dir`, `certificate`, `database`, `clock`, `descriptors`: what a server needs
 //!   before it can run,
 //! - `net`: sockets, TLS, HTTP, and the bounds on all of them,
-//! - `app`, `admin`, `metrics`: who answers,
+//! - `app`, `admin`, `metrics`, `partitions`: who answers,
 //! - `logging`, `signals`, `failure`: how it talks to the operating system and its operator.
 
 mod admin;
@@ -14,6 +14,7 @@ mod app;
 mod certificate;
 mod cli;
 mod clock;
+mod compact;
 mod config;
 mod data_dir;
 mod database;
@@ -23,11 +24,15 @@ mod keys;
 mod logging;
 mod metrics;
 mod net;
+mod partitions;
 mod query;
+mod remote;
 mod serve;
 mod settings;
 mod signals;
+mod size;
 mod span;
+mod top;
 mod verify;
 
 use std::process::ExitCode;
@@ -40,7 +45,9 @@ fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Serve(args) => serve::run(*args),
         Command::Verify(args) => verify::run(&args),
+        Command::Compact(args) => compact::run(&args),
         Command::Query(args) => query::run(&args),
+        Command::Top(args) => top::run(&args),
     };
     outcome.unwrap_or_else(|failure| failure.report())
 }

@@ -243,3 +243,36 @@ fn missing(directory: &Path) -> Result<Vec<&Path>> {
 fn is_absent(error: &std::io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
+
+#[cfg(test)]
+mod tests {
+    use store::{Batch, Durability, Engine as _};
+
+    use super::*;
+    use crate::{LsmStore, command::Command, reply::reply};
+
+    /// Cancelled before it begins, so that it is certain to notice while it writes.
+    #[tokio::test]
+    async fn a_cancelled_one_stops_and_is_removed() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = LsmStore::open(&directory.path().join("store"), Options::default()).unwrap();
+        let partition = store.open("p", 0).await.unwrap();
+        let mut batch = Batch::default();
+        batch.put("k", "v");
+        partition.submit(batch, Durability::Durable, Box::new(|_| ()));
+        partition.flush().await.unwrap();
+        let place = directory.path().join("below/that");
+        let (sender, receiver) = reply();
+        drop(receiver);
+        let view = store.command(|reply| Command::View { reply }).await.unwrap();
+        let stopped = write(&store.shared, view, &place, &sender);
+        assert!(matches!(stopped, Err(Error::Closed(_))), "{stopped:?}");
+        assert!(!directory.path().join("below").try_exists().unwrap(), "nothing was left");
+
+        let target = committer::create(&store.shared, "target").unwrap();
+        let source = store.shared.partition("p").unwrap();
+        let snapshot = store.shared.published();
+        let stopped = copy_entries(&snapshot, &source.keyspace, &target.keyspace, &sender);
+        assert!(matches!(stopped, Err(Error::Closed(_))), "between entries, too: {stopped:?}");
+    }
+}

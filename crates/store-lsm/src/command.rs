@@ -36,6 +36,11 @@ pub(crate) enum Command {
         /// Who asked.
         reply: Reply<()>,
     },
+    /// Let go of versions and tables that only older snapshots than the published one could need.
+    Settle {
+        /// Who asked.
+        reply: Reply<()>,
+    },
     /// Look at all partitions at one instant.
     View {
         /// Who asked.
@@ -54,9 +59,10 @@ impl Command {
     pub(crate) fn refuse(self, error: Error) {
         match self {
             Self::Create { reply, .. } => reply.send(Err(error)),
-            Self::Drop { reply, .. } | Self::Fence { reply, .. } | Self::Refresh { reply } => {
-                reply.send(Err(error));
-            }
+            Self::Drop { reply, .. }
+            | Self::Fence { reply, .. }
+            | Self::Refresh { reply }
+            | Self::Settle { reply } => reply.send(Err(error)),
             Self::View { reply } => reply.send(Err(error)),
         }
     }

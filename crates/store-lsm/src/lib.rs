@@ -11,11 +11,12 @@
 //! Reading order: [`LsmStore`] here (the contract's side), `command` and `queue` (what waits),
 //! `committer` (what is written, and when), `partition` and `snapshot` (owners and reads), `open`
 //! (start, and what a power loss may leave behind), `copy` (bulk ingestion), `checkpoint` (the
-//! whole store in another directory).
+//! whole store in another directory), `compact` (each key in one place).
 
 mod checkpoint;
 mod command;
 mod committer;
+mod compact;
 mod copy;
 mod open;
 mod options;
@@ -153,6 +154,23 @@ impl Engine for LsmStore {
             let (sender, receiver) = reply();
             checkpoint::start(Arc::clone(&self.shared), view, directory, sender)?;
             receiver.await
+        })
+    }
+
+    fn compact<'a>(&'a self, partition: Option<&'a str>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let partitions = match partition {
+                Some(name) => {
+                    let absent = || Error::Conflict(format!("there is no partition `{name}`"));
+                    vec![self.shared.partition(name).ok_or_else(absent)?]
+                }
+                None => self.shared.all_partitions(),
+            };
+            self.command(|reply| Command::Settle { reply }).await?;
+            let (sender, receiver) = reply();
+            compact::start(Arc::clone(&self.shared), partitions, sender)?;
+            receiver.await?;
+            self.command(|reply| Command::Settle { reply }).await
         })
     }
 

@@ -5,10 +5,12 @@
 //! test and nothing else.
 //!
 //! `writes` tests what a batch does, `scans` ranges and pages, `partitions` their lives, `epochs`
-//! who may write to them, `copies` what `copy` and `clone_partition` make, `checkpoints` a copy of
-//! the whole store, and `model` compares a long random run with a plain map.
+//! who may write to them, `copies` what `copy` and `clone_partition` make, `compactions` that nothing
+//! changes by them, `checkpoints` a copy of the whole store, and `model` compares a long random run
+//! with a plain map.
 
 mod checkpoints;
+mod compactions;
 mod copies;
 mod epochs;
 mod model;
@@ -73,6 +75,9 @@ pub async fn run(factory: impl Fn() -> Arc<dyn Engine>, checkpoints: Option<Chec
     copies::clones_are_whole_and_independent(&*factory()).await;
     copies::clones_of_a_partition_in_use_are_of_one_instant(&*factory()).await;
     copies::clones_refuse_what_they_cannot_do(&*factory()).await;
+    compactions::change_nothing(&*factory()).await;
+    compactions::change_nothing_while_writers_run(&*factory()).await;
+    compactions::refuse_what_they_cannot_do(&*factory()).await;
     match checkpoints {
         Some(checkpoints) => {
             checkpoints::hold_everything(&*factory(), &checkpoints).await;

@@ -257,6 +257,16 @@ pub trait Engine: Send + Sync {
     /// with its process leaves a directory that is refused when it is opened.
     fn checkpoint<'a>(&'a self, directory: &'a Path) -> BoxFuture<'a, Result<()>>;
 
+    /// Rewrites the tables of a partition, or of all of them, so that reads find each key in as few
+    /// places as possible and nothing is kept that no snapshot can see. What is read stays the same,
+    /// before, after and meanwhile. Writes go on, but may have to wait: this is for quiet times. It
+    /// needs room for a second copy of the largest partition while it runs.
+    ///
+    /// `Conflict` if there is no such partition. If it fails or is cancelled, part of the work may be
+    /// done, which does no harm; one that dies with its process did or did not happen, partition by
+    /// partition.
+    fn compact<'a>(&'a self, partition: Option<&'a str>) -> BoxFuture<'a, Result<()>>;
+
     /// Why writes are refused since an I/O error poisoned the store, or `None` while all is well.
     fn failure(&self) -> Option<String>;
 

@@ -145,6 +145,20 @@ impl Engine for MemoryStore {
         })
     }
 
+    /// Each key is in one place already.
+    fn compact<'a>(&'a self, partition: Option<&'a str>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let state = lock(&self.state);
+            match partition {
+                Some(name) if !state.partitions.contains_key(name) => {
+                    Err(Error::Conflict(format!("there is no partition `{name}`")))
+                }
+                _ if state.is_closed => Err(closed()),
+                _ => Ok(()),
+            }
+        })
+    }
+
     fn failure(&self) -> Option<String> {
         None
     }

@@ -1,5 +1,7 @@
 //! Catalog rows as JSON text: what is written, and how it is read back.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use protocol::{
     etag::Etag,
@@ -8,7 +10,9 @@ use protocol::{
 use value::{Object, Value, json};
 
 use crate::{
-    catalog::{Collection, Database, Offer, Retired, Throughput, Version, number, to_bytes},
+    catalog::{
+        Collection, Database, HighWater, Offer, Retired, Throughput, Version, number, to_bytes,
+    },
     definition::Definition,
     rows::Damaged,
 };
@@ -48,6 +52,8 @@ pub(crate) fn encode_collection(collection: &Collection) -> Bytes {
         range.insert("id", i64::from(partition.range_id));
         range.insert("slotMin", i64::from(partition.slots.start));
         range.insert("slotMax", i64::from(partition.slots.end));
+        let parents = partition.parents.iter().map(|id| Value::from(i64::from(*id)));
+        range.insert("parents", Value::Array(parents.collect()));
         Value::Object(range)
     });
     row.insert("ranges", Value::Array(ranges.collect()));
@@ -57,7 +63,16 @@ pub(crate) fn encode_collection(collection: &Collection) -> Bytes {
 /// A collection as stored: the partitions by range id and slots.
 pub(crate) struct CollectionRow {
     pub(crate) collection: Collection,
-    pub(crate) ranges: Vec<(u32, std::ops::Range<u32>)>,
+    pub(crate) ranges: Vec<RangeRow>,
+}
+
+/// A partition as the catalog knows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RangeRow {
+    pub(crate) id: u32,
+    pub(crate) slots: Range<u32>,
+    /// The ranges that its documents were in before, oldest first.
+    pub(crate) parents: Vec<u32>,
 }
 
 pub(crate) fn decode_collection(
@@ -69,7 +84,11 @@ pub(crate) fn decode_collection(
     let definition = Definition::restore(row.get("definition")).map_err(|_| DAMAGED)?;
     let mut ranges = Vec::new();
     for range in row.get("ranges").as_array().ok_or(DAMAGED)? {
-        ranges.push((small(range, "id")?, small(range, "slotMin")?..small(range, "slotMax")?));
+        let slots = small(range, "slotMin")?..small(range, "slotMax")?;
+        let parents = range.get("parents").as_array().into_iter().flatten();
+        let parents = parents.map(|id| id.as_i64().and_then(|id| u32::try_from(id).ok()));
+        let parents = parents.collect::<Option<_>>().ok_or(DAMAGED)?;
+        ranges.push(RangeRow { id: small(range, "id")?, slots, parents });
     }
     if ranges.is_empty() {
         return Err(DAMAGED);
@@ -117,14 +136,15 @@ pub(crate) fn encode_offer(offer: &Offer) -> Bytes {
     row.insert("resource", offer.resource.as_str());
     row.insert("resourceRid", offer.resource_rid.as_str());
     row.insert("highest", i64::from(offer.highest));
+    row.insert("storageKb", number(offer.storage_kb.get()));
     row.insert("rate", i64::from(offer.throughput.rate()));
     row.insert("asked", offer.is_asked);
     match &offer.throughput {
         Throughput::Manual(_) => {}
-        Throughput::Autoscale { upgrade_policy, .. } => {
+        Throughput::Autoscale { increment_percent, .. } => {
             row.insert("autoscale", true);
-            if let Some(policy) = upgrade_policy {
-                row.insert("upgradePolicy", policy.clone());
+            if let Some(percent) = increment_percent {
+                row.insert("incrementPercent", i64::from(*percent));
             }
         }
         Throughput::Level { name, .. } => {
@@ -138,9 +158,11 @@ pub(crate) fn decode_offer(rid: OfferRid, bytes: &[u8]) -> Result<Offer, Damaged
     let row = parse(bytes)?;
     let rate = small(&row, "rate")?;
     let throughput = if row.get("autoscale").as_bool() == Some(true) {
-        let policy = row.get("upgradePolicy");
-        let upgrade_policy = (!policy.is_undefined()).then(|| policy.clone());
-        Throughput::Autoscale { max: rate, upgrade_policy }
+        // Rows from before the percentage was checked hold the whole policy.
+        let policy = row.get("upgradePolicy").get("throughputPolicy");
+        let percent = [&row, policy].map(|owner| owner.get("incrementPercent").as_i64());
+        let percent = percent.into_iter().flatten().find_map(|percent| u8::try_from(percent).ok());
+        Throughput::Autoscale { max: rate, increment_percent: percent.filter(|it| *it <= 100) }
     } else if let Some(name) = row.get("level").as_str() {
         Throughput::Level { name: name.to_owned(), rate }
     } else {
@@ -153,6 +175,8 @@ pub(crate) fn decode_offer(rid: OfferRid, bytes: &[u8]) -> Result<Offer, Damaged
         resource_rid: text(&row, "resourceRid")?,
         throughput,
         highest: small(&row, "highest")?,
+        // Rows from before it was kept have none.
+        storage_kb: HighWater::new(whole(&row, "storageKb").unwrap_or(0)),
         // Rows from before this was recorded count as asked for.
         is_asked: row.get("asked").as_bool() != Some(false),
     })
@@ -179,6 +203,10 @@ fn text(row: &Value, key: &str) -> Result<String, Damaged> {
     row.get(key).as_str().map(str::to_owned).ok_or(DAMAGED)
 }
 
+fn whole(row: &Value, key: &str) -> Option<u64> {
+    row.get(key).as_i64().and_then(|number| u64::try_from(number).ok())
+}
+
 fn small(row: &Value, key: &str) -> Result<u32, Damaged> {
     row.get(key).as_i64().and_then(|number| u32::try_from(number).ok()).ok_or(DAMAGED)
 }
@@ -186,6 +214,40 @@ fn small(row: &Value, key: &str) -> Result<u32, Damaged> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn decode(more: &str) -> Offer {
+        let row = format!(
+            r#"{{"etag":"00000001-0000-0000-0000-000000000000","ts":1,"resource":"dbs/a/",
+                "resourceRid":"a","highest":4000,"rate":4000,"autoscale":true{more}}}"#
+        );
+        decode_offer(OfferRid(1), row.as_bytes()).unwrap_or_else(|_| panic!("damaged: {row}"))
+    }
+
+    fn percent(offer: &Offer) -> Option<u8> {
+        match offer.throughput {
+            Throughput::Autoscale { max: 4000, increment_percent } => increment_percent,
+            _ => panic!("{offer:?}"),
+        }
+    }
+
+    #[test]
+    fn offers_of_before_have_a_policy_instead_of_a_percentage() {
+        let policy = |text: &str| percent(&decode(&format!(r#","upgradePolicy":{text}"#)));
+        assert_eq!(policy(r#"{"throughputPolicy":{"incrementPercent":7}}"#), Some(7));
+        // Nothing was checked then.
+        for text in ["{}", "5", r#"{"throughputPolicy":{"incrementPercent":700}}"#] {
+            assert_eq!(policy(text), None, "{text}");
+        }
+        assert_eq!(decode("").storage_kb.get(), 0);
+    }
+
+    #[test]
+    fn offers_are_read_as_they_were_written() {
+        let offer = decode(r#","incrementPercent":7,"storageKb":12345"#);
+        assert_eq!((percent(&offer), offer.storage_kb.get()), (Some(7), 12345));
+        let again = decode_offer(offer.rid, &encode_offer(&offer));
+        assert!(again.is_ok_and(|again| again == offer));
+    }
 
     #[test]
     fn offers_from_before_it_was_recorded_count_as_asked_for() {

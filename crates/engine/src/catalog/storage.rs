@@ -151,21 +151,21 @@ impl CatalogStore {
         existing: &HashSet<String>,
     ) -> Result<Collection, OpenError> {
         let CollectionRow { mut collection, ranges } = decode_collection(rid, database_id, row)?;
-        for (range_id, slots) in ranges {
-            let name = partition_name(rid, range_id);
+        for range in ranges {
+            let name = partition_name(rid, range.id);
             // Opening would make an empty one in its place.
             if !existing.contains(&name) {
                 let collection = format!("{database_id}/{}", collection.definition.id);
                 return Err(OpenError::Missing { name, collection });
             }
-            let partition = Partition::open(&*self.engine, name, range_id, slots).await?;
+            let partition = Partition::open(&*self.engine, name, range).await?;
             collection.partitions.push(partition.into());
         }
         Ok(collection)
     }
 
-    /// Finishes what a crash left half done: drops key spaces of deleted collections and of
-    /// creations that never reached the catalog. Any other key space is left alone and reported.
+    /// Finishes what a crash left half done: drops key spaces of deleted collections, of partitions
+    /// that were split, and of creations and splits that never reached the catalog. Any other key space is left alone and reported.
     async fn tidy(&self, rows: &[(Bytes, Bytes)], catalog: &Catalog) -> Result<(), OpenError> {
         let mut known = HashSet::from([CATALOG]);
         let collections = catalog.databases.values().flat_map(|db| db.collections.values());
@@ -174,7 +174,7 @@ impl CatalogStore {
             // A crash may have come between the catalog's commit and this mark.
             match partition.state().await? {
                 Some(State::Open) => {}
-                Some(State::Creating) => partition.set_state(State::Open).await?,
+                Some(_) => partition.set_state(State::Open).await?,
                 None => return Err(OpenError::Damaged),
             }
         }
@@ -188,14 +188,14 @@ impl CatalogStore {
                 continue;
             }
             let partition = self.engine.open(&name, OWNER_EPOCH).await?;
-            // Marked as a creation that the catalog never named, or not even that.
+            // Marked as one that the catalog never named, or not even that.
             let is_unfinished = match Partition::state_of(&*partition).await? {
-                Some(state) => state == State::Creating,
+                Some(state) => state != State::Open,
                 None => is_empty(&*partition).await?,
             };
             drop(partition);
             if is_unfinished {
-                tracing::info!(name, "dropping the key space of an unfinished creation");
+                tracing::info!(name, "dropping the key space of an unfinished creation or split");
                 self.engine.drop_partition(&name).await?;
             } else {
                 tracing::warn!(name, "a key space that no collection names was left alone");
@@ -254,7 +254,12 @@ pub(crate) fn put_collection(batch: &mut Batch, collection: &Collection) {
 /// Removes a collection and notes its key spaces as to be dropped, in one step.
 pub(crate) fn delete_collection(batch: &mut Batch, collection: &Collection) {
     batch.delete(key(COLLECTION, &collection.rid.bytes()));
-    for partition in &collection.partitions {
+    put_dropped(batch, &collection.partitions);
+}
+
+/// Notes key spaces as to be dropped: in the step that takes them out of the catalog.
+pub(crate) fn put_dropped(batch: &mut Batch, partitions: &[Arc<Partition>]) {
+    for partition in partitions {
         batch.put(dropped_key(&partition.name), Bytes::new());
     }
 }

@@ -1,5 +1,6 @@
 //! Documents: where they lie, and how one is read. Writing them is in [`write`].
 
+mod room;
 pub(crate) mod scope;
 pub(crate) mod text;
 pub(crate) mod write;
@@ -43,6 +44,12 @@ impl<'a> Place<'a> {
         let partition = collection.partition_of_slot(slot);
         Self { collection, partition, key: LogicalKey::new(slot, key) }
     }
+
+    /// Notes what a request has spent on its key.
+    fn note_charge(&self, engine: &Inner, meter: &Meter) {
+        let now = engine.clock.now_millis();
+        self.partition.hot.note(self.key.as_bytes(), meter.total(), now);
+    }
 }
 
 /// The newest version of a document, and where it is.
@@ -66,16 +73,17 @@ pub(crate) async fn read(
     let asked = Asked::new(Kind::Read, &path.collection, content, options, meter);
     let mut admission = Admission::new(asked);
     admission.enter(engine, place.partition)?;
-    let answer = read_at(engine, &place, &key, &path.document, options, meter).await;
+    let result = read_at(engine, &place, &key, path, options, meter).await;
     admission.settle(engine, meter.total());
-    answer
+    place.note_charge(engine, meter);
+    result
 }
 
 async fn read_at(
     engine: &Inner,
     place: &Place<'_>,
     key: &PartitionKey,
-    name: &str,
+    path: &DocumentPath,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
@@ -85,7 +93,7 @@ async fn read_at(
     }
     let (snapshot, lsn) = place.partition.read();
     let reader = RowReader::Snapshot(&*snapshot);
-    let Some(found) = locate(place, key, name, &reader).await? else {
+    let Some(found) = locate(place, key, &path.document, &reader).await? else {
         return Err(refuse(Error::not_found(), place, lsn, meter));
     };
     let etag = found.primary.etag;

@@ -6,12 +6,12 @@
 
 use std::{
     ops::Bound,
-    sync::{Arc, PoisonError, atomic::Ordering},
+    sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
 use bytes::Bytes;
-use protocol::{Error, rid::CollectionRid};
+use protocol::{Code, Error, rid::CollectionRid};
 use store::{Batch, Direction, PageLimit};
 use value::json;
 
@@ -52,13 +52,17 @@ pub(crate) fn start(engine: &Arc<Inner>, collection: &Arc<Collection>) {
     }
     let worker = Arc::clone(engine);
     let (rid, generation) = (collection.rid, collection.index_generation);
-    let task = tokio::spawn(async move {
+    engine.in_background(async move {
         let engine = worker;
         while let Some(collection) = current(&engine, rid, generation) {
             let Err(error) = transform(&engine, &collection).await else { return };
-            let collection = &collection.definition.id;
-            tracing::warn!(%error, collection, "re-indexing begins anew in a minute");
-            for _ in 0..RETRY_STEPS {
+            // Other partitions have taken over: on with those.
+            let is_moved = error.code == Code::PartitionSplitting;
+            if !is_moved {
+                let collection = &collection.definition.id;
+                tracing::warn!(%error, collection, "re-indexing begins anew in a minute");
+            }
+            for _ in 0..if is_moved { 1 } else { RETRY_STEPS } {
                 if engine.is_closed.load(Ordering::Acquire) {
                     return;
                 }
@@ -66,9 +70,6 @@ pub(crate) fn start(engine: &Arc<Inner>, collection: &Arc<Collection>) {
             }
         }
     });
-    let mut tasks = engine.background.lock().unwrap_or_else(PoisonError::into_inner);
-    tasks.retain(|task| !task.is_finished());
-    tasks.push(task);
 }
 
 /// How far a collection's documents have followed its policy, in percent.

@@ -6,7 +6,10 @@
 //! a short critical section that gives a transaction its LSN and its place in the store's queue,
 //! so the order of LSNs is the order of visibility.
 
+pub(crate) mod hot;
 pub(crate) mod locks;
+pub(crate) mod log;
+pub(crate) mod moving;
 pub(crate) mod transaction;
 
 use std::{
@@ -26,11 +29,14 @@ use tokio::sync::oneshot;
 
 use crate::{
     budget::Budget,
+    catalog::rows::RangeRow,
     errors,
     indexing::names::Names,
     keys::{META_COUNTERS, META_STATE, SEQUENCE_MAX, docnum},
     partition::{
+        hot::HotKeys,
         locks::{KeyGuard, KeyLocks},
+        log::Counted,
         transaction::{Overlay, Transaction},
     },
     rows::{Counters, State},
@@ -54,6 +60,8 @@ pub(crate) struct Partition {
     pub(crate) range_id: u32,
     /// The slots it holds.
     pub(crate) slots: Range<u32>,
+    /// The ids of the ranges that its documents were in before, oldest first.
+    pub(crate) parents: Vec<u32>,
     store: Arc<dyn store::Partition>,
     locks: KeyLocks,
     sequencer: Mutex<Sequencer>,
@@ -66,10 +74,14 @@ pub(crate) struct Partition {
     pub(crate) budget: Budget,
     /// The ids of paths in its index.
     pub(crate) names: Names,
+    /// Its hottest logical keys.
+    pub(crate) hot: HotKeys,
     /// How far its documents have followed the last change of the indexing policy.
     pub(crate) transformation: Transformation,
     /// Whether documents that the index leaves out may be there: see [`Unindexed`].
     unindexed: AtomicU8,
+    /// The size at which it was found that the partition cannot be split; zero if it was not.
+    unsplittable_at: AtomicU64,
     /// A commit failed: what is staged in memory no longer follows from what is stored.
     is_failed: AtomicBool,
     /// The collection was deleted.
@@ -77,13 +89,27 @@ pub(crate) struct Partition {
 }
 
 /// What takes turns: the counters, and what tells the batches that were queued apart.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Sequencer {
     counters: Counters,
     /// Of the batch queued last.
     ticket: u64,
     /// Writers that made their terms by an older indexing policy must make them anew.
     index_generation: u32,
+    /// While the partition is being copied: the number of the next row of its log.
+    log: Option<u64>,
+    /// Others are taking over: nothing is queued any more, unless they give up.
+    is_moving: bool,
+}
+
+impl Sequencer {
+    /// Repeats a batch in the log, if there is one.
+    fn log(&mut self, batch: &mut Batch, counted: Counted) {
+        if let Some(next) = self.log.as_mut().filter(|_| !batch.changes.is_empty()) {
+            log::append(batch, *next, counted);
+            *next += 1;
+        }
+    }
 }
 
 /// Documents of a partition that a change of the indexing policy has reached, of all it must.
@@ -129,8 +155,7 @@ impl Partition {
     pub(crate) async fn open(
         engine: &dyn store::Engine,
         name: String,
-        range_id: u32,
-        slots: Range<u32>,
+        range: RangeRow,
     ) -> Result<Self, Error> {
         let store = engine.open(&name, OWNER_EPOCH).await.map_err(errors::from_store)?;
         let keys = [Bytes::from_static(META_COUNTERS)];
@@ -141,18 +166,21 @@ impl Partition {
         };
         Ok(Self {
             name,
-            range_id,
-            slots,
+            range_id: range.id,
+            slots: range.slots,
+            parents: range.parents,
             store,
             locks: KeyLocks::default(),
-            sequencer: Mutex::new(Sequencer { counters, ticket: 0, index_generation: 0 }),
+            sequencer: Mutex::new(Sequencer { counters, ..Sequencer::default() }),
             pending: Mutex::default(),
             published_lsn: AtomicU64::new(counters.last_lsn),
             next_sequence: AtomicU64::new(counters.next_sequence),
             budget: Budget::default(),
             names: Names::default(),
+            hot: HotKeys::default(),
             transformation: Transformation::default(),
             unindexed: AtomicU8::new(Unindexed::Unknown as u8),
+            unsplittable_at: AtomicU64::new(0),
             is_failed: AtomicBool::new(false),
             is_retired: AtomicBool::new(false),
         })
@@ -177,10 +205,7 @@ impl Partition {
     pub(crate) async fn set_state(&self, state: State) -> Result<(), Error> {
         let mut batch = Batch::default();
         batch.put(META_STATE, state.encode());
-        let (sender, receiver) = oneshot::channel();
-        let done = Box::new(move |result| drop(sender.send(result)));
-        self.store.submit(batch, Durability::Durable, done);
-        receiver.await.map_err(|_| errors::shut_down())?.map_err(errors::from_store)
+        self.submit(batch, Durability::Durable).await
     }
 
     /// A view for a reader, and the LSN it holds at least.
@@ -218,7 +243,11 @@ impl Partition {
 
     /// Refuses a caller whose session has seen more than this partition has.
     pub(crate) fn check_session(&self, session: Option<&SessionTokens>) -> Result<(), Error> {
-        let seen = session.and_then(|tokens| tokens.lsn_of(&self.range_id.to_string(), &[]));
+        // A session that knows an ancestor has seen no more of it than was handed down.
+        let seen = session.and_then(|tokens| {
+            let parents: Vec<String> = self.parents.iter().map(u32::to_string).collect();
+            tokens.lsn_of(&self.range_id.to_string(), &parents)
+        });
         if seen.is_some_and(|seen| seen > self.lsn()) {
             return Err(Error::new(
                 Code::SessionNotAvailable,
@@ -302,20 +331,17 @@ impl Partition {
     ) -> Result<oneshot::Receiver<Result<u64, Error>>, Refused> {
         let (sender, receiver) = oneshot::channel();
         let mut sequencer = self.sequencer();
-        if self.is_failed() {
-            return Err(Refused::Error(errors::writes_stopped()));
-        }
-        if self.is_retired.load(Ordering::Acquire) {
-            return Err(Refused::Error(Error::owner_not_found()));
-        }
+        self.check_open(&sequencer)?;
         if transaction.index_generation < sequencer.index_generation {
             return Err(Refused::Stale);
         }
-        let mut counters = sequencer.counters;
+        let before = sequencer.counters;
+        let mut counters = before;
         counters.last_lsn += 1;
         counters.next_sequence = self.next_sequence.load(Ordering::Relaxed);
         let lsn = counters.last_lsn;
-        let (batch, overlay, permit) = transaction.finish(lsn, &mut counters);
+        let (mut batch, overlay, permit) = transaction.finish(lsn, &mut counters);
+        sequencer.log(&mut batch, Counted::between(&before, &counters));
         sequencer.counters = counters;
         let (ticket, keys) = self.overlay(&mut sequencer, overlay);
         let partition = Arc::clone(self);
@@ -345,18 +371,16 @@ impl Partition {
     ) -> Result<oneshot::Receiver<Result<(), Error>>, Error> {
         let (sender, receiver) = oneshot::channel();
         let mut sequencer = self.sequencer();
-        if self.is_failed() {
-            return Err(errors::writes_stopped());
-        }
-        if self.is_retired.load(Ordering::Acquire) {
-            return Err(Error::owner_not_found());
-        }
+        self.check_open(&sequencer)?;
+        let before = sequencer.counters;
         if index_bytes != (0, 0) {
             let counters = &mut sequencer.counters;
             counters.index_bytes =
                 (counters.index_bytes + index_bytes.0).saturating_sub(index_bytes.1);
             batch.put(META_COUNTERS, counters.encode());
         }
+        let counted = Counted::between(&before, &sequencer.counters);
+        sequencer.log(&mut batch, counted);
         let (ticket, keys) = self.overlay(&mut sequencer, rows);
         let partition = Arc::clone(self);
         let done = Box::new(move |result: store::Result<()>| {
@@ -366,6 +390,20 @@ impl Partition {
         self.store.submit(batch, Durability::Buffered, done);
         drop(sequencer);
         Ok(receiver)
+    }
+
+    /// Refuses to queue anything for a partition that no longer takes it.
+    fn check_open(&self, sequencer: &Sequencer) -> Result<(), Error> {
+        if self.is_failed() {
+            return Err(errors::writes_stopped());
+        }
+        if sequencer.is_moving {
+            return Err(errors::moving());
+        }
+        if self.is_retired.load(Ordering::Acquire) {
+            return Err(Error::owner_not_found());
+        }
+        Ok(())
     }
 
     /// Waits until everything queued so far is published.
@@ -412,13 +450,16 @@ impl Partition {
             let _sequencer = self.sequencer();
             self.is_retired.store(true, Ordering::Release);
         }
-        let (sender, receiver) = oneshot::channel();
-        let done = Box::new(move |_| {
-            let _ = sender.send(());
-        });
-        self.store.submit(Batch::default(), Durability::Buffered, done);
         // Only fails when the store is closing, which ends the queue too.
-        let _ = receiver.await;
+        let _ = self.submit(Batch::default(), Durability::Buffered).await;
+    }
+
+    /// Queues a batch past the sequencer, and waits for it.
+    async fn submit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
+        let (sender, receiver) = oneshot::channel();
+        let done = Box::new(move |result| drop(sender.send(result)));
+        self.store.submit(batch, durability, done);
+        receiver.await.map_err(|_| errors::shut_down())?.map_err(errors::from_store)
     }
 
     /// Documents and bytes, as of the last sequenced transaction.

@@ -34,9 +34,18 @@ impl Database {
     }
 
     pub(crate) async fn open(store: Arc<dyn store::Engine>) -> Self {
+        Self::open_with(store, engine::Options::default()).await
+    }
+
+    /// In memory, set up in another way than usual.
+    pub(crate) async fn with_options(options: engine::Options) -> Self {
+        Self::open_with(Arc::new(MemoryStore::new()), options).await
+    }
+
+    pub(crate) async fn open_with(store: Arc<dyn store::Engine>, options: engine::Options) -> Self {
         let clock = Arc::new(TestClock(AtomicU64::new(1_700_000_000)));
         // Tests are in a hurry; those of throughput have a clock of their own.
-        let options = engine::Options { rate_limit: RateLimit::Never, ..Default::default() };
+        let options = engine::Options { rate_limit: RateLimit::Never, ..options };
         let engine = Engine::open(store, options, clock).await;
         Self { engine: engine.expect("the store opens") }
     }

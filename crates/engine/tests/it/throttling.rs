@@ -95,7 +95,7 @@ async fn replace_offer(database: &Database, rate: i64) -> Response {
     content.insert("offerThroughput", rate);
     object.insert("content", value::Value::Object(content));
     let body = Bytes::from(value::json::print(&offer));
-    let replace = Operation::ReplaceOffer { offer: rid, body };
+    let replace = Operation::ReplaceOffer { offer: rid, body, migration: None };
     database.call(replace, Options::default()).await.expect("a new throughput")
 }
 
@@ -398,4 +398,22 @@ async fn a_feed_ends_its_page_before_a_partition_that_is_spent() {
     let documents: u64 = database.engine.statistics().iter().map(|it| it.documents).sum();
     assert_eq!(ids as u64, documents);
     assert!(refusals >= 1 && short_pages >= 1, "{refusals} refusals, {short_pages} pages");
+}
+
+#[tokio::test]
+async fn the_children_of_a_split_share_what_their_parent_had() {
+    let (database, watch) = fresh(RateLimit::Provisioned).await;
+    let database = database.with_collection(1000).await;
+    for key in 0..50 {
+        database.create(&body(key, key)).await.expect("a document");
+    }
+    let split = Operation::SplitPartition { path: collection(), range: "0".to_owned() };
+    database.call(split, Options::default()).await.expect("two partitions");
+    let reserved: Vec<f64> =
+        database.engine.statistics().iter().map(|it| it.reserved_per_second).collect();
+    assert_eq!(reserved.len(), 2);
+    assert!(reserved.iter().all(|share| (share - 500.0).abs() < 1e-9), "{reserved:?}");
+    watch.pass(1000);
+    let (spent, _) = exhaust(&database, 1).await;
+    assert!((500.0..515.0).contains(&spent), "{spent}");
 }

@@ -54,6 +54,8 @@ fn a_directory_serves_one_process() {
     assert!(stderr.contains("in use by another sheaf (process "), "{stderr}");
     let stderr = failure(2, &["verify", data]);
     assert!(stderr.contains("in use by another sheaf"), "{stderr}");
+    let stderr = failure(2, &["compact", "--data-dir", data]);
+    assert!(stderr.contains("in use by another sheaf"), "{stderr}");
 }
 
 #[test]
@@ -84,6 +86,30 @@ fn verify_tells_clean_from_missing() {
     let output = run(&["verify", data]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert!(!output.stdout.is_empty());
+}
+
+#[test]
+fn compact_keeps_what_is_there() {
+    const DATABASE: &str = r#"{"id":"shop"}"#;
+    let scratch = tempfile::tempdir().unwrap();
+    let data = scratch.path().to_str().unwrap();
+    failure(2, &["compact", "--data-dir", data]);
+    let status = |sheaf: &Sheaf, method: &str, path: &str, link: &str, body: &str| {
+        let headers = signed(PUBLISHED_KEY, method, "dbs", link);
+        ask(&mut connect(sheaf.address), &request(method, path, &headers, body)).unwrap().status
+    };
+    let sheaf = Sheaf::start(&["--data-dir", data]);
+    assert_eq!(status(&sheaf, "POST", "/dbs", "", DATABASE), 201);
+    sheaf.stop();
+    for _ in 0..2 {
+        let output = run(&["compact", "--data-dir", data]);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+        let said = String::from_utf8(output.stdout).unwrap();
+        assert!(said.contains(" bytes before, ") && said.ends_with(" bytes after\n"), "{said}");
+    }
+    assert_eq!(run(&["verify", data]).status.code(), Some(0));
+    let sheaf = Sheaf::start(&["--data-dir", data]);
+    assert_eq!(status(&sheaf, "GET", "/dbs/shop", "dbs/shop", ""), 200);
 }
 
 #[test]

@@ -3,11 +3,7 @@
 use std::{
     process::{Command, Stdio},
     sync::atomic::{AtomicBool, AtomicUsize, Ordering},
-    task::{Context, Waker},
-    time::Instant,
 };
-
-use store::{Engine, Error};
 
 use crate::*;
 
@@ -171,38 +167,32 @@ async fn a_failed_one_is_removed() {
     put(&*store.open("a", 0).await.unwrap(), "k", "v");
 }
 
+/// Nobody can say how far a checkpoint is when it is cancelled; on a busy machine it may just have
+/// ended. Whatever it was, nothing is left of it or it is whole. (That a cancelled one does stop is
+/// tested beside the code.)
 #[tokio::test]
-async fn a_cancelled_one_is_removed() {
+async fn a_cancelled_one_is_removed_or_whole() {
     let directory = tempfile::tempdir().unwrap();
     let (path, place) = (directory.path().join("store"), directory.path().join("checkpoint"));
     let store = open(&path);
     fill(&store).await;
-    {
-        let mut checkpoint = store.checkpoint(&place);
-        let mut context = Context::from_waker(Waker::noop());
-        let started = Instant::now();
-        // Until it has begun to write.
-        while !place.join("version").try_exists().unwrap() {
-            assert!(checkpoint.as_mut().poll(&mut context).is_pending(), "not that quick");
-            assert!(started.elapsed() < Duration::from_mins(1));
-            std::thread::yield_now();
-        }
-    }
     drop(store);
-    // It holds the store until it has cleaned up.
-    let started = Instant::now();
-    let store = loop {
-        match LsmStore::open(&path, Options::default()) {
-            Ok(store) => break store,
-            Err(Error::Conflict(_)) => std::thread::sleep(Duration::from_millis(5)),
-            Err(error) => panic!("{error}"),
+    for polls in 1..=3 {
+        let store = reopen(&path);
+        let ended = advance(store.checkpoint(&place), polls, false);
+        drop(store);
+        // It holds the store until it has cleaned up.
+        let store = reopen(&path);
+        if ended.is_none() && !place.try_exists().unwrap() {
+            store.checkpoint(&place).await.unwrap();
         }
-        assert!(started.elapsed() < Duration::from_mins(1));
-    };
-    assert!(!place.try_exists().unwrap());
-    store.checkpoint(&place).await.unwrap();
-    let copy = open(&place);
-    assert_eq!(count(&*copy.open("b", 0).await.unwrap()).await, 30_000);
+        let copy = open(&place);
+        for name in ["a", "b"] {
+            assert_eq!(count(&*copy.open(name, 0).await.unwrap()).await, 30_000);
+        }
+        drop((copy, store));
+        std::fs::remove_dir_all(&place).unwrap();
+    }
 }
 
 /// The process dies while it writes a checkpoint. What is left is not taken for a store.

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may as well panic")]
 
 mod checkpoint;
+mod compact;
 mod copy;
 mod crash;
 mod figures;
@@ -15,13 +16,14 @@ use std::{
     path::Path,
     sync::{
         Arc, Mutex,
-        mpsc::{Receiver, channel},
+        mpsc::{Receiver, Sender, channel},
     },
-    time::Duration,
+    task::{Context, Poll, Wake, Waker},
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
-use store::{Batch, Durability, Engine, Partition, Result};
+use store::{Batch, BoxFuture, Durability, Engine, Error, Partition, Result};
 use store_lsm::{LsmStore, Options};
 
 async fn run_conformance(options: Options) {
@@ -75,6 +77,44 @@ fn put(partition: &dyn Partition, key: &str, value: impl Into<Bytes>) {
 async fn get(partition: &dyn Partition, key: &str) -> Option<Bytes> {
     let keys = [Bytes::from(key.to_owned())];
     partition.snapshot().get_many(&keys).await.unwrap().remove(0)
+}
+
+/// Says through a channel that a future can go on.
+struct Signal(Sender<()>);
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        let _ = self.0.send(());
+    }
+}
+
+/// Polls a future so many times, each time as soon as it can go on, then cancels it: at once, or when
+/// what it asked for last `is_done`. Gives its result if it came to an end.
+fn advance<T>(mut future: BoxFuture<'_, T>, polls: usize, is_done: bool) -> Option<T> {
+    let (sender, receiver) = channel();
+    let waker = Waker::from(Arc::new(Signal(sender)));
+    for poll in 1..=polls {
+        if let Poll::Ready(value) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return Some(value);
+        }
+        if poll < polls || is_done {
+            receiver.recv_timeout(Duration::from_mins(1)).unwrap();
+        }
+    }
+    None
+}
+
+/// Opens a directory that a thread of a store that was dropped may still use for a moment.
+fn reopen(directory: &Path) -> Arc<LsmStore> {
+    let started = Instant::now();
+    loop {
+        match LsmStore::open(directory, Options::default()) {
+            Err(Error::Conflict(_)) if started.elapsed() < Duration::from_mins(1) => {
+                std::thread::yield_now();
+            }
+            other => return other.unwrap(),
+        }
+    }
 }
 
 /// What the disk would hold if the process died now. Everything acknowledged is synced, so a copy

@@ -1,0 +1,111 @@
+//! A partition whose documents go to others: while they are copied it keeps a log, and for the
+//! moment of the switch it stops.
+
+use std::{
+    ops::Bound,
+    sync::{Arc, atomic::Ordering},
+};
+
+use bytes::Bytes;
+use protocol::Error;
+use store::{Batch, Direction, Durability, PageLimit, Snapshot};
+
+use crate::{
+    errors,
+    keys::{self, META_COUNTERS},
+    partition::{Partition, log},
+    rows::Counters,
+};
+
+/// Rows of an old log that are removed at a time.
+const PAGE: PageLimit = PageLimit { entries: 4096, bytes: 4 << 20 };
+
+impl Partition {
+    /// Starts the log, and gives a snapshot with the number of the first row that it lacks.
+    pub(crate) async fn begin_log(self: &Arc<Self>) -> Result<(Arc<dyn Snapshot>, u64), Error> {
+        self.clear_log().await?;
+        self.sequencer().log = Some(0);
+        // What was queued before the log began is in no row of it: it must be in the snapshot.
+        self.drain().await?;
+        let (snapshot, _) = self.read();
+        let next = log::next_number(&*snapshot).await.map_err(errors::from_store)?;
+        Ok((snapshot, next))
+    }
+
+    /// Ends the log: nobody will follow it.
+    pub(crate) async fn end_log(self: &Arc<Self>) -> Result<(), Error> {
+        self.sequencer().log = None;
+        self.drain().await?;
+        self.clear_log().await
+    }
+
+    /// Removes what a log has left behind, which a crash may have done.
+    pub(crate) async fn clear_log(&self) -> Result<(), Error> {
+        loop {
+            let (snapshot, _) = self.read();
+            let range = (Bound::Included(keys::log(0)), Bound::Included(keys::log(u64::MAX)));
+            let page = snapshot.scan(range, Direction::Forward, PAGE).await;
+            let entries = page.map_err(errors::from_store)?.entries;
+            if entries.is_empty() {
+                return Ok(());
+            }
+            let mut batch = Batch::default();
+            for (key, _) in entries {
+                batch.delete(key);
+            }
+            self.submit(batch, Durability::Buffered).await?;
+        }
+    }
+
+    /// Notes that at this size there is nowhere to cut.
+    pub(crate) fn note_unsplittable(&self, size: u64) {
+        self.unsplittable_at.store(size.max(1), Ordering::Relaxed);
+    }
+
+    /// Whether a split may work: it was not tried in vain, or the partition has grown by a tenth.
+    pub(crate) fn is_worth_splitting(&self, size: u64) -> bool {
+        let tried = self.unsplittable_at.load(Ordering::Relaxed);
+        tried == 0 || size > tried + tried / 10
+    }
+
+    /// Whether the partition is known to have nowhere to cut.
+    pub(crate) fn is_unsplittable(&self) -> bool {
+        self.unsplittable_at.load(Ordering::Relaxed) != 0
+    }
+
+    /// Takes no more writes, and waits for those that were queued. They will be staged again: by
+    /// whoever takes over, or here if the move is called off.
+    pub(crate) async fn begin_move(self: &Arc<Self>) -> Result<Counters, Error> {
+        let counters = {
+            let mut sequencer = self.sequencer();
+            self.check_open(&sequencer)?;
+            sequencer.is_moving = true;
+            let next_sequence = self.next_sequence.load(Ordering::Relaxed);
+            Counters { next_sequence, ..sequencer.counters }
+        };
+        self.submit(Batch::default(), Durability::Buffered).await?;
+        Ok(counters)
+    }
+
+    /// Takes writes again.
+    pub(crate) fn cancel_move(&self) {
+        self.sequencer().is_moving = false;
+    }
+
+    /// Writes rows that came from another partition. They wait for the counters to be durable.
+    pub(crate) async fn follow(&self, batch: Batch) -> Result<(), Error> {
+        self.submit(batch, Durability::Buffered).await
+    }
+
+    /// Ends the filling of this partition: its counters, and all that was written before them,
+    /// durably.
+    pub(crate) async fn fill(&self, counters: Counters) -> Result<(), Error> {
+        let mut batch = Batch::default();
+        batch.put(Bytes::from_static(META_COUNTERS), counters.encode());
+        self.submit(batch, Durability::Durable).await?;
+        self.sequencer().counters = counters;
+        self.next_sequence.store(counters.next_sequence, Ordering::Relaxed);
+        self.published_lsn.store(counters.last_lsn, Ordering::Release);
+        Ok(())
+    }
+}

@@ -1,0 +1,142 @@
+//! Splits that nobody asks for: a partition is full, or its collection has bought more throughput
+//! than its partitions can give.
+
+use std::{
+    sync::{Arc, PoisonError, atomic::Ordering},
+    time::Duration,
+};
+
+use protocol::rid::CollectionRid;
+
+use crate::{
+    Inner,
+    catalog::{Catalog, Collection},
+    partition::Partition,
+    reshape::{self, Turn, cut},
+    throughput,
+};
+
+/// How often it is looked.
+const ROUND: Duration = Duration::from_secs(1);
+
+/// Looks after all partitions until the database closes.
+pub(crate) async fn look_after(engine: Arc<Inner>) {
+    clear_logs(&engine).await;
+    loop {
+        // Nothing of the catalog is held while a split goes on: it would keep what was split.
+        let next = next(&engine);
+        let is_done = match next {
+            Some(due) => split(&engine, due).await,
+            None => false,
+        };
+        if !is_done {
+            tokio::select! {
+                () = tokio::time::sleep(ROUND) => {}
+                () = engine.rebalance.notified() => {}
+                () = engine.closing() => return,
+            }
+        }
+    }
+}
+
+/// Removes what splits that a crash ended have left in the partitions they were of.
+async fn clear_logs(engine: &Arc<Inner>) {
+    let catalog = engine.catalog();
+    for collection in catalog.databases.values().flat_map(|db| db.collections.values()) {
+        // Whoever splits it at this moment has begun by removing it.
+        let Ok(_turn) = Turn::take(engine, collection.rid) else { continue };
+        for partition in &collection.partitions {
+            if let Err(error) = partition.clear_log().await {
+                tracing::warn!(%error, partition.name, "the log of a split was left behind");
+            }
+        }
+    }
+}
+
+/// Why a partition is to be split.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reason {
+    Size,
+    Throughput,
+}
+
+/// A partition that should be split.
+struct Due {
+    rid: CollectionRid,
+    partition: Arc<Partition>,
+    reason: Reason,
+}
+
+/// How many partitions the throughput of a collection needs.
+pub(crate) fn partitions_needed(catalog: &Catalog, collection: &Collection) -> u32 {
+    let offer = catalog.offer_of(&collection.rid.to_string());
+    let is_partitioned = !collection.definition.partition_key.is_system;
+    throughput::partition_count(offer.map(|offer| &offer.throughput), is_partitioned)
+}
+
+/// The first partition that should be split and can be: nobody else is at its collection.
+fn next(engine: &Inner) -> Option<Due> {
+    let catalog = engine.catalog();
+    let busy = engine.reshaping.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let mut collections = catalog.databases.values().flat_map(|db| db.collections.values());
+    collections.find_map(|it| if busy.contains(&it.rid) { None } else { due(engine, &catalog, it) })
+}
+
+/// The partition of a collection that should be split next.
+fn due(engine: &Inner, catalog: &Catalog, collection: &Collection) -> Option<Due> {
+    if collection.definition.partition_key.is_system {
+        return None;
+    }
+    let size = |partition: &Arc<Partition>| {
+        let counters = partition.counters();
+        counters.bytes + counters.index_bytes
+    };
+    let mut splittable: Vec<_> = collection
+        .partitions
+        .iter()
+        .map(|partition| (size(partition), partition))
+        .filter(|(size, partition)| partition.is_worth_splitting(*size))
+        .collect();
+    splittable.sort_by_key(|(size, partition)| (*size, partition.slots.len()));
+    let (size, largest) = splittable.pop()?;
+    let reason = if size >= engine.options.sizes.partition {
+        Reason::Size
+    } else if collection.partitions.len() < partitions_needed(catalog, collection) as usize {
+        Reason::Throughput
+    } else {
+        return None;
+    };
+    Some(Due { rid: collection.rid, partition: Arc::clone(largest), reason })
+}
+
+/// Splits a partition; whether that was done.
+async fn split(engine: &Arc<Inner>, due: Due) -> bool {
+    let Due { rid, partition, reason } = due;
+    let Ok(turn) = Turn::take(engine, rid) else { return false };
+    let counters = partition.counters();
+    let cut = match cut::middle(&partition).await {
+        // Throughput is for the keys to come, too.
+        Ok(None) if reason == Reason::Throughput => cut::halves(&partition.slots),
+        Ok(cut) => cut,
+        Err(error) => {
+            tracing::warn!(%error, partition.name, "a partition could not be split");
+            return false;
+        }
+    };
+    let Some(cut) = cut else {
+        partition.note_unsplittable(counters.bytes + counters.index_bytes);
+        let name = &partition.name;
+        tracing::warn!(name, "a partition is full and cannot be split: it holds one key");
+        return false;
+    };
+    let name = partition.name.clone();
+    match reshape::run(engine, turn, vec![partition], &[cut]).await {
+        Ok(_) => true,
+        Err(error) => {
+            if !engine.is_closed.load(Ordering::Acquire) {
+                tracing::warn!(%error, name, "a partition could not be split");
+            }
+            false
+        }
+    }
+}

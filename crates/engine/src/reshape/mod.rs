@@ -1,0 +1,310 @@
+//! Splits and merges: documents of one or more neighbouring partitions go to new ones, online.
+//!
+//! 1. The old partitions begin a log of what they commit ([`crate::partition::log`]).
+//! 2. A snapshot of them is copied into the new key spaces by slot ([`source`]).
+//! 3. The log is replayed until the copy is nearly level ([`replay`]).
+//! 4. In one change of the catalog ([`switch`]) the old partitions stop, the rest of the log is
+//!    replayed, and the catalog names the new ones. Writers who wait are staged again there.
+//! 5. The old key spaces are dropped once nobody reads them any more.
+//!
+//! The commit of the catalog is the switch: before it the old partitions are the truth and the new
+//! key spaces say of themselves that they are being filled; behind it, it is the reverse. A crash
+//! leaves one or the other, and the next start drops the rest. See docs/adr/0007.
+
+pub(crate) mod balance;
+mod cut;
+mod replay;
+mod source;
+mod switch;
+
+use std::{
+    sync::{Arc, PoisonError, atomic::Ordering},
+    time::Duration,
+};
+
+use protocol::{
+    Body, Code, Error, Meta, Outcome, Response, request::CollectionPath, rid::CollectionRid,
+};
+use tokio::sync::oneshot;
+use value::{Object, Value};
+
+use crate::{
+    Inner,
+    catalog::{Collection, rows::RangeRow, storage, to_bytes},
+    errors, missing_collection,
+    partition::Partition,
+    reshape::{
+        replay::{Child, Parent},
+        source::{Intake, Source},
+        switch::Switch,
+    },
+};
+
+/// How often it is looked whether the old partitions are still read.
+const READERS_STEP: Duration = Duration::from_millis(20);
+
+/// Ancestors that a partition remembers. Sessions and clients that know none of them refresh.
+const PARENTS_MAX: usize = 64;
+
+/// A split or merge that is done.
+pub(crate) struct Reshaped {
+    pub(crate) parents: Vec<u32>,
+    pub(crate) children: Vec<Arc<Partition>>,
+    /// How long writes stood still.
+    pub(crate) pause: Duration,
+}
+
+/// Splits a range in two, for an administrator.
+pub(crate) async fn split(
+    engine: &Arc<Inner>,
+    path: &CollectionPath,
+    range: &str,
+) -> Result<Response, Error> {
+    let collection = collection(engine, path)?;
+    let turn = Turn::take(engine, collection.rid)?;
+    let partition = find(&collection, range)?;
+    let cut = cut::middle(partition).await?.ok_or_else(|| {
+        Error::bad_request(
+            "The range cannot be split: all its documents have one partition key, or share one \
+             hash slot.",
+        )
+    })?;
+    let reshaped = run(engine, turn, vec![Arc::clone(partition)], &[cut]).await?;
+    Ok(answer(&collection, &reshaped))
+}
+
+/// Merges a range with its right neighbour, for an administrator.
+pub(crate) async fn merge(
+    engine: &Arc<Inner>,
+    path: &CollectionPath,
+    range: &str,
+) -> Result<Response, Error> {
+    let collection = collection(engine, path)?;
+    let turn = Turn::take(engine, collection.rid)?;
+    let partition = find(&collection, range)?;
+    let right = collection.partitions.iter().find(|it| it.slots.start == partition.slots.end);
+    let right = right.ok_or_else(|| {
+        Error::bad_request("The range cannot be merged: it is the last one of its collection.")
+    })?;
+    let size = |partition: &Partition| {
+        let counters = partition.counters();
+        counters.bytes + counters.index_bytes
+    };
+    if size(partition) + size(right) >= engine.options.sizes.partition {
+        return Err(Error::bad_request(
+            "The ranges cannot be merged: together they are larger than a partition may be.",
+        ));
+    }
+    let needed = balance::partitions_needed(&engine.catalog(), &collection);
+    if collection.partitions.len() <= needed as usize {
+        return Err(Error::bad_request(format!(
+            "The ranges cannot be merged: the collection's throughput needs {needed} partitions. \
+             Lower it first."
+        )));
+    }
+    let parents = vec![Arc::clone(partition), Arc::clone(right)];
+    let reshaped = run(engine, turn, parents, &[]).await?;
+    Ok(answer(&collection, &reshaped))
+}
+
+fn collection(engine: &Inner, path: &CollectionPath) -> Result<Arc<Collection>, Error> {
+    engine.catalog().collection(path).cloned().map_err(missing_collection)
+}
+
+fn find<'a>(collection: &'a Collection, range: &str) -> Result<&'a Arc<Partition>, Error> {
+    let mut partitions = collection.partitions.iter();
+    partitions.find(|it| it.range_id.to_string() == range).ok_or_else(Error::not_found)
+}
+
+fn answer(collection: &Collection, reshaped: &Reshaped) -> Response {
+    let children = reshaped.children.iter().map(|partition| {
+        let (min, max) = collection.epk_bounds(partition);
+        let mut child = Object::new();
+        child.insert("id", partition.range_id.to_string());
+        child.insert("minInclusive", min);
+        child.insert("maxExclusive", max);
+        Value::Object(child)
+    });
+    let mut object = Object::new();
+    let parents = reshaped.parents.iter().map(|id| Value::from(id.to_string()));
+    object.insert("parents", Value::Array(parents.collect()));
+    object.insert("children", Value::Array(children.collect()));
+    object.insert("writesPausedMs", reshaped.pause.as_secs_f64() * 1000.0);
+    Response {
+        outcome: Outcome::Ok,
+        body: Body::Resource(to_bytes(object)),
+        etag: None,
+        continuation: None,
+        meta: Meta { owner: Some(collection.owner()), ..Meta::default() },
+    }
+}
+
+/// The right to reshape a collection: one at a time.
+pub(crate) struct Turn {
+    engine: Arc<Inner>,
+    rid: CollectionRid,
+}
+
+impl Turn {
+    pub(crate) fn take(engine: &Arc<Inner>, rid: CollectionRid) -> Result<Self, Error> {
+        let mut taken = engine.reshaping.lock().unwrap_or_else(PoisonError::into_inner);
+        if !taken.insert(rid) {
+            return Err(Error::new(
+                Code::Conflict,
+                "A range of this collection is being split or merged. Wait until it is done.",
+            ));
+        }
+        Ok(Self { engine: Arc::clone(engine), rid })
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let mut taken = self.engine.reshaping.lock().unwrap_or_else(PoisonError::into_inner);
+        taken.remove(&self.rid);
+    }
+}
+
+/// Moves the documents of `parents`, which are neighbours, into new partitions that are cut at
+/// these slots. In a task of its own: a caller who goes away does not stop it, closing does.
+pub(crate) async fn run(
+    engine: &Arc<Inner>,
+    turn: Turn,
+    parents: Vec<Arc<Partition>>,
+    cuts: &[u32],
+) -> Result<Reshaped, Error> {
+    let (sender, receiver) = oneshot::channel();
+    let ranges = ranges(switch::find(&engine.catalog(), turn.rid)?, &parents, cuts);
+    let inner = Arc::clone(engine);
+    engine.in_background(async move {
+        let engine = inner;
+        let work = Work { engine: &engine, rid: turn.rid, parents: &parents, ranges };
+        let moved = tokio::select! {
+            moved = work.run() => moved,
+            // Nothing is called off: the switch may be under way. The next start sees to it.
+            () = engine.closing() => return,
+        };
+        let moved = match moved {
+            Ok(moved) => moved,
+            Err(error) => {
+                work.call_off().await;
+                drop(sender.send(Err(error)));
+                return;
+            }
+        };
+        drop(turn);
+        let (children, pause) = moved;
+        let ids: Vec<u32> = parents.iter().map(|parent| parent.range_id).collect();
+        let millis = pause.as_secs_f64() * 1000.0;
+        tracing::info!(parents = ?ids, children = children.len(), millis, "partitions reshaped");
+        drop(sender.send(Ok(Reshaped { parents: ids, children, pause })));
+        give_back_unread(&engine, parents).await;
+    });
+    receiver.await.map_err(|_| errors::shut_down())?
+}
+
+/// The new ranges. Their ids count as given once the switch is made: until then nobody sees them.
+fn ranges(collection: &Collection, parents: &[Arc<Partition>], cuts: &[u32]) -> Vec<RangeRow> {
+    let mut ancestors: Vec<u32> = Vec::new();
+    for parent in parents {
+        ancestors.extend(parent.parents.iter().chain([&parent.range_id]));
+    }
+    ancestors.sort_unstable();
+    ancestors.dedup();
+    let known = ancestors.split_off(ancestors.len().saturating_sub(PARENTS_MAX));
+    let mut start = parents.first().map_or(0, |first| first.slots.start);
+    let ends = cuts.iter().copied().chain(parents.last().map(|last| last.slots.end));
+    let mut ranges = Vec::new();
+    for (id, end) in (collection.next_range_id..).zip(ends) {
+        ranges.push(RangeRow { id, slots: start..end, parents: known.clone() });
+        start = end;
+    }
+    ranges
+}
+
+/// Drops the old key spaces once nobody reads them: requests hold the catalog that names them.
+async fn give_back_unread(engine: &Inner, parents: Vec<Arc<Partition>>) {
+    for parent in parents {
+        let (name, unread) = (parent.name.clone(), Arc::downgrade(&parent));
+        drop(parent);
+        while unread.strong_count() > 0 {
+            if engine.is_closed.load(Ordering::Acquire) {
+                // The catalog remembers it, and the next start drops it.
+                return;
+            }
+            tokio::time::sleep(READERS_STEP).await;
+        }
+        engine.give_back(vec![name]).await;
+    }
+}
+
+/// A split or merge under way.
+struct Work<'a> {
+    engine: &'a Arc<Inner>,
+    rid: CollectionRid,
+    parents: &'a [Arc<Partition>],
+    ranges: Vec<RangeRow>,
+}
+
+impl Work<'_> {
+    async fn run(&self) -> Result<(Vec<Arc<Partition>>, Duration), Error> {
+        let mut snapshots = Vec::new();
+        let mut parents = Vec::new();
+        for partition in self.parents {
+            let (snapshot, next) = partition.begin_log().await?;
+            snapshots.push(snapshot);
+            parents.push(Parent { partition: Arc::clone(partition), next });
+        }
+        let source = Source::new(snapshots);
+        let mut children = Vec::new();
+        for range in &self.ranges {
+            children.push(self.fill(&source, range.clone()).await?);
+        }
+        // A snapshot keeps what has been deleted since.
+        drop(source);
+        replay::until_level(&mut parents, &mut children).await?;
+        let switch = Switch { rid: self.rid, parents, children };
+        let (children, stopped) = self.engine.change(switch).await?;
+        Ok((children, stopped.elapsed()))
+    }
+
+    /// Goes on as if nothing had been begun. What cannot be removed here, the next attempt or the
+    /// next start removes.
+    async fn call_off(&self) {
+        for parent in self.parents {
+            parent.cancel_move();
+            if let Err(error) = parent.end_log().await {
+                tracing::warn!(%error, parent.name, "the log of a split was left behind");
+            }
+        }
+        self.engine.moved.notify_waiters();
+        for range in &self.ranges {
+            let name = storage::partition_name(self.rid, range.id);
+            if let Err(error) = self.engine.store.drop_partition(&name).await {
+                tracing::warn!(%error, name, "a part of a split was left behind");
+            }
+        }
+    }
+
+    /// Makes a new partition and copies what it takes.
+    async fn fill(&self, source: &Source, range: RangeRow) -> Result<Child, Error> {
+        let name = storage::partition_name(self.rid, range.id);
+        let store = &self.engine.store;
+        // What an attempt before may have left.
+        store.drop_partition(&name).await.map_err(errors::from_store)?;
+        let intake = Arc::new(Intake::new(range.slots.clone()));
+        let counting = Arc::clone(&intake);
+        let keep = move |key: &[u8], row: &[u8]| counting.takes(key, row);
+        store.copy(source, &name, &keep).await.map_err(errors::from_store)?;
+        let counters = intake.counted().ok_or_else(|| {
+            Error::new(Code::Internal, "The partition has rows that this build does not know.")
+        })?;
+        if source.is_contradictory.load(Ordering::Relaxed) {
+            return Err(Error::bad_request(
+                "The ranges cannot be merged: their indexes name different paths alike.",
+            ));
+        }
+        let partition = Partition::open(&**store, name, range).await?;
+        Ok(Child { partition: Arc::new(partition), counters })
+    }
+}

@@ -1,0 +1,98 @@
+//! The moment in which new partitions take over from old ones: one change of the catalog.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Instant,
+};
+
+use protocol::{Error, rid::CollectionRid};
+use store::Batch;
+
+use crate::{
+    Inner,
+    catalog::{Catalog, Collection, storage},
+    control::{AsyncPlan, Change},
+    partition::Partition,
+    reshape::replay::{Child, Parent, catch_up},
+    rows::Counters,
+};
+
+/// Old partitions and the new ones in their place, nearly level.
+pub(crate) struct Switch {
+    pub(crate) rid: CollectionRid,
+    pub(crate) parents: Vec<Parent>,
+    pub(crate) children: Vec<Child>,
+}
+
+/// The collection as the catalog has it, if it still does.
+pub(crate) fn find(catalog: &Catalog, rid: CollectionRid) -> Result<&Arc<Collection>, Error> {
+    let database = catalog.databases.get(&rid.database.0);
+    let collection = database.and_then(|database| database.collections.get(&rid.number));
+    collection.ok_or_else(Error::owner_not_found)
+}
+
+impl AsyncPlan<(Vec<Arc<Partition>>, Instant)> for Switch {
+    async fn run(
+        mut self,
+        engine: &Arc<Inner>,
+        mut catalog: Catalog,
+    ) -> Result<Change<(Vec<Arc<Partition>>, Instant)>, Error> {
+        let mut collection = Collection::clone(find(&catalog, self.rid)?);
+        let is_same = |parent: &Parent| {
+            collection.partitions.iter().any(|it| Arc::ptr_eq(it, &parent.partition))
+        };
+        if !self.parents.iter().all(is_same) {
+            return Err(Error::not_found());
+        }
+        let started = Instant::now();
+        let result = self.level(&collection).await;
+        if let Err(error) = result {
+            for parent in &self.parents {
+                parent.partition.cancel_move();
+            }
+            engine.moved.notify_waiters();
+            return Err(error);
+        }
+        let old: Vec<_> = self.parents.into_iter().map(|parent| parent.partition).collect();
+        let new: Vec<_> = self.children.into_iter().map(|child| child.partition).collect();
+        let place = collection.partitions.iter().position(|it| Arc::ptr_eq(it, &old[0]));
+        let place = place.ok_or_else(Error::not_found)?;
+        collection.partitions.splice(place..place + old.len(), new.iter().cloned());
+        let ids = new.iter().map(|partition| partition.range_id + 1);
+        collection.next_range_id = ids.max().unwrap_or(collection.next_range_id);
+        collection.map_version += 1;
+        let mut batch = Batch::default();
+        storage::put_collection(&mut batch, &collection);
+        storage::put_dropped(&mut batch, &old);
+        if let Some(database) = catalog.database_mut(self.rid.database) {
+            database.insert_collection(collection.into());
+        }
+        let answer = (new.clone(), started);
+        Ok(Change { created: new, ..Change::new(batch, catalog, answer) })
+    }
+}
+
+impl Switch {
+    /// Stops the old partitions and brings the new ones to exactly where they are.
+    async fn level(&mut self, collection: &Collection) -> Result<(), Error> {
+        let mut last = Counters::default();
+        for parent in &self.parents {
+            let counters = parent.partition.begin_move().await?;
+            last.last_lsn = last.last_lsn.max(counters.last_lsn);
+            last.next_sequence = last.next_sequence.max(counters.next_sequence);
+        }
+        if self.parents.len() > 1 {
+            // No entry of either feed is as new as whatever is written here next.
+            last.last_lsn += 1;
+        }
+        catch_up(&mut self.parents, &mut self.children).await?;
+        for Child { partition, counters } in &self.children {
+            let Counters { last_lsn, next_sequence, .. } = last;
+            partition.fill(Counters { last_lsn, next_sequence, ..*counters }).await?;
+            partition.require_generation(collection.index_generation);
+            let total = if collection.is_transforming() { counters.documents } else { 0 };
+            partition.transformation.total.store(total, Ordering::Relaxed);
+        }
+        Ok(())
+    }
+}
