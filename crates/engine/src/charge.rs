@@ -90,11 +90,13 @@ pub(crate) struct Meter {
     total: f64,
     /// What everything is multiplied by: reads at the strongest levels cost more.
     factor: u32,
+    /// The connection that the request came by, if one caller has it to itself.
+    pub(crate) connection: Option<u64>,
 }
 
 impl Meter {
-    pub(crate) fn new(charges: Charges, factor: u32) -> Self {
-        Self { charges, total: 0.0, factor }
+    pub(crate) fn new(charges: Charges, factor: u32, connection: Option<u64>) -> Self {
+        Self { charges, total: 0.0, factor, connection }
     }
 
     /// The charge so far, with the two decimals that the wire carries.
@@ -190,7 +192,7 @@ mod tests {
     use super::*;
 
     fn charge(charges: Charges, spend: impl Fn(&mut Meter)) -> f64 {
-        let mut meter = Meter::new(charges, 1);
+        let mut meter = Meter::new(charges, 1, None);
         spend(&mut meter);
         meter.total()
     }
@@ -253,7 +255,7 @@ mod tests {
     #[test]
     fn reads_at_strong_levels_cost_double() {
         let (mut weak, mut strong) =
-            (Meter::new(Charges::Current, 1), Meter::new(Charges::Current, 2));
+            (Meter::new(Charges::Current, 1, None), Meter::new(Charges::Current, 2, None));
         for meter in [&mut weak, &mut strong] {
             meter.read(1024);
             meter.feed_document(3000);

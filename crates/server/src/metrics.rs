@@ -13,6 +13,7 @@ use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeMetric as _, text},
     metrics::{
+        MetricType,
         counter::{ConstCounter, Counter},
         family::Family,
         gauge::{ConstGauge, Gauge},
@@ -141,16 +142,31 @@ impl Collector for AtScrape {
 
 impl AtScrape {
     fn encode_partitions(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        type Figure = fn(&engine::PartitionStatistics) -> u64;
-        let figures: [(&str, &str, Figure); 4] = [
-            ("partition_documents", "Documents of a partition", |p| p.documents),
-            ("partition_bytes", "Bytes of its documents", |p| p.bytes),
-            ("partition_lsn", "Its last published transaction", |p| p.lsn),
-            ("partition_queued", "Its writes under way", |p| p.queued as u64),
+        type Figure = fn(&engine::PartitionStatistics) -> f64;
+        let gauges: [(&str, &str, Figure); 6] = [
+            ("partition_documents", "Documents of a partition", |p| p.documents as f64),
+            ("partition_bytes", "Bytes of its documents", |p| p.bytes as f64),
+            ("partition_lsn", "Its last published transaction", |p| p.lsn as f64),
+            ("partition_queued", "Its writes under way", |p| p.queued as f64),
+            ("partition_request_units_used", "Spent in the last whole second", |p| {
+                p.used_per_second
+            }),
+            (
+                "partition_request_units_reserved",
+                "Reserved per second for it, or for the whole database where they are shared",
+                |p| p.reserved_per_second,
+            ),
         ];
+        let counters: [(&str, &str, Figure); 2] = [
+            ("partition_requests_admitted", "Requests that it served", |p| p.admitted as f64),
+            ("partition_requests_throttled", "Requests that it refused with 429", |p| {
+                p.throttled as f64
+            }),
+        ];
+        let gauges = gauges.map(|figure| (figure, ConstGauge::new(0.0).metric_type()));
+        let counters = counters.map(|figure| (figure, ConstCounter::new(0.0).metric_type()));
         let partitions = self.database.statistics();
-        for (name, help, figure) in figures {
-            let kind = ConstGauge::new(0.0).metric_type();
+        for ((name, help, figure), kind) in gauges.into_iter().chain(counters) {
             let mut family = encoder.encode_descriptor(name, help, None, kind)?;
             for partition in &partitions {
                 let labels = [
@@ -158,8 +174,11 @@ impl AtScrape {
                     ("collection", partition.collection.clone()),
                     ("range", partition.range_id.to_string()),
                 ];
-                let value = ConstGauge::new(figure(partition) as f64);
-                value.encode(family.encode_family(&labels)?)?;
+                let (value, family) = (figure(partition), family.encode_family(&labels)?);
+                match kind {
+                    MetricType::Counter => ConstCounter::new(value).encode(family)?,
+                    _ => ConstGauge::new(value).encode(family)?,
+                }
             }
         }
         Ok(())

@@ -240,7 +240,7 @@ impl Scope {
     pub(crate) fn partitions<'a>(
         &'a self,
         collection: &'a Collection,
-    ) -> impl Iterator<Item = &'a Arc<Partition>> {
+    ) -> impl Iterator<Item = &'a Arc<Partition>> + Clone {
         collection.partitions.iter().filter(|partition| {
             let has_slot = |only: &Vec<u32>| only.iter().any(|slot| partition.slots.contains(slot));
             partition.slots.start < self.slots.end
