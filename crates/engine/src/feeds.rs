@@ -14,9 +14,11 @@ use protocol::{
 
 use crate::{
     Inner,
+    budget::{self, Asked, Kind, Tickets},
     catalog::Collection,
     charge::Meter,
     documents::{scope::Scope, text::user_bytes},
+    keys::docnum,
     partition::Partition,
     query::{
         self,
@@ -132,6 +134,8 @@ pub(crate) async fn documents(
         is_full: false,
     };
     let mut points = Vec::new();
+    let asked = Asked::new(Kind::Feed, path, [&[], &[]], options, meter);
+    let mut entered = Entered::default();
     let partitions: Vec<_> = scope.partitions(&collection).collect();
     let do_share = |left: &&Arc<Partition>, right: &&Arc<Partition>| {
         merge::do_share(&scope.slots_in(left), &scope.slots_in(right))
@@ -146,7 +150,24 @@ pub(crate) async fn documents(
                 })?;
             }
         }
-        points.extend(reader.read(group, meter).await?);
+        entered.settle(engine, meter);
+        // Partitions that earlier pages have read have nothing to do for this one.
+        let is_ahead = |partition: &&&Arc<Partition>| {
+            after.is_none_or(|after| docnum(partition.slots.end, 0) > after)
+        };
+        match budget::admit_all(engine, &asked, group.iter().filter(is_ahead).copied()) {
+            Ok(tickets) => entered.tickets = Some(tickets),
+            Err(error) if reader.last == after => return Err(error),
+            Err(_) => {
+                // What was read is a page: the next one begins with this partition.
+                reader.is_full = true;
+                break;
+            }
+        }
+        let read = reader.read(group, meter).await?;
+        let ahead = group.iter().zip(&read).filter(|(partition, _)| is_ahead(partition));
+        entered.work = ahead.map(|(_, (_, work))| *work).collect();
+        points.extend(read.into_iter().map(|(point, _)| point));
         if reader.is_full {
             break;
         }
@@ -154,6 +175,7 @@ pub(crate) async fn documents(
     if reader.items.is_empty() {
         meter.lookup();
     }
+    entered.settle(engine, meter);
     if let Some(key) = scope.full_key(&collection)
         && let Some(partition) = scope.partitions(&collection).next()
     {
@@ -164,6 +186,25 @@ pub(crate) async fn documents(
     let page = Page { items: reader.items, continuation };
     let meta = Meta { partitions: points, owner: Some(collection.owner()), ..Meta::default() };
     Ok(page.answer(collection.rid.to_string(), FeedKind::Documents, meta))
+}
+
+/// The partitions that a feed has been let in at, and what it did there.
+#[derive(Default)]
+struct Entered {
+    tickets: Option<Tickets>,
+    work: Vec<u64>,
+    /// What was paid for before.
+    settled: f64,
+}
+
+impl Entered {
+    /// The work there is done.
+    fn settle(&mut self, engine: &Inner, meter: &Meter) {
+        if let Some(tickets) = self.tickets.take() {
+            tickets.settle(engine, meter.total() - self.settled, &self.work);
+        }
+        self.settled = meter.total();
+    }
 }
 
 /// Fills one page from one partition after another.
@@ -182,12 +223,12 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    /// Reads partitions that share slots as one.
+    /// Reads partitions that share slots as one; says how much was read in each.
     async fn read(
         &mut self,
         group: &[&Arc<Partition>],
         meter: &mut Meter,
-    ) -> Result<Vec<PartitionPoint>, Error> {
+    ) -> Result<Vec<(PartitionPoint, u64)>, Error> {
         let start = self.last.map_or(0, |last| last.saturating_add(1));
         let figures = Figures::default();
         let mut parts = Vec::with_capacity(group.len());
@@ -212,7 +253,8 @@ impl Reader<'_> {
             self.take(number, document, meter);
             turns.take().await;
         }
-        Ok(parts.iter().map(|part| part.point.clone()).collect())
+        drop(lanes);
+        Ok(parts.into_iter().map(|part| (part.point, part.work.into_inner())).collect())
     }
 
     /// Looks at one document. Fills the page up to its limits, and one more to know that there is one.

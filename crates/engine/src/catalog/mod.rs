@@ -106,6 +106,8 @@ pub(crate) struct Offer {
     pub(crate) highest: u32,
     /// The most that was ever stored, which does the same.
     pub(crate) storage_kb: HighWater,
+    /// Whether someone asked for it, rather than getting what everybody gets.
+    pub(crate) is_asked: bool,
 }
 
 /// How throughput is reserved.

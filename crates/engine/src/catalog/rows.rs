@@ -224,6 +224,7 @@ pub(crate) fn encode_offer(offer: &Offer) -> Bytes {
     row.insert("highest", i64::from(offer.highest));
     row.insert("storageKb", number(offer.storage_kb.get()));
     row.insert("rate", i64::from(offer.throughput.rate()));
+    row.insert("asked", offer.is_asked);
     match &offer.throughput {
         Throughput::Manual(_) => {}
         Throughput::Autoscale { increment_percent, .. } => {
@@ -262,6 +263,8 @@ pub(crate) fn decode_offer(rid: OfferRid, bytes: &[u8]) -> Result<Offer, Damaged
         highest: small(&row, "highest")?,
         // Rows from before it was kept have none.
         storage_kb: HighWater::new(whole_number(&row, "storageKb").unwrap_or(0)),
+        // Rows from before this was recorded count as asked for.
+        is_asked: row.get("asked").as_bool() != Some(false),
     })
 }
 
@@ -330,5 +333,16 @@ mod tests {
         assert_eq!((percent(&offer), offer.storage_kb.get()), (Some(7), 12345));
         let again = decode_offer(offer.rid, &encode_offer(&offer));
         assert!(again.is_ok_and(|again| again == offer));
+    }
+
+    #[test]
+    fn offers_from_before_it_was_recorded_count_as_asked_for() {
+        let rid = OfferRid(1);
+        let row = br#"{"etag":"00000000-0000-0000-0000-000000000000","ts":1,"resource":"dbs/x/",
+            "resourceRid":"x","highest":400,"rate":400}"#;
+        let mut offer = decode_offer(rid, row).expect("an old row");
+        assert!(offer.is_asked);
+        offer.is_asked = false;
+        assert_eq!(decode_offer(rid, &encode_offer(&offer)).expect("a row"), offer);
     }
 }

@@ -250,7 +250,7 @@ impl Scope {
     pub(crate) fn partitions<'a>(
         &'a self,
         collection: &'a Collection,
-    ) -> impl Iterator<Item = &'a Arc<Partition>> {
+    ) -> impl Iterator<Item = &'a Arc<Partition>> + Clone {
         collection.partitions.iter().filter(|partition| {
             let has_place = |only: &Vec<Area>| only.iter().any(|it| it.overlaps(&partition.area));
             partition.area.overlaps(&self.area) && self.only.as_ref().is_none_or(has_place)

@@ -216,8 +216,9 @@ async fn a_tenant_is_split_down_to_single_keys() {
 #[tokio::test]
 async fn a_tenant_that_is_full_splits_by_itself() {
     let store = Arc::new(MemoryStore::new());
-    let options = engine::Options { partition_size: 50_000, ..engine::Options::default() };
-    let db = Database::open_with(Arc::clone(&store) as _, options).await;
+    let mut options = engine::Options::default();
+    options.sizes.partition = 50_000;
+    let db = crate::random::world::open_with(Arc::clone(&store) as _, options).await;
     create(&db).await;
     let filler = "x".repeat(1000);
     for number in 0..200 {
