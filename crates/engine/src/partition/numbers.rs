@@ -12,6 +12,10 @@ pub(crate) struct Class {
     pub(crate) offset: u64,
 }
 
+/// The largest step: of 2^36 sequences it leaves a million, which no partition should have to do
+/// with less than.
+const STEP_MAX: u64 = 1 << 16;
+
 /// The sequences that a partition gives in a slot of which others have a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SharedSlot {
@@ -47,13 +51,13 @@ impl Class {
 }
 
 /// Classes for so many partitions that come to share a slot with those who have `taken` theirs. As
-/// large as can be: what partitions had that are gone is given again. `None` if all is taken.
+/// large as can be: what partitions had that are gone is given again. `None` if too little is left.
 pub(crate) fn share(taken: &[Class], count: usize) -> Option<Vec<Class>> {
     let mut free = Vec::new();
     gather(Class::ALL, taken, &mut free);
     free.sort_by_key(|class| class.step);
     while free.len() < count {
-        let largest = *free.first()?;
+        let largest = *free.first().filter(|class| class.step < STEP_MAX)?;
         free.splice(..1, largest.halves());
         free.sort_by_key(|class| class.step);
     }

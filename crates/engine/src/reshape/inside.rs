@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use protocol::Error;
 use store::Snapshot;
-use value::partition_key::Epk;
+use value::partition_key::{Epk, Hashing};
 
 use crate::{
     area::Edge,
@@ -60,11 +60,10 @@ pub(super) async fn middle(
         let Some((before, piece)) = middle.filter(|_| !is_good) else { break };
         (search.before, search.prefix) = (before, piece);
     }
-    Ok(best.map(|(_, mut bytes)| {
+    Ok(best.and_then(|(_, mut bytes)| {
         // Clients know points of whole levels.
         bytes.resize(bytes.len().next_multiple_of(LEVEL), 0);
-        let inside = Some(Epk::from_bytes(bytes));
-        Edge { slot: partition.slots.start, inside }
+        Edge::of_epk(&Epk::from_bytes(bytes), Hashing::MultiHash)
     }))
 }
 
