@@ -120,7 +120,8 @@ mod tests {
             for (at, class) in held.iter().enumerate() {
                 assert!(!held[at + 1..].iter().any(|other| other.overlaps(*class)), "{held:?}");
             }
-            assert!(held.iter().all(|class| class.step <= 1 << held.len()), "{held:?}");
+            // However often: at most eight share it at a time.
+            assert!(held.iter().all(|class| class.step <= 1 << 7), "{held:?}");
         }
     }
 }

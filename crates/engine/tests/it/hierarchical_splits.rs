@@ -3,6 +3,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use bytes::Bytes;
 use engine::verify;
 use protocol::{Code, Error, Operation, Options};
 use store::memory::MemoryStore;
@@ -16,9 +17,9 @@ use crate::{
     random::{
         Rng,
         queries::Query,
-        world::{answer, documents},
+        world::{answer, difference, documents, expected},
     },
-    split_pages::{self, Content, reshape},
+    split_pages::{self, Content, UNHURRIED, reshape},
     splitting::{Keys, ids, merge, of_range, ranges, split, splits_under_load, until},
     support::{Database, collection, items, keyed, text},
 };
@@ -310,6 +311,118 @@ async fn a_feed_goes_on() {
             assert_eq!(found, expected, "seed {seed}");
         }
     }
+    db.engine.close().await.expect("closed");
+}
+
+/// Any piece of the hash space can be asked for, within a range or across ranges.
+#[tokio::test]
+async fn pieces_between_any_two_keys() {
+    let db = Database::memory().await;
+    create(&db).await;
+    fill(&db).await;
+    let rng = &mut Rng::new(77);
+    for _ in 0..5 {
+        reshape(&db, rng).await;
+    }
+    let now = bounds(&db).await;
+    assert!(now.len() > 1, "{now:?}");
+    let all = documents(&db, &Options::default()).await;
+    let epks: Vec<Epk> = all.iter().map(|it| key_of(it).effective(Hashing::MultiHash)).collect();
+    let query = Query::plain("SELECT VALUE c.id FROM c");
+    let count = Query::plain("SELECT VALUE COUNT(1) FROM c WHERE c.n >= 0");
+    for _ in 0..60 {
+        let (a, b) = (&epks[rng.below(epks.len())], &epks[rng.below(epks.len())]);
+        let piece = (a.min(b).clone(), a.max(b).clone());
+        for (id, min, max) in &now {
+            let bound = |text: &str| Epk::parse_hex(text).expect("a bound");
+            let (low, high) = (bound(min).max(piece.0.clone()), bound(max).min(piece.1.clone()));
+            let matching = all.iter().zip(&epks).filter(|(_, epk)| low <= **epk && **epk < high);
+            let matching: Vec<String> = matching.map(|(it, _)| quoted(it, "id")).collect();
+            let scope = Options { epk_range: Some(piece.clone()), ..of_range(id) };
+            assert_eq!(answer(&db, &query, 5, &scope).await.expect("rows"), matching);
+            let total = answer(&db, &count, 5, &scope).await.expect("a count").concat();
+            assert_eq!(total, matching.len().to_string());
+            let listed = documents(&db, &scope).await;
+            let listed: Vec<String> = listed.iter().map(|it| quoted(it, "id")).collect();
+            assert_eq!(listed, matching);
+        }
+        let matching = epks.iter().filter(|epk| piece.0 <= **epk && **epk < piece.1).count();
+        let scope = Options { epk_range: Some(piece), ..Options::default() };
+        assert_eq!(answer(&db, &query, 5, &scope).await.expect("rows").len(), matching);
+    }
+    db.engine.close().await.expect("closed");
+}
+
+/// Whatever is asked of a tenant in pieces, the answer is that over all its documents.
+#[tokio::test]
+async fn cutting_makes_no_difference() {
+    for seed in 0..6 {
+        let rng = &mut Rng::new(10_000_000 + seed);
+        let (db, policy) = split_pages::world(rng, Content::OneTenant, UNHURRIED).await;
+        for _ in 0..8 {
+            reshape(&db, rng).await;
+        }
+        let all = documents(&db, &Options::default()).await;
+        for _ in 0..60 {
+            let query = Query::random(rng, &policy);
+            let size = 1 + rng.below(20) as u32;
+            let actual = answer(&db, &query, size, &Options::default()).await;
+            let wrong = difference(&expected(&query, &policy, &all), &actual);
+            assert_eq!(wrong, None, "seed {seed}: {}", query.text);
+        }
+        db.engine.close().await.expect("closed");
+    }
+}
+
+/// Documents are brought to a new indexing policy while their slot is cut and mended.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_tenant_is_split_while_it_is_indexed_anew() {
+    let store = Arc::new(MemoryStore::new());
+    let db = Database::open(Arc::clone(&store) as _).await;
+    create(&db).await;
+    for number in 0..1500 {
+        let (user, session) = (number % 7, number % 100);
+        let body = format!(
+            r#"{{"id":"d{number}","tenant":"acme","user":{user},"session":{session},"n":{number}}}"#
+        );
+        db.create(&body).await.expect("created");
+    }
+    for (round, path) in ["/n/?", "/other/?", "/user/?"].iter().enumerate() {
+        let body = format!(
+            r#"{{"id":"c","partitionKey":{DEFINITION},"indexingPolicy":{{"includedPaths":[
+                {{"path":"/*"}}],"excludedPaths":[{{"path":"{path}"}}]}}}}"#
+        );
+        let replace = Operation::ReplaceCollection { path: collection(), body: Bytes::from(body) };
+        db.call(replace, Options::default()).await.expect("replaced");
+        for _ in 0..2 {
+            let now = ranges(&db).await;
+            split(&db, &now[round % now.len()].0).await.expect("split");
+        }
+        let now = ranges(&db).await;
+        merge(&db, &now[round % (now.len() - 1)].0).await.expect("merged");
+    }
+    until("all follow the last policy", async || {
+        let read = db.call(Operation::ReadCollection(collection()), Options::default()).await;
+        read.expect("the collection").meta.index_progress.is_none_or(|percent| percent == 100)
+    })
+    .await;
+    assert_eq!(db.all(Options::default()).await.len(), 1500);
+    check_clean(db, store).await;
+}
+
+/// Ranges that are no more are answered for, where clients do not look for the new ones.
+#[tokio::test]
+async fn old_ranges_are_answered_for() {
+    let db = Database::memory().await;
+    create(&db).await;
+    fill(&db).await;
+    split(&db, "0").await.expect("split");
+    let halves = [db.all(of_range("1")).await, db.all(of_range("2")).await];
+    split(&db, "1").await.expect("split");
+    merge(&db, "4").await.expect("merged");
+    let kept = |id: &str| Options { keeps_old_ranges: true, ..of_range(id) };
+    assert_eq!([db.all(kept("1")).await, db.all(kept("2")).await], halves);
+    assert_eq!(db.all(kept("0")).await, db.all(Options::default()).await);
     db.engine.close().await.expect("closed");
 }
 

@@ -17,7 +17,7 @@ use crate::{
     support::{Database, collection, items, text},
 };
 
-const UNHURRIED: Duration = Duration::from_mins(10);
+pub(crate) const UNHURRIED: Duration = Duration::from_mins(10);
 
 /// What is in the collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,7 +28,11 @@ pub(crate) enum Content {
 }
 
 /// A collection of one partition, full of random documents.
-async fn world(rng: &mut Rng, content: Content, page_time: Duration) -> (Database, Policy) {
+pub(crate) async fn world(
+    rng: &mut Rng,
+    content: Content,
+    page_time: Duration,
+) -> (Database, Policy) {
     let policy = match content {
         Content::Anything => Policy::random(rng),
         Content::OneTenant => Policy::default_policy(Key::Hierarchical).changed(rng),
