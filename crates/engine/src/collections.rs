@@ -95,6 +95,7 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
             partitions: Vec::new(),
             map_version: 1,
             next_range_id: 0,
+            past: Vec::new(),
         };
         let count = throughput::partition_count(throughput.as_ref(), is_partitioned);
         engine.create_partitions(&mut collection, count).await?;
@@ -166,9 +167,10 @@ pub(crate) async fn read(
             ..answer(Outcome::NotModified, collection, None)
         });
     }
-    let statistics = match options.populate_statistics {
-        true => Some(usage::statistics(engine, collection).await?),
-        false => None,
+    let statistics = if options.populate_statistics {
+        Some(usage::statistics(engine, collection).await?)
+    } else {
+        None
     };
     let mut response = answer(Outcome::Ok, collection, statistics);
     // COMPAT: with one partition nothing has to be added up, and the service always tells.

@@ -167,6 +167,8 @@ pub struct PartitionStatistics {
     pub lsn: u64,
     /// Writes waiting for the store.
     pub queued: usize,
+    /// Whether it is full and has nowhere to cut: it holds one key.
+    pub is_unsplittable: bool,
     /// Request units spent in the last whole second.
     pub used_per_second: f64,
     /// Request units per second reserved for it, or for the whole database if it shares them.
@@ -270,6 +272,7 @@ impl Engine {
                         index_bytes: counters.index_bytes,
                         lsn: partition.lsn(),
                         queued: partition.queued(),
+                        is_unsplittable: partition.is_unsplittable(),
                         used_per_second: spent.last_second,
                         reserved_per_second: spent.reserved,
                         admitted: spent.admitted,

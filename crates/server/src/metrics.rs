@@ -116,6 +116,7 @@ impl Collector for AtScrape {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         gauge(&mut encoder, "connections", "Open connections", self.room.taken() as f64)?;
         self.encode_partitions(&mut encoder)?;
+        self.encode_hottest(&mut encoder)?;
         let store = self.database.store_statistics();
         let micros = Duration::from_micros(store.commit_micros).as_secs_f64();
         counter(&mut encoder, "store_commit_groups", "Groups written", store.commit_groups as f64)?;
@@ -179,6 +180,27 @@ impl AtScrape {
                     _ => ConstGauge::new(value).encode(family)?,
                 }
             }
+        }
+        Ok(())
+    }
+}
+
+impl AtScrape {
+    /// How hot a partition's hottest key is. Which one it is would be a new series with every key:
+    /// the page of partitions names it.
+    fn encode_hottest(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Request units per second that its hottest logical key spends";
+        let kind = ConstGauge::new(0.0).metric_type();
+        let mut family =
+            encoder.encode_descriptor("partition_hottest_key_units", help, None, kind)?;
+        for partition in self.database.statistics() {
+            let value = partition.hottest.first().map_or(0.0, |hot| hot.units_per_second);
+            let labels = [
+                ("database", partition.database),
+                ("collection", partition.collection),
+                ("range", partition.range_id.to_string()),
+            ];
+            ConstGauge::new(value).encode(family.encode_family(&labels)?)?;
         }
         Ok(())
     }

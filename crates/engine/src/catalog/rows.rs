@@ -57,6 +57,11 @@ pub(crate) fn encode_collection(collection: &Collection) -> Bytes {
         Value::Object(range)
     });
     row.insert("ranges", Value::Array(ranges.collect()));
+    let past = collection.past.iter().map(|(id, slots)| {
+        let numbers = [*id, slots.start, slots.end].map(|number| Value::from(i64::from(number)));
+        Value::Array(numbers.to_vec())
+    });
+    row.insert("past", Value::Array(past.collect()));
     to_bytes(row)
 }
 
@@ -104,8 +109,22 @@ pub(crate) fn decode_collection(
         partitions: Vec::new(),
         map_version: small(&row, "mapVersion")?,
         next_range_id: small(&row, "nextRangeId")?,
+        past: past_ranges(&row)?,
     };
     Ok(CollectionRow { collection, ranges })
+}
+
+/// Ranges that are no more. Rows from before there were splits have none.
+fn past_ranges(row: &Value) -> Result<Vec<(u32, Range<u32>)>, Damaged> {
+    let number = |value: &Value| value.as_i64().and_then(|number| u32::try_from(number).ok());
+    let past = row.get("past").as_array().into_iter().flatten().map(|range| {
+        let numbers: Option<Vec<u32>> = range.as_array()?.iter().map(number).collect();
+        match numbers?[..] {
+            [id, start, end] => Some((id, start..end)),
+            _ => None,
+        }
+    });
+    past.collect::<Option<_>>().ok_or(DAMAGED)
 }
 
 /// The generation of the policy in force, and the policies of the past. A row from before there

@@ -118,7 +118,13 @@ impl Scope {
             return Self::of_key(collection, named);
         }
         let slots = match &options.range_id {
-            Some(range_id) => collection.partition_of_range(range_id)?.slots.clone(),
+            Some(range_id) => match collection.partition_of_range(range_id) {
+                Ok(partition) => partition.slots.clone(),
+                Err(gone) => {
+                    let past = collection.past_range(range_id);
+                    past.filter(|_| options.keeps_old_ranges).ok_or(gone)?
+                }
+            },
             None => all,
         };
         match &options.epk_range {

@@ -17,6 +17,9 @@ use crate::{
     rows::Counters,
 };
 
+/// Ranges of the past that a collection remembers.
+const PAST_MAX: usize = 1000;
+
 /// Old partitions and the new ones in their place, nearly level.
 pub(crate) struct Switch {
     pub(crate) rid: CollectionRid,
@@ -61,6 +64,9 @@ impl AsyncPlan<(Vec<Arc<Partition>>, Instant)> for Switch {
         let ids = new.iter().map(|partition| partition.range_id + 1);
         collection.next_range_id = ids.max().unwrap_or(collection.next_range_id);
         collection.map_version += 1;
+        collection.past.extend(old.iter().map(|it| (it.range_id, it.slots.clone())));
+        let forgotten = collection.past.len().saturating_sub(PAST_MAX);
+        collection.past.drain(..forgotten);
         let mut batch = Batch::default();
         storage::put_collection(&mut batch, &collection);
         storage::put_dropped(&mut batch, &old);
