@@ -2,7 +2,8 @@
 //!
 //! In reading order:
 //! - `cli`, `settings`, `config`, `span`: what can be asked, and what was,
-//! - `serve`, `verify`, `compact`, `query`: the commands,
+//! - `serve`, `verify`, `compact`, `query`, `partition`: the commands,
+//! - `client`, `table`: what the commands that ask a running server share,
 //! - `keys`, `data_dir`, `certificate`, `database`, `clock`, `descriptors`: what a server needs
 //!   before it can run,
 //! - `net`: sockets, TLS, HTTP, and the bounds on all of them,
@@ -13,6 +14,7 @@ mod admin;
 mod app;
 mod certificate;
 mod cli;
+mod client;
 mod clock;
 mod compact;
 mod config;
@@ -24,11 +26,13 @@ mod keys;
 mod logging;
 mod metrics;
 mod net;
+mod partition;
 mod query;
 mod serve;
 mod settings;
 mod signals;
 mod span;
+mod table;
 mod verify;
 
 use std::process::ExitCode;
@@ -43,6 +47,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(&args),
         Command::Compact(args) => compact::run(&args),
         Command::Query(args) => query::run(&args),
+        Command::Partition(command) => partition::run(&command),
     };
     outcome.unwrap_or_else(|failure| failure.report())
 }

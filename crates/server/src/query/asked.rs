@@ -1,22 +1,25 @@
-//! From the command line to what is sent: the endpoint, the key, the body and its headers.
+//! From the command line to what is sent: the body, its headers, and one request for each page.
 
-use std::{fmt::Write as _, fs, io::Read as _, path::PathBuf};
+use std::{fmt::Write as _, io::Read as _, time::Duration};
 
-use gateway::{Key, PUBLISHED_KEY};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use hyper::Method;
 use value::{Object, Value, json};
 
-use crate::{cli::QueryArgs, failure::Failure, keys};
+use crate::{
+    cli::QueryArgs,
+    client::{Answer, Call, Client, server::Server},
+    failure::Failure,
+};
 
-/// Where the port of an endpoint is not said.
-const HTTP_PORT: u16 = 80;
-const HTTPS_PORT: u16 = 443;
+/// A query that cannot be cut into pages may take the server longer than a page does.
+const ANSWER_TIME: Duration = Duration::from_mins(10);
+/// Most rows of one page.
+const PAGE_ROWS: u64 = 1000;
 
 /// A query, ready to be sent.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) server: Server,
-    pub(super) key: Key,
     /// The query as it was typed.
     pub(super) text: String,
     /// Text and parameters as JSON.
@@ -28,25 +31,6 @@ pub(super) struct Asked {
     /// The partition key as its header has it.
     pub(super) partition_key: Option<String>,
     pub(super) explain: bool,
-}
-
-/// A server, and how it is trusted.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Server {
-    pub(super) host: String,
-    pub(super) port: u16,
-    pub(super) trust: Trust,
-}
-
-/// Whose certificate is good.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Trust {
-    /// There is none: the connection is plain.
-    Plain,
-    /// That of this file.
-    Certificate(PathBuf),
-    /// Anybody's.
-    Anyone,
 }
 
 impl Asked {
@@ -64,18 +48,49 @@ impl Asked {
         let mut body = Object::new();
         body.insert("query", text.as_str());
         body.insert("parameters", parameters);
-        let escaped = |name: &str| utf8_percent_encode(name, NON_ALPHANUMERIC).to_string();
-        let (database, collection) = (&args.database, &args.collection);
         Ok(Self {
-            server: server(args)?,
-            key: key(args)?,
+            server: Server::new(&args.server)?,
             body: json::print(&body.into()).into_bytes(),
             text,
-            path: format!("/dbs/{}/colls/{}/docs", escaped(database), escaped(collection)),
-            link: format!("dbs/{database}/colls/{collection}"),
+            path: format!("/{}/docs", args.at.path()),
+            link: args.at.link(),
             partition_key: args.partition_key.as_deref().map(partition_key).transpose()?,
             explain: args.explain,
         })
+    }
+
+    /// Asks for a page of at most so many rows.
+    pub(super) async fn page(
+        &self,
+        client: &mut Client,
+        rows: u64,
+        continuation: Option<&str>,
+    ) -> anyhow::Result<Answer> {
+        let mut headers = vec![
+            ("content-type", "application/query+json".to_owned()),
+            ("x-ms-documentdb-isquery", "True".to_owned()),
+            ("x-ms-max-item-count", rows.min(PAGE_ROWS).to_string()),
+        ];
+        headers.push(match &self.partition_key {
+            Some(key) => ("x-ms-documentdb-partitionkey", key.clone()),
+            None => ("x-ms-documentdb-query-enablecrosspartition", "True".to_owned()),
+        });
+        if let Some(continuation) = continuation {
+            headers.push(("x-ms-continuation", continuation.to_owned()));
+        }
+        if self.explain {
+            headers.push(("x-sheaf-explain", "True".to_owned()));
+        }
+        let call = Call {
+            method: Method::POST,
+            path: &self.path,
+            kind: "docs",
+            link: &self.link,
+            headers,
+            body: &self.body,
+            patience: ANSWER_TIME,
+        };
+        client.call(&call).await
     }
 }
 
@@ -120,50 +135,6 @@ fn parse(text: &str, what: &str) -> Result<Value, Failure> {
     })
 }
 
-fn key(args: &QueryArgs) -> Result<Key, Failure> {
-    let parsed =
-        |text: &str| Key::parse(text).map_err(|error| Failure::usage(format!("--key: {error}")));
-    match (&args.key, &args.key_file) {
-        (Some(text), _) => parsed(text),
-        (None, Some(path)) => {
-            let keys = keys::load(Some(path))?.keys;
-            let mut all = keys.read_write.into_iter().chain(keys.read_only);
-            all.next().ok_or_else(|| Failure::usage("the key file holds no key"))
-        }
-        (None, None) => parsed(PUBLISHED_KEY),
-    }
-}
-
-fn server(args: &QueryArgs) -> Result<Server, Failure> {
-    let endpoint = args.endpoint.as_str();
-    let wrong = || {
-        Failure::usage(format!("`{endpoint}` is no endpoint: write http://host:port or https://…"))
-    };
-    let uri: hyper::Uri = endpoint.parse().map_err(|_| wrong())?;
-    let host = uri.host().ok_or_else(wrong)?.trim_matches(['[', ']']).to_owned();
-    let (default_port, trust) = match uri.scheme_str() {
-        Some("http") => (HTTP_PORT, Trust::Plain),
-        Some("https") if args.insecure => (HTTPS_PORT, Trust::Anyone),
-        Some("https") => (HTTPS_PORT, Trust::Certificate(certificate(args)?)),
-        _ => return Err(wrong()),
-    };
-    Ok(Server { host, port: uri.port_u16().unwrap_or(default_port), trust })
-}
-
-/// The certificate that the server made for itself.
-fn certificate(args: &QueryArgs) -> Result<PathBuf, Failure> {
-    let directory = args.data_dir.clone().unwrap_or_else(|| PathBuf::from("sheaf-data"));
-    let path = directory.join("tls").join("cert.pem");
-    match fs::metadata(&path) {
-        Ok(_) => Ok(path),
-        Err(error) => Err(Failure::usage(format!(
-            "no certificate to trust at `{}` ({error}): name the server's data directory with \
-             --data-dir, or say --insecure",
-            path.display()
-        ))),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
@@ -204,21 +175,5 @@ mod tests {
         assert_eq!(key("[\"a\", 1]").unwrap().unwrap(), r#"["a",1]"#);
         assert_eq!(key("\"é😀\"").unwrap().unwrap(), r#"["\u00e9\ud83d\ude00"]"#);
         assert!(key("ada").unwrap_err().message().contains("quotes"));
-    }
-
-    #[test]
-    fn endpoints_say_how_they_are_trusted() {
-        let server = |more: &[&str]| asked(more).map(|asked| asked.server);
-        let plain = server(&["--endpoint", "http://db.example:9/"]).unwrap();
-        assert_eq!((plain.host.as_str(), plain.port), ("db.example", 9));
-        assert_eq!(plain.trust, Trust::Plain);
-        let secure = server(&["--endpoint", "https://[::1]", "--insecure"]).unwrap();
-        assert_eq!((secure.host.as_str(), secure.port), ("::1", 443));
-        assert_eq!(secure.trust, Trust::Anyone);
-        let untrusted = server(&["--endpoint", "https://x", "--data-dir", "/nowhere"]);
-        assert!(untrusted.unwrap_err().message().contains("--insecure"));
-        for bad in ["localhost:8081", "ftp://x", "http://", ""] {
-            assert!(server(&["--endpoint", bad]).is_err(), "{bad}");
-        }
     }
 }
