@@ -70,7 +70,9 @@ impl AsyncPlan<(Outcome, Arc<Database>)> for Create {
         let first_collection = crate::random_u32() % 0x4000_0000 + 1;
         let version = engine.new_version();
         let database = Arc::new(Database::new(rid, self.id, version, first_collection));
-        if let Some(throughput) = throughput::requested(&self.throughput, Kind::Database)? {
+        let limits = engine.options.limits;
+        let throughput = throughput::requested(&self.throughput, Kind::Database, limits)?;
+        if let Some(throughput) = throughput {
             let link = (database.self_link(), database.rid.to_string());
             throughput::add_offer(engine, &mut catalog, &mut batch, link, throughput);
         }

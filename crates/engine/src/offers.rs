@@ -1,23 +1,27 @@
 //! Offers: the throughput of databases and collections, as a resource of its own.
 
+pub(crate) mod floor;
+mod replacement;
+
 use std::sync::Arc;
 
 use bytes::Bytes;
 use protocol::{
-    Body, Error, Meta, Options, Outcome, Response, continuation::Feed, response::FeedKind,
-    rid::OfferRid,
+    Body, Error, Meta, Options, Outcome, Response, continuation::Feed, request::Migration,
+    response::FeedKind, rid::OfferRid,
 };
 use store::Batch;
 use value::{Object, Value, json};
 
 use crate::{
-    Inner,
-    catalog::{Catalog, Offer, Throughput, number, quoted, storage, to_bytes},
+    Inner, Limits,
+    catalog::{Catalog, Database, Offer, Throughput, number, quoted, storage, to_bytes},
     charge::Meter,
     control::{AsyncPlan, Change},
     databases::invalid_body,
     feeds::{Page, is_unchanged, require_match},
-    throughput::{self, Kind, THROUGHPUT_MIN},
+    offers::floor::{Holding, Holdings},
+    throughput::{self, Kind},
 };
 
 pub(crate) fn read(
@@ -29,10 +33,12 @@ pub(crate) fn read(
     meter.metadata_read();
     let catalog = engine.catalog();
     let offer = find(&catalog, offer)?;
+    let holding = Holdings::new(&catalog).of(offer);
+    let answer = |outcome| answer(outcome, offer, holding, engine.options.limits);
     if is_unchanged(options, offer.version.etag) {
-        return Ok(Response { body: Body::Empty, ..answer(Outcome::NotModified, offer) });
+        return Ok(Response { body: Body::Empty, ..answer(Outcome::NotModified) });
     }
-    Ok(answer(Outcome::Ok, offer))
+    Ok(answer(Outcome::Ok))
 }
 
 pub(crate) fn list(
@@ -42,14 +48,17 @@ pub(crate) fn list(
 ) -> Result<Response, Error> {
     meter.metadata_read();
     let catalog = engine.catalog();
+    let holdings = Holdings::new(&catalog);
     let items = catalog.offers.iter().map(|(key, offer)| (u64::from(*key), offer));
-    let page = Page::take(Feed::Offers, &[], options, items, |offer| to_json(offer))?;
+    let print = |offer: &Arc<Offer>| to_json(offer, holdings.of(offer));
+    let page = Page::take(Feed::Offers, &[], options, items, print)?;
     Ok(page.answer(String::new(), FeedKind::Offers, Meta::default()))
 }
 
 struct Replace {
     offer: String,
     body: Value,
+    migration: Option<Migration>,
     options: Options,
 }
 
@@ -57,33 +66,31 @@ pub(crate) async fn replace(
     engine: &Arc<Inner>,
     offer: String,
     body: &[u8],
+    migration: Option<Migration>,
     options: Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     let body = json::parse(body).map_err(|error| invalid_body(&error))?;
     meter.metadata_write();
-    let offer = engine.change(Replace { offer, body, options }).await?;
+    let (offer, holding) = engine.change(Replace { offer, body, migration, options }).await?;
     engine.rebalance.notify_one();
-    Ok(answer(Outcome::Ok, &offer))
+    Ok(answer(Outcome::Ok, &offer, holding, engine.options.limits))
 }
 
-impl AsyncPlan<Arc<Offer>> for Replace {
+impl AsyncPlan<(Arc<Offer>, Holding)> for Replace {
     async fn run(
         self,
         engine: &Arc<Inner>,
         mut catalog: Catalog,
-    ) -> Result<Change<Arc<Offer>>, Error> {
+    ) -> Result<Change<(Arc<Offer>, Holding)>, Error> {
         let old = Arc::clone(find(&catalog, &self.offer)?);
         require_match(&self.options, old.version.etag)?;
         check_identity(&old, &self.body)?;
-        let throughput = replacement(&old, &self.body)?;
-        throughput::check_kind(&throughput, kind_of(&catalog, &old))?;
-        let (rate, least) = (throughput.rate(), min_throughput(&old));
-        if rate < least {
-            return Err(Error::bad_request(format!(
-                "Requested throughput {rate} is less than required minimum throughput {least}"
-            )));
-        }
+        let holding = Holdings::new(&catalog).of(&old);
+        let limits = engine.options.limits;
+        let throughput =
+            replacement::replacement(&old, &self.body, self.migration, (limits, holding))?;
+        // A copy of the old one has the mark of what was stored, too.
         let mut offer = Offer::clone(&old);
         offer.highest = offer.highest.max(throughput.rate());
         offer.throughput = throughput;
@@ -92,8 +99,31 @@ impl AsyncPlan<Arc<Offer>> for Replace {
         storage::put_offer(&mut batch, &offer);
         let offer = Arc::new(offer);
         catalog.offers.insert(offer.rid.0, Arc::clone(&offer));
-        Ok(Change::new(batch, catalog, offer))
+        Ok(Change::new(batch, catalog, (offer, holding)))
     }
+}
+
+/// Refuses another collection that would share a database's throughput if it cannot.
+pub(crate) fn check_room(
+    catalog: &Catalog,
+    database: &Database,
+    shared: &Offer,
+    kind: Kind,
+) -> Result<(), Error> {
+    if kind == (Kind::Collection { is_partitioned: false }) {
+        return Err(Error::bad_request("Shared throughput collection should have a partition key"));
+    }
+    let rate = shared.throughput.rate();
+    let count = Holdings::new(catalog).sharing(database).count();
+    let least = floor::least_shared(floor::mode_of(&shared.throughput), count + 1);
+    if u64::from(rate) < least {
+        return Err(Error::bad_request(format!(
+            "The throughput of the database, {rate}, is shared by {count} collections and is less \
+             than the minimum throughput {least} for one more: raise it, or give the collection \
+             throughput of its own."
+        )));
+    }
+    Ok(())
 }
 
 fn find<'a>(catalog: &'a Catalog, offer: &str) -> Result<&'a Arc<Offer>, Error> {
@@ -125,52 +155,19 @@ fn check_identity(offer: &Offer, body: &Value) -> Result<(), Error> {
     Ok(())
 }
 
-fn replacement(old: &Offer, body: &Value) -> Result<Throughput, Error> {
-    let content = body.get("content");
-    let settings = content.get("offerAutopilotSettings");
-    match (&old.throughput, settings.as_object()) {
-        (Throughput::Autoscale { .. }, Some(_)) => throughput::autoscale_settings(settings),
-        (Throughput::Autoscale { .. }, None) | (_, Some(_)) => Err(Error::bad_request(
-            "Changing between manual and autoscale throughput is not supported yet.",
-        )),
-        (_, None) => {
-            let rate = content.get("offerThroughput").as_i64().ok_or_else(|| {
-                Error::bad_request("The offer has no valid 'content.offerThroughput'.")
-            })?;
-            Ok(Throughput::Manual(throughput::manual_rate(rate)?))
-        }
-    }
-}
-
-fn kind_of(catalog: &Catalog, offer: &Offer) -> Kind {
-    let mut collections = catalog.databases.values().flat_map(|db| db.collections.values());
-    collections.find(|collection| collection.rid.to_string() == offer.resource_rid).map_or(
-        Kind::Database,
-        |collection| Kind::Collection {
-            is_partitioned: !collection.definition.partition_key.is_system,
-        },
-    )
-}
-
-fn answer(outcome: Outcome, offer: &Offer) -> Response {
+fn answer(outcome: Outcome, offer: &Offer, holding: Holding, limits: Limits) -> Response {
+    let mode = floor::mode_of(&offer.throughput);
+    let least = floor::range(limits, offer.highest, holding, mode).least;
     Response {
         outcome,
-        body: Body::Resource(to_json(offer)),
+        body: Body::Resource(to_json(offer, holding)),
         etag: Some(offer.version.etag.to_string()),
         continuation: None,
-        meta: Meta { min_throughput: Some(min_throughput(offer)), ..Meta::default() },
+        meta: Meta { min_throughput: Some(least), ..Meta::default() },
     }
 }
 
-/// A hundredth of the most it ever had, or a tenth for autoscale's maximum.
-fn min_throughput(offer: &Offer) -> u32 {
-    match offer.throughput {
-        Throughput::Autoscale { .. } => (offer.highest / 10).next_multiple_of(1000).max(1000),
-        _ => (offer.highest / 100).next_multiple_of(100).max(THROUGHPUT_MIN),
-    }
-}
-
-fn to_json(offer: &Offer) -> Bytes {
+fn to_json(offer: &Offer, holding: Holding) -> Bytes {
     let mut object = Object::new();
     let rid = offer.rid.to_string();
     object.insert("resource", offer.resource.as_str());
@@ -181,7 +178,7 @@ fn to_json(offer: &Offer) -> Bytes {
     object.insert("offerType", kind);
     object.insert("offerResourceId", offer.resource_rid.as_str());
     object.insert("offerVersion", version);
-    object.insert("content", Value::Object(content(offer)));
+    object.insert("content", Value::Object(content(offer, holding)));
     object.insert("id", rid.as_str());
     object.insert("_rid", rid.as_str());
     object.insert("_self", format!("offers/{rid}/"));
@@ -190,27 +187,25 @@ fn to_json(offer: &Offer) -> Bytes {
     to_bytes(object)
 }
 
-fn content(offer: &Offer) -> Object {
+fn content(offer: &Offer, holding: Holding) -> Object {
     let mut content = Object::new();
-    // Autoscale idles at a tenth of its maximum.
-    let rate = match offer.throughput {
-        Throughput::Autoscale { max, .. } => max / 10,
-        _ => offer.throughput.rate(),
-    };
-    content.insert("offerThroughput", i64::from(rate));
+    content.insert("offerThroughput", i64::from(throughput::current_rate(offer)));
     content.insert("offerIsRUPerMinuteThroughputEnabled", false);
     let mut minimum = Object::new();
     minimum.insert("maxThroughputEverProvisioned", i64::from(offer.highest));
-    minimum.insert("maxConsumedStorageEverInKB", 0_i64);
+    minimum.insert("maxConsumedStorageEverInKB", number(holding.storage_kb));
     content.insert("offerMinimumThroughputParameters", Value::Object(minimum));
-    if let Throughput::Autoscale { max, upgrade_policy } = &offer.throughput {
+    if let Throughput::Autoscale { max, increment_percent } = offer.throughput {
         let mut settings = Object::new();
         settings.insert("tier", 0_i64);
         settings.insert("maximumTierThroughput", 0_i64);
         settings.insert("autoUpgrade", false);
-        settings.insert("maxThroughput", i64::from(*max));
-        if let Some(policy) = upgrade_policy {
-            settings.insert("autoUpgradePolicy", policy.clone());
+        settings.insert("maxThroughput", i64::from(max));
+        if let Some(percent) = increment_percent {
+            let (mut policy, mut throughput) = (Object::new(), Object::new());
+            throughput.insert("incrementPercent", i64::from(percent));
+            policy.insert("throughputPolicy", Value::Object(throughput));
+            settings.insert("autoUpgradePolicy", Value::Object(policy));
         }
         content.insert("offerAutopilotSettings", Value::Object(settings));
     }

@@ -1,4 +1,6 @@
-//! The rules of reserved throughput: what may be asked for, and the offers that record it.
+//! Reserved throughput: what is asked for when something is created, and the offers that record it.
+
+pub(crate) mod range;
 
 use std::sync::Arc;
 
@@ -8,115 +10,118 @@ use protocol::{
 use store::Batch;
 use value::{Value, json};
 
+pub(crate) use crate::throughput::range::{Kind, Mode, Range};
 use crate::{
-    Inner,
-    catalog::{Catalog, Offer, Throughput, storage},
+    Inner, Limits,
+    catalog::{Catalog, HighWater, Offer, Throughput, storage},
 };
-
-/// Least throughput of anything.
-pub(crate) const THROUGHPUT_MIN: u32 = 400;
-/// Most throughput of anything.
-const THROUGHPUT_MAX: u32 = 1_000_000;
-/// Throughput comes in steps.
-const STEP: u32 = 100;
-/// Least maximum, and the step, of autoscale.
-const AUTOSCALE_STEP: u32 = 1000;
-
-/// What throughput is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Kind {
-    Database,
-    /// A collection, and whether it has a partition key.
-    Collection {
-        is_partitioned: bool,
-    },
-}
 
 /// The throughput that a request asks for, checked; `None` if it asks for none.
 pub(crate) fn requested(
     request: &ThroughputRequest,
     kind: Kind,
+    limits: Limits,
 ) -> Result<Option<Throughput>, Error> {
-    let throughput = match (&request.manual, &request.autoscale, &request.level) {
-        (Some(_), Some(_), _) => {
-            return Err(Error::bad_request(
-                "Throughput and autoscale settings cannot both be specified.",
-            ));
+    let range = |mode| Range::new(limits, kind, mode);
+    match (&request.manual, &request.autoscale, &request.level) {
+        (None, None, None) => Ok(None),
+        (Some(rate), None, None) => Ok(Some(Throughput::Manual(range(Mode::Manual).check(*rate)?))),
+        (None, Some(settings), None) => {
+            let settings = json::parse(settings.as_bytes()).map_err(|error| {
+                Error::bad_request(format!("The autoscale settings are invalid: {error}"))
+            })?;
+            autoscale(&settings, &range(Mode::Autoscale)).map(Some)
         }
-        (Some(rate), None, _) => Throughput::Manual(manual_rate(*rate)?),
-        (None, Some(settings), _) => autoscale(settings)?,
-        (None, None, Some(level)) => performance_level(level)?,
-        (None, None, None) => return Ok(None),
-    };
-    check_kind(&throughput, kind)?;
-    Ok(Some(throughput))
-}
-
-/// Refuses what one partition without a key cannot give.
-pub(crate) fn check_kind(throughput: &Throughput, kind: Kind) -> Result<(), Error> {
-    let is_single = kind == Kind::Collection { is_partitioned: false };
-    if is_single && throughput.rate() > PARTITION_THROUGHPUT_MAX {
-        return Err(Error::bad_request(format!(
-            "A collection without a partition key may have at most {PARTITION_THROUGHPUT_MAX} \
-             request units per second."
-        )));
+        (None, None, Some(level)) => performance_level(level, kind, limits).map(Some),
+        (Some(_), Some(_), _) => Err(Error::bad_request(
+            "Throughput and autoscale settings cannot both be specified: give one of the headers \
+             'x-ms-offer-throughput' and 'x-ms-cosmos-offer-autopilot-settings'.",
+        )),
+        (_, _, Some(_)) => Err(Error::bad_request(
+            "The header 'x-ms-offer-type' cannot be specified together with a throughput or \
+             autoscale settings.",
+        )),
     }
-    Ok(())
 }
 
-/// A fixed rate, by the service's rules and words.
-pub(crate) fn manual_rate(rate: i64) -> Result<u32, Error> {
-    if rate < i64::from(THROUGHPUT_MIN) {
-        return Err(Error::bad_request(format!(
-            "Requested throughput {rate} is less than required minimum throughput {THROUGHPUT_MIN}"
-        )));
-    }
-    u32::try_from(rate)
-        .ok()
-        .filter(|rate| *rate <= THROUGHPUT_MAX && rate.is_multiple_of(STEP))
-        .ok_or_else(|| {
-            Error::bad_request(format!(
-                "The offer should have valid throughput values between {THROUGHPUT_MIN} and \
-                 {THROUGHPUT_MAX} inclusive in increments of {STEP}."
-            ))
-        })
-}
-
-fn autoscale(settings: &str) -> Result<Throughput, Error> {
-    let settings = json::parse(settings.as_bytes()).map_err(|error| {
-        Error::bad_request(format!("The autoscale settings are invalid: {error}"))
-    })?;
-    autoscale_settings(&settings)
+/// What a collection has that nobody asked throughput for.
+pub(crate) fn unasked(kind: Kind, limits: Limits) -> Throughput {
+    Throughput::Manual(Range::new(limits, kind, Mode::Manual).least)
 }
 
 /// Autoscale settings, from the header or an offer's content.
-pub(crate) fn autoscale_settings(settings: &Value) -> Result<Throughput, Error> {
-    let max = settings
-        .get("maxThroughput")
-        .as_i64()
-        .and_then(|max| u32::try_from(max).ok())
-        .filter(|max| {
-            (AUTOSCALE_STEP..=THROUGHPUT_MAX).contains(max) && max.is_multiple_of(AUTOSCALE_STEP)
-        })
-        .ok_or_else(|| {
-            Error::bad_request(format!(
-                "The autoscale maxThroughput should be between {AUTOSCALE_STEP} and \
-                 {THROUGHPUT_MAX} inclusive in increments of {AUTOSCALE_STEP}."
-            ))
-        })?;
-    let policy = settings.get("autoUpgradePolicy");
-    let upgrade_policy = (!policy.is_undefined()).then(|| policy.clone());
-    Ok(Throughput::Autoscale { max, upgrade_policy })
+pub(crate) fn autoscale(settings: &Value, range: &Range) -> Result<Throughput, Error> {
+    let max = settings.get("maxThroughput").as_i64().ok_or_else(|| {
+        Error::bad_request("The autoscale settings have no 'maxThroughput' that is an integer.")
+    })?;
+    let max = range.check(max)?;
+    Ok(Throughput::Autoscale { max, increment_percent: increment_percent(settings)? })
 }
 
-fn performance_level(level: &str) -> Result<Throughput, Error> {
+/// By how much the maximum may be raised when the data outgrows it. `null` counts as absent.
+fn increment_percent(settings: &Value) -> Result<Option<u8>, Error> {
+    let mut value = settings;
+    for name in ["autoUpgradePolicy", "throughputPolicy"] {
+        value = value.get(name);
+        if matches!(value, Value::Undefined | Value::Null) {
+            return Ok(None);
+        }
+        if value.as_object().is_none() {
+            return Err(Error::bad_request(format!(
+                "The '{name}' of the autoscale settings is not an object."
+            )));
+        }
+    }
+    let percent = value.get("incrementPercent");
+    if matches!(percent, Value::Undefined | Value::Null) {
+        return Ok(None);
+    }
+    let percent = percent.as_i64().and_then(|percent| u8::try_from(percent).ok());
+    percent.filter(|percent| *percent <= 100).map(Some).ok_or_else(|| {
+        Error::bad_request(
+            "The 'incrementPercent' of the autoscale settings should be an integer between 0 and \
+             100 inclusive.",
+        )
+    })
+}
+
+/// A legacy performance level. Its rate may lie below what can be asked for by number.
+pub(crate) fn performance_level(
+    level: &str,
+    kind: Kind,
+    limits: Limits,
+) -> Result<Throughput, Error> {
     let (name, rate) = match level.to_ascii_uppercase().as_str() {
         "S1" => ("S1", 250),
         "S2" => ("S2", 1000),
         "S3" => ("S3", 2500),
-        _ => return Err(Error::bad_request(format!("The offer type `{level}` is unknown."))),
+        _ => {
+            return Err(Error::bad_request(format!(
+                "The offer type '{level}' is unknown: it is one of S1, S2 and S3."
+            )));
+        }
     };
-    Ok(Throughput::Level { name: name.to_owned(), rate })
+    match kind {
+        Kind::Database => Err(Error::bad_request(format!(
+            "A database cannot have the offer type {name}: give it throughput in request units."
+        ))),
+        // Partitioned collections of those years began where these levels ended.
+        Kind::Collection { is_partitioned: true } if limits != Limits::Current => {
+            let range = Range::new(limits, kind, Mode::Manual);
+            range.check(i64::from(rate))?;
+            Ok(Throughput::Level { name: name.to_owned(), rate })
+        }
+        Kind::Collection { .. } => Ok(Throughput::Level { name: name.to_owned(), rate }),
+    }
+}
+
+/// What an offer provides at this moment: a fixed rate, or where autoscale stands.
+pub(crate) fn current_rate(offer: &Offer) -> u32 {
+    match offer.throughput {
+        // It idles at a tenth of its maximum.
+        Throughput::Autoscale { max, .. } => max / 10,
+        Throughput::Manual(rate) | Throughput::Level { rate, .. } => rate,
+    }
 }
 
 /// How many physical partitions carry this throughput.
@@ -143,6 +148,7 @@ pub(crate) fn add_offer(
         resource,
         resource_rid,
         highest: throughput.rate(),
+        storage_kb: HighWater::default(),
         throughput,
     };
     catalog.next_offer += 1;
@@ -160,49 +166,4 @@ pub(crate) fn remove_offer(catalog: &mut Catalog, batch: &mut Batch, resource_ri
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn manual(rate: i64) -> Result<Option<Throughput>, Error> {
-        let request = ThroughputRequest { manual: Some(rate), ..ThroughputRequest::default() };
-        requested(&request, Kind::Collection { is_partitioned: true })
-    }
-
-    #[test]
-    fn manual_throughput_has_a_minimum_a_maximum_and_steps() {
-        assert_eq!(manual(400).expect("the least"), Some(Throughput::Manual(400)));
-        assert_eq!(manual(1_000_000).expect("the most"), Some(Throughput::Manual(1_000_000)));
-        for bad in [i64::MIN, -200, 0, 399, 450, 1_000_100, i64::MAX] {
-            assert!(manual(bad).is_err(), "{bad}");
-        }
-    }
-
-    #[test]
-    fn twenty_five_thousand_units_need_three_partitions() {
-        let count = |rate| partition_count(Some(&Throughput::Manual(rate)), true);
-        assert_eq!([count(400), count(10_000), count(10_100), count(25_000)], [1, 1, 2, 3]);
-        assert_eq!(partition_count(Some(&Throughput::Manual(10_000)), false), 1);
-    }
-
-    #[test]
-    fn autoscale_and_levels() {
-        let autoscale = |text: &str| {
-            let request = ThroughputRequest {
-                autoscale: Some(text.to_owned()),
-                ..ThroughputRequest::default()
-            };
-            requested(&request, Kind::Database)
-        };
-        assert!(matches!(
-            autoscale(r#"{"maxThroughput":4000}"#),
-            Ok(Some(Throughput::Autoscale { max: 4000, .. }))
-        ));
-        for bad in ["", "{}", "[]", r#"{"maxThroughput":4500}"#, r#"{"maxThroughput":"x"}"#] {
-            assert!(autoscale(bad).is_err(), "{bad}");
-        }
-        let level =
-            ThroughputRequest { level: Some("s2".to_owned()), ..ThroughputRequest::default() };
-        let level = requested(&level, Kind::Database).expect("a level").expect("a throughput");
-        assert_eq!(level.rate(), 1000);
-    }
-}
+mod tests;

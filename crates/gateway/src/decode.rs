@@ -8,7 +8,7 @@ use hyper::{HeaderMap, Method};
 use protocol::{
     Code, Error, Operation, Options,
     etag::strip_quotes,
-    request::{CollectionPath, DatabasePath, DocumentPath, ThroughputRequest},
+    request::{CollectionPath, DatabasePath, DocumentPath, Migration, ThroughputRequest},
 };
 
 use crate::{
@@ -62,7 +62,10 @@ pub(crate) fn operation(
         },
         Resource::Offer(offer) => match *method {
             Method::GET => Ok(Operation::ReadOffer(offer)),
-            Method::PUT => Ok(Operation::ReplaceOffer { offer, body: Bytes::new() }),
+            Method::PUT => {
+                let migration = migration(headers)?;
+                Ok(Operation::ReplaceOffer { offer, body: Bytes::new(), migration })
+            }
             _ => Err(method_not_allowed()),
         },
         Resource::NotYet(feature) => Err(not_yet(feature)),
@@ -192,4 +195,17 @@ fn throughput(headers: &HeaderMap) -> Result<ThroughputRequest, Error> {
         autoscale: owned("x-ms-cosmos-offer-autopilot-settings")?,
         level: owned("x-ms-offer-type")?,
     })
+}
+
+fn migration(headers: &HeaderMap) -> Result<Option<Migration>, Error> {
+    let autoscale = "x-ms-cosmos-migrate-offer-to-autopilot";
+    let manual = "x-ms-cosmos-migrate-offer-to-manual-throughput";
+    match (flag(headers, autoscale)?, flag(headers, manual)?) {
+        (false, false) => Ok(None),
+        (true, false) => Ok(Some(Migration::ToAutoscale)),
+        (false, true) => Ok(Some(Migration::ToManual)),
+        (true, true) => Err(Error::bad_request(format!(
+            "The headers '{autoscale}' and '{manual}' cannot both be true."
+        ))),
+    }
 }

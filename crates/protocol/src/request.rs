@@ -116,6 +116,7 @@ pub enum Operation {
     ReplaceOffer {
         offer: String,
         body: Bytes,
+        migration: Option<Migration>,
     },
     ListOffers,
 }
@@ -152,6 +153,16 @@ impl Operation {
         }
     }
 
+    /// Whether it reads documents: such requests have a consistency level.
+    pub fn reads_documents(&self) -> bool {
+        matches!(
+            self,
+            Operation::ReadDocument(_)
+                | Operation::ListDocuments(_)
+                | Operation::Query { feed: QueryFeed::Documents(_), .. }
+        )
+    }
+
     /// Whether a read-only credential may run it.
     pub fn is_read(&self) -> bool {
         matches!(
@@ -181,6 +192,15 @@ pub struct ThroughputRequest {
     pub autoscale: Option<String>,
     /// A legacy performance level: `S1`, `S2` or `S3`.
     pub level: Option<String>,
+}
+
+/// The kind of throughput that an offer is to have from now on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Migration {
+    /// From a fixed rate to one that follows the load.
+    ToAutoscale,
+    /// From a rate that follows the load to a fixed one.
+    ToManual,
 }
 
 /// How fresh a read must be, from the strongest to the weakest.
@@ -266,8 +286,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether a read must have seen what the caller's session has: not at the weaker levels.
+    /// Whether a read must have seen what the caller's session has. The weaker levels promise less;
+    /// the stronger ones promise more without any token, so it is not looked at.
     pub fn is_session_read(&self, default: ConsistencyLevel) -> bool {
-        self.consistency.unwrap_or(default) <= ConsistencyLevel::Session
+        self.consistency.unwrap_or(default) == ConsistencyLevel::Session
     }
 }

@@ -1,32 +1,24 @@
-//! One connection to a running server, for the commands that talk to one.
-//!
-//! `server` says which one and how it is trusted, `tls` is what that takes, `refusal` why a server
-//! said no.
+//! Signed requests to a running server, for the commands that speak the API itself. `refusal` says
+//! why a server said no.
 
 pub(crate) mod refusal;
-pub(crate) mod server;
-mod tls;
 
 use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
 use bytes::Bytes;
-use gateway::Key;
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::{Method, Request, Response, body::Incoming, client::conn::http1::SendRequest};
-use hyper_util::rt::TokioIo;
-use rustls::pki_types::ServerName;
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::TcpStream,
-    time::{sleep, timeout},
+use gateway::{Key, PUBLISHED_KEY};
+use http_body_util::Full;
+use hyper::{Method, Request, Response, body::Incoming};
+use tokio::time::sleep;
+
+use crate::{
+    cli::KeyArgs,
+    clock::MachineClock,
+    failure::Failure,
+    keys,
+    remote::{self, Connection, Server},
 };
 
-use crate::{client::server::Server, clock::MachineClock};
-
-const CONNECT_TIME: Duration = Duration::from_secs(10);
-/// Far more than a page has; what is longer is no answer of ours.
-const BODY_BYTES_MAX: usize = 64 << 20;
 /// How often a request that was refused for its cost is sent again.
 const RETRIES: u32 = 30;
 const RETRY_TIME: Duration = Duration::from_millis(100);
@@ -57,59 +49,25 @@ pub(crate) struct Answer {
     pub(crate) charge: f64,
 }
 
-/// A connection to a server.
-pub(crate) struct Client {
-    sender: SendRequest<Full<Bytes>>,
-    authority: String,
-    key: Key,
+/// Asks one server, by one key.
+pub(crate) struct Client<'a> {
+    connection: Connection,
+    key: &'a Key,
 }
 
-impl Client {
-    pub(crate) async fn connect(server: &Server) -> anyhow::Result<Self> {
-        let Server { host, port, trust, key } = server;
-        let bracketed = if host.contains(':') { format!("[{host}]") } else { host.clone() };
-        let authority = format!("{bracketed}:{port}");
-        let connecting = async {
-            let stream = TcpStream::connect((host.as_str(), *port)).await?;
-            stream.set_nodelay(true)?;
-            match tls::connector(trust)? {
-                None => handshake(stream).await,
-                Some(connector) => {
-                    let name = ServerName::try_from(host.clone())?;
-                    let stream = connector.connect(name, stream).await.context(
-                        "no secure connection; --insecure trusts the server whoever it is",
-                    )?;
-                    handshake(stream).await
-                }
-            }
-        };
-        let sender = match timeout(CONNECT_TIME, connecting).await {
-            Ok(connected) => connected,
-            Err(_) => Err(anyhow!("no answer within {CONNECT_TIME:?}")),
-        };
-        let sender = sender.with_context(|| format!("cannot reach a server at {authority}"))?;
-        Ok(Self { sender, authority, key: key.clone() })
+impl<'a> Client<'a> {
+    pub(crate) async fn connect(server: &Server, key: &'a Key) -> anyhow::Result<Self> {
+        Ok(Self { connection: Connection::open(server).await?, key })
     }
 
     /// Sends a request, again and again if the server is too busy.
     pub(crate) async fn call(&mut self, call: &Call<'_>) -> anyhow::Result<Answer> {
-        let patience = call.patience;
         let mut tries = 0;
         loop {
             let request = self.request(call)?;
-            let sent = async {
-                self.sender.ready().await?;
-                anyhow::Ok(self.sender.send_request(request).await?)
-            };
-            let response = match timeout(patience, sent).await {
-                Ok(response) => response.context("the server closed the connection")?,
-                Err(_) => return Err(anyhow!("no answer within {patience:?}")),
-            };
+            let response = self.connection.send(request, call.patience).await?;
             let wait = retry_after(&response);
-            let answer = match timeout(patience, read(response)).await {
-                Ok(answer) => answer?,
-                Err(_) => return Err(anyhow!("the answer did not end within {patience:?}")),
-            };
+            let answer = read(response, call.patience).await?;
             if answer.status != 429 || tries >= RETRIES {
                 return Ok(answer);
             }
@@ -120,11 +78,11 @@ impl Client {
 
     fn request(&self, call: &Call<'_>) -> anyhow::Result<Request<Full<Bytes>>> {
         let now = gateway::Clock::now(&MachineClock);
-        let signed = gateway::signed(&self.key, call.method.as_str(), call.kind, call.link, now);
+        let signed = gateway::signed(self.key, call.method.as_str(), call.kind, call.link, now);
         let mut request = Request::builder()
             .method(call.method.clone())
             .uri(call.path)
-            .header("host", &self.authority)
+            .header("host", &self.connection.authority)
             .header("authorization", signed.authorization)
             .header("x-ms-date", signed.date)
             .header("x-ms-version", "2020-07-15");
@@ -135,29 +93,33 @@ impl Client {
     }
 }
 
-async fn handshake<S>(stream: S) -> anyhow::Result<SendRequest<Full<Bytes>>>
-where
-    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-{
-    let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    // Its errors reach whoever waits for an answer.
-    tokio::spawn(connection);
-    Ok(sender)
-}
-
-async fn read(response: Response<Incoming>) -> anyhow::Result<Answer> {
+async fn read(response: Response<Incoming>, patience: Duration) -> anyhow::Result<Answer> {
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
     let continuation = header("x-ms-continuation").map(str::to_owned);
     let charge = header("x-ms-request-charge").and_then(|text| text.parse().ok());
     let charge = charge.filter(|charge: &f64| charge.is_finite()).unwrap_or(0.0);
     let status = response.status().as_u16();
-    let body = Limited::new(response.into_body(), BODY_BYTES_MAX).collect().await;
-    let body = body.map_err(|error| anyhow!("the answer broke off: {error}"))?;
-    Ok(Answer { status, body: body.to_bytes(), continuation, charge })
+    let body = remote::body(response, patience).await?;
+    Ok(Answer { status, body, continuation, charge })
 }
 
 fn retry_after(response: &Response<Incoming>) -> Duration {
     let header = response.headers().get("x-ms-retry-after-ms");
     let millis = header.and_then(|value| value.to_str().ok()?.parse().ok());
     millis.map_or(RETRY_TIME, Duration::from_millis).min(RETRY_TIME_MAX)
+}
+
+/// The key that a command line names.
+pub(crate) fn key(args: &KeyArgs) -> Result<Key, Failure> {
+    let parsed =
+        |text: &str| Key::parse(text).map_err(|error| Failure::usage(format!("--key: {error}")));
+    match (&args.key, &args.key_file) {
+        (Some(text), _) => parsed(text),
+        (None, Some(path)) => {
+            let keys = keys::load(Some(path))?.keys;
+            let mut all = keys.read_write.into_iter().chain(keys.read_only);
+            all.next().ok_or_else(|| Failure::usage("the key file holds no key"))
+        }
+        (None, None) => parsed(PUBLISHED_KEY),
+    }
 }

@@ -1,13 +1,13 @@
 //! `sheaf`: the program. Configuration, wiring, the network, and what operators look at.
 //!
 //! In reading order:
-//! - `cli`, `settings`, `config`, `span`: what can be asked, and what was,
-//! - `serve`, `verify`, `compact`, `query`, `partition`: the commands,
-//! - `client`, `table`: what the commands that ask a running server share,
+//! - `cli`, `settings`, `config`, `size`, `span`: what can be asked, and what was,
+//! - `serve`, `verify`, `compact`, `query`, `partition`, `top`: the commands; `remote`, `client`,
+//!   `table`: what those share that ask a running server,
 //! - `keys`, `data_dir`, `certificate`, `database`, `clock`, `descriptors`: what a server needs
 //!   before it can run,
 //! - `net`: sockets, TLS, HTTP, and the bounds on all of them,
-//! - `app`, `admin`, `metrics`: who answers,
+//! - `app`, `admin`, `metrics`, `partitions`: who answers,
 //! - `logging`, `signals`, `failure`: how it talks to the operating system and its operator.
 
 mod admin;
@@ -27,12 +27,16 @@ mod logging;
 mod metrics;
 mod net;
 mod partition;
+mod partitions;
 mod query;
+mod remote;
 mod serve;
 mod settings;
 mod signals;
+mod size;
 mod span;
 mod table;
+mod top;
 mod verify;
 
 use std::process::ExitCode;
@@ -48,6 +52,7 @@ fn main() -> ExitCode {
         Command::Compact(args) => compact::run(&args),
         Command::Query(args) => query::run(&args),
         Command::Partition(command) => partition::run(&command),
+        Command::Top(args) => top::run(&args),
     };
     outcome.unwrap_or_else(|failure| failure.report())
 }

@@ -13,9 +13,10 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use value::{Object, Value, json};
 
 use crate::{
-    cli::{CollectionArgs, PartitionChangeArgs, PartitionCommand, ServerArgs},
-    client::{Answer, Call, Client, refusal, server::Server},
+    cli::{CollectionArgs, PartitionChangeArgs, PartitionCommand},
+    client::{self, Answer, Call, Client, refusal},
     failure::Failure,
+    remote::Server,
     table,
 };
 
@@ -27,19 +28,19 @@ const CHANGE_TIME: Duration = Duration::from_hours(24);
 
 /// Does what was asked, and gives the exit code.
 pub(crate) fn run(command: &PartitionCommand) -> Result<ExitCode, Failure> {
-    let (server, at): (&ServerArgs, &CollectionArgs) = match command {
-        PartitionCommand::List(args) => (&args.server, &args.at),
-        PartitionCommand::Split(args) | PartitionCommand::Merge(args) => (&args.server, &args.at),
+    let (server, key) = match command {
+        PartitionCommand::List(args) => (&args.server, &args.key),
+        PartitionCommand::Split(args) | PartitionCommand::Merge(args) => (&args.server, &args.key),
     };
-    let server = Server::new(server)?;
+    let (server, key) = (Server::new(server)?, client::key(key)?);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(Failure::start)?;
     let text = runtime.block_on(async {
-        let mut client = Client::connect(&server).await?;
+        let mut client = Client::connect(&server, &key).await?;
         match command {
-            PartitionCommand::List(_) => list(&mut client, at).await,
+            PartitionCommand::List(args) => list(&mut client, &args.at).await,
             PartitionCommand::Split(args) => change(&mut client, args, "split").await,
             PartitionCommand::Merge(args) => change(&mut client, args, "merge").await,
         }
@@ -52,7 +53,7 @@ pub(crate) fn run(command: &PartitionCommand) -> Result<ExitCode, Failure> {
 }
 
 /// The ranges as a table, in the order of their hashes.
-async fn list(client: &mut Client, at: &CollectionArgs) -> anyhow::Result<String> {
+async fn list(client: &mut Client<'_>, at: &CollectionArgs) -> anyhow::Result<String> {
     let (path, link) = (at.path(), at.link());
     let mut get = async |path: String, kind, headers| {
         let call = Call {
@@ -100,7 +101,7 @@ fn rows(ranges: &[Value], statistics: &[Value]) -> Vec<Value> {
 
 /// Splits or merges, and says what came of it.
 async fn change(
-    client: &mut Client,
+    client: &mut Client<'_>,
     args: &PartitionChangeArgs,
     action: &str,
 ) -> anyhow::Result<String> {

@@ -61,7 +61,7 @@ impl From<anyhow::Error> for Trouble {
 }
 
 async fn ask(args: &QueryArgs, asked: &Asked) -> Result<(), Trouble> {
-    let mut client = Client::connect(&asked.server).await?;
+    let mut client = Client::connect(&asked.server, &asked.key).await?;
     let mut rows = Rows::new(args.format, io::stdout().lock());
     let mut summary = Summary::default();
     let mut left = args.max_items.unwrap_or(u64::MAX);

@@ -3,6 +3,7 @@
 //! A request takes the snapshot once and holds it for its whole life. A change builds the next
 //! snapshot beside it, commits the rows that differ, and then swaps: see [`crate::control`].
 
+pub(crate) mod high_water;
 pub(crate) mod rows;
 pub(crate) mod storage;
 
@@ -24,6 +25,7 @@ use value::{
     partition_key::{PartitionKey, slot_boundary},
 };
 
+pub(crate) use crate::catalog::high_water::HighWater;
 use crate::{definition::Definition, partition::Partition};
 
 /// Every resource but documents. Maps are by number, which is the order of creation.
@@ -99,6 +101,8 @@ pub(crate) struct Offer {
     pub(crate) throughput: Throughput,
     /// The most that was ever reserved: it limits how low an offer may go.
     pub(crate) highest: u32,
+    /// The most that was ever stored, which does the same.
+    pub(crate) storage_kb: HighWater,
 }
 
 /// How throughput is reserved.
@@ -106,8 +110,9 @@ pub(crate) struct Offer {
 pub(crate) enum Throughput {
     /// A fixed rate.
     Manual(u32),
-    /// Follows the load up to a maximum; settings that the caller gave are kept as they are.
-    Autoscale { max: u32, upgrade_policy: Option<Value> },
+    /// Follows the load up to a maximum; the caller may have said by how much the maximum is to
+    /// grow with the data.
+    Autoscale { max: u32, increment_percent: Option<u8> },
     /// A legacy performance level, S1 to S3.
     Level { name: String, rate: u32 },
 }

@@ -10,7 +10,9 @@ use protocol::{
 use value::{Object, Value, json};
 
 use crate::{
-    catalog::{Collection, Database, Offer, Retired, Throughput, Version, number, to_bytes},
+    catalog::{
+        Collection, Database, HighWater, Offer, Retired, Throughput, Version, number, to_bytes,
+    },
     definition::Definition,
     rows::Damaged,
 };
@@ -134,13 +136,14 @@ pub(crate) fn encode_offer(offer: &Offer) -> Bytes {
     row.insert("resource", offer.resource.as_str());
     row.insert("resourceRid", offer.resource_rid.as_str());
     row.insert("highest", i64::from(offer.highest));
+    row.insert("storageKb", number(offer.storage_kb.get()));
     row.insert("rate", i64::from(offer.throughput.rate()));
     match &offer.throughput {
         Throughput::Manual(_) => {}
-        Throughput::Autoscale { upgrade_policy, .. } => {
+        Throughput::Autoscale { increment_percent, .. } => {
             row.insert("autoscale", true);
-            if let Some(policy) = upgrade_policy {
-                row.insert("upgradePolicy", policy.clone());
+            if let Some(percent) = increment_percent {
+                row.insert("incrementPercent", i64::from(*percent));
             }
         }
         Throughput::Level { name, .. } => {
@@ -154,9 +157,11 @@ pub(crate) fn decode_offer(rid: OfferRid, bytes: &[u8]) -> Result<Offer, Damaged
     let row = parse(bytes)?;
     let rate = small(&row, "rate")?;
     let throughput = if row.get("autoscale").as_bool() == Some(true) {
-        let policy = row.get("upgradePolicy");
-        let upgrade_policy = (!policy.is_undefined()).then(|| policy.clone());
-        Throughput::Autoscale { max: rate, upgrade_policy }
+        // Rows from before the percentage was checked hold the whole policy.
+        let policy = row.get("upgradePolicy").get("throughputPolicy");
+        let percent = [&row, policy].map(|owner| owner.get("incrementPercent").as_i64());
+        let percent = percent.into_iter().flatten().find_map(|percent| u8::try_from(percent).ok());
+        Throughput::Autoscale { max: rate, increment_percent: percent.filter(|it| *it <= 100) }
     } else if let Some(name) = row.get("level").as_str() {
         Throughput::Level { name: name.to_owned(), rate }
     } else {
@@ -169,6 +174,8 @@ pub(crate) fn decode_offer(rid: OfferRid, bytes: &[u8]) -> Result<Offer, Damaged
         resource_rid: text(&row, "resourceRid")?,
         throughput,
         highest: small(&row, "highest")?,
+        // Rows from before it was kept have none.
+        storage_kb: HighWater::new(whole(&row, "storageKb").unwrap_or(0)),
     })
 }
 
@@ -193,6 +200,49 @@ fn text(row: &Value, key: &str) -> Result<String, Damaged> {
     row.get(key).as_str().map(str::to_owned).ok_or(DAMAGED)
 }
 
+fn whole(row: &Value, key: &str) -> Option<u64> {
+    row.get(key).as_i64().and_then(|number| u64::try_from(number).ok())
+}
+
 fn small(row: &Value, key: &str) -> Result<u32, Damaged> {
     row.get(key).as_i64().and_then(|number| u32::try_from(number).ok()).ok_or(DAMAGED)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn decode(more: &str) -> Offer {
+        let row = format!(
+            r#"{{"etag":"00000001-0000-0000-0000-000000000000","ts":1,"resource":"dbs/a/",
+                "resourceRid":"a","highest":4000,"rate":4000,"autoscale":true{more}}}"#
+        );
+        decode_offer(OfferRid(1), row.as_bytes()).unwrap_or_else(|_| panic!("damaged: {row}"))
+    }
+
+    fn percent(offer: &Offer) -> Option<u8> {
+        match offer.throughput {
+            Throughput::Autoscale { max: 4000, increment_percent } => increment_percent,
+            _ => panic!("{offer:?}"),
+        }
+    }
+
+    #[test]
+    fn offers_of_before_have_a_policy_instead_of_a_percentage() {
+        let policy = |text: &str| percent(&decode(&format!(r#","upgradePolicy":{text}"#)));
+        assert_eq!(policy(r#"{"throughputPolicy":{"incrementPercent":7}}"#), Some(7));
+        // Nothing was checked then.
+        for text in ["{}", "5", r#"{"throughputPolicy":{"incrementPercent":700}}"#] {
+            assert_eq!(policy(text), None, "{text}");
+        }
+        assert_eq!(decode("").storage_kb.get(), 0);
+    }
+
+    #[test]
+    fn offers_are_read_as_they_were_written() {
+        let offer = decode(r#","incrementPercent":7,"storageKb":12345"#);
+        assert_eq!((percent(&offer), offer.storage_kb.get()), (Some(7), 12345));
+        let again = decode_offer(offer.rid, &encode_offer(&offer));
+        assert!(again.is_ok_and(|again| again == offer));
+    }
 }

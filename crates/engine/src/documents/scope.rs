@@ -5,13 +5,14 @@ use std::{ops::Range, sync::Arc};
 use protocol::{Code, Error, Options, limits::PARTITION_KEY_BYTES_MAX};
 use value::{
     Value, json,
-    partition_key::{Component, Epk, Hashing, PartitionKey, slot_of_epk},
+    partition_key::{Component, Epk, Hashing, PartitionKey, slot_boundary, slot_of_epk},
 };
 
 use crate::{
     catalog::Collection,
     keys::{LogicalKey, SLOT_COUNT},
     partition::Partition,
+    query::token::Origin,
 };
 
 /// The service's words when a key does not fit the collection or the document.
@@ -93,6 +94,7 @@ fn check_length(key: &PartitionKey) -> Result<(), Error> {
 
 /// Which documents a feed covers. Slots narrow the scan; the exact key or range is checked on each
 /// document, since two keys may share a slot.
+#[derive(Clone)]
 pub(crate) struct Scope {
     slots: Range<u32>,
     exact: Exact,
@@ -100,6 +102,7 @@ pub(crate) struct Scope {
     only: Option<Vec<u32>>,
 }
 
+#[derive(Clone)]
 enum Exact {
     Slots,
     /// The leading components must be these.
@@ -129,6 +132,36 @@ impl Scope {
     pub(crate) fn around_keys(collection: &Collection, keys: &[PartitionKey]) -> Self {
         let only = keys.iter().map(|key| collection.slot(key)).collect();
         Self { slots: 0..SLOT_COUNT, exact: Exact::Slots, only: Some(only) }
+    }
+
+    /// What the later pages of a query must know of it.
+    pub(crate) fn origin(&self) -> Origin {
+        Origin { slots: self.slots.clone(), is_part: !self.is_whole_slots() }
+    }
+
+    /// What a query goes on with whose first page was asked of `origin`, if partitions were split or
+    /// merged since; `None` if another range answers for this one.
+    ///
+    /// Rows go on in each range that they are in now, as far as they were asked for. What is added
+    /// up over the whole of `origin` cannot be taken apart: the range that has its first slot
+    /// answers for all of it.
+    pub(crate) fn continued(&self, origin: &Origin, is_whole: bool) -> Result<Option<Self>, Error> {
+        let Origin { slots, is_part } = origin;
+        if self.slots == *slots {
+            return Ok(Some(self.clone()));
+        }
+        if !is_whole {
+            let slots = self.slots.start.max(slots.start)..self.slots.end.min(slots.end);
+            return Ok((!slots.is_empty()).then(|| Self { slots, ..self.clone() }));
+        }
+        if *is_part {
+            return Err(Error::bad_request(
+                "Invalid Continuation Token: partitions were split or merged since, and this \
+                 query over a part of one cannot go on. Ask it again.",
+            ));
+        }
+        let is_first = self.slots.contains(&slots.start);
+        Ok(is_first.then(|| Self { slots: slots.clone(), exact: Exact::Slots, only: None }))
     }
 
     /// Whether it covers all documents of its slots.
@@ -171,10 +204,19 @@ impl Scope {
         if min > max {
             return Err(Error::bad_request("The effective partition key range is inverted."));
         }
-        // The slot of the upper bound may hold keys below it.
-        let end = if *max >= Epk::max() { SLOT_COUNT } else { slot(max)?.saturating_add(1) };
-        let slots = slot(min)?.max(within.start)..end.min(within.end);
-        Ok(Self { slots, exact: Exact::Epk(min.clone(), max.clone()), only: None })
+        let hashing = collection.definition.partition_key.hashing;
+        let start = slot(min)?;
+        let (end, ends_with_slot) = if *max >= Epk::max() {
+            (SLOT_COUNT, true)
+        } else {
+            let end = slot(max)?;
+            // The slot of the upper bound may hold keys below it, unless it begins there.
+            if *max == slot_boundary(end, hashing) { (end, true) } else { (end + 1, false) }
+        };
+        let slots = start.max(within.start)..end.min(within.end);
+        let is_whole = ends_with_slot && *min <= slot_boundary(start, hashing);
+        let exact = if is_whole { Exact::Slots } else { Exact::Epk(min.clone(), max.clone()) };
+        Ok(Self { slots, exact, only: None })
     }
 
     /// The parts of the key behind the first, with the number of their path: documents that share

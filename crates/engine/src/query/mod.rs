@@ -34,7 +34,7 @@ mod plan;
 mod prepared;
 mod resources;
 mod stream;
-mod token;
+pub(crate) mod token;
 mod unordered;
 
 use std::{
@@ -45,6 +45,7 @@ use std::{
     time::{Duration, Instant},
 };
 
+use bytes::Bytes;
 use protocol::{
     Body, Error, Meta, Options, Outcome, Response,
     limits::PAGE_ITEMS_DEFAULT,
@@ -222,8 +223,14 @@ impl Work {
     ) -> Result<Option<Response>, Error> {
         let Work { collection, prepared, options, .. } = self;
         let order = prepared.order(collection)?;
-        let token = prepared.token(options)?;
-        let job = self.job(order.as_ref(), is_abandoned).await?;
+        let token = prepared.token(options, &self.scope)?;
+        let shape = prepared.program.shape();
+        let is_whole = shape.groups || shape.is_aggregate || shape.inner.is_some();
+        let Some(scope) = self.scope.continued(&token.origin, is_whole)? else {
+            meter.lookup();
+            return Ok(Some(self.answer(Vec::new(), None, Meta::default())));
+        };
+        let job = self.job(&scope, order.as_ref(), is_abandoned).await?;
         // Documents of a newer policy may lack what this one says that the index has.
         let current = self.engine.collection(&self.path, options)?;
         if current.index_generation != collection.index_generation {
@@ -240,30 +247,38 @@ impl Work {
             .with_plane(collection.definition.is_geometry);
         let next = rows(&job, order.as_ref(), &mut page, token.place, &mut run).await?;
         let continuation = next.filter(|_| !page.is_over()).map(|place| {
-            let token = Token { skip: page.skip, take: page.take, place };
+            let origin = token.origin.clone();
+            let token = Token { skip: page.skip, take: page.take, origin, place };
             token.encode(&prepared.identity)
         });
         charge(meter, &job);
+        if let (Some(key), [part]) = (self.scope.full_key(collection), &*job.parts) {
+            part.partition.hot.note(key.as_bytes(), meter.total(), self.now_millis);
+        }
         let times = [self.started.elapsed(), self.compiled, planned];
         let meta = Meta {
             partitions: job.parts.iter().map(|part| part.point.clone()).collect(),
-            owner: Some(collection.owner()),
             query: query_meta(&job, prepared, order.as_ref(), &page, options, meter.total(), times),
             ..Meta::default()
         };
-        let (owner_rid, kind) = (collection.rid.to_string(), FeedKind::Documents);
-        let body = Body::Feed { owner_rid, kind, items: page.items };
-        let response = Response { outcome: Outcome::Ok, body, etag: None, continuation, meta };
-        Ok(Some(response))
+        Ok(Some(self.answer(page.items, continuation, meta)))
+    }
+
+    fn answer(&self, items: Vec<Bytes>, continuation: Option<String>, meta: Meta) -> Response {
+        let owner_rid = self.collection.rid.to_string();
+        let body = Body::Feed { owner_rid, kind: FeedKind::Documents, items };
+        let meta = Meta { owner: Some(self.collection.owner()), ..meta };
+        Response { outcome: Outcome::Ok, body, etag: None, continuation, meta }
     }
 
     /// What the page reads: each partition's snapshot, and what its index knows.
     async fn job<'a>(
         &'a self,
+        scope: &'a Scope,
         order: Option<&'a Order>,
         is_abandoned: &Arc<AtomicBool>,
     ) -> Result<Job<'a>, Error> {
-        let Work { engine, collection, prepared, scope, options, .. } = self;
+        let Work { engine, collection, prepared, options, .. } = self;
         let started = Instant::now();
         let timeout = started + engine.options.query_timeout;
         let mut parts = Vec::new();

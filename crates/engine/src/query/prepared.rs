@@ -11,6 +11,7 @@ use value::{Value, hash::murmur3_128, json};
 
 use crate::{
     catalog::Collection,
+    documents::scope::Scope,
     query::{
         access::coverage,
         body::Text,
@@ -62,8 +63,8 @@ impl Prepared {
     }
 
     /// Where a page begins: where the caller's last one ended, or at the start.
-    pub(crate) fn token(&self, options: &Options) -> Result<Token, Error> {
-        Token::of_page(options, &self.identity, self.program.shape())
+    pub(crate) fn token(&self, options: &Options, scope: &Scope) -> Result<Token, Error> {
+        Token::of_page(options, &self.identity, self.program.shape(), scope.origin())
     }
 
     /// What random numbers begin from. The pages of a query go on from each other's time.

@@ -21,7 +21,7 @@ use crate::{
         ordered::Order,
         page::Page,
         prepared::identity,
-        token::{Place, Token},
+        token::{Origin, Place, Token},
     },
     ranges,
 };
@@ -51,7 +51,7 @@ pub(crate) fn resources(
     let (mut response, values) = list(engine, feed, options, meter)?;
     let identity = identity(&query, &text, owner_of(&response).as_bytes());
     let shape = program.shape();
-    let token = Token::of_page(options, &identity, shape)?;
+    let token = Token::of_page(options, &identity, shape, Origin::default())?;
     let now_millis = engine.clock.now_millis();
     let timeout = Instant::now() + engine.options.query_timeout;
     let is_cancelled = move || Instant::now() >= timeout;
@@ -71,7 +71,8 @@ pub(crate) fn resources(
     let mut page = Page::new(limit, token.skip, token.take);
     let from = if let Place::Ordinal(from) = token.place { from } else { 0 };
     response.continuation = memory::fill(&mut page, &rows, from).map(|next| {
-        let token = Token { skip: page.skip, take: page.take, place: Place::Ordinal(next) };
+        let place = Place::Ordinal(next);
+        let token = Token { skip: page.skip, take: page.take, origin: token.origin, place };
         token.encode(&identity)
     });
     response.etag = None;

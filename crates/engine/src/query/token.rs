@@ -1,8 +1,11 @@
 //! Continuation tokens: everything that the next page must know, since the server remembers
-//! nothing. Under 1 KB; they name documents by number, never partitions, so they outlive splits.
+//! nothing. Under 1 KB; they name slots and documents by number, never partitions, so they outlive
+//! splits and merges.
 //!
 //! A token carries a checksum over itself and the query it belongs to: a damaged one, or one of
 //! another query, is refused, never guessed at.
+
+use std::ops::Range;
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use protocol::{Error, Options, rid::DocNum};
@@ -25,8 +28,20 @@ pub(crate) struct Token {
     pub(crate) skip: u64,
     /// Rows that TOP or LIMIT still let through.
     pub(crate) take: Option<u64>,
+    /// What the first page was asked of.
+    pub(crate) origin: Origin,
     pub(crate) place: Place,
 }
+
+/// What a query was asked of: the slots, and whether it is only a part of what is in them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub(crate) slots: Range<u32>,
+    pub(crate) is_part: bool,
+}
+
+/// Slots have 24 bits: this one says that only a part of them is meant.
+const PART: u32 = 1 << 31;
 
 /// A row: of which document, and how many rows of that document come before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,12 +75,13 @@ impl Token {
         options: &Options,
         identity: &[u8],
         shape: &Shape,
+        origin: Origin,
     ) -> Result<Self, Error> {
         if let Some(text) = &options.continuation {
             return Self::decode(text, identity);
         }
         let take = [shape.top, shape.limit].into_iter().flatten().min();
-        Ok(Self { skip: shape.offset, take, place: Place::default() })
+        Ok(Self { skip: shape.offset, take, origin, place: Place::default() })
     }
 
     /// The token's text; `identity` tells the query from every other.
@@ -75,6 +91,10 @@ impl Token {
         // One more, so that zero says that there is no limit.
         let take = self.take.map_or(0, |take| take.saturating_add(1));
         out.extend_from_slice(&take.to_be_bytes());
+        let Origin { slots, is_part } = &self.origin;
+        out.extend_from_slice(&slots.start.to_be_bytes());
+        let end = slots.end | if *is_part { PART } else { 0 };
+        out.extend_from_slice(&end.to_be_bytes());
         match &self.place {
             Place::Row(position) => put(&mut out, 0, *position, &[]),
             Place::Sorted { key, is_cut, position } => {
@@ -105,19 +125,21 @@ impl Token {
         if sum != checksum(content, identity).to_be_bytes() || content.first() != Some(&FORMAT) {
             return None;
         }
-        let position = Position {
-            number: u64_at(content, 18)?,
-            row: u32::from_be_bytes(content.get(26..30)?.try_into().ok()?),
-        };
-        let rest = content.get(30..)?.to_vec();
-        let place = match content.get(17)? {
+        let word =
+            |offset| content.get(offset..offset + 4)?.try_into().ok().map(u32::from_be_bytes);
+        let (start, end) = (word(17)?, word(21)?);
+        let origin = Origin { slots: start..end & !PART, is_part: end & PART != 0 };
+        let position = Position { number: u64_at(content, 26)?, row: word(34)? };
+        let rest = content.get(38..)?.to_vec();
+        let place = match content.get(25)? {
             0 => Place::Row(position),
             kind @ (1 | 2) => Place::Sorted { key: rest, is_cut: *kind == 2, position },
             3 => Place::Partial { position, partials: rest },
             4 => Place::Ordinal(position.number),
             _ => return None,
         };
-        Some(Self { skip: u64_at(content, 1)?, take: u64_at(content, 9)?.checked_sub(1), place })
+        let (skip, take) = (u64_at(content, 1)?, u64_at(content, 9)?.checked_sub(1));
+        Some(Self { skip, take, origin, place })
     }
 }
 
@@ -147,7 +169,8 @@ mod tests {
             Place::Ordinal(12),
         ] {
             for take in [None, Some(0), Some(10)] {
-                let token = Token { skip: 3, take, place: place.clone() };
+                let origin = Origin { slots: 5..1 << 24, is_part: take.is_none() };
+                let token = Token { skip: 3, take, origin, place: place.clone() };
                 let text = token.encode(b"query");
                 assert!(text.len() < 1024, "{}", text.len());
                 assert_eq!(Token::decode(&text, b"query").expect("the same"), token);

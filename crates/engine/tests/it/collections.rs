@@ -99,7 +99,10 @@ async fn offers_follow_their_collections() {
         let content = content.and_then(value::Value::as_object_mut).expect("content");
         content.insert("offerThroughput", rate);
         let body = Bytes::from(value::json::print(&body));
-        db.call(Operation::ReplaceOffer { offer: rid.clone(), body }, Options::default())
+        db.call(
+            Operation::ReplaceOffer { offer: rid.clone(), body, migration: None },
+            Options::default(),
+        )
     };
     let replaced = replace(2000).await.expect("replaced");
     assert_eq!(resource(&replaced).get("content").get("offerThroughput").as_i64(), Some(2000));
@@ -169,7 +172,7 @@ async fn offers_keep_their_minimum() {
     let least = db.call(read, Options::default()).await.expect("read").meta.min_throughput;
     assert_eq!(least, Some(1000));
     let body = Bytes::from(r#"{"content":{"offerThroughput":900}}"#);
-    let replace = Operation::ReplaceOffer { offer: text(offer.get("id")), body };
+    let replace = Operation::ReplaceOffer { offer: text(offer.get("id")), body, migration: None };
     let refused = db.call(replace, Options::default()).await;
     assert_eq!(refused.expect_err("too low").code, Code::BadRequest);
 }

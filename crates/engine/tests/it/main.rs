@@ -2,14 +2,21 @@
 
 mod collections;
 mod concurrency;
+mod consistency;
 mod documents;
 mod durability;
 mod feeds;
+mod gated;
+mod offers;
 mod queries;
 mod query_limits;
 mod query_properties;
 mod random;
 mod reindexing;
+mod split_crashes;
+mod split_pages;
 mod splitting;
+mod storage_limits;
 mod support;
 mod told;
+mod usage;

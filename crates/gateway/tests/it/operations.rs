@@ -90,7 +90,20 @@ async fn writes() {
         assert!(reply.error().contains("read-only key"));
     }
     let offer = Call::new("PUT", "/offers/VjQS").signing("offers", "vjqs").body("{}");
-    assert_eq!(operation(offer).await, r#"ReplaceOffer { offer: "VjQS", body: b"{}" }"#);
+    let expected = r#"ReplaceOffer { offer: "VjQS", body: b"{}", migration: None }"#;
+    assert_eq!(operation(offer.clone()).await, expected);
+    let (autoscale, manual) = (
+        ("x-ms-cosmos-migrate-offer-to-autopilot", "ToAutoscale"),
+        ("x-ms-cosmos-migrate-offer-to-manual-throughput", "ToManual"),
+    );
+    for (header, migration) in [autoscale, manual] {
+        let migrated = operation(offer.clone().header(header, "true")).await;
+        assert!(migrated.ends_with(&format!("migration: Some({migration}) }}")), "{migrated}");
+        let left = operation(offer.clone().header(header, "False")).await;
+        assert_eq!(left, expected);
+    }
+    let both = offer.header(autoscale.0, "true").header(manual.0, "true");
+    assert_eq!(Harness::new().send(both).await.status, 400);
 }
 
 #[tokio::test]

@@ -2,13 +2,15 @@
 
 use std::{fmt::Write as _, io::Read as _, time::Duration};
 
+use gateway::Key;
 use hyper::Method;
 use value::{Object, Value, json};
 
 use crate::{
     cli::QueryArgs,
-    client::{Answer, Call, Client, server::Server},
+    client::{self, Answer, Call, Client},
     failure::Failure,
+    remote::Server,
 };
 
 /// A query that cannot be cut into pages may take the server longer than a page does.
@@ -20,6 +22,7 @@ const PAGE_ROWS: u64 = 1000;
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) server: Server,
+    pub(super) key: Key,
     /// The query as it was typed.
     pub(super) text: String,
     /// Text and parameters as JSON.
@@ -50,6 +53,7 @@ impl Asked {
         body.insert("parameters", parameters);
         Ok(Self {
             server: Server::new(&args.server)?,
+            key: client::key(&args.key)?,
             body: json::print(&body.into()).into_bytes(),
             text,
             path: format!("/{}/docs", args.at.path()),
@@ -62,7 +66,7 @@ impl Asked {
     /// Asks for a page of at most so many rows.
     pub(super) async fn page(
         &self,
-        client: &mut Client,
+        client: &mut Client<'_>,
         rows: u64,
         continuation: Option<&str>,
     ) -> anyhow::Result<Answer> {

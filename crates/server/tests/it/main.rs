@@ -11,4 +11,5 @@ mod process;
 mod query;
 mod shutdown;
 mod start;
+mod top;
 mod transport;

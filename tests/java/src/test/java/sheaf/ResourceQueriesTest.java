@@ -111,6 +111,26 @@ class ResourceQueriesTest {
     }
 
     @Test
+    void throughputKeepsItsKind() {
+        CosmosContainer manual = Account.container(
+                database, new CosmosContainerProperties(Account.unique("manual"), "/pk"), 400);
+        Queries.refused(400, () -> manual.replaceThroughput(ThroughputProperties.createAutoscaledThroughput(4000)));
+        assertEquals(400, manual.readThroughput().getProperties().getManualThroughput());
+
+        String id = Account.unique("scales");
+        client.createDatabase(id, ThroughputProperties.createAutoscaledThroughput(45000));
+        CosmosDatabase scales = client.getDatabase(id);
+        ThroughputResponse read = scales.readThroughput();
+        assertEquals(45000, read.getProperties().getAutoscaleMaxThroughput());
+        assertEquals(5000, read.getMinThroughput());
+        Queries.refused(400, () -> scales.replaceThroughput(ThroughputProperties.createAutoscaledThroughput(4000)));
+        Queries.refused(400, () -> scales.replaceThroughput(ThroughputProperties.createManualThroughput(5000)));
+        scales.replaceThroughput(ThroughputProperties.createAutoscaledThroughput(5000));
+        assertEquals(5000, scales.readThroughput().getProperties().getAutoscaleMaxThroughput());
+        scales.delete();
+    }
+
+    @Test
     void throughputOfADatabase() {
         String id = Account.unique("shared");
         client.createDatabase(id, ThroughputProperties.createManualThroughput(500));

@@ -1,0 +1,148 @@
+//! How low an offer may go: by the most it ever was, by what is stored, by how many share it.
+
+use std::collections::HashSet;
+
+use protocol::rid::{CollectionRid, DatabaseRid};
+
+use crate::{
+    Limits,
+    catalog::{Catalog, Collection, Database, Offer, Throughput},
+    throughput::{Kind, Mode, Range},
+};
+
+/// Collections that the least throughput of a database is enough for.
+const SHARING_FREE: usize = 25;
+
+/// What an offer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Holding {
+    pub(crate) kind: Kind,
+    /// The most that was ever stored, as far as anybody looked.
+    pub(crate) storage_kb: u64,
+    /// Collections that share it, if it is a database's.
+    pub(crate) sharing: usize,
+}
+
+/// Finds what offers are for, without searching all offers for each.
+pub(crate) struct Holdings<'a> {
+    catalog: &'a Catalog,
+    /// The rids of what has an offer of its own.
+    owners: HashSet<&'a str>,
+}
+
+impl<'a> Holdings<'a> {
+    pub(crate) fn new(catalog: &'a Catalog) -> Self {
+        let owners = catalog.offers.values().map(|offer| offer.resource_rid.as_str()).collect();
+        Self { catalog, owners }
+    }
+
+    pub(crate) fn of(&self, offer: &Offer) -> Holding {
+        let Holding { kind, storage_kb, sharing } = self.now(&offer.resource_rid);
+        Holding { kind, storage_kb: offer.storage_kb.raise(storage_kb), sharing }
+    }
+
+    /// The collections of a database that have no throughput of their own.
+    pub(crate) fn sharing<'b>(
+        &'b self,
+        database: &'b Database,
+    ) -> impl Iterator<Item = &'b Collection> {
+        let collections = database.collections.values().map(|collection| &**collection);
+        collections.filter(|collection| !self.owners.contains(collection.rid.to_string().as_str()))
+    }
+
+    fn now(&self, rid: &str) -> Holding {
+        let databases = &self.catalog.databases;
+        if let Some(rid) = CollectionRid::parse(rid) {
+            let database = databases.get(&rid.database.0);
+            let collection = database.and_then(|it| it.collections.get(&rid.number));
+            let is_partitioned =
+                collection.is_some_and(|it| !it.definition.partition_key.is_system);
+            let storage_kb = collection.map_or(0, |collection| storage_kb(collection));
+            return Holding { kind: Kind::Collection { is_partitioned }, storage_kb, sharing: 0 };
+        }
+        let database = DatabaseRid::parse(rid).and_then(|rid| databases.get(&rid.0));
+        let (mut stored, mut sharing) = (0, 0);
+        for collection in database.iter().flat_map(|database| self.sharing(database)) {
+            stored += storage_kb(collection);
+            sharing += 1;
+        }
+        Holding { kind: Kind::Database, storage_kb: stored, sharing }
+    }
+}
+
+/// Documents and their index.
+fn storage_kb(collection: &Collection) -> u64 {
+    let counters = collection.partitions.iter().map(|partition| partition.counters());
+    counters.map(|counters| counters.bytes + counters.index_bytes).sum::<u64>().div_ceil(1024)
+}
+
+/// What an offer may be replaced with.
+pub(crate) fn range(limits: Limits, highest: u32, holding: Holding, mode: Mode) -> Range {
+    let gigabytes = holding.storage_kb.div_ceil(1024 * 1024);
+    let (of_highest, of_gigabytes) = match mode {
+        Mode::Manual => (highest.div_ceil(100), gigabytes),
+        Mode::Autoscale => (highest.div_ceil(10), gigabytes.saturating_mul(10)),
+    };
+    let mut range = Range::new(limits, holding.kind, mode);
+    range.at_least(u64::from(of_highest), || format!("Highest RUs provisioned {highest}"));
+    range.at_least(of_gigabytes, || format!("Storage consumed {gigabytes} GB"));
+    let least = least_shared(mode, holding.sharing);
+    range.at_least(least, || format!("Number of collections {}", holding.sharing));
+    range
+}
+
+/// The least throughput that so many collections may share.
+pub(crate) fn least_shared(mode: Mode, collections: usize) -> u64 {
+    let (least, step) = (u64::from(mode.least()), u64::from(mode.step()));
+    let above = u64::try_from(collections.saturating_sub(SHARING_FREE)).unwrap_or(u64::MAX);
+    least.saturating_add(above.saturating_mul(step))
+}
+
+/// Whether an offer's rate is fixed: performance levels are, too.
+pub(crate) fn mode_of(throughput: &Throughput) -> Mode {
+    match throughput {
+        Throughput::Autoscale { .. } => Mode::Autoscale,
+        Throughput::Manual(_) | Throughput::Level { .. } => Mode::Manual,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn holding(kind: Kind, storage_kb: u64, sharing: usize) -> Holding {
+        Holding { kind, storage_kb, sharing }
+    }
+
+    fn least(highest: u32, holding: Holding) -> [u32; 2] {
+        [Mode::Manual, Mode::Autoscale]
+            .map(|mode| range(Limits::Current, highest, holding, mode).least)
+    }
+
+    #[test]
+    fn the_highest_rate_sets_a_minimum() {
+        let collection = holding(Kind::Collection { is_partitioned: true }, 0, 0);
+        assert_eq!(least(400, collection), [400, 1000]);
+        assert_eq!(least(45_000, collection), [500, 5000]);
+        assert_eq!(least(100_000, collection), [1000, 10_000]);
+        let text = range(Limits::Current, 100_000, collection, Mode::Autoscale).check(8000);
+        let text = text.expect_err("too low").message;
+        assert!(text.ends_with("is because of Highest RUs provisioned 100000."), "{text}");
+    }
+
+    #[test]
+    fn so_do_gigabytes() {
+        let stored = |gb: u64| holding(Kind::Collection { is_partitioned: true }, gb << 20, 0);
+        assert_eq!(least(400, stored(400)), [400, 4000]);
+        assert_eq!(least(400, stored(401)), [500, 5000]);
+        assert_eq!(least(400, stored(2500)), [2500, 25_000]);
+    }
+
+    #[test]
+    fn twenty_five_collections_share_the_least() {
+        let shared = |count| holding(Kind::Database, 0, count);
+        assert_eq!(least(400, shared(25)), [400, 1000]);
+        assert_eq!(least(400, shared(26)), [500, 2000]);
+        assert_eq!(least(400, shared(125)), [10_400, 101_000]);
+    }
+}

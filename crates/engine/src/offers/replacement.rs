@@ -1,0 +1,134 @@
+//! What the replacement of an offer asks for.
+
+use protocol::{Error, limits::PARTITION_THROUGHPUT_MAX, request::Migration};
+use value::{Object, Value};
+
+use crate::{
+    Limits,
+    catalog::{Offer, Throughput},
+    offers::floor::{self, Holding},
+    throughput::{self, Mode, Range},
+};
+
+/// COMPAT: the service's words.
+const NEEDS_AUTOSCALE_HEADER: &str = "x-ms-cosmos-migrate-offer-to-autopilot must be supplied and \
+     offercontent must not contain autopilotSettings for migration from manual throughput to \
+     autoscale.";
+
+/// The same for the other way, in words of ours.
+const NEEDS_MANUAL_HEADER: &str = "x-ms-cosmos-migrate-offer-to-manual-throughput must be supplied \
+     for migration from autoscale to manual throughput, and offercontent must contain \
+     autopilotSettings otherwise.";
+
+/// Throughput that may take the place of an offer's.
+pub(crate) fn replacement(
+    old: &Offer,
+    body: &Value,
+    migration: Option<Migration>,
+    (limits, holding): (Limits, Holding),
+) -> Result<Throughput, Error> {
+    let range = |mode| floor::range(limits, old.highest, holding, mode);
+    if let Some(migration) = migration {
+        return migrated(&old.throughput, content(body)?, migration, range);
+    }
+    if is_v1(body)?
+        && let Some(level) = by_level(old, body, (limits, holding))?
+    {
+        return Ok(level);
+    }
+    let content = content(body)?;
+    match (floor::mode_of(&old.throughput), autoscale_settings(content)?) {
+        (Mode::Autoscale, Some(settings)) => {
+            throughput::autoscale(settings, &range(Mode::Autoscale))
+        }
+        (Mode::Autoscale, None) => Err(Error::bad_request(NEEDS_MANUAL_HEADER)),
+        (Mode::Manual, Some(_)) => Err(Error::bad_request(NEEDS_AUTOSCALE_HEADER)),
+        (Mode::Manual, None) => {
+            let rate = content.get("offerThroughput").and_then(Value::as_i64).ok_or_else(|| {
+                Error::bad_request("The offer has no 'content.offerThroughput' that is an integer.")
+            })?;
+            Ok(Throughput::Manual(range(Mode::Manual).check(rate)?))
+        }
+    }
+}
+
+/// The other kind, at a rate that the server chooses: callers change it afterwards.
+fn migrated(
+    old: &Throughput,
+    content: &Object,
+    migration: Migration,
+    range: impl Fn(Mode) -> Range,
+) -> Result<Throughput, Error> {
+    match (migration, floor::mode_of(old)) {
+        (Migration::ToAutoscale, Mode::Manual) => {
+            if autoscale_settings(content)?.is_some() {
+                return Err(Error::bad_request(NEEDS_AUTOSCALE_HEADER));
+            }
+            let max = range(Mode::Autoscale).nearest(old.rate());
+            Ok(Throughput::Autoscale { max, increment_percent: None })
+        }
+        (Migration::ToManual, Mode::Autoscale) => Ok(Throughput::Manual(old.rate())),
+        (Migration::ToAutoscale, Mode::Autoscale) => {
+            Err(Error::bad_request("The offer has autoscale throughput already."))
+        }
+        (Migration::ToManual, Mode::Manual) => {
+            Err(Error::bad_request("The offer has manual throughput already."))
+        }
+    }
+}
+
+/// The performance level that a replacement asks for, if it is not a rate that it asks for: SDKs
+/// that know nothing of levels send the old one back and change the throughput beside it.
+fn by_level(
+    old: &Offer,
+    body: &Value,
+    (limits, holding): (Limits, Holding),
+) -> Result<Option<Throughput>, Error> {
+    let level = body.get("offerType").as_str().ok_or_else(|| {
+        Error::bad_request("An offer of version V1 has an 'offerType': S1, S2 or S3.")
+    })?;
+    match &old.throughput {
+        Throughput::Level { name, rate } if name.eq_ignore_ascii_case(level) => {
+            let given = body.get("content").get("offerThroughput");
+            let is_same = matches!(given, Value::Undefined | Value::Null)
+                || given.as_i64() == Some(i64::from(*rate));
+            Ok(is_same.then(|| old.throughput.clone()))
+        }
+        Throughput::Autoscale { .. } => Err(Error::bad_request(NEEDS_MANUAL_HEADER)),
+        _ if old.highest > PARTITION_THROUGHPUT_MAX => Err(Error::bad_request(format!(
+            "A collection that had more than {PARTITION_THROUGHPUT_MAX} request units per second \
+             cannot have the offer type {level}."
+        ))),
+        _ => throughput::performance_level(level, holding.kind, limits).map(Some),
+    }
+}
+
+fn is_v1(body: &Value) -> Result<bool, Error> {
+    match body.get("offerVersion") {
+        Value::Undefined | Value::Null => Ok(false),
+        version => match version.as_str() {
+            Some(version) if version.eq_ignore_ascii_case("V1") => Ok(true),
+            Some(version) if version.eq_ignore_ascii_case("V2") => Ok(false),
+            _ => Err(Error::bad_request("The 'offerVersion' of an offer is V1 or V2.")),
+        },
+    }
+}
+
+fn content(body: &Value) -> Result<&Object, Error> {
+    let content = body.get("content").as_object();
+    content.ok_or_else(|| Error::bad_request("The offer has no 'content' that is an object."))
+}
+
+/// `null` counts as absent.
+fn autoscale_settings(content: &Object) -> Result<Option<&Value>, Error> {
+    match content.get("offerAutopilotSettings") {
+        None | Some(Value::Null) => Ok(None),
+        Some(settings @ Value::Object(_)) => Ok(Some(settings)),
+        Some(_) => Err(Error::bad_request(
+            "The 'content.offerAutopilotSettings' of the offer is not an object.",
+        )),
+    }
+}
+
+#[cfg(test)]
+mod tests;

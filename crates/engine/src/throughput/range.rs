@@ -1,0 +1,189 @@
+//! Which throughput may be reserved: from, to, and in steps of; and the service's words for the rest.
+
+use protocol::{Error, limits::PARTITION_THROUGHPUT_MAX};
+
+use crate::Limits;
+
+/// What throughput is reserved for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Database,
+    /// A collection, and whether it has a partition key.
+    Collection {
+        is_partitioned: bool,
+    },
+}
+
+/// Whether the rate is fixed or a maximum that the load may rise to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Manual,
+    Autoscale,
+}
+
+/// The rates that may be asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Range {
+    pub(crate) least: u32,
+    pub(crate) most: u32,
+    pub(crate) step: u32,
+    /// What raised the least rate above that of new resources.
+    pub(crate) reason: Option<String>,
+}
+
+impl Mode {
+    /// Rates are multiples of this.
+    pub(crate) fn step(self) -> u32 {
+        match self {
+            Self::Manual => 100,
+            Self::Autoscale => 1000,
+        }
+    }
+
+    /// The least rate of anything.
+    pub(crate) fn least(self) -> u32 {
+        match self {
+            Self::Manual => 400,
+            Self::Autoscale => 1000,
+        }
+    }
+}
+
+impl Range {
+    /// What a new resource may have.
+    pub(crate) fn new(limits: Limits, kind: Kind, mode: Mode) -> Self {
+        let (partitioned_least, most) = match limits {
+            Limits::Current => (mode.least(), 1_000_000),
+            // More than one partition can give: the collections of that year had two at least.
+            Limits::Y2016 => (10_100, 250_000),
+            Limits::Y2017 => (2_500, 250_000),
+        };
+        let (least, most) = match kind {
+            Kind::Collection { is_partitioned: true } => (partitioned_least, most),
+            Kind::Collection { is_partitioned: false } => (mode.least(), PARTITION_THROUGHPUT_MAX),
+            Kind::Database => (mode.least(), most),
+        };
+        let step = mode.step();
+        Self { least: least.next_multiple_of(step), most, step, reason: None }
+    }
+
+    /// Raises the least rate, and remembers why.
+    pub(crate) fn at_least(&mut self, rate: u64, reason: impl FnOnce() -> String) {
+        // Nothing can be demanded that may not be asked for.
+        let rate = u32::try_from(rate).unwrap_or(u32::MAX).min(self.most);
+        let rate = rate.next_multiple_of(self.step).min(self.most);
+        if rate > self.least {
+            self.least = rate;
+            self.reason = Some(reason());
+        }
+    }
+
+    /// The rate, if it may be asked for.
+    pub(crate) fn check(&self, rate: i64) -> Result<u32, Error> {
+        u32::try_from(rate)
+            .ok()
+            .filter(|rate| (self.least..=self.most).contains(rate))
+            .filter(|rate| rate.is_multiple_of(self.step))
+            .ok_or_else(|| self.refusal(rate))
+    }
+
+    /// The nearest rate that may be asked for and is no lower, as far as there is one.
+    pub(crate) fn nearest(&self, rate: u32) -> u32 {
+        rate.min(self.most).next_multiple_of(self.step).clamp(self.least, self.most)
+    }
+
+    /// COMPAT: tools find the bounds in the first sentence, SDKs' tests look for the second.
+    fn refusal(&self, rate: i64) -> Error {
+        let Self { least, most, step, reason } = self;
+        let mut sentences = vec![format!(
+            "The offer should have valid throughput values between {least} and {most} inclusive in \
+             increments of {step}."
+        )];
+        if rate < i64::from(*least) {
+            sentences.push(format!(
+                "Requested throughput {rate} is less than required minimum throughput {least}."
+            ));
+            let reason = reason.iter();
+            sentences.extend(reason.map(|it| format!("Minimum limit {least} is because of {it}.")));
+        }
+        Error::bad_request(sentences.join(" "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PARTITIONED: Kind = Kind::Collection { is_partitioned: true };
+    const SINGLE: Kind = Kind::Collection { is_partitioned: false };
+
+    fn bounds(limits: Limits, kind: Kind, mode: Mode) -> [u32; 3] {
+        let Range { least, most, step, .. } = Range::new(limits, kind, mode);
+        [least, most, step]
+    }
+
+    #[test]
+    fn every_year_has_its_bounds() {
+        let manual = |limits, kind| bounds(limits, kind, Mode::Manual);
+        assert_eq!(manual(Limits::Current, PARTITIONED), [400, 1_000_000, 100]);
+        assert_eq!(manual(Limits::Y2016, PARTITIONED), [10_100, 250_000, 100]);
+        assert_eq!(manual(Limits::Y2017, PARTITIONED), [2_500, 250_000, 100]);
+        for limits in [Limits::Current, Limits::Y2016, Limits::Y2017] {
+            assert_eq!(manual(limits, SINGLE), [400, 10_000, 100]);
+            assert_eq!(bounds(limits, SINGLE, Mode::Autoscale), [1_000, 10_000, 1_000]);
+        }
+        assert_eq!(manual(Limits::Y2016, Kind::Database), [400, 250_000, 100]);
+        let autoscale = |limits| bounds(limits, PARTITIONED, Mode::Autoscale);
+        assert_eq!(autoscale(Limits::Current), [1_000, 1_000_000, 1_000]);
+        assert_eq!(autoscale(Limits::Y2016), [11_000, 250_000, 1_000]);
+        assert_eq!(autoscale(Limits::Y2017), [3_000, 250_000, 1_000]);
+    }
+
+    #[test]
+    fn rates_below_above_and_between_steps_are_refused() {
+        let range = Range::new(Limits::Current, PARTITIONED, Mode::Manual);
+        assert_eq!(range.check(400).ok(), Some(400));
+        assert_eq!(range.check(1_000_000).ok(), Some(1_000_000));
+        for bad in [i64::MIN, -200, 0, 399, 450, 1_000_100, i64::from(u32::MAX) + 401, i64::MAX] {
+            assert!(range.check(bad).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_refusal_names_the_bounds_and_what_raised_them() {
+        let mut range = Range::new(Limits::Current, Kind::Database, Mode::Manual);
+        let text = |range: &Range, rate| range.check(rate).expect_err("refused").message;
+        assert_eq!(
+            text(&range, 450),
+            "The offer should have valid throughput values between 400 and 1000000 inclusive in \
+             increments of 100."
+        );
+        range.at_least(450, || "Highest RUs provisioned 45000".to_owned());
+        assert_eq!(
+            text(&range, 400),
+            "The offer should have valid throughput values between 500 and 1000000 inclusive in \
+             increments of 100. Requested throughput 400 is less than required minimum throughput \
+             500. Minimum limit 500 is because of Highest RUs provisioned 45000."
+        );
+        // What demands no more leaves the reason.
+        range.at_least(500, || "nothing".to_owned());
+        assert!(text(&range, 400).contains("45000"));
+    }
+
+    #[test]
+    fn no_minimum_is_above_the_maximum() {
+        let mut range = Range::new(Limits::Y2016, SINGLE, Mode::Autoscale);
+        range.at_least(u64::MAX, || "storage".to_owned());
+        assert_eq!((range.least, range.check(10_000).ok()), (10_000, Some(10_000)));
+    }
+
+    #[test]
+    fn the_nearest_rate_is_no_lower() {
+        let range = Range::new(Limits::Current, SINGLE, Mode::Autoscale);
+        assert_eq!(
+            [400, 1_000, 1_100, 10_000].map(|rate| range.nearest(rate)),
+            [1_000, 1_000, 2_000, 10_000]
+        );
+        assert_eq!(range.nearest(u32::MAX), 10_000);
+    }
+}
