@@ -18,7 +18,7 @@ def key(number):
 def fixed():
     """The documents that nobody changes, in the order of `n`."""
     return [
-        {"id": f"fixed{n}", "pk": key(n * 31), "kind": "fixed", "n": n, "group": n * 5 % GROUPS, "text": "x" * (n % 50)}
+        {"id": f"fixed{n}", "pk": key(n * 31), "kind": "fixed", "n": n, "group": 1 + n * 5 % GROUPS, "text": "x" * (n % 50)}
         for n in range(FIXED)
     ]
 
