@@ -248,6 +248,54 @@ def test_the_old_range_is_gone(client, split_coll):
     assert rows(client, coll.docs, "SELECT VALUE c.n FROM c WHERE c.n < 40", pk("k0")) == [0]
 
 
+# Who asks like this cannot do without the ranges it knows: see keeps_old_ranges in the gateway.
+KEEPERS = ["azsdk-python-cosmos/4.17.1 Python/3.11.7 (Linux)", "Node.js/v20.20.2 (linux; x64) azure-cosmos-js/4.10.1"]
+
+
+@pytest.mark.parametrize("agent", KEEPERS)
+def test_the_old_range_goes_on_for_some(client, split_coll, agent):
+    coll = split_coll
+    old = in_range("0") | {"User-Agent": agent}
+    whole = {query: rows(client, coll.docs, query) for query in QUERIES}
+    tokens = {query: ask(client, coll.docs, query, old | {"x-ms-max-item-count": "9"}).continuation for query in QUERIES}
+    feed = numbers(client, coll, old)
+    split(client, coll, "0")
+    split(client, coll, "2")
+    for query in QUERIES:
+        assert rows(client, coll.docs, query, old, size=4) == whole[query]
+        assert ends(client, coll, query, tokens[query], old) == whole[query][9:]
+    assert numbers(client, coll, old) == feed
+    # Halves of the past, across a merge as well.
+    left, right = numbers(client, coll, in_range("1")), numbers(client, coll, in_range("3"))
+    merge(client, coll, "1")
+    kept = {"User-Agent": agent}
+    assert numbers(client, coll, in_range("1") | kept) == left
+    assert numbers(client, coll, in_range("3") | kept) == right
+    assert numbers(client, coll, old) == feed
+    # What never was is still gone.
+    assert gone(client.get(coll.docs, in_range("9") | kept))
+
+
+@pytest.mark.parametrize("agent", KEEPERS)
+def test_the_old_range_speaks_of_itself(client, split_coll, agent):
+    """A session token of ranges that the client does not know would make it begin anew."""
+    coll = split_coll
+    old = in_range("0") | {"User-Agent": agent}
+    split(client, coll, "0")
+    for n in range(40, 60):  # one half is ahead of the other
+        client.post(coll.docs, {"id": f"more{n}", "pk": "k1", "n": n})
+    for answer in (client.get(coll.docs, old), ask(client, coll.docs, QUERIES[2], old | {"x-ms-max-item-count": "9"})):
+        assert answer.status == 200
+        assert answer.session.startswith("0:-1#"), answer.session
+        for n in range(40):
+            read = client.get(f"{coll.docs}/i{n}", pk(f"k{n}") | session_of(answer))
+            assert read.status == 200, read
+    # By a key, or by the id of a range that there is, the answer names the range that there is.
+    by_key = ask(client, coll.docs, QUERIES[0], {"User-Agent": agent} | pk("k1"))
+    assert by_key.session.partition(":")[0] in ("1", "2")
+    assert client.get(coll.docs, in_range("2") | {"User-Agent": agent}).session.startswith("2:-1#")
+
+
 def session_of(answer):
     return {"x-ms-session-token": answer.session}
 
