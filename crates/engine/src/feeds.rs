@@ -113,7 +113,7 @@ pub(crate) async fn documents(
 ) -> Result<Response, Error> {
     let collection = engine.collection(path, options)?;
     let scope = Scope::of(&collection, options)?;
-    let after = position(Feed::Documents, &collection.rid.bytes(), options)?;
+    let after = position(Feed::Documents, &collection.numbering(), options)?;
     let mut reader = Reader {
         collection: &collection,
         scope: &scope,
@@ -142,7 +142,7 @@ pub(crate) async fn documents(
     if reader.items.is_empty() {
         meter.lookup();
     }
-    let token = |last| continuation::encode(Feed::Documents, &collection.rid.bytes(), last);
+    let token = |last| continuation::encode(Feed::Documents, &collection.numbering(), last);
     let continuation = if reader.is_full { reader.last.map(token) } else { None };
     let page = Page { items: reader.items, continuation };
     let meta = Meta { partitions: points, owner: Some(collection.owner()), ..Meta::default() };

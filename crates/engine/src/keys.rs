@@ -5,7 +5,10 @@
 
 use bytes::Bytes;
 use protocol::rid::DocNum;
-use value::{key, partition_key::PartitionKey};
+use value::{
+    key,
+    partition_key::{Component, PartitionKey},
+};
 
 /// Slots number the hash space: 24 bits.
 pub(crate) const SLOT_COUNT: u32 = 1 << 24;
@@ -81,6 +84,17 @@ impl LogicalKey {
     pub(crate) fn counters(&self) -> Bytes {
         [META_KEY, &self.bytes].concat().into()
     }
+}
+
+/// Slot and components in a primary key of a collection with so many key paths: what stands
+/// between the prefix and the id.
+pub(crate) fn logical_part(primary_key: &[u8], paths: usize) -> Option<&[u8]> {
+    let mut rest = primary_key.get(4..)?;
+    for _ in 0..paths {
+        rest = Component::decode_key(rest).ok()?.1;
+    }
+    let (_, end) = key::decode_name(rest).ok()?;
+    end.is_empty().then(|| &primary_key[1..primary_key.len() - rest.len()])
 }
 
 fn slot_bytes(slot: u32) -> [u8; 3] {
@@ -170,7 +184,7 @@ pub(crate) fn u64_at(key: &[u8], offset: usize) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use value::partition_key::{Component, Hashing};
+    use value::partition_key::Hashing;
 
     use super::*;
 
@@ -187,6 +201,8 @@ mod tests {
         let logical = LogicalKey::new(key.slot(Hashing::V2), &key);
         assert_eq!(slot_at(&logical.primary("x"), 1), Some(logical.slot));
         assert_eq!(slot_at(&logical.counters(), META_KEY.len()), Some(logical.slot));
+        assert_eq!(logical_part(&logical.primary("x"), 1), Some(logical.as_bytes()));
+        assert_eq!(logical_part(&logical.primary("x"), 3), None);
         assert_eq!(u64_at(&document(docnum(7, 9)), 1), Some(docnum(7, 9)));
     }
 

@@ -300,6 +300,9 @@ async fn dispatch(
         }
         Operation::SplitPartition { path, range } => reshape::split(engine, &path, &range).await,
         Operation::MergePartitions { path, range } => reshape::merge(engine, &path, &range).await,
+        Operation::GivePartitionKey { path, body } => {
+            reshape::rekey::give(engine, &path, &body, &options).await
+        }
         Operation::CreateDocument { collection, body, upsert } => {
             let write = Write::Create { collection: &collection, body: &body, upsert };
             documents::write::write(engine, write, &options, meter).await

@@ -5,6 +5,7 @@ mod concurrency;
 mod documents;
 mod durability;
 mod feeds;
+mod migration;
 mod offers;
 mod queries;
 mod query_limits;

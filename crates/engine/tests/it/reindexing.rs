@@ -152,7 +152,7 @@ fn check(
 }
 
 /// Runs something in a runtime of its own, and stops at once everything that it has started.
-fn until_killed<T>(work: impl Future<Output = T>) -> T {
+pub(crate) fn until_killed<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(work)
 }
