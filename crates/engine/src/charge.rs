@@ -84,20 +84,22 @@ const METADATA_WRITE: f64 = 4.95;
 const LOOKUP: f64 = 1.0;
 
 /// Adds up what one request costs.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Meter {
     charges: Charges,
     total: f64,
+    /// What everything is multiplied by: reads at the strongest levels cost more.
+    factor: f64,
 }
 
 impl Meter {
-    pub(crate) fn new(charges: Charges) -> Self {
-        Self { charges, total: 0.0 }
+    pub(crate) fn new(charges: Charges, factor: f64) -> Self {
+        Self { charges, total: 0.0, factor }
     }
 
     /// The charge so far, with the two decimals that the wire carries.
     pub(crate) fn total(&self) -> f64 {
-        (self.total * 100.0).round() / 100.0
+        (self.total * self.factor * 100.0).round() / 100.0
     }
 
     /// A point read of a document of this size.
@@ -188,7 +190,7 @@ mod tests {
     use super::*;
 
     fn charge(charges: Charges, spend: impl Fn(&mut Meter)) -> f64 {
-        let mut meter = Meter::new(charges);
+        let mut meter = Meter::new(charges, 1.0);
         spend(&mut meter);
         meter.total()
     }
@@ -246,6 +248,19 @@ mod tests {
         }
         let scanned = charge(Charges::Current, |meter| meter.scanned_documents(100));
         assert_near(scanned, 5.0);
+    }
+
+    #[test]
+    fn reads_at_strong_levels_cost_double() {
+        let (mut weak, mut strong) =
+            (Meter::new(Charges::Current, 1.0), Meter::new(Charges::Current, 2.0));
+        for meter in [&mut weak, &mut strong] {
+            meter.read(1024);
+            meter.feed_document(3000);
+            meter.query(3, 100);
+            meter.lookup();
+        }
+        assert!((strong.total() - 2.0 * weak.total()).abs() < 0.02);
     }
 
     #[test]

@@ -5,16 +5,15 @@ use std::sync::Arc;
 use protocol::{
     Body, Code, Error, Meta, Options, Outcome, Response,
     continuation::Feed,
-    limits::DOCUMENT_BYTES_MAX,
     request::{CollectionPath, DatabasePath, ThroughputRequest},
-    response::{FeedKind, Quota},
+    response::FeedKind,
 };
 use store::Batch;
-use value::{Object, Value, json};
+use value::{Value, json};
 
 use crate::{
     Inner,
-    catalog::{Catalog, Collection, Database, Retired, number, storage},
+    catalog::{Catalog, Collection, Database, Retired, storage},
     charge::Meter,
     check_intended,
     control::{AsyncPlan, Change, check_resource_count},
@@ -24,10 +23,8 @@ use crate::{
     indexing::transform,
     missing_collection, offers,
     throughput::{self, Kind},
+    usage,
 };
-
-/// A collection without a partition key may hold 10 GB.
-const SINGLE_PARTITION_KB_MAX: i64 = 10 * 1024 * 1024;
 
 /// How a collection is to be created.
 pub(crate) struct Create {
@@ -152,7 +149,7 @@ fn replace_in(
     Ok(Change { reindexed, ..Change::new(batch, catalog, (outcome, collection)) })
 }
 
-pub(crate) fn read(
+pub(crate) async fn read(
     engine: &Inner,
     path: &CollectionPath,
     options: &Options,
@@ -168,10 +165,14 @@ pub(crate) fn read(
             ..answer(Outcome::NotModified, collection, None)
         });
     }
-    let statistics = options.populate_statistics.then(|| statistics(collection));
+    let statistics = match options.populate_statistics {
+        true => Some(usage::statistics(engine, collection).await?),
+        false => None,
+    };
     let mut response = answer(Outcome::Ok, collection, statistics);
-    if options.populate_quota {
-        response.meta.quota = Some(quota(collection));
+    // COMPAT: with one partition nothing has to be added up, and the service always tells.
+    if options.populate_quota || collection.definition.partition_key.is_system {
+        response.meta.quota = Some(usage::quota(engine, collection));
     }
     Ok(response)
 }
@@ -278,38 +279,4 @@ pub(crate) fn answer(
             ..Meta::default()
         },
     }
-}
-
-fn quota(collection: &Collection) -> Quota {
-    let mut quota = Quota {
-        document_size_max_kb: i64::try_from(DOCUMENT_BYTES_MAX / 1024).unwrap_or(i64::MAX),
-        collection_size_max_kb: if collection.definition.partition_key.is_system {
-            SINGLE_PARTITION_KB_MAX
-        } else {
-            -1
-        },
-        ..Quota::default()
-    };
-    for partition in &collection.partitions {
-        let counters = partition.counters();
-        quota.documents_count += counters.documents;
-        quota.documents_bytes += counters.bytes;
-        quota.collection_bytes += counters.bytes + counters.index_bytes;
-    }
-    quota
-}
-
-/// Per partition: how many documents, how many kilobytes.
-fn statistics(collection: &Collection) -> Value {
-    let of_partition = |partition: &Arc<crate::partition::Partition>| {
-        let counters = partition.counters();
-        let mut object = Object::new();
-        object.insert("id", partition.range_id.to_string());
-        object.insert("sizeInKB", number(counters.bytes.div_ceil(1024)));
-        object.insert("documentCount", number(counters.documents));
-        object.insert("sampledDistinctPartitionKeyCount", number(0));
-        object.insert("partitionKeys", Value::Array(Vec::new()));
-        Value::Object(object)
-    };
-    Value::Array(collection.partitions.iter().map(of_partition).collect())
 }

@@ -142,6 +142,11 @@ pub(crate) async fn documents(
     if reader.items.is_empty() {
         meter.lookup();
     }
+    if let Some(key) = scope.full_key(&collection)
+        && let Some(partition) = scope.partitions(&collection).next()
+    {
+        partition.hot.note(key.as_bytes(), meter.total(), engine.clock.now_millis());
+    }
     let token = |last| continuation::encode(Feed::Documents, &collection.numbering(), last);
     let continuation = if reader.is_full { reader.last.map(token) } else { None };
     let page = Page { items: reader.items, continuation };

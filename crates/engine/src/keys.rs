@@ -80,6 +80,18 @@ impl LogicalKey {
         out.into()
     }
 
+    /// The partition key in such bytes.
+    pub(crate) fn decode(bytes: &[u8]) -> Option<PartitionKey> {
+        let mut rest = bytes.get(slot_bytes(0).len()..)?;
+        let mut components = Vec::new();
+        while !rest.is_empty() {
+            let (component, after) = Component::decode_key(rest).ok()?;
+            components.push(component);
+            rest = after;
+        }
+        Some(PartitionKey(components))
+    }
+
     /// The key of this partition key's own counters.
     pub(crate) fn counters(&self) -> Bytes {
         [META_KEY, &self.bytes].concat().into()
@@ -228,6 +240,20 @@ mod tests {
         }
         for row in [&b""[..], b"Z", b"D", b"Mz", b"P12"] {
             assert_eq!(home(row), None, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn partition_keys_read_back() {
+        let text = Component::String("a\0é".to_owned());
+        let parts = vec![text, Component::Undefined, Component::Number(-1.5)];
+        for length in 0..=parts.len() {
+            let key = PartitionKey(parts[..length].to_vec());
+            let logical = LogicalKey::new(7, &key);
+            assert_eq!(LogicalKey::decode(logical.as_bytes()), Some(key));
+        }
+        for bad in [&[][..], &[0, 0], &[0, 0, 0, 0xfe], &[0, 0, 0, 0x60, b'a']] {
+            assert_eq!(LogicalKey::decode(bad), None);
         }
     }
 }

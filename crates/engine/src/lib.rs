@@ -6,6 +6,7 @@
 mod catalog;
 mod charge;
 mod collections;
+mod consistency;
 mod control;
 mod databases;
 mod definition;
@@ -14,6 +15,7 @@ mod errors;
 mod feeds;
 mod indexing;
 mod keys;
+mod limits;
 mod offers;
 mod options;
 mod partition;
@@ -22,6 +24,7 @@ mod ranges;
 mod reshape;
 mod rows;
 mod throughput;
+mod usage;
 mod verify;
 
 use std::{
@@ -41,16 +44,20 @@ use tokio::{
     sync::{Notify, Semaphore},
     task::JoinHandle,
 };
+use value::partition_key::PartitionKey;
 
 use crate::{
     catalog::{Catalog, Collection, Missing, storage::CatalogStore},
     charge::Meter,
     documents::write::Write,
     indexing::transform,
+    keys::LogicalKey,
+    partition::Partition,
     rows::Damaged,
 };
 pub use crate::{
     charge::Charges,
+    limits::Sizes,
     options::{Clock, Limits, Options, RateLimit, SystemClock},
     verify::{Report, verify},
 };
@@ -138,7 +145,7 @@ struct Inner {
 }
 
 /// Figures of one partition.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct PartitionStatistics {
     /// The database's name.
     pub database: String,
@@ -150,11 +157,27 @@ pub struct PartitionStatistics {
     pub documents: u64,
     /// Bytes of their text.
     pub bytes: u64,
+    /// Bytes of its index.
+    pub index_bytes: u64,
     /// Its last published LSN.
     pub lsn: u64,
     /// Writes waiting for the store.
     pub queued: usize,
+    /// The logical keys that spend most, the hottest first.
+    pub hottest: Vec<HotKey>,
 }
+
+/// A logical key, and what is spent on it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HotKey {
+    /// The key.
+    pub key: PartitionKey,
+    /// Request units per second, of late.
+    pub units_per_second: f64,
+}
+
+/// Hot keys that are told of each partition.
+const HOTTEST_MAX: usize = 5;
 
 impl Engine {
     /// Opens the database in a store, new or old.
@@ -217,6 +240,7 @@ impl Engine {
     /// Figures of every partition.
     pub fn statistics(&self) -> Vec<PartitionStatistics> {
         let catalog = self.inner.catalog();
+        let now = self.inner.clock.now_millis();
         let collections = catalog.databases.values().flat_map(|db| db.collections.values());
         collections
             .flat_map(|collection| {
@@ -228,13 +252,23 @@ impl Engine {
                         range_id: partition.range_id,
                         documents: counters.documents,
                         bytes: counters.bytes,
+                        index_bytes: counters.index_bytes,
                         lsn: partition.lsn(),
                         queued: partition.queued(),
+                        hottest: hottest(partition, now),
                     }
                 })
             })
             .collect()
     }
+}
+
+fn hottest(partition: &Partition, now: i64) -> Vec<HotKey> {
+    let keys = partition.hot.top(HOTTEST_MAX, now).into_iter();
+    let known = keys.filter_map(|(key, units_per_second)| {
+        Some(HotKey { key: LogicalKey::decode(&key)?, units_per_second })
+    });
+    known.collect()
 }
 
 impl Service for Engine {
@@ -247,7 +281,10 @@ impl Service for Engine {
             if self.inner.is_closed.load(Ordering::Acquire) {
                 return Err(errors::shut_down());
             }
-            let mut meter = Meter::new(self.inner.options.charges);
+            let Options { charges, default_consistency, .. } = self.inner.options;
+            let Request { operation, options } = &request;
+            let factor = consistency::charge_factor(operation, options, default_consistency);
+            let mut meter = Meter::new(charges, factor);
             let mut answer = dispatch(&self.inner, request, &mut meter).await;
             let meta = match &mut answer {
                 Ok(response) => &mut response.meta,
@@ -284,7 +321,7 @@ async fn dispatch(
                 collections::Create { database, throughput, upsert, partition_key_optional };
             collections::create(engine, create, &body, meter).await
         }
-        Operation::ReadCollection(path) => collections::read(engine, &path, &options, meter),
+        Operation::ReadCollection(path) => collections::read(engine, &path, &options, meter).await,
         Operation::ReplaceCollection { path, body } => {
             collections::replace(engine, path, &body, options, meter).await
         }

@@ -4,7 +4,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use protocol::request::ConsistencyLevel;
 
-use crate::charge::Charges;
+use crate::{charge::Charges, limits::Sizes};
 
 /// When a partition's throughput is enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,14 +39,14 @@ pub struct Options {
     pub rate_limit: RateLimit,
     /// Whose limits apply.
     pub limits: Limits,
+    /// How much may be stored: [`Sizes::of`] those limits, unless the operator says otherwise.
+    pub sizes: Sizes,
     /// The account's consistency level: what a request without one gets.
     pub default_consistency: ConsistencyLevel,
     /// How long a page of a query may take before it is cut short and continued.
     pub page_time: Duration,
     /// How long a query may take that cannot be continued.
     pub query_timeout: Duration,
-    /// Bytes of documents and index at which a partition is split.
-    pub partition_size: u64,
 }
 
 impl Default for Options {
@@ -55,10 +55,10 @@ impl Default for Options {
             charges: Charges::default(),
             rate_limit: RateLimit::default(),
             limits: Limits::default(),
+            sizes: Sizes::of(Limits::default()),
             default_consistency: ConsistencyLevel::Session,
             page_time: Duration::from_secs(5),
             query_timeout: Duration::from_mins(1),
-            partition_size: 50 << 30,
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The answer to `GET /`: what SDKs read before anything else.
 
 use hyper::{HeaderMap, Uri};
-use protocol::Error;
+use protocol::{Error, request::ConsistencyLevel};
 use value::json::quote;
 
-use crate::settings::Settings;
+use crate::settings::{Settings, Staleness};
 
 /// Limits that .NET hands to its query library, as JSON inside a JSON string.
 const QUERY_ENGINE: &str = concat!(
@@ -55,9 +55,8 @@ pub(crate) fn body(
         r#","enableNRegionSynchronousCommit":false,"enablePerPartitionFailoverBehavior":false"#,
         r#","disableCrossRegionalHedging":false,"userReplicationPolicy":{"asyncReplication":false"#,
         r#","minReplicaSetSize":1,"maxReplicasetSize":4},"userConsistencyPolicy":"#,
-        r#"{"defaultConsistencyLevel":"#,
-        &json(settings.default_consistency.name()),
-        r#"},"systemReplicationPolicy":{"minReplicaSetSize":1,"maxReplicasetSize":4}"#,
+        &consistency_policy(settings),
+        r#","systemReplicationPolicy":{"minReplicaSetSize":1,"maxReplicasetSize":4}"#,
         r#","readPolicy":{"primaryReadCoefficient":1,"secondaryReadCoefficient":1}"#,
         r#","queryEngineConfiguration":"#,
         &json(QUERY_ENGINE),
@@ -65,6 +64,18 @@ pub(crate) fn body(
     ]
     .concat()
     .into_bytes())
+}
+
+/// The account's level; how far reads may be behind is told where it means something.
+fn consistency_policy(settings: &Settings) -> String {
+    let level = json(settings.default_consistency.name());
+    if settings.default_consistency != ConsistencyLevel::BoundedStaleness {
+        return format!(r#"{{"defaultConsistencyLevel":{level}}}"#);
+    }
+    let Staleness { prefix_max, interval_seconds_max } = settings.staleness;
+    format!(
+        r#"{{"defaultConsistencyLevel":{level},"maxStalenessPrefix":{prefix_max},"maxStalenessIntervalInSeconds":{interval_seconds_max}}}"#
+    )
 }
 
 /// The host that the client called: `Host`, or the authority of an HTTP/2 request.

@@ -32,5 +32,7 @@ mod version;
 
 pub use body::BodyError;
 pub use gateway::{Clock, Gateway, Recorder};
-pub use settings::{CrossPartition, Key, KeyError, Keys, Limits, PUBLISHED_KEY, Settings};
+pub use settings::{
+    CrossPartition, Key, KeyError, Keys, Limits, PUBLISHED_KEY, Settings, Staleness,
+};
 pub use sign::{Signed, signed};

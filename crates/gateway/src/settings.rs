@@ -22,6 +22,8 @@ pub struct Settings {
     pub region: String,
     /// The consistency of requests that ask for none; none may ask for a stronger one.
     pub default_consistency: ConsistencyLevel,
+    /// How far a read may be behind, if that consistency is bounded staleness.
+    pub staleness: Staleness,
     /// Who is refused a query over partitions that a client can merge.
     pub cross_partition: CrossPartition,
     /// What a request may cost.
@@ -36,9 +38,26 @@ impl Default for Settings {
             account_id: "sheaf".to_owned(),
             region: "South Central US".to_owned(),
             default_consistency: ConsistencyLevel::Session,
+            staleness: Staleness::default(),
             cross_partition: CrossPartition::default(),
             limits: Limits::default(),
         }
+    }
+}
+
+/// How far reads may be behind writes. With one replica they never are: SDKs and tools are told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Staleness {
+    /// In writes.
+    pub prefix_max: u32,
+    /// In seconds.
+    pub interval_seconds_max: u64,
+}
+
+impl Default for Staleness {
+    /// What the service gives an account that does not say.
+    fn default() -> Self {
+        Self { prefix_max: 100, interval_seconds_max: 5 }
     }
 }
 

@@ -133,14 +133,15 @@ impl Policy {
         self.grids.get(self.tree.place(path).spatial()?)
     }
 
-    /// How many scalar values of a document the policy indexes; the charge of a write counts them.
-    /// Each element of an array counts, the service's own properties do not. A document that the
-    /// policy leaves to the request (`automatic` is false) counts as not asked for.
-    pub fn indexed_values(&self, document: &Value) -> usize {
-        if self.is_none() {
+    /// How many scalar values of a document the charge of a write counts as indexed. Each element
+    /// of an array counts, the service's own properties do not. Of a document that neither policy
+    /// nor request asks to index, the id and the partition key count; of one that the request asks
+    /// not to index, nothing does.
+    pub fn indexed_values(&self, document: &Value, directive: Directive) -> usize {
+        if self.is_none() || directive == Directive::Exclude {
             return 0;
         }
-        if self.automatic {
+        if self.is_indexed(directive) {
             return tree::count(&self.tree, document);
         }
         let is_counted = |path: &&Path| {

@@ -159,6 +159,16 @@ impl Operation {
         }
     }
 
+    /// Whether it reads documents: such requests have a consistency level.
+    pub fn reads_documents(&self) -> bool {
+        matches!(
+            self,
+            Operation::ReadDocument(_)
+                | Operation::ListDocuments(_)
+                | Operation::Query { feed: QueryFeed::Documents(_), .. }
+        )
+    }
+
     /// Whether a read-only credential may run it.
     pub fn is_read(&self) -> bool {
         matches!(
@@ -282,8 +292,9 @@ pub struct Options {
 }
 
 impl Options {
-    /// Whether a read must have seen what the caller's session has: not at the weaker levels.
+    /// Whether a read must have seen what the caller's session has. The weaker levels promise less;
+    /// the stronger ones promise more without any token, so it is not looked at.
     pub fn is_session_read(&self, default: ConsistencyLevel) -> bool {
-        self.consistency.unwrap_or(default) <= ConsistencyLevel::Session
+        self.consistency.unwrap_or(default) == ConsistencyLevel::Session
     }
 }

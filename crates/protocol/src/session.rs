@@ -41,9 +41,15 @@ fn parse_lsn(token: &str) -> Option<u64> {
         None => first.parse().ok(),
         Some(global) => {
             first.parse::<i64>().ok()?;
-            global.parse().ok()
+            parts.all(is_region).then(|| global.parse().ok())?
         }
     }
+}
+
+/// `region=lsn`. Both are numbers; what they are means nothing to a single region.
+fn is_region(part: &str) -> bool {
+    part.split_once('=')
+        .is_some_and(|(region, lsn)| region.parse::<u32>().is_ok() && lsn.parse::<i64>().is_ok())
 }
 
 #[cfg(test)]
@@ -55,13 +61,27 @@ mod tests {
         let one = |lsn| Some(SessionTokens(vec![("0".to_owned(), lsn)]));
         assert_eq!(SessionTokens::parse("0:-1#42"), one(42));
         assert_eq!(SessionTokens::parse("0:1#42#3=7"), one(42));
+        assert_eq!(SessionTokens::parse("0:1#42#3=7#4=-1"), one(42));
         assert_eq!(SessionTokens::parse("0:42"), one(42));
         assert_eq!(SessionTokens::parse(""), Some(SessionTokens::default()));
         let two = SessionTokens::parse("0:-1#4, 2:-1#9").expect("two tokens");
         assert_eq!(two.lsn_of("2", &[]), Some(9));
         assert_eq!(two.lsn_of("3", &["0".to_owned(), "2".to_owned()]), Some(9));
         assert_eq!(two.lsn_of("3", &[]), None);
-        for bad in ["x", "0", "0:", ":1", "0:x", "0:-1#", "0:a#1", "0:-5"] {
+        for bad in [
+            "x",
+            "0",
+            "0:",
+            ":1",
+            "0:x",
+            "0:-1#",
+            "0:a#1",
+            "0:-5",
+            "0:1#2#",
+            "0:1#2#3",
+            "0:1#2#x=1",
+            "0:1#2#1=x",
+        ] {
             assert_eq!(SessionTokens::parse(bad), None, "{bad}");
         }
     }

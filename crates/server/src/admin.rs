@@ -1,7 +1,7 @@
 //! `/_sheaf/...`: what operators and their probes ask, outside the database's own protocol.
 //!
 //! No key is needed. Health and readiness tell nothing worth hiding; the metrics name databases
-//! and containers, so by default only this machine may read them. Cosmos DB has no resource type
+//! and containers, the partitions their keys too, so by default only this machine may read them. Cosmos DB has no resource type
 //! that begins with an underscore, so no path of its protocol is taken away.
 
 use std::{
@@ -16,7 +16,9 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{Method, Response, StatusCode, header};
 
-use crate::{database::Database, metrics::Metrics, net::Origin, settings::MetricsAccess};
+use crate::{
+    database::Database, metrics::Metrics, net::Origin, partitions, settings::MetricsAccess,
+};
 
 /// How every path answered here begins.
 pub(crate) const PREFIX: &str = "/_sheaf/";
@@ -64,21 +66,28 @@ impl Admin {
                 error(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping")
             }
             "ready" => text(StatusCode::OK, JSON, r#"{"status":"ready"}"#.to_owned()),
-            "metrics" => self.metrics_page(origin.peer.ip()),
-            _ => error(StatusCode::NOT_FOUND, "there are health, ready and metrics"),
+            "metrics" | "partitions" if !self.may_read_figures(origin.peer.ip()) => {
+                error(StatusCode::FORBIDDEN, "the setting `metrics` keeps them from you")
+            }
+            "metrics" => self.metrics_page(),
+            "partitions" => {
+                text(StatusCode::OK, JSON, partitions::page(&self.database.statistics()))
+            }
+            _ => error(StatusCode::NOT_FOUND, "there are health, ready, metrics and partitions"),
         }
     }
 
-    fn metrics_page(&self, peer: IpAddr) -> Response<Full<Bytes>> {
-        let is_allowed = match self.metrics_access {
+    /// Metrics and partitions name databases, collections and keys.
+    fn may_read_figures(&self, peer: IpAddr) -> bool {
+        match self.metrics_access {
             MetricsAccess::Any => true,
             // An IPv6 socket sees IPv4 clients under mapped addresses.
             MetricsAccess::Loopback => peer.to_canonical().is_loopback(),
             MetricsAccess::Off => false,
-        };
-        if !is_allowed {
-            return error(StatusCode::FORBIDDEN, "the setting `metrics` keeps them from you");
         }
+    }
+
+    fn metrics_page(&self) -> Response<Full<Bytes>> {
         match self.metrics.page() {
             Ok(page) => text(StatusCode::OK, OPEN_METRICS, page),
             Err(_) => error(StatusCode::INTERNAL_SERVER_ERROR, "the metrics cannot be written"),

@@ -51,6 +51,15 @@ Exit codes:
   1  it was refused, or the server could not be reached
   2  the command line makes no sense";
 
+const TOP_HELP: &str = "\
+Shows the partitions that do most, redrawn every second; ctrl-c ends it. The server answers those
+whom its setting `metrics` lets read them: by default, clients on the same machine.
+
+Exit codes:
+  0  ended as told
+  1  the server could not be reached, or refused
+  2  the command line makes no sense";
+
 /// A self-hosted database that speaks the Azure Cosmos DB REST API.
 #[derive(Debug, Parser)]
 #[command(name = "sheaf", version, propagate_version = true)]
@@ -77,6 +86,9 @@ pub(crate) enum Command {
     /// Ask a running server
     #[command(after_help = QUERY_HELP)]
     Query(Box<QueryArgs>),
+    /// Watch the partitions of a running server
+    #[command(after_help = TOP_HELP)]
+    Top(TopArgs),
 }
 
 /// What `sheaf serve` takes.
@@ -142,10 +154,9 @@ pub(crate) struct QueryArgs {
     #[arg(long)]
     pub(crate) explain: bool,
 
-    /// Where the server listens
-    #[arg(long, env = "SHEAF_ENDPOINT", value_name = "URL", help_heading = "Server")]
-    #[arg(default_value = "http://127.0.0.1:8081")]
-    pub(crate) endpoint: String,
+    /// Which server to ask.
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
 
     /// Key of the account; others can see it in the list of processes, so prefer --key-file
     #[arg(long, value_name = "KEY", help_heading = "Server")]
@@ -154,6 +165,31 @@ pub(crate) struct QueryArgs {
     /// File with the account's keys, as `sheaf serve` has it [default: the published emulator key]
     #[arg(long, env = "SHEAF_KEY_FILE", value_name = "FILE", help_heading = "Server")]
     pub(crate) key_file: Option<PathBuf>,
+}
+
+/// What `sheaf top` takes.
+#[derive(Args, Debug)]
+pub(crate) struct TopArgs {
+    /// Print one table and end
+    #[arg(long)]
+    pub(crate) once: bool,
+
+    /// Print what the server says as JSON, and end
+    #[arg(long)]
+    pub(crate) json: bool,
+
+    /// Which server to look at.
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+}
+
+/// Which server a command talks to, and how it is trusted.
+#[derive(Args, Debug)]
+pub(crate) struct ServerArgs {
+    /// Where the server listens
+    #[arg(long, env = "SHEAF_ENDPOINT", value_name = "URL", help_heading = "Server")]
+    #[arg(default_value = "http://127.0.0.1:8081")]
+    pub(crate) endpoint: String,
 
     /// Data directory whose certificate is trusted for https [default: ./sheaf-data]
     #[arg(long, env = "SHEAF_DATA_DIR", value_name = "DIR", help_heading = "Server")]

@@ -24,4 +24,8 @@ impl engine::Clock for MachineClock {
     fn now_seconds(&self) -> u64 {
         self.since_epoch().as_secs()
     }
+
+    fn now_millis(&self) -> i64 {
+        i64::try_from(self.since_epoch().as_millis()).unwrap_or(i64::MAX)
+    }
 }

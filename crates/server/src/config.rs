@@ -7,9 +7,10 @@ use crate::{
     cli::ServeArgs,
     failure::Failure,
     settings::{
-        Charges, CrossPartition, Limits, LogFormat, LogLevel, MetricsAccess, RateLimit, Settings,
-        TlsMode,
+        Charges, Consistency, CrossPartition, Limits, LogFormat, LogLevel, MetricsAccess,
+        RateLimit, Settings, TlsMode,
     },
+    size::Size,
     span::Span,
 };
 
@@ -40,6 +41,12 @@ pub(crate) struct Config {
     pub(crate) charges: Charges,
     /// Set of limits.
     pub(crate) limits: Limits,
+    /// How much may be stored.
+    pub(crate) sizes: engine::Sizes,
+    /// The account's consistency level.
+    pub(crate) consistency: Consistency,
+    /// How far a read may be behind, with bounded staleness.
+    pub(crate) staleness: gateway::Staleness,
     /// Who merges queries over partitions.
     pub(crate) cross_partition: CrossPartition,
     /// Most connections at a time.
@@ -78,6 +85,7 @@ impl Config {
         let seconds = |span: Option<Span>, default: u64| {
             span.map_or_else(|| Duration::from_secs(default), |span| span.0)
         };
+        let limits = said.limits.unwrap_or(Limits::Current);
         Ok(Self {
             host: said.host.unwrap_or_else(|| "127.0.0.1".to_owned()),
             port: said.port.unwrap_or(8081),
@@ -90,7 +98,10 @@ impl Config {
             tls_files: pair(said.tls_cert, said.tls_key)?,
             rate_limit: said.rate_limit.unwrap_or(RateLimit::Provisioned),
             charges: said.charges.unwrap_or(Charges::Current),
-            limits: said.limits.unwrap_or(Limits::Current),
+            limits,
+            sizes: sizes(limits, said.partition_size, said.logical_partition_size)?,
+            consistency: said.consistency.unwrap_or(Consistency::Session),
+            staleness: staleness(said.max_staleness_prefix, said.max_staleness_interval)?,
             cross_partition: said.cross_partition.unwrap_or(CrossPartition::Auto),
             connections_max: at_least("max-connections", said.max_connections, 4096, 1)?,
             body_bytes_max: at_least("max-body-bytes", said.max_body_bytes, 4 << 20, 1024)?,
@@ -135,6 +146,44 @@ fn pair(
             "`tls-key` is given without `tls-cert`: give the key's certificate too",
         )),
     }
+}
+
+/// Sizes of the era, where nothing else is said. A key never spans partitions, so it must fit.
+fn sizes(
+    limits: Limits,
+    partition: Option<Size>,
+    logical: Option<Size>,
+) -> Result<engine::Sizes, Failure> {
+    let mut sizes = engine::Sizes::of(limits.into());
+    sizes.partition = partition.map_or(sizes.partition, |size| size.0);
+    sizes.logical_partition = logical.map_or(sizes.logical_partition, |size| size.0);
+    if sizes.logical_partition > sizes.partition {
+        return Err(Failure::usage(format!(
+            "`logical-partition-size` is {} bytes and `partition-size` {} bytes: a partition key \
+             value must fit into one partition, so make the first no larger than the second",
+            sizes.logical_partition, sizes.partition
+        )));
+    }
+    Ok(sizes)
+}
+
+/// The service's ranges for an account with one region.
+fn staleness(prefix: Option<u32>, interval: Option<Span>) -> Result<gateway::Staleness, Failure> {
+    let default = gateway::Staleness::default();
+    let prefix = prefix.unwrap_or(default.prefix_max);
+    if !(10..=i32::MAX.cast_unsigned()).contains(&prefix) {
+        return Err(Failure::usage(format!(
+            "`max-staleness-prefix` is {prefix}: use 10 to 2147483647"
+        )));
+    }
+    let interval = interval.map_or(Duration::from_secs(default.interval_seconds_max), |it| it.0);
+    let seconds = interval.as_secs();
+    if !(5..=86_400).contains(&seconds) || interval.subsec_nanos() > 0 {
+        return Err(Failure::usage(format!(
+            "`max-staleness-interval` is {interval:?}: use 5s to 24h, in whole seconds"
+        )));
+    }
+    Ok(gateway::Staleness { prefix_max: prefix, interval_seconds_max: seconds })
 }
 
 fn at_least(name: &str, said: Option<u32>, default: u32, least: u32) -> Result<u32, Failure> {
@@ -205,6 +254,44 @@ mod tests {
         assert_eq!(failure.message(), "`max-connections` is 0: use 1 or more");
         let half = Settings { tls_cert: Some("a".into()), ..Settings::default() };
         assert!(Config::resolve(half).unwrap_err().message().contains("`tls-key`"));
+    }
+
+    #[test]
+    fn sizes_follow_the_limits_and_must_fit() {
+        let resolve = |text: &str| Config::resolve(parse(text).unwrap()).map(|config| config.sizes);
+        let sizes = resolve("").unwrap();
+        assert_eq!((sizes.logical_partition >> 30, sizes.partition >> 30), (20, 50));
+        let sizes = resolve("limits = \"2016\"").unwrap();
+        assert_eq!((sizes.logical_partition >> 30, sizes.partition >> 30), (10, 10));
+        let small = "partition-size = \"2MB\"\nlogical-partition-size = 1048576";
+        let sizes = resolve(small).unwrap();
+        assert_eq!((sizes.logical_partition, sizes.partition), (1 << 20, 2 << 20));
+        for bad in ["partition-size = \"10GB\"", "logical-partition-size = \"60GB\""] {
+            let message = resolve(bad).unwrap_err().message().to_owned();
+            assert!(message.contains("must fit into one partition"), "{message}");
+        }
+        assert!(parse("partition-size = \"big\"").unwrap_err().contains("is not a size"));
+    }
+
+    #[test]
+    fn staleness_keeps_to_the_ranges_of_the_service() {
+        let resolve = |text: &str| Config::resolve(parse(text).unwrap());
+        let config = resolve("consistency = \"bounded-staleness\"").unwrap();
+        assert_eq!(config.consistency, Consistency::BoundedStaleness);
+        assert_eq!(config.staleness, gateway::Staleness::default());
+        let said = "max-staleness-prefix = 1000\nmax-staleness-interval = \"24h\"";
+        let expected = gateway::Staleness { prefix_max: 1000, interval_seconds_max: 86_400 };
+        assert_eq!(resolve(said).unwrap().staleness, expected);
+        for (bad, advice) in [
+            ("max-staleness-prefix = 9", "use 10 to 2147483647"),
+            ("max-staleness-prefix = 2147483648", "use 10 to 2147483647"),
+            ("max-staleness-interval = 4", "use 5s to 24h"),
+            ("max-staleness-interval = \"5500ms\"", "whole seconds"),
+            ("max-staleness-interval = \"25h\"", "use 5s to 24h"),
+        ] {
+            let failure = resolve(bad).unwrap_err();
+            assert!(failure.message().contains(advice), "{bad}: {}", failure.message());
+        }
     }
 
     #[test]

@@ -11,7 +11,7 @@ use crate::{
     clock::MachineClock,
     config::Config,
     data_dir::DataDir,
-    settings::{Charges, Limits, RateLimit},
+    settings::{Charges, RateLimit},
 };
 
 /// An open database.
@@ -86,11 +86,9 @@ fn options(config: &Config) -> engine::Options {
             RateLimit::Provisioned => engine::RateLimit::Provisioned,
             RateLimit::Never => engine::RateLimit::Never,
         },
-        limits: match config.limits {
-            Limits::Current => engine::Limits::Current,
-            Limits::Y2016 => engine::Limits::Y2016,
-            Limits::Y2017 => engine::Limits::Y2017,
-        },
+        limits: config.limits.into(),
+        sizes: config.sizes,
+        default_consistency: config.consistency.into(),
         query_timeout: config.query_timeout,
         ..engine::Options::default()
     }

@@ -1,12 +1,12 @@
 //! `sheaf`: the program. Configuration, wiring, the network, and what operators look at.
 //!
 //! In reading order:
-//! - `cli`, `settings`, `config`, `span`: what can be asked, and what was,
-//! - `serve`, `verify`, `compact`, `query`: the commands,
+//! - `cli`, `settings`, `config`, `size`, `span`: what can be asked, and what was,
+//! - `serve`, `verify`, `compact`, `query`, `top`: the commands; `remote`: the server that two of them ask,
 //! - `keys`, `data_dir`, `certificate`, `database`, `clock`, `descriptors`: what a server needs
 //!   before it can run,
 //! - `net`: sockets, TLS, HTTP, and the bounds on all of them,
-//! - `app`, `admin`, `metrics`: who answers,
+//! - `app`, `admin`, `metrics`, `partitions`: who answers,
 //! - `logging`, `signals`, `failure`: how it talks to the operating system and its operator.
 
 mod admin;
@@ -24,11 +24,15 @@ mod keys;
 mod logging;
 mod metrics;
 mod net;
+mod partitions;
 mod query;
+mod remote;
 mod serve;
 mod settings;
 mod signals;
+mod size;
 mod span;
+mod top;
 mod verify;
 
 use std::process::ExitCode;
@@ -43,6 +47,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(&args),
         Command::Compact(args) => compact::run(&args),
         Command::Query(args) => query::run(&args),
+        Command::Top(args) => top::run(&args),
     };
     outcome.unwrap_or_else(|failure| failure.report())
 }

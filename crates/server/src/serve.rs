@@ -166,6 +166,8 @@ fn app(
 ) -> App {
     let settings = gateway::Settings {
         keys,
+        default_consistency: config.consistency.into(),
+        staleness: config.staleness,
         cross_partition: config.cross_partition.into(),
         limits: gateway::Limits { body_bytes_max: config.body_bytes_max as usize },
         ..gateway::Settings::default()

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
-use crate::span::Span;
+use crate::{size::Size, span::Span};
 
 /// Whether a request may be refused because the provisioned throughput is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
@@ -49,6 +49,44 @@ pub(crate) enum Limits {
     #[value(name = "2017")]
     #[serde(rename = "2017")]
     Y2017,
+}
+
+/// How fresh reads are that do not say, and the most that any may ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Consistency {
+    /// The latest write; reads cost double
+    Strong,
+    /// At most so many writes or so much time behind; reads cost double
+    BoundedStaleness,
+    /// A client reads what it wrote
+    Session,
+    /// Writes in their order, some of the latest missing
+    ConsistentPrefix,
+    /// Writes in any order
+    Eventual,
+}
+
+impl From<Consistency> for protocol::request::ConsistencyLevel {
+    fn from(said: Consistency) -> Self {
+        match said {
+            Consistency::Strong => Self::Strong,
+            Consistency::BoundedStaleness => Self::BoundedStaleness,
+            Consistency::Session => Self::Session,
+            Consistency::ConsistentPrefix => Self::ConsistentPrefix,
+            Consistency::Eventual => Self::Eventual,
+        }
+    }
+}
+
+impl From<Limits> for engine::Limits {
+    fn from(said: Limits) -> Self {
+        match said {
+            Limits::Current => Self::Current,
+            Limits::Y2016 => Self::Y2016,
+            Limits::Y2017 => Self::Y2017,
+        }
+    }
 }
 
 /// Who is left to merge a query over partitions.
@@ -147,6 +185,15 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_CACHE_MB", value_name = "MIB", help_heading = "Storage")]
     pub(crate) cache_mb: Option<u32>,
 
+    /// Size at which a partition splits [default: 50GB; 10GB under the limits of 2016 and 2017]
+    #[arg(long, env = "SHEAF_PARTITION_SIZE", value_name = "SIZE", help_heading = "Storage")]
+    pub(crate) partition_size: Option<Size>,
+
+    /// Most data of one partition key value [default: 20GB; 10GB under the limits of 2016 and 2017]
+    #[arg(long, env = "SHEAF_LOGICAL_PARTITION_SIZE", help_heading = "Storage")]
+    #[arg(value_name = "SIZE")]
+    pub(crate) logical_partition_size: Option<Size>,
+
     /// File with the account's keys [default: the published emulator key]
     #[arg(long, env = "SHEAF_KEY_FILE", value_name = "FILE", help_heading = "Access")]
     pub(crate) key_file: Option<PathBuf>,
@@ -184,6 +231,19 @@ pub(crate) struct Settings {
     /// Set of service limits [default: current]
     #[arg(long, env = "SHEAF_LIMITS", value_name = "SET", help_heading = "Behaviour")]
     pub(crate) limits: Option<Limits>,
+
+    /// The account's consistency level; requests may ask for a weaker one [default: session]
+    #[arg(long, env = "SHEAF_CONSISTENCY", value_name = "LEVEL", help_heading = "Behaviour")]
+    pub(crate) consistency: Option<Consistency>,
+
+    /// Writes that a read may be behind, with bounded staleness [default: 100]
+    #[arg(long, env = "SHEAF_MAX_STALENESS_PREFIX", value_name = "N", help_heading = "Behaviour")]
+    pub(crate) max_staleness_prefix: Option<u32>,
+
+    /// Time that a read may be behind, with bounded staleness [default: 5s]
+    #[arg(long, env = "SHEAF_MAX_STALENESS_INTERVAL", help_heading = "Behaviour")]
+    #[arg(value_name = "TIME")]
+    pub(crate) max_staleness_interval: Option<Span>,
 
     /// Who merges queries over partitions [default: auto]
     #[arg(long, env = "SHEAF_CROSS_PARTITION", value_name = "WHO", help_heading = "Behaviour")]
@@ -235,6 +295,8 @@ impl Settings {
             data_dir: self.data_dir.or(lower.data_dir),
             in_memory: self.in_memory.or(lower.in_memory),
             cache_mb: self.cache_mb.or(lower.cache_mb),
+            partition_size: self.partition_size.or(lower.partition_size),
+            logical_partition_size: self.logical_partition_size.or(lower.logical_partition_size),
             key_file: self.key_file.or(lower.key_file),
             allow_published_key: self.allow_published_key.or(lower.allow_published_key),
             metrics: self.metrics.or(lower.metrics),
@@ -244,6 +306,9 @@ impl Settings {
             rate_limit: self.rate_limit.or(lower.rate_limit),
             charges: self.charges.or(lower.charges),
             limits: self.limits.or(lower.limits),
+            consistency: self.consistency.or(lower.consistency),
+            max_staleness_prefix: self.max_staleness_prefix.or(lower.max_staleness_prefix),
+            max_staleness_interval: self.max_staleness_interval.or(lower.max_staleness_interval),
             cross_partition: self.cross_partition.or(lower.cross_partition),
             max_connections: self.max_connections.or(lower.max_connections),
             max_body_bytes: self.max_body_bytes.or(lower.max_body_bytes),

@@ -72,8 +72,18 @@ pub enum Code {
     OrderByWithoutPath,
     /// An option of VectorDistance out of its range.
     VectorOption,
+    /// ORDER BY RANK by something that is no score.
+    RankWithoutScore,
+    /// ORDER BY RANK over the elements of an array.
+    RankOverElements,
+    /// ORDER BY RANK with JOIN.
+    RankOverJoin,
+    /// ORDER BY RANK over a subquery.
+    RankOverSubquery,
     /// ORDER BY RANK in a subquery.
     RankInSubquery,
+    /// Weights of RRF that are not a number for each score.
+    RankWeights,
     /// FullTextScore outside of ORDER BY RANK.
     MisplacedScore,
     /// A computed index on a value that the query makes.
@@ -132,7 +142,12 @@ impl Code {
             Code::OffsetLimitInSubquery => 2204,
             Code::OrderByWithoutPath => 2206,
             Code::VectorOption => 2213,
+            Code::RankWithoutScore => 2221,
+            Code::RankOverElements => 2223,
+            Code::RankOverJoin => 2224,
+            Code::RankOverSubquery => 2225,
             Code::RankInSubquery => 2228,
+            Code::RankWeights => 2229,
             Code::MisplacedScore => 2240,
             Code::MemberIndexer => 2990,
             Code::TooLong => 3001,

@@ -1,5 +1,6 @@
 //! Documents: where they lie, and how one is read. Writing them is in [`write`].
 
+mod room;
 pub(crate) mod scope;
 pub(crate) mod text;
 pub(crate) mod write;
@@ -42,6 +43,12 @@ impl<'a> Place<'a> {
         let partition = collection.partition_of_slot(slot);
         Self { collection, partition, key: LogicalKey::new(slot, key) }
     }
+
+    /// Notes what a request has spent on its key.
+    fn note_charge(&self, engine: &Inner, meter: &Meter) {
+        let now = engine.clock.now_millis();
+        self.partition.hot.note(self.key.as_bytes(), meter.total(), now);
+    }
 }
 
 /// The newest version of a document, and where it is.
@@ -61,18 +68,31 @@ pub(crate) async fn read(
     let collection = engine.collection(&path.collection, options)?;
     let key = header_key(&collection, options)?;
     let place = Place::of(&collection, &key);
+    let result = read_at(engine, &place, &key, path, options, meter).await;
+    place.note_charge(engine, meter);
+    result
+}
+
+async fn read_at(
+    engine: &Inner,
+    place: &Place<'_>,
+    key: &PartitionKey,
+    path: &DocumentPath,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
     if options.is_session_read(engine.options.default_consistency) {
         let session = place.partition.check_session(options.session.as_ref());
-        session.map_err(|error| refuse(error, &place, place.partition.lsn(), meter))?;
+        session.map_err(|error| refuse(error, place, place.partition.lsn(), meter))?;
     }
     let (snapshot, lsn) = place.partition.read();
     let reader = RowReader::Snapshot(&*snapshot);
-    let Some(found) = locate(&place, &key, &path.document, &reader).await? else {
-        return Err(refuse(Error::not_found(), &place, lsn, meter));
+    let Some(found) = locate(place, key, &path.document, &reader).await? else {
+        return Err(refuse(Error::not_found(), place, lsn, meter));
     };
     let etag = found.primary.etag;
     let mut meta = Meta { item_lsn: Some(found.primary.lsn), ..Meta::default() };
-    describe(&mut meta, &place, lsn);
+    describe(&mut meta, place, lsn);
     let is_unchanged = is_unchanged(options, etag);
     let (outcome, body) = if is_unchanged {
         meter.lookup();

@@ -20,6 +20,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use value::{
     Value,
     json::{self, Member},
+    partition_key::PartitionKey,
 };
 
 use crate::{
@@ -28,7 +29,7 @@ use crate::{
     charge::Meter,
     definition::validate_document_id,
     documents::{
-        Found, Place, RowReader, check_etag, describe, locate, refuse,
+        Found, Place, RowReader, check_etag, describe, locate, refuse, room,
         scope::{header_key, key_in_body},
         text::{self, own_ttl, user_bytes},
     },
@@ -128,17 +129,29 @@ async fn create(
     let incoming = Incoming::parse(body, &collection)?;
     let key = key_in_body(&collection, &incoming.value, options)?;
     let place = Place::of(&collection, &key);
-    let permit = engine.room_for(&place, body.len()).await?;
+    let result = create_at(engine, &place, incoming, upsert, options, meter).await;
+    noted(engine, &place, result, meter)
+}
+
+async fn create_at(
+    engine: &Inner,
+    place: &Place<'_>,
+    incoming: Incoming<'_>,
+    upsert: bool,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Refused> {
+    let permit = engine.room_for(place, incoming.body.len()).await?;
     let guard = place.partition.lock(place.key.as_bytes()).await;
     let primary_key = place.key.primary(&incoming.id);
-    let (old, key_counters) = newest(&place, primary_key.clone()).await?;
+    let (old, key_counters) = newest(place, primary_key.clone()).await?;
     if let Some(old) = &old {
         if !upsert {
-            return Err(refuse(Error::conflict(), &place, place.partition.lsn(), meter).into());
+            return Err(refuse(Error::conflict(), place, place.partition.lsn(), meter).into());
         }
-        check_etag(options, old, &place, meter)?;
+        check_etag(options, old, place, meter)?;
     }
-    let staged = Staged { place: &place, guard, key_counters, permit, old, primary_key };
+    let staged = Staged { place, guard, key_counters, permit, old, primary_key };
     staged.put(engine, incoming, options, meter).await
 }
 
@@ -153,11 +166,24 @@ async fn replace(
     let incoming = Incoming::parse(body, &collection)?;
     let key = key_in_body(&collection, &incoming.value, options)?;
     let place = Place::of(&collection, &key);
-    let permit = engine.room_for(&place, body.len()).await?;
+    let result = replace_at(engine, &place, &key, path, incoming, options, meter).await;
+    noted(engine, &place, result, meter)
+}
+
+async fn replace_at(
+    engine: &Inner,
+    place: &Place<'_>,
+    key: &PartitionKey,
+    path: &DocumentPath,
+    incoming: Incoming<'_>,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Refused> {
+    let permit = engine.room_for(place, incoming.body.len()).await?;
     let guard = place.partition.lock(place.key.as_bytes()).await;
     let reader = RowReader::Newest(place.partition);
-    let Some(old) = locate(&place, &key, &path.document, &reader).await? else {
-        return Err(refuse(Error::not_found(), &place, place.partition.lsn(), meter).into());
+    let Some(old) = locate(place, key, &path.document, &reader).await? else {
+        return Err(refuse(Error::not_found(), place, place.partition.lsn(), meter).into());
     };
     let primary_key = place.key.primary(&incoming.id);
     if old.primary_key != primary_key {
@@ -166,9 +192,9 @@ async fn replace(
         )
         .into());
     }
-    check_etag(options, &old, &place, meter)?;
-    let key_counters = key_counters(&place).await?;
-    let staged = Staged { place: &place, guard, key_counters, permit, old: Some(old), primary_key };
+    check_etag(options, &old, place, meter)?;
+    let key_counters = key_counters(place).await?;
+    let staged = Staged { place, guard, key_counters, permit, old: Some(old), primary_key };
     staged.put(engine, incoming, options, meter).await
 }
 
@@ -181,17 +207,42 @@ async fn delete(
     let collection = engine.collection(&path.collection, options)?;
     let key = header_key(&collection, options)?;
     let place = Place::of(&collection, &key);
-    let permit = engine.room_for(&place, 0).await?;
+    let result = delete_at(engine, &place, &key, path, options, meter).await;
+    noted(engine, &place, result, meter)
+}
+
+async fn delete_at(
+    engine: &Inner,
+    place: &Place<'_>,
+    key: &PartitionKey,
+    path: &DocumentPath,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Refused> {
+    let permit = engine.room_for(place, 0).await?;
     let guard = place.partition.lock(place.key.as_bytes()).await;
     let reader = RowReader::Newest(place.partition);
-    let Some(old) = locate(&place, &key, &path.document, &reader).await? else {
-        return Err(refuse(Error::not_found(), &place, place.partition.lsn(), meter).into());
+    let Some(old) = locate(place, key, &path.document, &reader).await? else {
+        return Err(refuse(Error::not_found(), place, place.partition.lsn(), meter).into());
     };
-    check_etag(options, &old, &place, meter)?;
-    let key_counters = key_counters(&place).await?;
+    check_etag(options, &old, place, meter)?;
+    let key_counters = key_counters(place).await?;
     let primary_key = old.primary_key.clone();
-    let staged = Staged { place: &place, guard, key_counters, permit, old: Some(old), primary_key };
+    let staged = Staged { place, guard, key_counters, permit, old: Some(old), primary_key };
     staged.remove(meter).await
+}
+
+/// The result, with its charge noted for its key; a write that will be staged again has none yet.
+fn noted(
+    engine: &Inner,
+    place: &Place<'_>,
+    result: Result<Response, Refused>,
+    meter: &Meter,
+) -> Result<Response, Refused> {
+    if !matches!(result, Err(Refused::Stale)) {
+        place.note_charge(engine, meter);
+    }
+    result
 }
 
 /// A write that has passed its checks and holds the lock of its key.
@@ -219,9 +270,12 @@ impl Staged<'_> {
             None => place.partition.allocate(place.key.slot)?,
         };
         let directive = directive(options.indexing_directive);
-        charge_put(meter, place, &incoming, self.old.is_some(), directive);
+        let mut charged = *meter;
+        charge_put(&mut charged, place, &incoming, self.old.is_some(), directive);
         let outcome = if self.old.is_some() { Outcome::Ok } else { Outcome::Created };
         let (new, document) = compose(engine, place, &mut incoming, number, options);
+        self.check_room(engine, &new)?;
+        *meter = charged;
         let etag = new.etag;
         let policy = &place.collection.definition.indexing;
         let indexed = Indexed { document: &incoming.value, policy, directive };
@@ -229,12 +283,25 @@ impl Staged<'_> {
         Ok(written(place, outcome, document, etag, lsn, options))
     }
 
+    /// Refuses a version that has no room. It costs nothing.
+    fn check_room(&self, engine: &Inner, new: &NewVersion) -> Result<(), Error> {
+        let place = self.place;
+        let old = self.old.as_ref().map_or(0, |old| u64::from(old.primary.length));
+        let length = (new.row.len() - Header::LENGTH) as u64;
+        room::check(engine, place, self.key_counters, old, length).map_err(|mut error| {
+            describe(&mut error.meta, place, place.partition.lsn());
+            error
+        })
+    }
+
     /// Removes the document.
     async fn remove(self, meter: &mut Meter) -> Result<Response, Refused> {
         let place = self.place;
         let Some(old) = &self.old else { return Err(Error::not_found().into()) };
         let document = old.parse()?;
-        let indexed = place.collection.definition.indexing.indexed_values(&document);
+        let (policy, directive) =
+            (&place.collection.definition.indexing, old.header.index_directive());
+        let indexed = policy.indexed_values(&document, directive);
         meter.delete(user_bytes(&old.document), indexed);
         let number = old.primary.docnum;
         let lsn = self.commit(number, None, None).await?;
@@ -363,8 +430,7 @@ fn charge_put(
     directive: Directive,
 ) {
     let policy = &place.collection.definition.indexing;
-    let indexed =
-        if directive == Directive::Exclude { 0 } else { policy.indexed_values(&incoming.value) };
+    let indexed = policy.indexed_values(&incoming.value, directive);
     if is_replace {
         meter.replace(incoming.body.len(), indexed);
     } else {

@@ -6,6 +6,7 @@
 //! a short critical section that gives a transaction its LSN and its place in the store's queue,
 //! so the order of LSNs is the order of visibility.
 
+pub(crate) mod hot;
 pub(crate) mod locks;
 pub(crate) mod log;
 pub(crate) mod moving;
@@ -32,6 +33,7 @@ use crate::{
     indexing::names::Names,
     keys::{META_COUNTERS, META_STATE, SEQUENCE_MAX, docnum},
     partition::{
+        hot::HotKeys,
         locks::{KeyGuard, KeyLocks},
         log::Counted,
         transaction::{Overlay, Transaction},
@@ -69,6 +71,8 @@ pub(crate) struct Partition {
     next_sequence: AtomicU64,
     /// The ids of paths in its index.
     pub(crate) names: Names,
+    /// Its hottest logical keys.
+    pub(crate) hot: HotKeys,
     /// How far its documents have followed the last change of the indexing policy.
     pub(crate) transformation: Transformation,
     /// Whether documents that the index leaves out may be there: see [`Unindexed`].
@@ -169,6 +173,7 @@ impl Partition {
             published_lsn: AtomicU64::new(counters.last_lsn),
             next_sequence: AtomicU64::new(counters.next_sequence),
             names: Names::default(),
+            hot: HotKeys::default(),
             transformation: Transformation::default(),
             unindexed: AtomicU8::new(Unindexed::Unknown as u8),
             unsplittable_at: AtomicU64::new(0),

@@ -252,6 +252,9 @@ impl Work {
             token.encode(&prepared.identity)
         });
         charge(meter, &job);
+        if let (Some(key), [part]) = (self.scope.full_key(collection), &*job.parts) {
+            part.partition.hot.note(key.as_bytes(), meter.total(), self.now_millis);
+        }
         let times = [self.started.elapsed(), self.compiled, planned];
         let meta = Meta {
             partitions: job.parts.iter().map(|part| part.point.clone()).collect(),

@@ -99,7 +99,7 @@ fn due(engine: &Inner, catalog: &Catalog, collection: &Collection) -> Option<Due
         .collect();
     splittable.sort_by_key(|(size, partition)| (*size, partition.slots.len()));
     let (size, largest) = splittable.pop()?;
-    let reason = if size >= engine.options.partition_size {
+    let reason = if size >= engine.options.sizes.partition {
         Reason::Size
     } else if collection.partitions.len() < partitions_needed(catalog, collection) as usize {
         Reason::Throughput

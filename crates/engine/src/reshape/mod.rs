@@ -92,7 +92,7 @@ pub(crate) async fn merge(
         let counters = partition.counters();
         counters.bytes + counters.index_bytes
     };
-    if size(partition) + size(right) >= engine.options.partition_size {
+    if size(partition) + size(right) >= engine.options.sizes.partition {
         return Err(Error::bad_request(
             "The ranges cannot be merged: together they are larger than a partition may be.",
         ));

@@ -90,7 +90,7 @@ impl Rekey {
         let needed = balance::partitions_needed(catalog, &self.after(collection));
         let counters = parent.counters();
         let size = counters.bytes + counters.index_bytes;
-        let by_size = 1 + size / engine.options.partition_size.max(1);
+        let by_size = 1 + size / engine.options.sizes.partition.max(1);
         let by_size = u32::try_from(by_size.min(PARTITIONS_BY_SIZE_MAX)).unwrap_or(1);
         even_ranges(needed.max(by_size)).map(|slots| slots.start).skip(1).collect()
     }

@@ -1,6 +1,6 @@
 //! Point operations.
 
-use protocol::{Body, Code, Options, Outcome};
+use protocol::{Body, Code, Options, Outcome, request::IndexingDirective};
 
 use crate::support::{Database, keyed, resource, text};
 
@@ -161,6 +161,43 @@ async fn bad_documents_leave_nothing_behind() {
     let huge = format!("{{\"id\":\"a\",\"x\":\"{}\"}}", "x".repeat(2 << 20));
     assert_eq!(db.create(&huge).await.expect_err("refused").code, Code::TooLarge);
     assert!(db.all(Options::default()).await.is_empty());
+}
+
+/// Whether a document is indexed, and paid for, is the policy's to say unless the request does.
+#[tokio::test]
+async fn charges_follow_the_indexing_directive() {
+    use IndexingDirective::{Default, Exclude, Include};
+    // Five values, of which the id and the key always count unless the request says otherwise.
+    const VALUES: [(bool, IndexingDirective, f64); 6] = [
+        (true, Default, 5.0),
+        (true, Include, 5.0),
+        (true, Exclude, 0.0),
+        (false, Default, 2.0),
+        (false, Include, 5.0),
+        (false, Exclude, 0.0),
+    ];
+    for (automatic, indexing_directive, values) in VALUES {
+        let db = Database::memory().await;
+        db.create_database("db").await;
+        let key = r#"{"paths":["/pk"],"kind":"Hash","version":2}"#;
+        let policy = format!(r#"{{"automatic":{automatic}}}"#);
+        let body = format!(r#"{{"id":"c","partitionKey":{key},"indexingPolicy":{policy}}}"#);
+        db.create_collection(&body, Some(400)).await.expect("a new collection");
+        let options = Options { indexing_directive, ..Options::default() };
+        let body = r#"{"id":"a","pk":"x","n":1,"list":[2,3]}"#;
+        let charge = async |upsert: bool| {
+            db.write(body, upsert, options.clone()).await.expect("written").meta.charge
+        };
+        let (created, replaced) = (charge(false).await, charge(true).await);
+        let deleted = db.delete("a", r#"["x"]"#).await.expect("deleted").meta.charge;
+        let expected = 5.0 + 0.4 * values;
+        for (actual, expected) in
+            [(created, expected), (replaced, 2.0 * expected), (deleted, expected)]
+        {
+            let place = (automatic, indexing_directive);
+            assert!((actual - expected).abs() < 0.02, "{place:?}: {actual} is not {expected}");
+        }
+    }
 }
 
 #[tokio::test]

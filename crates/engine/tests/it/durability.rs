@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use engine::{OpenError, verify};
+use engine::{OpenError, PartitionStatistics, verify};
 use protocol::{Operation, Options};
 use store::{Batch, Durability, memory::MemoryStore};
 
@@ -36,12 +36,18 @@ async fn fill(db: &Database) {
     }
 }
 
+/// Figures that survive the process: which keys were hot does not.
+fn stored(db: &Database) -> Vec<PartitionStatistics> {
+    let partitions = db.engine.statistics().into_iter();
+    partitions.map(|partition| PartitionStatistics { hottest: Vec::new(), ..partition }).collect()
+}
+
 #[tokio::test]
 async fn a_database_reopens_as_it_was() {
     let (dir, db) = on_disk().await;
     let db = db.with_collection(25_000).await;
     fill(&db).await;
-    let before = (db.all(Options::default()).await, db.engine.statistics());
+    let before = (db.all(Options::default()).await, stored(&db));
     let ranges = Operation::ListPartitionKeyRanges { path: collection(), known: None };
     let etag = db.call(ranges.clone(), Options::default()).await.expect("ranges").etag;
     let read = resource(&db.read("d3", r#"["k3"]"#).await.expect("read"));
@@ -53,7 +59,7 @@ async fn a_database_reopens_as_it_was() {
     assert_eq!((report.partitions, report.documents), (3, 50));
 
     let db = Database::open(open(dir.path())).await;
-    assert_eq!((db.all(Options::default()).await, db.engine.statistics()), before);
+    assert_eq!((db.all(Options::default()).await, stored(&db)), before);
     assert_eq!(db.call(ranges, Options::default()).await.expect("ranges").etag, etag);
     let again = resource(&db.read("d3", r#"["k3"]"#).await.expect("read"));
     assert_eq!(value::json::print(&again), value::json::print(&read));

@@ -2,9 +2,11 @@
 
 mod collections;
 mod concurrency;
+mod consistency;
 mod documents;
 mod durability;
 mod feeds;
+mod gated;
 mod migration;
 mod offers;
 mod queries;
@@ -12,7 +14,10 @@ mod query_limits;
 mod query_properties;
 mod random;
 mod reindexing;
+mod split_crashes;
 mod split_pages;
 mod splitting;
+mod storage_limits;
 mod support;
 mod told;
+mod usage;

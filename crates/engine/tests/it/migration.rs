@@ -204,13 +204,18 @@ fn sorted(mut rows: Vec<Value>) -> Vec<Value> {
 async fn it_outlives_a_restart() {
     let directory = tempfile::tempdir().expect("a directory");
     let open = || LsmStore::open(directory.path(), store_lsm::Options::default()).expect("a store");
-    let options = engine::Options { partition_size: 100_000, ..engine::Options::default() };
-    let db = without_key(Database::open_with(open(), options).await, "").await;
+    let db = without_key(Database::open(open()).await, "").await;
     for number in 0..600 {
         let (tenant, user) = (number % 23, number % 7);
         let body = format!(r#"{{"id":"{number}","t":"{tenant}","u":{user},"f":"{number:0200}"}}"#);
         db.create(&body).await.expect("created");
     }
+    db.engine.close().await.expect("closed");
+    drop(db);
+
+    let mut options = engine::Options::default();
+    options.sizes.partition = 100_000;
+    let db = Database::open_with(open(), options).await;
     let before = documents(&db).await;
     let key = r#"{"partitionKey":{"paths":["/t","/u"],"kind":"MultiHash","version":2}}"#;
     give(&db, key).await.expect("given");

@@ -5,19 +5,20 @@ use std::{
     future::Future,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     time::Duration,
 };
 
 use bytes::Bytes;
 use engine::verify;
-use protocol::{Operation, Options};
+use protocol::{Operation, Options, request::IndexingDirective};
 use store::memory::MemoryStore;
 
 use crate::{
+    gated::GatedStore,
     random::{
-        Rng,
+        KEYS, Rng, document,
         policies::{Key, Policy},
         queries::Query,
         world::{Script, Write, answer, definition, difference, documents, expected, open},
@@ -149,6 +150,114 @@ fn check(
     let differences = policies.map(|policy| difference(&expected(query, policy, all), actual));
     let [Some(difference), Some(_)] = differences else { return };
     panic!("{place:?} {}\n{:?}\n{}\n{difference}", query.text, query.parameters, policies[1].json);
+}
+
+/// Writers that have begun under a policy are held until it is replaced and every document that is
+/// there follows the new one. What they write then must follow it too: nothing brings it to the new
+/// one later, and the old one is forgotten.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writes_staged_by_an_old_policy_are_staged_again() {
+    const WRITERS: usize = 12;
+    let rng = &mut Rng::new(6_500_000);
+    let mut policy = Policy::default_policy(Key::V2);
+    let store = Arc::new(GatedStore::new());
+    let db = Arc::new(open(Arc::clone(&store) as _, UNHURRIED).await);
+    db.create_database("db").await;
+    db.create_collection(&definition(&policy), Some(20_000)).await.expect("created");
+    for round in 0..8 {
+        store.gate.set_open(false);
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                // Keys of their own: a writer is held with the lock of its key.
+                let (id, key) = (format!("d{writer}"), (round * WRITERS + writer).to_string());
+                let body = document(rng, &id, &key);
+                let db = Arc::clone(&db);
+                tokio::spawn(async move { db.create(&body).await.map(|_| ()) })
+            })
+            .collect();
+        store.gate.holds(WRITERS).await;
+        policy = policy.changed(rng);
+        change_policy(&db, &policy).await;
+        settle(&db).await;
+        store.gate.set_open(true);
+        for writer in writers {
+            writer.await.expect("a writer").expect("created");
+        }
+        let report = verify(Arc::clone(&store.inner) as _).await.expect("readable");
+        assert!(report.is_clean(), "round {round}: {report}");
+        let all = documents(&db, &Options::default()).await;
+        assert_eq!(all.len(), (round + 1) * WRITERS);
+        for _ in 0..20 {
+            let query = Query::random(rng, &policy);
+            let asked = answer(&db, &query, 100, &Options::default()).await;
+            check(&query, [&policy, &policy], &all, &asked, (round as u64, 0));
+        }
+    }
+}
+
+/// Many writers at few keys while the policy is replaced again and again, done with or not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn writers_and_changes_of_the_policy_do_not_mix() {
+    const WRITERS: u64 = 12;
+    /// Writes between two changes.
+    const WRITES: usize = 100;
+    for seed in 0..2 {
+        let rng = &mut Rng::new(6_000_000 + seed);
+        let mut policy = Policy::random(rng);
+        let store = Arc::new(MemoryStore::new());
+        let db = Arc::new(open(Arc::clone(&store) as _, UNHURRIED).await);
+        db.create_database("db").await;
+        db.create_collection(&definition(&policy), Some(20_000)).await.expect("created");
+        let is_over = Arc::new(AtomicBool::new(false));
+        let written = Arc::new(AtomicUsize::new(0));
+        let writers: Vec<_> = (0..WRITERS)
+            .map(|writer| {
+                let (db, policy) = (Arc::clone(&db), policy.clone());
+                let (is_over, written) = (Arc::clone(&is_over), Arc::clone(&written));
+                let mut rng = Rng::new(7_000_000 + seed * WRITERS + writer);
+                tokio::spawn(async move {
+                    while !is_over.load(Ordering::Relaxed) {
+                        let (id, key) = (format!("d{writer}-{}", rng.below(4)), KEYS[rng.below(2)]);
+                        let body = document(&mut rng, &id, key);
+                        let write = if rng.chance(20) {
+                            Write::Delete { id, key: policy.key.header(&body) }
+                        } else {
+                            Write::Upsert { body, directive: IndexingDirective::Default }
+                        };
+                        write.run(&db).await;
+                        written.fetch_add(1, Ordering::Relaxed);
+                    }
+                })
+            })
+            .collect();
+        for change in 0..8 {
+            let before = written.load(Ordering::Relaxed);
+            while written.load(Ordering::Relaxed) < before + WRITES {
+                assert!(writers.iter().all(|writer| !writer.is_finished()), "a writer failed");
+                tokio::task::yield_now().await;
+            }
+            // At times the last change is done with when the next one comes.
+            if change % 3 == 0 {
+                settle(&db).await;
+            }
+            policy = policy.changed(rng);
+            change_policy(&db, &policy).await;
+        }
+        is_over.store(true, Ordering::Relaxed);
+        for writer in writers {
+            writer.await.expect("a writer");
+        }
+        settle(&db).await;
+        let report = verify(Arc::clone(&store) as _).await.expect("readable");
+        assert!(report.is_clean(), "seed {seed}: {report}");
+        let all = documents(&db, &Options::default()).await;
+        assert!(!all.is_empty());
+        for number in 0..60 {
+            let query = Query::random(rng, &policy);
+            let asked = answer(&db, &query, 100, &Options::default()).await;
+            check(&query, [&policy, &policy], &all, &asked, (seed, number));
+        }
+    }
 }
 
 /// Runs something in a runtime of its own, and stops at once everything that it has started.

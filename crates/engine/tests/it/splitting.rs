@@ -130,7 +130,8 @@ async fn throughput_makes_partitions() {
 #[tokio::test]
 async fn a_full_partition_splits_until_it_is_one_key() {
     let store = Arc::new(MemoryStore::new());
-    let options = engine::Options { partition_size: 50_000, ..engine::Options::default() };
+    let mut options = engine::Options::default();
+    options.sizes.partition = 50_000;
     let db = crate::random::world::open_with(Arc::clone(&store) as _, options).await;
     let db = db.with_collection(400).await;
     let filler = "x".repeat(1000);

@@ -37,6 +37,11 @@ impl Database {
         Self::open_with(store, engine::Options::default()).await
     }
 
+    /// In memory, set up in another way than usual.
+    pub(crate) async fn with_options(options: engine::Options) -> Self {
+        Self::open_with(Arc::new(MemoryStore::new()), options).await
+    }
+
     pub(crate) async fn open_with(store: Arc<dyn store::Engine>, options: engine::Options) -> Self {
         let clock = Arc::new(TestClock(AtomicU64::new(1_700_000_000)));
         let engine = Engine::open(store, options, clock).await;

@@ -50,7 +50,7 @@ fn nothing_is_indexed_under_the_mode_none() {
     assert!(policy.terms(&document, Directive::Include, &mut crate::HashIds).is_empty());
     assert_eq!(policy.coverage(&keys(&["a"])), Coverage::NotIndexed);
     assert!(policy.composites().is_empty() && !policy.has_spatial(&keys(&["at"])));
-    assert_eq!(policy.indexed_values(&document), 0);
+    assert_eq!(policy.indexed_values(&document, Directive::Include), 0);
 }
 
 #[test]

@@ -247,13 +247,13 @@ proptest! {
                 matches!(first, Segment::Key(name) if ["_ts", "_etag", "_self"].contains(&&**name))
             };
             let is_scalar = !matches!(value, Value::Array(_) | Value::Object(_));
-            is_scalar && !is_own(&path.0[0]) && if definition.automatic {
-                is_included(&definition, path)
-            } else {
-                policy.always.contains(path)
+            is_scalar && !is_own(&path.0[0]) && match directive {
+                Directive::Exclude => false,
+                _ if is_indexed => is_included(&definition, path),
+                _ => policy.always.contains(path),
             }
         });
-        prop_assert_eq!(policy.indexed_values(&document), scalars.count());
+        prop_assert_eq!(policy.indexed_values(&document, directive), scalars.count());
     }
 
     #[test]

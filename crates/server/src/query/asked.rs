@@ -1,16 +1,12 @@
 //! From the command line to what is sent: the endpoint, the key, the body and its headers.
 
-use std::{fmt::Write as _, fs, io::Read as _, path::PathBuf};
+use std::{fmt::Write as _, io::Read as _};
 
 use gateway::{Key, PUBLISHED_KEY};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use value::{Object, Value, json};
 
-use crate::{cli::QueryArgs, failure::Failure, keys};
-
-/// Where the port of an endpoint is not said.
-const HTTP_PORT: u16 = 80;
-const HTTPS_PORT: u16 = 443;
+use crate::{cli::QueryArgs, failure::Failure, keys, remote::Server};
 
 /// A query, ready to be sent.
 #[derive(Debug)]
@@ -28,25 +24,6 @@ pub(super) struct Asked {
     /// The partition key as its header has it.
     pub(super) partition_key: Option<String>,
     pub(super) explain: bool,
-}
-
-/// A server, and how it is trusted.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct Server {
-    pub(super) host: String,
-    pub(super) port: u16,
-    pub(super) trust: Trust,
-}
-
-/// Whose certificate is good.
-#[derive(Debug, PartialEq, Eq)]
-pub(super) enum Trust {
-    /// There is none: the connection is plain.
-    Plain,
-    /// That of this file.
-    Certificate(PathBuf),
-    /// Anybody's.
-    Anyone,
 }
 
 impl Asked {
@@ -67,7 +44,7 @@ impl Asked {
         let escaped = |name: &str| utf8_percent_encode(name, NON_ALPHANUMERIC).to_string();
         let (database, collection) = (&args.database, &args.collection);
         Ok(Self {
-            server: server(args)?,
+            server: Server::new(&args.server)?,
             key: key(args)?,
             body: json::print(&body.into()).into_bytes(),
             text,
@@ -134,42 +111,15 @@ fn key(args: &QueryArgs) -> Result<Key, Failure> {
     }
 }
 
-fn server(args: &QueryArgs) -> Result<Server, Failure> {
-    let endpoint = args.endpoint.as_str();
-    let wrong = || {
-        Failure::usage(format!("`{endpoint}` is no endpoint: write http://host:port or https://…"))
-    };
-    let uri: hyper::Uri = endpoint.parse().map_err(|_| wrong())?;
-    let host = uri.host().ok_or_else(wrong)?.trim_matches(['[', ']']).to_owned();
-    let (default_port, trust) = match uri.scheme_str() {
-        Some("http") => (HTTP_PORT, Trust::Plain),
-        Some("https") if args.insecure => (HTTPS_PORT, Trust::Anyone),
-        Some("https") => (HTTPS_PORT, Trust::Certificate(certificate(args)?)),
-        _ => return Err(wrong()),
-    };
-    Ok(Server { host, port: uri.port_u16().unwrap_or(default_port), trust })
-}
-
-/// The certificate that the server made for itself.
-fn certificate(args: &QueryArgs) -> Result<PathBuf, Failure> {
-    let directory = args.data_dir.clone().unwrap_or_else(|| PathBuf::from("sheaf-data"));
-    let path = directory.join("tls").join("cert.pem");
-    match fs::metadata(&path) {
-        Ok(_) => Ok(path),
-        Err(error) => Err(Failure::usage(format!(
-            "no certificate to trust at `{}` ({error}): name the server's data directory with \
-             --data-dir, or say --insecure",
-            path.display()
-        ))),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::cli::{Cli, Command};
+    use crate::{
+        cli::{Cli, Command},
+        remote::Trust,
+    };
 
     fn asked(more: &[&str]) -> Result<Asked, Failure> {
         let base = ["sheaf", "query", "SELECT 1", "-d", "d", "-c", "c/é"];

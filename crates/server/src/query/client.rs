@@ -1,35 +1,20 @@
 //! One connection to a server, over which the pages of a query are asked for.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
-use anyhow::{Context as _, anyhow};
 use bytes::Bytes;
-use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::{Request, Response, body::Incoming, client::conn::http1::SendRequest};
-use hyper_util::rt::TokioIo;
-use rustls::{
-    ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
-    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
-    crypto::ring,
-    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject as _},
-};
-use tokio::{
-    io::{AsyncRead, AsyncWrite},
-    net::TcpStream,
-    time::{sleep, timeout},
-};
-use tokio_rustls::TlsConnector;
+use http_body_util::Full;
+use hyper::{Request, Response, body::Incoming};
+use tokio::time::sleep;
 
 use crate::{
     clock::MachineClock,
-    query::asked::{Asked, Server, Trust},
+    query::asked::Asked,
+    remote::{self, Connection, Server},
 };
 
-const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// A query that cannot be cut into pages may take the server longer than a page does.
 const ANSWER_TIME: Duration = Duration::from_mins(10);
-/// Far more than a page has; what is longer is no answer of ours.
-const BODY_BYTES_MAX: usize = 64 << 20;
 /// Most rows of one page.
 const PAGE_ROWS: u64 = 1000;
 /// How often a request that was refused for its cost is sent again.
@@ -46,37 +31,14 @@ pub(super) struct Page {
     pub(super) charge: f64,
 }
 
-/// A connection to a server.
+/// Asks one server.
 pub(super) struct Client {
-    sender: SendRequest<Full<Bytes>>,
-    authority: String,
+    connection: Connection,
 }
 
 impl Client {
     pub(super) async fn connect(server: &Server) -> anyhow::Result<Self> {
-        let Server { host, port, trust } = server;
-        let bracketed = if host.contains(':') { format!("[{host}]") } else { host.clone() };
-        let authority = format!("{bracketed}:{port}");
-        let connecting = async {
-            let stream = TcpStream::connect((host.as_str(), *port)).await?;
-            stream.set_nodelay(true)?;
-            match tls(trust)? {
-                None => handshake(stream).await,
-                Some(connector) => {
-                    let name = ServerName::try_from(host.clone())?;
-                    let stream = connector.connect(name, stream).await.context(
-                        "no secure connection; --insecure trusts the server whoever it is",
-                    )?;
-                    handshake(stream).await
-                }
-            }
-        };
-        let sender = match timeout(CONNECT_TIME, connecting).await {
-            Ok(connected) => connected,
-            Err(_) => Err(anyhow!("no answer within {CONNECT_TIME:?}")),
-        };
-        let sender = sender.with_context(|| format!("cannot reach a server at {authority}"))?;
-        Ok(Self { sender, authority })
+        Ok(Self { connection: Connection::open(server).await? })
     }
 
     /// Asks for a page of at most so many rows, again and again if the server is too busy.
@@ -89,14 +51,7 @@ impl Client {
         let mut tries = 0;
         loop {
             let request = self.request(asked, rows, continuation)?;
-            let sent = async {
-                self.sender.ready().await?;
-                anyhow::Ok(self.sender.send_request(request).await?)
-            };
-            let response = match timeout(ANSWER_TIME, sent).await {
-                Ok(response) => response.context("the server closed the connection")?,
-                Err(_) => return Err(anyhow!("no answer within {ANSWER_TIME:?}")),
-            };
+            let response = self.connection.send(request, ANSWER_TIME).await?;
             let wait = retry_after(&response);
             let page = read(response).await?;
             if page.status != 429 || tries >= RETRIES {
@@ -116,7 +71,7 @@ impl Client {
         let now = gateway::Clock::now(&MachineClock);
         let signed = gateway::signed(&asked.key, "POST", "docs", &asked.link, now);
         let mut request = Request::post(&asked.path)
-            .header("host", &self.authority)
+            .header("host", &self.connection.authority)
             .header("authorization", signed.authorization)
             .header("x-ms-date", signed.date)
             .header("x-ms-version", "2020-07-15")
@@ -137,96 +92,18 @@ impl Client {
     }
 }
 
-async fn handshake<S>(stream: S) -> anyhow::Result<SendRequest<Full<Bytes>>>
-where
-    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
-{
-    let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    // Its errors reach whoever waits for an answer.
-    tokio::spawn(connection);
-    Ok(sender)
-}
-
 async fn read(response: Response<Incoming>) -> anyhow::Result<Page> {
     let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
     let continuation = header("x-ms-continuation").map(str::to_owned);
     let charge = header("x-ms-request-charge").and_then(|text| text.parse().ok());
     let charge = charge.filter(|charge: &f64| charge.is_finite()).unwrap_or(0.0);
     let status = response.status().as_u16();
-    let body = Limited::new(response.into_body(), BODY_BYTES_MAX);
-    let body = match timeout(ANSWER_TIME, body.collect()).await {
-        Ok(body) => body.map_err(|error| anyhow!("the answer broke off: {error}"))?,
-        Err(_) => return Err(anyhow!("the answer did not end within {ANSWER_TIME:?}")),
-    };
-    Ok(Page { status, body: body.to_bytes(), continuation, charge })
+    let body = remote::body(response, ANSWER_TIME).await?;
+    Ok(Page { status, body, continuation, charge })
 }
 
 fn retry_after(response: &Response<Incoming>) -> Duration {
     let header = response.headers().get("x-ms-retry-after-ms");
     let millis = header.and_then(|value| value.to_str().ok()?.parse().ok());
     millis.map_or(RETRY_TIME, Duration::from_millis).min(RETRY_TIME_MAX)
-}
-
-/// What TLS needs, if there is any.
-fn tls(trust: &Trust) -> anyhow::Result<Option<TlsConnector>> {
-    let provider = Arc::new(ring::default_provider());
-    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()?;
-    let builder = match trust {
-        Trust::Plain => return Ok(None),
-        Trust::Certificate(path) => {
-            let mut roots = RootCertStore::empty();
-            for certificate in CertificateDer::pem_file_iter(path)? {
-                roots.add(certificate?)?;
-            }
-            builder.with_root_certificates(roots)
-        }
-        Trust::Anyone => {
-            builder.dangerous().with_custom_certificate_verifier(Arc::new(Trusting { provider }))
-        }
-    };
-    Ok(Some(TlsConnector::from(Arc::new(builder.with_no_client_auth()))))
-}
-
-/// Asks for no name, because it was told not to. Signatures still have to be right.
-#[derive(Debug)]
-struct Trusting {
-    provider: Arc<rustls::crypto::CryptoProvider>,
-}
-
-impl ServerCertVerifier for Trusting {
-    fn verify_server_cert(
-        &self,
-        _: &CertificateDer<'_>,
-        _: &[CertificateDer<'_>],
-        _: &ServerName<'_>,
-        _: &[u8],
-        _: UnixTime,
-    ) -> Result<ServerCertVerified, rustls::Error> {
-        Ok(ServerCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        certificate: &CertificateDer<'_>,
-        signature: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let algorithms = &self.provider.signature_verification_algorithms;
-        rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
-    }
 }

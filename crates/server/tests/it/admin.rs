@@ -51,4 +51,5 @@ fn metrics_count_requests() {
 fn metrics_can_be_switched_off() {
     let sheaf = Sheaf::in_memory(&["--metrics", "off"]);
     assert_eq!(get(sheaf.address, "/_sheaf/metrics").status, 403);
+    assert_eq!(get(sheaf.address, "/_sheaf/partitions").status, 403);
 }

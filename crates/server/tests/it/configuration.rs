@@ -56,6 +56,14 @@ fn mistakes_in_flags_are_named() {
     assert!(stderr.contains("auto, service, direct"), "{stderr}");
     let stderr = failure(2, &["serve", "--header-timeout", "soon"]);
     assert!(stderr.contains("500ms"), "{stderr}");
+    let stderr = failure(2, &["serve", "--consistency", "weak"]);
+    assert!(stderr.contains("bounded-staleness"), "{stderr}");
+    let stderr = failure(2, &["serve", "--max-staleness-interval", "1s"]);
+    assert!(stderr.contains("use 5s to 24h"), "{stderr}");
+    let stderr = failure(2, &["serve", "--partition-size", "plenty"]);
+    assert!(stderr.contains("is not a size"), "{stderr}");
+    let stderr = failure(2, &["serve", "--partition-size", "1GB"]);
+    assert!(stderr.contains("must fit into one partition"), "{stderr}");
     let stderr = failure(2, &["serve", "--tls-cert", "cert.pem"]);
     assert!(stderr.contains("tls-key"), "{stderr}");
 }

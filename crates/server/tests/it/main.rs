@@ -10,4 +10,5 @@ mod process;
 mod query;
 mod shutdown;
 mod start;
+mod top;
 mod transport;

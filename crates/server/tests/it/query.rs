@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// A server with a database `shop`, a collection `or ders` and these documents.
-fn filled(args: &[&str], documents: usize) -> Sheaf {
+pub(crate) fn filled(args: &[&str], documents: usize) -> Sheaf {
     let sheaf = Sheaf::start(args);
     let post = |path: &str, kind: &str, link: &str, more: &str, body: &str| {
         let headers = format!("{}{more}", signed(PUBLISHED_KEY, "POST", kind, link));

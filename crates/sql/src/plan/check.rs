@@ -6,34 +6,25 @@
 
 use value::Value;
 
-use super::{Complaint, Refusal, order_by, tree};
+use super::{Refusal, order_by, tree};
 use crate::ast::{Call, Collection, Count, Expr, ExprKind, LogicalOp, OrderByKind, Projection};
 use crate::program::check_vector_options;
-use crate::{Code, Error, Query, eval};
+use crate::{Code, Query, eval};
 
-/// How many complaints are listed. Each is located by counting through the text.
-const COMPLAINTS_MAX: usize = 100;
+/// How many errors are listed. Each is located by counting through the text.
+const ERRORS_MAX: usize = 100;
 
 /// The parameter in the place of all others; no query can write it.
 const ANY_PARAMETER: &str = "@";
 
 /// Refuses a query that the service would refuse.
 pub(super) fn check(query: &Query, parameters: &[(String, Value)]) -> Result<(), Refusal> {
-    let complaint = |error: Error| Complaint {
-        number: error.code.number(),
-        message: error.message,
-        span: error.span,
-    };
     let mut errors = eval::check(&neutral(query), &known(query, parameters));
     // The keys of an order come last in the text, and the evaluator did not see these.
     errors.extend(ordering_vectors(query).into_iter().filter_map(check_vector_options));
-    let complaints: Vec<Complaint> = errors
-        .into_iter()
-        .filter(|error| error.code != Code::Unsupported)
-        .take(COMPLAINTS_MAX)
-        .map(complaint)
-        .collect();
-    if complaints.is_empty() { Ok(()) } else { Err(Refusal::Errors(complaints)) }
+    errors.retain(|error| error.code != Code::Unsupported);
+    errors.truncate(ERRORS_MAX);
+    if errors.is_empty() { Ok(()) } else { Err(Refusal::Errors(errors)) }
 }
 
 /// The calls of `VectorDistance` that rows are ordered by.

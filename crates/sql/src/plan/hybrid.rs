@@ -5,9 +5,9 @@ use value::Value;
 
 use super::score::{self, Component};
 use super::tree::{self, call, items, object, rid_of, select_item};
-use super::{Complaint, HybridInfo, Planner, QueryInfo, Refusal, limits, order_by};
+use super::{HybridInfo, Planner, QueryInfo, Refusal, limits, order_by};
 use crate::ast::{Collection, Count, Expr, ExprKind, Projection, Query, SelectItem, Top};
-use crate::error::Span;
+use crate::error::{Code, Error, Span};
 
 /// The fewest rows that a component returns, so that ranks mean something.
 const DEPTH_MIN: u64 = 120;
@@ -46,20 +46,21 @@ pub(super) fn rewrite(
 /// Ranking works on documents alone.
 fn check_sources(query: &Query) -> Result<(), Refusal> {
     let Some(source) = query.from.get(1).or_else(|| query.from.first()) else { return Ok(()) };
-    let (number, message) = match &source.collection {
+    let (code, message) = match &source.collection {
         _ if query.from.len() > 1 => {
-            (2224, "The JOIN operator is not allowed with the ORDER BY RANK clause.")
+            (Code::RankOverJoin, "The JOIN operator is not allowed with the ORDER BY RANK clause.")
         }
         _ if source.is_iterator => (
-            2223,
+            Code::RankOverElements,
             "The FROM clause with the IN operator is not allowed with the ORDER BY RANK clause.",
         ),
-        Collection::Subquery(_) => {
-            (2225, "Subqueries in the FROM clause are not allowed with the ORDER BY RANK clause.")
-        }
+        Collection::Subquery(_) => (
+            Code::RankOverSubquery,
+            "Subqueries in the FROM clause are not allowed with the ORDER BY RANK clause.",
+        ),
         Collection::Path { .. } => return Ok(()),
     };
-    Err(Complaint::numbered(number, message, Some(source.span)))
+    Err(Error::new(code, message, source.span).into())
 }
 
 /// The query for the best rows by one score, in the shape of ORDER BY.

@@ -2,9 +2,9 @@
 
 use std::fmt::{Display, Write};
 
-use super::{Complaint, HybridInfo, Info, Plan, QueryInfo, Refusal};
+use super::{HybridInfo, Info, Plan, QueryInfo, Refusal};
 use crate::ast::Direction;
-use crate::error::{Error, quote};
+use crate::error::{quote, to_json};
 
 /// A range of effective partition keys, as hexadecimal text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -102,40 +102,15 @@ impl HybridInfo {
 impl Refusal {
     /// The document that the service answers with. Places are those of `text`, the query.
     pub fn to_json(&self, text: &str) -> String {
-        let mut out = Members::open();
         match self {
-            Refusal::Errors(complaints) => out.list("errors", complaints, |complaint, out| {
-                out.push_str(&complaint.to_json(text));
-            }),
-            Refusal::Plain(sentences) => out.texts("Errors", sentences),
+            Refusal::Errors(errors) => to_json(errors, text),
+            Refusal::Plain(sentences) => {
+                let mut out = Members::open();
+                out.texts("Errors", sentences);
+                out.close()
+            }
         }
-        out.close()
     }
-}
-
-/// The one error whose code is a number, and which has no place.
-const ORDER_BY_WITHOUT_PATH: u16 = 2206;
-
-impl Complaint {
-    fn to_json(&self, text: &str) -> String {
-        let mut out = Members::open();
-        out.text("severity", "Error");
-        if let Some((start, end)) = self.span.and_then(|span| units(span, text)) {
-            out.plain("location", format_args!("{{\"start\":{start},\"end\":{end}}}"));
-        }
-        match self.number {
-            None => {}
-            Some(ORDER_BY_WITHOUT_PATH) => out.plain("code", ORDER_BY_WITHOUT_PATH),
-            Some(number) => out.text("code", &format!("SC{number}")),
-        }
-        out.text("message", &self.message);
-        out.close()
-    }
-}
-
-/// Bytes of the text as UTF-16 code units, which clients count in.
-fn units(span: crate::Span, text: &str) -> Option<(usize, usize)> {
-    Error::new(crate::Code::Syntax, "", span).location(text)
 }
 
 /// An object that is being written.

@@ -33,7 +33,7 @@ use std::collections::HashMap;
 
 use value::Value;
 
-use crate::{Query, Span};
+use crate::{Error, Query};
 pub use features::{Feature, missing_text};
 pub use info::{AggregateKind, DistinctType, HybridInfo, Info, QueryInfo};
 pub use json::HexRange;
@@ -106,27 +106,14 @@ pub struct Plan {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Refusal {
     /// The query is wrong: `{"errors":[…]}`.
-    Errors(Vec<Complaint>),
+    Errors(Vec<Error>),
     /// The query is right but cannot be planned: `{"Errors":["…"]}`.
     Plain(Vec<String>),
 }
 
-/// One thing wrong with a query.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Complaint {
-    /// The number behind `SC`, where there is one.
-    pub number: Option<u16>,
-    /// The service's sentence.
-    pub message: String,
-    /// What it is about; a few errors are about the query as a whole.
-    pub span: Option<Span>,
-}
-
-impl Complaint {
-    /// A refusal with this one complaint.
-    fn numbered(number: u16, message: &str, span: Option<Span>) -> Refusal {
-        let message = message.to_owned();
-        Refusal::Errors(vec![Complaint { number: Some(number), message, span }])
+impl From<Error> for Refusal {
+    fn from(error: Error) -> Refusal {
+        Refusal::Errors(vec![error])
     }
 }
 

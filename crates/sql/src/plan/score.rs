@@ -2,10 +2,10 @@
 
 use value::Value;
 
+use super::Refusal;
 use super::tree::{self, call};
-use super::{Complaint, Refusal};
 use crate::ast::{BinaryOp, Call, Direction, Expr, ExprKind, OrderBy, OrderByKind, OrderItem};
-use crate::error::Span;
+use crate::error::{Code, Error, Span};
 
 /// How many scores may be fused: the query for each has all of them.
 const COMPONENTS_MAX: usize = 32;
@@ -57,7 +57,7 @@ pub(super) fn components(
 pub(super) fn not_a_score(span: Option<Span>) -> Refusal {
     let message = "The ORDER BY RANK clause must be followed by a VectorDistance and/or a \
                    FullTextScore function call.";
-    Complaint::numbered(2221, message, span)
+    Error { code: Code::RankWithoutScore, message: message.to_owned(), span }.into()
 }
 
 fn not_weights(span: Span) -> Refusal {
@@ -65,7 +65,7 @@ fn not_weights(span: Span) -> Refusal {
                    present, it must be a literal array of numbers, one for each of the component \
                    scores used for the RRF function. The length of this array must be the same as \
                    the number of the component scores.";
-    Complaint::numbered(2229, message, Some(span))
+    Error::new(Code::RankWeights, message, span).into()
 }
 
 /// The calls behind RANK: one, or those of RRF, and what stands for weights. None if it is

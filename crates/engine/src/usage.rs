@@ -1,0 +1,121 @@
+//! What a collection takes: its quota, and the statistics of its partitions.
+
+use std::{collections::HashMap, ops::Bound};
+
+use bytes::Bytes;
+use protocol::{Error, limits::DOCUMENT_BYTES_MAX, response::Quota};
+use store::{Direction, PageLimit};
+use value::{Object, Value, json};
+
+use crate::{
+    Inner,
+    catalog::{Collection, number},
+    errors,
+    keys::{LogicalKey, META_KEY},
+    partition::Partition,
+    rows::KeyCounters,
+};
+
+/// Logical keys that one request looks at, over all partitions. Keys lie in the order of their
+/// hashes, so the first ones are as good a sample as any.
+const SAMPLE_MAX: usize = 20_000;
+
+/// Keys looked at in one go.
+const PAGE: PageLimit = PageLimit { entries: 1000, bytes: 1 << 20 };
+
+/// Largest keys that are told of each partition.
+const LARGEST_MAX: usize = 10;
+
+/// Hottest keys that are looked at beside the sample: what is written much is often large.
+const HOT_MAX: usize = 64;
+
+/// Limits and use of a collection.
+pub(crate) fn quota(engine: &Inner, collection: &Collection) -> Quota {
+    let kilobytes = |bytes: u64| i64::try_from(bytes / 1024).unwrap_or(i64::MAX);
+    let has_key = !collection.definition.partition_key.is_system;
+    let limit = engine.options.sizes.of_collection(has_key);
+    let mut quota = Quota {
+        document_size_max_kb: kilobytes(DOCUMENT_BYTES_MAX as u64),
+        collection_size_max_kb: limit.map_or(-1, kilobytes),
+        ..Quota::default()
+    };
+    for partition in &collection.partitions {
+        let counters = partition.counters();
+        quota.documents_count += counters.documents;
+        quota.documents_bytes += counters.bytes;
+        quota.collection_bytes += counters.bytes + counters.index_bytes;
+    }
+    quota
+}
+
+/// Per partition: how many documents and kilobytes it has, and its largest logical keys.
+pub(crate) async fn statistics(engine: &Inner, collection: &Collection) -> Result<Value, Error> {
+    let now = engine.clock.now_millis();
+    let sample = SAMPLE_MAX / collection.partitions.len().max(1);
+    let mut all = Vec::with_capacity(collection.partitions.len());
+    for partition in &collection.partitions {
+        all.push(of_partition(partition, sample.max(1), now).await?);
+    }
+    Ok(Value::Array(all))
+}
+
+async fn of_partition(partition: &Partition, sample: usize, now: i64) -> Result<Value, Error> {
+    let counters = partition.counters();
+    let (sampled, mut keys) = key_sizes(partition, sample, now).await?;
+    keys.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let largest = keys.iter().take(LARGEST_MAX).filter_map(|(key, bytes)| {
+        let key = LogicalKey::decode(key.get(META_KEY.len()..)?)?;
+        let mut object = Object::new();
+        object.insert("partitionKey", json::parse(key.to_string().as_bytes()).ok()?);
+        object.insert("sizeInKB", number(bytes.div_ceil(1024)));
+        Some(Value::Object(object))
+    });
+    let mut object = Object::new();
+    object.insert("id", partition.range_id.to_string());
+    object.insert("sizeInKB", number((counters.bytes + counters.index_bytes).div_ceil(1024)));
+    object.insert("documentCount", number(counters.documents));
+    object.insert("sampledDistinctPartitionKeyCount", number(sampled as u64));
+    object.insert("partitionKeys", Value::Array(largest.collect()));
+    Ok(Value::Object(object))
+}
+
+/// How many keys the sample has, and the bytes of each of them and of the hottest keys.
+async fn key_sizes(
+    partition: &Partition,
+    sample: usize,
+    now: i64,
+) -> Result<(usize, Vec<(Bytes, u64)>), Error> {
+    let (snapshot, _) = partition.read();
+    let mut sizes = HashMap::new();
+    let mut start = Bound::Included(Bytes::from_static(META_KEY));
+    let end = Bytes::from([META_KEY, &[u8::MAX; 4]].concat());
+    while sizes.len() < sample {
+        let limit = PageLimit { entries: PAGE.entries.min(sample - sizes.len()), ..PAGE };
+        let range = (start, Bound::Excluded(end.clone()));
+        let page = snapshot.scan(range, Direction::Forward, limit).await;
+        let page = page.map_err(errors::from_store)?;
+        let Some((last, _)) = page.entries.last() else { break };
+        start = Bound::Excluded(last.clone());
+        for (key, row) in page.entries {
+            sizes.insert(key, decode(&row)?);
+        }
+        if !page.has_more {
+            break;
+        }
+        tokio::task::yield_now().await;
+    }
+    let sampled = sizes.len();
+    let hot = partition.hot.top(HOT_MAX, now).into_iter();
+    let hot: Vec<Bytes> = hot.map(|(key, _)| [META_KEY, &key].concat().into()).collect();
+    let rows = snapshot.get_many(&hot).await.map_err(errors::from_store)?;
+    for (key, row) in hot.into_iter().zip(rows) {
+        if let Some(row) = row {
+            sizes.insert(key, decode(&row)?);
+        }
+    }
+    Ok((sampled, sizes.into_iter().collect()))
+}
+
+fn decode(row: &[u8]) -> Result<u64, Error> {
+    KeyCounters::decode(row).map(|counters| counters.bytes).map_err(errors::from_damaged)
+}

@@ -1,0 +1,157 @@
+//! A store that can hold writers where they look for the document that they are about to write.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use bytes::Bytes;
+use store::{
+    Batch, BoxFuture, Completion, Debt, Direction, Durability, Engine, Keep, KeyRange, Page,
+    PageLimit, Partition, Result, Snapshot, Statistics, memory::MemoryStore,
+};
+use tokio::sync::watch;
+
+/// Whether primary rows can be looked up. Whoever looks for one while it is shut waits.
+pub(crate) struct Gate {
+    is_open: watch::Sender<bool>,
+    waiting: AtomicUsize,
+}
+
+impl Gate {
+    pub(crate) fn set_open(&self, is_open: bool) {
+        self.is_open.send_replace(is_open);
+    }
+
+    /// Waits until so many wait.
+    pub(crate) async fn holds(&self, count: usize) {
+        while self.waiting.load(Ordering::Acquire) < count {
+            tokio::task::yield_now().await;
+        }
+    }
+
+    async fn pass(&self) {
+        self.waiting.fetch_add(1, Ordering::AcqRel);
+        let opened = self.is_open.subscribe().wait_for(|is_open| *is_open).await.is_ok();
+        self.waiting.fetch_sub(1, Ordering::AcqRel);
+        assert!(opened, "the gate outlives who waits at it");
+    }
+}
+
+/// A memory store with a gate.
+pub(crate) struct GatedStore {
+    pub(crate) inner: Arc<MemoryStore>,
+    pub(crate) gate: Arc<Gate>,
+}
+
+impl GatedStore {
+    pub(crate) fn new() -> Self {
+        let gate = Gate { is_open: watch::channel(true).0, waiting: AtomicUsize::new(0) };
+        Self { inner: Arc::new(MemoryStore::new()), gate: Arc::new(gate) }
+    }
+}
+
+impl Engine for GatedStore {
+    fn open<'a>(
+        &'a self,
+        partition: &'a str,
+        epoch: u64,
+    ) -> BoxFuture<'a, Result<Arc<dyn Partition>>> {
+        Box::pin(async move {
+            let (inner, gate) = (self.inner.open(partition, epoch).await?, Arc::clone(&self.gate));
+            Ok(Arc::new(Gated { inner, gate }) as Arc<dyn Partition>)
+        })
+    }
+
+    fn partitions(&self) -> BoxFuture<'_, Result<Vec<String>>> {
+        self.inner.partitions()
+    }
+
+    fn drop_partition<'a>(&'a self, partition: &'a str) -> BoxFuture<'a, Result<()>> {
+        self.inner.drop_partition(partition)
+    }
+
+    fn copy<'a>(
+        &'a self,
+        from: &'a dyn Snapshot,
+        to: &'a str,
+        keep: &'a Keep,
+    ) -> BoxFuture<'a, Result<()>> {
+        self.inner.copy(from, to, keep)
+    }
+
+    fn clone_partition<'a>(&'a self, from: &'a str, to: &'a str) -> BoxFuture<'a, Result<()>> {
+        self.inner.clone_partition(from, to)
+    }
+
+    fn checkpoint<'a>(&'a self, directory: &'a Path) -> BoxFuture<'a, Result<()>> {
+        self.inner.checkpoint(directory)
+    }
+
+    fn compact<'a>(&'a self, partition: Option<&'a str>) -> BoxFuture<'a, Result<()>> {
+        self.inner.compact(partition)
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.inner.failure()
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.inner.statistics()
+    }
+
+    fn close(&self) -> BoxFuture<'_, Result<()>> {
+        self.inner.close()
+    }
+}
+
+struct Gated<T: ?Sized> {
+    inner: Arc<T>,
+    gate: Arc<Gate>,
+}
+
+impl Partition for Gated<dyn Partition> {
+    fn snapshot(&self) -> Arc<dyn Snapshot> {
+        Arc::new(Gated { inner: self.inner.snapshot(), gate: Arc::clone(&self.gate) })
+    }
+
+    fn submit(&self, batch: Batch, durability: Durability, done: Completion) {
+        self.inner.submit(batch, durability, done);
+    }
+
+    fn flush(&self) -> BoxFuture<'_, Result<()>> {
+        self.inner.flush()
+    }
+
+    fn approximate_size(&self) -> u64 {
+        self.inner.approximate_size()
+    }
+
+    fn debt(&self) -> Debt {
+        self.inner.debt()
+    }
+}
+
+impl Snapshot for Gated<dyn Snapshot> {
+    fn get_many<'a>(&'a self, keys: &'a [Bytes]) -> BoxFuture<'a, Result<Vec<Option<Bytes>>>> {
+        Box::pin(async move {
+            // Primary rows: who re-indexes reads documents only, and is not held.
+            if keys.iter().any(|key| key.starts_with(b"P")) {
+                self.gate.pass().await;
+            }
+            self.inner.get_many(keys).await
+        })
+    }
+
+    fn scan(
+        &self,
+        range: KeyRange,
+        direction: Direction,
+        limit: PageLimit,
+    ) -> BoxFuture<'_, Result<Page>> {
+        self.inner.scan(range, direction, limit)
+    }
+}

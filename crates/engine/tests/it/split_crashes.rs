@@ -1,0 +1,198 @@
+//! A crash at every single step of a split or merge: the next start finds it before or after, with
+//! every document once and nothing left over.
+
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+};
+
+use engine::verify;
+use protocol::Options;
+use store::{
+    Batch, BoxFuture, Completion, Debt, Durability, Engine, Error, Keep, Partition, Result,
+    Snapshot, Statistics, memory::MemoryStore,
+};
+
+use crate::{
+    splitting::{merge, ranges, split},
+    support::Database,
+};
+
+/// A store that dies after so many changes: from then on nothing changes any more.
+struct Mortal {
+    inner: Arc<MemoryStore>,
+    left: Arc<AtomicI64>,
+}
+
+/// Takes one of the changes that are left.
+fn live_on(left: &AtomicI64) -> Result<()> {
+    if left.fetch_sub(1, Ordering::SeqCst) > 0 {
+        Ok(())
+    } else {
+        Err(Error::Closed("the store is dead".to_owned()))
+    }
+}
+
+struct MortalPartition {
+    inner: Arc<dyn Partition>,
+    left: Arc<AtomicI64>,
+}
+
+impl Partition for MortalPartition {
+    fn snapshot(&self) -> Arc<dyn Snapshot> {
+        self.inner.snapshot()
+    }
+
+    fn submit(&self, batch: Batch, durability: Durability, done: Completion) {
+        match live_on(&self.left) {
+            Ok(()) => self.inner.submit(batch, durability, done),
+            Err(error) => done(Err(error)),
+        }
+    }
+
+    fn flush(&self) -> BoxFuture<'_, Result<()>> {
+        self.inner.flush()
+    }
+
+    fn approximate_size(&self) -> u64 {
+        self.inner.approximate_size()
+    }
+
+    fn debt(&self) -> Debt {
+        self.inner.debt()
+    }
+}
+
+impl Engine for Mortal {
+    fn open<'a>(&'a self, name: &'a str, epoch: u64) -> BoxFuture<'a, Result<Arc<dyn Partition>>> {
+        Box::pin(async move {
+            // A new name is a change.
+            if !self.inner.partitions().await?.iter().any(|it| it == name) {
+                live_on(&self.left)?;
+            }
+            let inner = self.inner.open(name, epoch).await?;
+            let left = Arc::clone(&self.left);
+            Ok(Arc::new(MortalPartition { inner, left }) as Arc<dyn Partition>)
+        })
+    }
+
+    fn partitions(&self) -> BoxFuture<'_, Result<Vec<String>>> {
+        self.inner.partitions()
+    }
+
+    fn drop_partition<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            live_on(&self.left)?;
+            self.inner.drop_partition(name).await
+        })
+    }
+
+    fn copy<'a>(
+        &'a self,
+        from: &'a dyn Snapshot,
+        to: &'a str,
+        keep: &'a Keep,
+    ) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            live_on(&self.left)?;
+            self.inner.copy(from, to, keep).await
+        })
+    }
+
+    fn clone_partition<'a>(&'a self, from: &'a str, to: &'a str) -> BoxFuture<'a, Result<()>> {
+        self.inner.clone_partition(from, to)
+    }
+
+    fn checkpoint<'a>(&'a self, directory: &'a Path) -> BoxFuture<'a, Result<()>> {
+        self.inner.checkpoint(directory)
+    }
+
+    fn compact<'a>(&'a self, partition: Option<&'a str>) -> BoxFuture<'a, Result<()>> {
+        self.inner.compact(partition)
+    }
+
+    fn failure(&self) -> Option<String> {
+        self.inner.failure()
+    }
+
+    fn statistics(&self) -> Statistics {
+        self.inner.statistics()
+    }
+
+    fn close(&self) -> BoxFuture<'_, Result<()>> {
+        Box::pin(async { Ok(()) })
+    }
+}
+
+/// Splits, writes, and merges again.
+async fn reshape(db: &Database) -> std::result::Result<(), protocol::Error> {
+    split(db, "0").await?;
+    db.write(r#"{"id":"later","pk":"3","round":1}"#, true, Options::default()).await?;
+    merge(db, "1").await?;
+    db.write(r#"{"id":"later","pk":"3","round":2}"#, true, Options::default()).await?;
+    Ok(())
+}
+
+/// A life of the database: the store outlives it.
+async fn live(store: &Arc<MemoryStore>) -> (Database, Arc<AtomicI64>) {
+    let left = Arc::new(AtomicI64::new(i64::MAX));
+    let mortal = Mortal { inner: Arc::clone(store), left: Arc::clone(&left) };
+    (Database::open(Arc::new(mortal)).await, left)
+}
+
+#[tokio::test]
+async fn every_step_may_be_the_last() {
+    let (mut before, mut between, mut after) = (0, 0, 0);
+    for steps in 0.. {
+        let store = Arc::new(MemoryStore::new());
+        let (db, left) = live(&store).await;
+        let db = db.with_collection(400).await;
+        for number in 0..20 {
+            let body = format!(r#"{{"id":"{number}","pk":"{}","v":{number}}}"#, number % 5);
+            db.create(&body).await.expect("created");
+        }
+        left.store(steps, Ordering::SeqCst);
+        let is_alive = reshape(&db).await.is_ok();
+        left.store(0, Ordering::SeqCst);
+        db.engine.close().await.expect("closed");
+        drop(db);
+
+        let (db, _) = live(&store).await;
+        let now = ranges(&db).await;
+        match now.iter().map(|(id, _)| id.as_str()).collect::<Vec<_>>()[..] {
+            ["0"] => before += 1,
+            ["1", "2"] => between += 1,
+            ["3"] => after += 1,
+            ref other => panic!("after {steps} steps the ranges are {other:?}"),
+        }
+        let mut all = db.all(Options::default()).await;
+        all.retain(|id| id != "later");
+        all.sort_unstable();
+        all.dedup();
+        assert_eq!(all.len(), 20, "after {steps} steps");
+        // It goes on as if nothing had happened.
+        let first = &now[0].0;
+        if now.len() == 2 {
+            merge(&db, first).await.expect("merged");
+        } else {
+            split(&db, first).await.expect("split");
+        }
+        db.engine.close().await.expect("closed");
+        drop(db);
+
+        let (db, _) = live(&store).await;
+        let serving = ranges(&db).await.len();
+        db.engine.close().await.expect("closed");
+        let names = store.partitions().await.expect("names");
+        assert_eq!(names.len(), serving + 1, "after {steps} steps: {names:?}");
+        let report = verify(store).await.expect("readable");
+        assert!(report.is_clean(), "after {steps} steps: {report}");
+        if is_alive {
+            break;
+        }
+    }
+    assert!(before > 5 && between > 5 && after > 0, "{before} {between} {after}");
+}

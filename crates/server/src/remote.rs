@@ -1,0 +1,220 @@
+//! A connection to a server that runs, for the commands that ask it something.
+
+use std::{fs, path::PathBuf, sync::Arc, time::Duration};
+
+use anyhow::{Context as _, anyhow};
+use bytes::Bytes;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::{Request, Response, body::Incoming, client::conn::http1::SendRequest};
+use hyper_util::rt::TokioIo;
+use rustls::{
+    ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme,
+    client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
+    crypto::ring,
+    pki_types::{CertificateDer, ServerName, UnixTime, pem::PemObject as _},
+};
+use tokio::{
+    io::{AsyncRead, AsyncWrite},
+    net::TcpStream,
+    time::timeout,
+};
+use tokio_rustls::TlsConnector;
+
+use crate::{cli::ServerArgs, failure::Failure};
+
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+/// Far more than an answer has; what is longer is none of ours.
+const BODY_BYTES_MAX: usize = 64 << 20;
+/// Where the port of an endpoint is not said.
+const HTTP_PORT: u16 = 80;
+const HTTPS_PORT: u16 = 443;
+
+/// A server, and how it is trusted.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Server {
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) trust: Trust,
+}
+
+/// Whose certificate is good.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Trust {
+    /// There is none: the connection is plain.
+    Plain,
+    /// That of this file.
+    Certificate(PathBuf),
+    /// Anybody's.
+    Anyone,
+}
+
+impl Server {
+    /// The server that a command line names.
+    pub(crate) fn new(args: &ServerArgs) -> Result<Self, Failure> {
+        let endpoint = args.endpoint.as_str();
+        let wrong = || {
+            Failure::usage(format!(
+                "`{endpoint}` is no endpoint: write http://host:port or https://…"
+            ))
+        };
+        let uri: hyper::Uri = endpoint.parse().map_err(|_| wrong())?;
+        let host = uri.host().ok_or_else(wrong)?.trim_matches(['[', ']']).to_owned();
+        let (default_port, trust) = match uri.scheme_str() {
+            Some("http") => (HTTP_PORT, Trust::Plain),
+            Some("https") if args.insecure => (HTTPS_PORT, Trust::Anyone),
+            Some("https") => (HTTPS_PORT, Trust::Certificate(certificate(args)?)),
+            _ => return Err(wrong()),
+        };
+        Ok(Self { host, port: uri.port_u16().unwrap_or(default_port), trust })
+    }
+}
+
+/// A connection to a server.
+pub(crate) struct Connection {
+    sender: SendRequest<Full<Bytes>>,
+    /// The server's name and port, for the `Host` header.
+    pub(crate) authority: String,
+}
+
+impl Connection {
+    /// Connects.
+    pub(crate) async fn open(server: &Server) -> anyhow::Result<Self> {
+        let Server { host, port, trust } = server;
+        let bracketed = if host.contains(':') { format!("[{host}]") } else { host.clone() };
+        let authority = format!("{bracketed}:{port}");
+        let connecting = async {
+            let stream = TcpStream::connect((host.as_str(), *port)).await?;
+            stream.set_nodelay(true)?;
+            match tls(trust)? {
+                None => handshake(stream).await,
+                Some(connector) => {
+                    let name = ServerName::try_from(host.clone())?;
+                    let stream = connector.connect(name, stream).await.context(
+                        "no secure connection; --insecure trusts the server whoever it is",
+                    )?;
+                    handshake(stream).await
+                }
+            }
+        };
+        let sender = match timeout(CONNECT_TIME, connecting).await {
+            Ok(connected) => connected,
+            Err(_) => Err(anyhow!("no answer within {CONNECT_TIME:?}")),
+        };
+        let sender = sender.with_context(|| format!("cannot reach a server at {authority}"))?;
+        Ok(Self { sender, authority })
+    }
+
+    /// Sends a request; its answer must begin within this time.
+    pub(crate) async fn send(
+        &mut self,
+        request: Request<Full<Bytes>>,
+        time: Duration,
+    ) -> anyhow::Result<Response<Incoming>> {
+        let sent = async {
+            self.sender.ready().await?;
+            anyhow::Ok(self.sender.send_request(request).await?)
+        };
+        match timeout(time, sent).await {
+            Ok(response) => response.context("the server closed the connection"),
+            Err(_) => Err(anyhow!("no answer within {time:?}")),
+        }
+    }
+}
+
+/// The whole body of an answer, which must end within this time.
+pub(crate) async fn body(response: Response<Incoming>, time: Duration) -> anyhow::Result<Bytes> {
+    let body = Limited::new(response.into_body(), BODY_BYTES_MAX);
+    match timeout(time, body.collect()).await {
+        Ok(Ok(body)) => Ok(body.to_bytes()),
+        Ok(Err(error)) => Err(anyhow!("the answer broke off: {error}")),
+        Err(_) => Err(anyhow!("the answer did not end within {time:?}")),
+    }
+}
+
+async fn handshake<S>(stream: S) -> anyhow::Result<SendRequest<Full<Bytes>>>
+where
+    S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
+{
+    let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
+    // Its errors reach whoever waits for an answer.
+    tokio::spawn(connection);
+    Ok(sender)
+}
+
+/// The certificate that the server made for itself.
+fn certificate(args: &ServerArgs) -> Result<PathBuf, Failure> {
+    let directory = args.data_dir.clone().unwrap_or_else(|| PathBuf::from("sheaf-data"));
+    let path = directory.join("tls").join("cert.pem");
+    match fs::metadata(&path) {
+        Ok(_) => Ok(path),
+        Err(error) => Err(Failure::usage(format!(
+            "no certificate to trust at `{}` ({error}): name the server's data directory with \
+             --data-dir, or say --insecure",
+            path.display()
+        ))),
+    }
+}
+
+/// What TLS needs, if there is any.
+fn tls(trust: &Trust) -> anyhow::Result<Option<TlsConnector>> {
+    let provider = Arc::new(ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
+        .with_safe_default_protocol_versions()?;
+    let builder = match trust {
+        Trust::Plain => return Ok(None),
+        Trust::Certificate(path) => {
+            let mut roots = RootCertStore::empty();
+            for certificate in CertificateDer::pem_file_iter(path)? {
+                roots.add(certificate?)?;
+            }
+            builder.with_root_certificates(roots)
+        }
+        Trust::Anyone => {
+            builder.dangerous().with_custom_certificate_verifier(Arc::new(Trusting { provider }))
+        }
+    };
+    Ok(Some(TlsConnector::from(Arc::new(builder.with_no_client_auth()))))
+}
+
+/// Asks for no name, because it was told not to. Signatures still have to be right.
+#[derive(Debug)]
+struct Trusting {
+    provider: Arc<rustls::crypto::CryptoProvider>,
+}
+
+impl ServerCertVerifier for Trusting {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls12_signature(message, certificate, signature, algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        certificate: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        let algorithms = &self.provider.signature_verification_algorithms;
+        rustls::crypto::verify_tls13_signature(message, certificate, signature, algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.provider.signature_verification_algorithms.supported_schemes()
+    }
+}
