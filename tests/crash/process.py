@@ -19,7 +19,7 @@ class Server:
         self._log = open(log, "ab")
         self.spawned = time.monotonic()
         self._process = subprocess.Popen(
-            [binary, "serve", "--port", "0", "--data-dir", data_dir],
+            [binary, "serve", "--port", "0", "--rate-limit", "never", "--data-dir", data_dir],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=self._log,

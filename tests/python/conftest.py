@@ -21,7 +21,8 @@ numbers = itertools.count(1)
 
 @pytest.fixture(scope="session")
 def server():
-    with Server() as running:
+    # Tests of other things are in a hurry; those of throughput have servers of their own.
+    with Server("--rate-limit", "never") as running:
         yield running
         assert running.stop() == 0
 

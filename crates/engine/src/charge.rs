@@ -89,17 +89,19 @@ pub(crate) struct Meter {
     charges: Charges,
     total: f64,
     /// What everything is multiplied by: reads at the strongest levels cost more.
-    factor: f64,
+    factor: u32,
+    /// The connection that the request came by, if one caller has it to itself.
+    pub(crate) connection: Option<u64>,
 }
 
 impl Meter {
-    pub(crate) fn new(charges: Charges, factor: f64) -> Self {
-        Self { charges, total: 0.0, factor }
+    pub(crate) fn new(charges: Charges, factor: u32, connection: Option<u64>) -> Self {
+        Self { charges, total: 0.0, factor, connection }
     }
 
     /// The charge so far, with the two decimals that the wire carries.
     pub(crate) fn total(&self) -> f64 {
-        (self.total * self.factor * 100.0).round() / 100.0
+        (self.total * f64::from(self.factor) * 100.0).round() / 100.0
     }
 
     /// A point read of a document of this size.
@@ -190,7 +192,7 @@ mod tests {
     use super::*;
 
     fn charge(charges: Charges, spend: impl Fn(&mut Meter)) -> f64 {
-        let mut meter = Meter::new(charges, 1.0);
+        let mut meter = Meter::new(charges, 1, None);
         spend(&mut meter);
         meter.total()
     }
@@ -253,7 +255,7 @@ mod tests {
     #[test]
     fn reads_at_strong_levels_cost_double() {
         let (mut weak, mut strong) =
-            (Meter::new(Charges::Current, 1.0), Meter::new(Charges::Current, 2.0));
+            (Meter::new(Charges::Current, 1, None), Meter::new(Charges::Current, 2, None));
         for meter in [&mut weak, &mut strong] {
             meter.read(1024);
             meter.feed_document(3000);

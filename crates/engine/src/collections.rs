@@ -78,6 +78,7 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
         let kind = Kind::Collection { is_partitioned };
         let limits = engine.options.limits;
         let mut throughput = throughput::requested(&throughput, kind, limits)?;
+        let is_asked = throughput.is_some();
         if throughput.is_none() {
             match catalog.offer_of(&database.rid.to_string()) {
                 Some(shared) => offers::check_room(&catalog, &database, shared, kind)?,
@@ -94,6 +95,7 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
             partitions: Vec::new(),
             map_version: 1,
             next_range_id: 0,
+            past: Vec::new(),
         };
         let count = throughput::partition_count(throughput.as_ref(), is_partitioned);
         engine.create_partitions(&mut collection, count).await?;
@@ -102,7 +104,7 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
         storage::put_collection(&mut batch, &collection);
         if let Some(throughput) = throughput {
             let link = (collection.self_link(), collection.rid.to_string());
-            throughput::add_offer(engine, &mut catalog, &mut batch, link, throughput);
+            throughput::add_offer(engine, &mut catalog, &mut batch, link, throughput, is_asked);
         }
         let collection = Arc::new(collection);
         database.insert_collection(Arc::clone(&collection));
@@ -165,9 +167,10 @@ pub(crate) async fn read(
             ..answer(Outcome::NotModified, collection, None)
         });
     }
-    let statistics = match options.populate_statistics {
-        true => Some(usage::statistics(engine, collection).await?),
-        false => None,
+    let statistics = if options.populate_statistics {
+        Some(usage::statistics(engine, collection).await?)
+    } else {
+        None
     };
     let mut response = answer(Outcome::Ok, collection, statistics);
     // COMPAT: with one partition nothing has to be added up, and the service always tells.

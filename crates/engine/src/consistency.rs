@@ -7,7 +7,7 @@
 use protocol::{Operation, Options, request::ConsistencyLevel};
 
 /// Reads that a majority of replicas must agree on cost twice as much.
-const MAJORITY_FACTOR: f64 = 2.0;
+const MAJORITY_FACTOR: u32 = 2;
 
 /// The level of one request: its own, or else the account's. The gateway has refused those that
 /// ask for a stronger one than the account's.
@@ -21,11 +21,11 @@ pub(crate) fn charge_factor(
     operation: &Operation,
     options: &Options,
     account: ConsistencyLevel,
-) -> f64 {
+) -> u32 {
     if operation.reads_documents() && needs_majority(level(options, account)) {
         MAJORITY_FACTOR
     } else {
-        1.0
+        1
     }
 }
 
@@ -54,17 +54,17 @@ mod tests {
         DocumentPath { collection, document: "x".to_owned() }
     }
 
-    fn factors(operation: &Operation) -> [f64; 5] {
+    fn factors(operation: &Operation) -> [u32; 5] {
         LEVELS.map(|account| charge_factor(operation, &Options::default(), account))
     }
 
     #[test]
     fn only_reads_of_documents_pay_for_their_level() {
-        let double = [2.0, 2.0, 1.0, 1.0, 1.0];
+        let double = [2, 2, 1, 1, 1];
         assert_eq!(factors(&Operation::ReadDocument(document())), double);
         assert_eq!(factors(&Operation::ListDocuments(document().collection)), double);
-        assert_eq!(factors(&Operation::DeleteDocument(document())), [1.0; 5]);
-        assert_eq!(factors(&Operation::ReadCollection(document().collection)), [1.0; 5]);
+        assert_eq!(factors(&Operation::DeleteDocument(document())), [1; 5]);
+        assert_eq!(factors(&Operation::ReadCollection(document().collection)), [1; 5]);
     }
 
     #[test]
@@ -72,9 +72,9 @@ mod tests {
         let read = Operation::ReadDocument(document());
         let eventual =
             Options { consistency: Some(ConsistencyLevel::Eventual), ..Options::default() };
-        assert_eq!(charge_factor(&read, &eventual, ConsistencyLevel::Strong), 1.0);
+        assert_eq!(charge_factor(&read, &eventual, ConsistencyLevel::Strong), 1);
         let bounded =
             Options { consistency: Some(ConsistencyLevel::BoundedStaleness), ..Options::default() };
-        assert_eq!(charge_factor(&read, &bounded, ConsistencyLevel::Strong), 2.0);
+        assert_eq!(charge_factor(&read, &bounded, ConsistencyLevel::Strong), 2);
     }
 }

@@ -74,7 +74,7 @@ impl AsyncPlan<(Outcome, Arc<Database>)> for Create {
         let throughput = throughput::requested(&self.throughput, Kind::Database, limits)?;
         if let Some(throughput) = throughput {
             let link = (database.self_link(), database.rid.to_string());
-            throughput::add_offer(engine, &mut catalog, &mut batch, link, throughput);
+            throughput::add_offer(engine, &mut catalog, &mut batch, link, throughput, true);
         }
         storage::put_database(&mut batch, &database);
         storage::put_next(&mut batch, &catalog);

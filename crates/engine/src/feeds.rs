@@ -14,9 +14,11 @@ use protocol::{
 
 use crate::{
     Inner,
+    budget::{Admission, Asked, Kind},
     catalog::Collection,
     charge::Meter,
     documents::{scope::Scope, text::user_bytes},
+    keys::docnum,
     partition::Partition,
     query::{self, documents::Documents, figures::Figures, job::Turns},
 };
@@ -126,6 +128,9 @@ pub(crate) async fn documents(
         is_full: false,
     };
     let mut points = Vec::new();
+    let asked = Asked::new(Kind::Feed, path, [&[], &[]], options, meter);
+    let mut admission = Admission::new(asked);
+    let mut settled = 0.0;
     for partition in scope.partitions(&collection) {
         if options.is_session_read(engine.options.default_consistency) {
             partition.check_session(options.session.as_ref()).map_err(|mut error| {
@@ -133,6 +138,18 @@ pub(crate) async fn documents(
                 error.meta.owner = Some(collection.owner());
                 error
             })?;
+        }
+        admission.settle(engine, meter.total() - settled);
+        settled = meter.total();
+        // Partitions that earlier pages have read have nothing to do for this one.
+        let is_behind = after.is_some_and(|after| docnum(partition.slots.end, 0) <= after);
+        if !is_behind && let Err(error) = admission.enter(engine, partition) {
+            if reader.last == after {
+                return Err(error);
+            }
+            // What was read is a page: the next one begins with this partition.
+            reader.is_full = true;
+            break;
         }
         points.push(reader.read(partition, meter).await?);
         if reader.is_full {
@@ -142,6 +159,7 @@ pub(crate) async fn documents(
     if reader.items.is_empty() {
         meter.lookup();
     }
+    admission.settle(engine, meter.total() - settled);
     if let Some(key) = scope.full_key(&collection)
         && let Some(partition) = scope.partitions(&collection).next()
     {

@@ -246,7 +246,7 @@ mod tests {
     #[test]
     fn partition_keys_read_back() {
         let text = Component::String("a\0é".to_owned());
-        let parts = vec![text, Component::Undefined, Component::Number(-1.5)];
+        let parts = [text, Component::Undefined, Component::Number(-1.5)];
         for length in 0..=parts.len() {
             let key = PartitionKey(parts[..length].to_vec());
             let logical = LogicalKey::new(7, &key);

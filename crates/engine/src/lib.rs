@@ -3,6 +3,7 @@
 //! [`Engine`] implements [`protocol::Service`]: one call in, one answer out. Follow a write from
 //! `documents::write` to `partition::sequence`; a read from `documents::read` to a snapshot.
 
+mod budget;
 mod catalog;
 mod charge;
 mod collections;
@@ -47,12 +48,14 @@ use tokio::{
 use value::partition_key::PartitionKey;
 
 use crate::{
+    budget::rates::{self, SharedBudgets},
     catalog::{Catalog, Collection, Missing, storage::CatalogStore},
     charge::Meter,
-    documents::write::Write,
+    documents::write::{Write, write},
     indexing::transform,
     keys::LogicalKey,
     partition::Partition,
+    reshape::rekey::rekey,
     rows::Damaged,
 };
 pub use crate::{
@@ -142,6 +145,8 @@ struct Inner {
     /// Re-indexing and splits under way.
     background: Mutex<Vec<JoinHandle<()>>>,
     is_closed: AtomicBool,
+    /// The throughput that databases share among their collections.
+    shared_budgets: SharedBudgets,
 }
 
 /// Figures of one partition.
@@ -163,6 +168,16 @@ pub struct PartitionStatistics {
     pub lsn: u64,
     /// Writes waiting for the store.
     pub queued: usize,
+    /// Whether it is full and has nowhere to cut: it holds one key.
+    pub is_unsplittable: bool,
+    /// Request units spent in the last whole second.
+    pub used_per_second: f64,
+    /// Request units per second reserved for it, or for the whole database if it shares them.
+    pub reserved_per_second: f64,
+    /// Requests that it served.
+    pub admitted: u64,
+    /// Requests that it refused because its request units were spent.
+    pub throttled: u64,
     /// The logical keys that spend most, the hottest first.
     pub hottest: Vec<HotKey>,
 }
@@ -204,7 +219,9 @@ impl Engine {
             reshaping: Mutex::default(),
             background: Mutex::default(),
             is_closed: AtomicBool::new(false),
+            shared_budgets: SharedBudgets::default(),
         };
+        rates::apply(&inner, &inner.catalog());
         let inner = Arc::new(inner);
         transform::resume(&inner);
         inner.in_background(reshape::balance::look_after(Arc::clone(&inner)));
@@ -240,12 +257,13 @@ impl Engine {
     /// Figures of every partition.
     pub fn statistics(&self) -> Vec<PartitionStatistics> {
         let catalog = self.inner.catalog();
-        let now = self.inner.clock.now_millis();
+        let (now, now_s) = (self.inner.clock.now_millis(), self.inner.now_s());
         let collections = catalog.databases.values().flat_map(|db| db.collections.values());
         collections
             .flat_map(|collection| {
                 collection.partitions.iter().map(|partition| {
                     let counters = partition.counters();
+                    let spent = partition.budget.spent(now_s);
                     PartitionStatistics {
                         database: collection.database_id.clone(),
                         collection: collection.definition.id.clone(),
@@ -255,6 +273,11 @@ impl Engine {
                         index_bytes: counters.index_bytes,
                         lsn: partition.lsn(),
                         queued: partition.queued(),
+                        is_unsplittable: partition.is_unsplittable(),
+                        used_per_second: spent.last_second,
+                        reserved_per_second: spent.reserved,
+                        admitted: spent.admitted,
+                        throttled: spent.throttled,
                         hottest: hottest(partition, now),
                     }
                 })
@@ -274,7 +297,7 @@ fn hottest(partition: &Partition, now: i64) -> Vec<HotKey> {
 impl Service for Engine {
     fn call<'a>(
         &'a self,
-        _context: &'a Context,
+        context: &'a Context,
         request: Request,
     ) -> BoxFuture<'a, Result<Response, Error>> {
         Box::pin(async move {
@@ -284,7 +307,7 @@ impl Service for Engine {
             let Options { charges, default_consistency, .. } = self.inner.options;
             let Request { operation, options } = &request;
             let factor = consistency::charge_factor(operation, options, default_consistency);
-            let mut meter = Meter::new(charges, factor);
+            let mut meter = Meter::new(charges, factor, context.connection);
             let mut answer = dispatch(&self.inner, request, &mut meter).await;
             let meta = match &mut answer {
                 Ok(response) => &mut response.meta,
@@ -337,21 +360,17 @@ async fn dispatch(
         }
         Operation::SplitPartition { path, range } => reshape::split(engine, &path, &range).await,
         Operation::MergePartitions { path, range } => reshape::merge(engine, &path, &range).await,
-        Operation::GivePartitionKey { path, body } => {
-            reshape::rekey::give(engine, &path, &body, &options).await
-        }
+        Operation::GivePartitionKey { path, body } => rekey(engine, &path, &body, &options).await,
         Operation::CreateDocument { collection, body, upsert } => {
-            let write = Write::Create { collection: &collection, body: &body, upsert };
-            documents::write::write(engine, write, &options, meter).await
+            let create = Write::Create { collection: &collection, body: &body, upsert };
+            write(engine, create, &options, meter).await
         }
         Operation::ReadDocument(path) => documents::read(engine, &path, &options, meter).await,
         Operation::ReplaceDocument { path, body } => {
-            let write = Write::Replace { path: &path, body: &body };
-            documents::write::write(engine, write, &options, meter).await
+            write(engine, Write::Replace { path: &path, body: &body }, &options, meter).await
         }
         Operation::DeleteDocument(path) => {
-            let write = Write::Delete { path: &path };
-            documents::write::write(engine, write, &options, meter).await
+            write(engine, Write::Delete { path: &path }, &options, meter).await
         }
         Operation::ListDocuments(path) => feeds::documents(engine, &path, &options, meter).await,
         Operation::Query { feed, body } => query::page(engine, &feed, &body, &options, meter).await,
@@ -373,6 +392,7 @@ impl Inner {
     }
 
     fn publish(&self, catalog: Catalog) {
+        rates::apply(self, &catalog);
         *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalog);
     }
 

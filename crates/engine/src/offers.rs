@@ -15,13 +15,14 @@ use value::{Object, Value, json};
 
 use crate::{
     Inner, Limits,
+    budget::rates,
     catalog::{Catalog, Database, Offer, Throughput, number, quoted, storage, to_bytes},
     charge::Meter,
     control::{AsyncPlan, Change},
     databases::invalid_body,
     feeds::{Page, is_unchanged, require_match},
     offers::floor::{Holding, Holdings},
-    throughput::{self, Kind},
+    throughput::Kind,
 };
 
 pub(crate) fn read(
@@ -34,7 +35,8 @@ pub(crate) fn read(
     let catalog = engine.catalog();
     let offer = find(&catalog, offer)?;
     let holding = Holdings::new(&catalog).of(offer);
-    let answer = |outcome| answer(outcome, offer, holding, engine.options.limits);
+    let current = rates::current(engine, &catalog, offer);
+    let answer = |outcome| answer(outcome, offer, (holding, current), engine.options.limits);
     if is_unchanged(options, offer.version.etag) {
         return Ok(Response { body: Body::Empty, ..answer(Outcome::NotModified) });
     }
@@ -50,7 +52,9 @@ pub(crate) fn list(
     let catalog = engine.catalog();
     let holdings = Holdings::new(&catalog);
     let items = catalog.offers.iter().map(|(key, offer)| (u64::from(*key), offer));
-    let print = |offer: &Arc<Offer>| to_json(offer, holdings.of(offer));
+    let print = |offer: &Arc<Offer>| {
+        to_json(offer, holdings.of(offer), rates::current(engine, &catalog, offer))
+    };
     let page = Page::take(Feed::Offers, &[], options, items, print)?;
     Ok(page.answer(String::new(), FeedKind::Offers, Meta::default()))
 }
@@ -74,7 +78,8 @@ pub(crate) async fn replace(
     meter.metadata_write();
     let (offer, holding) = engine.change(Replace { offer, body, migration, options }).await?;
     engine.rebalance.notify_one();
-    Ok(answer(Outcome::Ok, &offer, holding, engine.options.limits))
+    let current = rates::current(engine, &engine.catalog(), &offer);
+    Ok(answer(Outcome::Ok, &offer, (holding, current), engine.options.limits))
 }
 
 impl AsyncPlan<(Arc<Offer>, Holding)> for Replace {
@@ -94,6 +99,7 @@ impl AsyncPlan<(Arc<Offer>, Holding)> for Replace {
         let mut offer = Offer::clone(&old);
         offer.highest = offer.highest.max(throughput.rate());
         offer.throughput = throughput;
+        offer.is_asked = true;
         offer.version = engine.new_version();
         let mut batch = Batch::default();
         storage::put_offer(&mut batch, &offer);
@@ -155,19 +161,25 @@ fn check_identity(offer: &Offer, body: &Value) -> Result<(), Error> {
     Ok(())
 }
 
-fn answer(outcome: Outcome, offer: &Offer, holding: Holding, limits: Limits) -> Response {
+/// The answer about an offer, with what it holds and the throughput that it stands for now.
+fn answer(
+    outcome: Outcome,
+    offer: &Offer,
+    (holding, current): (Holding, u32),
+    limits: Limits,
+) -> Response {
     let mode = floor::mode_of(&offer.throughput);
     let least = floor::range(limits, offer.highest, holding, mode).least;
     Response {
         outcome,
-        body: Body::Resource(to_json(offer, holding)),
+        body: Body::Resource(to_json(offer, holding, current)),
         etag: Some(offer.version.etag.to_string()),
         continuation: None,
         meta: Meta { min_throughput: Some(least), ..Meta::default() },
     }
 }
 
-fn to_json(offer: &Offer, holding: Holding) -> Bytes {
+fn to_json(offer: &Offer, holding: Holding, current: u32) -> Bytes {
     let mut object = Object::new();
     let rid = offer.rid.to_string();
     object.insert("resource", offer.resource.as_str());
@@ -178,7 +190,7 @@ fn to_json(offer: &Offer, holding: Holding) -> Bytes {
     object.insert("offerType", kind);
     object.insert("offerResourceId", offer.resource_rid.as_str());
     object.insert("offerVersion", version);
-    object.insert("content", Value::Object(content(offer, holding)));
+    object.insert("content", Value::Object(content(offer, holding, current)));
     object.insert("id", rid.as_str());
     object.insert("_rid", rid.as_str());
     object.insert("_self", format!("offers/{rid}/"));
@@ -187,9 +199,9 @@ fn to_json(offer: &Offer, holding: Holding) -> Bytes {
     to_bytes(object)
 }
 
-fn content(offer: &Offer, holding: Holding) -> Object {
+fn content(offer: &Offer, holding: Holding, current: u32) -> Object {
     let mut content = Object::new();
-    content.insert("offerThroughput", i64::from(throughput::current_rate(offer)));
+    content.insert("offerThroughput", i64::from(current));
     content.insert("offerIsRUPerMinuteThroughputEnabled", false);
     let mut minimum = Object::new();
     minimum.insert("maxThroughputEverProvisioned", i64::from(offer.highest));

@@ -1,6 +1,9 @@
 //! How a database is set up, and the clock it lives by.
 
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::{
+    sync::LazyLock,
+    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
+};
 
 use protocol::request::ConsistencyLevel;
 
@@ -63,6 +66,9 @@ impl Default for Options {
     }
 }
 
+/// What monotonic time counts from.
+static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
+
 /// The time, passed in so that tests control it.
 pub trait Clock: Send + Sync {
     /// Seconds since the epoch.
@@ -71,6 +77,12 @@ pub trait Clock: Send + Sync {
     /// Milliseconds since the epoch.
     fn now_millis(&self) -> i64 {
         i64::try_from(self.now_seconds().saturating_mul(1000)).unwrap_or(i64::MAX)
+    }
+
+    /// Time since some beginning, which never goes back: throughput is measured by it. The
+    /// machine's, unless a test needs its own.
+    fn monotonic(&self) -> Duration {
+        BEGINNING.elapsed()
     }
 }
 

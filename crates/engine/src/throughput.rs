@@ -115,15 +115,6 @@ pub(crate) fn performance_level(
     }
 }
 
-/// What an offer provides at this moment: a fixed rate, or where autoscale stands.
-pub(crate) fn current_rate(offer: &Offer) -> u32 {
-    match offer.throughput {
-        // It idles at a tenth of its maximum.
-        Throughput::Autoscale { max, .. } => max / 10,
-        Throughput::Manual(rate) | Throughput::Level { rate, .. } => rate,
-    }
-}
-
 /// How many physical partitions carry this throughput.
 pub(crate) fn partition_count(throughput: Option<&Throughput>, is_partitioned: bool) -> u32 {
     match throughput {
@@ -141,6 +132,7 @@ pub(crate) fn add_offer(
     batch: &mut Batch,
     (resource, resource_rid): (String, String),
     throughput: Throughput,
+    is_asked: bool,
 ) {
     let offer = Offer {
         rid: OfferRid(catalog.next_offer),
@@ -150,6 +142,7 @@ pub(crate) fn add_offer(
         highest: throughput.rate(),
         storage_kb: HighWater::default(),
         throughput,
+        is_asked,
     };
     catalog.next_offer += 1;
     storage::put_offer(batch, &offer);

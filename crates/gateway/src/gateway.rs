@@ -1,6 +1,8 @@
 //! The pipeline: path, principal, operation, body, one call, response.
 
 use std::{
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    net::SocketAddr,
     sync::Arc,
     time::{Duration, Instant, SystemTime},
 };
@@ -26,6 +28,10 @@ pub trait Recorder: Send + Sync {
     /// `operation` is one of a fixed set of names; `charge` is in request units.
     fn record(&self, operation: &'static str, status: u16, elapsed: Duration, charge: f64);
 }
+
+/// The connection that a request came by, as an extension of the request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Connection(pub SocketAddr);
 
 /// The time of day, for the dates in signatures.
 pub trait Clock: Send + Sync {
@@ -134,7 +140,7 @@ impl Gateway {
 
         let is_offer =
             matches!(operation, Operation::ReadOffer(_) | Operation::ReplaceOffer { .. });
-        let context = Context { principal, activity_id };
+        let context = Context { principal, activity_id, connection: connection_of(parts) };
         let again = again.and_then(|again| repeat(again, parts, version, &operation));
         let request = Request { operation, options };
         let mut answer = call::guarded(self.service.as_ref(), &context, request).await;
@@ -167,6 +173,16 @@ impl Gateway {
         }
         self.recorder.record(operation, status, asked.elapsed, charge);
     }
+}
+
+/// A number for the connection, if requests come by it one at a time.
+fn connection_of(parts: &Parts) -> Option<u64> {
+    let Connection(peer) = parts.extensions.get()?;
+    (parts.version < hyper::Version::HTTP_2).then(|| {
+        let mut hasher = DefaultHasher::new();
+        peer.hash(&mut hasher);
+        hasher.finish()
+    })
 }
 
 /// What is known of a request's operation, whatever becomes of it.

@@ -31,7 +31,7 @@ mod unsupported;
 mod version;
 
 pub use body::BodyError;
-pub use gateway::{Clock, Gateway, Recorder};
+pub use gateway::{Clock, Connection, Gateway, Recorder};
 pub use settings::{
     CrossPartition, Key, KeyError, Keys, Limits, PUBLISHED_KEY, Settings, Staleness,
 };

@@ -1,6 +1,6 @@
 //! From headers to the options that any operation may have.
 
-use hyper::{HeaderMap, http::request::Parts};
+use hyper::{HeaderMap, header::USER_AGENT, http::request::Parts};
 use protocol::{
     Error, Options,
     limits::PAGE_ITEMS_MAX,
@@ -27,6 +27,7 @@ pub(crate) fn read(parts: &Parts, version: Version, settings: &Settings) -> Resu
         if_none_match: owned("if-none-match")?,
         partition_key: partition_key(headers)?,
         range_id: range_id(headers)?,
+        keeps_old_ranges: keeps_old_ranges(headers),
         epk_range: epk_range(headers)?,
         max_item_count: max_item_count(headers)?,
         continuation: continuation(headers),
@@ -45,6 +46,13 @@ pub(crate) fn read(parts: &Parts, version: Version, settings: &Settings) -> Resu
             }
         },
     })
+}
+
+/// COMPAT: when a range is gone (410/1002), queries of `@azure/cosmos` ask the same range for ever,
+/// and those of `azure-cosmos` begin anew and give rows twice. Others refresh and go on.
+fn keeps_old_ranges(headers: &HeaderMap) -> bool {
+    let agent = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
+    ["azsdk-js-cosmos", "azsdk-python-cosmos"].iter().any(|sdk| agent.contains(sdk))
 }
 
 /// The key is a JSON array. SDKs escape what is not ASCII; those who do not mean UTF-8.

@@ -267,6 +267,9 @@ pub struct Options {
     pub partition_key: Option<PartitionKey>,
     /// Only this physical partition.
     pub range_id: Option<String>,
+    /// The caller does not recover when that partition has been split or merged: answer for what it
+    /// held.
+    pub keeps_old_ranges: bool,
     /// Only keys in this half-open range of effective partition keys.
     pub epk_range: Option<(Epk, Epk)>,
     /// Most items in a page; `None` lets the server decide.

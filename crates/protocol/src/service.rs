@@ -24,6 +24,9 @@ pub struct Context {
     pub principal: Principal,
     /// Names this request in logs and answers.
     pub activity_id: u128,
+    /// The connection it came by, if one caller has it to itself: a request that comes again by it
+    /// is the same caller's.
+    pub connection: Option<u64>,
 }
 
 /// The database, single node or clustered: which one is chosen once, in `main`.

@@ -176,7 +176,8 @@ fn staleness(prefix: Option<u32>, interval: Option<Span>) -> Result<gateway::Sta
             "`max-staleness-prefix` is {prefix}: use 10 to 2147483647"
         )));
     }
-    let interval = interval.map_or(Duration::from_secs(default.interval_seconds_max), |it| it.0);
+    let interval =
+        interval.map_or_else(|| Duration::from_secs(default.interval_seconds_max), |it| it.0);
     let seconds = interval.as_secs();
     if !(5..=86_400).contains(&seconds) || interval.subsec_nanos() > 0 {
         return Err(Failure::usage(format!(

@@ -13,6 +13,7 @@ use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeMetric as _, text},
     metrics::{
+        MetricType,
         counter::{ConstCounter, Counter},
         family::Family,
         gauge::{ConstGauge, Gauge},
@@ -115,6 +116,7 @@ impl Collector for AtScrape {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         gauge(&mut encoder, "connections", "Open connections", self.room.taken() as f64)?;
         self.encode_partitions(&mut encoder)?;
+        self.encode_hottest(&mut encoder)?;
         let store = self.database.store_statistics();
         let micros = Duration::from_micros(store.commit_micros).as_secs_f64();
         counter(&mut encoder, "store_commit_groups", "Groups written", store.commit_groups as f64)?;
@@ -140,16 +142,31 @@ impl Collector for AtScrape {
 
 impl AtScrape {
     fn encode_partitions(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        type Figure = fn(&engine::PartitionStatistics) -> u64;
-        let figures: [(&str, &str, Figure); 4] = [
-            ("partition_documents", "Documents of a partition", |p| p.documents),
-            ("partition_bytes", "Bytes of its documents", |p| p.bytes),
-            ("partition_lsn", "Its last published transaction", |p| p.lsn),
-            ("partition_queued", "Its writes under way", |p| p.queued as u64),
+        type Figure = fn(&engine::PartitionStatistics) -> f64;
+        let gauges: [(&str, &str, Figure); 6] = [
+            ("partition_documents", "Documents of a partition", |p| p.documents as f64),
+            ("partition_bytes", "Bytes of its documents", |p| p.bytes as f64),
+            ("partition_lsn", "Its last published transaction", |p| p.lsn as f64),
+            ("partition_queued", "Its writes under way", |p| p.queued as f64),
+            ("partition_request_units_used", "Spent in the last whole second", |p| {
+                p.used_per_second
+            }),
+            (
+                "partition_request_units_reserved",
+                "Reserved per second for it, or for the whole database where they are shared",
+                |p| p.reserved_per_second,
+            ),
         ];
+        let counters: [(&str, &str, Figure); 2] = [
+            ("partition_requests_admitted", "Requests that it served", |p| p.admitted as f64),
+            ("partition_requests_throttled", "Requests that it refused with 429", |p| {
+                p.throttled as f64
+            }),
+        ];
+        let gauges = gauges.map(|figure| (figure, ConstGauge::new(0.0).metric_type()));
+        let counters = counters.map(|figure| (figure, ConstCounter::new(0.0).metric_type()));
         let partitions = self.database.statistics();
-        for (name, help, figure) in figures {
-            let kind = ConstGauge::new(0.0).metric_type();
+        for ((name, help, figure), kind) in gauges.into_iter().chain(counters) {
             let mut family = encoder.encode_descriptor(name, help, None, kind)?;
             for partition in &partitions {
                 let labels = [
@@ -157,9 +174,33 @@ impl AtScrape {
                     ("collection", partition.collection.clone()),
                     ("range", partition.range_id.to_string()),
                 ];
-                let value = ConstGauge::new(figure(partition) as f64);
-                value.encode(family.encode_family(&labels)?)?;
+                let (value, family) = (figure(partition), family.encode_family(&labels)?);
+                match kind {
+                    MetricType::Counter => ConstCounter::new(value).encode(family)?,
+                    _ => ConstGauge::new(value).encode(family)?,
+                }
             }
+        }
+        Ok(())
+    }
+}
+
+impl AtScrape {
+    /// How hot a partition's hottest key is. Which one it is would be a new series with every key:
+    /// the page of partitions names it.
+    fn encode_hottest(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let help = "Request units per second that its hottest logical key spends";
+        let kind = ConstGauge::new(0.0).metric_type();
+        let mut family =
+            encoder.encode_descriptor("partition_hottest_key_units", help, None, kind)?;
+        for partition in self.database.statistics() {
+            let value = partition.hottest.first().map_or(0.0, |hot| hot.units_per_second);
+            let labels = [
+                ("database", partition.database),
+                ("collection", partition.collection),
+                ("range", partition.range_id.to_string()),
+            ];
+            ConstGauge::new(value).encode(family.encode_family(&labels)?)?;
         }
         Ok(())
     }

@@ -20,6 +20,11 @@ fn partition(partition: &PartitionStatistics) -> Value {
     object.insert("indexBytes", count(partition.index_bytes));
     object.insert("lsn", count(partition.lsn));
     object.insert("queuedWrites", count(partition.queued as u64));
+    object.insert("isUnsplittable", partition.is_unsplittable);
+    object.insert("requestUnitsPerSecond", rounded(partition.used_per_second));
+    object.insert("reservedRequestUnitsPerSecond", rounded(partition.reserved_per_second));
+    object.insert("admittedRequests", count(partition.admitted));
+    object.insert("throttledRequests", count(partition.throttled));
     object.insert("hottestKeys", Value::Array(partition.hottest.iter().map(hot_key).collect()));
     object.into()
 }
@@ -64,11 +69,16 @@ mod tests {
             index_bytes: 4,
             lsn: 5,
             queued: 6,
+            is_unsplittable: true,
+            used_per_second: 7.125,
+            reserved_per_second: 400.0,
+            admitted: 8,
+            throttled: 9,
             hottest: vec![hot("[\"a\",1]", 1.234), hot("[{}]", 1.0)],
         };
         assert_eq!(
             page(&[one]),
-            r#"{"partitions":[{"database":"d\"","collection":"c","range":"3","documents":1,"documentBytes":2,"indexBytes":4,"lsn":5,"queuedWrites":6,"hottestKeys":[{"partitionKey":["a",1],"requestUnitsPerSecond":1.23},{"partitionKey":[{}],"requestUnitsPerSecond":1}]}]}"#
+            r#"{"partitions":[{"database":"d\"","collection":"c","range":"3","documents":1,"documentBytes":2,"indexBytes":4,"lsn":5,"queuedWrites":6,"isUnsplittable":true,"requestUnitsPerSecond":7.13,"reservedRequestUnitsPerSecond":400,"admittedRequests":8,"throttledRequests":9,"hottestKeys":[{"partitionKey":["a",1],"requestUnitsPerSecond":1.23},{"partitionKey":[{}],"requestUnitsPerSecond":1}]}]}"#
         );
         assert_eq!(page(&[]), r#"{"partitions":[]}"#);
     }

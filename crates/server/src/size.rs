@@ -29,7 +29,7 @@ impl FromStr for Size {
             "tb" | "tib" => 40,
             _ => return Err(invalid(text)),
         };
-        let bytes = number.checked_mul(1 << shift).unwrap_or(u64::MAX);
+        let bytes = number.saturating_mul(1 << shift);
         if !(BYTES_MIN..=BYTES_MAX).contains(&bytes) {
             return Err(format!("`{text}` is out of range: use 1KB to 1024TB"));
         }

@@ -9,6 +9,7 @@ pub(crate) mod storage;
 
 use std::{
     collections::{BTreeMap, HashMap},
+    ops::Range,
     sync::Arc,
 };
 
@@ -78,6 +79,8 @@ pub(crate) struct Collection {
     /// Rises whenever the partitions change.
     pub(crate) map_version: u32,
     pub(crate) next_range_id: u32,
+    /// Ranges that were split or merged, oldest first, and the slots they had.
+    pub(crate) past: Vec<(u32, Range<u32>)>,
 }
 
 /// An indexing policy of the past.
@@ -103,6 +106,8 @@ pub(crate) struct Offer {
     pub(crate) highest: u32,
     /// The most that was ever stored, which does the same.
     pub(crate) storage_kb: HighWater,
+    /// Whether someone asked for it, rather than getting what everybody gets.
+    pub(crate) is_asked: bool,
 }
 
 /// How throughput is reserved.
@@ -307,6 +312,12 @@ impl Collection {
         self.partitions.iter().find(|partition| Some(partition.range_id) == id).ok_or_else(|| {
             Error::new(Code::PartitionGone, "The requested partition key range is gone.")
         })
+    }
+
+    /// The slots of a range that is no more, if it is remembered.
+    pub(crate) fn past_range(&self, range_id: &str) -> Option<Range<u32>> {
+        let id: u32 = range_id.trim().parse().ok()?;
+        self.past.iter().find(|(past, _)| *past == id).map(|(_, slots)| slots.clone())
     }
 
     /// What a caller's copy of the ranges is compared with. Names the collection too, since a name

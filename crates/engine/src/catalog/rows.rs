@@ -57,6 +57,11 @@ pub(crate) fn encode_collection(collection: &Collection) -> Bytes {
         Value::Object(range)
     });
     row.insert("ranges", Value::Array(ranges.collect()));
+    let past = collection.past.iter().map(|(id, slots)| {
+        let numbers = [*id, slots.start, slots.end].map(|number| Value::from(i64::from(number)));
+        Value::Array(numbers.to_vec())
+    });
+    row.insert("past", Value::Array(past.collect()));
     to_bytes(row)
 }
 
@@ -104,8 +109,22 @@ pub(crate) fn decode_collection(
         partitions: Vec::new(),
         map_version: small(&row, "mapVersion")?,
         next_range_id: small(&row, "nextRangeId")?,
+        past: past_ranges(&row)?,
     };
     Ok(CollectionRow { collection, ranges })
+}
+
+/// Ranges that are no more. Rows from before there were splits have none.
+fn past_ranges(row: &Value) -> Result<Vec<(u32, Range<u32>)>, Damaged> {
+    let number = |value: &Value| value.as_i64().and_then(|number| u32::try_from(number).ok());
+    let past = row.get("past").as_array().into_iter().flatten().map(|range| {
+        let numbers: Option<Vec<u32>> = range.as_array()?.iter().map(number).collect();
+        match numbers?[..] {
+            [id, start, end] => Some((id, start..end)),
+            _ => None,
+        }
+    });
+    past.collect::<Option<_>>().ok_or(DAMAGED)
 }
 
 /// The generation of the policy in force, and the policies of the past. A row from before there
@@ -138,6 +157,7 @@ pub(crate) fn encode_offer(offer: &Offer) -> Bytes {
     row.insert("highest", i64::from(offer.highest));
     row.insert("storageKb", number(offer.storage_kb.get()));
     row.insert("rate", i64::from(offer.throughput.rate()));
+    row.insert("asked", offer.is_asked);
     match &offer.throughput {
         Throughput::Manual(_) => {}
         Throughput::Autoscale { increment_percent, .. } => {
@@ -176,6 +196,8 @@ pub(crate) fn decode_offer(rid: OfferRid, bytes: &[u8]) -> Result<Offer, Damaged
         highest: small(&row, "highest")?,
         // Rows from before it was kept have none.
         storage_kb: HighWater::new(whole(&row, "storageKb").unwrap_or(0)),
+        // Rows from before this was recorded count as asked for.
+        is_asked: row.get("asked").as_bool() != Some(false),
     })
 }
 
@@ -244,5 +266,16 @@ mod tests {
         assert_eq!((percent(&offer), offer.storage_kb.get()), (Some(7), 12345));
         let again = decode_offer(offer.rid, &encode_offer(&offer));
         assert!(again.is_ok_and(|again| again == offer));
+    }
+
+    #[test]
+    fn offers_from_before_it_was_recorded_count_as_asked_for() {
+        let rid = OfferRid(1);
+        let row = br#"{"etag":"00000000-0000-0000-0000-000000000000","ts":1,"resource":"dbs/x/",
+            "resourceRid":"x","highest":400,"rate":400}"#;
+        let mut offer = decode_offer(rid, row).expect("an old row");
+        assert!(offer.is_asked);
+        offer.is_asked = false;
+        assert_eq!(decode_offer(rid, &encode_offer(&offer)).expect("a row"), offer);
     }
 }

@@ -17,6 +17,7 @@ use value::{json, partition_key::PartitionKey};
 
 use crate::{
     Inner,
+    budget::{Admission, Asked, Kind},
     catalog::Collection,
     charge::Meter,
     documents::{
@@ -68,7 +69,12 @@ pub(crate) async fn read(
     let collection = engine.collection(&path.collection, options)?;
     let key = header_key(&collection, options)?;
     let place = Place::of(&collection, &key);
+    let content = [path.document.as_bytes(), &[]];
+    let asked = Asked::new(Kind::Read, &path.collection, content, options, meter);
+    let mut admission = Admission::new(asked);
+    admission.enter(engine, place.partition)?;
     let result = read_at(engine, &place, &key, path, options, meter).await;
+    admission.settle(engine, meter.total());
     place.note_charge(engine, meter);
     result
 }

@@ -119,7 +119,13 @@ impl Scope {
             return Self::of_key(collection, named);
         }
         let slots = match &options.range_id {
-            Some(range_id) => collection.partition_of_range(range_id)?.slots.clone(),
+            Some(range_id) => match collection.partition_of_range(range_id) {
+                Ok(partition) => partition.slots.clone(),
+                Err(gone) => {
+                    let past = collection.past_range(range_id);
+                    past.filter(|_| options.keeps_old_ranges).ok_or(gone)?
+                }
+            },
             None => all,
         };
         match &options.epk_range {
@@ -235,7 +241,7 @@ impl Scope {
     pub(crate) fn partitions<'a>(
         &'a self,
         collection: &'a Collection,
-    ) -> impl Iterator<Item = &'a Arc<Partition>> {
+    ) -> impl Iterator<Item = &'a Arc<Partition>> + Clone {
         collection.partitions.iter().filter(|partition| {
             let has_slot = |only: &Vec<u32>| only.iter().any(|slot| partition.slots.contains(slot));
             partition.slots.start < self.slots.end

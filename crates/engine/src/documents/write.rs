@@ -25,6 +25,7 @@ use value::{
 
 use crate::{
     Inner,
+    budget::{Admission, Asked, Kind},
     catalog::Collection,
     charge::Meter,
     definition::validate_document_id,
@@ -62,35 +63,54 @@ pub(crate) async fn write(
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
+    let mut admission = Admission::new(write.asked(options, meter));
     let mut moves = 0;
     loop {
         let mut attempt = *meter;
+        let door = &mut admission;
         let result = match &write {
             Write::Create { collection, body, upsert } => {
-                create(engine, collection, body, *upsert, options, &mut attempt).await
+                create(engine, collection, body, *upsert, options, &mut attempt, door).await
             }
             Write::Replace { path, body } => {
-                replace(engine, path, body, options, &mut attempt).await
+                replace(engine, path, body, options, &mut attempt, door).await
             }
-            Write::Delete { path } => delete(engine, path, options, &mut attempt).await,
+            Write::Delete { path } => delete(engine, path, options, &mut attempt, door).await,
         };
-        match result {
-            Err(Refused::Stale) => tokio::task::yield_now().await,
+        let answer = match result {
+            Err(Refused::Stale) => {
+                tokio::task::yield_now().await;
+                continue;
+            }
             Err(Refused::Error(error))
                 if error.code == Code::PartitionSplitting && moves < MOVES_MAX =>
             {
                 moves += 1;
                 engine.wait_for_move().await;
+                continue;
             }
-            Err(Refused::Error(error)) => {
-                *meter = attempt;
-                return Err(error);
+            Err(Refused::Error(error)) => Err(error),
+            Ok(response) => Ok(response),
+        };
+        *meter = attempt;
+        admission.settle(engine, meter.total());
+        return answer;
+    }
+}
+
+impl<'a> Write<'a> {
+    /// The same, as something that costs request units.
+    fn asked(&self, options: &'a Options, meter: &Meter) -> Asked<'a> {
+        let (kind, collection, content) = match *self {
+            Write::Create { collection, body, .. } => (Kind::Create, collection, [body, &[]]),
+            Write::Replace { path, body } => {
+                (Kind::Replace, &path.collection, [body, path.document.as_bytes()])
             }
-            Ok(response) => {
-                *meter = attempt;
-                return Ok(response);
+            Write::Delete { path } => {
+                (Kind::Delete, &path.collection, [path.document.as_bytes(), &[]])
             }
-        }
+        };
+        Asked::new(kind, collection, content, options, meter)
     }
 }
 
@@ -124,11 +144,13 @@ async fn create(
     upsert: bool,
     options: &Options,
     meter: &mut Meter,
+    admission: &mut Admission<'_>,
 ) -> Result<Response, Refused> {
     let collection = engine.collection(path, options)?;
     let incoming = Incoming::parse(body, &collection)?;
     let key = key_in_body(&collection, &incoming.value, options)?;
     let place = Place::of(&collection, &key);
+    admission.enter(engine, place.partition)?;
     let result = create_at(engine, &place, incoming, upsert, options, meter).await;
     noted(engine, &place, result, meter)
 }
@@ -161,11 +183,13 @@ async fn replace(
     body: &[u8],
     options: &Options,
     meter: &mut Meter,
+    admission: &mut Admission<'_>,
 ) -> Result<Response, Refused> {
     let collection = engine.collection(&path.collection, options)?;
     let incoming = Incoming::parse(body, &collection)?;
     let key = key_in_body(&collection, &incoming.value, options)?;
     let place = Place::of(&collection, &key);
+    admission.enter(engine, place.partition)?;
     let result = replace_at(engine, &place, &key, path, incoming, options, meter).await;
     noted(engine, &place, result, meter)
 }
@@ -203,10 +227,12 @@ async fn delete(
     path: &DocumentPath,
     options: &Options,
     meter: &mut Meter,
+    admission: &mut Admission<'_>,
 ) -> Result<Response, Refused> {
     let collection = engine.collection(&path.collection, options)?;
     let key = header_key(&collection, options)?;
     let place = Place::of(&collection, &key);
+    admission.enter(engine, place.partition)?;
     let result = delete_at(engine, &place, &key, path, options, meter).await;
     noted(engine, &place, result, meter)
 }

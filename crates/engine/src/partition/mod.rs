@@ -28,6 +28,7 @@ use store::{Batch, Durability, Snapshot};
 use tokio::sync::oneshot;
 
 use crate::{
+    budget::Budget,
     catalog::rows::RangeRow,
     errors,
     indexing::names::Names,
@@ -69,6 +70,8 @@ pub(crate) struct Partition {
     published_lsn: AtomicU64,
     /// The next document's sequence. Ahead of the stored one while writes are staged.
     next_sequence: AtomicU64,
+    /// What it may spend, and has spent.
+    pub(crate) budget: Budget,
     /// The ids of paths in its index.
     pub(crate) names: Names,
     /// Its hottest logical keys.
@@ -172,6 +175,7 @@ impl Partition {
             pending: Mutex::default(),
             published_lsn: AtomicU64::new(counters.last_lsn),
             next_sequence: AtomicU64::new(counters.next_sequence),
+            budget: Budget::default(),
             names: Names::default(),
             hot: HotKeys::default(),
             transformation: Transformation::default(),

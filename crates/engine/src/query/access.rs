@@ -1,6 +1,6 @@
 //! From what a query says about paths to what one partition's index can do about it.
 
-use std::sync::Arc;
+use std::sync::{Arc, atomic::AtomicU64};
 
 use bytes::Bytes;
 use index::{Coverage, key};
@@ -80,6 +80,7 @@ impl Access<'_> {
             documents,
             partition_documents,
             has_unindexed,
+            work: AtomicU64::default(),
         })
     }
 }

@@ -367,7 +367,7 @@ impl Ranges {
                 let page = page.map_err(errors::from_store)?;
                 reach.figures.check_time()?;
                 read += page.entries.len();
-                reach.figures.index_entries(page.entries.len());
+                reach.note_index_entries(page.entries.len());
                 if read > limit {
                     return Ok(Walk::Limited);
                 }

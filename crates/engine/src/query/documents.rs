@@ -80,7 +80,7 @@ impl Documents {
         let Some((number, row)) = found else { return Ok(None) };
         self.next = number + 1;
         let (_, document) = Header::decode(&row).map_err(errors::from_damaged)?;
-        reach.figures.document(document.len());
+        reach.note_document(document.len());
         Ok(Some((number, document)))
     }
 }
@@ -106,7 +106,7 @@ async fn from_index(
 pub(crate) async fn load(reach: &Reach<'_>, number: DocNum) -> Result<Option<Bytes>, Error> {
     let Some(row) = row(reach, number).await? else { return Ok(None) };
     let (_, document) = Header::decode(&row).map_err(errors::from_damaged)?;
-    reach.figures.document(document.len());
+    reach.note_document(document.len());
     Ok(Some(document))
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     ops::{Bound, Range},
-    sync::Arc,
+    sync::{Arc, atomic::AtomicU64},
     time::{Duration, Instant},
 };
 
@@ -64,11 +64,13 @@ pub(crate) struct Part {
     /// Whether some documents are not in the index.
     pub(crate) has_unindexed: bool,
     pub(crate) point: PartitionPoint,
+    /// What the page has read here, against what it has read elsewhere.
+    pub(crate) work: AtomicU64,
 }
 
 impl Part {
     pub(crate) fn reach<'a>(&'a self, figures: &'a Figures) -> Reach<'a> {
-        Reach { snapshot: &*self.snapshot, slots: self.slots.clone(), figures }
+        Reach { snapshot: &*self.snapshot, slots: self.slots.clone(), figures, work: &self.work }
     }
 }
 

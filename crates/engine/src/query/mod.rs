@@ -64,6 +64,7 @@ pub(crate) use apart::limit as slow_queries;
 
 use crate::{
     Inner,
+    budget::{self, Asked, Kind},
     catalog::Collection,
     charge::Meter,
     documents::{scope::Scope, text::SYSTEM_BYTES},
@@ -215,11 +216,32 @@ struct Work {
 }
 
 impl Work {
-    /// Makes the page, unless whoever asked for it has gone, or the indexing policy has changed.
+    /// Makes the page if the partitions that it reads have request units left.
     async fn run(
         &self,
         meter: &mut Meter,
         is_abandoned: &Arc<AtomicBool>,
+    ) -> Result<Option<Response>, Error> {
+        let content = [self.prepared.identity.as_slice(), &[]];
+        let asked = Asked::new(Kind::Query, &self.path, content, &self.options, meter);
+        let partitions = self.scope.partitions(&self.collection);
+        let tickets = budget::admit_all(&self.engine, &asked, partitions)?;
+        let mut work = Vec::new();
+        let answer = self.run_admitted(meter, is_abandoned, &mut work).await;
+        match answer {
+            Ok(None) => tickets.give_back(),
+            _ => tickets.settle(&self.engine, meter.total(), &work),
+        }
+        answer
+    }
+
+    /// Makes the page, unless whoever asked for it has gone, or the indexing policy has changed.
+    /// Notes how much it read in each partition.
+    async fn run_admitted(
+        &self,
+        meter: &mut Meter,
+        is_abandoned: &Arc<AtomicBool>,
+        work: &mut Vec<u64>,
     ) -> Result<Option<Response>, Error> {
         let Work { collection, prepared, options, .. } = self;
         let order = prepared.order(collection)?;
@@ -252,6 +274,7 @@ impl Work {
             token.encode(&prepared.identity)
         });
         charge(meter, &job);
+        work.extend(job.parts.iter().map(|part| part.work.load(Ordering::Relaxed)));
         if let (Some(key), [part]) = (self.scope.full_key(collection), &*job.parts) {
             part.partition.hot.note(key.as_bytes(), meter.total(), self.now_millis);
         }

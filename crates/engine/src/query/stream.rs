@@ -2,7 +2,11 @@
 //! intersections. A stream is asked for the first number at or behind a place, so an intersection
 //! skips what only one side holds.
 
-use std::{collections::VecDeque, ops::Range};
+use std::{
+    collections::VecDeque,
+    ops::Range,
+    sync::atomic::{AtomicU64, Ordering},
+};
 
 use bytes::Bytes;
 use protocol::{BoxFuture, Error, rid::DocNum};
@@ -23,9 +27,26 @@ pub(crate) struct Reach<'a> {
     pub(crate) snapshot: &'a dyn Snapshot,
     pub(crate) slots: Range<u32>,
     pub(crate) figures: &'a Figures,
+    /// What is read here, of all that the page reads.
+    pub(crate) work: &'a AtomicU64,
 }
 
+/// What reading a document weighs, where an entry of the index weighs one.
+const DOCUMENT_WORK: u64 = 1000;
+
 impl Reach<'_> {
+    /// A document was read.
+    pub(crate) fn note_document(&self, bytes: usize) {
+        self.figures.document(bytes);
+        self.work.fetch_add(DOCUMENT_WORK, Ordering::Relaxed);
+    }
+
+    /// Entries of the index were read.
+    pub(crate) fn note_index_entries(&self, count: usize) {
+        self.figures.index_entries(count);
+        self.work.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
     /// The least number within reach.
     pub(crate) fn first(&self) -> DocNum {
         docnum(self.slots.start, 0)
@@ -145,7 +166,7 @@ impl Postings {
         let limit = PageLimit { entries: self.page, bytes: 1 << 20 };
         let page = reach.snapshot.scan(range, Direction::Forward, limit).await;
         let page = page.map_err(errors::from_store)?;
-        reach.figures.index_entries(page.entries.len());
+        reach.note_index_entries(page.entries.len());
         reach.figures.check_time()?;
         // The store never waits, so skipping through long lists must let others have the thread.
         tokio::task::yield_now().await;

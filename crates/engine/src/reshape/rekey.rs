@@ -43,7 +43,7 @@ pub(crate) struct Rekey {
 }
 
 /// Gives a partition key to a collection without one, for an administrator.
-pub(crate) async fn give(
+pub(crate) async fn rekey(
     engine: &Arc<Inner>,
     path: &CollectionPath,
     body: &[u8],
@@ -164,6 +164,7 @@ impl AsyncPlan<Vec<Arc<Partition>>> for TakeOver {
         }
         after.version = engine.new_version();
         after.map_version += 1;
+        switch::remember(&mut after, &before.partitions);
         let children = after.partitions.clone();
         let mut batch = Batch::default();
         storage::put_collection(&mut batch, &after);

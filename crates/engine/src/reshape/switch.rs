@@ -17,6 +17,9 @@ use crate::{
     rows::Counters,
 };
 
+/// Ranges of the past that a collection remembers.
+const PAST_MAX: usize = 1000;
+
 /// Old partitions and the new ones in their place, nearly level.
 pub(crate) struct Switch {
     pub(crate) rid: CollectionRid,
@@ -29,6 +32,13 @@ pub(crate) fn find(catalog: &Catalog, rid: CollectionRid) -> Result<&Arc<Collect
     let database = catalog.databases.get(&rid.database.0);
     let collection = database.and_then(|database| database.collections.get(&rid.number));
     collection.ok_or_else(Error::owner_not_found)
+}
+
+/// Notes ranges that are no more, for clients that go on asking for them.
+pub(crate) fn remember(collection: &mut Collection, old: &[Arc<Partition>]) {
+    collection.past.extend(old.iter().map(|it| (it.range_id, it.slots.clone())));
+    let forgotten = collection.past.len().saturating_sub(PAST_MAX);
+    collection.past.drain(..forgotten);
 }
 
 impl AsyncPlan<(Vec<Arc<Partition>>, Instant)> for Switch {
@@ -61,6 +71,7 @@ impl AsyncPlan<(Vec<Arc<Partition>>, Instant)> for Switch {
         let ids = new.iter().map(|partition| partition.range_id + 1);
         collection.next_range_id = ids.max().unwrap_or(collection.next_range_id);
         collection.map_version += 1;
+        remember(&mut collection, &old);
         let mut batch = Batch::default();
         storage::put_collection(&mut batch, &collection);
         storage::put_dropped(&mut batch, &old);
@@ -87,8 +98,8 @@ impl Switch {
         }
         catch_up(&mut self.parents, &mut self.children).await?;
         for Child { partition, counters } in &self.children {
-            let Counters { last_lsn, next_sequence, .. } = last;
-            partition.fill(Counters { last_lsn, next_sequence, ..*counters }).await?;
+            let Counters { next_sequence, last_lsn, .. } = last;
+            partition.fill(Counters { next_sequence, last_lsn, ..*counters }).await?;
             partition.require_generation(collection.index_generation);
             let total = if collection.is_transforming() { counters.documents } else { 0 };
             partition.transformation.total.store(total, Ordering::Relaxed);

@@ -19,5 +19,6 @@ mod split_pages;
 mod splitting;
 mod storage_limits;
 mod support;
+mod throttling;
 mod told;
 mod usage;

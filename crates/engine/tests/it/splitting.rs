@@ -81,6 +81,11 @@ async fn two_departments_go_to_two_partitions() {
     let list = Operation::ListDocuments(collection());
     let error = db.call(list, of_range("0")).await.expect_err("gone");
     assert_eq!(error.code, Code::PartitionGone);
+    // Unless the caller would not find its way: then it is answered for, through later splits.
+    let kept = |id: &str| Options { keeps_old_ranges: true, ..of_range(id) };
+    assert_eq!(db.all(kept("0")).await, before);
+    let error = db.call(Operation::ListDocuments(collection()), kept("7")).await;
+    assert_eq!(error.expect_err("never was").code, Code::PartitionGone);
     let seen = |lsn| SessionTokens(vec![("0".to_owned(), lsn)]);
     let lsn = known[0].lsn;
     let read = |session| {
@@ -298,5 +303,10 @@ async fn one_at_a_time() {
     merge(&db, "1").await.expect("merged");
     let now = ranges(&db).await;
     assert_eq!(now, [("3".to_owned(), vec!["0".to_owned(), "1".to_owned(), "2".to_owned()])]);
-    assert_eq!(db.all(Options::default()).await.len(), 500);
+    let all = db.all(Options::default()).await;
+    assert_eq!(all.len(), 500);
+    let kept = |id: &str| Options { keeps_old_ranges: true, ..of_range(id) };
+    let halves = [db.all(kept("1")).await, db.all(kept("2")).await];
+    assert!(halves.iter().all(|half| half.len() > 100));
+    assert_eq!(halves.concat(), all);
 }

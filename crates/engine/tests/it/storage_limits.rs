@@ -4,7 +4,10 @@ use bytes::Bytes;
 use engine::{Limits, Options, Sizes};
 use protocol::{Code, Operation};
 
-use crate::support::{Database, collection, keyed, resource};
+use crate::{
+    splitting::split,
+    support::{Database, collection, keyed, resource},
+};
 
 const KB: u64 = 1024;
 
@@ -131,4 +134,23 @@ async fn writers_at_the_same_time_do_not_overfill_a_key() {
     assert!(statistics.bytes <= 20 * KB, "{}", statistics.bytes);
     // One more would not have fitted.
     assert!(statistics.bytes + 2500 > 20 * KB, "{}", statistics.bytes);
+}
+
+#[tokio::test]
+async fn a_key_is_as_full_after_a_split_as_before() {
+    let options = sizes(|sizes| sizes.logical_partition = 10 * KB);
+    let database = Database::with_options(options).await.with_collection(400).await;
+    for id in ["a", "b"] {
+        for key in ["one", "two", "three", "four"] {
+            database.create(&document(id, key, 4000)).await.expect("room");
+        }
+    }
+    split(&database, "0").await.expect("split");
+    for key in ["one", "two", "three", "four"] {
+        let refused = database.create(&document("c", key, 4000)).await.expect_err("no room");
+        assert_eq!(refused.code, Code::PartitionKeyQuota);
+        database.delete("a", &format!("[\"{key}\"]")).await.expect("deleted");
+        database.create(&document("c", key, 4000)).await.expect("room again");
+    }
+    assert_eq!(database.engine.statistics().len(), 2);
 }

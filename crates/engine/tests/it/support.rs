@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use bytes::Bytes;
-use engine::{Clock, Engine};
+use engine::{Clock, Engine, RateLimit};
 use protocol::{
     Body, Context, Error, Operation, Options, Principal, Request, Response, Service,
     request::{CollectionPath, DatabasePath, DocumentPath, ThroughputRequest},
@@ -44,6 +44,8 @@ impl Database {
 
     pub(crate) async fn open_with(store: Arc<dyn store::Engine>, options: engine::Options) -> Self {
         let clock = Arc::new(TestClock(AtomicU64::new(1_700_000_000)));
+        // Tests are in a hurry; those of throughput have a clock of their own.
+        let options = engine::Options { rate_limit: RateLimit::Never, ..options };
         let engine = Engine::open(store, options, clock).await;
         Self { engine: engine.expect("the store opens") }
     }
@@ -54,7 +56,7 @@ impl Database {
         options: Options,
     ) -> Result<Response, Error> {
         let principal = Principal::Account { read_only: false };
-        let context = Context { principal, activity_id: 1 };
+        let context = Context { principal, activity_id: 1, connection: None };
         self.engine.call(&context, Request { operation, options }).await
     }
 

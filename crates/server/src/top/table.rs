@@ -15,6 +15,8 @@ pub(super) struct Partition {
     database: String,
     collection: String,
     range: String,
+    /// Whether it is full and has nowhere to cut.
+    is_unsplittable: bool,
     documents: f64,
     bytes: f64,
     /// Request units per second: spent, and reserved.
@@ -41,6 +43,7 @@ impl Partition {
             database: text("database"),
             collection: text("collection"),
             range: text("range"),
+            is_unsplittable: matches!(value.get("isUnsplittable"), Value::Bool(true)),
             documents: figure("documents").unwrap_or(0.0),
             bytes,
             used: figure("requestUnitsPerSecond"),
@@ -80,7 +83,7 @@ impl Partition {
         vec![
             shortened(&self.database, NAME_CHARS_MAX),
             shortened(&self.collection, NAME_CHARS_MAX),
-            shortened(&self.range, NAME_CHARS_MAX),
+            shortened(&self.range, NAME_CHARS_MAX) + if self.is_unsplittable { "*" } else { "" },
             format!("{:.0}", self.documents),
             size(self.bytes),
             rate(self.used),
@@ -130,9 +133,12 @@ pub(super) fn text(partitions: &[Partition], before: &[Partition], rows_max: usi
         text.push_str(row.trim_end());
         text.push('\n');
     }
+    if sorted.iter().any(|partition| partition.is_unsplittable) {
+        text.push_str("* full, and cannot be split: it holds one key\n");
+    }
     let left = sorted.len().saturating_sub(rows_max);
     if left > 0 {
-        text.push_str(&format!("and {left} more\n"));
+        text.extend(["and ", &left.to_string(), " more\n"]);
     }
     text
 }
@@ -213,6 +219,13 @@ mod tests {
         assert_eq!(now.throttled_percent(&[at(1000, 1000)]), Some(0.0));
         let text = text(&[now], &[], 40);
         assert!(text.contains(" 400       400       20 %"), "{text}");
+    }
+
+    #[test]
+    fn what_cannot_split_is_marked() {
+        let full = partition(r#"{"range":"4","isUnsplittable":true}"#);
+        let text = text(&[full], &[], 40);
+        assert!(text.contains(" 4* ") && text.contains("\n* full, and cannot be split"), "{text}");
     }
 
     #[test]

@@ -40,6 +40,7 @@ fn metrics_count_requests() {
         "sheaf_build_info{version=",
         "sheaf_process_start_time_seconds",
         "# TYPE sheaf_partition_documents gauge",
+        "# TYPE sheaf_partition_hottest_key_units gauge",
         "# EOF",
     ] {
         assert!(page.body.contains(line), "{line} in {}", page.body);

@@ -31,6 +31,11 @@ fn partitions_are_told() {
     ] {
         assert!(page.body.contains(part), "{part} in {}", page.body);
     }
+    let metrics = get(sheaf.address, "/_sheaf/metrics").body;
+    let name =
+        "sheaf_partition_hottest_key_units{database=\"shop\",collection=\"or ders\",range=\"0\"} ";
+    let figure = metrics.lines().find_map(|line| line.strip_prefix(name)).expect(&metrics);
+    assert!(figure.parse::<f64>().unwrap() > 0.0, "{figure}");
 }
 
 #[test]

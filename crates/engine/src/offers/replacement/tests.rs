@@ -18,6 +18,7 @@ fn offer(throughput: Throughput, highest: u32) -> Offer {
         throughput,
         highest,
         storage_kb: HighWater::default(),
+        is_asked: true,
     }
 }
 

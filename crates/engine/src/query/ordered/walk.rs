@@ -168,7 +168,7 @@ impl Cursor {
             let limit = PageLimit { entries: self.page, bytes: 1 << 20 };
             let page = reach.snapshot.scan(range.clone(), self.direction, limit).await;
             let page = page.map_err(errors::from_store)?;
-            reach.figures.index_entries(page.entries.len());
+            reach.note_index_entries(page.entries.len());
             self.page = (self.page * 2).min(PAGE_MAX);
             if let Some((last, _)) = page.entries.last().filter(|_| page.has_more) {
                 let last = Bound::Excluded(last.clone());

@@ -78,8 +78,8 @@ impl<'a> Rewrite<'a> {
         let paths = self.after.definition.partition_key.paths.len();
         for (partition, sums) in self.after.partitions.iter().zip(&self.sums) {
             count_keys(partition, paths).await?;
-            let Counters { last_lsn, next_sequence, .. } = last;
-            partition.fill(Counters { last_lsn, next_sequence, ..*sums }).await?;
+            let Counters { next_sequence, last_lsn, .. } = last;
+            partition.fill(Counters { next_sequence, last_lsn, ..*sums }).await?;
         }
         Ok(())
     }

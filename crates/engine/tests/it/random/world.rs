@@ -35,6 +35,7 @@ pub(crate) async fn open(store: Arc<dyn store::Engine>, page_time: Duration) -> 
 
 pub(crate) async fn open_with(store: Arc<dyn store::Engine>, options: engine::Options) -> Database {
     let clock = Arc::new(TestClock(NOW_SECONDS.into()));
+    let options = engine::Options { rate_limit: RateLimit::Never, ..options };
     let engine = Engine::open(store, options, clock).await.expect("the store opens");
     Database { engine }
 }

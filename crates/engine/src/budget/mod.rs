@@ -1,0 +1,325 @@
+//! Reserved throughput: who may come in, who must wait, and what was spent.
+//!
+//! A request is admitted at the partition it goes to before any work, and settled with its real
+//! charge afterwards: see [`bucket`]. A partition spends its own share of its collection's
+//! throughput, or, with all other partitions of the database, what the database shares; [`rates`]
+//! says which, whenever the catalog changes. What was spent is counted in any case: see [`usage`].
+
+mod bucket;
+pub(crate) mod rates;
+mod usage;
+
+use std::{
+    hash::{DefaultHasher, Hash, Hasher as _},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+};
+
+use protocol::{Code, Error, Options, request::CollectionPath};
+
+pub(crate) use crate::budget::bucket::Kind;
+use crate::{
+    Inner,
+    budget::{
+        bucket::{Bucket, Caller, WaitSeconds},
+        usage::Usage,
+    },
+    charge::Meter,
+    partition::Partition,
+};
+
+/// Bytes of a body that tell a request from others.
+const FINGERPRINT_BYTES: usize = 4096;
+
+/// What asking a partition weighs, where reading a document weighs a thousand.
+const ASKING_WORK: f64 = 1000.0;
+
+/// The service's words.
+const TOO_MANY: &str = "Request rate is large. More Request Units may be needed, so no changes \
+     were made. Please retry this request later. Learn more: http://aka.ms/cosmosdb-error-429";
+
+/// A partition's part in the throughput.
+#[derive(Debug, Default)]
+pub(crate) struct Budget(Mutex<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    source: Source,
+    /// Request units per second, enforced or not.
+    reserved: f64,
+    usage: Usage,
+    admitted: u64,
+    throttled: u64,
+}
+
+/// Where a partition's request units come from.
+#[derive(Debug, Default)]
+enum Source {
+    /// Nothing is enforced.
+    #[default]
+    Unlimited,
+    Own(Box<Bucket>),
+    Shared(Arc<Shared>),
+}
+
+/// What the collections of a database share.
+#[derive(Debug, Default)]
+pub(crate) struct Shared(Mutex<SharedState>);
+
+#[derive(Debug, Default)]
+struct SharedState {
+    /// `None` if nothing is enforced.
+    bucket: Option<Bucket>,
+    usage: Usage,
+}
+
+/// Figures of a partition's throughput.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Spent {
+    /// Request units of the last whole second.
+    pub(crate) last_second: f64,
+    /// Request units per second that are reserved.
+    pub(crate) reserved: f64,
+    pub(crate) admitted: u64,
+    pub(crate) throttled: u64,
+}
+
+impl Budget {
+    pub(crate) fn spent(&self, now_s: f64) -> Spent {
+        let state = lock(&self.0);
+        Spent {
+            last_second: state.usage.last_second(now_s),
+            reserved: state.reserved,
+            admitted: state.admitted,
+            throttled: state.throttled,
+        }
+    }
+
+    fn admit(&self, caller: &Caller<'_>, now_s: f64) -> Result<f64, WaitSeconds> {
+        let mut state = lock(&self.0);
+        let admitted = state.source.with(|bucket| bucket.admit(caller, now_s)).unwrap_or(Ok(0.0));
+        state.throttled += u64::from(admitted.is_err());
+        admitted
+    }
+
+    fn reserve(&self, caller: &Caller<'_>, due_s: f64, now_s: f64) {
+        lock(&self.0).source.with(|bucket| bucket.reserve(caller, due_s, now_s));
+    }
+
+    fn settle(&self, kind: Kind, paid: f64, charge: f64, now_s: f64) {
+        let mut state = lock(&self.0);
+        state.admitted += 1;
+        state.usage.add(charge, now_s);
+        state.source.with(|bucket| bucket.settle(kind, paid, charge));
+        if let Source::Shared(shared) = &state.source {
+            lock(&shared.0).usage.add(charge, now_s);
+        }
+    }
+
+    fn give_back(&self, paid: f64) {
+        lock(&self.0).source.with(|bucket| bucket.give_back(paid));
+    }
+
+    fn is_shared(&self) -> bool {
+        matches!(lock(&self.0).source, Source::Shared(_))
+    }
+}
+
+impl Source {
+    /// Does something with the bucket, if there is one.
+    fn with<T>(&mut self, work: impl FnOnce(&mut Bucket) -> T) -> Option<T> {
+        match self {
+            Self::Unlimited => None,
+            Self::Own(bucket) => Some(work(bucket)),
+            Self::Shared(shared) => lock(&shared.0).bucket.as_mut().map(work),
+        }
+    }
+}
+
+/// A poisoned budget is still a budget: every change of one is complete before the next.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A request that wants request units.
+pub(crate) struct Asked<'a> {
+    kind: Kind,
+    collection: &'a CollectionPath,
+    /// The document's name, the body: what tells it from others of its kind.
+    content: [&'a [u8]; 2],
+    options: &'a Options,
+    connection: Option<u64>,
+}
+
+impl<'a> Asked<'a> {
+    pub(crate) fn new(
+        kind: Kind,
+        collection: &'a CollectionPath,
+        content: [&'a [u8]; 2],
+        options: &'a Options,
+        meter: &Meter,
+    ) -> Self {
+        Self { kind, collection, content, options, connection: meter.connection }
+    }
+
+    /// The same for a request that is repeated, and hardly ever for another.
+    fn fingerprint(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (self.kind as u8).hash(&mut hasher);
+        self.collection.database.0.hash(&mut hasher);
+        self.collection.collection.hash(&mut hasher);
+        for content in self.content {
+            content.len().hash(&mut hasher);
+            hasher.write(&content[..content.len().min(FINGERPRINT_BYTES)]);
+        }
+        self.options.partition_key.hash(&mut hasher);
+        self.options.range_id.hash(&mut hasher);
+        self.options.continuation.hash(&mut hasher);
+        hasher.finish()
+    }
+
+    fn caller<T>(&self, with: impl FnOnce(&Caller<'_>) -> T) -> T {
+        let (kind, connection) = (self.kind, self.connection);
+        with(&Caller { kind, connection, fingerprint: &|| self.fingerprint() })
+    }
+}
+
+/// A request that was let in, and what it paid in advance. Unless it is settled, it cost that: a
+/// caller who goes away has usually made the work.
+#[must_use]
+pub(crate) struct Ticket {
+    partition: Arc<Partition>,
+    kind: Kind,
+    paid: f64,
+}
+
+impl Ticket {
+    /// The work is done, and cost this.
+    pub(crate) fn settle(self, engine: &Inner, charge: f64) {
+        self.partition.budget.settle(self.kind, self.paid, charge, engine.now_s());
+    }
+
+    /// Nothing was done.
+    fn give_back(self) {
+        self.partition.budget.give_back(self.paid);
+    }
+}
+
+/// A request's way in, at one partition at a time.
+pub(crate) struct Admission<'a> {
+    asked: Asked<'a>,
+    ticket: Option<Ticket>,
+}
+
+impl<'a> Admission<'a> {
+    pub(crate) fn new(asked: Asked<'a>) -> Self {
+        Self { asked, ticket: None }
+    }
+
+    /// Comes in at a partition, or is refused. A request that has to begin anew pays once.
+    pub(crate) fn enter(
+        &mut self,
+        engine: &Inner,
+        partition: &Arc<Partition>,
+    ) -> Result<(), Error> {
+        match &self.ticket {
+            Some(ticket) if Arc::ptr_eq(&ticket.partition, partition) => return Ok(()),
+            _ => self.leave(),
+        }
+        let now_s = engine.now_s();
+        let admitted = self.asked.caller(|caller| partition.budget.admit(caller, now_s));
+        let paid = admitted.map_err(too_many)?;
+        let (partition, kind) = (Arc::clone(partition), self.asked.kind);
+        self.ticket = Some(Ticket { partition, kind, paid });
+        Ok(())
+    }
+
+    /// The work at the partition is done, and cost this.
+    pub(crate) fn settle(&mut self, engine: &Inner, charge: f64) {
+        if let Some(ticket) = self.ticket.take() {
+            ticket.settle(engine, charge);
+        }
+    }
+
+    /// Nothing was done.
+    fn leave(&mut self) {
+        if let Some(ticket) = self.ticket.take() {
+            ticket.give_back();
+        }
+    }
+}
+
+/// Comes in at all of these partitions, or at none. Whoever is refused finds a turn at each when
+/// the last of them has one.
+pub(crate) fn admit_all<'a>(
+    engine: &Inner,
+    asked: &Asked<'_>,
+    partitions: impl Iterator<Item = &'a Arc<Partition>> + Clone,
+) -> Result<Tickets, Error> {
+    let now_s = engine.now_s();
+    let mut tickets = Vec::new();
+    let mut longest = None;
+    asked.caller(|caller| {
+        for partition in partitions.clone() {
+            // What is shared is paid for once.
+            let is_paid = !tickets.is_empty() && partition.budget.is_shared();
+            let paid = if is_paid { Ok(0.0) } else { partition.budget.admit(caller, now_s) };
+            match paid {
+                Ok(paid) => tickets.push(Ticket {
+                    partition: Arc::clone(partition),
+                    kind: asked.kind,
+                    paid,
+                }),
+                Err(WaitSeconds(wait_s)) => {
+                    longest = Some(longest.map_or(wait_s, |longest: f64| longest.max(wait_s)));
+                }
+            }
+        }
+        let Some(wait_s) = longest else { return Ok(Tickets(tickets)) };
+        tickets.into_iter().for_each(Ticket::give_back);
+        for partition in partitions {
+            partition.budget.reserve(caller, now_s + wait_s, now_s);
+        }
+        Err(too_many(WaitSeconds(wait_s)))
+    })
+}
+
+/// A request that was let in at several partitions.
+#[must_use]
+pub(crate) struct Tickets(Vec<Ticket>);
+
+impl Tickets {
+    /// The work is done. Each partition pays its part of the charge: a little for having been
+    /// asked, and the rest by what was read there.
+    pub(crate) fn settle(self, engine: &Inner, charge: f64, work: &[u64]) {
+        let part = |at: usize| ASKING_WORK + work.get(at).map_or(0.0, |work| *work as f64);
+        let all: f64 = (0..self.0.len()).map(part).sum();
+        for (at, ticket) in self.0.into_iter().enumerate() {
+            ticket.settle(engine, charge * part(at) / all);
+        }
+    }
+
+    /// Nothing was done.
+    pub(crate) fn give_back(self) {
+        self.0.into_iter().for_each(Ticket::give_back);
+    }
+}
+
+/// The refusal, with the time to wait rounded up to whole milliseconds.
+fn too_many(WaitSeconds(wait_s): WaitSeconds) -> Error {
+    let mut error = Error::new(Code::TooManyRequests, TOO_MANY);
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a debt is of some seconds"
+    )]
+    let wait_ms = (wait_s * 1000.0).ceil().max(1.0) as u64;
+    error.meta.retry_after_ms = Some(wait_ms);
+    error
+}
+
+impl Inner {
+    /// Seconds since some beginning, for budgets.
+    pub(crate) fn now_s(&self) -> f64 {
+        self.clock.monotonic().as_secs_f64()
+    }
+}

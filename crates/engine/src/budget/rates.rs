@@ -1,0 +1,129 @@
+//! What each partition may spend, as the catalog's offers say.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex},
+};
+
+use crate::{
+    Inner,
+    budget::{Shared, Source, bucket::Bucket, lock},
+    catalog::{Catalog, Offer, Throughput},
+    options::RateLimit,
+    partition::Partition,
+};
+
+/// Autoscale never falls below this part of its maximum.
+const AUTOSCALE_FLOOR: u32 = 10;
+
+/// The current throughput of autoscale is shown in steps.
+const CURRENT_STEP: u32 = 100;
+
+/// What databases share, by their number.
+pub(crate) type SharedBudgets = Mutex<HashMap<u32, Arc<Shared>>>;
+
+/// Gives every partition its share. Called whenever the catalog changes, before anyone sees it.
+pub(crate) fn apply(engine: &Inner, catalog: &Catalog) {
+    let now_s = engine.now_s();
+    let offers: HashMap<&str, &Offer> =
+        catalog.offers.values().map(|offer| (offer.resource_rid.as_str(), &**offer)).collect();
+    let offer_of = |rid: &str| offers.get(rid).copied();
+    let is_enforced = |offer: &Offer| match engine.options.rate_limit {
+        RateLimit::Always => true,
+        RateLimit::Provisioned => offer.is_asked,
+        RateLimit::Never => false,
+    };
+    let mut all_shared = lock(&engine.shared_budgets);
+    all_shared.retain(|number, _| catalog.databases.contains_key(number));
+    for (number, database) in &catalog.databases {
+        let shared = offer_of(&database.rid.to_string()).map(|offer| {
+            let shared = all_shared.entry(*number).or_default();
+            let rate = f64::from(offer.throughput.rate());
+            shared.set_rate(is_enforced(offer).then_some(rate), now_s);
+            (Arc::clone(shared), rate)
+        });
+        for collection in database.collections.values() {
+            let partitions = &collection.partitions;
+            match (offer_of(&collection.rid.to_string()), &shared) {
+                (Some(offer), _) => {
+                    let share = f64::from(offer.throughput.rate()) / partitions.len() as f64;
+                    for partition in partitions {
+                        partition.set_own(share, is_enforced(offer), now_s);
+                    }
+                }
+                (None, Some((shared, rate))) => {
+                    for partition in partitions {
+                        partition.set_source(Source::Shared(Arc::clone(shared)), *rate);
+                    }
+                }
+                (None, None) => {
+                    for partition in partitions {
+                        partition.set_source(Source::Unlimited, 0.0);
+                    }
+                }
+            }
+        }
+    }
+}
+
+impl Partition {
+    fn set_own(&self, share: f64, is_enforced: bool, now_s: f64) {
+        let mut state = lock(&self.budget.0);
+        state.reserved = share;
+        match (&mut state.source, is_enforced) {
+            (Source::Own(bucket), true) => bucket.set_rate(share, now_s),
+            (source, true) => *source = Source::Own(Bucket::new(share, now_s).into()),
+            (source, false) => *source = Source::Unlimited,
+        }
+    }
+
+    fn set_source(&self, source: Source, reserved: f64) {
+        let mut state = lock(&self.budget.0);
+        state.reserved = reserved;
+        state.source = source;
+    }
+}
+
+impl Shared {
+    fn set_rate(&self, rate: Option<f64>, now_s: f64) {
+        let mut state = lock(&self.0);
+        match (&mut state.bucket, rate) {
+            (Some(bucket), Some(rate)) => bucket.set_rate(rate, now_s),
+            (bucket, rate) => *bucket = rate.map(|rate| Bucket::new(rate, now_s)),
+        }
+    }
+}
+
+/// The throughput that an offer stands for at the moment. Autoscale follows the busiest second of
+/// the last minute, at the busiest partition, between a tenth of its maximum and the maximum.
+pub(crate) fn current(engine: &Inner, catalog: &Catalog, offer: &Offer) -> u32 {
+    let Throughput::Autoscale { max, .. } = &offer.throughput else {
+        return offer.throughput.rate();
+    };
+    let least = max / AUTOSCALE_FLOOR;
+    let peak = peak(engine, catalog, offer).ceil().clamp(f64::from(least), f64::from(*max));
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "between two positive numbers of 32 bits"
+    )]
+    let current = peak as u32;
+    current.next_multiple_of(CURRENT_STEP).min(*max)
+}
+
+fn peak(engine: &Inner, catalog: &Catalog, offer: &Offer) -> f64 {
+    let now_s = engine.now_s();
+    let mut databases = catalog.databases.values();
+    if let Some(database) = databases.find(|it| it.rid.to_string() == offer.resource_rid) {
+        let all_shared = lock(&engine.shared_budgets);
+        let shared = all_shared.get(&database.rid.0);
+        return shared.map_or(0.0, |shared| lock(&shared.0).usage.peak(now_s));
+    }
+    let mut collections = catalog.databases.values().flat_map(|db| db.collections.values());
+    let collection = collections.find(|it| it.rid.to_string() == offer.resource_rid);
+    collection.map_or(0.0, |collection| {
+        let partitions = &collection.partitions;
+        let peaks = partitions.iter().map(|it| lock(&it.budget.0).usage.peak(now_s));
+        peaks.fold(0.0, f64::max) * partitions.len() as f64
+    })
+}
