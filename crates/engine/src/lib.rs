@@ -53,6 +53,7 @@ use crate::{
     charge::Meter,
     documents::write::Write,
     indexing::transform,
+    reshape::rekey::rekey,
     rows::Damaged,
 };
 pub use crate::{
@@ -276,6 +277,7 @@ async fn dispatch(
         }
         Operation::SplitPartition { path, range } => reshape::split(engine, &path, &range).await,
         Operation::MergePartitions { path, range } => reshape::merge(engine, &path, &range).await,
+        Operation::GivePartitionKey { path, body } => rekey(engine, &path, &body, &options).await,
         Operation::CreateDocument { collection, body, upsert } => {
             let write = Write::Create { collection: &collection, body: &body, upsert };
             write.run(engine, &options, meter).await

@@ -82,7 +82,8 @@ fn full_key(collection: &Collection, named: &PartitionKey) -> Result<PartitionKe
     Ok(named.clone())
 }
 
-fn check_length(key: &PartitionKey) -> Result<(), Error> {
+/// Refuses a key that is too long for any document.
+pub(crate) fn check_length(key: &PartitionKey) -> Result<(), Error> {
     let is_long = |component: &Component| matches!(component, Component::String(text) if text.len() > PARTITION_KEY_BYTES_MAX);
     if key.0.iter().any(is_long) {
         return Err(Error::bad_request(format!(
