@@ -121,18 +121,8 @@ pub(crate) async fn documents(
 ) -> Result<Response, Error> {
     let collection = engine.collection(path, options)?;
     let scope = Scope::of(&collection, options)?;
-    let after = position(Feed::Documents, &collection.rid.bytes(), options)?;
-    let mut reader = Reader {
-        collection: &collection,
-        scope: &scope,
-        limit: page_items(options),
-        items: Vec::new(),
-        bytes: 0,
-        scanned_rows: 0,
-        scanned_bytes: 0,
-        last: after,
-        is_full: false,
-    };
+    let after = position(Feed::Documents, &collection.numbering(), options)?;
+    let mut reader = Reader::new(&collection, &scope, page_items(options), after);
     let mut points = Vec::new();
     let asked = Asked::new(Kind::Feed, path, [&[], &[]], options, meter);
     let mut entered = Entered::default();
@@ -142,13 +132,7 @@ pub(crate) async fn documents(
     };
     for group in partitions.chunk_by(do_share) {
         for partition in group {
-            if options.is_session_read(engine.options.default_consistency) {
-                partition.check_session(options.session.as_ref()).map_err(|mut error| {
-                    error.meta.partitions = vec![partition.point(partition.lsn())];
-                    error.meta.owner = Some(collection.owner());
-                    error
-                })?;
-            }
+            check_session(engine, &collection, partition, options)?;
         }
         entered.settle(engine, meter);
         // Partitions that earlier pages have read have nothing to do for this one.
@@ -181,11 +165,29 @@ pub(crate) async fn documents(
     {
         partition.hot.note(key.as_bytes(), meter.total(), engine.clock.now_millis());
     }
-    let token = |last| continuation::encode(Feed::Documents, &collection.rid.bytes(), last);
+    let token = |last| continuation::encode(Feed::Documents, &collection.numbering(), last);
     let continuation = if reader.is_full { reader.last.map(token) } else { None };
     let page = Page { items: reader.items, continuation };
-    let meta = Meta { partitions: points, owner: Some(collection.owner()), ..Meta::default() };
+    let partitions = Scope::points(&collection, options, points);
+    let meta = Meta { partitions, owner: Some(collection.owner()), ..Meta::default() };
     Ok(page.answer(collection.rid.to_string(), FeedKind::Documents, meta))
+}
+
+/// Refuses a reader whose session has seen more than the partition has.
+fn check_session(
+    engine: &Inner,
+    collection: &Collection,
+    partition: &Partition,
+    options: &Options,
+) -> Result<(), Error> {
+    if !options.is_session_read(engine.options.default_consistency) {
+        return Ok(());
+    }
+    partition.check_session(options.session.as_ref()).map_err(|mut error| {
+        error.meta.partitions = vec![partition.point(partition.lsn())];
+        error.meta.owner = Some(collection.owner());
+        error
+    })
 }
 
 /// The partitions that a feed has been let in at, and what it did there.
@@ -222,7 +224,21 @@ struct Reader<'a> {
     is_full: bool,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(collection: &'a Collection, scope: &'a Scope, limit: usize, after: Option<u64>) -> Self {
+        Self {
+            collection,
+            scope,
+            limit,
+            items: Vec::new(),
+            bytes: 0,
+            scanned_rows: 0,
+            scanned_bytes: 0,
+            last: after,
+            is_full: false,
+        }
+    }
+
     /// Reads partitions that share slots as one; says how much was read in each.
     async fn read(
         &mut self,

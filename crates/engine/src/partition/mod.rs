@@ -34,7 +34,7 @@ use crate::{
     catalog::rows::RangeRow,
     errors,
     indexing::names::Names,
-    keys::{META_COUNTERS, META_STATE, SEQUENCE_MAX, docnum},
+    keys::{META_COUNTERS, META_STATE},
     partition::{
         hot::HotKeys,
         locks::{KeyGuard, KeyLocks},
@@ -318,28 +318,6 @@ impl Partition {
             rows[index] = row;
         }
         Ok(rows)
-    }
-
-    /// A number for a new document. A failed write leaves a gap, which is harmless.
-    pub(crate) fn allocate(&self, slot: u32) -> Result<u64, Error> {
-        let next = &self.next_sequence;
-        let sequence = match self.shared.iter().find(|shared| shared.slot == slot) {
-            None => next.fetch_add(1, Ordering::Relaxed),
-            Some(SharedSlot { class, .. }) => {
-                let skipped = next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
-                    Some(class.at_least(next) + 1)
-                });
-                let (Ok(next) | Err(next)) = skipped;
-                class.at_least(next)
-            }
-        };
-        if sequence > SEQUENCE_MAX {
-            return Err(Error::new(
-                Code::CollectionQuota,
-                "the partition has no document numbers left",
-            ));
-        }
-        Ok(docnum(slot, sequence))
     }
 
     /// Gives a transaction its LSN and queues it. The answer comes once it is durable and visible,

@@ -3,6 +3,15 @@
 //! Numbers must differ within a slot, whoever holds which part of it: they are in `_rid`s, and
 //! pages go on by them. So those who share a slot share its sequences too, by their remainders.
 
+use std::sync::atomic::Ordering;
+
+use protocol::{Code, Error, rid::DocNum};
+
+use crate::{
+    keys::{SEQUENCE_MAX, docnum},
+    partition::Partition,
+};
+
 /// The sequences with one remainder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Class {
@@ -47,6 +56,30 @@ impl Class {
     fn halves(self) -> [Self; 2] {
         let step = self.step * 2;
         [Self { step, ..self }, Self { step, offset: self.offset + self.step }]
+    }
+}
+
+impl Partition {
+    /// A number for a new document. A failed write leaves a gap, which is harmless.
+    pub(crate) fn allocate(&self, slot: u32) -> Result<DocNum, Error> {
+        let next = &self.next_sequence;
+        let sequence = match self.shared.iter().find(|shared| shared.slot == slot) {
+            None => next.fetch_add(1, Ordering::Relaxed),
+            Some(SharedSlot { class, .. }) => {
+                let skipped = next.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |next| {
+                    Some(class.at_least(next) + 1)
+                });
+                let (Ok(next) | Err(next)) = skipped;
+                class.at_least(next)
+            }
+        };
+        if sequence > SEQUENCE_MAX {
+            return Err(Error::new(
+                Code::CollectionQuota,
+                "the partition has no document numbers left",
+            ));
+        }
+        Ok(docnum(slot, sequence))
     }
 }
 

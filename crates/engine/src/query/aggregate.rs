@@ -41,7 +41,7 @@ pub(crate) async fn run(
             }
             continue;
         }
-        let mut readers = job.readers(group, start.number);
+        let mut readers = merge::Readers::new(group, start.number);
         while let Some((number, text)) = readers.next(job).await? {
             add(job, &text, &mut accumulators, run)?;
             if job.is_late()

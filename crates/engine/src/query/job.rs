@@ -20,10 +20,9 @@ use crate::{
     partition::Partition,
     query::{
         candidates::Node,
-        documents::Documents,
         explain::Recorder,
         figures::Figures,
-        merge::{self, Merge},
+        merge,
         ordered::walk::Walked,
         page::{Offered, Page, Seen, too_large},
         stream::Reach,
@@ -72,36 +71,6 @@ pub(crate) struct Part {
 impl Part {
     pub(crate) fn reach<'a>(&'a self, figures: &'a Figures) -> Reach<'a> {
         Reach { snapshot: &*self.snapshot, slots: self.slots.clone(), figures, work: &self.work }
-    }
-}
-
-/// Reads all that can match in some partitions, as one.
-pub(crate) struct Readers<'a> {
-    group: &'a [Part],
-    merge: Merge,
-    /// Of each partition, once it is read.
-    documents: Vec<Option<Documents>>,
-    start: DocNum,
-}
-
-impl Readers<'_> {
-    /// The next document's number and text.
-    pub(crate) async fn next(&mut self, job: &Job<'_>) -> Result<Option<(DocNum, Bytes)>, Error> {
-        while let Some(at) = self.merge.wanting() {
-            let part = &self.group[at];
-            let reach = part.reach(&job.figures);
-            let documents = match &mut self.documents[at] {
-                Some(documents) => documents,
-                unread => {
-                    let stream = part.node.stream(&reach, part.documents).await?;
-                    job.recorder.note_stream(part, stream.as_ref());
-                    unread.insert(Documents::new(stream, self.start))
-                }
-            };
-            let document = documents.next(&reach).await?;
-            self.merge.put(at, document);
-        }
-        Ok(self.merge.take())
     }
 }
 
@@ -162,7 +131,7 @@ impl Job<'_> {
     ) -> Result<(), Error> {
         let mut turns = Turns::default();
         for group in merge::groups(&self.parts) {
-            let mut readers = self.readers(group, 0);
+            let mut readers = merge::Readers::new(group, 0);
             while let Some((number, text)) = readers.next(self).await? {
                 each(number, &text)?;
                 self.check_timeout()?;
@@ -170,12 +139,6 @@ impl Job<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Reads the documents of a group that can match, from a number on.
-    pub(crate) fn readers<'a>(&self, group: &'a [Part], start: DocNum) -> Readers<'a> {
-        let merge = Merge::new(group.iter().map(|part| &part.slots), start);
-        Readers { group, merge, documents: group.iter().map(|_| None).collect(), start }
     }
 
     /// Calls `each` with every row of a document.

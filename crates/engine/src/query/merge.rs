@@ -12,7 +12,7 @@ use protocol::{Error, rid::DocNum};
 use crate::{
     keys::{SEQUENCE_MAX, docnum},
     query::{
-        documents::load,
+        documents::{Documents, load},
         figures::Figures,
         job::{Job, Part},
     },
@@ -71,6 +71,42 @@ impl Merge {
     pub(crate) fn take(&mut self) -> Option<(DocNum, Bytes)> {
         let with_heads = self.lanes.iter_mut().filter(|lane| lane.head.is_some());
         with_heads.min_by_key(|lane| lane.head.as_ref().map(|(number, _)| *number))?.head.take()
+    }
+}
+
+/// Reads all that can match in some partitions, as one.
+pub(crate) struct Readers<'a> {
+    group: &'a [Part],
+    merge: Merge,
+    /// Of each partition, once it is read.
+    documents: Vec<Option<Documents>>,
+    start: DocNum,
+}
+
+impl<'a> Readers<'a> {
+    /// The documents of a group from a number on.
+    pub(crate) fn new(group: &'a [Part], start: DocNum) -> Self {
+        let merge = Merge::new(group.iter().map(|part| &part.slots), start);
+        Self { group, merge, documents: group.iter().map(|_| None).collect(), start }
+    }
+
+    /// The next document's number and text.
+    pub(crate) async fn next(&mut self, job: &Job<'_>) -> Result<Option<(DocNum, Bytes)>, Error> {
+        while let Some(at) = self.merge.wanting() {
+            let part = &self.group[at];
+            let reach = part.reach(&job.figures);
+            let documents = match &mut self.documents[at] {
+                Some(documents) => documents,
+                unread => {
+                    let stream = part.node.stream(&reach, part.documents).await?;
+                    job.recorder.note_stream(part, stream.as_ref());
+                    unread.insert(Documents::new(stream, self.start))
+                }
+            };
+            let document = documents.next(&reach).await?;
+            self.merge.put(at, document);
+        }
+        Ok(self.merge.take())
     }
 }
 

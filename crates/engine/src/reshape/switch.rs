@@ -38,6 +38,13 @@ pub(crate) fn find(catalog: &Catalog, rid: CollectionRid) -> Result<&Arc<Collect
     collection.ok_or_else(Error::owner_not_found)
 }
 
+/// Notes ranges that are no more, for clients that go on asking for them.
+pub(crate) fn remember(collection: &mut Collection, old: &[Arc<Partition>]) {
+    collection.past.extend(old.iter().map(|it| (it.range_id, it.area.clone())));
+    let forgotten = collection.past.len().saturating_sub(PAST_MAX);
+    collection.past.drain(..forgotten);
+}
+
 impl AsyncPlan<(Vec<Arc<Partition>>, Instant)> for Switch {
     async fn run(
         mut self,
@@ -68,9 +75,7 @@ impl AsyncPlan<(Vec<Arc<Partition>>, Instant)> for Switch {
         let ids = new.iter().map(|partition| partition.range_id + 1);
         collection.next_range_id = ids.max().unwrap_or(collection.next_range_id);
         collection.map_version += 1;
-        collection.past.extend(old.iter().map(|it| (it.range_id, it.area.clone())));
-        let forgotten = collection.past.len().saturating_sub(PAST_MAX);
-        collection.past.drain(..forgotten);
+        remember(&mut collection, &old);
         let mut batch = Batch::default();
         storage::put_collection(&mut batch, &collection);
         storage::put_dropped(&mut batch, &old);
@@ -97,7 +102,7 @@ impl Switch {
         }
         catch_up(&self.keys, &mut self.parents, &mut self.children).await?;
         for Child { partition, counters } in &self.children {
-            let Counters { last_lsn, mut next_sequence, .. } = last;
+            let Counters { mut next_sequence, last_lsn, .. } = last;
             // Whoever shares a slot with it may hold numbers that are now this one's to give.
             for other in &collection.partitions {
                 let is_shared = |shared: &SharedSlot| other.slots.contains(&shared.slot);
@@ -105,7 +110,7 @@ impl Switch {
                     next_sequence = next_sequence.max(other.next_sequence());
                 }
             }
-            partition.fill(Counters { last_lsn, next_sequence, ..*counters }).await?;
+            partition.fill(Counters { next_sequence, last_lsn, ..*counters }).await?;
             partition.require_generation(collection.index_generation);
             let total = if collection.is_transforming() { counters.documents } else { 0 };
             partition.transformation.total.store(total, Ordering::Relaxed);

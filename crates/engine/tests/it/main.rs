@@ -8,6 +8,7 @@ mod durability;
 mod feeds;
 mod gated;
 mod hierarchical_splits;
+mod migration;
 mod offers;
 mod queries;
 mod query_limits;
