@@ -26,7 +26,7 @@ const GROUPS: u32 = 4096;
 pub(crate) async fn middle(partition: &Arc<Partition>) -> Result<Option<u32>, Error> {
     let (snapshot, _) = partition.read();
     let slots = partition.slots.clone();
-    let width = slots.len().div_ceil(GROUPS as usize).max(1) as u32;
+    let width = (slots.end - slots.start).div_ceil(GROUPS).max(1);
     let mut groups = vec![0_u64; slots.len().div_ceil(width as usize)];
     each_slot(&*snapshot, slots.clone(), |slot, bytes| {
         groups[((slot - slots.start) / width) as usize] += bytes;
