@@ -168,7 +168,8 @@ pub(crate) async fn documents(
     let token = |last| continuation::encode(Feed::Documents, &collection.numbering(), last);
     let continuation = if reader.is_full { reader.last.map(token) } else { None };
     let page = Page { items: reader.items, continuation };
-    let meta = Meta { partitions: points, owner: Some(collection.owner()), ..Meta::default() };
+    let partitions = Scope::points(&collection, options, points);
+    let meta = Meta { partitions, owner: Some(collection.owner()), ..Meta::default() };
     Ok(page.answer(collection.rid.to_string(), FeedKind::Documents, meta))
 }
 

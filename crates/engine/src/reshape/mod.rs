@@ -205,12 +205,25 @@ pub(crate) async fn run(
         drop(turn);
         let (children, pause) = moved;
         let ids: Vec<u32> = parents.iter().map(|parent| parent.range_id).collect();
+        engine.count_reshape(parents.len(), pause);
         let millis = pause.as_secs_f64() * 1000.0;
         tracing::info!(parents = ?ids, children = children.len(), millis, "partitions reshaped");
         drop(sender.send(Ok(Reshaped { parents: ids, children, pause })));
         give_back_unread(&engine, parents).await;
     });
     receiver.await.map_err(|_| errors::shut_down())?
+}
+
+impl Inner {
+    fn count_reshape(&self, parents: usize, pause: Duration) {
+        let mut reshapes = self.reshapes.lock().unwrap_or_else(PoisonError::into_inner);
+        if parents == 1 {
+            reshapes.splits += 1;
+        } else {
+            reshapes.merges += 1;
+        }
+        reshapes.longest_pause = reshapes.longest_pause.max(pause);
+    }
 }
 
 /// The new ranges. Their ids count as given once the switch is made: until then nobody sees them.
