@@ -8,6 +8,7 @@ mod durability;
 mod feeds;
 mod gated;
 mod migration;
+mod migration_races;
 mod offers;
 mod queries;
 mod query_limits;
