@@ -2,6 +2,8 @@
 
 import pytest
 from azure.cosmos import CosmosClient, PartitionKey, exceptions
+from azure.cosmos.partition_key import NonePartitionKeyValue
+from http_client import Client
 from server import PUBLISHED_KEY
 
 
@@ -47,3 +49,38 @@ def test_a_container_that_went_away(database, other, name):
         stale.read_item("x", "a")
     with pytest.raises(exceptions.CosmosResourceNotFoundError):
         stale.create_item({"id": "y", "pk": "a"})
+
+
+def test_a_container_that_was_given_a_key(server, database, other, name):
+    # No client of today makes one without a key.
+    plain, old = Client(server.port), {"x-ms-version": "2017-11-15"}
+    assert plain.post("/dbs/python/colls", {"id": name}, old).status == 201
+    stale = other.get_container_client(name)
+    made = [stale.create_item({"id": f"i{n}", "deviceId": f"device {n % 5}", "n": n}) for n in range(40)]
+    assert stale.read_item("i7", NonePartitionKeyValue) == made[7]
+    query = "SELECT VALUE c.id FROM c WHERE c.n >= 10 ORDER BY c.n"
+    expected = [f"i{n}" for n in range(10, 40)]
+    assert list(stale.query_items(query, enable_cross_partition_query=True)) == expected
+    key = {"paths": ["/deviceId"], "kind": "Hash", "version": 2}
+    given = plain.post(f"/_sheaf/dbs/python/colls/{name}/partition", {"partitionKey": key})
+    assert given.status == 200, given
+    plain.close()
+    # It still knows the range that is gone, and finds the new one by itself.
+    assert list(stale.query_items(query, enable_cross_partition_query=True)) == expected
+    assert {item["id"]: item["_etag"] for item in stale.read_all_items()} == {
+        item["id"]: item["_etag"] for item in made
+    }
+    # It still says that there is no key, until it reads the definition again.
+    with pytest.raises(exceptions.CosmosHttpResponseError) as refused:
+        stale.create_item({"id": "new", "deviceId": "device 1"})
+    assert (refused.value.status_code, refused.value.sub_status) == (400, 1001)
+    assert stale.read()["partitionKey"] == key
+    assert stale.create_item({"id": "new", "deviceId": "device 1"})["id"] == "new"
+    found = stale.read_item("i7", "device 2")
+    assert (found["_etag"], found["n"]) == (made[7]["_etag"], 7)
+    assert stale.replace_item(found, found | {"n": 8})["n"] == 8
+    stale.upsert_item({"id": "i7", "deviceId": "another"})
+    stale.delete_item("i7", "another")
+    fresh = database.get_container_client(name)
+    of_device = fresh.query_items("SELECT VALUE c.id FROM c", partition_key="device 1")
+    assert sorted(of_device) == sorted([f"i{n}" for n in range(1, 40, 5)] + ["new"])

@@ -51,6 +51,8 @@ def signed_parts(path):
     segments = [urllib.parse.unquote(part) for part in path.split("/")] if path else []
     if not segments:
         return "", ""
+    if segments[0] == "_sheaf":  # what is done to a resource is signed as the resource itself
+        segments = segments[1:-1]
     if segments[-2:] == ["operations", "partitionkeydelete"]:
         return "colls", "/".join(segments[:-2])
     if len(segments) % 2:

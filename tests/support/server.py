@@ -25,20 +25,20 @@ def binary():
 
 
 class Server:
-    """One server process, on a free port of this machine.
+    """One server process, on a free port of this machine unless a port is given.
 
     Without a data directory it keeps everything in memory. Its log goes to `log` (a path) or
     else to this process's standard error, where pytest shows it next to a failed test.
     """
 
-    def __init__(self, *flags, data_dir=None, log=None):
+    def __init__(self, *flags, data_dir=None, log=None, port=0):
         storage = ["--in-memory"] if data_dir is None else ["--data-dir", str(data_dir)]
-        self.command = [str(binary()), "serve", "--port", "0", *storage, *map(str, flags)]
+        self.command = [str(binary()), "serve", "--port", str(port), *storage, *map(str, flags)]
         self.log = log
         self.start()
 
     def start(self):
-        """Starts the process, on a new port, and waits until it accepts requests."""
+        """Starts the process, on a new port if none was given, and waits until it accepts requests."""
         settings = {name: value for name, value in os.environ.items() if name[:6] != "SHEAF_"}
         errors = open(self.log, "ab") if self.log else None
         try:

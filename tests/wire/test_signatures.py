@@ -234,6 +234,7 @@ def test_read_only_keys_read(own, which):
         ("DELETE", "/dbs/d/colls/c"), ("POST", "/dbs/d/colls/c/docs"),
         ("PUT", "/dbs/d/colls/c/docs/1"), ("DELETE", "/dbs/d/colls/c/docs/1"),
         ("PATCH", "/dbs/d/colls/c/docs/1"), ("PUT", "/offers/ABCD"),
+        ("POST", "/_sheaf/dbs/d/colls/c/partition"),
     ],
 )  # fmt: skip
 def test_read_only_keys_do_not_write(own, which, verb, path):

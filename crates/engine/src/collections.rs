@@ -265,7 +265,11 @@ pub(crate) fn list(
     Ok(page.answer(database.rid.to_string(), FeedKind::Collections, meta))
 }
 
-fn answer(outcome: Outcome, collection: &Collection, statistics: Option<Value>) -> Response {
+pub(crate) fn answer(
+    outcome: Outcome,
+    collection: &Collection,
+    statistics: Option<Value>,
+) -> Response {
     Response {
         outcome,
         body: Body::Resource(collection.to_json(statistics)),

@@ -157,7 +157,7 @@ pub(crate) fn check_resource_count(catalog: &Catalog) -> Result<(), Error> {
 }
 
 /// `count` ranges of slots of equal size, as far as they divide.
-fn even_ranges(count: u32) -> impl Iterator<Item = std::ops::Range<u32>> {
+pub(crate) fn even_ranges(count: u32) -> impl Iterator<Item = std::ops::Range<u32>> {
     let bound = move |index: u32| {
         let slot = u64::from(index) * u64::from(crate::keys::SLOT_COUNT) / u64::from(count);
         u32::try_from(slot).expect("at most the number of slots, 2^24")

@@ -115,7 +115,7 @@ pub(crate) async fn documents(
 ) -> Result<Response, Error> {
     let collection = engine.collection(path, options)?;
     let scope = Scope::of(&collection, options)?;
-    let after = position(Feed::Documents, &collection.rid.bytes(), options)?;
+    let after = position(Feed::Documents, &collection.numbering(), options)?;
     let mut reader = Reader {
         collection: &collection,
         scope: &scope,
@@ -165,10 +165,11 @@ pub(crate) async fn documents(
     {
         partition.hot.note(key.as_bytes(), meter.total(), engine.clock.now_millis());
     }
-    let token = |last| continuation::encode(Feed::Documents, &collection.rid.bytes(), last);
+    let token = |last| continuation::encode(Feed::Documents, &collection.numbering(), last);
     let continuation = if reader.is_full { reader.last.map(token) } else { None };
     let page = Page { items: reader.items, continuation };
-    let meta = Meta { partitions: points, owner: Some(collection.owner()), ..Meta::default() };
+    let partitions = Scope::points(&collection, options, points);
+    let meta = Meta { partitions, owner: Some(collection.owner()), ..Meta::default() };
     Ok(page.answer(collection.rid.to_string(), FeedKind::Documents, meta))
 }
 

@@ -98,6 +98,17 @@ impl LogicalKey {
     }
 }
 
+/// Slot and components in a primary key of a collection with so many key paths: what stands
+/// between the prefix and the id.
+pub(crate) fn logical_part(primary_key: &[u8], paths: usize) -> Option<&[u8]> {
+    let mut rest = primary_key.get(4..)?;
+    for _ in 0..paths {
+        rest = Component::decode_key(rest).ok()?.1;
+    }
+    let (_, end) = key::decode_name(rest).ok()?;
+    end.is_empty().then(|| &primary_key[1..primary_key.len() - rest.len()])
+}
+
 fn slot_bytes(slot: u32) -> [u8; 3] {
     let [_, a, b, c] = slot.to_be_bytes();
     [a, b, c]
@@ -202,6 +213,8 @@ mod tests {
         let logical = LogicalKey::new(key.slot(Hashing::V2), &key);
         assert_eq!(slot_at(&logical.primary("x"), 1), Some(logical.slot));
         assert_eq!(slot_at(&logical.counters(), META_KEY.len()), Some(logical.slot));
+        assert_eq!(logical_part(&logical.primary("x"), 1), Some(logical.as_bytes()));
+        assert_eq!(logical_part(&logical.primary("x"), 3), None);
         assert_eq!(u64_at(&document(docnum(7, 9)), 1), Some(docnum(7, 9)));
     }
 

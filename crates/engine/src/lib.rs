@@ -24,6 +24,7 @@ mod query;
 mod ranges;
 mod reshape;
 mod rows;
+mod statistics;
 mod throughput;
 mod usage;
 mod verify;
@@ -45,7 +46,6 @@ use tokio::{
     sync::{Notify, Semaphore},
     task::JoinHandle,
 };
-use value::partition_key::PartitionKey;
 
 use crate::{
     budget::rates::{self, SharedBudgets},
@@ -53,14 +53,14 @@ use crate::{
     charge::Meter,
     documents::write::Write,
     indexing::transform,
-    keys::LogicalKey,
-    partition::Partition,
+    reshape::rekey::rekey,
     rows::Damaged,
 };
 pub use crate::{
     charge::Charges,
     limits::Sizes,
     options::{Clock, Limits, Options, RateLimit, SystemClock},
+    statistics::{HotKey, PartitionStatistics, Reshapes},
     verify::{Report, verify},
 };
 
@@ -141,57 +141,13 @@ struct Inner {
     rebalance: Notify,
     /// The collections whose partitions are being split or merged.
     reshaping: Mutex<HashSet<CollectionRid>>,
+    reshapes: Mutex<Reshapes>,
     /// Re-indexing and splits under way.
     background: Mutex<Vec<JoinHandle<()>>>,
     is_closed: AtomicBool,
     /// The throughput that databases share among their collections.
     shared_budgets: SharedBudgets,
 }
-
-/// Figures of one partition.
-#[derive(Clone, Debug, PartialEq)]
-pub struct PartitionStatistics {
-    /// The database's name.
-    pub database: String,
-    /// The collection's name.
-    pub collection: String,
-    /// The partition's range id.
-    pub range_id: u32,
-    /// Documents in it.
-    pub documents: u64,
-    /// Bytes of their text.
-    pub bytes: u64,
-    /// Bytes of its index.
-    pub index_bytes: u64,
-    /// Its last published LSN.
-    pub lsn: u64,
-    /// Writes waiting for the store.
-    pub queued: usize,
-    /// Whether it is full and has nowhere to cut: it holds one key.
-    pub is_unsplittable: bool,
-    /// Request units spent in the last whole second.
-    pub used_per_second: f64,
-    /// Request units per second reserved for it, or for the whole database if it shares them.
-    pub reserved_per_second: f64,
-    /// Requests that it served.
-    pub admitted: u64,
-    /// Requests that it refused because its request units were spent.
-    pub throttled: u64,
-    /// The logical keys that spend most, the hottest first.
-    pub hottest: Vec<HotKey>,
-}
-
-/// A logical key, and what is spent on it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct HotKey {
-    /// The key.
-    pub key: PartitionKey,
-    /// Request units per second, of late.
-    pub units_per_second: f64,
-}
-
-/// Hot keys that are told of each partition.
-const HOTTEST_MAX: usize = 5;
 
 impl Engine {
     /// Opens the database in a store, new or old.
@@ -216,6 +172,7 @@ impl Engine {
             moved: Notify::new(),
             rebalance: Notify::new(),
             reshaping: Mutex::default(),
+            reshapes: Mutex::default(),
             background: Mutex::default(),
             is_closed: AtomicBool::new(false),
             shared_budgets: SharedBudgets::default(),
@@ -252,45 +209,6 @@ impl Engine {
                 .then(|| "a partition stopped taking writes after a failed commit".to_owned())
         })
     }
-
-    /// Figures of every partition.
-    pub fn statistics(&self) -> Vec<PartitionStatistics> {
-        let catalog = self.inner.catalog();
-        let (now, now_s) = (self.inner.clock.now_millis(), self.inner.now_s());
-        let collections = catalog.databases.values().flat_map(|db| db.collections.values());
-        collections
-            .flat_map(|collection| {
-                collection.partitions.iter().map(|partition| {
-                    let counters = partition.counters();
-                    let spent = partition.budget.spent(now_s);
-                    PartitionStatistics {
-                        database: collection.database_id.clone(),
-                        collection: collection.definition.id.clone(),
-                        range_id: partition.range_id,
-                        documents: counters.documents,
-                        bytes: counters.bytes,
-                        index_bytes: counters.index_bytes,
-                        lsn: partition.lsn(),
-                        queued: partition.queued(),
-                        is_unsplittable: partition.is_unsplittable(),
-                        used_per_second: spent.last_second,
-                        reserved_per_second: spent.reserved,
-                        admitted: spent.admitted,
-                        throttled: spent.throttled,
-                        hottest: hottest(partition, now),
-                    }
-                })
-            })
-            .collect()
-    }
-}
-
-fn hottest(partition: &Partition, now: i64) -> Vec<HotKey> {
-    let keys = partition.hot.top(HOTTEST_MAX, now).into_iter();
-    let known = keys.filter_map(|(key, units_per_second)| {
-        Some(HotKey { key: LogicalKey::decode(&key)?, units_per_second })
-    });
-    known.collect()
 }
 
 impl Service for Engine {
@@ -359,18 +277,17 @@ async fn dispatch(
         }
         Operation::SplitPartition { path, range } => reshape::split(engine, &path, &range).await,
         Operation::MergePartitions { path, range } => reshape::merge(engine, &path, &range).await,
+        Operation::GivePartitionKey { path, body } => rekey(engine, &path, &body, &options).await,
         Operation::CreateDocument { collection, body, upsert } => {
             let write = Write::Create { collection: &collection, body: &body, upsert };
-            documents::write::write(engine, write, &options, meter).await
+            write.run(engine, &options, meter).await
         }
         Operation::ReadDocument(path) => documents::read(engine, &path, &options, meter).await,
         Operation::ReplaceDocument { path, body } => {
-            let write = Write::Replace { path: &path, body: &body };
-            documents::write::write(engine, write, &options, meter).await
+            Write::Replace { path: &path, body: &body }.run(engine, &options, meter).await
         }
         Operation::DeleteDocument(path) => {
-            let write = Write::Delete { path: &path };
-            documents::write::write(engine, write, &options, meter).await
+            Write::Delete { path: &path }.run(engine, &options, meter).await
         }
         Operation::ListDocuments(path) => feeds::documents(engine, &path, &options, meter).await,
         Operation::Query { feed, body } => query::page(engine, &feed, &body, &options, meter).await,

@@ -9,7 +9,7 @@ use std::{fmt, ops::Bound, sync::Arc};
 use bytes::Bytes;
 use protocol::etag::Etag;
 use store::{Direction, PageLimit, Snapshot};
-use value::{json, partition_key::Component};
+use value::json;
 
 use crate::{
     OpenError,
@@ -207,6 +207,7 @@ impl Check<'_> {
     /// As many primary rows as documents (with the check above: one each), and the counters of each
     /// logical key.
     async fn primaries(&self, sums: &Sums, report: &mut Report) -> Result<(), OpenError> {
+        let paths = self.collection.definition.partition_key.paths.len();
         let mut count = 0;
         let mut groups = 0;
         let mut group: Option<(Vec<u8>, KeyCounters)> = None;
@@ -214,8 +215,8 @@ impl Check<'_> {
         while let Some(entries) = pages.next(self.snapshot).await? {
             for (key, row) in entries {
                 count += 1;
-                let (Some(logical), Ok(primary)) = (self.logical_part(&key), Primary::decode(&row))
-                else {
+                let logical = keys::logical_part(&key, paths).map(<[u8]>::to_vec);
+                let (Some(logical), Ok(primary)) = (logical, Primary::decode(&row)) else {
                     report.problem(&self.place, format!("primary row {key:02x?} is unreadable"));
                     continue;
                 };
@@ -247,16 +248,6 @@ impl Check<'_> {
             report.problem(&self.place, format!("{rows} key counters for {groups} logical keys"));
         }
         Ok(())
-    }
-
-    /// Slot and partition key of a primary key: what stands between its prefix and the id.
-    fn logical_part(&self, key: &[u8]) -> Option<Vec<u8>> {
-        let mut rest = key.get(4..)?;
-        for _ in &self.collection.definition.partition_key.paths {
-            rest = Component::decode_key(rest).ok()?.1;
-        }
-        let (_, end) = value::key::decode_name(rest).ok()?;
-        end.is_empty().then(|| key[1..key.len() - rest.len()].to_vec())
     }
 
     async fn key_counters(

@@ -56,6 +56,10 @@ pub(crate) fn operation(
             (&Method::POST, RangeAction::Merge) => Ok(Operation::MergePartitions { path, range }),
             _ => Err(method_not_allowed()),
         },
+        Resource::NewPartitionKey(path) => match *method {
+            Method::POST => Ok(Operation::GivePartitionKey { path, body: Bytes::new() }),
+            _ => Err(method_not_allowed()),
+        },
         Resource::Offers => match *method {
             Method::GET => Ok(Operation::ListOffers),
             _ => Err(method_not_allowed()),
@@ -78,6 +82,7 @@ pub(crate) fn body_of(operation: &mut Operation) -> Option<&mut Bytes> {
         Operation::CreateDatabase { body, .. }
         | Operation::CreateCollection { body, .. }
         | Operation::ReplaceCollection { body, .. }
+        | Operation::GivePartitionKey { body, .. }
         | Operation::CreateDocument { body, .. }
         | Operation::ReplaceDocument { body, .. }
         | Operation::ReplaceOffer { body, .. } => Some(body),

@@ -52,7 +52,7 @@ pub(crate) fn read(parts: &Parts, version: Version, settings: &Settings) -> Resu
 /// and those of `azure-cosmos` begin anew and give rows twice. Others refresh and go on.
 fn keeps_old_ranges(headers: &HeaderMap) -> bool {
     let agent = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
-    ["azsdk-js-cosmos", "azsdk-python-cosmos"].iter().any(|sdk| agent.contains(sdk))
+    ["azure-cosmos-js", "azsdk-python-cosmos"].iter().any(|sdk| agent.contains(sdk))
 }
 
 /// The key is a JSON array. SDKs escape what is not ASCII; those who do not mean UTF-8.

@@ -37,6 +37,8 @@ pub(crate) enum Resource {
     PartitionKeyRange(CollectionPath, String),
     /// What administrators may do with a range.
     RangeAction(CollectionPath, String, RangeAction),
+    /// The partition key that administrators may give to a collection without one.
+    NewPartitionKey(CollectionPath),
     Offers,
     Offer(String),
     /// A resource that only later versions have, by the name to refuse it with.
@@ -65,25 +67,25 @@ pub(crate) fn parse(path: &str) -> Result<Target, Error> {
     let raw = split(path)?;
     let names = raw.iter().map(|segment| decode(segment)).collect::<Result<Vec<_>, _>>()?;
     match raw.as_slice() {
-        ["_sheaf", range @ .., action] => range_action(range, &names[1..raw.len() - 1], action),
+        ["_sheaf", on @ .., action] => admin_action(on, &names[1..raw.len() - 1], action),
         _ => target(&raw, names),
     }
 }
 
-/// `/_sheaf/dbs/../colls/../pkranges/../split`: signed as the range itself is.
-fn range_action(raw: &[&str], names: &[String], action: &str) -> Result<Target, Error> {
+/// `/_sheaf/dbs/../colls/../pkranges/../split`: signed as the resource itself is.
+fn admin_action(raw: &[&str], names: &[String], action: &str) -> Result<Target, Error> {
     let Target { resource, signed } = target(raw, names.to_vec())?;
-    let action = match action {
-        "split" => RangeAction::Split,
-        "merge" => RangeAction::Merge,
+    let resource = match (resource, action) {
+        (Resource::PartitionKeyRange(path, range), "split") => {
+            Resource::RangeAction(path, range, RangeAction::Split)
+        }
+        (Resource::PartitionKeyRange(path, range), "merge") => {
+            Resource::RangeAction(path, range, RangeAction::Merge)
+        }
+        (Resource::Collection(path), "partition") => Resource::NewPartitionKey(path),
         _ => return Err(unknown()),
     };
-    match resource {
-        Resource::PartitionKeyRange(path, range) => {
-            Ok(Target { resource: Resource::RangeAction(path, range, action), signed })
-        }
-        _ => Err(unknown()),
-    }
+    Ok(Target { resource, signed })
 }
 
 /// The target of a path that was encoded twice, as some clients do with links they were given

@@ -88,6 +88,11 @@ pub enum Operation {
         path: CollectionPath,
         range: String,
     },
+    /// For administrators: gives a partition key to a collection that was created without one.
+    GivePartitionKey {
+        path: CollectionPath,
+        body: Bytes,
+    },
 
     CreateDocument {
         collection: CollectionPath,
@@ -138,6 +143,7 @@ impl Operation {
             Operation::ReadPartitionKeyRange { .. } => "read_partition_key_range",
             Operation::SplitPartition { .. } => "split_partition",
             Operation::MergePartitions { .. } => "merge_partitions",
+            Operation::GivePartitionKey { .. } => "give_partition_key",
             Operation::CreateDocument { upsert: false, .. } => "create_document",
             Operation::CreateDocument { upsert: true, .. } => "upsert_document",
             Operation::ReadDocument(_) => "read_document",

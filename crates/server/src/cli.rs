@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::settings::Settings;
 
@@ -51,6 +52,20 @@ Exit codes:
   1  it was refused, or the server could not be reached
   2  the command line makes no sense";
 
+const PARTITION_HELP: &str = "\
+The server splits partitions that are full, or too few for the throughput of their collection, by
+itself. Splits and merges are online: reads go on, writes wait for the moment of the switch.
+
+Examples:
+  sheaf partition list -d shop -c orders
+  sheaf partition split -d shop -c orders 0
+  sheaf partition merge -d shop -c orders 1        With its right neighbour
+
+Exit codes:
+  0  it is done
+  1  it was refused, or the server could not be reached
+  2  the command line makes no sense";
+
 const TOP_HELP: &str = "\
 Shows the partitions that do most, redrawn every second; ctrl-c ends it. The server answers those
 whom its setting `metrics` lets read them: by default, clients on the same machine.
@@ -86,6 +101,9 @@ pub(crate) enum Command {
     /// Ask a running server
     #[command(after_help = QUERY_HELP)]
     Query(Box<QueryArgs>),
+    /// Look at the partitions of a collection on a running server, split and merge them
+    #[command(subcommand, after_help = PARTITION_HELP)]
+    Partition(PartitionCommand),
     /// Watch the partitions of a running server
     #[command(after_help = TOP_HELP)]
     Top(TopArgs),
@@ -126,13 +144,9 @@ pub(crate) struct QueryArgs {
     #[arg(value_name = "SQL")]
     pub(crate) query: String,
 
-    /// Database to ask
-    #[arg(long, short, env = "SHEAF_DATABASE", value_name = "ID")]
-    pub(crate) database: String,
-
-    /// Collection to ask
-    #[arg(long, short, env = "SHEAF_COLLECTION", value_name = "ID")]
-    pub(crate) collection: String,
+    /// What is asked.
+    #[command(flatten)]
+    pub(crate) at: CollectionArgs,
 
     /// Parameter and its value in JSON; may be given several times
     #[arg(long = "param", short, value_name = "@NAME=JSON")]
@@ -158,6 +172,86 @@ pub(crate) struct QueryArgs {
     #[command(flatten)]
     pub(crate) server: ServerArgs,
 
+    /// By which key.
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+}
+
+/// What `sheaf partition` takes.
+#[derive(Debug, Subcommand)]
+pub(crate) enum PartitionCommand {
+    /// Show the ranges of a collection
+    List(PartitionListArgs),
+    /// Cut a range in two halves of about the same size
+    Split(PartitionChangeArgs),
+    /// Join a range with the one to its right
+    Merge(PartitionChangeArgs),
+}
+
+/// What `sheaf partition list` takes.
+#[derive(Args, Debug)]
+pub(crate) struct PartitionListArgs {
+    /// Whose ranges.
+    #[command(flatten)]
+    pub(crate) at: CollectionArgs,
+
+    /// Which server to ask.
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+
+    /// By which key.
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+}
+
+/// What `sheaf partition split` and `sheaf partition merge` take.
+#[derive(Args, Debug)]
+pub(crate) struct PartitionChangeArgs {
+    /// Id of the range, as `sheaf partition list` shows it
+    #[arg(value_name = "RANGE")]
+    pub(crate) range: String,
+
+    /// Whose range.
+    #[command(flatten)]
+    pub(crate) at: CollectionArgs,
+
+    /// Which server to ask.
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+
+    /// By which key.
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+}
+
+/// A collection.
+#[derive(Args, Debug)]
+pub(crate) struct CollectionArgs {
+    /// Database of the collection
+    #[arg(long, short, env = "SHEAF_DATABASE", value_name = "ID")]
+    pub(crate) database: String,
+
+    /// Collection to ask or change
+    #[arg(long, short, env = "SHEAF_COLLECTION", value_name = "ID")]
+    pub(crate) collection: String,
+}
+
+impl CollectionArgs {
+    /// Its path, escaped, without a slash before it.
+    pub(crate) fn path(&self) -> String {
+        let escaped = |name: &str| utf8_percent_encode(name, NON_ALPHANUMERIC).to_string();
+        format!("dbs/{}/colls/{}", escaped(&self.database), escaped(&self.collection))
+    }
+
+    /// Its link as it is signed, not escaped.
+    pub(crate) fn link(&self) -> String {
+        format!("dbs/{}/colls/{}", self.database, self.collection)
+    }
+}
+
+/// Whose key a request is signed with.
+#[derive(Args, Debug)]
+pub(crate) struct KeyArgs {
     /// Key of the account; others can see it in the list of processes, so prefer --key-file
     #[arg(long, value_name = "KEY", help_heading = "Server")]
     pub(crate) key: Option<String>,

@@ -49,6 +49,11 @@ impl Database {
         self.engine.statistics()
     }
 
+    /// Splits and merges so far.
+    pub(crate) fn reshapes(&self) -> engine::Reshapes {
+        self.engine.reshapes()
+    }
+
     /// Figures of the store.
     pub(crate) fn store_statistics(&self) -> store::Statistics {
         self.store.statistics()

@@ -2,7 +2,8 @@
 //!
 //! In reading order:
 //! - `cli`, `settings`, `config`, `size`, `span`: what can be asked, and what was,
-//! - `serve`, `verify`, `compact`, `query`, `top`: the commands; `remote`: the server that two of them ask,
+//! - `serve`, `verify`, `compact`, `query`, `partition`, `top`: the commands; `remote`, `client`,
+//!   `table`: what those share that ask a running server,
 //! - `keys`, `data_dir`, `certificate`, `database`, `clock`, `descriptors`: what a server needs
 //!   before it can run,
 //! - `net`: sockets, TLS, HTTP, and the bounds on all of them,
@@ -13,6 +14,7 @@ mod admin;
 mod app;
 mod certificate;
 mod cli;
+mod client;
 mod clock;
 mod compact;
 mod config;
@@ -24,6 +26,7 @@ mod keys;
 mod logging;
 mod metrics;
 mod net;
+mod partition;
 mod partitions;
 mod query;
 mod remote;
@@ -32,6 +35,7 @@ mod settings;
 mod signals;
 mod size;
 mod span;
+mod table;
 mod top;
 mod verify;
 
@@ -47,6 +51,7 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(&args),
         Command::Compact(args) => compact::run(&args),
         Command::Query(args) => query::run(&args),
+        Command::Partition(command) => partition::run(&command),
         Command::Top(args) => top::run(&args),
     };
     outcome.unwrap_or_else(|failure| failure.report())

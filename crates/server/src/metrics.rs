@@ -117,6 +117,7 @@ impl Collector for AtScrape {
         gauge(&mut encoder, "connections", "Open connections", self.room.taken() as f64)?;
         self.encode_partitions(&mut encoder)?;
         self.encode_hottest(&mut encoder)?;
+        self.encode_reshapes(&mut encoder)?;
         let store = self.database.store_statistics();
         let micros = Duration::from_micros(store.commit_micros).as_secs_f64();
         counter(&mut encoder, "store_commit_groups", "Groups written", store.commit_groups as f64)?;
@@ -141,6 +142,14 @@ impl Collector for AtScrape {
 }
 
 impl AtScrape {
+    fn encode_reshapes(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let engine::Reshapes { splits, merges, longest_pause } = self.database.reshapes();
+        counter(encoder, "partition_splits", "Partitions that were split", splits as f64)?;
+        counter(encoder, "partition_merges", "Pairs that were merged", merges as f64)?;
+        let help = "Longest time that writes stood still for one";
+        gauge(encoder, "partition_pause_seconds_max", help, longest_pause.as_secs_f64())
+    }
+
     fn encode_partitions(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         type Figure = fn(&engine::PartitionStatistics) -> f64;
         let gauges: [(&str, &str, Figure); 6] = [

@@ -1,14 +1,11 @@
 //! `sheaf query`: asks a running server, page after page, and prints the rows.
 //!
-//! In reading order: `asked` turns the command line into a request, `client` sends it, `rows` and
-//! `table` print what comes back, `explain` says how it came about, `refusal` why it did not.
+//! In reading order: `asked` turns the command line into requests, `rows` prints what comes back,
+//! `explain` says how it came about.
 
 mod asked;
-mod client;
 mod explain;
-mod refusal;
 mod rows;
-mod table;
 
 use std::{
     io::{self, Write as _},
@@ -20,13 +17,9 @@ use value::{Value, json};
 
 use crate::{
     cli::QueryArgs,
+    client::{Answer, Client, refusal},
     failure::Failure,
-    query::{
-        asked::Asked,
-        client::{Client, Page},
-        explain::Summary,
-        rows::Rows,
-    },
+    query::{asked::Asked, explain::Summary, rows::Rows},
 };
 
 /// Asks, and gives the exit code.
@@ -68,13 +61,13 @@ impl From<anyhow::Error> for Trouble {
 }
 
 async fn ask(args: &QueryArgs, asked: &Asked) -> Result<(), Trouble> {
-    let mut client = Client::connect(&asked.server).await?;
+    let mut client = Client::connect(&asked.server, &asked.key).await?;
     let mut rows = Rows::new(args.format, io::stdout().lock());
     let mut summary = Summary::default();
     let mut left = args.max_items.unwrap_or(u64::MAX);
     let mut continuation = None;
     while left > 0 {
-        let page = client.page(asked, left, continuation.as_deref()).await?;
+        let page = asked.page(&mut client, left, continuation.as_deref()).await?;
         let page = read(asked, page)?;
         summary.add(page.charge, page.rows.len(), page.explain);
         for row in page.rows {
@@ -96,23 +89,23 @@ async fn ask(args: &QueryArgs, asked: &Asked) -> Result<(), Trouble> {
 }
 
 /// A page that was answered.
-struct Answer {
+struct Page {
     rows: Vec<Value>,
     continuation: Option<String>,
     charge: f64,
     explain: Option<Value>,
 }
 
-fn read(asked: &Asked, page: Page) -> anyhow::Result<Answer> {
-    if page.status != 200 {
-        return Err(anyhow!(refusal::text(page.status, &page.body, &asked.text)));
+fn read(asked: &Asked, answer: Answer) -> anyhow::Result<Page> {
+    if answer.status != 200 {
+        return Err(anyhow!(refusal::text("query", answer.status, &answer.body, &asked.text)));
     }
-    let mut body = json::parse(&page.body)
+    let mut body = json::parse(&answer.body)
         .map_err(|error| anyhow!("the server's answer is no JSON ({error}); is it a Sheaf?"))?;
     let mut take = |name: &str| body.as_object_mut()?.remove(name);
     let explain = take("_explain");
     let Some(Value::Array(rows)) = take("Documents") else {
         return Err(anyhow!("the server's answer holds no rows; is it a Sheaf?"));
     };
-    Ok(Answer { rows, continuation: page.continuation, charge: page.charge, explain })
+    Ok(Page { rows, continuation: answer.continuation, charge: answer.charge, explain })
 }

@@ -218,3 +218,33 @@ impl ServerCertVerifier for Trusting {
         self.provider.signature_verification_algorithms.supported_schemes()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser as _;
+
+    use super::*;
+    use crate::cli::{Cli, Command};
+
+    fn server(more: &[&str]) -> Result<Server, Failure> {
+        let base = ["sheaf", "query", "SELECT 1", "-d", "d", "-c", "c"];
+        let command = Cli::try_parse_from(base.iter().chain(more)).unwrap().command;
+        let Command::Query(args) = command else { panic!("another command") };
+        Server::new(&args.server)
+    }
+
+    #[test]
+    fn endpoints_say_how_they_are_trusted() {
+        let plain = server(&["--endpoint", "http://db.example:9/"]).unwrap();
+        assert_eq!((plain.host.as_str(), plain.port), ("db.example", 9));
+        assert_eq!(plain.trust, Trust::Plain);
+        let secure = server(&["--endpoint", "https://[::1]", "--insecure"]).unwrap();
+        assert_eq!((secure.host.as_str(), secure.port), ("::1", 443));
+        assert_eq!(secure.trust, Trust::Anyone);
+        let untrusted = server(&["--endpoint", "https://x", "--data-dir", "/nowhere"]);
+        assert!(untrusted.unwrap_err().message().contains("--insecure"));
+        for bad in ["localhost:8081", "ftp://x", "http://", ""] {
+            assert!(server(&["--endpoint", bad]).is_err(), "{bad}");
+        }
+    }
+}

@@ -259,6 +259,16 @@ impl Collection {
         format!("dbs/{}/colls/{}/", self.rid.database, self.rid)
     }
 
+    /// What the numbers of its documents belong to, for tokens that name them. A collection that
+    /// was given a partition key has numbered its documents anew, once.
+    pub(crate) fn numbering(&self) -> Vec<u8> {
+        let mut numbering = self.rid.bytes().to_vec();
+        if self.definition.partition_key.is_system {
+            numbering.push(0);
+        }
+        numbering
+    }
+
     /// Whether some documents may still follow an earlier indexing policy.
     pub(crate) fn is_transforming(&self) -> bool {
         !self.retired.is_empty()

@@ -45,7 +45,8 @@ const SYSTEM_PROPERTIES: [&str; 5] = ["_rid", "_self", "_etag", "_ts", "_attachm
 pub(crate) struct Definition {
     /// The name.
     pub id: String,
-    /// Where the documents keep their partition key. Never changes.
+    /// Where the documents keep their partition key. Never changes, except that a collection
+    /// without one can be given one.
     pub partition_key: PartitionKeyDefinition,
     /// Which values of a document are indexed.
     pub indexing: Arc<Policy>,
@@ -94,6 +95,24 @@ impl Definition {
             computed_property::compile(body.get("computedProperties"), &partition_key.0)?;
         let definition = Self::build(body, id, partition_key, unique_keys)?;
         Ok(Self { computed, ..definition })
+    }
+
+    /// This definition with a partition key, where there was none.
+    pub(crate) fn with_partition_key(&self, value: &Value) -> Result<Self, Error> {
+        if !self.partition_key.is_system {
+            return Err(Error::bad_request(
+                "The collection has a partition key already, which cannot be changed.",
+            ));
+        }
+        let mut json = self.json.clone();
+        json.insert("partitionKey", value.clone());
+        let definition = Self::create(&Value::Object(json), false)?;
+        if definition.partition_key.is_system {
+            return Err(Error::bad_request(
+                "`partitionKey.systemKey` stands for no partition key: leave it out.",
+            ));
+        }
+        Ok(definition)
     }
 
     /// The definition whose [`json`](Self::json) was stored.

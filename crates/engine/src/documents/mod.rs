@@ -1,5 +1,6 @@
 //! Documents: where they lie, and how one is read. Writing them is in [`write`].
 
+mod incoming;
 mod room;
 pub(crate) mod scope;
 pub(crate) mod text;

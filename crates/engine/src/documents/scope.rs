@@ -2,7 +2,7 @@
 
 use std::{ops::Range, sync::Arc};
 
-use protocol::{Code, Error, Options, limits::PARTITION_KEY_BYTES_MAX};
+use protocol::{Code, Error, Options, PartitionPoint, limits::PARTITION_KEY_BYTES_MAX};
 use value::{
     Value, json,
     partition_key::{Component, Epk, Hashing, PartitionKey, slot_boundary, slot_of_epk},
@@ -82,7 +82,8 @@ fn full_key(collection: &Collection, named: &PartitionKey) -> Result<PartitionKe
     Ok(named.clone())
 }
 
-fn check_length(key: &PartitionKey) -> Result<(), Error> {
+/// Refuses a key that is too long for any document.
+pub(crate) fn check_length(key: &PartitionKey) -> Result<(), Error> {
     let is_long = |component: &Component| matches!(component, Component::String(text) if text.len() > PARTITION_KEY_BYTES_MAX);
     if key.0.iter().any(is_long) {
         return Err(Error::bad_request(format!(
@@ -138,6 +139,24 @@ impl Scope {
     pub(crate) fn around_keys(collection: &Collection, keys: &[PartitionKey]) -> Self {
         let only = keys.iter().map(|key| collection.slot(key)).collect();
         Self { slots: 0..SLOT_COUNT, exact: Exact::Slots, only: Some(only) }
+    }
+
+    /// What an answer says of the partitions that it read. Under the id of a past range it speaks of
+    /// that one: a session token of ranges that the caller does not know would make it begin anew.
+    pub(crate) fn points(
+        collection: &Collection,
+        options: &Options,
+        read: Vec<PartitionPoint>,
+    ) -> Vec<PartitionPoint> {
+        let is_kept = options.partition_key.is_none() && options.keeps_old_ranges;
+        let id = options.range_id.as_ref().filter(|_| is_kept);
+        let Some(range_id) = id.and_then(|id| id.trim().parse().ok()) else { return read };
+        // The token is held against every descendant, whether it has slots of that range or not.
+        let children = collection.partitions.iter().filter(|it| it.parents.contains(&range_id));
+        match children.map(|partition| partition.lsn()).min() {
+            Some(lsn) => vec![PartitionPoint { range_id, lsn }],
+            None => read,
+        }
     }
 
     /// What the later pages of a query must know of it.

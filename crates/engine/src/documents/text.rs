@@ -55,6 +55,12 @@ pub(crate) fn compose(
     row
 }
 
+/// The members of a stored document that are the user's: the system properties follow them.
+pub(crate) fn user_members<'a, 'b>(members: &'a [Member<'b>]) -> &'a [Member<'b>] {
+    let is_ours = |member: &Member<'_>| SYSTEM_PROPERTIES.contains(&&*member.key);
+    &members[..members.iter().position(is_ours).unwrap_or(members.len())]
+}
+
 /// The user's members, byte for byte. A body always has one, its id.
 fn append_user_members(body: &[u8], members: &[Member<'_>], out: &mut Vec<u8>) {
     let is_ours = |member: &&Member<'_>| SYSTEM_PROPERTIES.contains(&&*member.key);
@@ -136,6 +142,19 @@ mod tests {
         let text = stored(r#"{"_ts":1,"id":"a","_etag":"x","n":2,"_\u0072id":"y","_lsn":4}"#);
         assert!(text.starts_with(r#"{"id":"a","n":2,"_lsn":4,"_rid":""#), "{text}");
         assert_eq!(text.matches("\"_ts\":").count(), 1);
+    }
+
+    #[test]
+    fn a_stored_document_can_be_given_another_number() {
+        let text = stored(r#"{ "id":"a" ,"x":1.0, "y":{"_rid":1} }"#);
+        let (_, members) = json::parse_document(text.as_bytes()).expect("a document");
+        let rid = CollectionRid { database: DatabaseRid(7), number: 1 }.document(10);
+        let system = System { rid, etag: Etag(5), ts: 1_700_000_000 };
+        let header = Header { lsn: 0, ts: 0, ttl: 0, index_generation: 0, directive: 0 };
+        let row = compose(&header, text.as_bytes(), user_members(&members), &system);
+        let old = CollectionRid { database: DatabaseRid(7), number: 1 }.document(9);
+        let expected = text.replace(&old.to_string(), &rid.to_string());
+        assert_eq!(String::from_utf8_lossy(&row[Header::LENGTH..]), expected);
     }
 
     #[test]

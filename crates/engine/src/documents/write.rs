@@ -12,27 +12,23 @@ use index::Directive;
 use protocol::{
     Body, Code, Error, Meta, Options, Outcome, Response,
     etag::Etag,
-    limits::{DOCUMENT_BYTES_MAX, DOCUMENT_ID_BYTES_MAX},
+    limits::DOCUMENT_ID_BYTES_MAX,
     request::{CollectionPath, DocumentPath, IndexingDirective},
     rid::DocNum,
 };
 use tokio::sync::OwnedSemaphorePermit;
-use value::{
-    Value,
-    json::{self, Member},
-    partition_key::PartitionKey,
-};
+use value::{Value, json, partition_key::PartitionKey};
 
 use crate::{
     Inner,
     budget::{Admission, Asked, Kind},
-    catalog::Collection,
     charge::Meter,
-    definition::validate_document_id,
     documents::{
-        Found, Place, RowReader, check_etag, describe, locate, refuse, room,
+        Found, Place, RowReader, check_etag, describe,
+        incoming::Incoming,
+        locate, refuse, room,
         scope::{header_key, key_in_body},
-        text::{self, own_ttl, user_bytes},
+        text::user_bytes,
     },
     errors,
     indexing::{Indexed, TermChange},
@@ -56,49 +52,57 @@ pub(crate) enum Write<'a> {
 /// minute, where the switch takes milliseconds.
 const MOVES_MAX: u32 = 1500;
 
-/// Carries out one write.
-pub(crate) async fn write(
-    engine: &Inner,
-    write: Write<'_>,
-    options: &Options,
-    meter: &mut Meter,
-) -> Result<Response, Error> {
-    let mut admission = Admission::new(write.asked(options, meter));
-    let mut moves = 0;
-    loop {
-        let mut attempt = *meter;
-        let door = &mut admission;
-        let result = match &write {
+impl<'a> Write<'a> {
+    /// Carries out the write.
+    pub(crate) async fn run(
+        &self,
+        engine: &Inner,
+        options: &Options,
+        meter: &mut Meter,
+    ) -> Result<Response, Error> {
+        let mut admission = Admission::new(self.asked(options, meter));
+        let mut moves = 0;
+        loop {
+            let mut attempt = *meter;
+            let answer = match self.attempt(engine, options, &mut attempt, &mut admission).await {
+                Err(Refused::Stale) => {
+                    tokio::task::yield_now().await;
+                    continue;
+                }
+                Err(Refused::Error(error))
+                    if error.code == Code::PartitionSplitting && moves < MOVES_MAX =>
+                {
+                    moves += 1;
+                    engine.wait_for_move().await;
+                    continue;
+                }
+                Err(Refused::Error(error)) => Err(error),
+                Ok(response) => Ok(response),
+            };
+            *meter = attempt;
+            admission.settle(engine, meter.total());
+            return answer;
+        }
+    }
+
+    async fn attempt(
+        &self,
+        engine: &Inner,
+        options: &Options,
+        meter: &mut Meter,
+        door: &mut Admission<'_>,
+    ) -> Result<Response, Refused> {
+        match *self {
             Write::Create { collection, body, upsert } => {
-                create(engine, collection, body, *upsert, options, &mut attempt, door).await
+                create(engine, collection, body, upsert, options, meter, door).await
             }
             Write::Replace { path, body } => {
-                replace(engine, path, body, options, &mut attempt, door).await
+                replace(engine, path, body, options, meter, door).await
             }
-            Write::Delete { path } => delete(engine, path, options, &mut attempt, door).await,
-        };
-        let answer = match result {
-            Err(Refused::Stale) => {
-                tokio::task::yield_now().await;
-                continue;
-            }
-            Err(Refused::Error(error))
-                if error.code == Code::PartitionSplitting && moves < MOVES_MAX =>
-            {
-                moves += 1;
-                engine.wait_for_move().await;
-                continue;
-            }
-            Err(Refused::Error(error)) => Err(error),
-            Ok(response) => Ok(response),
-        };
-        *meter = attempt;
-        admission.settle(engine, meter.total());
-        return answer;
+            Write::Delete { path } => delete(engine, path, options, meter, door).await,
+        }
     }
-}
 
-impl<'a> Write<'a> {
     /// The same, as something that costs request units.
     fn asked(&self, options: &'a Options, meter: &Meter) -> Asked<'a> {
         let (kind, collection, content) = match *self {
@@ -111,29 +115,6 @@ impl<'a> Write<'a> {
             }
         };
         Asked::new(kind, collection, content, options, meter)
-    }
-}
-
-/// A document on its way in: parsed once.
-struct Incoming<'a> {
-    body: &'a [u8],
-    value: Value,
-    members: Vec<Member<'a>>,
-    id: String,
-    ttl: i32,
-}
-
-impl<'a> Incoming<'a> {
-    fn parse(body: &'a [u8], collection: &Collection) -> Result<Self, Error> {
-        if body.len() > DOCUMENT_BYTES_MAX {
-            return Err(Error::new(Code::TooLarge, "Request size is too large"));
-        }
-        let (value, members) = json::parse_document(body).map_err(|error| {
-            Error::bad_request(format!("The input content is invalid JSON: {error}"))
-        })?;
-        let id = validate_document_id(value.get("id"))?.to_owned();
-        let ttl = own_ttl(&value, collection.definition.default_ttl)?;
-        Ok(Self { body, value, members, id, ttl })
     }
 }
 
@@ -299,7 +280,7 @@ impl Staged<'_> {
         let mut charged = *meter;
         charge_put(&mut charged, place, &incoming, self.old.is_some(), directive);
         let outcome = if self.old.is_some() { Outcome::Ok } else { Outcome::Created };
-        let (new, document) = compose(engine, place, &mut incoming, number, options);
+        let (new, document) = incoming.compose(engine, place, number, options);
         self.check_room(engine, &new)?;
         *meter = charged;
         let etag = new.etag;
@@ -415,37 +396,6 @@ async fn key_counters(place: &Place<'_>) -> Result<KeyCounters, Error> {
         Some(row) => KeyCounters::decode(&row).map_err(errors::from_damaged),
         None => Ok(KeyCounters::default()),
     }
-}
-
-/// The new version of a document: its row, and the text that the answer returns. The incoming value
-/// becomes the stored one, with its system properties.
-fn compose(
-    engine: &Inner,
-    place: &Place<'_>,
-    incoming: &mut Incoming<'_>,
-    number: DocNum,
-    options: &Options,
-) -> (NewVersion, Bytes) {
-    let ts = engine.clock.now_seconds();
-    let etag = engine.new_etag(ts);
-    let header = Header {
-        lsn: 0,
-        ts,
-        ttl: incoming.ttl,
-        index_generation: place.collection.index_generation,
-        directive: options.indexing_directive as u8,
-    };
-    let rid = place.collection.rid.document(number);
-    let system = text::System { rid, etag, ts };
-    let row = text::compose(&header, incoming.body, &incoming.members, &system);
-    system.insert_into(&mut incoming.value);
-    let document = if options.minimal_response {
-        Bytes::new()
-    } else {
-        Bytes::copy_from_slice(&row[Header::LENGTH..])
-    };
-    let expiry = header.expiry(place.collection.definition.default_ttl);
-    (NewVersion { etag, ts, expiry, row }, document)
 }
 
 fn charge_put(

@@ -279,8 +279,9 @@ impl Work {
             part.partition.hot.note(key.as_bytes(), meter.total(), self.now_millis);
         }
         let times = [self.started.elapsed(), self.compiled, planned];
+        let read = job.parts.iter().map(|part| part.point.clone()).collect();
         let meta = Meta {
-            partitions: job.parts.iter().map(|part| part.point.clone()).collect(),
+            partitions: Scope::points(collection, options, read),
             query: query_meta(&job, prepared, order.as_ref(), &page, options, meter.total(), times),
             ..Meta::default()
         };

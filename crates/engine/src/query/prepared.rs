@@ -58,7 +58,7 @@ impl Prepared {
         } else {
             filter::of_with(&query, &text.parameters, &settings)
         };
-        let identity = identity(&query, &text, &collection.rid.bytes());
+        let identity = identity(&query, &text, &collection.numbering());
         Ok(Self { text, query, program, filter, identity })
     }
 

@@ -130,7 +130,7 @@ async fn split(engine: &Arc<Inner>, due: Due) -> bool {
         return false;
     };
     let name = partition.name.clone();
-    match reshape::run(engine, turn, vec![partition], &[cut]).await {
+    match reshape::run(engine, turn, vec![partition], &[cut], None).await {
         Ok(_) => true,
         Err(error) => {
             if !engine.is_closed.load(Ordering::Acquire) {

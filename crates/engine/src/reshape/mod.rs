@@ -13,6 +13,7 @@
 
 pub(crate) mod balance;
 mod cut;
+pub(crate) mod rekey;
 mod replay;
 mod source;
 mod switch;
@@ -34,6 +35,7 @@ use crate::{
     errors, missing_collection,
     partition::Partition,
     reshape::{
+        rekey::Rekey,
         replay::{Child, Parent},
         source::{Intake, Source},
         switch::Switch,
@@ -69,7 +71,7 @@ pub(crate) async fn split(
              hash slot.",
         )
     })?;
-    let reshaped = run(engine, turn, vec![Arc::clone(partition)], &[cut]).await?;
+    let reshaped = run(engine, turn, vec![Arc::clone(partition)], &[cut], None).await?;
     Ok(answer(&collection, &reshaped))
 }
 
@@ -103,7 +105,7 @@ pub(crate) async fn merge(
         )));
     }
     let parents = vec![Arc::clone(partition), Arc::clone(right)];
-    let reshaped = run(engine, turn, parents, &[]).await?;
+    let reshaped = run(engine, turn, parents, &[], None).await?;
     Ok(answer(&collection, &reshaped))
 }
 
@@ -166,12 +168,14 @@ impl Drop for Turn {
 }
 
 /// Moves the documents of `parents`, which are neighbours, into new partitions that are cut at
-/// these slots. In a task of its own: a caller who goes away does not stop it, closing does.
+/// these slots; as they are, or rewritten for another partition key. In a task of its own: a caller
+/// who goes away does not stop it, closing does.
 pub(crate) async fn run(
     engine: &Arc<Inner>,
     turn: Turn,
     parents: Vec<Arc<Partition>>,
     cuts: &[u32],
+    rekey: Option<Rekey>,
 ) -> Result<Reshaped, Error> {
     let (sender, receiver) = oneshot::channel();
     let ranges = ranges(switch::find(&engine.catalog(), turn.rid)?, &parents, cuts);
@@ -179,8 +183,14 @@ pub(crate) async fn run(
     engine.in_background(async move {
         let engine = inner;
         let work = Work { engine: &engine, rid: turn.rid, parents: &parents, ranges };
+        let moving = async {
+            match rekey {
+                None => work.run().await,
+                Some(rekey) => rekey.run(&work).await,
+            }
+        };
         let moved = tokio::select! {
-            moved = work.run() => moved,
+            moved = moving => moved,
             // Nothing is called off: the switch may be under way. The next start sees to it.
             () = engine.closing() => return,
         };
@@ -195,12 +205,25 @@ pub(crate) async fn run(
         drop(turn);
         let (children, pause) = moved;
         let ids: Vec<u32> = parents.iter().map(|parent| parent.range_id).collect();
+        engine.count_reshape(parents.len(), pause);
         let millis = pause.as_secs_f64() * 1000.0;
         tracing::info!(parents = ?ids, children = children.len(), millis, "partitions reshaped");
         drop(sender.send(Ok(Reshaped { parents: ids, children, pause })));
         give_back_unread(&engine, parents).await;
     });
     receiver.await.map_err(|_| errors::shut_down())?
+}
+
+impl Inner {
+    fn count_reshape(&self, parents: usize, pause: Duration) {
+        let mut reshapes = self.reshapes.lock().unwrap_or_else(PoisonError::into_inner);
+        if parents == 1 {
+            reshapes.splits += 1;
+        } else {
+            reshapes.merges += 1;
+        }
+        reshapes.longest_pause = reshapes.longest_pause.max(pause);
+    }
 }
 
 /// The new ranges. Their ids count as given once the switch is made: until then nobody sees them.

@@ -34,6 +34,13 @@ pub(crate) fn find(catalog: &Catalog, rid: CollectionRid) -> Result<&Arc<Collect
     collection.ok_or_else(Error::owner_not_found)
 }
 
+/// Notes ranges that are no more, for clients that go on asking for them.
+pub(crate) fn remember(collection: &mut Collection, old: &[Arc<Partition>]) {
+    collection.past.extend(old.iter().map(|it| (it.range_id, it.slots.clone())));
+    let forgotten = collection.past.len().saturating_sub(PAST_MAX);
+    collection.past.drain(..forgotten);
+}
+
 impl AsyncPlan<(Vec<Arc<Partition>>, Instant)> for Switch {
     async fn run(
         mut self,
@@ -64,9 +71,7 @@ impl AsyncPlan<(Vec<Arc<Partition>>, Instant)> for Switch {
         let ids = new.iter().map(|partition| partition.range_id + 1);
         collection.next_range_id = ids.max().unwrap_or(collection.next_range_id);
         collection.map_version += 1;
-        collection.past.extend(old.iter().map(|it| (it.range_id, it.slots.clone())));
-        let forgotten = collection.past.len().saturating_sub(PAST_MAX);
-        collection.past.drain(..forgotten);
+        remember(&mut collection, &old);
         let mut batch = Batch::default();
         storage::put_collection(&mut batch, &collection);
         storage::put_dropped(&mut batch, &old);

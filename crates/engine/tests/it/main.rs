@@ -7,6 +7,7 @@ mod documents;
 mod durability;
 mod feeds;
 mod gated;
+mod migration;
 mod offers;
 mod queries;
 mod query_limits;

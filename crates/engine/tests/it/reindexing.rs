@@ -261,7 +261,7 @@ async fn writers_and_changes_of_the_policy_do_not_mix() {
 }
 
 /// Runs something in a runtime of its own, and stops at once everything that it has started.
-fn until_killed<T>(work: impl Future<Output = T>) -> T {
+pub(crate) fn until_killed<T>(work: impl Future<Output = T>) -> T {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.expect("a runtime").block_on(work)
 }

@@ -46,7 +46,7 @@ fn of_range(id: &str) -> Options {
 }
 
 /// Waits for what happens by itself.
-async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
+pub(crate) async fn until(what: &str, mut is_so: impl AsyncFnMut() -> bool) {
     for _ in 0..3000 {
         if is_so().await {
             return;

@@ -86,6 +86,26 @@ fn odd_signatures_are_expected() {
 }
 
 #[test]
+fn what_administrators_do_is_signed_as_the_resource() {
+    for (path, expected) in [
+        (
+            "/_sheaf/dbs/a/colls/b/pkranges/0/merge",
+            (vec!["pkranges".to_owned()], vec!["dbs/a/colls/b/pkranges/0".to_owned()]),
+        ),
+        (
+            "/_sheaf/dbs/a/colls/b/partition",
+            (vec!["colls".to_owned()], vec!["dbs/a/colls/b".to_owned()]),
+        ),
+    ] {
+        assert_eq!(signed_of(path), expected, "{path}");
+    }
+    for unknown in ["/_sheaf/dbs/a/partition", "/_sheaf/dbs/a/colls/b/split", "/_sheaf/partition"] {
+        let error = parse(unknown).map(|target| target.resource).expect_err(unknown);
+        assert_eq!(error.code, Code::NotFound, "{unknown}");
+    }
+}
+
+#[test]
 fn later_resources_are_known() {
     for path in [
         "/dbs/a/users",

@@ -1,12 +1,22 @@
-//! From the command line to what is sent: the endpoint, the key, the body and its headers.
+//! From the command line to what is sent: the body, its headers, and one request for each page.
 
-use std::{fmt::Write as _, io::Read as _};
+use std::{fmt::Write as _, io::Read as _, time::Duration};
 
-use gateway::{Key, PUBLISHED_KEY};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use gateway::Key;
+use hyper::Method;
 use value::{Object, Value, json};
 
-use crate::{cli::QueryArgs, failure::Failure, keys, remote::Server};
+use crate::{
+    cli::QueryArgs,
+    client::{self, Answer, Call, Client},
+    failure::Failure,
+    remote::Server,
+};
+
+/// A query that cannot be cut into pages may take the server longer than a page does.
+const ANSWER_TIME: Duration = Duration::from_mins(10);
+/// Most rows of one page.
+const PAGE_ROWS: u64 = 1000;
 
 /// A query, ready to be sent.
 #[derive(Debug)]
@@ -41,18 +51,50 @@ impl Asked {
         let mut body = Object::new();
         body.insert("query", text.as_str());
         body.insert("parameters", parameters);
-        let escaped = |name: &str| utf8_percent_encode(name, NON_ALPHANUMERIC).to_string();
-        let (database, collection) = (&args.database, &args.collection);
         Ok(Self {
             server: Server::new(&args.server)?,
-            key: key(args)?,
+            key: client::key(&args.key)?,
             body: json::print(&body.into()).into_bytes(),
             text,
-            path: format!("/dbs/{}/colls/{}/docs", escaped(database), escaped(collection)),
-            link: format!("dbs/{database}/colls/{collection}"),
+            path: format!("/{}/docs", args.at.path()),
+            link: args.at.link(),
             partition_key: args.partition_key.as_deref().map(partition_key).transpose()?,
             explain: args.explain,
         })
+    }
+
+    /// Asks for a page of at most so many rows.
+    pub(super) async fn page(
+        &self,
+        client: &mut Client<'_>,
+        rows: u64,
+        continuation: Option<&str>,
+    ) -> anyhow::Result<Answer> {
+        let mut headers = vec![
+            ("content-type", "application/query+json".to_owned()),
+            ("x-ms-documentdb-isquery", "True".to_owned()),
+            ("x-ms-max-item-count", rows.min(PAGE_ROWS).to_string()),
+        ];
+        headers.push(match &self.partition_key {
+            Some(key) => ("x-ms-documentdb-partitionkey", key.clone()),
+            None => ("x-ms-documentdb-query-enablecrosspartition", "True".to_owned()),
+        });
+        if let Some(continuation) = continuation {
+            headers.push(("x-ms-continuation", continuation.to_owned()));
+        }
+        if self.explain {
+            headers.push(("x-sheaf-explain", "True".to_owned()));
+        }
+        let call = Call {
+            method: Method::POST,
+            path: &self.path,
+            kind: "docs",
+            link: &self.link,
+            headers,
+            body: &self.body,
+            patience: ANSWER_TIME,
+        };
+        client.call(&call).await
     }
 }
 
@@ -97,29 +139,12 @@ fn parse(text: &str, what: &str) -> Result<Value, Failure> {
     })
 }
 
-fn key(args: &QueryArgs) -> Result<Key, Failure> {
-    let parsed =
-        |text: &str| Key::parse(text).map_err(|error| Failure::usage(format!("--key: {error}")));
-    match (&args.key, &args.key_file) {
-        (Some(text), _) => parsed(text),
-        (None, Some(path)) => {
-            let keys = keys::load(Some(path))?.keys;
-            let mut all = keys.read_write.into_iter().chain(keys.read_only);
-            all.next().ok_or_else(|| Failure::usage("the key file holds no key"))
-        }
-        (None, None) => parsed(PUBLISHED_KEY),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use clap::Parser as _;
 
     use super::*;
-    use crate::{
-        cli::{Cli, Command},
-        remote::Trust,
-    };
+    use crate::cli::{Cli, Command};
 
     fn asked(more: &[&str]) -> Result<Asked, Failure> {
         let base = ["sheaf", "query", "SELECT 1", "-d", "d", "-c", "c/é"];
@@ -154,21 +179,5 @@ mod tests {
         assert_eq!(key("[\"a\", 1]").unwrap().unwrap(), r#"["a",1]"#);
         assert_eq!(key("\"é😀\"").unwrap().unwrap(), r#"["\u00e9\ud83d\ude00"]"#);
         assert!(key("ada").unwrap_err().message().contains("quotes"));
-    }
-
-    #[test]
-    fn endpoints_say_how_they_are_trusted() {
-        let server = |more: &[&str]| asked(more).map(|asked| asked.server);
-        let plain = server(&["--endpoint", "http://db.example:9/"]).unwrap();
-        assert_eq!((plain.host.as_str(), plain.port), ("db.example", 9));
-        assert_eq!(plain.trust, Trust::Plain);
-        let secure = server(&["--endpoint", "https://[::1]", "--insecure"]).unwrap();
-        assert_eq!((secure.host.as_str(), secure.port), ("::1", 443));
-        assert_eq!(secure.trust, Trust::Anyone);
-        let untrusted = server(&["--endpoint", "https://x", "--data-dir", "/nowhere"]);
-        assert!(untrusted.unwrap_err().message().contains("--insecure"));
-        for bad in ["localhost:8081", "ftp://x", "http://", ""] {
-            assert!(server(&["--endpoint", bad]).is_err(), "{bad}");
-        }
     }
 }

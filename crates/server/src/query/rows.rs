@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use value::{Value, json};
 
-use crate::{cli::Format, query::table};
+use crate::{cli::Format, table};
 
 /// Rows that a table is made of at a time: its columns must be known before its first line.
 const TABLE_ROWS_MAX: usize = 10_000;

@@ -6,6 +6,7 @@ mod admin;
 mod bounds;
 mod client;
 mod configuration;
+mod partition;
 mod process;
 mod query;
 mod shutdown;

@@ -1,16 +1,16 @@
-//! Why a query was refused, for people: the reasons, each under the place in the query that it is
-//! about.
+//! Why a server refused something, for people: the reasons, each under the place in the query that
+//! it is about, if there is one.
 
 use value::{Value, json};
 
 /// Longest part of a line of the query that is shown around a place.
 const LINE_CHARS_MAX: usize = 100;
 
-/// The text of a refusal.
-pub(super) fn text(status: u16, body: &[u8], query: &str) -> String {
+/// The text of a refusal of `what`.
+pub(crate) fn text(what: &str, status: u16, body: &[u8], query: &str) -> String {
     let body = json::parse(body).unwrap_or(Value::Undefined);
     let message = body.get("message").as_str().unwrap_or_default();
-    let mut lines = vec![format!("the query was refused ({})", meaning(status, &body))];
+    let mut lines = vec![format!("the {what} was refused ({})", meaning(status, &body))];
     match document(message) {
         Some(document) => {
             for reason in reasons(&document) {
@@ -128,7 +128,7 @@ mod tests {
         let document = format!(
             r#"{{"errors":[{{"severity":"Error","location":{{"start":{start},"end":{end}}},"code":"SC2005","message":"no."}}]}}"#
         );
-        text(400, &body(&format!("Message: {document}\r\nActivityId: 1, x")), query)
+        text("query", 400, &body(&format!("Message: {document}\r\nActivityId: 1, x")), query)
     }
 
     #[test]
@@ -161,9 +161,9 @@ the query was refused (400 BadRequest)
     fn other_refusals_keep_their_words() {
         let message = "Message: {\"Errors\":[\"Resource Not Found.\"]}\r\nActivityId: 1, Request";
         let expected = "the query was refused (404 BadRequest)\n  Resource Not Found.";
-        assert_eq!(text(404, &body(message), "q"), expected);
+        assert_eq!(text("query", 404, &body(message), "q"), expected);
         let message = "Wrong key.\r\nActivityId: 1";
-        assert!(text(401, &body(message), "q").ends_with("\nWrong key."));
-        assert_eq!(text(502, b"<html>", "q"), "the query was refused (502)");
+        assert!(text("query", 401, &body(message), "q").ends_with("\nWrong key."));
+        assert_eq!(text("split", 502, b"<html>", ""), "the split was refused (502)");
     }
 }

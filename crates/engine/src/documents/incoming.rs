@@ -1,0 +1,74 @@
+//! A document on its way in: from the body of a request to the row that will be stored.
+
+use bytes::Bytes;
+use protocol::{Code, Error, Options, limits::DOCUMENT_BYTES_MAX, rid::DocNum};
+use value::{
+    Value,
+    json::{self, Member},
+};
+
+use crate::{
+    Inner,
+    catalog::Collection,
+    definition::validate_document_id,
+    documents::{
+        Place,
+        text::{self, own_ttl},
+    },
+    partition::transaction::NewVersion,
+    rows::Header,
+};
+
+/// A document on its way in: parsed once.
+pub(super) struct Incoming<'a> {
+    pub(super) body: &'a [u8],
+    pub(super) value: Value,
+    members: Vec<Member<'a>>,
+    pub(super) id: String,
+    ttl: i32,
+}
+
+impl<'a> Incoming<'a> {
+    pub(super) fn parse(body: &'a [u8], collection: &Collection) -> Result<Self, Error> {
+        if body.len() > DOCUMENT_BYTES_MAX {
+            return Err(Error::new(Code::TooLarge, "Request size is too large"));
+        }
+        let (value, members) = json::parse_document(body).map_err(|error| {
+            Error::bad_request(format!("The input content is invalid JSON: {error}"))
+        })?;
+        let id = validate_document_id(value.get("id"))?.to_owned();
+        let ttl = own_ttl(&value, collection.definition.default_ttl)?;
+        Ok(Self { body, value, members, id, ttl })
+    }
+
+    /// The new version of a document: its row, and the text that the answer returns. The incoming value
+    /// becomes the stored one, with its system properties.
+    pub(super) fn compose(
+        &mut self,
+        engine: &Inner,
+        place: &Place<'_>,
+        number: DocNum,
+        options: &Options,
+    ) -> (NewVersion, Bytes) {
+        let ts = engine.clock.now_seconds();
+        let etag = engine.new_etag(ts);
+        let header = Header {
+            lsn: 0,
+            ts,
+            ttl: self.ttl,
+            index_generation: place.collection.index_generation,
+            directive: options.indexing_directive as u8,
+        };
+        let rid = place.collection.rid.document(number);
+        let system = text::System { rid, etag, ts };
+        let row = text::compose(&header, self.body, &self.members, &system);
+        system.insert_into(&mut self.value);
+        let document = if options.minimal_response {
+            Bytes::new()
+        } else {
+            Bytes::copy_from_slice(&row[Header::LENGTH..])
+        };
+        let expiry = header.expiry(place.collection.definition.default_ttl);
+        (NewVersion { etag, ts, expiry, row }, document)
+    }
+}

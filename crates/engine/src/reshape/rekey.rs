@@ -1,0 +1,178 @@
+//! A partition key for a collection that was created without one: all its documents, in one
+//! partition under one key, are rewritten into new partitions by their own keys.
+//!
+//! Unlike in a split, writes stand still from the first document to the switch: a document that is
+//! rewritten gets another number and other terms, so there is no log to replay. Reads go on. What
+//! comes before and behind the switch is as in a split, and so is what a crash leaves.
+
+mod rewrite;
+
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use protocol::{Code, Error, Options, Outcome, Response, request::CollectionPath};
+use store::Batch;
+use value::json;
+
+use crate::{
+    Inner,
+    catalog::{Catalog, Collection, Version, storage},
+    check_intended, collections,
+    control::{AsyncPlan, Change, even_ranges},
+    databases::invalid_body,
+    definition::Definition,
+    errors,
+    feeds::require_match,
+    missing_collection,
+    partition::Partition,
+    reshape::{self, Turn, Work, balance, rekey::rewrite::Rewrite, switch},
+    rows::State,
+};
+
+/// Partitions that are made at once for the size of the data. More are made by splits.
+const PARTITIONS_BY_SIZE_MAX: u64 = 64;
+
+/// What documents are rewritten for.
+pub(crate) struct Rekey {
+    /// The collection as it will be defined.
+    definition: Arc<Definition>,
+    /// The version of the collection that was asked for it.
+    version: Version,
+}
+
+/// Gives a partition key to a collection without one, for an administrator.
+pub(crate) async fn rekey(
+    engine: &Arc<Inner>,
+    path: &CollectionPath,
+    body: &[u8],
+    options: &Options,
+) -> Result<Response, Error> {
+    let body = json::parse(body).map_err(|error| invalid_body(&error))?;
+    let catalog = engine.catalog();
+    let collection = catalog.collection(path).map_err(missing_collection)?;
+    check_intended(collection, options)?;
+    require_match(options, collection.version.etag)?;
+    let definition = collection.definition.with_partition_key(body.get("partitionKey"))?;
+    let rid = collection.rid;
+    let turn = Turn::take(engine, rid)?;
+    if collection.is_transforming() {
+        return Err(Error::new(
+            Code::Conflict,
+            "The documents of this collection are being re-indexed. Wait until it is done.",
+        ));
+    }
+    let [parent] = collection.partitions.as_slice() else {
+        return Err(Error::bad_request(
+            "The collection has several ranges, though it has no partition key: merge them first.",
+        ));
+    };
+    let rekey = Rekey { definition: definition.into(), version: collection.version };
+    let cuts = rekey.cuts(engine, &catalog, collection, parent);
+    let parents = vec![Arc::clone(parent)];
+    // Nothing of the catalog is held meanwhile: it would keep the old partition.
+    drop(catalog);
+    reshape::run(engine, turn, parents, &cuts, Some(rekey)).await?;
+    let catalog = engine.catalog();
+    Ok(collections::answer(Outcome::Ok, switch::find(&catalog, rid)?, None))
+}
+
+impl Rekey {
+    /// Where the new partitions are cut: as many as throughput and size call for.
+    fn cuts(
+        &self,
+        engine: &Inner,
+        catalog: &Catalog,
+        collection: &Collection,
+        parent: &Partition,
+    ) -> Vec<u32> {
+        let needed = balance::partitions_needed(catalog, &self.after(collection));
+        let counters = parent.counters();
+        let size = counters.bytes + counters.index_bytes;
+        let by_size = 1 + size / engine.options.sizes.partition.max(1);
+        let by_size = u32::try_from(by_size.min(PARTITIONS_BY_SIZE_MAX)).unwrap_or(1);
+        even_ranges(needed.max(by_size)).map(|slots| slots.start).skip(1).collect()
+    }
+
+    /// The collection as it will be, still without its partitions.
+    fn after(&self, before: &Collection) -> Collection {
+        let definition = Arc::clone(&self.definition);
+        Collection { definition, partitions: Vec::new(), ..before.clone() }
+    }
+
+    /// Rewrites everything and switches over; gives the new partitions, and how long writes stood
+    /// still.
+    pub(super) async fn run(
+        self,
+        work: &Work<'_>,
+    ) -> Result<(Vec<Arc<Partition>>, Duration), Error> {
+        let [parent] = work.parents else { return Err(Error::not_found()) };
+        let before = Arc::clone(switch::find(&work.engine.catalog(), work.rid)?);
+        if before.version != self.version {
+            return Err(changed());
+        }
+        let mut after = self.after(&before);
+        for range in &work.ranges {
+            let name = storage::partition_name(work.rid, range.id);
+            let store = &work.engine.store;
+            // What an attempt before may have left.
+            store.drop_partition(&name).await.map_err(errors::from_store)?;
+            let partition = Partition::open(&**store, name, range.clone()).await?;
+            partition.set_state(State::Filling).await?;
+            after.next_range_id = after.next_range_id.max(range.id + 1);
+            after.partitions.push(partition.into());
+        }
+        let stopped = Instant::now();
+        let last = parent.begin_move().await?;
+        {
+            let (snapshot, _) = parent.read();
+            Rewrite::new(&after, &*snapshot).run(last).await?;
+        }
+        for partition in &after.partitions {
+            partition.require_generation(after.index_generation);
+        }
+        let children = work.engine.change(TakeOver { before, after }).await?;
+        Ok((children, stopped.elapsed()))
+    }
+}
+
+/// The collection is no longer the one that the documents were rewritten for.
+fn changed() -> Error {
+    Error::new(
+        Code::Conflict,
+        "The collection was changed while it was being given a partition key. Try again.",
+    )
+}
+
+/// The switch: the new partitions hold everything, and the catalog names them.
+struct TakeOver {
+    before: Arc<Collection>,
+    after: Collection,
+}
+
+impl AsyncPlan<Vec<Arc<Partition>>> for TakeOver {
+    async fn run(
+        self,
+        engine: &Arc<Inner>,
+        mut catalog: Catalog,
+    ) -> Result<Change<Vec<Arc<Partition>>>, Error> {
+        let Self { before, mut after } = self;
+        // A change of the definition meanwhile, or a deletion, wins.
+        if !Arc::ptr_eq(switch::find(&catalog, before.rid)?, &before) {
+            return Err(changed());
+        }
+        after.version = engine.new_version();
+        after.map_version += 1;
+        switch::remember(&mut after, &before.partitions);
+        let children = after.partitions.clone();
+        let mut batch = Batch::default();
+        storage::put_collection(&mut batch, &after);
+        storage::put_dropped(&mut batch, &before.partitions);
+        if let Some(database) = catalog.database_mut(before.rid.database) {
+            database.insert_collection(after.into());
+        }
+        let created = children.clone();
+        Ok(Change { created, ..Change::new(batch, catalog, children) })
+    }
+}

@@ -1,0 +1,287 @@
+//! Rewriting documents for another partition key, a page at a time: memory does not grow with the
+//! data.
+
+use std::{collections::HashSet, ops::Bound, sync::Arc};
+
+use bytes::Bytes;
+use protocol::{Code, Error, etag::Etag, rid::DocNum};
+use store::{Batch, Direction, PageLimit, Snapshot};
+use value::json;
+
+use crate::{
+    catalog::Collection,
+    documents::{
+        scope::{check_length, document_key},
+        text,
+    },
+    errors,
+    indexing::{Indexed, TermChange},
+    keys::{self, LogicalKey, META_COUNTERS, META_KEY, META_STATE, SEQUENCE_MAX, docnum},
+    partition::Partition,
+    rows::{Counters, Damaged, Header, KeyCounters, Primary},
+};
+
+/// Documents that are rewritten before the next ones are read.
+const DOCUMENTS: PageLimit = PageLimit { entries: 256, bytes: 1 << 20 };
+/// Primary rows that are counted at a time.
+const PRIMARIES: PageLimit = PageLimit { entries: 4096, bytes: 1 << 20 };
+
+/// The rows that are rewritten, or made anew. Whatever else a partition may come to hold must not be
+/// lost unnoticed.
+const KNOWN: [&[u8]; 12] = [
+    &[keys::PRIMARY],
+    &[keys::DOCUMENT],
+    &[keys::FEED],
+    &[keys::NAME],
+    &[keys::EXPIRY],
+    &[keys::LOG],
+    &[index::key::TERM],
+    &[index::key::COMPOSITE],
+    &[index::key::SPATIAL],
+    META_STATE,
+    META_COUNTERS,
+    META_KEY,
+];
+
+/// From an old partition, which stands still, into the new ones of a collection.
+pub(super) struct Rewrite<'a> {
+    after: &'a Collection,
+    from: &'a dyn Snapshot,
+    /// What each new partition holds so far.
+    sums: Vec<Counters>,
+}
+
+/// A document on its way: where it goes, and its rows.
+struct Moved {
+    /// The place of its partition among the new ones.
+    child: usize,
+    id: String,
+    primary_key: Bytes,
+    batch: Batch,
+    length: u64,
+    index_bytes: u64,
+}
+
+impl<'a> Rewrite<'a> {
+    pub(super) fn new(after: &'a Collection, from: &'a dyn Snapshot) -> Self {
+        Self { after, from, sums: vec![Counters::default(); after.partitions.len()] }
+    }
+
+    /// Fills the new partitions, durably. They go on from where the old one stood.
+    pub(super) async fn run(mut self, last: Counters) -> Result<(), Error> {
+        self.check_rows().await?;
+        let mut pages = Pages::new(keys::DOCUMENT, DOCUMENTS);
+        while let Some(page) = pages.next(self.from).await? {
+            self.page(page).await?;
+            tokio::task::yield_now().await;
+        }
+        let paths = self.after.definition.partition_key.paths.len();
+        for (partition, sums) in self.after.partitions.iter().zip(&self.sums) {
+            count_keys(partition, paths).await?;
+            let Counters { next_sequence, last_lsn, .. } = last;
+            partition.fill(Counters { next_sequence, last_lsn, ..*sums }).await?;
+        }
+        Ok(())
+    }
+
+    /// Refuses rows that nobody here knows.
+    async fn check_rows(&self) -> Result<(), Error> {
+        let mut start: Bound<Bytes> = Bound::Unbounded;
+        loop {
+            let limit = PageLimit { entries: 1, bytes: 1 };
+            let page = self.from.scan((start, Bound::Unbounded), Direction::Forward, limit).await;
+            let page = page.map_err(errors::from_store)?;
+            let Some((key, _)) = page.entries.first() else { return Ok(()) };
+            let known = KNOWN.iter().find(|prefix| key.starts_with(prefix)).ok_or_else(|| {
+                Error::new(Code::Internal, "The partition has rows that this build does not know.")
+            })?;
+            start = behind(known);
+        }
+    }
+
+    /// Rewrites some documents, and writes each partition's rows at once.
+    async fn page(&mut self, page: Vec<(Bytes, Bytes)>) -> Result<(), Error> {
+        let mut documents = Vec::with_capacity(page.len());
+        for (key, row) in page {
+            let number = keys::u64_at(&key, 1).ok_or_else(damaged)?;
+            let (header, text) = Header::decode(&row).map_err(errors::from_damaged)?;
+            documents.push((number, header, text));
+        }
+        // A feed entry says how its document came to be, which the document itself does not.
+        let wanted: Vec<Bytes> =
+            documents.iter().map(|(number, header, _)| keys::feed(header.lsn, *number)).collect();
+        let entries = self.from.get_many(&wanted).await.map_err(errors::from_store)?;
+        let mut moved = Vec::with_capacity(documents.len());
+        for ((number, header, text), entry) in documents.into_iter().zip(entries) {
+            let entry = entry.ok_or_else(|| errors::from_damaged(Damaged("F")))?;
+            moved.push(self.document(number, header, &text, entry).await?);
+        }
+        self.check_ids(&moved).await?;
+        let mut batches = vec![Batch::default(); self.sums.len()];
+        for Moved { child, batch, length, index_bytes, .. } in moved {
+            batches[child].changes.extend(batch.changes);
+            let sums = &mut self.sums[child];
+            sums.documents += 1;
+            sums.bytes += length;
+            sums.index_bytes += index_bytes;
+        }
+        for (partition, batch) in self.after.partitions.iter().zip(batches) {
+            if !batch.changes.is_empty() {
+                partition.follow(batch).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The rows of one document under its own key. Version, time and feed position stay; what names
+    /// its number changes.
+    async fn document(
+        &self,
+        old: DocNum,
+        header: Header,
+        text: &Bytes,
+        feed_entry: Bytes,
+    ) -> Result<Moved, Error> {
+        let after = self.after;
+        let (mut value, members) = json::parse_document(text).map_err(|_| damaged())?;
+        let id = value.get("id").as_str().ok_or_else(damaged)?.to_owned();
+        let etag = value.get("_etag").as_str().and_then(Etag::parse).ok_or_else(damaged)?;
+        let key = document_key(after, &value);
+        check_length(&key).map_err(|error| unfit(&id, &error.message))?;
+        let slot = after.slot(&key);
+        let key = LogicalKey::new(slot, &key);
+        // Sequences are unique in the old partition, so numbers are in the new ones.
+        let number = docnum(slot, old & SEQUENCE_MAX);
+        let header = Header { index_generation: after.index_generation, ..header };
+        let system = text::System { rid: after.rid.document(number), etag, ts: header.ts };
+        let row = text::compose(&header, text, text::user_members(&members), &system);
+        system.insert_into(&mut value);
+        let child = after.partitions.partition_point(|partition| partition.slots.end <= slot);
+        let partition: &Arc<Partition> = &after.partitions[child];
+        let policy = &after.definition.indexing;
+        let indexed = Indexed { document: &value, policy, directive: header.index_directive() };
+        let terms = TermChange::between(partition, number, None, Some(indexed)).await?;
+        let length = row.len() - Header::LENGTH;
+        let primary = Primary {
+            docnum: number,
+            etag,
+            lsn: header.lsn,
+            length: u32::try_from(length).map_err(|_| damaged())?,
+        };
+        let primary_key = key.primary(&id);
+        let index_bytes = terms.bytes().0;
+        let mut batch = Batch::default();
+        batch.put(primary_key.clone(), primary.encode());
+        batch.put(keys::document(number), row);
+        batch.put(keys::feed(header.lsn, number), feed_entry);
+        if let Some(expiry) = header.expiry(after.definition.default_ttl) {
+            batch.put(keys::expiry(expiry, number), Bytes::new());
+        }
+        for term in terms.added {
+            batch.put(term, Bytes::new());
+        }
+        Ok(Moved { child, id, primary_key, batch, length: length as u64, index_bytes })
+    }
+
+    /// Refuses two documents with one id under one key. A collection without a partition key can
+    /// have them: the service's own `_partitionKey` tells them apart if a client writes it.
+    async fn check_ids(&self, moved: &[Moved]) -> Result<(), Error> {
+        let mut seen = HashSet::new();
+        for (child, partition) in self.after.partitions.iter().enumerate() {
+            let here: Vec<&Moved> = moved.iter().filter(|it| it.child == child).collect();
+            let wanted: Vec<Bytes> = here.iter().map(|it| it.primary_key.clone()).collect();
+            let (snapshot, _) = partition.read();
+            let rows = snapshot.get_many(&wanted).await.map_err(errors::from_store)?;
+            for (document, row) in here.into_iter().zip(rows) {
+                if row.is_some() || !seen.insert(&document.primary_key) {
+                    return Err(unfit(
+                        &document.id,
+                        "Another document has the same id and would have the same partition key.",
+                    ));
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Writes the counters of each logical key: its primary rows lie side by side.
+async fn count_keys(partition: &Partition, paths: usize) -> Result<(), Error> {
+    let (snapshot, _) = partition.read();
+    let mut pages = Pages::new(keys::PRIMARY, PRIMARIES);
+    let mut current: Option<(Bytes, KeyCounters)> = None;
+    let put = |batch: &mut Batch, (key, sums): (Bytes, KeyCounters)| {
+        batch.put([META_KEY, &key].concat(), sums.encode());
+    };
+    while let Some(page) = pages.next(&*snapshot).await? {
+        let mut batch = Batch::default();
+        for (key, row) in page {
+            let logical = keys::logical_part(&key, paths);
+            let logical = key.slice_ref(logical.ok_or_else(|| errors::from_damaged(Damaged("P")))?);
+            let length = Primary::decode(&row).map_err(errors::from_damaged)?.length;
+            if current.as_ref().is_none_or(|(same, _)| *same != logical) {
+                let next = (logical, KeyCounters::default());
+                if let Some(done) = current.replace(next) {
+                    put(&mut batch, done);
+                }
+            }
+            if let Some((_, sums)) = &mut current {
+                sums.documents += 1;
+                sums.bytes += u64::from(length);
+            }
+        }
+        partition.follow(batch).await?;
+    }
+    let mut batch = Batch::default();
+    if let Some(done) = current {
+        put(&mut batch, done);
+    }
+    partition.follow(batch).await
+}
+
+fn damaged() -> Error {
+    errors::from_damaged(Damaged("D"))
+}
+
+/// A document that keeps the whole collection from getting the key.
+fn unfit(id: &str, why: &str) -> Error {
+    Error::bad_request(format!(
+        "The document with the id '{id}' does not fit the partition key, and nothing was changed. \
+         {why}"
+    ))
+}
+
+/// Where the keys behind all those with a prefix begin. Prefixes are letters: there is a next one.
+fn behind(prefix: &[u8]) -> Bound<Bytes> {
+    let mut next = prefix.to_vec();
+    if let Some(last) = next.last_mut() {
+        *last += 1;
+    }
+    Bound::Included(next.into())
+}
+
+/// The rows under a letter, a page at a time.
+struct Pages {
+    start: Option<Bound<Bytes>>,
+    end: Bound<Bytes>,
+    limit: PageLimit,
+}
+
+impl Pages {
+    fn new(letter: u8, limit: PageLimit) -> Self {
+        let start = Some(Bound::Included(Bytes::from(vec![letter])));
+        let end = Bound::Excluded(Bytes::from(vec![letter + 1]));
+        Self { start, end, limit }
+    }
+
+    /// The next page; `None` behind the last one.
+    async fn next(&mut self, from: &dyn Snapshot) -> Result<Option<Vec<(Bytes, Bytes)>>, Error> {
+        let Some(start) = self.start.take() else { return Ok(None) };
+        let page = from.scan((start, self.end.clone()), Direction::Forward, self.limit).await;
+        let page = page.map_err(errors::from_store)?;
+        if page.has_more {
+            self.start = page.entries.last().map(|(key, _)| Bound::Excluded(key.clone()));
+        }
+        Ok(Some(page.entries))
+    }
+}

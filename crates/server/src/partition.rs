@@ -1,0 +1,179 @@
+//! `sheaf partition`: shows the ranges of a collection on a running server, splits and merges them.
+
+use std::{
+    collections::HashMap,
+    io::{self, Write as _},
+    process::ExitCode,
+    time::Duration,
+};
+
+use anyhow::anyhow;
+use hyper::Method;
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use value::{Object, Value, json};
+
+use crate::{
+    cli::{CollectionArgs, PartitionChangeArgs, PartitionCommand},
+    client::{self, Answer, Call, Client, refusal},
+    failure::Failure,
+    remote::Server,
+    table,
+};
+
+/// A list is made of what the server knows by heart.
+const LIST_TIME: Duration = Duration::from_mins(1);
+/// The documents of a full partition are copied while we wait. Whoever stops waiting does not stop
+/// the server.
+const CHANGE_TIME: Duration = Duration::from_hours(24);
+
+/// Does what was asked, and gives the exit code.
+pub(crate) fn run(command: &PartitionCommand) -> Result<ExitCode, Failure> {
+    let (server, key) = match command {
+        PartitionCommand::List(args) => (&args.server, &args.key),
+        PartitionCommand::Split(args) | PartitionCommand::Merge(args) => (&args.server, &args.key),
+    };
+    let (server, key) = (Server::new(server)?, client::key(key)?);
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(Failure::start)?;
+    let text = runtime.block_on(async {
+        let mut client = Client::connect(&server, &key).await?;
+        match command {
+            PartitionCommand::List(args) => list(&mut client, &args.at).await,
+            PartitionCommand::Split(args) => change(&mut client, args, "split").await,
+            PartitionCommand::Merge(args) => change(&mut client, args, "merge").await,
+        }
+    });
+    match io::stdout().lock().write_all(text.map_err(Failure::start)?.as_bytes()) {
+        // Whoever reads our lines has had enough of them, as `head` has.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::start(error)),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// The ranges as a table, in the order of their hashes.
+async fn list(client: &mut Client<'_>, at: &CollectionArgs) -> anyhow::Result<String> {
+    let (path, link) = (at.path(), at.link());
+    let mut get = async |path: String, kind, headers| {
+        let call = Call {
+            method: Method::GET,
+            path: &path,
+            kind,
+            link: &link,
+            headers,
+            body: &[],
+            patience: LIST_TIME,
+        };
+        read("list", client.call(&call).await?)
+    };
+    let ranges = get(format!("/{path}/pkranges"), "pkranges", Vec::new()).await?;
+    let wish = ("x-ms-documentdb-populatepartitionstatistics", "True".to_owned());
+    let collection = get(format!("/{path}"), "colls", vec![wish]).await?;
+    let ranges = ranges.get("PartitionKeyRanges").as_array().ok_or_else(no_sheaf)?;
+    let statistics = collection.get("statistics").as_array().unwrap_or_default();
+    Ok(table::text(&rows(ranges, statistics)))
+}
+
+/// A row for each range. A range that split between the two answers has no statistics.
+fn rows(ranges: &[Value], statistics: &[Value]) -> Vec<Value> {
+    let statistics: HashMap<_, _> =
+        statistics.iter().map(|item| (item.get("id").as_str(), item)).collect();
+    let mut rows = Vec::new();
+    for range in ranges {
+        let parents = range.get("parents").as_array().unwrap_or_default();
+        let parents: Vec<_> = parents.iter().filter_map(Value::as_str).collect();
+        let mut row = Object::new();
+        row.insert("id", range.get("id").clone());
+        row.insert("min", range.get("minInclusive").clone());
+        row.insert("max", range.get("maxExclusive").clone());
+        if let Some(known) = statistics.get(&range.get("id").as_str()) {
+            row.insert("documents", known.get("documentCount").clone());
+            row.insert("size (KB)", known.get("sizeInKB").clone());
+        }
+        row.insert("parents", parents.join(","));
+        rows.push(Value::Object(row));
+    }
+    let start = |row: &Value| row.get("min").as_str().unwrap_or_default().to_owned();
+    rows.sort_by_key(start);
+    rows
+}
+
+/// Splits or merges, and says what came of it.
+async fn change(
+    client: &mut Client<'_>,
+    args: &PartitionChangeArgs,
+    action: &str,
+) -> anyhow::Result<String> {
+    let range = utf8_percent_encode(&args.range, NON_ALPHANUMERIC);
+    let call = Call {
+        method: Method::POST,
+        path: &format!("/_sheaf/{}/pkranges/{range}/{action}", args.at.path()),
+        kind: "pkranges",
+        link: &format!("{}/pkranges/{}", args.at.link(), args.range),
+        headers: Vec::new(),
+        body: &[],
+        patience: CHANGE_TIME,
+    };
+    let answer = read(action, client.call(&call).await?)?;
+    let parents = answer.get("parents").as_array().ok_or_else(no_sheaf)?;
+    let children = answer.get("children").as_array().ok_or_else(no_sheaf)?;
+    let children: Vec<&Value> = children.iter().map(|child| child.get("id")).collect();
+    let pause = answer.get("writesPausedMs").as_f64().unwrap_or_default();
+    let (parents, children) = (ids(parents.iter()), ids(children.into_iter()));
+    Ok(format!("{parents} became {children}; writes waited for {pause:.1} ms\n"))
+}
+
+/// `range 1`, `ranges 1 and 2`.
+fn ids<'a>(ids: impl Iterator<Item = &'a Value>) -> String {
+    let ids: Vec<&str> = ids.filter_map(Value::as_str).collect();
+    let word = if ids.len() == 1 { "range" } else { "ranges" };
+    format!("{word} {}", ids.join(" and "))
+}
+
+fn read(what: &str, answer: Answer) -> anyhow::Result<Value> {
+    if answer.status != 200 {
+        return Err(anyhow!(refusal::text(what, answer.status, &answer.body, "")));
+    }
+    json::parse(&answer.body).map_err(|_| no_sheaf())
+}
+
+fn no_sheaf() -> anyhow::Error {
+    anyhow!("the server's answer makes no sense; is it a Sheaf?")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn array(text: &str) -> Vec<Value> {
+        json::parse(text.as_bytes()).unwrap().as_array().unwrap().to_vec()
+    }
+
+    #[test]
+    fn ranges_are_shown_in_their_order() {
+        let ranges = array(
+            r#"[{"id":"2","minInclusive":"1F","maxExclusive":"FF","parents":["0"]},
+                {"id":"3","minInclusive":"","maxExclusive":"0A","parents":["0","1"]},
+                {"id":"4","minInclusive":"0A","maxExclusive":"1F","parents":["0","1"]}]"#,
+        );
+        let statistics = array(
+            r#"[{"id":"2","documentCount":7,"sizeInKB":12},{"id":"4","documentCount":10,"sizeInKB":3}]"#,
+        );
+        let expected = "\
+id  min  max  parents  documents  size (KB)
+--  ---  ---  -------  ---------  ---------
+3        0A   0,1
+4   0A   1F   0,1             10          3
+2   1F   FF   0                7         12
+";
+        assert_eq!(table::text(&rows(&ranges, &statistics)), expected);
+        assert_eq!(table::text(&rows(&ranges, &[])).lines().count(), 5);
+    }
+
+    #[test]
+    fn ids_are_named() {
+        assert_eq!(ids(array(r#"["1"]"#).iter()), "range 1");
+        assert_eq!(ids(array(r#"["1","2"]"#).iter()), "ranges 1 and 2");
+    }
+}
