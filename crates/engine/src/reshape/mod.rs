@@ -65,6 +65,11 @@ pub(crate) async fn split(
     let collection = collection(engine, path)?;
     let turn = Turn::take(engine, collection.rid)?;
     let partition = find(&collection, range)?;
+    if collection.definition.partition_key.is_system {
+        return Err(Error::bad_request(
+            "The range cannot be split: its collection has no partition key. Give it one first.",
+        ));
+    }
     let cut = cut::middle(partition).await?.ok_or_else(|| {
         Error::bad_request(
             "The range cannot be split: all its documents have one partition key, or share one \
