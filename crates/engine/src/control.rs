@@ -88,7 +88,7 @@ impl Inner {
         for slots in even_ranges(count) {
             let range_id = collection.next_range_id;
             let name = storage::partition_name(collection.rid, range_id);
-            let range = RangeRow { id: range_id, slots, parents: Vec::new() };
+            let range = RangeRow::new(range_id, slots, Vec::new());
             let partition = Partition::open(&*self.store, name, range).await?;
             partition.set_state(State::Creating).await?;
             collection.partitions.push(partition.into());

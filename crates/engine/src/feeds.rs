@@ -14,13 +14,19 @@ use protocol::{
 
 use crate::{
     Inner,
-    budget::{Admission, Asked, Kind},
+    budget::{self, Asked, Kind, Tickets},
     catalog::Collection,
     charge::Meter,
     documents::{scope::Scope, text::user_bytes},
     keys::docnum,
     partition::Partition,
-    query::{self, documents::Documents, figures::Figures, job::Turns},
+    query::{
+        self,
+        documents::Documents,
+        figures::Figures,
+        job::Turns,
+        merge::{self, Merge},
+    },
 };
 
 /// Rows and bytes that one request may look at without filling its page. A feed of one key in a
@@ -116,42 +122,36 @@ pub(crate) async fn documents(
     let collection = engine.collection(path, options)?;
     let scope = Scope::of(&collection, options)?;
     let after = position(Feed::Documents, &collection.numbering(), options)?;
-    let mut reader = Reader {
-        collection: &collection,
-        scope: &scope,
-        limit: page_items(options),
-        items: Vec::new(),
-        bytes: 0,
-        scanned_rows: 0,
-        scanned_bytes: 0,
-        last: after,
-        is_full: false,
-    };
+    let mut reader = Reader::new(&collection, &scope, page_items(options), after);
     let mut points = Vec::new();
     let asked = Asked::new(Kind::Feed, path, [&[], &[]], options, meter);
-    let mut admission = Admission::new(asked);
-    let mut settled = 0.0;
-    for partition in scope.partitions(&collection) {
-        if options.is_session_read(engine.options.default_consistency) {
-            partition.check_session(options.session.as_ref()).map_err(|mut error| {
-                error.meta.partitions = vec![partition.point(partition.lsn())];
-                error.meta.owner = Some(collection.owner());
-                error
-            })?;
+    let mut entered = Entered::default();
+    let partitions: Vec<_> = scope.partitions(&collection).collect();
+    let do_share = |left: &&Arc<Partition>, right: &&Arc<Partition>| {
+        merge::do_share(&scope.slots_in(left), &scope.slots_in(right))
+    };
+    for group in partitions.chunk_by(do_share) {
+        for partition in group {
+            check_session(engine, &collection, partition, options)?;
         }
-        admission.settle(engine, meter.total() - settled);
-        settled = meter.total();
+        entered.settle(engine, meter);
         // Partitions that earlier pages have read have nothing to do for this one.
-        let is_behind = after.is_some_and(|after| docnum(partition.slots.end, 0) <= after);
-        if !is_behind && let Err(error) = admission.enter(engine, partition) {
-            if reader.last == after {
-                return Err(error);
+        let is_ahead = |partition: &&&Arc<Partition>| {
+            after.is_none_or(|after| docnum(partition.slots.end, 0) > after)
+        };
+        match budget::admit_all(engine, &asked, group.iter().filter(is_ahead).copied()) {
+            Ok(tickets) => entered.tickets = Some(tickets),
+            Err(error) if reader.last == after => return Err(error),
+            Err(_) => {
+                // What was read is a page: the next one begins with this partition.
+                reader.is_full = true;
+                break;
             }
-            // What was read is a page: the next one begins with this partition.
-            reader.is_full = true;
-            break;
         }
-        points.push(reader.read(partition, meter).await?);
+        let read = reader.read(group, meter).await?;
+        let ahead = group.iter().zip(&read).filter(|(partition, _)| is_ahead(partition));
+        entered.work = ahead.map(|(_, (_, work))| *work).collect();
+        points.extend(read.into_iter().map(|(point, _)| point));
         if reader.is_full {
             break;
         }
@@ -159,7 +159,7 @@ pub(crate) async fn documents(
     if reader.items.is_empty() {
         meter.lookup();
     }
-    admission.settle(engine, meter.total() - settled);
+    entered.settle(engine, meter);
     if let Some(key) = scope.full_key(&collection)
         && let Some(partition) = scope.partitions(&collection).next()
     {
@@ -171,6 +171,42 @@ pub(crate) async fn documents(
     let partitions = Scope::points(&collection, options, points);
     let meta = Meta { partitions, owner: Some(collection.owner()), ..Meta::default() };
     Ok(page.answer(collection.rid.to_string(), FeedKind::Documents, meta))
+}
+
+/// Refuses a reader whose session has seen more than the partition has.
+fn check_session(
+    engine: &Inner,
+    collection: &Collection,
+    partition: &Partition,
+    options: &Options,
+) -> Result<(), Error> {
+    if !options.is_session_read(engine.options.default_consistency) {
+        return Ok(());
+    }
+    partition.check_session(options.session.as_ref()).map_err(|mut error| {
+        error.meta.partitions = vec![partition.point(partition.lsn())];
+        error.meta.owner = Some(collection.owner());
+        error
+    })
+}
+
+/// The partitions that a feed has been let in at, and what it did there.
+#[derive(Default)]
+struct Entered {
+    tickets: Option<Tickets>,
+    work: Vec<u64>,
+    /// What was paid for before.
+    settled: f64,
+}
+
+impl Entered {
+    /// The work there is done.
+    fn settle(&mut self, engine: &Inner, meter: &Meter) {
+        if let Some(tickets) = self.tickets.take() {
+            tickets.settle(engine, meter.total() - self.settled, &self.work);
+        }
+        self.settled = meter.total();
+    }
 }
 
 /// Fills one page from one partition after another.
@@ -188,27 +224,53 @@ struct Reader<'a> {
     is_full: bool,
 }
 
-impl Reader<'_> {
+impl<'a> Reader<'a> {
+    fn new(collection: &'a Collection, scope: &'a Scope, limit: usize, after: Option<u64>) -> Self {
+        Self {
+            collection,
+            scope,
+            limit,
+            items: Vec::new(),
+            bytes: 0,
+            scanned_rows: 0,
+            scanned_bytes: 0,
+            last: after,
+            is_full: false,
+        }
+    }
+
+    /// Reads partitions that share slots as one; says how much was read in each.
     async fn read(
         &mut self,
-        partition: &Arc<Partition>,
+        group: &[&Arc<Partition>],
         meter: &mut Meter,
-    ) -> Result<PartitionPoint, Error> {
-        let part = query::unfiltered(self.collection, self.scope, partition).await?;
+    ) -> Result<Vec<(PartitionPoint, u64)>, Error> {
+        let start = self.last.map_or(0, |last| last.saturating_add(1));
         let figures = Figures::default();
-        let reach = part.reach(&figures);
-        let stream = part.node.quick_stream(&reach).await?;
-        let mut documents =
-            Documents::new(stream, self.last.map_or(0, |last| last.saturating_add(1)));
+        let mut parts = Vec::with_capacity(group.len());
+        for partition in group {
+            parts.push(query::unfiltered(self.collection, self.scope, partition).await?);
+        }
+        let mut lanes = Vec::with_capacity(group.len());
+        for part in &parts {
+            let reach = part.reach(&figures);
+            let stream = part.node.quick_stream(&reach).await?;
+            lanes.push((Documents::new(stream, start), reach));
+        }
+        let mut merge = Merge::new(parts.iter().map(|part| &part.slots), start);
         let mut turns = Turns::default();
-        while let Some((number, document)) = documents.next(&reach).await? {
-            self.take(number, document, meter);
-            if self.is_full {
-                break;
+        while !self.is_full {
+            while let Some(at) = merge.wanting() {
+                let (documents, reach) = &mut lanes[at];
+                let document = documents.next(reach).await?;
+                merge.put(at, document);
             }
+            let Some((number, document)) = merge.take() else { break };
+            self.take(number, document, meter);
             turns.take().await;
         }
-        Ok(part.point)
+        drop(lanes);
+        Ok(parts.into_iter().map(|part| (part.point, part.work.into_inner())).collect())
     }
 
     /// Looks at one document. Fills the page up to its limits, and one more to know that there is one.

@@ -3,6 +3,8 @@
 //! All integers are big-endian, so that byte order is number order. A key carries its slot, which
 //! is what lets a split route an entry without reading a document.
 
+use std::ops::Range;
+
 use bytes::Bytes;
 use protocol::rid::DocNum;
 use value::{
@@ -161,16 +163,38 @@ pub(crate) enum Home {
     Nowhere,
 }
 
+/// The document number in the key of a row that has one.
+pub(crate) fn number_at(key: &[u8]) -> Option<DocNum> {
+    match *key.first()? {
+        DOCUMENT => u64_at(key, 1),
+        FEED | EXPIRY => u64_at(key, 9),
+        index::key::TERM | index::key::COMPOSITE | index::key::SPATIAL => {
+            Some(index::key::split(key)?.2)
+        }
+        _ => None,
+    }
+}
+
+/// The keys of these slots that begin with a prefix which a slot follows.
+pub(crate) fn slot_rows(prefix: &[u8], slots: Range<u32>) -> Range<Bytes> {
+    let bound = |slot: u32| -> Bytes {
+        // Behind the last slot comes what is greater than any key of it.
+        let bytes = if slot < SLOT_COUNT { slot_bytes(slot).to_vec() } else { vec![u8::MAX; 4] };
+        [prefix, &bytes].concat().into()
+    };
+    bound(slots.start)..bound(slots.end)
+}
+
 /// Where the row under a key belongs. `None` if this is no key of a partition.
 pub(crate) fn home(key: &[u8]) -> Option<Home> {
-    let number_at = |offset| u64_at(key, offset).map(slot_of);
     let slot = match *key.first()? {
         PRIMARY => slot_at(key, 1)?,
-        DOCUMENT => number_at(1)?,
-        FEED | EXPIRY => number_at(9)?,
-        index::key::TERM | index::key::COMPOSITE | index::key::SPATIAL => {
-            slot_of(index::key::split(key)?.2)
-        }
+        DOCUMENT
+        | FEED
+        | EXPIRY
+        | index::key::TERM
+        | index::key::COMPOSITE
+        | index::key::SPATIAL => slot_of(number_at(key)?),
         NAME => return Some(Home::Everywhere),
         LOG => return Some(Home::Nowhere),
         _ if key.starts_with(META_KEY) => slot_at(key, META_KEY.len())?,

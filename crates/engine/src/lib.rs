@@ -3,6 +3,7 @@
 //! [`Engine`] implements [`protocol::Service`]: one call in, one answer out. Follow a write from
 //! `documents::write` to `partition::sequence`; a read from `documents::read` to a snapshot.
 
+mod area;
 mod budget;
 mod catalog;
 mod charge;

@@ -2,6 +2,7 @@
 //!
 //! Rows are checked a page at a time, so memory does not grow with the data.
 
+mod shared;
 mod terms;
 
 use std::{fmt, ops::Bound, sync::Arc};
@@ -80,26 +81,22 @@ pub async fn verify(store: Arc<dyn store::Engine>) -> Result<Report, OpenError> 
     let mut report = Report::default();
     for collection in catalog.databases.values().flat_map(|db| db.collections.values()) {
         report.collections += 1;
-        let mut next_slot = 0;
         for partition in &collection.partitions {
             report.partitions += 1;
             let (snapshot, _) = partition.read();
-            let place = format!(
-                "{}/{} range {}",
-                collection.database_id, collection.definition.id, partition.range_id
-            );
-            if partition.slots.start != next_slot {
-                report.problem(&place, "the ranges of the collection leave a gap or overlap");
-            }
-            next_slot = partition.slots.end;
+            let place = place(collection, partition);
             let check = Check { collection, partition, snapshot: &*snapshot, place };
             check.run(&mut report).await?;
         }
-        if next_slot != keys::SLOT_COUNT {
-            report.problem(&collection.definition.id, "the ranges do not reach the last slot");
-        }
+        shared::check(collection, &mut report).await?;
     }
     Ok(report)
+}
+
+/// How a partition is named in a report.
+fn place(collection: &Collection, partition: &Partition) -> String {
+    let Collection { database_id, definition, .. } = collection;
+    format!("{database_id}/{} range {}", definition.id, partition.range_id)
 }
 
 /// The check of one partition.
@@ -189,7 +186,8 @@ impl Check<'_> {
         let id = document.get("id").as_str().ok_or("no id")?;
         let partition_key = document_key(self.collection, &document);
         let slot = self.collection.slot(&partition_key);
-        if slot != keys::slot_of(docnum) || !self.partition.slots.contains(&slot) {
+        let epk = || partition_key.effective(self.collection.definition.partition_key.hashing);
+        if slot != keys::slot_of(docnum) || !self.partition.area.has_key(slot, epk) {
             return Err(format!("slot {slot:06x} does not fit its key or its partition"));
         }
         let etag = document.get("_etag").as_str().and_then(Etag::parse).ok_or("no etag")?;

@@ -9,7 +9,6 @@ pub(crate) mod storage;
 
 use std::{
     collections::{BTreeMap, HashMap},
-    ops::Range,
     sync::Arc,
 };
 
@@ -21,13 +20,14 @@ use protocol::{
     request::{CollectionPath, DatabasePath},
     rid::{CollectionRid, DatabaseRid, OfferRid},
 };
-use value::{
-    Object, Value, json,
-    partition_key::{PartitionKey, slot_boundary},
-};
+use value::{Object, Value, json, partition_key::PartitionKey};
 
 pub(crate) use crate::catalog::high_water::HighWater;
-use crate::{definition::Definition, partition::Partition};
+use crate::{
+    area::{Area, Edge},
+    definition::Definition,
+    partition::Partition,
+};
 
 /// Every resource but documents. Maps are by number, which is the order of creation.
 #[derive(Clone, Default)]
@@ -74,13 +74,13 @@ pub(crate) struct Collection {
     pub(crate) index_generation: u32,
     /// Earlier indexing policies that some documents may still follow.
     pub(crate) retired: Vec<Retired>,
-    /// In the order of their slots, without gaps.
+    /// In the order of the hash space, without gaps.
     pub(crate) partitions: Vec<Arc<Partition>>,
     /// Rises whenever the partitions change.
     pub(crate) map_version: u32,
     pub(crate) next_range_id: u32,
     /// Ranges that were split or merged, oldest first, and the slots they had.
-    pub(crate) past: Vec<(u32, Range<u32>)>,
+    pub(crate) past: Vec<(u32, Area)>,
 }
 
 /// An indexing policy of the past.
@@ -295,10 +295,18 @@ impl Collection {
         Owner { name_path, rid: self.rid.database.to_string() }
     }
 
-    /// The partition that holds a slot.
-    pub(crate) fn partition_of_slot(&self, slot: u32) -> &Arc<Partition> {
-        let index = self.partitions.partition_point(|partition| partition.slots.end <= slot);
-        &self.partitions[index.min(self.partitions.len() - 1)]
+    /// The partition that holds a full key of this slot.
+    pub(crate) fn partition_of(&self, slot: u32, key: &PartitionKey) -> &Arc<Partition> {
+        let last = self.partitions.len() - 1;
+        let first = self.partitions.partition_point(|partition| partition.slots.end <= slot);
+        let first = first.min(last);
+        if !self.partitions[first].area.is_cut_inside(slot) {
+            return &self.partitions[first];
+        }
+        let inside = Some(key.effective(self.definition.partition_key.hashing));
+        let edge = Edge { slot, inside };
+        let index = self.partitions.partition_point(|partition| partition.area.end <= edge);
+        &self.partitions[index.min(last)]
     }
 
     /// The slot of a full partition key.
@@ -315,9 +323,9 @@ impl Collection {
     }
 
     /// The slots of a range that is no more, if it is remembered.
-    pub(crate) fn past_range(&self, range_id: &str) -> Option<Range<u32>> {
+    pub(crate) fn past_range(&self, range_id: &str) -> Option<Area> {
         let id: u32 = range_id.trim().parse().ok()?;
-        self.past.iter().find(|(past, _)| *past == id).map(|(_, slots)| slots.clone())
+        self.past.iter().find(|(past, _)| *past == id).map(|(_, area)| area.clone())
     }
 
     /// What a caller's copy of the ranges is compared with. Names the collection too, since a name
@@ -330,8 +338,8 @@ impl Collection {
     /// The bounds of a partition as the hex keys that SDKs compare.
     pub(crate) fn epk_bounds(&self, partition: &Partition) -> (String, String) {
         let hashing = self.definition.partition_key.hashing;
-        let bound = |slot| slot_boundary(slot, hashing).to_string();
-        (bound(partition.slots.start), bound(partition.slots.end))
+        let bound = |edge: &Edge| edge.to_epk(hashing).to_string();
+        (bound(&partition.area.start), bound(&partition.area.end))
     }
 
     pub(crate) fn to_json(&self, statistics: Option<Value>) -> Bytes {

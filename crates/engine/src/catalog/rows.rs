@@ -7,13 +7,21 @@ use protocol::{
     etag::Etag,
     rid::{CollectionRid, DatabaseRid, OfferRid},
 };
-use value::{Object, Value, json};
+use value::{
+    Object, Value, json,
+    partition_key::{Epk, Hashing},
+};
 
 use crate::{
+    area::{Area, Edge},
     catalog::{
         Collection, Database, HighWater, Offer, Retired, Throughput, Version, number, to_bytes,
     },
     definition::Definition,
+    partition::{
+        Partition,
+        numbers::{Class, SharedSlot},
+    },
     rows::Damaged,
 };
 
@@ -47,22 +55,46 @@ pub(crate) fn encode_collection(collection: &Collection) -> Bytes {
     row.insert("retired", Value::Array(retired.collect()));
     row.insert("mapVersion", i64::from(collection.map_version));
     row.insert("nextRangeId", i64::from(collection.next_range_id));
-    let ranges = collection.partitions.iter().map(|partition| {
-        let mut range = Object::new();
-        range.insert("id", i64::from(partition.range_id));
-        range.insert("slotMin", i64::from(partition.slots.start));
-        range.insert("slotMax", i64::from(partition.slots.end));
-        let parents = partition.parents.iter().map(|id| Value::from(i64::from(*id)));
-        range.insert("parents", Value::Array(parents.collect()));
-        Value::Object(range)
-    });
+    let ranges = collection.partitions.iter().map(|partition| encode_range(partition));
     row.insert("ranges", Value::Array(ranges.collect()));
-    let past = collection.past.iter().map(|(id, slots)| {
-        let numbers = [*id, slots.start, slots.end].map(|number| Value::from(i64::from(number)));
-        Value::Array(numbers.to_vec())
+    let past = collection.past.iter().map(|(id, Area { start, end })| {
+        let numbers = [*id, start.slot, end.slot].map(|number| Value::from(i64::from(number)));
+        let mut range = numbers.to_vec();
+        if start.inside.is_some() || end.inside.is_some() {
+            let text = |edge: &Edge| edge.inside.as_ref().map(Epk::to_string).unwrap_or_default();
+            range.extend([text(start).into(), text(end).into()]);
+        }
+        Value::Array(range)
     });
     row.insert("past", Value::Array(past.collect()));
     to_bytes(row)
+}
+
+fn encode_range(partition: &Partition) -> Value {
+    let mut range = Object::new();
+    range.insert("id", i64::from(partition.range_id));
+    range.insert("slotMin", i64::from(partition.slots.start));
+    range.insert("slotMax", i64::from(partition.slots.end));
+    let parents = partition.parents.iter().map(|id| Value::from(i64::from(*id)));
+    range.insert("parents", Value::Array(parents.collect()));
+    // Only what is cut inside a slot has these.
+    let Area { start, end } = &partition.area;
+    for (name, edge) in [("epkMin", start), ("epkMax", end)] {
+        if let Some(epk) = &edge.inside {
+            range.insert(name, epk.to_string());
+        }
+    }
+    if !partition.shared.is_empty() {
+        let shared = partition.shared.iter().map(|shared| {
+            let mut entry = Object::new();
+            entry.insert("slot", i64::from(shared.slot));
+            entry.insert("step", number(shared.class.step));
+            entry.insert("offset", number(shared.class.offset));
+            Value::Object(entry)
+        });
+        range.insert("shared", Value::Array(shared.collect()));
+    }
+    Value::Object(range)
 }
 
 /// A collection as stored: the partitions by range id and slots.
@@ -75,9 +107,18 @@ pub(crate) struct CollectionRow {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct RangeRow {
     pub(crate) id: u32,
-    pub(crate) slots: Range<u32>,
+    pub(crate) area: Area,
     /// The ranges that its documents were in before, oldest first.
     pub(crate) parents: Vec<u32>,
+    /// The sequences it gives in slots that it shares with others.
+    pub(crate) shared: Vec<SharedSlot>,
+}
+
+impl RangeRow {
+    /// A range of whole slots.
+    pub(crate) fn new(id: u32, slots: Range<u32>, parents: Vec<u32>) -> Self {
+        Self { id, area: Area::of_slots(slots), parents, shared: Vec::new() }
+    }
 }
 
 pub(crate) fn decode_collection(
@@ -87,17 +128,10 @@ pub(crate) fn decode_collection(
 ) -> Result<CollectionRow, Damaged> {
     let row = parse(bytes)?;
     let definition = Definition::restore(row.get("definition")).map_err(|_| DAMAGED)?;
-    let mut ranges = Vec::new();
-    for range in row.get("ranges").as_array().ok_or(DAMAGED)? {
-        let slots = small(range, "slotMin")?..small(range, "slotMax")?;
-        let parents = range.get("parents").as_array().into_iter().flatten();
-        let parents = parents.map(|id| id.as_i64().and_then(|id| u32::try_from(id).ok()));
-        let parents = parents.collect::<Option<_>>().ok_or(DAMAGED)?;
-        ranges.push(RangeRow { id: small(range, "id")?, slots, parents });
-    }
-    if ranges.is_empty() {
-        return Err(DAMAGED);
-    }
+    let hashing = definition.partition_key.hashing;
+    let ranges = row.get("ranges").as_array().filter(|ranges| !ranges.is_empty());
+    let ranges = ranges.ok_or(DAMAGED)?.iter().map(|range| decode_range(range, hashing));
+    let ranges = ranges.collect::<Result<Vec<_>, Damaged>>()?;
     let (index_generation, retired) = policies(&row, &definition)?;
     let collection = Collection {
         rid,
@@ -114,15 +148,48 @@ pub(crate) fn decode_collection(
     Ok(CollectionRow { collection, ranges })
 }
 
-/// Ranges that are no more. Rows from before there were splits have none.
-fn past_ranges(row: &Value) -> Result<Vec<(u32, Range<u32>)>, Damaged> {
-    let number = |value: &Value| value.as_i64().and_then(|number| u32::try_from(number).ok());
-    let past = row.get("past").as_array().into_iter().flatten().map(|range| {
-        let numbers: Option<Vec<u32>> = range.as_array()?.iter().map(number).collect();
-        match numbers?[..] {
-            [id, start, end] => Some((id, start..end)),
-            _ => None,
+fn decode_range(range: &Value, hashing: Hashing) -> Result<RangeRow, Damaged> {
+    let parents = range.get("parents").as_array().into_iter().flatten();
+    let parents = parents.map(|id| id.as_i64().and_then(|id| u32::try_from(id).ok()));
+    let parents = parents.collect::<Option<_>>().ok_or(DAMAGED)?;
+    let edge = |name: &str| match range.get(name).as_str() {
+        None => Ok(None),
+        Some(text) => {
+            let edge = Epk::parse_hex(text).ok().and_then(|epk| Edge::of_epk(&epk, hashing));
+            edge.filter(|edge| edge.inside.is_some()).map(Some).ok_or(DAMAGED)
         }
+    };
+    let slots = small(range, "slotMin")?..small(range, "slotMax")?;
+    let whole = Area::of_slots(slots.clone());
+    let area = Area {
+        start: edge("epkMin")?.unwrap_or(whole.start),
+        end: edge("epkMax")?.unwrap_or(whole.end),
+    };
+    let shared = range.get("shared").as_array().into_iter().flatten().map(|entry| {
+        let figure = |name| whole_number(entry, name).ok_or(DAMAGED);
+        let class = Class::new(figure("step")?, figure("offset")?).ok_or(DAMAGED)?;
+        Ok(SharedSlot { slot: small(entry, "slot")?, class })
+    });
+    let shared: Vec<SharedSlot> = shared.collect::<Result<_, Damaged>>()?;
+    let is_shared = |slot| shared.iter().any(|shared| shared.slot == slot);
+    if area.slots() != slots || !area.shared_slots().all(is_shared) {
+        return Err(DAMAGED);
+    }
+    Ok(RangeRow { id: small(range, "id")?, area, parents, shared })
+}
+
+/// Ranges that are no more. Rows from before there were splits have none.
+fn past_ranges(row: &Value) -> Result<Vec<(u32, Area)>, Damaged> {
+    let past = row.get("past").as_array().into_iter().flatten().map(|range| {
+        let number = |at: usize| u32::try_from(range.as_array()?.get(at)?.as_i64()?).ok();
+        let edge = |slot, at| {
+            let inside = match range.as_array()?.get(at).and_then(Value::as_str) {
+                None | Some("") => None,
+                Some(text) => Some(Epk::parse_hex(text).ok()?),
+            };
+            Some(Edge { slot: number(slot)?, inside })
+        };
+        Some((number(0)?, Area { start: edge(1, 3)?, end: edge(2, 4)? }))
     });
     past.collect::<Option<_>>().ok_or(DAMAGED)
 }
@@ -195,7 +262,7 @@ pub(crate) fn decode_offer(rid: OfferRid, bytes: &[u8]) -> Result<Offer, Damaged
         throughput,
         highest: small(&row, "highest")?,
         // Rows from before it was kept have none.
-        storage_kb: HighWater::new(whole(&row, "storageKb").unwrap_or(0)),
+        storage_kb: HighWater::new(whole_number(&row, "storageKb").unwrap_or(0)),
         // Rows from before this was recorded count as asked for.
         is_asked: row.get("asked").as_bool() != Some(false),
     })
@@ -222,7 +289,7 @@ fn text(row: &Value, key: &str) -> Result<String, Damaged> {
     row.get(key).as_str().map(str::to_owned).ok_or(DAMAGED)
 }
 
-fn whole(row: &Value, key: &str) -> Option<u64> {
+fn whole_number(row: &Value, key: &str) -> Option<u64> {
     row.get(key).as_i64().and_then(|number| u64::try_from(number).ok())
 }
 

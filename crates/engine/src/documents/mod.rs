@@ -43,7 +43,7 @@ struct Place<'a> {
 impl<'a> Place<'a> {
     fn of(collection: &'a Collection, key: &PartitionKey) -> Self {
         let slot = collection.slot(key);
-        let partition = collection.partition_of_slot(slot);
+        let partition = collection.partition_of(slot, key);
         Self { collection, partition, key: LogicalKey::new(slot, key) }
     }
 

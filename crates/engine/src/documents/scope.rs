@@ -5,14 +5,15 @@ use std::{ops::Range, sync::Arc};
 use protocol::{Code, Error, Options, PartitionPoint, limits::PARTITION_KEY_BYTES_MAX};
 use value::{
     Value, json,
-    partition_key::{Component, Epk, Hashing, PartitionKey, slot_boundary, slot_of_epk},
+    partition_key::{Component, Epk, Hashing, PartitionKey},
 };
 
 use crate::{
+    area::{Area, Edge},
     catalog::Collection,
     keys::{LogicalKey, SLOT_COUNT},
     partition::Partition,
-    query::token::Origin,
+    query::token::{EDGE_BYTES_MAX, Origin},
 };
 
 /// The service's words when a key does not fit the collection or the document.
@@ -93,52 +94,67 @@ pub(crate) fn check_length(key: &PartitionKey) -> Result<(), Error> {
     Ok(())
 }
 
-/// Which documents a feed covers. Slots narrow the scan; the exact key or range is checked on each
-/// document, since two keys may share a slot.
+/// Which documents a feed covers. Slots narrow the scan; the exact key or place is checked on each
+/// document where others may share its slot.
 #[derive(Clone)]
 pub(crate) struct Scope {
-    slots: Range<u32>,
+    area: Area,
     exact: Exact,
-    /// The slots that matter, where it is a few among many.
-    only: Option<Vec<u32>>,
+    /// The places that matter, where they are a few among many.
+    only: Option<Vec<Area>>,
 }
 
 #[derive(Clone)]
 enum Exact {
+    /// Whatever the partitions that it visits have in its slots.
     Slots,
     /// The leading components must be these.
     Key(PartitionKey),
-    /// The effective key must lie in this half-open range.
-    Epk(Epk, Epk),
+    /// The effective key must lie in the area: a partition has others in the same slot.
+    Area,
 }
 
 impl Scope {
     pub(crate) fn of(collection: &Collection, options: &Options) -> Result<Self, Error> {
-        let all = 0..SLOT_COUNT;
         if let Some(named) = &options.partition_key {
             return Self::of_key(collection, named);
         }
-        let slots = match &options.range_id {
+        let area = match &options.range_id {
             Some(range_id) => match collection.partition_of_range(range_id) {
-                Ok(partition) => partition.slots.clone(),
+                Ok(partition) => partition.area.clone(),
                 Err(gone) => {
                     let past = collection.past_range(range_id);
                     past.filter(|_| options.keeps_old_ranges).ok_or(gone)?
                 }
             },
-            None => all,
+            None => Area::of_slots(0..SLOT_COUNT),
         };
         match &options.epk_range {
-            Some((min, max)) => Self::of_epk(collection, slots, min, max),
-            None => Ok(Self { slots, exact: Exact::Slots, only: None }),
+            Some((min, max)) => {
+                let within = epk_area(collection, min, max)?;
+                Ok(Self::of_area(collection, area.common(&within)))
+            }
+            None => Ok(Self::of_area(collection, area)),
         }
     }
 
     /// Everything in the partitions that hold these keys. Which documents have them is for the
     /// query's filter to say.
     pub(crate) fn around_keys(collection: &Collection, keys: &[PartitionKey]) -> Self {
-        let only = keys.iter().map(|key| collection.slot(key)).collect();
-        Self { slots: 0..SLOT_COUNT, exact: Exact::Slots, only: Some(only) }
+        let only = keys.iter().map(|key| key_area(collection, collection.slot(key), key)).collect();
+        let area = Area::of_slots(0..SLOT_COUNT);
+        Self { area, exact: Exact::Slots, only: Some(only) }
+    }
+
+    /// Everything in a piece of the hash space.
+    fn of_area(collection: &Collection, area: Area) -> Self {
+        let slots = Area::of_slots(area.slots());
+        let sticks_out = |partition: &Arc<Partition>| {
+            partition.area.overlaps(&area) && !area.covers(&partition.area.common(&slots))
+        };
+        let is_cut = area != slots && collection.partitions.iter().any(sticks_out);
+        let exact = if is_cut { Exact::Area } else { Exact::Slots };
+        Self { area, exact, only: None }
     }
 
     /// What an answer says of the partitions that it read. Under the id of a past range it speaks of
@@ -163,23 +179,42 @@ impl Scope {
 
     /// What the later pages of a query must know of it.
     pub(crate) fn origin(&self) -> Origin {
-        Origin { slots: self.slots.clone(), is_part: !self.is_whole_slots() }
+        let is_long = |edge: &Edge| {
+            edge.inside.as_ref().is_some_and(|epk| epk.as_bytes().len() > EDGE_BYTES_MAX)
+        };
+        let is_too_long = is_long(&self.area.start) || is_long(&self.area.end);
+        let area = if is_too_long { Area::of_slots(self.area.slots()) } else { self.area.clone() };
+        Origin { area, is_part: is_too_long || matches!(self.exact, Exact::Key(_)) }
     }
 
     /// What a query goes on with whose first page was asked of `origin`, if partitions were split or
     /// merged since; `None` if another range answers for this one.
     ///
     /// Rows go on in each range that they are in now, as far as they were asked for. What is added
-    /// up over the whole of `origin` cannot be taken apart: the range that has its first slot
+    /// up over the whole of `origin` cannot be taken apart: the range that has its beginning
     /// answers for all of it.
-    pub(crate) fn continued(&self, origin: &Origin, is_whole: bool) -> Result<Option<Self>, Error> {
-        let Origin { slots, is_part } = origin;
-        if self.slots == *slots {
+    pub(crate) fn continued(
+        &self,
+        collection: &Collection,
+        origin: &Origin,
+        is_whole: bool,
+    ) -> Result<Option<Self>, Error> {
+        let Origin { area, is_part } = origin;
+        if self.area == *area || *is_part && self.area.slots() == area.slots() {
             return Ok(Some(self.clone()));
         }
         if !is_whole {
-            let slots = self.slots.start.max(slots.start)..self.slots.end.min(slots.end);
-            return Ok((!slots.is_empty()).then(|| Self { slots, ..self.clone() }));
+            let common = self.area.common(area);
+            if common.is_empty() {
+                return Ok(None);
+            }
+            let narrowed = match self.exact {
+                Exact::Key(_) => Self { area: common, ..self.clone() },
+                Exact::Slots | Exact::Area => {
+                    Self { only: self.only.clone(), ..Self::of_area(collection, common) }
+                }
+            };
+            return Ok(Some(narrowed));
         }
         if *is_part {
             return Err(Error::bad_request(
@@ -187,11 +222,11 @@ impl Scope {
                  query over a part of one cannot go on. Ask it again.",
             ));
         }
-        let is_first = self.slots.contains(&slots.start);
-        Ok(is_first.then(|| Self { slots: slots.clone(), exact: Exact::Slots, only: None }))
+        let is_first = self.area.contains(&area.start);
+        Ok(is_first.then(|| Self::of_area(collection, area.clone())))
     }
 
-    /// Whether it covers all documents of its slots.
+    /// Whether it covers all documents in its slots of the partitions that it visits.
     pub(crate) fn is_whole_slots(&self) -> bool {
         matches!(self.exact, Exact::Slots)
     }
@@ -200,13 +235,13 @@ impl Scope {
     pub(crate) fn full_key(&self, collection: &Collection) -> Option<LogicalKey> {
         let Exact::Key(key) = &self.exact else { return None };
         let is_full = key.0.len() == collection.definition.partition_key.paths.len();
-        is_full.then(|| LogicalKey::new(self.slots.start, key))
+        is_full.then(|| LogicalKey::new(self.area.start.slot, key))
     }
 
     fn of_key(collection: &Collection, named: &PartitionKey) -> Result<Self, Error> {
         let definition = &collection.definition.partition_key;
         if named.0.is_empty() {
-            return Ok(Self { slots: 0..SLOT_COUNT, exact: Exact::Slots, only: None });
+            return Ok(Self::of_area(collection, Area::of_slots(0..SLOT_COUNT)));
         }
         let is_prefix =
             definition.hashing == Hashing::MultiHash && named.0.len() < definition.paths.len();
@@ -214,36 +249,11 @@ impl Scope {
             return Err(Error::new(Code::PartitionKeyMismatch, MISMATCH));
         }
         let slot = collection.slot(named);
-        Ok(Self { slots: slot..slot + 1, exact: Exact::Key(named.clone()), only: None })
-    }
-
-    fn of_epk(
-        collection: &Collection,
-        within: Range<u32>,
-        min: &Epk,
-        max: &Epk,
-    ) -> Result<Self, Error> {
-        let hashing = collection.definition.partition_key.hashing;
-        let slot = |epk| {
-            slot_of_epk(epk, hashing)
-                .ok_or_else(|| Error::bad_request("The effective partition key range is invalid."))
-        };
-        if min > max {
-            return Err(Error::bad_request("The effective partition key range is inverted."));
-        }
-        let hashing = collection.definition.partition_key.hashing;
-        let start = slot(min)?;
-        let (end, ends_with_slot) = if *max >= Epk::max() {
-            (SLOT_COUNT, true)
-        } else {
-            let end = slot(max)?;
-            // The slot of the upper bound may hold keys below it, unless it begins there.
-            if *max == slot_boundary(end, hashing) { (end, true) } else { (end + 1, false) }
-        };
-        let slots = start.max(within.start)..end.min(within.end);
-        let is_whole = ends_with_slot && *min <= slot_boundary(start, hashing);
-        let exact = if is_whole { Exact::Slots } else { Exact::Epk(min.clone(), max.clone()) };
-        Ok(Self { slots, exact, only: None })
+        let area = Area::of_slots(slot..slot + 1);
+        // Who shares the slot is no concern of later pages: the key says it all.
+        let place = key_area(collection, slot, named);
+        let only = (place != area).then(|| vec![place]);
+        Ok(Self { area, exact: Exact::Key(named.clone()), only })
     }
 
     /// The parts of the key behind the first, with the number of their path: documents that share
@@ -251,28 +261,27 @@ impl Scope {
     pub(crate) fn narrowing(&self) -> impl Iterator<Item = (usize, Value)> {
         let parts = match &self.exact {
             Exact::Key(key) => key.0.as_slice(),
-            Exact::Slots | Exact::Epk(..) => &[],
+            Exact::Slots | Exact::Area => &[],
         };
         let parts = parts.iter().enumerate().skip(1).map(|(at, part)| (at, part.to_value()));
         parts.filter(|(_, value)| !value.is_undefined())
     }
 
-    /// The partitions to visit, in the order of their slots.
+    /// The partitions to visit, in the order of the hash space.
     pub(crate) fn partitions<'a>(
         &'a self,
         collection: &'a Collection,
     ) -> impl Iterator<Item = &'a Arc<Partition>> + Clone {
         collection.partitions.iter().filter(|partition| {
-            let has_slot = |only: &Vec<u32>| only.iter().any(|slot| partition.slots.contains(slot));
-            partition.slots.start < self.slots.end
-                && self.slots.start < partition.slots.end
-                && self.only.as_ref().is_none_or(has_slot)
+            let has_place = |only: &Vec<Area>| only.iter().any(|it| it.overlaps(&partition.area));
+            partition.area.overlaps(&self.area) && self.only.as_ref().is_none_or(has_place)
         })
     }
 
-    /// The part of a partition that is covered.
+    /// The slots of a partition that it reads.
     pub(crate) fn slots_in(&self, partition: &Partition) -> Range<u32> {
-        self.slots.start.max(partition.slots.start)..self.slots.end.min(partition.slots.end)
+        let slots = self.area.slots();
+        slots.start.max(partition.slots.start)..slots.end.min(partition.slots.end)
     }
 
     /// The same, for a document as text; it is parsed only if it must be.
@@ -283,14 +292,37 @@ impl Scope {
 
     /// Whether a document in the covered slots is covered itself.
     pub(crate) fn admits(&self, collection: &Collection, document: &Value) -> bool {
-        let key = || document_key(collection, document);
         match &self.exact {
             Exact::Slots => true,
-            Exact::Key(named) => key().0.starts_with(&named.0),
-            Exact::Epk(min, max) => {
-                let epk = key().effective(collection.definition.partition_key.hashing);
-                *min <= epk && epk < *max
+            Exact::Key(named) => document_key(collection, document).0.starts_with(&named.0),
+            Exact::Area => {
+                let key = document_key(collection, document);
+                let hashing = collection.definition.partition_key.hashing;
+                self.area.has_key(collection.slot(&key), || key.effective(hashing))
             }
         }
     }
+}
+
+/// The piece of the hash space between two effective keys.
+fn epk_area(collection: &Collection, min: &Epk, max: &Epk) -> Result<Area, Error> {
+    if min > max {
+        return Err(Error::bad_request("The effective partition key range is inverted."));
+    }
+    let hashing = collection.definition.partition_key.hashing;
+    let edge = |epk| {
+        Edge::of_epk(epk, hashing)
+            .ok_or_else(|| Error::bad_request("The effective partition key range is invalid."))
+    };
+    Ok(Area { start: edge(min)?, end: edge(max)? })
+}
+
+/// Where the keys of this slot lie that begin with this one: its slot, as long as that is in one
+/// partition.
+fn key_area(collection: &Collection, slot: u32, key: &PartitionKey) -> Area {
+    if !collection.partition_of(slot, key).area.is_cut_inside(slot) {
+        return Area::of_slots(slot..slot + 1);
+    }
+    let (from, to) = key.effective_range(collection.definition.partition_key.hashing);
+    Area { start: Edge { slot, inside: Some(from) }, end: Edge { slot, inside: Some(to) } }
 }

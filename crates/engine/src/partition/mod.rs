@@ -10,6 +10,7 @@ pub(crate) mod hot;
 pub(crate) mod locks;
 pub(crate) mod log;
 pub(crate) mod moving;
+pub(crate) mod numbers;
 pub(crate) mod transaction;
 
 use std::{
@@ -28,15 +29,17 @@ use store::{Batch, Durability, Snapshot};
 use tokio::sync::oneshot;
 
 use crate::{
+    area::Area,
     budget::Budget,
     catalog::rows::RangeRow,
     errors,
     indexing::names::Names,
-    keys::{META_COUNTERS, META_STATE, SEQUENCE_MAX, docnum},
+    keys::{META_COUNTERS, META_STATE},
     partition::{
         hot::HotKeys,
         locks::{KeyGuard, KeyLocks},
         log::Counted,
+        numbers::SharedSlot,
         transaction::{Overlay, Transaction},
     },
     rows::{Counters, State},
@@ -58,8 +61,12 @@ pub(crate) struct Partition {
     pub(crate) name: String,
     /// Its id among the collection's ranges.
     pub(crate) range_id: u32,
-    /// The slots it holds.
+    /// The slots it holds; the first and the last perhaps only in part.
     pub(crate) slots: Range<u32>,
+    /// The same, exactly.
+    pub(crate) area: Area,
+    /// The sequences it gives in slots that it shares with others.
+    pub(crate) shared: Vec<SharedSlot>,
     /// The ids of the ranges that its documents were in before, oldest first.
     pub(crate) parents: Vec<u32>,
     store: Arc<dyn store::Partition>,
@@ -167,7 +174,9 @@ impl Partition {
         Ok(Self {
             name,
             range_id: range.id,
-            slots: range.slots,
+            slots: range.area.slots(),
+            area: range.area,
+            shared: range.shared,
             parents: range.parents,
             store,
             locks: KeyLocks::default(),
@@ -309,18 +318,6 @@ impl Partition {
             rows[index] = row;
         }
         Ok(rows)
-    }
-
-    /// A number for a new document. A failed write leaves a gap, which is harmless.
-    pub(crate) fn allocate(&self, slot: u32) -> Result<u64, Error> {
-        let sequence = self.next_sequence.fetch_add(1, Ordering::Relaxed);
-        if sequence > SEQUENCE_MAX {
-            return Err(Error::new(
-                Code::CollectionQuota,
-                "the partition has no document numbers left",
-            ));
-        }
-        Ok(docnum(slot, sequence))
     }
 
     /// Gives a transaction its LSN and queues it. The answer comes once it is durable and visible,

@@ -85,11 +85,15 @@ impl Partition {
             let mut sequencer = self.sequencer();
             self.check_open(&sequencer)?;
             sequencer.is_moving = true;
-            let next_sequence = self.next_sequence.load(Ordering::Relaxed);
-            Counters { next_sequence, ..sequencer.counters }
+            Counters { next_sequence: self.next_sequence(), ..sequencer.counters }
         };
         self.submit(Batch::default(), Durability::Buffered).await?;
         Ok(counters)
+    }
+
+    /// No document has this sequence yet, nor any behind it.
+    pub(crate) fn next_sequence(&self) -> u64 {
+        self.next_sequence.load(Ordering::Relaxed)
     }
 
     /// Takes writes again.

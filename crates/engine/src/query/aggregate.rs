@@ -8,9 +8,9 @@ use value::{Value, json};
 use crate::{
     keys::META_COUNTERS,
     query::{
-        documents::Documents,
         explain::Access,
         job::{Job, Part, Turns, halted, parse},
+        merge,
         ordered::{Order, SortKey},
         page::Page,
         token::{BYTES_MAX, Place, Position},
@@ -31,26 +31,18 @@ pub(crate) async fn run(
 ) -> Result<Option<Place>, Error> {
     let mut accumulators = restore(job, partials)?;
     let mut turns = Turns::default();
-    for part in job.parts.iter() {
-        let reach = part.reach(&job.figures);
-        if reach.last() < start.number {
-            continue;
-        }
-        if start.number <= reach.first()
-            && let Some(count) = count_without_documents(job, part).await?
+    for group in merge::groups(&job.parts) {
+        // Partitions that share a slot are counted together, or read together.
+        if start.number <= group[0].reach(&job.figures).first()
+            && let Some(count) = count_group(job, group).await?
         {
-            let is_filtered = job.program.shape().has_filter;
-            let how = if is_filtered { Access::CountEntries } else { Access::Counters };
-            job.recorder.note(part, how(count));
             for accumulator in &mut accumulators {
                 accumulator.add_count(count);
             }
             continue;
         }
-        let stream = part.node.stream(&reach, part.documents).await?;
-        job.recorder.note_stream(part, stream.as_ref());
-        let mut documents = Documents::new(stream, start.number);
-        while let Some((number, text)) = documents.next(&reach).await? {
+        let mut readers = merge::Readers::new(group, start.number);
+        while let Some((number, text)) = readers.next(job).await? {
             add(job, &text, &mut accumulators, run)?;
             if job.is_late()
                 && let Some(partials) = save(&accumulators)
@@ -146,6 +138,21 @@ fn restore(job: &Job<'_>, partials: &[u8]) -> Result<Vec<Accumulator>, Error> {
     states
         .and_then(|states| job.program.restore(states.as_array()?))
         .ok_or_else(|| Error::bad_request("Invalid Continuation Token: its sums are damaged."))
+}
+
+/// How many documents of a group match, if that is known of each of its partitions.
+async fn count_group(job: &Job<'_>, group: &[Part]) -> Result<Option<u64>, Error> {
+    let mut counts = Vec::with_capacity(group.len());
+    for part in group {
+        let Some(count) = count_without_documents(job, part).await? else { return Ok(None) };
+        counts.push(count);
+    }
+    let is_filtered = job.program.shape().has_filter;
+    let how = if is_filtered { Access::CountEntries } else { Access::Counters };
+    for (part, count) in group.iter().zip(&counts) {
+        job.recorder.note(part, how(*count));
+    }
+    Ok(Some(counts.iter().sum()))
 }
 
 /// How many documents match, where that is all the query asks and the index alone can tell.

@@ -20,9 +20,9 @@ use crate::{
     partition::Partition,
     query::{
         candidates::Node,
-        documents::Documents,
         explain::Recorder,
         figures::Figures,
+        merge,
         ordered::walk::Walked,
         page::{Offered, Page, Seen, too_large},
         stream::Reach,
@@ -130,12 +130,9 @@ impl Job<'_> {
         mut each: impl FnMut(DocNum, &Bytes) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut turns = Turns::default();
-        for part in self.parts.iter() {
-            let reach = part.reach(&self.figures);
-            let stream = part.node.stream(&reach, part.documents).await?;
-            self.recorder.note_stream(part, stream.as_ref());
-            let mut documents = Documents::new(stream, 0);
-            while let Some((number, text)) = documents.next(&reach).await? {
+        for group in merge::groups(&self.parts) {
+            let mut readers = merge::Readers::new(group, 0);
+            while let Some((number, text)) = readers.next(self).await? {
                 each(number, &text)?;
                 self.check_timeout()?;
                 turns.take().await;

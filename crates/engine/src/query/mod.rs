@@ -6,8 +6,8 @@
 //! - `prepared`: a query checked, compiled and ready to read,
 //! - `access`, `candidates`, `stream`, `documents`: what the index knows of the filter, and the
 //!   documents that can match,
-//! - `job`, `page`, `token`, `figures`: a page at work, what fits into it, where the next one
-//!   begins, and what it cost,
+//! - `job`, `merge`, `page`, `token`, `figures`: a page at work, partitions read as one, what fits
+//!   into a page, where the next one begins, and what it cost,
 //! - `apart`: pages that could hold up others run on threads of their own,
 //! - `unordered`, `ordered`, `aggregate`, `grouped`, `nested`: the ways in which rows come about,
 //! - `memory`, `resources`: queries over what is in memory,
@@ -27,6 +27,7 @@ mod grouped;
 mod index_metrics;
 pub(crate) mod job;
 mod memory;
+pub(crate) mod merge;
 mod nested;
 mod ordered;
 mod page;
@@ -248,7 +249,7 @@ impl Work {
         let token = prepared.token(options, &self.scope)?;
         let shape = prepared.program.shape();
         let is_whole = shape.groups || shape.is_aggregate || shape.inner.is_some();
-        let Some(scope) = self.scope.continued(&token.origin, is_whole)? else {
+        let Some(scope) = self.scope.continued(collection, &token.origin, is_whole)? else {
             meter.lookup();
             return Ok(Some(self.answer(Vec::new(), None, Meta::default())));
         };

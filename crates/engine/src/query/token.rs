@@ -5,21 +5,25 @@
 //! A token carries a checksum over itself and the query it belongs to: a damaged one, or one of
 //! another query, is refused, never guessed at.
 
-use std::ops::Range;
-
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use protocol::{Error, Options, rid::DocNum};
 use sql::program::Shape;
-use value::hash::murmur3_32;
+use value::{hash::murmur3_32, partition_key::Epk};
 
-use crate::keys::u64_at;
+use crate::{
+    area::{Area, Edge},
+    keys::u64_at,
+};
 
 /// The format of tokens that this build writes and reads.
 const FORMAT: u8 = 1;
 
 /// Most bytes of a sort key or of partial aggregates in a token: base64 makes 4 of 3, and the
 /// promise is 1,024.
-pub(crate) const BYTES_MAX: usize = 680;
+pub(crate) const BYTES_MAX: usize = 580;
+
+/// Most bytes of an edge inside a slot: those of a hierarchical key of three levels.
+pub(crate) const EDGE_BYTES_MAX: usize = 48;
 
 /// Where the next page begins.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -33,15 +37,18 @@ pub(crate) struct Token {
     pub(crate) place: Place,
 }
 
-/// What a query was asked of: the slots, and whether it is only a part of what is in them.
+/// What a query was asked of: a piece of the hash space, and whether it is only a part of what is
+/// in there.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Origin {
-    pub(crate) slots: Range<u32>,
+    pub(crate) area: Area,
     pub(crate) is_part: bool,
 }
 
-/// Slots have 24 bits: this one says that only a part of them is meant.
+/// Slots have 24 bits. These say that only a part of them is meant, and that the edge lies inside:
+/// its bytes stand behind all else, before their number.
 const PART: u32 = 1 << 31;
+const INSIDE: u32 = 1 << 30;
 
 /// A row: of which document, and how many rows of that document come before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -91,10 +98,11 @@ impl Token {
         // One more, so that zero says that there is no limit.
         let take = self.take.map_or(0, |take| take.saturating_add(1));
         out.extend_from_slice(&take.to_be_bytes());
-        let Origin { slots, is_part } = &self.origin;
-        out.extend_from_slice(&slots.start.to_be_bytes());
-        let end = slots.end | if *is_part { PART } else { 0 };
-        out.extend_from_slice(&end.to_be_bytes());
+        let Origin { area: Area { start, end }, is_part } = &self.origin;
+        for (edge, flag) in [(start, 0), (end, if *is_part { PART } else { 0 })] {
+            let inside = if edge.inside.is_some() { INSIDE } else { 0 };
+            out.extend_from_slice(&(edge.slot | flag | inside).to_be_bytes());
+        }
         match &self.place {
             Place::Row(position) => put(&mut out, 0, *position, &[]),
             Place::Sorted { key, is_cut, position } => {
@@ -103,6 +111,12 @@ impl Token {
             Place::Partial { position, partials } => put(&mut out, 3, *position, partials),
             Place::Ordinal(count) => {
                 put(&mut out, 4, Position { number: *count, row: 0 }, &[]);
+            }
+        }
+        for edge in [start, end] {
+            if let Some(epk) = &edge.inside {
+                out.extend_from_slice(epk.as_bytes());
+                out.push(u8::try_from(epk.as_bytes().len()).unwrap_or(u8::MAX));
             }
         }
         let sum = checksum(&out, identity);
@@ -121,15 +135,19 @@ impl Token {
 
     fn read(text: &str, identity: &[u8]) -> Option<Self> {
         let bytes = URL_SAFE_NO_PAD.decode(text.trim()).ok()?;
-        let (content, sum) = bytes.split_at_checked(bytes.len().checked_sub(4)?)?;
+        let (mut content, sum) = bytes.split_at_checked(bytes.len().checked_sub(4)?)?;
         if sum != checksum(content, identity).to_be_bytes() || content.first() != Some(&FORMAT) {
             return None;
         }
-        let word =
-            |offset| content.get(offset..offset + 4)?.try_into().ok().map(u32::from_be_bytes);
-        let (start, end) = (word(17)?, word(21)?);
-        let origin = Origin { slots: start..end & !PART, is_part: end & PART != 0 };
-        let position = Position { number: u64_at(content, 26)?, row: word(34)? };
+        let word_of = |content: &[u8], offset| {
+            content.get(offset..offset + 4)?.try_into().ok().map(u32::from_be_bytes)
+        };
+        let (start, end) = (word_of(content, 17)?, word_of(content, 21)?);
+        // The last one first: they are read from behind.
+        let end_edge = take_edge(&mut content, end)?;
+        let area = Area { start: take_edge(&mut content, start)?, end: end_edge };
+        let origin = Origin { area, is_part: end & PART != 0 };
+        let position = Position { number: u64_at(content, 26)?, row: word_of(content, 34)? };
         let rest = content.get(38..)?.to_vec();
         let place = match content.get(25)? {
             0 => Place::Row(position),
@@ -141,6 +159,18 @@ impl Token {
         let (skip, take) = (u64_at(content, 1)?, u64_at(content, 9)?.checked_sub(1));
         Some(Self { skip, take, origin, place })
     }
+}
+
+/// An edge of the area, whose bytes are taken off the end if it has any.
+fn take_edge(content: &mut &[u8], word: u32) -> Option<Edge> {
+    let slot = word & !(PART | INSIDE);
+    if word & INSIDE == 0 {
+        return Some(Edge::slot(slot));
+    }
+    let (length, rest) = content.split_last()?;
+    let (rest, epk) = rest.split_at_checked(rest.len().checked_sub(usize::from(*length))?)?;
+    *content = rest;
+    Some(Edge { slot, inside: Some(Epk::from_bytes(epk)) })
 }
 
 fn put(out: &mut Vec<u8>, kind: u8, position: Position, rest: &[u8]) {
@@ -169,11 +199,23 @@ mod tests {
             Place::Ordinal(12),
         ] {
             for take in [None, Some(0), Some(10)] {
-                let origin = Origin { slots: 5..1 << 24, is_part: take.is_none() };
-                let token = Token { skip: 3, take, origin, place: place.clone() };
-                let text = token.encode(b"query");
-                assert!(text.len() < 1024, "{}", text.len());
-                assert_eq!(Token::decode(&text, b"query").expect("the same"), token);
+                let inside = |byte: u8| Some(Epk::from_bytes(vec![byte; EDGE_BYTES_MAX]));
+                let (start, end) = (Edge::slot(5), Edge::slot(1 << 24));
+                for area in [
+                    Area { start: start.clone(), end: end.clone() },
+                    Area { start: start.clone(), end: Edge { slot: 5, inside: inside(3) } },
+                    Area { start: Edge { slot: 5, inside: inside(1) }, end: end.clone() },
+                    Area {
+                        start: Edge { slot: 5, inside: inside(1) },
+                        end: Edge { slot: 7, inside: inside(2) },
+                    },
+                ] {
+                    let origin = Origin { area, is_part: take.is_none() };
+                    let token = Token { skip: 3, take, origin, place: place.clone() };
+                    let text = token.encode(b"query");
+                    assert!(text.len() < 1024, "{}", text.len());
+                    assert_eq!(Token::decode(&text, b"query").expect("the same"), token);
+                }
             }
         }
     }

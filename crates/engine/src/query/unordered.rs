@@ -8,6 +8,7 @@ use crate::query::{
     candidates::Node,
     documents::Documents,
     job::{Fed, Job, Part, Turns},
+    merge::{self, Merge},
     page::{Page, Seen},
     stream::{Reach, Stream},
     token::{Place, Position},
@@ -27,14 +28,10 @@ pub(crate) async fn run(
     }
     let mut seen = job.program.shape().is_distinct.then(Seen::default);
     let mut turns = Turns::default();
-    for part in job.parts.iter() {
-        let reach = part.reach(&job.figures);
-        if seen.is_none() && reach.last() < start.number {
-            continue;
-        }
-        let first = if seen.is_some() { 0 } else { start.number };
-        let mut documents = Adaptive::new(job, part, &reach, first).await?;
-        while let Some((number, text)) = documents.next(job, part, &reach, page).await? {
+    let first = if seen.is_some() { 0 } else { start.number };
+    for group in merge::groups(&job.parts) {
+        let mut readers = Readers::new(group, first);
+        while let Some((number, text)) = readers.next(job, page).await? {
             let from_row = match number.cmp(&start.number) {
                 std::cmp::Ordering::Less => u32::MAX,
                 std::cmp::Ordering::Equal => start.row,
@@ -54,6 +51,36 @@ pub(crate) async fn run(
         }
     }
     Ok(None)
+}
+
+/// The documents of some partitions that can match, read as one.
+struct Readers<'a> {
+    group: &'a [Part],
+    merge: Merge,
+    /// Of each partition, once it is read.
+    documents: Vec<Option<Adaptive>>,
+    first: DocNum,
+}
+
+impl<'a> Readers<'a> {
+    fn new(group: &'a [Part], first: DocNum) -> Self {
+        let merge = Merge::new(group.iter().map(|part| &part.slots), first);
+        Self { group, merge, documents: group.iter().map(|_| None).collect(), first }
+    }
+
+    async fn next(&mut self, job: &Job<'_>, page: &Page) -> Result<Option<(DocNum, Bytes)>, Error> {
+        while let Some(at) = self.merge.wanting() {
+            let part = &self.group[at];
+            let reach = part.reach(&job.figures);
+            let documents = match &mut self.documents[at] {
+                Some(documents) => documents,
+                unread => unread.insert(Adaptive::new(job, part, &reach, self.first).await?),
+            };
+            let document = documents.next(job, part, &reach, page).await?;
+            self.merge.put(at, document);
+        }
+        Ok(self.merge.take())
+    }
 }
 
 /// Documents that can match, found by the index where it knows few, and by looking at all where it

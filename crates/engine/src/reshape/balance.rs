@@ -12,7 +12,7 @@ use crate::{
     Inner,
     catalog::{Catalog, Collection},
     partition::Partition,
-    reshape::{self, Turn, cut},
+    reshape::{self, Turn, cut, switch},
     throughput,
 };
 
@@ -114,7 +114,12 @@ async fn split(engine: &Arc<Inner>, due: Due) -> bool {
     let Due { rid, partition, reason } = due;
     let Ok(turn) = Turn::take(engine, rid) else { return false };
     let counters = partition.counters();
-    let cut = match cut::middle(&partition).await {
+    let middle = match switch::find(&engine.catalog(), rid).cloned() {
+        Ok(collection) => cut::middle(&collection, &partition).await,
+        // Deleted since.
+        Err(_) => return false,
+    };
+    let cut = match middle {
         // Throughput is for the keys to come, too.
         Ok(None) if reason == Reason::Throughput => cut::halves(&partition.slots),
         Ok(cut) => cut,

@@ -1,18 +1,21 @@
-//! Where to cut a partition: at the boundary of a slot, so that each side has half of the bytes.
+//! Where to cut a partition: at the boundary of a slot, so that each side has half of the bytes. Only
+//! if all is in one slot, inside of it.
 
 use std::{
     ops::{Bound, Range},
     sync::Arc,
 };
 
-use bytes::Bytes;
 use protocol::Error;
 use store::{Direction, PageLimit, Snapshot};
 
 use crate::{
+    area::Edge,
+    catalog::Collection,
     errors,
-    keys::{META_KEY, slot_at},
+    keys::{META_KEY, slot_at, slot_rows},
     partition::Partition,
+    reshape::inside,
     rows::KeyCounters,
 };
 
@@ -21,9 +24,12 @@ const PAGE: PageLimit = PageLimit { entries: 4096, bytes: 1 << 20 };
 /// The slots are counted in so many groups first, then one by one in the group that matters.
 const GROUPS: u32 = 4096;
 
-/// The slot that the right half begins with. `None` if all documents share one slot, or there is
-/// only one.
-pub(crate) async fn middle(partition: &Arc<Partition>) -> Result<Option<u32>, Error> {
+/// The edge that the right half begins with. `None` if all documents have one key, or share one slot
+/// and only that.
+pub(crate) async fn middle(
+    collection: &Collection,
+    partition: &Arc<Partition>,
+) -> Result<Option<Edge>, Error> {
     let (snapshot, _) = partition.read();
     let slots = partition.slots.clone();
     let width = (slots.end - slots.start).div_ceil(GROUPS).max(1);
@@ -55,12 +61,15 @@ pub(crate) async fn middle(partition: &Arc<Partition>) -> Result<Option<u32>, Er
         cut.offer(slot + 1);
     })
     .await?;
-    Ok(cut.best.map(|(_, slot)| slot))
+    match cut.best {
+        Some((_, slot)) => Ok(Some(Edge::slot(slot))),
+        None => inside::middle(collection, partition, &*snapshot).await,
+    }
 }
 
 /// The middle of the slots, whatever is in them.
-pub(crate) fn halves(slots: &Range<u32>) -> Option<u32> {
-    (slots.len() > 1).then(|| slots.start + (slots.end - slots.start) / 2)
+pub(crate) fn halves(slots: &Range<u32>) -> Option<Edge> {
+    (slots.len() > 1).then(|| Edge::slot(slots.start + (slots.end - slots.start) / 2))
 }
 
 /// The best boundary so far.
@@ -84,49 +93,52 @@ impl Cut {
     }
 }
 
-/// The bytes of each logical key in these slots, in the order of their slots.
+/// The bytes in each of these slots, in their order.
 async fn each_slot(
     snapshot: &dyn Snapshot,
     slots: Range<u32>,
     mut each: impl FnMut(u32, u64),
 ) -> Result<(), Error> {
-    let bound = |slot: u32| -> Bytes {
-        let slot = slot.to_be_bytes();
-        // A slot has three bytes; behind the last one comes what is longer than any key of it.
-        match slot {
-            [0, a, b, c] => [META_KEY, &[a, b, c]].concat().into(),
-            _ => [META_KEY, &[u8::MAX; 4]].concat().into(),
-        }
-    };
-    let mut start = Bound::Included(bound(slots.start));
-    let end = Bound::Excluded(bound(slots.end));
     // One slot at a time: keys of one slot come together, and a boundary lies between slots.
     let mut current: Option<(u32, u64)> = None;
-    loop {
-        let page = snapshot.scan((start, end.clone()), Direction::Forward, PAGE).await;
-        let page = page.map_err(errors::from_store)?;
-        for (key, row) in &page.entries {
-            let Some(slot) = slot_at(key, META_KEY.len()) else { continue };
-            let counters = KeyCounters::decode(row).map_err(errors::from_damaged)?;
-            // Empty documents count too: they have to go somewhere.
-            let bytes = counters.bytes + counters.documents;
-            match &mut current {
-                Some((same, sum)) if *same == slot => *sum += bytes,
-                _ => {
-                    if let Some((slot, bytes)) = current.replace((slot, bytes)) {
-                        each(slot, bytes);
-                    }
+    each_key(snapshot, slots, |key, bytes| {
+        let Some(slot) = slot_at(key, META_KEY.len()) else { return };
+        match &mut current {
+            Some((same, sum)) if *same == slot => *sum += bytes,
+            _ => {
+                if let Some((slot, bytes)) = current.replace((slot, bytes)) {
+                    each(slot, bytes);
                 }
             }
         }
-        match page.entries.last() {
-            Some((key, _)) if page.has_more => start = Bound::Excluded(key.clone()),
-            _ => break,
-        }
-        tokio::task::yield_now().await;
-    }
+    })
+    .await?;
     if let Some((slot, bytes)) = current {
         each(slot, bytes);
     }
     Ok(())
+}
+
+/// The bytes of each logical key in these slots, by the key of its counters.
+pub(super) async fn each_key(
+    snapshot: &dyn Snapshot,
+    slots: Range<u32>,
+    mut each: impl FnMut(&[u8], u64),
+) -> Result<(), Error> {
+    let Range { start, end } = slot_rows(META_KEY, slots);
+    let (mut start, end) = (Bound::Included(start), Bound::Excluded(end));
+    loop {
+        let page = snapshot.scan((start, end.clone()), Direction::Forward, PAGE).await;
+        let page = page.map_err(errors::from_store)?;
+        for (key, row) in &page.entries {
+            let counters = KeyCounters::decode(row).map_err(errors::from_damaged)?;
+            // Empty documents count too: they have to go somewhere.
+            each(key, counters.bytes + counters.documents);
+        }
+        match page.entries.last() {
+            Some((key, _)) if page.has_more => start = Bound::Excluded(key.clone()),
+            _ => return Ok(()),
+        }
+        tokio::task::yield_now().await;
+    }
 }

@@ -1,7 +1,8 @@
 //! Splits and merges: documents of one or more neighbouring partitions go to new ones, online.
 //!
 //! 1. The old partitions begin a log of what they commit ([`crate::partition::log`]).
-//! 2. A snapshot of them is copied into the new key spaces by slot ([`source`]).
+//! 2. A snapshot of them is copied into the new key spaces by slot ([`source`]), and by key where a
+//!    slot is cut ([`sides`]).
 //! 3. The log is replayed until the copy is nearly level ([`replay`]).
 //! 4. In one change of the catalog ([`switch`]) the old partitions stop, the rest of the log is
 //!    replayed, and the catalog names the new ones. Writers who wait are staged again there.
@@ -13,12 +14,16 @@
 
 pub(crate) mod balance;
 mod cut;
+mod inside;
 pub(crate) mod rekey;
 mod replay;
+mod sides;
 mod source;
 mod switch;
 
 use std::{
+    collections::BTreeSet,
+    mem::replace,
     sync::{Arc, PoisonError, atomic::Ordering},
     time::Duration,
 };
@@ -31,12 +36,17 @@ use value::{Object, Value};
 
 use crate::{
     Inner,
+    area::{Area, Edge},
     catalog::{Collection, rows::RangeRow, storage, to_bytes},
     errors, missing_collection,
-    partition::Partition,
+    partition::{
+        Partition,
+        numbers::{Class, SharedSlot, share},
+    },
     reshape::{
         rekey::Rekey,
         replay::{Child, Parent},
+        sides::{Keys, Sides},
         source::{Intake, Source},
         switch::Switch,
     },
@@ -70,7 +80,7 @@ pub(crate) async fn split(
             "The range cannot be split: its collection has no partition key. Give it one first.",
         ));
     }
-    let cut = cut::middle(partition).await?.ok_or_else(|| {
+    let cut = cut::middle(&collection, partition).await?.ok_or_else(|| {
         Error::bad_request(
             "The range cannot be split: all its documents have one partition key, or share one \
              hash slot.",
@@ -89,7 +99,7 @@ pub(crate) async fn merge(
     let collection = collection(engine, path)?;
     let turn = Turn::take(engine, collection.rid)?;
     let partition = find(&collection, range)?;
-    let right = collection.partitions.iter().find(|it| it.slots.start == partition.slots.end);
+    let right = collection.partitions.iter().find(|it| it.area.start == partition.area.end);
     let right = right.ok_or_else(|| {
         Error::bad_request("The range cannot be merged: it is the last one of its collection.")
     })?;
@@ -173,21 +183,26 @@ impl Drop for Turn {
 }
 
 /// Moves the documents of `parents`, which are neighbours, into new partitions that are cut at
-/// these slots; as they are, or rewritten for another partition key. In a task of its own: a caller
+/// these edges; as they are, or rewritten for another partition key. In a task of its own: a caller
 /// who goes away does not stop it, closing does.
 pub(crate) async fn run(
     engine: &Arc<Inner>,
     turn: Turn,
     parents: Vec<Arc<Partition>>,
-    cuts: &[u32],
+    cuts: &[Edge],
     rekey: Option<Rekey>,
 ) -> Result<Reshaped, Error> {
     let (sender, receiver) = oneshot::channel();
-    let ranges = ranges(switch::find(&engine.catalog(), turn.rid)?, &parents, cuts);
+    let catalog = engine.catalog();
+    let collection = switch::find(&catalog, turn.rid)?;
+    let ranges = ranges(collection, &parents, cuts)?;
+    let (keys, cuts) = (Keys::of(collection), cuts.to_vec());
+    // What was split is not to be kept by whoever waits for it.
+    drop(catalog);
     let inner = Arc::clone(engine);
     engine.in_background(async move {
         let engine = inner;
-        let work = Work { engine: &engine, rid: turn.rid, parents: &parents, ranges };
+        let work = Work { engine: &engine, rid: turn.rid, keys, parents: &parents, cuts, ranges };
         let moving = async {
             match rekey {
                 None => work.run().await,
@@ -232,7 +247,11 @@ impl Inner {
 }
 
 /// The new ranges. Their ids count as given once the switch is made: until then nobody sees them.
-fn ranges(collection: &Collection, parents: &[Arc<Partition>], cuts: &[u32]) -> Vec<RangeRow> {
+fn ranges(
+    collection: &Collection,
+    parents: &[Arc<Partition>],
+    cuts: &[Edge],
+) -> Result<Vec<RangeRow>, Error> {
     let mut ancestors: Vec<u32> = Vec::new();
     for parent in parents {
         ancestors.extend(parent.parents.iter().chain([&parent.range_id]));
@@ -240,14 +259,41 @@ fn ranges(collection: &Collection, parents: &[Arc<Partition>], cuts: &[u32]) -> 
     ancestors.sort_unstable();
     ancestors.dedup();
     let known = ancestors.split_off(ancestors.len().saturating_sub(PARENTS_MAX));
-    let mut start = parents.first().map_or(0, |first| first.slots.start);
-    let ends = cuts.iter().copied().chain(parents.last().map(|last| last.slots.end));
+    let first = parents.first().map(|first| first.area.start.clone());
+    let mut start = first.ok_or_else(Error::not_found)?;
+    let ends = cuts.iter().cloned().chain(parents.last().map(|last| last.area.end.clone()));
     let mut ranges = Vec::new();
     for (id, end) in (collection.next_range_id..).zip(ends) {
-        ranges.push(RangeRow { id, slots: start..end, parents: known.clone() });
-        start = end;
+        let area = Area { start: replace(&mut start, end.clone()), end };
+        ranges.push(RangeRow { id, area, parents: known.clone(), shared: Vec::new() });
     }
-    ranges
+    share_numbers(collection, parents, &mut ranges)?;
+    Ok(ranges)
+}
+
+/// Gives the new ranges sequences in the slots that they share, with each other or with those that
+/// stay.
+fn share_numbers(
+    collection: &Collection,
+    parents: &[Arc<Partition>],
+    ranges: &mut [RangeRow],
+) -> Result<(), Error> {
+    let slots: BTreeSet<u32> = ranges.iter().flat_map(|range| range.area.shared_slots()).collect();
+    let is_parent = |it: &Arc<Partition>| parents.iter().any(|parent| Arc::ptr_eq(parent, it));
+    for slot in slots {
+        let others = collection.partitions.iter().filter(|it| !is_parent(it));
+        let taken = others.flat_map(|it| &it.shared).filter(|shared| shared.slot == slot);
+        let taken: Vec<Class> = taken.map(|shared| shared.class).collect();
+        let sharing = ranges.iter_mut().filter(|range| range.area.is_cut_inside(slot));
+        let sharing: Vec<_> = sharing.collect();
+        let classes = share(&taken, sharing.len()).ok_or_else(|| {
+            Error::bad_request("The range cannot be split: its document numbers are used up.")
+        })?;
+        for (range, class) in sharing.into_iter().zip(classes) {
+            range.shared.push(SharedSlot { slot, class });
+        }
+    }
+    Ok(())
 }
 
 /// Drops the old key spaces once nobody reads them: requests hold the catalog that names them.
@@ -270,7 +316,9 @@ async fn give_back_unread(engine: &Inner, parents: Vec<Arc<Partition>>) {
 struct Work<'a> {
     engine: &'a Arc<Inner>,
     rid: CollectionRid,
+    keys: Keys,
     parents: &'a [Arc<Partition>],
+    cuts: Vec<Edge>,
     ranges: Vec<RangeRow>,
 }
 
@@ -284,14 +332,15 @@ impl Work<'_> {
             parents.push(Parent { partition: Arc::clone(partition), next });
         }
         let source = Source::new(snapshots);
+        let sides = Arc::new(Sides::new(self.keys.clone(), &source, &self.cuts).await?);
         let mut children = Vec::new();
         for range in &self.ranges {
-            children.push(self.fill(&source, range.clone()).await?);
+            children.push(self.fill(&source, &sides, range.clone()).await?);
         }
         // A snapshot keeps what has been deleted since.
-        drop(source);
-        replay::until_level(&mut parents, &mut children).await?;
-        let switch = Switch { rid: self.rid, parents, children };
+        drop((source, sides));
+        replay::until_level(&self.keys, &mut parents, &mut children).await?;
+        let switch = Switch { rid: self.rid, keys: self.keys.clone(), parents, children };
         let (children, stopped) = self.engine.change(switch).await?;
         Ok((children, stopped.elapsed()))
     }
@@ -315,12 +364,17 @@ impl Work<'_> {
     }
 
     /// Makes a new partition and copies what it takes.
-    async fn fill(&self, source: &Source, range: RangeRow) -> Result<Child, Error> {
+    async fn fill(
+        &self,
+        source: &Source,
+        sides: &Arc<Sides>,
+        range: RangeRow,
+    ) -> Result<Child, Error> {
         let name = storage::partition_name(self.rid, range.id);
         let store = &self.engine.store;
         // What an attempt before may have left.
         store.drop_partition(&name).await.map_err(errors::from_store)?;
-        let intake = Arc::new(Intake::new(range.slots.clone()));
+        let intake = Arc::new(Intake::new(range.area.clone(), Arc::clone(sides)));
         let counting = Arc::clone(&intake);
         let keep = move |key: &[u8], row: &[u8]| counting.takes(key, row);
         store.copy(source, &name, &keep).await.map_err(errors::from_store)?;

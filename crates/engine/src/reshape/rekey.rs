@@ -18,6 +18,7 @@ use value::json;
 
 use crate::{
     Inner,
+    area::Edge,
     catalog::{Catalog, Collection, Version, storage},
     check_intended, collections,
     control::{AsyncPlan, Change, even_ranges},
@@ -86,13 +87,13 @@ impl Rekey {
         catalog: &Catalog,
         collection: &Collection,
         parent: &Partition,
-    ) -> Vec<u32> {
+    ) -> Vec<Edge> {
         let needed = balance::partitions_needed(catalog, &self.after(collection));
         let counters = parent.counters();
         let size = counters.bytes + counters.index_bytes;
         let by_size = 1 + size / engine.options.sizes.partition.max(1);
         let by_size = u32::try_from(by_size.min(PARTITIONS_BY_SIZE_MAX)).unwrap_or(1);
-        even_ranges(needed.max(by_size)).map(|slots| slots.start).skip(1).collect()
+        even_ranges(needed.max(by_size)).map(|slots| Edge::slot(slots.start)).skip(1).collect()
     }
 
     /// The collection as it will be, still without its partitions.

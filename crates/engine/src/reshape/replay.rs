@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use protocol::Error;
-use store::Batch;
+use store::{Batch, Change};
 
 use crate::{
+    area::Edge,
     errors,
     keys::{self, Home},
     partition::{
         Partition,
         log::{self, Entry},
     },
-    rows::Counters,
+    reshape::sides::Keys,
+    rows::{Counters, Damaged},
 };
 
 /// The copy is nearly level when so few rows were left: they take a few milliseconds.
@@ -34,11 +36,12 @@ pub(crate) struct Child {
 
 /// Replays the logs while they grow, until little is left.
 pub(crate) async fn until_level(
+    keys: &Keys,
     parents: &mut [Parent],
     children: &mut [Child],
 ) -> Result<(), Error> {
     for _ in 0..ROUNDS_MAX {
-        if catch_up(parents, children).await? <= LEVEL {
+        if catch_up(keys, parents, children).await? <= LEVEL {
             break;
         }
     }
@@ -47,6 +50,7 @@ pub(crate) async fn until_level(
 
 /// Replays what is in the logs now; gives the number of rows.
 pub(crate) async fn catch_up(
+    key_reader: &Keys,
     parents: &mut [Parent],
     children: &mut [Child],
 ) -> Result<usize, Error> {
@@ -60,23 +64,27 @@ pub(crate) async fn catch_up(
             rows += page.len();
             let entries: Result<Vec<Entry>, _> =
                 page.iter().map(|(_, row)| log::decode(row)).collect();
-            apply(entries.map_err(errors::from_damaged)?, children).await?;
+            apply(key_reader, entries.map_err(errors::from_damaged)?, children).await?;
         }
     }
     Ok(rows)
 }
 
-/// Gives each row to the partition that holds its slot.
-async fn apply(entries: Vec<Entry>, children: &mut [Child]) -> Result<(), Error> {
+/// Gives each row to the partition that holds its slot, or its part of the slot.
+async fn apply(
+    key_reader: &Keys,
+    entries: Vec<Entry>,
+    children: &mut [Child],
+) -> Result<(), Error> {
     let mut batches: Vec<Batch> = children.iter().map(|_| Batch::default()).collect();
     for Entry { counted, changes } in entries {
         // A batch is about documents of one logical key, or about none.
+        let holder = holder(key_reader, &changes, children)?;
         let mut counted = Some(counted);
         for change in changes {
             match keys::home(&change.key) {
-                Some(Home::Slot(slot)) => {
-                    let holds = |child: &Child| child.partition.slots.contains(&slot);
-                    if let Some(index) = children.iter().position(holds) {
+                Some(Home::Slot(_)) => {
+                    if let Some(index) = holder {
                         batches[index].changes.push(change);
                         if let Some(counted) = counted.take() {
                             counted.add_to(&mut children[index].counters);
@@ -98,4 +106,27 @@ async fn apply(entries: Vec<Entry>, children: &mut [Child]) -> Result<(), Error>
         }
     }
     Ok(())
+}
+
+/// The partition that holds the documents which these changes are about.
+fn holder(
+    key_reader: &Keys,
+    changes: &[Change],
+    children: &[Child],
+) -> Result<Option<usize>, Error> {
+    let slot = changes.iter().find_map(|change| match keys::home(&change.key) {
+        Some(Home::Slot(slot)) => Some(slot),
+        _ => None,
+    });
+    let Some(slot) = slot else { return Ok(None) };
+    let is_whole = |child: &Child| {
+        let Partition { slots, area, .. } = &*child.partition;
+        slots.contains(&slot) && !area.is_cut_inside(slot)
+    };
+    if let Some(index) = children.iter().position(is_whole) {
+        return Ok(Some(index));
+    }
+    let epk = key_reader.epk_of_changes(changes);
+    let edge = Edge { slot, inside: Some(epk.ok_or_else(|| errors::from_damaged(Damaged("S")))?) };
+    Ok(children.iter().position(|child| child.partition.area.contains(&edge)))
 }

@@ -1,18 +1,17 @@
 //! What the new partitions are filled from: the old ones, read as one.
 
-use std::{
-    ops::Range,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64, Ordering},
 };
 
 use bytes::Bytes;
 use store::{BoxFuture, Direction, Error, KeyRange, Page, PageLimit, Result, Snapshot};
 
 use crate::{
+    area::Area,
     keys::{self, Home, META_KEY, META_STATE},
+    reshape::sides::Sides,
     rows::{Counters, KeyCounters, State},
 };
 
@@ -82,7 +81,9 @@ impl Snapshot for Source {
 
 /// Which rows a new partition takes, and what they add up to.
 pub(crate) struct Intake {
-    slots: Range<u32>,
+    area: Area,
+    /// Of the slots that are cut.
+    sides: Arc<Sides>,
     documents: AtomicU64,
     bytes: AtomicU64,
     index_bytes: AtomicU64,
@@ -91,9 +92,10 @@ pub(crate) struct Intake {
 }
 
 impl Intake {
-    pub(crate) fn new(slots: Range<u32>) -> Self {
+    pub(crate) fn new(area: Area, sides: Arc<Sides>) -> Self {
         Self {
-            slots,
+            area,
+            sides,
             documents: AtomicU64::new(0),
             bytes: AtomicU64::new(0),
             index_bytes: AtomicU64::new(0),
@@ -112,8 +114,18 @@ impl Intake {
                 return false;
             }
         };
-        if !self.slots.contains(&slot) {
+        if !self.area.slots().contains(&slot) {
             return false;
+        }
+        if self.sides.cuts(slot) {
+            match self.sides.is_in(&self.area, slot, key) {
+                Some(true) => {}
+                Some(false) => return false,
+                None => {
+                    self.is_unknown.store(true, Ordering::Relaxed);
+                    return false;
+                }
+            }
         }
         if key.starts_with(META_KEY) {
             match KeyCounters::decode(row) {

@@ -12,8 +12,11 @@ use crate::{
     Inner,
     catalog::{Catalog, Collection, storage},
     control::{AsyncPlan, Change},
-    partition::Partition,
-    reshape::replay::{Child, Parent, catch_up},
+    partition::{Partition, numbers::SharedSlot},
+    reshape::{
+        replay::{Child, Parent, catch_up},
+        sides::Keys,
+    },
     rows::Counters,
 };
 
@@ -23,6 +26,7 @@ const PAST_MAX: usize = 1000;
 /// Old partitions and the new ones in their place, nearly level.
 pub(crate) struct Switch {
     pub(crate) rid: CollectionRid,
+    pub(crate) keys: Keys,
     pub(crate) parents: Vec<Parent>,
     pub(crate) children: Vec<Child>,
 }
@@ -36,7 +40,7 @@ pub(crate) fn find(catalog: &Catalog, rid: CollectionRid) -> Result<&Arc<Collect
 
 /// Notes ranges that are no more, for clients that go on asking for them.
 pub(crate) fn remember(collection: &mut Collection, old: &[Arc<Partition>]) {
-    collection.past.extend(old.iter().map(|it| (it.range_id, it.slots.clone())));
+    collection.past.extend(old.iter().map(|it| (it.range_id, it.area.clone())));
     let forgotten = collection.past.len().saturating_sub(PAST_MAX);
     collection.past.drain(..forgotten);
 }
@@ -96,9 +100,16 @@ impl Switch {
             // No entry of either feed is as new as whatever is written here next.
             last.last_lsn += 1;
         }
-        catch_up(&mut self.parents, &mut self.children).await?;
+        catch_up(&self.keys, &mut self.parents, &mut self.children).await?;
         for Child { partition, counters } in &self.children {
-            let Counters { next_sequence, last_lsn, .. } = last;
+            let Counters { mut next_sequence, last_lsn, .. } = last;
+            // Whoever shares a slot with it may hold numbers that are now this one's to give.
+            for other in &collection.partitions {
+                let is_shared = |shared: &SharedSlot| other.slots.contains(&shared.slot);
+                if partition.shared.iter().any(is_shared) {
+                    next_sequence = next_sequence.max(other.next_sequence());
+                }
+            }
             partition.fill(Counters { next_sequence, last_lsn, ..*counters }).await?;
             partition.require_generation(collection.index_generation);
             let total = if collection.is_transforming() { counters.documents } else { 0 };

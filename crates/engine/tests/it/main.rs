@@ -7,6 +7,7 @@ mod documents;
 mod durability;
 mod feeds;
 mod gated;
+mod hierarchical_splits;
 mod migration;
 mod migration_races;
 mod offers;

@@ -129,10 +129,11 @@ impl Engine for Mortal {
 
 /// Splits, writes, and merges again.
 async fn reshape(db: &Database) -> std::result::Result<(), protocol::Error> {
+    let later = |round: u32| format!(r#"{{"id":"later","pk":"3","t":"a","round":{round}}}"#);
     split(db, "0").await?;
-    db.write(r#"{"id":"later","pk":"3","round":1}"#, true, Options::default()).await?;
+    db.write(&later(1), true, Options::default()).await?;
     merge(db, "1").await?;
-    db.write(r#"{"id":"later","pk":"3","round":2}"#, true, Options::default()).await?;
+    db.write(&later(2), true, Options::default()).await?;
     Ok(())
 }
 
@@ -145,13 +146,26 @@ async fn live(store: &Arc<MemoryStore>) -> (Database, Arc<AtomicI64>) {
 
 #[tokio::test]
 async fn every_step_may_be_the_last() {
+    die_at_every_step(r#"{"paths":["/pk"],"kind":"Hash","version":2}"#).await;
+}
+
+/// All documents have the same first level, so the cut is inside their slot.
+#[tokio::test]
+async fn every_step_may_be_the_last_inside_a_slot() {
+    die_at_every_step(r#"{"paths":["/t","/pk"],"kind":"MultiHash","version":2}"#).await;
+}
+
+async fn die_at_every_step(partition_key: &str) {
     let (mut before, mut between, mut after) = (0, 0, 0);
     for steps in 0.. {
         let store = Arc::new(MemoryStore::new());
         let (db, left) = live(&store).await;
-        let db = db.with_collection(400).await;
+        db.create_database("db").await;
+        let body = format!(r#"{{"id":"c","partitionKey":{partition_key}}}"#);
+        db.create_collection(&body, Some(400)).await.expect("a new collection");
         for number in 0..20 {
-            let body = format!(r#"{{"id":"{number}","pk":"{}","v":{number}}}"#, number % 5);
+            let key = number % 5;
+            let body = format!(r#"{{"id":"{number}","pk":"{key}","t":"a","v":{number}}}"#);
             db.create(&body).await.expect("created");
         }
         left.store(steps, Ordering::SeqCst);

@@ -8,8 +8,8 @@ use value::{Value, partition_key::Epk};
 
 use crate::{
     random::{
-        Rng,
-        policies::Policy,
+        KEYS, Rng,
+        policies::{Key, Policy},
         queries::Query,
         world::{Script, answer, definition, documents, open, page},
     },
@@ -17,20 +17,36 @@ use crate::{
     support::{Database, collection, items, text},
 };
 
-const UNHURRIED: Duration = Duration::from_mins(10);
+pub(crate) const UNHURRIED: Duration = Duration::from_mins(10);
+
+/// What is in the collection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Content {
+    Anything,
+    /// One tenant, whose hierarchical keys are cut inside their slot.
+    OneTenant,
+}
 
 /// A collection of one partition, full of random documents.
-async fn world(rng: &mut Rng, page_time: Duration) -> (Database, Policy) {
-    let policy = Policy::random(rng);
+pub(crate) async fn world(
+    rng: &mut Rng,
+    content: Content,
+    page_time: Duration,
+) -> (Database, Policy) {
+    let policy = match content {
+        Content::Anything => Policy::random(rng),
+        Content::OneTenant => Policy::default_policy(Key::Hierarchical).changed(rng),
+    };
+    let keys: &[&str] = if content == Content::OneTenant { &["\"a\""] } else { &KEYS };
     let db = open(Arc::new(MemoryStore::new()), page_time).await;
     db.create_database("db").await;
     db.create_collection(&definition(&policy), Some(400)).await.expect("created");
-    Script::random(rng, &policy, 60).run(&db).await;
+    Script::of_keys(rng, &policy, 60, keys).run(&db).await;
     (db, policy)
 }
 
 /// Splits or merges something, where that can be done.
-async fn reshape(db: &Database, rng: &mut Rng) {
+pub(crate) async fn reshape(db: &Database, rng: &mut Rng) {
     let now = ranges(db).await;
     let range = &now[rng.below(now.len())].0;
     let is_merge = now.len() > 5 || now.len() > 1 && rng.chance(40);
@@ -41,10 +57,14 @@ async fn reshape(db: &Database, rng: &mut Rng) {
 /// A query over the whole collection goes on as if nothing had happened, row by row.
 #[tokio::test]
 async fn a_query_over_everything_goes_on() {
+    goes_on(Content::Anything).await;
+}
+
+pub(crate) async fn goes_on(content: Content) {
     for seed in 0..6 {
         let rng = &mut Rng::new(7_000_000 + seed);
         let page_time = if seed % 2 == 0 { UNHURRIED } else { Duration::ZERO };
-        let (db, policy) = world(rng, page_time).await;
+        let (db, policy) = world(rng, content, page_time).await;
         for _ in 0..40 {
             let query = Query::random(rng, &policy);
             let Ok(expected) = answer(&db, &query, 1000, &Options::default()).await else {
@@ -140,9 +160,13 @@ async fn by_ranges(db: &Database, query: &Query, rng: &mut Rng) -> Result<Vec<St
 /// A client that asks range by range gets every document once.
 #[tokio::test]
 async fn a_client_that_asks_by_ranges_misses_nothing() {
+    misses_nothing(Content::Anything).await;
+}
+
+pub(crate) async fn misses_nothing(content: Content) {
     for seed in 0..6 {
         let rng = &mut Rng::new(8_000_000 + seed);
-        let (db, _) = world(rng, UNHURRIED).await;
+        let (db, _) = world(rng, content, UNHURRIED).await;
         let mut expected: Vec<String> =
             answer(&db, &Query::plain("SELECT VALUE c._rid FROM c"), 1000, &Options::default())
                 .await
@@ -162,11 +186,15 @@ async fn a_client_that_asks_by_ranges_misses_nothing() {
 /// Counts and groups are added up by the client: each document counts once.
 #[tokio::test]
 async fn what_is_added_up_counts_once() {
+    counts_once(Content::Anything).await;
+}
+
+pub(crate) async fn counts_once(content: Content) {
     for seed in 0..8 {
         let rng = &mut Rng::new(9_000_000 + seed);
         // In a hurry, so that a count is cut short behind every document.
         let page_time = if seed % 2 == 0 { UNHURRIED } else { Duration::ZERO };
-        let (db, _) = world(rng, page_time).await;
+        let (db, _) = world(rng, content, page_time).await;
         let all = documents(&db, &Options::default()).await.len();
         let texts = [
             "SELECT VALUE COUNT(1) FROM c",

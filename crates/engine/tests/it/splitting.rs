@@ -37,11 +37,11 @@ pub(crate) async fn ranges(db: &Database) -> Vec<(String, Vec<String>)> {
     items(&page).iter().map(|range| (text(range.get("id")), parents(range))).collect()
 }
 
-fn ids(ranges: &[(String, Vec<String>)]) -> Vec<&str> {
+pub(crate) fn ids(ranges: &[(String, Vec<String>)]) -> Vec<&str> {
     ranges.iter().map(|(id, _)| id.as_str()).collect()
 }
 
-fn of_range(id: &str) -> Options {
+pub(crate) fn of_range(id: &str) -> Options {
     Options { range_id: Some(id.to_owned()), ..Options::default() }
 }
 
@@ -155,9 +155,29 @@ async fn a_full_partition_splits_until_it_is_one_key() {
     assert!(report.is_clean(), "{report}");
 }
 
+/// How the keys of documents under load look.
+#[derive(Clone, Copy)]
+pub(crate) struct Keys {
+    /// The definition of the partition key.
+    pub(crate) definition: &'static str,
+    /// The properties of a document with this key, and its header.
+    pub(crate) members: fn(usize) -> String,
+    pub(crate) header: fn(usize) -> String,
+}
+
+const FLAT: Keys = Keys {
+    definition: r#"{"paths":["/pk"],"kind":"Hash","version":2}"#,
+    members: |key| format!(r#""pk":"{key}""#),
+    header: |key| format!(r#"["{key}"]"#),
+};
+
+/// The key of a document that is always there.
+const STEADY: usize = 1000;
+
 /// Writers that remember what was acknowledged.
 async fn write_on(
     db: Arc<Database>,
+    keys: Keys,
     writer: usize,
     is_over: Arc<AtomicBool>,
     writes: Arc<AtomicU64>,
@@ -168,12 +188,13 @@ async fn write_on(
         let key = (number % 23) as usize;
         let id = format!("w{writer}-{}", number % 7);
         if number % 11 == 10 {
-            let deleted = db.delete(&id, &format!(r#"["{key}"]"#)).await;
+            let deleted = db.delete(&id, &(keys.header)(key)).await;
             let is_gone = |error: &Error| error.code == Code::NotFound;
             assert!(deleted.is_ok() || deleted.is_err_and(|error| is_gone(&error)));
             acknowledged.remove(&(key, id));
         } else {
-            let body = format!(r#"{{"id":"{id}","pk":"{key}","n":{number},"p{number}":1}}"#);
+            let members = (keys.members)(key);
+            let body = format!(r#"{{"id":"{id}",{members},"n":{number},"p{number}":1}}"#);
             db.write(&body, true, Options::default()).await.expect("written");
             acknowledged.insert((key, id), number);
         }
@@ -185,26 +206,30 @@ async fn write_on(
 }
 
 /// A reader never misses a document that is there all the time.
-async fn read_on(db: Arc<Database>, is_over: Arc<AtomicBool>) {
+async fn read_on(db: Arc<Database>, keys: Keys, is_over: Arc<AtomicBool>) {
     while !is_over.load(Ordering::Relaxed) {
-        db.read("steady", r#"["steady"]"#).await.expect("a document that is always there");
+        db.read("steady", &(keys.header)(STEADY)).await.expect("a document that is always there");
         let everything = db.all(Options { max_item_count: Some(7), ..Options::default() }).await;
         assert_eq!(everything.iter().filter(|id| *id == "steady").count(), 1);
         tokio::task::yield_now().await;
     }
 }
 
-async fn splits_under_load(store: Arc<dyn store::Engine>, rounds: usize) {
-    let db = Arc::new(Database::open(Arc::clone(&store)).await.with_collection(400).await);
-    db.create(r#"{"id":"steady","pk":"steady"}"#).await.expect("created");
+pub(crate) async fn splits_under_load(store: Arc<dyn store::Engine>, keys: Keys, rounds: usize) {
+    let db = Arc::new(Database::open(Arc::clone(&store)).await);
+    db.create_database("db").await;
+    let body = format!(r#"{{"id":"c","partitionKey":{}}}"#, keys.definition);
+    db.create_collection(&body, Some(400)).await.expect("a new collection");
+    let members = (keys.members)(STEADY);
+    db.create(&format!(r#"{{"id":"steady",{members}}}"#)).await.expect("created");
     let (is_over, writes) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
     let writers: Vec<_> = (0..4)
         .map(|writer| {
             let (is_over, writes) = (Arc::clone(&is_over), Arc::clone(&writes));
-            tokio::spawn(write_on(Arc::clone(&db), writer, is_over, writes))
+            tokio::spawn(write_on(Arc::clone(&db), keys, writer, is_over, writes))
         })
         .collect();
-    let reader = tokio::spawn(read_on(Arc::clone(&db), Arc::clone(&is_over)));
+    let reader = tokio::spawn(read_on(Arc::clone(&db), keys, Arc::clone(&is_over)));
     until("there is something to split", async || writes.load(Ordering::Relaxed) > 100).await;
     for round in 0..rounds {
         let before = writes.load(Ordering::Relaxed);
@@ -228,7 +253,7 @@ async fn splits_under_load(store: Arc<dyn store::Engine>, rounds: usize) {
         expected.extend(writer.await.expect("a writer"));
     }
     for ((key, id), number) in &expected {
-        let found = db.read(id, &format!(r#"["{key}"]"#)).await.expect("acknowledged");
+        let found = db.read(id, &(keys.header)(*key)).await.expect("acknowledged");
         assert_eq!(resource(&found).get("n").as_i64(), i64::try_from(*number).ok());
     }
     assert_eq!(db.all(Options::default()).await.len(), expected.len() + 1);
@@ -238,7 +263,7 @@ async fn splits_under_load(store: Arc<dyn store::Engine>, rounds: usize) {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_is_lost_in_memory() {
     let store = Arc::new(MemoryStore::new());
-    splits_under_load(Arc::clone(&store) as _, 30).await;
+    splits_under_load(Arc::clone(&store) as _, FLAT, 30).await;
     let report = verify(store).await.expect("readable");
     assert!(report.is_clean(), "{report}");
 }
@@ -247,7 +272,7 @@ async fn nothing_is_lost_in_memory() {
 async fn nothing_is_lost_on_disk() {
     let directory = tempfile::tempdir().expect("a directory");
     let open = || LsmStore::open(directory.path(), store_lsm::Options::default()).expect("a store");
-    splits_under_load(open(), 12).await;
+    splits_under_load(open(), FLAT, 12).await;
     // Everything is where the catalog says, after a restart too, and nothing is left over.
     let db = Database::open(open()).await;
     let count = ranges(&db).await.len();

@@ -17,7 +17,6 @@ use sql::program::Run;
 use value::Value;
 
 use crate::query::{
-    documents::load,
     job::{Job, parse},
     page::{Page, Seen},
     token::{BYTES_MAX, Place, Position},
@@ -177,15 +176,8 @@ async fn sort_bytes_of(
     number: u64,
     run: &mut Run<'_>,
 ) -> Result<Option<Vec<u8>>, Error> {
-    for part in job.parts.iter() {
-        let reach = part.reach(&job.figures);
-        if !reach.contains(number) {
-            continue;
-        }
-        let Some(text) = load(&reach, number).await? else { return Ok(None) };
-        return sort_bytes(job, order, &parse(&text)?, run);
-    }
-    Ok(None)
+    let Some(text) = job.load(number).await? else { return Ok(None) };
+    sort_bytes(job, order, &parse(&text)?, run)
 }
 
 /// The sort bytes of a document; `None` if it has no row.

@@ -7,7 +7,7 @@ use protocol::{Error, rid::DocNum};
 use sql::program::Run;
 
 use crate::query::{
-    documents::{Documents, load},
+    documents::Documents,
     explain::Access,
     job::{Fed, Job, Turns, parse},
     ordered::{Frontier, Order, SortKey, place_at, sort_bytes},
@@ -60,12 +60,7 @@ pub(crate) async fn run(
         let (keys, has_more) = first.finish();
         for key in &keys {
             let number = order.number(key.number);
-            let Some(part) =
-                job.parts.iter().find(|part| part.reach(&job.figures).contains(number))
-            else {
-                continue;
-            };
-            let Some(text) = load(&part.reach(&job.figures), number).await? else { continue };
+            let Some(text) = job.load(number).await? else { continue };
             let from_row = match key.cmp(&frontier.key) {
                 std::cmp::Ordering::Less => u32::MAX,
                 std::cmp::Ordering::Equal => frontier.row,

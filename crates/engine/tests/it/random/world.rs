@@ -64,6 +64,16 @@ pub(crate) enum Write {
 impl Script {
     /// So many documents, some of which are replaced or deleted again.
     pub(crate) fn random(rng: &mut Rng, policy: &Policy, documents: usize) -> Self {
+        Self::of_keys(rng, policy, documents, &KEYS)
+    }
+
+    /// The same, with these partition keys.
+    pub(crate) fn of_keys(
+        rng: &mut Rng,
+        policy: &Policy,
+        documents: usize,
+        choices: &[&'static str],
+    ) -> Self {
         let has_directives = rng.chance(30);
         // The partition key of each document as a body has it, and its last body.
         let mut keys: Vec<&str> = Vec::new();
@@ -73,7 +83,7 @@ impl Script {
             let is_new = keys.len() < documents && !(number > 3 && rng.chance(15));
             let number = if is_new { keys.len() } else { rng.below(keys.len()) };
             if is_new {
-                keys.push(rng.pick(&KEYS));
+                keys.push(rng.pick(choices));
             } else if rng.chance(30) {
                 let key = policy.key.header(&bodies[number]);
                 writes.push(Write::Delete { id: format!("d{number}"), key });

@@ -1,0 +1,211 @@
+//! On which side of a cut a row belongs, where the cut is inside a slot.
+//!
+//! Most rows know a document by its number only. So the numbers that go right are found first,
+//! from the primary rows, which hold the key. Rows that are written meanwhile come with their key.
+
+use std::{
+    collections::BTreeMap,
+    ops::{Bound, Range},
+    sync::Arc,
+};
+
+use bytes::Bytes;
+use protocol::{Error, rid::DocNum};
+use store::{Change, Direction, PageLimit, Snapshot};
+use value::{
+    json,
+    partition_key::{Component, Epk, Hashing, PartitionKey},
+    path::Path,
+};
+
+use crate::{
+    area::{Area, Edge},
+    catalog::Collection,
+    errors,
+    keys::{self, META_KEY, PRIMARY, SEQUENCE_MAX},
+    rows::{Damaged, Header, Primary},
+};
+
+/// Primary rows read at a time.
+const PAGE: PageLimit = PageLimit { entries: 4096, bytes: 1 << 20 };
+
+/// Sequences in one chunk of a set of numbers.
+const CHUNK_BITS: u32 = 12;
+const WORDS: usize = 1 << (CHUNK_BITS - 6);
+
+/// How the keys of a collection are found in its rows, and hashed.
+#[derive(Clone)]
+pub(crate) struct Keys {
+    paths: Arc<[Path]>,
+    hashing: Hashing,
+}
+
+impl Keys {
+    pub(crate) fn of(collection: &Collection) -> Self {
+        let definition = &collection.definition.partition_key;
+        Self { paths: definition.paths.clone().into(), hashing: definition.hashing }
+    }
+
+    /// Whether several keys share a slot because their first levels are the same.
+    pub(crate) fn is_hierarchical(&self) -> bool {
+        self.hashing == Hashing::MultiHash && self.paths.len() > 1
+    }
+
+    /// The effective key of a row that holds the key itself, or the document.
+    pub(crate) fn epk_of_row(&self, key: &[u8], row: Option<&Bytes>) -> Option<Epk> {
+        let behind = if key.starts_with(META_KEY) {
+            META_KEY.len()
+        } else if key.first() == Some(&PRIMARY) {
+            1
+        } else if key.first() == Some(&keys::DOCUMENT) {
+            return self.epk_of_document(row?);
+        } else {
+            return None;
+        };
+        let mut rest = key.get(behind + 3..)?;
+        let mut components = Vec::with_capacity(self.paths.len());
+        for _ in &*self.paths {
+            let (component, behind) = Component::decode_key(rest).ok()?;
+            components.push(component);
+            rest = behind;
+        }
+        Some(PartitionKey(components).effective(self.hashing))
+    }
+
+    fn epk_of_document(&self, row: &Bytes) -> Option<Epk> {
+        let (_, text) = Header::decode(row).ok()?;
+        let document = json::parse(&text).ok()?;
+        let components = self.paths.iter().map(|path| Component::of(document.at(path)));
+        Some(PartitionKey(components.collect()).effective(self.hashing))
+    }
+
+    /// The effective key of what was written together, which is about one logical key.
+    pub(crate) fn epk_of_changes(&self, changes: &[Change]) -> Option<Epk> {
+        let mut found = changes.iter();
+        found.find_map(|change| self.epk_of_row(&change.key, change.value.as_ref()))
+    }
+}
+
+/// The documents of one slot that go right of a cut.
+struct Cut {
+    edge: Edge,
+    right: Numbers,
+}
+
+/// Where the documents go of the slots that are cut.
+pub(crate) struct Sides {
+    keys: Keys,
+    cuts: Vec<Cut>,
+}
+
+impl Sides {
+    /// Finds the sides of all documents in a snapshot, for these cuts.
+    pub(crate) async fn new(
+        keys: Keys,
+        snapshot: &dyn Snapshot,
+        cuts: &[Edge],
+    ) -> Result<Self, Error> {
+        let mut sides = Vec::new();
+        for edge in cuts {
+            let Some(inside) = &edge.inside else { continue };
+            let mut right = Numbers::default();
+            each_primary(snapshot, edge.slot, |key, row| {
+                let epk = keys.epk_of_row(key, None).ok_or(Damaged("P"))?;
+                if epk >= *inside {
+                    right.insert(Primary::decode(row)?.docnum);
+                }
+                Ok(())
+            })
+            .await?;
+            sides.push(Cut { edge: edge.clone(), right });
+        }
+        Ok(Self { keys, cuts: sides })
+    }
+
+    /// Whether a slot is cut.
+    pub(crate) fn cuts(&self, slot: u32) -> bool {
+        self.cuts.iter().any(|cut| cut.edge.slot == slot)
+    }
+
+    /// Whether a row of a slot that is cut lies in an area; `None` if that cannot be told. Edges of
+    /// the area that are no cut are those of the old partitions, which hold nothing behind them.
+    pub(crate) fn is_in(&self, area: &Area, slot: u32, key: &[u8]) -> Option<bool> {
+        if key.starts_with(META_KEY) || key.first() == Some(&PRIMARY) {
+            let inside = Some(self.keys.epk_of_row(key, None)?);
+            return Some(area.contains(&Edge { slot, inside }));
+        }
+        let number = keys::number_at(key)?;
+        let mut cuts = self.cuts.iter().filter(|cut| cut.edge.slot == slot);
+        Some(cuts.all(|cut| {
+            let is_right = cut.right.contains(number);
+            if is_right { cut.edge < area.end } else { area.start < cut.edge }
+        }))
+    }
+}
+
+/// Calls `each` with every primary row of a slot.
+async fn each_primary(
+    snapshot: &dyn Snapshot,
+    slot: u32,
+    mut each: impl FnMut(&Bytes, &Bytes) -> Result<(), Damaged>,
+) -> Result<(), Error> {
+    let Range { start, end } = keys::slot_rows(&[PRIMARY], slot..slot + 1);
+    let (mut start, end) = (Bound::Included(start), Bound::Excluded(end));
+    loop {
+        let page = snapshot.scan((start, end.clone()), Direction::Forward, PAGE).await;
+        let page = page.map_err(errors::from_store)?;
+        for (key, row) in &page.entries {
+            each(key, row).map_err(errors::from_damaged)?;
+        }
+        match page.entries.last() {
+            Some((key, _)) if page.has_more => start = Bound::Excluded(key.clone()),
+            _ => return Ok(()),
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+/// A set of document numbers of one slot: about one bit for each.
+#[derive(Default)]
+struct Numbers(BTreeMap<u64, Box<[u64; WORDS]>>);
+
+impl Numbers {
+    /// The chunk, word and bit of a number.
+    fn place(number: DocNum) -> (u64, usize, u64) {
+        let sequence = number & SEQUENCE_MAX;
+        let within = sequence & ((1 << CHUNK_BITS) - 1);
+        (sequence >> CHUNK_BITS, (within >> 6) as usize, 1 << (within & 63))
+    }
+
+    fn insert(&mut self, number: DocNum) {
+        let (chunk, word, bit) = Self::place(number);
+        self.0.entry(chunk).or_insert_with(|| Box::new([0; WORDS]))[word] |= bit;
+    }
+
+    fn contains(&self, number: DocNum) -> bool {
+        let (chunk, word, bit) = Self::place(number);
+        self.0.get(&chunk).is_some_and(|words| words[word] & bit != 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::keys::docnum;
+
+    #[test]
+    fn numbers_are_kept_as_bits() {
+        let mut numbers = Numbers::default();
+        let sequences = [0, 1, 63, 64, 4095, 4096, 1 << 20, SEQUENCE_MAX];
+        for sequence in sequences {
+            numbers.insert(docnum(5, sequence));
+        }
+        for sequence in sequences {
+            assert!(numbers.contains(docnum(5, sequence)), "{sequence}");
+        }
+        for sequence in [2, 62, 65, 4094, 4097, (1 << 20) + 1, SEQUENCE_MAX - 1] {
+            assert!(!numbers.contains(docnum(5, sequence)), "{sequence}");
+        }
+        assert_eq!(numbers.0.len(), 4);
+    }
+}
