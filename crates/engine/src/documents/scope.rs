@@ -216,7 +216,8 @@ impl Scope {
             };
             return Ok(Some(narrowed));
         }
-        if *is_part {
+        // Never more than was asked for, whatever the token says.
+        if *is_part || matches!(self.exact, Exact::Key(_)) || self.only.is_some() {
             return Err(Error::bad_request(
                 "Invalid Continuation Token: partitions were split or merged since, and this \
                  query over a part of one cannot go on. Ask it again.",

@@ -5,6 +5,8 @@
 //! publication, answer. A write that was staged by an indexing policy which has changed meanwhile
 //! is staged again.
 
+use std::time::{Duration, Instant};
+
 use bytes::Bytes;
 use index::Directive;
 use protocol::{
@@ -45,9 +47,9 @@ pub(crate) enum Write<'a> {
     Delete { path: &'a DocumentPath },
 }
 
-/// How often a write waits for other partitions to take over before it is turned away: about half a
-/// minute, where the switch takes milliseconds.
-const MOVES_MAX: u32 = 1500;
+/// How long a write waits for other partitions to take over before it is turned away. The switch of
+/// a split takes milliseconds.
+const MOVE_PATIENCE: Duration = Duration::from_secs(30);
 
 impl<'a> Write<'a> {
     /// Carries out the write.
@@ -58,7 +60,7 @@ impl<'a> Write<'a> {
         meter: &mut Meter,
     ) -> Result<Response, Error> {
         let mut admission = Admission::new(self.asked(options, meter));
-        let mut moves = 0;
+        let started = Instant::now();
         loop {
             let mut attempt = *meter;
             let answer = match self.attempt(engine, options, &mut attempt, &mut admission).await {
@@ -67,9 +69,9 @@ impl<'a> Write<'a> {
                     continue;
                 }
                 Err(Refused::Error(error))
-                    if error.code == Code::PartitionSplitting && moves < MOVES_MAX =>
+                    if error.code == Code::PartitionSplitting
+                        && started.elapsed() < MOVE_PATIENCE =>
                 {
-                    moves += 1;
                     engine.wait_for_move().await;
                     continue;
                 }
