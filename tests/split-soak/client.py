@@ -1,4 +1,4 @@
-"""A client on azure-cosmos, in a process of its own: `client.py write|query ENDPOINT NAME SEED`.
+"""A client on azure-cosmos, in a process of its own: `client.py write|query|ranges ENDPOINT NAME SEED`.
 
 It reports in lines of JSON on stdout, and stops when stdin ends. Whether what it saw is right, and
 whether an error was to be expected, is for the harness to say.
@@ -17,7 +17,7 @@ from data import ABSENT, COLLECTION, DATABASE, fixed, is_whole, key, owned
 
 # The published emulator key.
 KEY = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
-THREADS = {"write": 3, "query": 3}
+THREADS = {"write": 3, "query": 2, "ranges": 1}
 DOCUMENTS = 40  # of each writing thread
 AFTER_ERROR_S = 0.2
 BETWEEN_PAGES_S = 0.02
@@ -144,12 +144,11 @@ class Reader:
 
     def __init__(self, container, name, seed):
         self.container, self.rng = container, random.Random(f"{seed}-{name}")
-        # Of the time before all splits: a client may keep them as long as it likes.
-        self.feed_ranges = list(container.read_feed_ranges())
+        self.ways = [self.paged, self.paged, self.resumed, self.feed, self.points]
         self.doing = None
 
     def step(self):
-        way = self.rng.choice([self.paged, self.paged, self.resumed, self.by_feed_range, self.feed, self.points])
+        way = self.rng.choice(self.ways)
         self.doing, started = way.__name__, time.time()
         name, rows, expected, is_ordered = way()
         problem = differences(rows, expected, is_ordered)
@@ -181,15 +180,6 @@ class Reader:
                 return f"resumed: {query}", rows, ORDERED, False
             self.pause()
 
-    def by_feed_range(self):
-        """What the ranges of long ago hold together. In one page each: the SDK begins anew when it
-        learns of a split between two pages of a feed range."""
-        query, rows = f"SELECT VALUE c.n {WHERE}", []
-        for feed_range in self.feed_ranges:
-            rows += self.container.query_items(query, feed_range=feed_range, max_item_count=1000)
-        self.feed_ranges = self.feed_ranges if self.rng.random() < 0.8 else list(self.container.read_feed_ranges())
-        return "feed ranges", rows, ORDERED, False
-
     def feed(self):
         rows = [item["n"] for item in self.container.read_all_items(max_item_count=50) if item["kind"] == "fixed"]
         return "feed", rows, ORDERED, False
@@ -200,6 +190,28 @@ class Reader:
         return "reads", rows, [each["n"] for each in some], True
 
 
+class RangeReader(Reader):
+    """One that asks range by range. In a process of its own: the SDK shares what it knows of ranges
+    within a process, and when one thread learns of a split, another begins its feed range anew."""
+
+    def __init__(self, container, name, seed):
+        super().__init__(container, name, seed)
+        self.ways = [self.by_feed_range]
+        # Of the time before all splits: a client may keep them as long as it likes.
+        self.feed_ranges = list(container.read_feed_ranges())
+
+    def by_feed_range(self):
+        """What the ranges of some time ago hold together."""
+        query, rows = f"SELECT VALUE c.n {WHERE}", []
+        for feed_range in self.feed_ranges:
+            for page in self.container.query_items(query, feed_range=feed_range, max_item_count=9).by_page():
+                rows += page
+                self.pause()
+        if self.rng.random() < 0.2:
+            self.feed_ranges = list(self.container.read_feed_ranges())
+        return "feed ranges", rows, ORDERED, False
+
+
 def container(endpoint):
     """One client for each thread: they keep the headers of the last answer, whoever asked."""
     return CosmosClient(endpoint, KEY).get_database_client(DATABASE).get_container_client(COLLECTION)
@@ -207,7 +219,7 @@ def container(endpoint):
 
 def main():
     role, endpoint, name, seed = sys.argv[1:]
-    kind = {"write": Writer, "query": Reader}[role]
+    kind = {"write": Writer, "query": Reader, "ranges": RangeReader}[role]
     workers = [kind(container(endpoint), f"{name}{number}", seed) for number in range(THREADS[role])]
     threads = [threading.Thread(target=run_until_stopped, args=(worker,)) for worker in workers]
     say("ready")

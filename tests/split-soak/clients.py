@@ -55,8 +55,9 @@ class Client:
 
 
 def start(endpoint, seed, ledger, log):
-    """A writer and a reader of each SDK."""
+    """A writer and a reader of each SDK, and one that goes range by range."""
     kinds = [(PYTHON, "write", "python-writer"), (PYTHON, "query", "python-reader"),
+             (PYTHON, "ranges", "python-ranges"),
              (JAVASCRIPT, "write", "javascript-writer"), (JAVASCRIPT, "query", "javascript-reader")]
     clients = [Client(command, role, name, endpoint, seed, ledger, log) for command, role, name in kinds]
     for client in clients:

@@ -1,6 +1,6 @@
 """Splits, merges and kills under clients that go on working. See `run`.
 
-Four clients (a writer and a reader of each SDK) start before the first split and work to the end, so
+Five clients (a writer and a reader of each SDK, and one that goes range by range) start before the first split and work to the end, so
 what they remember of ranges, sessions and connections grows old. Meanwhile partitions split and
 merge, and the server is killed, half of the times in the middle of a split or merge, and started
 again on its port. At the end every document is compared with what was acknowledged.
@@ -30,7 +30,8 @@ from server import Server, verify  # noqa: E402
 FILLERS = 1500          # they make a split long enough to be killed in
 BETWEEN_KILLS_S = (12, 20)
 SPLITS, KILLS = 15, 3   # the short form
-SHORT_MAX_S = 300       # when a slow machine has not come so far
+SHORT_MAX_S = 300       # by then a slow machine has come so far, too
+SPLITS_PER_MINUTE = 3   # the least of the long form
 UNDER_WAY_S = 15        # longest wait for a split to be killed in
 
 
@@ -115,6 +116,8 @@ class Soak:
                 self.kill()
                 next_kill = time.monotonic() + self.rng.uniform(*BETWEEN_KILLS_S)
             time.sleep(0.05)
+        if not self.ledger.problems and self.reshaper.splits < (minutes * SPLITS_PER_MINUTE if minutes else SPLITS):
+            self.ledger.problem(f"only {self.reshaper.splits} splits: the server does not come to them")
         return time.monotonic() - started
 
     def kill(self):
@@ -150,7 +153,7 @@ class Soak:
         for client in self.clients:
             done = self.ledger.writes[client.name] if client.role == "write" else sum(
                 count for (name, _), count in self.ledger.asked.items() if name == client.name)
-            if done < 20:
+            if done < 10:
                 self.ledger.problem(f"{client.name} did {done} things only")
         check_all(self.ledger, self.server.port, FILLERS)
         if (code := self.server.stop()) != 0:

@@ -65,10 +65,6 @@ pub use crate::{
     verify::{Report, verify},
 };
 
-/// Bytes of documents that may be staged and not yet published, over all partitions. Writers
-/// beyond it wait, so the store's queue stays within memory whatever the number of connections.
-const STAGED_KILOBYTES_MAX: u32 = 32 * 1024;
-
 /// How often background work looks whether the database closes.
 const CLOSING_STEP: Duration = Duration::from_millis(20);
 
@@ -133,7 +129,7 @@ struct Inner {
     /// Tells this run's etags from every other's.
     boot: u32,
     etag_counter: AtomicU32,
-    staging: Arc<Semaphore>,
+    room: documents::staging::Room,
     /// Queries that run on threads of their own.
     slow_queries: Arc<Semaphore>,
     /// Wakes writers who wait for partitions to take over from another.
@@ -168,7 +164,7 @@ impl Engine {
             clock,
             boot,
             etag_counter: AtomicU32::new(0),
-            staging: Arc::new(Semaphore::new(STAGED_KILOBYTES_MAX as usize)),
+            room: documents::staging::Room::default(),
             slow_queries: query::slow_queries(),
             moved: Notify::new(),
             rebalance: Notify::new(),

@@ -54,12 +54,14 @@ Exit codes:
 
 const PARTITION_HELP: &str = "\
 The server splits partitions that are full, or too few for the throughput of their collection, by
-itself. Splits and merges are online: reads go on, writes wait for the moment of the switch.
+itself. Splits and merges are online: reads go on, writes wait for the moment of the switch. While a
+collection that was created without a partition key is given one, writes wait all the time.
 
 Examples:
   sheaf partition list -d shop -c orders
   sheaf partition split -d shop -c orders 0
   sheaf partition merge -d shop -c orders 1        With its right neighbour
+  sheaf partition key -d shop -c readings /deviceId
 
 Exit codes:
   0  it is done
@@ -186,6 +188,8 @@ pub(crate) enum PartitionCommand {
     Split(PartitionChangeArgs),
     /// Join a range with the one to its right
     Merge(PartitionChangeArgs),
+    /// Give a partition key to a collection that was created without one
+    Key(PartitionKeyArgs),
 }
 
 /// What `sheaf partition list` takes.
@@ -212,6 +216,26 @@ pub(crate) struct PartitionChangeArgs {
     pub(crate) range: String,
 
     /// Whose range.
+    #[command(flatten)]
+    pub(crate) at: CollectionArgs,
+
+    /// Which server to ask.
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+
+    /// By which key.
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+}
+
+/// What `sheaf partition key` takes.
+#[derive(Args, Debug)]
+pub(crate) struct PartitionKeyArgs {
+    /// Path of the property that is the key; two or three of them for a hierarchical key
+    #[arg(value_name = "PATH", required = true, num_args = 1..=3)]
+    pub(crate) paths: Vec<String>,
+
+    /// Which collection gets it.
     #[command(flatten)]
     pub(crate) at: CollectionArgs,
 

@@ -1,4 +1,5 @@
-//! `sheaf partition`: shows the ranges of a collection on a running server, splits and merges them.
+//! `sheaf partition`: shows the ranges of a collection on a running server, splits and merges them,
+//! and gives a partition key to a collection without one.
 
 use std::{
     collections::HashMap,
@@ -13,7 +14,7 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use value::{Object, Value, json};
 
 use crate::{
-    cli::{CollectionArgs, PartitionChangeArgs, PartitionCommand},
+    cli::{CollectionArgs, PartitionChangeArgs, PartitionCommand, PartitionKeyArgs},
     client::{self, Answer, Call, Client, refusal},
     failure::Failure,
     remote::Server,
@@ -31,6 +32,7 @@ pub(crate) fn run(command: &PartitionCommand) -> Result<ExitCode, Failure> {
     let (server, key) = match command {
         PartitionCommand::List(args) => (&args.server, &args.key),
         PartitionCommand::Split(args) | PartitionCommand::Merge(args) => (&args.server, &args.key),
+        PartitionCommand::Key(args) => (&args.server, &args.key),
     };
     let (server, key) = (Server::new(server)?, client::key(key)?);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -43,6 +45,7 @@ pub(crate) fn run(command: &PartitionCommand) -> Result<ExitCode, Failure> {
             PartitionCommand::List(args) => list(&mut client, &args.at).await,
             PartitionCommand::Split(args) => change(&mut client, args, "split").await,
             PartitionCommand::Merge(args) => change(&mut client, args, "merge").await,
+            PartitionCommand::Key(args) => give_key(&mut client, args).await,
         }
     });
     match io::stdout().lock().write_all(text.map_err(Failure::start)?.as_bytes()) {
@@ -122,6 +125,36 @@ async fn change(
     let pause = answer.get("writesPausedMs").as_f64().unwrap_or_default();
     let (parents, children) = (ids(parents.iter()), ids(children.into_iter()));
     Ok(format!("{parents} became {children}; writes waited for {pause:.1} ms\n"))
+}
+
+/// Gives a collection its partition key, and says which it has then.
+async fn give_key(client: &mut Client<'_>, args: &PartitionKeyArgs) -> anyhow::Result<String> {
+    let body = key_body(&args.paths);
+    let call = Call {
+        method: Method::POST,
+        path: &format!("/_sheaf/{}/partition", args.at.path()),
+        kind: "colls",
+        link: &args.at.link(),
+        headers: Vec::new(),
+        body: body.as_bytes(),
+        patience: CHANGE_TIME,
+    };
+    let collection = read("key", client.call(&call).await?)?;
+    let paths = collection.get("partitionKey").get("paths").as_array().ok_or_else(no_sheaf)?;
+    let paths: Vec<&str> = paths.iter().filter_map(Value::as_str).collect();
+    Ok(format!("the partition key is {}\n", paths.join(" and ")))
+}
+
+/// The key as the definition of a collection has it.
+fn key_body(paths: &[String]) -> String {
+    let kind = if paths.len() > 1 { "MultiHash" } else { "Hash" };
+    let mut key = Object::new();
+    key.insert("paths", Value::Array(paths.iter().map(|path| path.as_str().into()).collect()));
+    key.insert("kind", kind);
+    key.insert("version", 2_i64);
+    let mut body = Object::new();
+    body.insert("partitionKey", key);
+    json::print(&Value::Object(body))
 }
 
 /// `range 1`, `ranges 1 and 2`.

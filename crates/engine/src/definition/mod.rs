@@ -106,7 +106,11 @@ impl Definition {
         }
         let mut json = self.json.clone();
         json.insert("partitionKey", value.clone());
-        let definition = Self::create(&Value::Object(json), false)?;
+        let json = Value::Object(json);
+        // All else was checked before. Computed properties must not have the key's name.
+        let key = partition_key::create(value, false)?;
+        computed_property::compile(json.get("computedProperties"), &key.0)?;
+        let definition = Self::restore(&json)?;
         if definition.partition_key.is_system {
             return Err(Error::bad_request(
                 "`partitionKey.systemKey` stands for no partition key: leave it out.",

@@ -3,6 +3,7 @@
 mod incoming;
 mod room;
 pub(crate) mod scope;
+pub(crate) mod staging;
 pub(crate) mod text;
 pub(crate) mod write;
 

@@ -167,12 +167,14 @@ impl Scope {
         let is_kept = options.partition_key.is_none() && options.keeps_old_ranges;
         let id = options.range_id.as_ref().filter(|_| is_kept);
         let Some(range_id) = id.and_then(|id| id.trim().parse().ok()) else { return read };
-        // The token is held against every descendant, whether it has slots of that range or not.
-        let children = collection.partitions.iter().filter(|it| it.parents.contains(&range_id));
-        match children.map(|partition| partition.lsn()).min() {
-            Some(lsn) => vec![PartitionPoint { range_id, lsn }],
-            None => read,
+        if !collection.past.iter().any(|(past, _)| *past == range_id) {
+            return read;
         }
+        // The token is held against every descendant, whether it has slots of that range or not.
+        // If none remembers it, there is no token.
+        let children = collection.partitions.iter().filter(|it| it.parents.contains(&range_id));
+        let lsn = children.map(|partition| partition.lsn()).min();
+        lsn.map(|lsn| PartitionPoint { range_id, lsn }).into_iter().collect()
     }
 
     /// What the later pages of a query must know of it.
@@ -214,7 +216,8 @@ impl Scope {
             };
             return Ok(Some(narrowed));
         }
-        if *is_part {
+        // Never more than was asked for, whatever the token says.
+        if *is_part || matches!(self.exact, Exact::Key(_)) || self.only.is_some() {
             return Err(Error::bad_request(
                 "Invalid Continuation Token: partitions were split or merged since, and this \
                  query over a part of one cannot go on. Ask it again.",

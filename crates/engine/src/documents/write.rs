@@ -5,18 +5,16 @@
 //! publication, answer. A write that was staged by an indexing policy which has changed meanwhile
 //! is staged again.
 
-use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use index::Directive;
 use protocol::{
     Body, Code, Error, Meta, Options, Outcome, Response,
     etag::Etag,
-    limits::DOCUMENT_ID_BYTES_MAX,
     request::{CollectionPath, DocumentPath, IndexingDirective},
     rid::DocNum,
 };
-use tokio::sync::OwnedSemaphorePermit;
 use value::{Value, json, partition_key::PartitionKey};
 
 use crate::{
@@ -28,6 +26,7 @@ use crate::{
         incoming::Incoming,
         locate, refuse, room,
         scope::{header_key, key_in_body},
+        staging::Staging,
         text::user_bytes,
     },
     errors,
@@ -48,9 +47,9 @@ pub(crate) enum Write<'a> {
     Delete { path: &'a DocumentPath },
 }
 
-/// How often a write waits for other partitions to take over before it is turned away: about half a
-/// minute, where the switch takes milliseconds.
-const MOVES_MAX: u32 = 1500;
+/// How long a write waits for other partitions to take over before it is turned away. The switch of
+/// a split takes milliseconds.
+const MOVE_PATIENCE: Duration = Duration::from_secs(30);
 
 impl<'a> Write<'a> {
     /// Carries out the write.
@@ -61,7 +60,7 @@ impl<'a> Write<'a> {
         meter: &mut Meter,
     ) -> Result<Response, Error> {
         let mut admission = Admission::new(self.asked(options, meter));
-        let mut moves = 0;
+        let started = Instant::now();
         loop {
             let mut attempt = *meter;
             let answer = match self.attempt(engine, options, &mut attempt, &mut admission).await {
@@ -70,9 +69,9 @@ impl<'a> Write<'a> {
                     continue;
                 }
                 Err(Refused::Error(error))
-                    if error.code == Code::PartitionSplitting && moves < MOVES_MAX =>
+                    if error.code == Code::PartitionSplitting
+                        && started.elapsed() < MOVE_PATIENCE =>
                 {
-                    moves += 1;
                     engine.wait_for_move().await;
                     continue;
                 }
@@ -144,7 +143,7 @@ async fn create_at(
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Refused> {
-    let permit = engine.room_for(place, incoming.body.len()).await?;
+    let permit = Staging::begin(engine, place, incoming.body.len()).await?;
     let guard = place.partition.lock(place.key.as_bytes()).await;
     let primary_key = place.key.primary(&incoming.id);
     let (old, key_counters) = newest(place, primary_key.clone()).await?;
@@ -184,7 +183,7 @@ async fn replace_at(
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Refused> {
-    let permit = engine.room_for(place, incoming.body.len()).await?;
+    let permit = Staging::begin(engine, place, incoming.body.len()).await?;
     let guard = place.partition.lock(place.key.as_bytes()).await;
     let reader = RowReader::Newest(place.partition);
     let Some(old) = locate(place, key, &path.document, &reader).await? else {
@@ -226,7 +225,7 @@ async fn delete_at(
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Refused> {
-    let permit = engine.room_for(place, 0).await?;
+    let permit = Staging::begin(engine, place, 0).await?;
     let guard = place.partition.lock(place.key.as_bytes()).await;
     let reader = RowReader::Newest(place.partition);
     let Some(old) = locate(place, key, &path.document, &reader).await? else {
@@ -257,7 +256,7 @@ struct Staged<'a> {
     place: &'a Place<'a>,
     guard: KeyGuard<'a>,
     key_counters: KeyCounters,
-    permit: OwnedSemaphorePermit,
+    permit: Staging<'a>,
     old: Option<Found>,
     primary_key: Bytes,
 }
@@ -344,6 +343,7 @@ impl Staged<'_> {
             expiry: old.header.expiry(collection.definition.default_ttl),
         });
         let change = DocumentChange { docnum: number, primary_key, old, new, terms };
+        let permit = permit.for_batch(&change).await?;
         let transaction = Transaction {
             key: place.key.clone(),
             key_counters,
@@ -426,23 +426,4 @@ fn written(
     describe(&mut meta, place, lsn);
     let body = if options.minimal_response { Body::Empty } else { Body::Resource(document) };
     Response { outcome, body, etag: Some(etag.to_string()), continuation: None, meta }
-}
-
-impl Inner {
-    /// Waits until the partition keeps up and a write of this size may be staged.
-    async fn room_for(
-        &self,
-        place: &Place<'_>,
-        body: usize,
-    ) -> Result<OwnedSemaphorePermit, Error> {
-        place.partition.admit().await?;
-        // The key stands in the primary row and in the key's counters, the document's values in
-        // the index once more; the rest is small.
-        let bytes = 3 * body + 2 * place.key.as_bytes().len() + 2 * DOCUMENT_ID_BYTES_MAX;
-        let kilobytes = u32::try_from(bytes / 1024 + 1)
-            .unwrap_or(crate::STAGED_KILOBYTES_MAX)
-            .min(crate::STAGED_KILOBYTES_MAX);
-        let staging = Arc::clone(&self.staging);
-        staging.acquire_many_owned(kilobytes).await.map_err(|_| errors::shut_down())
-    }
 }

@@ -32,6 +32,11 @@ impl Partition {
         Ok((snapshot, next))
     }
 
+    /// Whether what is committed is repeated in a log.
+    pub(crate) fn is_logging(&self) -> bool {
+        self.sequencer().log.is_some()
+    }
+
     /// Ends the log: nobody will follow it.
     pub(crate) async fn end_log(self: &Arc<Self>) -> Result<(), Error> {
         self.sequencer().log = None;

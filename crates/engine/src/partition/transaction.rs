@@ -6,9 +6,9 @@
 use bytes::Bytes;
 use protocol::{etag::Etag, rid::DocNum};
 use store::Batch;
-use tokio::sync::OwnedSemaphorePermit;
 
 use crate::{
+    documents::staging::Permit,
     indexing::TermChange,
     keys::{self, LogicalKey, META_COUNTERS},
     rows::{Counters, FeedOperation, Header, KeyCounters, Primary, feed_entry},
@@ -53,7 +53,7 @@ pub(crate) struct Transaction {
     /// The indexing policy that its terms follow.
     pub(crate) index_generation: u32,
     /// Its share of the memory that staged writes may take; given back when it is published.
-    pub(crate) permit: Option<OwnedSemaphorePermit>,
+    pub(crate) permit: Option<Permit>,
 }
 
 /// Rows that the next writer of the same key must see before they are published.
@@ -65,7 +65,7 @@ impl Transaction {
         self,
         lsn: u64,
         counters: &mut Counters,
-    ) -> (Batch, Overlay, Option<OwnedSemaphorePermit>) {
+    ) -> (Batch, Overlay, Option<Permit>) {
         let mut batch = Batch::default();
         let mut overlay = Overlay::new();
         let mut key_counters = self.key_counters;

@@ -12,7 +12,7 @@ use value::{hash::murmur3_32, partition_key::Epk};
 
 use crate::{
     area::{Area, Edge},
-    keys::u64_at,
+    keys::{SLOT_COUNT, u64_at},
 };
 
 /// The format of tokens that this build writes and reads.
@@ -164,6 +164,9 @@ impl Token {
 /// An edge of the area, whose bytes are taken off the end if it has any.
 fn take_edge(content: &mut &[u8], word: u32) -> Option<Edge> {
     let slot = word & !(PART | INSIDE);
+    if slot > SLOT_COUNT {
+        return None;
+    }
     if word & INSIDE == 0 {
         return Some(Edge::slot(slot));
     }

@@ -115,9 +115,11 @@ async fn split(engine: &Arc<Inner>, due: Due) -> bool {
     let Ok(turn) = Turn::take(engine, rid) else { return false };
     let counters = partition.counters();
     let middle = match switch::find(&engine.catalog(), rid).cloned() {
-        Ok(collection) => cut::middle(&collection, &partition).await,
-        // Deleted since.
-        Err(_) => return false,
+        Ok(collection) if collection.partitions.iter().any(|it| Arc::ptr_eq(it, &partition)) => {
+            cut::middle(&collection, &partition).await
+        }
+        // Split or deleted since.
+        _ => return false,
     };
     let cut = match middle {
         // Throughput is for the keys to come, too.

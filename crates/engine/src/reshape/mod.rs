@@ -72,9 +72,13 @@ pub(crate) async fn split(
     path: &CollectionPath,
     range: &str,
 ) -> Result<Response, Error> {
-    let collection = collection(engine, path)?;
-    let turn = Turn::take(engine, collection.rid)?;
+    let (turn, collection) = Turn::begin(engine, path)?;
     let partition = find(&collection, range)?;
+    if collection.definition.partition_key.is_system {
+        return Err(Error::bad_request(
+            "The range cannot be split: its collection has no partition key. Give it one first.",
+        ));
+    }
     let cut = cut::middle(&collection, partition).await?.ok_or_else(|| {
         Error::bad_request(
             "The range cannot be split: all its documents have one partition key, or share one \
@@ -91,8 +95,7 @@ pub(crate) async fn merge(
     path: &CollectionPath,
     range: &str,
 ) -> Result<Response, Error> {
-    let collection = collection(engine, path)?;
-    let turn = Turn::take(engine, collection.rid)?;
+    let (turn, collection) = Turn::begin(engine, path)?;
     let partition = find(&collection, range)?;
     let right = collection.partitions.iter().find(|it| it.area.start == partition.area.end);
     let right = right.ok_or_else(|| {
@@ -117,10 +120,6 @@ pub(crate) async fn merge(
     let parents = vec![Arc::clone(partition), Arc::clone(right)];
     let reshaped = run(engine, turn, parents, &[], None).await?;
     Ok(answer(&collection, &reshaped))
-}
-
-fn collection(engine: &Inner, path: &CollectionPath) -> Result<Arc<Collection>, Error> {
-    engine.catalog().collection(path).cloned().map_err(missing_collection)
 }
 
 fn find<'a>(collection: &'a Collection, range: &str) -> Result<&'a Arc<Partition>, Error> {
@@ -158,6 +157,18 @@ pub(crate) struct Turn {
 }
 
 impl Turn {
+    /// Takes the turn, and gives the collection as it is from then on: its partitions change in
+    /// turns only.
+    pub(crate) fn begin(
+        engine: &Arc<Inner>,
+        path: &CollectionPath,
+    ) -> Result<(Self, Arc<Collection>), Error> {
+        let rid = engine.catalog().collection(path).map_err(missing_collection)?.rid;
+        let turn = Self::take(engine, rid)?;
+        let collection = Arc::clone(switch::find(&engine.catalog(), rid)?);
+        Ok((turn, collection))
+    }
+
     pub(crate) fn take(engine: &Arc<Inner>, rid: CollectionRid) -> Result<Self, Error> {
         let mut taken = engine.reshaping.lock().unwrap_or_else(PoisonError::into_inner);
         if !taken.insert(rid) {
@@ -197,6 +208,7 @@ pub(crate) async fn run(
     let inner = Arc::clone(engine);
     engine.in_background(async move {
         let engine = inner;
+        let is_rekey = rekey.is_some();
         let work = Work { engine: &engine, rid: turn.rid, keys, parents: &parents, cuts, ranges };
         let moving = async {
             match rekey {
@@ -220,7 +232,9 @@ pub(crate) async fn run(
         drop(turn);
         let (children, pause) = moved;
         let ids: Vec<u32> = parents.iter().map(|parent| parent.range_id).collect();
-        engine.count_reshape(parents.len(), pause);
+        if !is_rekey {
+            engine.count_reshape(parents.len(), pause);
+        }
         let millis = pause.as_secs_f64() * 1000.0;
         tracing::info!(parents = ?ids, children = children.len(), millis, "partitions reshaped");
         drop(sender.send(Ok(Reshaped { parents: ids, children, pause })));
@@ -307,6 +321,16 @@ async fn give_back_unread(engine: &Inner, parents: Vec<Arc<Partition>>) {
     }
 }
 
+/// A row that nobody here knows: it must not be left behind.
+fn unknown_row() -> Error {
+    Error::new(Code::Internal, "The partition has rows that this build does not know.")
+}
+
+/// Two partitions gave one id to different paths, which one index cannot have.
+fn contradictory_names() -> Error {
+    Error::bad_request("The ranges cannot be merged: their indexes name different paths alike.")
+}
+
 /// A split or merge under way.
 struct Work<'a> {
     engine: &'a Arc<Inner>,
@@ -340,10 +364,21 @@ impl Work<'_> {
         Ok((children, stopped.elapsed()))
     }
 
+    fn is_serving(&self, partition: &Arc<Partition>) -> bool {
+        let catalog = self.engine.catalog();
+        switch::find(&catalog, self.rid).is_ok_and(|collection| {
+            collection.partitions.iter().any(|it| Arc::ptr_eq(it, partition))
+        })
+    }
+
     /// Goes on as if nothing had been begun. What cannot be removed here, the next attempt or the
     /// next start removes.
     async fn call_off(&self) {
         for parent in self.parents {
+            // One that was replaced or deleted must never take a write again.
+            if !self.is_serving(parent) {
+                continue;
+            }
             parent.cancel_move();
             if let Err(error) = parent.end_log().await {
                 tracing::warn!(%error, parent.name, "the log of a split was left behind");
@@ -373,13 +408,9 @@ impl Work<'_> {
         let counting = Arc::clone(&intake);
         let keep = move |key: &[u8], row: &[u8]| counting.takes(key, row);
         store.copy(source, &name, &keep).await.map_err(errors::from_store)?;
-        let counters = intake.counted().ok_or_else(|| {
-            Error::new(Code::Internal, "The partition has rows that this build does not know.")
-        })?;
+        let counters = intake.counted().ok_or_else(unknown_row)?;
         if source.is_contradictory.load(Ordering::Relaxed) {
-            return Err(Error::bad_request(
-                "The ranges cannot be merged: their indexes name different paths alike.",
-            ));
+            return Err(contradictory_names());
         }
         let partition = Partition::open(&**store, name, range).await?;
         Ok(Child { partition: Arc::new(partition), counters })

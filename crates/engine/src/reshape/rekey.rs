@@ -26,7 +26,6 @@ use crate::{
     definition::Definition,
     errors,
     feeds::require_match,
-    missing_collection,
     partition::Partition,
     reshape::{self, Turn, Work, balance, rekey::rewrite::Rewrite, switch},
     rows::State,
@@ -51,13 +50,11 @@ pub(crate) async fn rekey(
     options: &Options,
 ) -> Result<Response, Error> {
     let body = json::parse(body).map_err(|error| invalid_body(&error))?;
-    let catalog = engine.catalog();
-    let collection = catalog.collection(path).map_err(missing_collection)?;
-    check_intended(collection, options)?;
+    let (turn, collection) = Turn::begin(engine, path)?;
+    let rid = collection.rid;
+    check_intended(&collection, options)?;
     require_match(options, collection.version.etag)?;
     let definition = collection.definition.with_partition_key(body.get("partitionKey"))?;
-    let rid = collection.rid;
-    let turn = Turn::take(engine, rid)?;
     if collection.is_transforming() {
         return Err(Error::new(
             Code::Conflict,
@@ -70,10 +67,10 @@ pub(crate) async fn rekey(
         ));
     };
     let rekey = Rekey { definition: definition.into(), version: collection.version };
-    let cuts = rekey.cuts(engine, &catalog, collection, parent);
+    let cuts = rekey.cuts(engine, &engine.catalog(), &collection, parent);
     let parents = vec![Arc::clone(parent)];
     // Nothing of the catalog is held meanwhile: it would keep the old partition.
-    drop(catalog);
+    drop(collection);
     reshape::run(engine, turn, parents, &cuts, Some(rekey)).await?;
     let catalog = engine.catalog();
     Ok(collections::answer(Outcome::Ok, switch::find(&catalog, rid)?, None))

@@ -1,7 +1,8 @@
 //! Following the logs of the old partitions in the new ones.
 
-use std::sync::Arc;
+use std::{collections::HashMap, sync::Arc};
 
+use bytes::Bytes;
 use protocol::Error;
 use store::{Batch, Change};
 
@@ -13,7 +14,7 @@ use crate::{
         Partition,
         log::{self, Entry},
     },
-    reshape::sides::Keys,
+    reshape::{contradictory_names, sides::Keys, unknown_row},
     rows::{Counters, Damaged},
 };
 
@@ -77,6 +78,7 @@ async fn apply(
     children: &mut [Child],
 ) -> Result<(), Error> {
     let mut batches: Vec<Batch> = children.iter().map(|_| Batch::default()).collect();
+    let mut names = Vec::new();
     for Entry { counted, changes } in entries {
         // A batch is about documents of one logical key, or about none.
         let holder = holder(key_reader, &changes, children)?;
@@ -92,17 +94,43 @@ async fn apply(
                     }
                 }
                 Some(Home::Everywhere) => {
+                    names.push(change.clone());
                     for batch in &mut batches {
                         batch.changes.push(change.clone());
                     }
                 }
-                Some(Home::Nowhere) | None => {}
+                Some(Home::Nowhere) => {}
+                None => return Err(unknown_row()),
             }
         }
     }
+    check_names(children, &names).await?;
     for (child, batch) in children.iter().zip(batches) {
         if !batch.changes.is_empty() {
             child.partition.follow(batch).await?;
+        }
+    }
+    Ok(())
+}
+
+/// Refuses names that another of the old partitions gave to other paths.
+async fn check_names(children: &[Child], names: &[Change]) -> Result<(), Error> {
+    if names.is_empty() {
+        return Ok(());
+    }
+    let mut given: HashMap<&Bytes, &Option<Bytes>> = HashMap::new();
+    for Change { key, value } in names {
+        if given.insert(key, value).is_some_and(|earlier| earlier != value) {
+            return Err(contradictory_names());
+        }
+    }
+    let keys: Vec<Bytes> = names.iter().map(|name| name.key.clone()).collect();
+    for child in children {
+        let (snapshot, _) = child.partition.read();
+        let rows = snapshot.get_many(&keys).await.map_err(errors::from_store)?;
+        let mut pairs = names.iter().zip(rows);
+        if pairs.any(|(name, row)| row.is_some() && row != name.value) {
+            return Err(contradictory_names());
         }
     }
     Ok(())

@@ -231,3 +231,29 @@ fn copy_tree(from: &std::path::Path, to: &std::path::Path) {
         }
     }
 }
+
+/// The index makes batches of these that are twenty times as large as the documents: all at once
+/// they would not fit into the store's queue, which refuses what it cannot hold for good.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn wide_documents_wait_for_room_in_the_queue() {
+    let directory = tempfile::tempdir().expect("a directory");
+    let store = store_lsm::LsmStore::open(directory.path(), store_lsm::Options::default())
+        .expect("a store");
+    let db = Arc::new(Database::open(store).await.with_collection(400).await);
+    let numbers: Vec<String> = (0..60_000_u32).map(|number| number.to_string()).collect();
+    let numbers: Arc<str> = numbers.join(",").into();
+    let writers: Vec<_> = (0..8)
+        .map(|writer| {
+            let (db, numbers) = (Arc::clone(&db), Arc::clone(&numbers));
+            tokio::spawn(async move {
+                let body = format!(r#"{{"id":"{writer}","pk":"{writer}","n":[{numbers}]}}"#);
+                db.create(&body).await.map(|_| ())
+            })
+        })
+        .collect();
+    for writer in writers {
+        writer.await.expect("a writer").expect("written");
+    }
+    db.create(r#"{"id":"small","pk":"small"}"#).await.expect("writes go on");
+    db.engine.close().await.expect("closed");
+}

@@ -9,6 +9,7 @@ mod feeds;
 mod gated;
 mod hierarchical_splits;
 mod migration;
+mod migration_races;
 mod offers;
 mod queries;
 mod query_limits;

@@ -1,18 +1,13 @@
 //! A collection without a partition key is given one: every document goes to its own key, and
-//! whatever fails or ends the work leaves the collection as it was.
+//! what is refused leaves the collection as it was.
 
-use std::{
-    collections::BTreeMap,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, AtomicU64, Ordering},
-    },
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use bytes::Bytes;
 use engine::verify;
 use protocol::{
     Code, Error, Operation, Options,
+    query::{QueryBody, QueryFeed, QueryOptions},
     request::{CollectionPath, IndexingDirective},
     session::SessionTokens,
 };
@@ -22,33 +17,33 @@ use value::{Value, json};
 
 use crate::{
     queries::query,
-    reindexing::until_killed,
     splitting::{ranges, until},
     support::{Database, collection, document, keyed, resource, text},
 };
 
-const BY_DEVICE: &str = r#"{"partitionKey":{"paths":["/deviceId"],"kind":"Hash","version":2}}"#;
+pub(crate) const BY_DEVICE: &str =
+    r#"{"partitionKey":{"paths":["/deviceId"],"kind":"Hash","version":2}}"#;
 
-async fn give(db: &Database, body: &str) -> Result<Value, Error> {
+pub(crate) async fn give(db: &Database, body: &str) -> Result<Value, Error> {
     let body = Bytes::from(body.to_owned());
     let operation = Operation::GivePartitionKey { path: collection(), body };
     db.call(operation, Options::default()).await.map(|done| resource(&done))
 }
 
 /// A collection `c` of the 2015 kind; `more` are further members of its definition.
-async fn without_key(db: Database, more: &str) -> Database {
+pub(crate) async fn without_key(db: Database, more: &str) -> Database {
     db.create_database("db").await;
     db.create_collection(&format!(r#"{{"id":"c"{more}}}"#), Some(400)).await.expect("created");
     db
 }
 
-async fn definition(db: &Database) -> Value {
+pub(crate) async fn definition(db: &Database) -> Value {
     let read = db.call(Operation::ReadCollection(collection()), Options::default()).await;
     resource(&read.expect("the collection"))
 }
 
 /// Every document by its id, in as many pages as it takes.
-async fn documents(db: &Database) -> BTreeMap<String, Value> {
+pub(crate) async fn documents(db: &Database) -> BTreeMap<String, Value> {
     let all = query(db, "SELECT * FROM c", &Value::Array(Vec::new()), Options::default()).await;
     let all = all.expect("all documents");
     let count = all.len();
@@ -66,11 +61,11 @@ fn content(document: &Value) -> String {
     json::print(&document)
 }
 
-fn contents(documents: &BTreeMap<String, Value>) -> Vec<String> {
+pub(crate) fn contents(documents: &BTreeMap<String, Value>) -> Vec<String> {
     documents.values().map(content).collect()
 }
 
-async fn check_clean(store: Arc<dyn store::Engine>, partitions: usize, documents: u64) {
+pub(crate) async fn check_clean(store: Arc<dyn store::Engine>, partitions: usize, documents: u64) {
     let names = store::Engine::partitions(&*store).await.expect("names");
     assert_eq!(names.len(), partitions + 1, "{names:?}");
     let report = verify(store).await.expect("readable");
@@ -79,7 +74,7 @@ async fn check_clean(store: Arc<dyn store::Engine>, partitions: usize, documents
 }
 
 /// Documents of every kind of key: text, number, null, none, and what counts as none.
-async fn fill(db: &Database, count: usize) {
+pub(crate) async fn fill(db: &Database, count: usize) {
     for number in 0..count {
         let key = match number % 7 {
             0 => String::new(),
@@ -116,11 +111,6 @@ async fn every_document_goes_to_its_key() {
     let db = without_key(db, r#","defaultTtl":-1"#).await;
     fill(&db, 1000).await;
     let (before, old) = (documents(&db).await, definition(&db).await);
-    let first = Options { max_item_count: Some(3), ..Options::default() };
-    let list = Operation::ListDocuments(collection());
-    let page = db.call(list.clone(), first.clone()).await.expect("a page");
-    let lsn = page.meta.partitions[0].lsn;
-
     let new = give(&db, BY_DEVICE).await.expect("given");
     assert_eq!(
         json::print(new.get("partitionKey")),
@@ -147,7 +137,24 @@ async fn every_document_goes_to_its_key() {
     let missing = db.read("d4", r#"["device 3"]"#).await.expect_err("another key");
     assert_eq!(missing.code, Code::NotFound);
 
-    // Queries by key, by index, in order.
+    // Ids may stand twice now, under two keys; and the rest is as with any collection.
+    db.create(r#"{"id":"d4","deviceId":"another"}"#).await.expect("another key");
+    let twice = db.create(r#"{"id":"d4","deviceId":"device 4"}"#).await.expect_err("the same key");
+    assert_eq!(twice.code, Code::Conflict);
+    db.delete("d4", r#"["another"]"#).await.expect("deleted");
+    until("the old key space is dropped", async || {
+        store::Engine::partitions(&*store).await.expect("names").len() == 2
+    })
+    .await;
+    db.engine.close().await.expect("closed");
+    check_clean(store, 1, after.len() as u64).await;
+}
+
+#[tokio::test]
+async fn the_index_is_that_of_the_new_definition() {
+    let db = without_key(Database::memory().await, "").await;
+    fill(&db, 1000).await;
+    give(&db, BY_DEVICE).await.expect("given");
     let none = Value::Array(Vec::new());
     let ask = async |text: &str| query(&db, text, &none, Options::default()).await.expect("rows");
     for condition in [
@@ -162,14 +169,38 @@ async fn every_document_goes_to_its_key() {
         assert_eq!(sorted(rows), sorted(slow), "{condition}");
     }
     let in_order = ask("SELECT VALUE c.n FROM c ORDER BY c.n DESC").await;
-    assert_eq!(in_order.len(), after.len());
+    assert_eq!(in_order.len(), documents(&db).await.len());
     assert!(in_order.windows(2).all(|pair| pair[0].as_f64() >= pair[1].as_f64()));
+    db.engine.close().await.expect("closed");
+}
 
+#[tokio::test]
+async fn what_clients_hold_on_to() {
+    let db = without_key(Database::memory().await, "").await;
+    fill(&db, 100).await;
+    let before = documents(&db).await;
+    let first = Options { max_item_count: Some(3), ..Options::default() };
+    let list = Operation::ListDocuments(collection());
+    let page = db.call(list.clone(), first.clone()).await.expect("a page");
+    let lsn = page.meta.partitions[0].lsn;
+    let ask = |continuation| {
+        let body = QueryBody { content: Bytes::from_static(b"SELECT * FROM c"), is_text: true };
+        let feed = QueryFeed::Documents(collection());
+        let query = QueryOptions { enable_cross_partition: true, ..QueryOptions::default() };
+        let options =
+            Options { max_item_count: Some(3), query, continuation, ..Options::default() };
+        db.call(Operation::Query { feed, body }, options)
+    };
+    let rows = ask(None).await.expect("a page");
+    give(&db, BY_DEVICE).await.expect("given");
     // The old range is gone; what a session saw of it is not, nor is a token of it misread.
     assert_eq!(ranges(&db).await, [("1".to_owned(), vec!["0".to_owned()])]);
     let of_range = Options { range_id: Some("0".to_owned()), ..Options::default() };
-    let gone = db.call(list.clone(), of_range).await.expect_err("gone");
+    let gone = db.call(list.clone(), of_range.clone()).await.expect_err("gone");
     assert_eq!(gone.code, Code::PartitionGone);
+    // Some clients ask for it for ever: it stands for what has become of it.
+    let kept = db.all(Options { keeps_old_ranges: true, ..of_range }).await;
+    assert_eq!(kept.len(), before.len());
     let seen = |lsn| Options {
         session: Some(SessionTokens(vec![("0".to_owned(), lsn)])),
         ..keyed(r#"["device 4"]"#)
@@ -178,20 +209,11 @@ async fn every_document_goes_to_its_key() {
     db.call(read.clone(), seen(lsn)).await.expect("seen that");
     let ahead = db.call(read, seen(lsn + 1)).await.expect_err("not yet");
     assert_eq!(ahead.code, Code::SessionNotAvailable);
+    let refused = ask(rows.continuation).await.expect_err("an old token");
+    assert_eq!(refused.code, Code::BadRequest);
     let stale = Options { continuation: page.continuation, ..first };
     assert_eq!(db.call(list, stale).await.expect_err("an old token").code, Code::BadRequest);
-
-    // Ids may stand twice now, under two keys; and the rest is as with any collection.
-    db.create(r#"{"id":"d4","deviceId":"another"}"#).await.expect("another key");
-    let twice = db.create(r#"{"id":"d4","deviceId":"device 4"}"#).await.expect_err("the same key");
-    assert_eq!(twice.code, Code::Conflict);
-    db.delete("d4", r#"["another"]"#).await.expect("deleted");
-    until("the old key space is dropped", async || {
-        store::Engine::partitions(&*store).await.expect("names").len() == 2
-    })
-    .await;
     db.engine.close().await.expect("closed");
-    check_clean(store, 1, after.len() as u64).await;
 }
 
 fn sorted(mut rows: Vec<Value>) -> Vec<Value> {
@@ -345,135 +367,4 @@ async fn a_changed_policy_comes_first() {
     .await;
     db.engine.close().await.expect("closed");
     check_clean(store, 1, before.len() as u64).await;
-}
-
-/// Writers who know nothing of keys: their documents say what they need.
-async fn write_on(
-    db: Arc<Database>,
-    writer: usize,
-    is_over: Arc<AtomicBool>,
-    writes: Arc<AtomicU64>,
-) -> BTreeMap<String, usize> {
-    let mut acknowledged = BTreeMap::new();
-    for number in 0.. {
-        if is_over.load(Ordering::Relaxed) {
-            break;
-        }
-        // An id has one key for ever: it means one document before and after.
-        let (slot, id) = (number % 40, format!("w{writer}-{}", number % 40));
-        let body = format!(r#"{{"id":"{id}","deviceId":"k{}","n":{number}}}"#, slot % 9);
-        db.write(&body, true, Options::default()).await.expect("written");
-        acknowledged.insert(id, number);
-        writes.fetch_add(1, Ordering::Relaxed);
-        tokio::task::yield_now().await;
-    }
-    acknowledged
-}
-
-/// A reader of one document that is always there, by whatever key the collection has at the time.
-async fn read_on(db: Arc<Database>, is_over: Arc<AtomicBool>) {
-    while !is_over.load(Ordering::Relaxed) {
-        let without = db.call(Operation::ReadDocument(document("d4")), Options::default()).await;
-        if let Err(error) = without {
-            // It has been given a key: from now on that finds it.
-            assert_eq!(error.code, Code::BadRequest);
-            db.read("d4", r#"["device 4"]"#).await.expect("always there");
-        }
-        let text = "SELECT VALUE c.id FROM c WHERE c.id = 'd4' AND c.n > 3";
-        let rows = query(&db, text, &Value::Array(Vec::new()), Options::default()).await;
-        assert_eq!(rows.expect("rows").len(), 1);
-        tokio::task::yield_now().await;
-    }
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn readers_and_writers_go_on() {
-    let store = Arc::new(MemoryStore::new());
-    let db = without_key(Database::open(Arc::clone(&store) as _).await, "").await;
-    let db = Arc::new(db);
-    fill(&db, 500).await;
-    let steady = documents(&db).await;
-    let (is_over, writes) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicU64::new(0)));
-    let writers: Vec<_> = (0..4)
-        .map(|writer| {
-            let (is_over, writes) = (Arc::clone(&is_over), Arc::clone(&writes));
-            tokio::spawn(write_on(Arc::clone(&db), writer, is_over, writes))
-        })
-        .collect();
-    let reader = tokio::spawn(read_on(Arc::clone(&db), Arc::clone(&is_over)));
-    until("writers are at work", async || writes.load(Ordering::Relaxed) > 100).await;
-    give(&db, BY_DEVICE).await.expect("given");
-    let so_far = writes.load(Ordering::Relaxed);
-    until("writers go on", async || writes.load(Ordering::Relaxed) > so_far + 100).await;
-    is_over.store(true, Ordering::Relaxed);
-    reader.await.expect("the reader");
-    let mut acknowledged = BTreeMap::new();
-    for writer in writers {
-        acknowledged.extend(writer.await.expect("a writer"));
-    }
-    let mut all = documents(&db).await;
-    for (id, number) in acknowledged {
-        let found = all.remove(&id).expect("acknowledged");
-        assert_eq!(found.get("n").as_i64(), i64::try_from(number).ok(), "{id}");
-    }
-    assert_eq!(contents(&all), contents(&steady));
-    db.engine.close().await.expect("closed");
-    let report = verify(store).await.expect("readable");
-    assert!(report.is_clean(), "{report}");
-}
-
-#[tokio::test]
-async fn a_collection_can_be_deleted_meanwhile() {
-    let store = Arc::new(MemoryStore::new());
-    let db = without_key(Database::open(Arc::clone(&store) as _).await, "").await;
-    fill(&db, 500).await;
-    let delete = db.call(Operation::DeleteCollection(collection()), Options::default());
-    let (given, deleted) = tokio::join!(give(&db, BY_DEVICE), delete);
-    deleted.expect("deleted");
-    assert!(given.is_ok() || given.is_err_and(|error| error.code == Code::OwnerNotFound));
-    until("all key spaces are dropped", async || {
-        store::Engine::partitions(&*store).await.expect("names").len() == 1
-    })
-    .await;
-    db.engine.close().await.expect("closed");
-}
-
-/// The process ends after so many steps: the collection is as before or as after, never between.
-#[test]
-fn a_kill_leaves_before_or_after() {
-    let store = Arc::new(MemoryStore::new());
-    let open = || Database::open(Arc::clone(&store) as _);
-    let before = until_killed(async {
-        let db = without_key(open().await, "").await;
-        fill(&db, 1200).await;
-        documents(&db).await
-    });
-    let mut steps = 0;
-    loop {
-        until_killed(async {
-            let db = open().await;
-            let work = give(&db, BY_DEVICE);
-            let mut work = std::pin::pin!(work);
-            for _ in 0..steps {
-                tokio::select! {
-                    biased;
-                    done = &mut work => { done.expect("given"); return; }
-                    () = tokio::task::yield_now() => {}
-                }
-            }
-        });
-        let is_given = until_killed(async {
-            let db = open().await;
-            assert_eq!(contents(&documents(&db).await), contents(&before), "{steps} steps");
-            let is_given =
-                definition(&db).await.get("partitionKey").get("systemKey").is_undefined();
-            is_given
-        });
-        until_killed(check_clean(Arc::clone(&store) as _, 1, before.len() as u64));
-        if is_given {
-            break;
-        }
-        steps += 1;
-    }
-    assert!(steps > 3, "it was never interrupted");
 }

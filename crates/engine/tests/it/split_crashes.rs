@@ -17,8 +17,9 @@ use store::{
 };
 
 use crate::{
+    random::world::documents,
     splitting::{merge, ranges, split},
-    support::Database,
+    support::{Database, text},
 };
 
 /// A store that dies after so many changes: from then on nothing changes any more.
@@ -127,13 +128,18 @@ impl Engine for Mortal {
     }
 }
 
-/// Splits, writes, and merges again.
-async fn reshape(db: &Database) -> std::result::Result<(), protocol::Error> {
+/// Splits, writes, and merges again; counts the writes that are acknowledged.
+async fn reshape(
+    db: &Database,
+    acknowledged: &mut i64,
+) -> std::result::Result<(), protocol::Error> {
     let later = |round: u32| format!(r#"{{"id":"later","pk":"3","t":"a","round":{round}}}"#);
     split(db, "0").await?;
     db.write(&later(1), true, Options::default()).await?;
+    *acknowledged = 1;
     merge(db, "1").await?;
     db.write(&later(2), true, Options::default()).await?;
+    *acknowledged = 2;
     Ok(())
 }
 
@@ -169,7 +175,8 @@ async fn die_at_every_step(partition_key: &str) {
             db.create(&body).await.expect("created");
         }
         left.store(steps, Ordering::SeqCst);
-        let is_alive = reshape(&db).await.is_ok();
+        let mut acknowledged = 0;
+        let is_alive = reshape(&db, &mut acknowledged).await.is_ok();
         left.store(0, Ordering::SeqCst);
         db.engine.close().await.expect("closed");
         drop(db);
@@ -182,11 +189,17 @@ async fn die_at_every_step(partition_key: &str) {
             ["3"] => after += 1,
             ref other => panic!("after {steps} steps the ranges are {other:?}"),
         }
-        let mut all = db.all(Options::default()).await;
-        all.retain(|id| id != "later");
+        let stored = documents(&db, &Options::default()).await;
+        let mut all: Vec<String> = stored.iter().map(|it| text(it.get("id"))).collect();
         all.sort_unstable();
-        all.dedup();
-        assert_eq!(all.len(), 20, "after {steps} steps");
+        let mut expected: Vec<String> = (0..20).map(|number| number.to_string()).collect();
+        if acknowledged > 0 {
+            let later = stored.iter().find(|it| it.get("id").as_str() == Some("later"));
+            assert_eq!(later.and_then(|it| it.get("round").as_i64()), Some(acknowledged));
+            expected.push("later".to_owned());
+        }
+        expected.sort_unstable();
+        assert_eq!(all, expected, "after {steps} steps");
         // It goes on as if nothing had happened.
         let first = &now[0].0;
         if now.len() == 2 {

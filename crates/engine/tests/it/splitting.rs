@@ -335,3 +335,12 @@ async fn one_at_a_time() {
     assert!(halves.iter().all(|half| half.len() > 100));
     assert_eq!(halves.concat(), all);
 }
+
+#[tokio::test]
+async fn a_collection_without_a_key_is_not_cut() {
+    let db = Database::memory().await;
+    db.create_database("db").await;
+    db.create_collection(r#"{"id":"c"}"#, None).await.expect("created");
+    assert_eq!(split(&db, "0").await.expect_err("no key").code, Code::BadRequest);
+    assert_eq!(ids(&ranges(&db).await), ["0"]);
+}

@@ -10,24 +10,32 @@ use crate::{
 const BODY: &str =
     r#"{"id":"or ders","partitionKey":{"paths":["/who"],"kind":"Hash","version":2}}"#;
 
+/// What a client from before there were keys is given.
+const WITHOUT_KEY: &str = r#"{"id":"or ders",
+    "partitionKey":{"paths":["/_partitionKey"],"kind":"Hash","systemKey":true}}"#;
+
 /// A server with a database `shop`, a collection `or ders` and a document for each of these keys.
 fn filled(args: &[&str], keys: usize) -> Sheaf {
     let sheaf = Sheaf::in_memory(args);
-    let post = |path: &str, kind: &str, link: &str, more: &str, body: &str| {
-        let headers = format!("{}{more}", signed(PUBLISHED_KEY, "POST", kind, link));
+    fill(&sheaf, BODY, keys);
+    sheaf
+}
+
+/// The same in a running server, by this definition.
+fn fill(sheaf: &Sheaf, definition: &str, keys: usize) {
+    let post = |path: &str, kind: &str, link: &str, body: &str| {
+        let headers = signed(PUBLISHED_KEY, "POST", kind, link);
         let answer =
             ask(&mut connect(sheaf.address), &request("POST", path, &headers, body)).unwrap();
         assert_eq!(answer.status, 201, "{}", answer.body);
     };
-    post("/dbs", "dbs", "", "", r#"{"id":"shop"}"#);
-    post("/dbs/shop/colls", "colls", "dbs/shop", "", BODY);
+    post("/dbs", "dbs", "", r#"{"id":"shop"}"#);
+    post("/dbs/shop/colls", "colls", "dbs/shop", definition);
     for n in 0..keys {
         let body = format!(r#"{{"id":"{n}","who":"k{n}"}}"#);
-        let key = format!("x-ms-documentdb-partitionkey: [\"k{n}\"]\r\n");
         let link = "dbs/shop/colls/or ders";
-        post("/dbs/shop/colls/or%20ders/docs", "docs", link, &key, &body);
+        post("/dbs/shop/colls/or%20ders/docs", "docs", link, &body);
     }
-    sheaf
 }
 
 fn partition(sheaf: &Sheaf, action: &str, more: &[&str]) -> Output {
@@ -106,6 +114,23 @@ fn what_cannot_be_done_is_said() {
     assert!(refused(&sheaf, 2, "split", &[]).contains("RANGE"));
     let said = failure(2, &["partition", "list", "--endpoint", "nowhere", "-d", "s", "-c", "o"]);
     assert!(said.contains("http://host:port"), "{said}");
+}
+
+#[test]
+fn a_collection_is_given_its_key() {
+    for (paths, said) in [(&["/who"][..], "/who"), (&["/who", "/id"][..], "/who and /id")] {
+        let sheaf = Sheaf::in_memory(&[]);
+        fill(&sheaf, WITHOUT_KEY, 12);
+        assert!(refused(&sheaf, 1, "key", &["who"]).contains("400 BadRequest"));
+        assert!(refused(&sheaf, 2, "key", &[]).contains("PATH"));
+        assert_eq!(done(&sheaf, "key", paths), [format!("the partition key is {said}")]);
+        let ranges = listed(&sheaf);
+        assert_eq!((ranges.len(), ranges[0][2].as_str()), (1, "12"), "{ranges:?}");
+        // One key that documents differ by: now there is where to cut.
+        done(&sheaf, "split", &["1"]);
+        let again = refused(&sheaf, 1, "key", paths);
+        assert!(again.starts_with("sheaf: the key was refused (400 BadRequest)\n"), "{again}");
+    }
 }
 
 #[test]

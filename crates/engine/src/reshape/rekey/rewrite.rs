@@ -4,7 +4,7 @@
 use std::{collections::HashSet, ops::Bound, sync::Arc};
 
 use bytes::Bytes;
-use protocol::{Code, Error, etag::Etag, rid::DocNum};
+use protocol::{Code, Error, etag::Etag};
 use store::{Batch, Direction, PageLimit, Snapshot};
 use value::json;
 
@@ -16,7 +16,7 @@ use crate::{
     },
     errors,
     indexing::{Indexed, TermChange},
-    keys::{self, LogicalKey, META_COUNTERS, META_KEY, META_STATE, SEQUENCE_MAX, docnum},
+    keys::{self, LogicalKey, META_COUNTERS, META_KEY, META_STATE},
     partition::Partition,
     rows::{Counters, Damaged, Header, KeyCounters, Primary},
 };
@@ -78,7 +78,8 @@ impl<'a> Rewrite<'a> {
         let paths = self.after.definition.partition_key.paths.len();
         for (partition, sums) in self.after.partitions.iter().zip(&self.sums) {
             count_keys(partition, paths).await?;
-            let Counters { next_sequence, last_lsn, .. } = last;
+            let next_sequence = partition.next_sequence();
+            let last_lsn = last.last_lsn;
             partition.fill(Counters { next_sequence, last_lsn, ..*sums }).await?;
         }
         Ok(())
@@ -112,9 +113,9 @@ impl<'a> Rewrite<'a> {
             documents.iter().map(|(number, header, _)| keys::feed(header.lsn, *number)).collect();
         let entries = self.from.get_many(&wanted).await.map_err(errors::from_store)?;
         let mut moved = Vec::with_capacity(documents.len());
-        for ((number, header, text), entry) in documents.into_iter().zip(entries) {
+        for ((_, header, text), entry) in documents.into_iter().zip(entries) {
             let entry = entry.ok_or_else(|| errors::from_damaged(Damaged("F")))?;
-            moved.push(self.document(number, header, &text, entry).await?);
+            moved.push(self.document(header, &text, entry).await?);
         }
         self.check_ids(&moved).await?;
         let mut batches = vec![Batch::default(); self.sums.len()];
@@ -137,7 +138,6 @@ impl<'a> Rewrite<'a> {
     /// its number changes.
     async fn document(
         &self,
-        old: DocNum,
         header: Header,
         text: &Bytes,
         feed_entry: Bytes,
@@ -150,14 +150,14 @@ impl<'a> Rewrite<'a> {
         check_length(&key).map_err(|error| unfit(&id, &error.message))?;
         let slot = after.slot(&key);
         let key = LogicalKey::new(slot, &key);
-        // Sequences are unique in the old partition, so numbers are in the new ones.
-        let number = docnum(slot, old & SEQUENCE_MAX);
+        let child = after.partitions.partition_point(|partition| partition.slots.end <= slot);
+        let partition: &Arc<Partition> = &after.partitions[child];
+        // Not the old sequence: after splits and merges it is unique within its slot only.
+        let number = partition.allocate(slot)?;
         let header = Header { index_generation: after.index_generation, ..header };
         let system = text::System { rid: after.rid.document(number), etag, ts: header.ts };
         let row = text::compose(&header, text, text::user_members(&members), &system);
         system.insert_into(&mut value);
-        let child = after.partitions.partition_point(|partition| partition.slots.end <= slot);
-        let partition: &Arc<Partition> = &after.partitions[child];
         let policy = &after.definition.indexing;
         let indexed = Indexed { document: &value, policy, directive: header.index_directive() };
         let terms = TermChange::between(partition, number, None, Some(indexed)).await?;
