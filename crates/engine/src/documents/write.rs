@@ -435,7 +435,8 @@ impl Inner {
         place: &Place<'_>,
         body: usize,
     ) -> Result<OwnedSemaphorePermit, Error> {
-        place.partition.admit().await?;
+        // Counted here: re-indexing waits at the same place, and is nobody's request.
+        place.partition.admit().await.inspect_err(|_| place.partition.budget.note_throttled())?;
         // The key stands in the primary row and in the key's counters, the document's values in
         // the index once more; the rest is small.
         let bytes = 3 * body + 2 * place.key.as_bytes().len() + 2 * DOCUMENT_ID_BYTES_MAX;
