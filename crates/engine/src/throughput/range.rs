@@ -38,7 +38,7 @@ impl From<Limits> for Rules {
 impl From<&Options> for Rules {
     fn from(options: &Options) -> Self {
         let Options { limits, throughput_max, .. } = *options;
-        Self { limits, most: throughput_max.unwrap_or(limits.throughput_max()) }
+        Self { limits, most: throughput_max.unwrap_or_else(|| limits.throughput_max()) }
     }
 }
 

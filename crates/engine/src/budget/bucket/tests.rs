@@ -337,7 +337,7 @@ fn a_new_rate_counts_from_now_on() {
 
 #[test]
 fn nobody_starves_however_many_wait() {
-    let mut world = World::new(10_000.0, 50.0, &[Manner::Obeys; 2000]);
+    let mut world = World::new(10_000.0, 50.0, &vec![Manner::Obeys; 2000]);
     world.run(61.0);
     let served = world.clients.iter().map(|client| client.served);
     let (least, most) = served
@@ -349,7 +349,7 @@ fn nobody_starves_however_many_wait() {
 
 #[test]
 fn nor_where_more_wait_than_there_are_turns() {
-    let mut world = World::new(100_000.0, 10.0, &[Manner::Obeys; TURNS_MAX + 4000]);
+    let mut world = World::new(100_000.0, 10.0, &vec![Manner::Obeys; TURNS_MAX + 4000]);
     world.run(31.0);
     let starved = world.clients.iter().filter(|client| client.served == 0.0).count();
     assert_eq!(starved, 0);

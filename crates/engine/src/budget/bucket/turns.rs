@@ -77,7 +77,8 @@ pub(super) struct Found {
 impl Found {
     /// The turn that the caller may take now.
     pub(super) fn claim(&self) -> Option<Turn> {
-        self.own_due.or(if self.own_early.is_none() { self.only_other } else { None })
+        let other = if self.own_early.is_none() { self.only_other } else { None };
+        self.own_due.or(other)
     }
 }
 
