@@ -89,7 +89,7 @@ impl Inner {
             let range_id = collection.next_range_id;
             let name = storage::partition_name(collection.rid, range_id);
             let range = RangeRow::new(range_id, slots, Vec::new());
-            let partition = Partition::open(&*self.store, name, range).await?;
+            let partition = Partition::open(&*self.store, &self.storage.room, name, range).await?;
             partition.set_state(State::Creating).await?;
             collection.partitions.push(partition.into());
             collection.next_range_id += 1;

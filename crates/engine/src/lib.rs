@@ -129,7 +129,6 @@ struct Inner {
     /// Tells this run's etags from every other's.
     boot: u32,
     etag_counter: AtomicU32,
-    room: documents::staging::Room,
     /// Queries that run on threads of their own.
     slow_queries: Arc<Semaphore>,
     /// Wakes writers who wait for partitions to take over from another.
@@ -164,7 +163,6 @@ impl Engine {
             clock,
             boot,
             etag_counter: AtomicU32::new(0),
-            room: documents::staging::Room::default(),
             slow_queries: query::slow_queries(),
             moved: Notify::new(),
             rebalance: Notify::new(),

@@ -174,6 +174,10 @@ impl Engine for LsmStore {
         })
     }
 
+    fn queue_bytes(&self) -> usize {
+        self.shared.options.queue_bytes_max
+    }
+
     fn failure(&self) -> Option<String> {
         self.shared.queue.failure()
     }

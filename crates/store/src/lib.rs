@@ -267,6 +267,10 @@ pub trait Engine: Send + Sync {
     /// partition.
     fn compact<'a>(&'a self, partition: Option<&'a str>) -> BoxFuture<'a, Result<()>>;
 
+    /// Bytes of batches that may be queued at once. What is queued beyond it is refused, unless it
+    /// is alone, and a refused batch fails those behind it: callers keep within it.
+    fn queue_bytes(&self) -> usize;
+
     /// Why writes are refused since an I/O error poisoned the store, or `None` while all is well.
     fn failure(&self) -> Option<String>;
 

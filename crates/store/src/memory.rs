@@ -159,6 +159,11 @@ impl Engine for MemoryStore {
         })
     }
 
+    fn queue_bytes(&self) -> usize {
+        // Batches are published at once.
+        usize::MAX
+    }
+
     fn failure(&self) -> Option<String> {
         None
     }

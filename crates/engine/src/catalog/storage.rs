@@ -19,6 +19,7 @@ use crate::{
             encode_database, encode_offer,
         },
     },
+    documents::staging::Room,
     errors,
     keys::u64_at,
     partition::{OWNER_EPOCH, Partition},
@@ -46,6 +47,8 @@ const DROPPED: u8 = b'X';
 pub(crate) struct CatalogStore {
     engine: Arc<dyn store::Engine>,
     partition: Arc<dyn store::Partition>,
+    /// What all partitions may queue together.
+    pub(crate) room: Arc<Room>,
 }
 
 /// The name of a partition's key space.
@@ -60,7 +63,8 @@ impl CatalogStore {
         seed: u32,
     ) -> Result<(Self, Catalog), OpenError> {
         let partition = engine.open(CATALOG, OWNER_EPOCH).await?;
-        let this = Self { engine, partition };
+        let room = Arc::new(Room::new(&*engine));
+        let this = Self { engine, partition, room };
         let rows = this.all_rows().await?;
         if rows.is_empty() {
             // High enough to be told from another directory's, low enough never to run out.
@@ -90,7 +94,8 @@ impl CatalogStore {
             return Ok(Catalog::default());
         }
         let partition = engine.open(CATALOG, OWNER_EPOCH).await?;
-        let this = Self { engine, partition };
+        let room = Arc::new(Room::new(&*engine));
+        let this = Self { engine, partition, room };
         let rows = this.all_rows().await?;
         check_format(&rows)?;
         this.load(&rows).await
@@ -158,7 +163,7 @@ impl CatalogStore {
                 let collection = format!("{database_id}/{}", collection.definition.id);
                 return Err(OpenError::Missing { name, collection });
             }
-            let partition = Partition::open(&*self.engine, name, range).await?;
+            let partition = Partition::open(&*self.engine, &self.room, name, range).await?;
             collection.partitions.push(partition.into());
         }
         Ok(collection)

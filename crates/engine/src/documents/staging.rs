@@ -8,10 +8,10 @@
 use std::sync::Arc;
 
 use protocol::{Error, limits::DOCUMENT_ID_BYTES_MAX};
+use store::Batch;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{
-    Inner,
     documents::Place,
     errors,
     partition::{Partition, transaction::DocumentChange},
@@ -19,78 +19,98 @@ use crate::{
 };
 
 /// Kilobytes of documents that may be staged and not yet published, over all partitions.
-const STAGED_MAX: u32 = 32 * 1024;
-/// Kilobytes of batches that may be queued: less than any store's queue holds.
-const QUEUED_MAX: u32 = 48 * 1024;
+const STAGED_MAX: usize = 32 * 1024;
+/// Most kilobytes of batches that may be queued, however much the store would take.
+const QUEUED_MAX: usize = 48 * 1024;
 /// What a change of a batch takes beside its key and value.
 const CHANGE_BYTES: usize = 64;
 
-/// Both kinds of room, over all partitions.
+/// Both kinds of room, over all partitions of a store.
 pub(crate) struct Room {
-    staged: Arc<Semaphore>,
-    queued: Arc<Semaphore>,
+    staged: Share,
+    queued: Share,
 }
 
-impl Default for Room {
-    fn default() -> Self {
-        Self {
-            staged: Arc::new(Semaphore::new(STAGED_MAX as usize)),
-            queued: Arc::new(Semaphore::new(QUEUED_MAX as usize)),
-        }
+impl Room {
+    /// A quarter of the store's queue is left to what is small and waits for nothing.
+    pub(crate) fn new(store: &dyn store::Engine) -> Self {
+        let queued = (store.queue_bytes() / 1024 / 4 * 3).clamp(1, QUEUED_MAX);
+        Self { staged: Share::new(STAGED_MAX), queued: Share::new(queued) }
+    }
+}
+
+/// Kilobytes that are shared out.
+struct Share {
+    kilobytes: u32,
+    free: Arc<Semaphore>,
+}
+
+impl Share {
+    fn new(kilobytes: usize) -> Self {
+        let free = Arc::new(Semaphore::new(kilobytes));
+        Self { kilobytes: u32::try_from(kilobytes).unwrap_or(u32::MAX), free }
+    }
+
+    /// Takes room for so many bytes; what is larger than all of it takes all of it.
+    async fn take(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Error> {
+        let kilobytes = u32::try_from(bytes / 1024 + 1).unwrap_or(u32::MAX).min(self.kilobytes);
+        let free = Arc::clone(&self.free);
+        free.acquire_many_owned(kilobytes).await.map_err(|_| errors::shut_down())
     }
 }
 
 /// The room of a write that is queued; given back when it is published.
 #[derive(Debug)]
 pub(crate) struct Permit {
-    _staged: OwnedSemaphorePermit,
+    _staged: Option<OwnedSemaphorePermit>,
     _queued: OwnedSemaphorePermit,
+}
+
+impl Permit {
+    /// Waits until a batch that no client asked for may be queued.
+    pub(crate) async fn for_upkeep(partition: &Partition, batch: &Batch) -> Result<Self, Error> {
+        let bytes = batch.size_bytes() + CHANGE_BYTES * batch.changes.len();
+        let queued = partition.room.queued.take(bytes.saturating_mul(times(partition))).await?;
+        Ok(Self { _staged: None, _queued: queued })
+    }
 }
 
 /// The room of a write that is being staged.
 pub(super) struct Staging<'a> {
-    room: &'a Room,
     partition: &'a Partition,
     staged: OwnedSemaphorePermit,
 }
 
 impl<'a> Staging<'a> {
     /// Waits until the partition keeps up and a document of this size may be staged.
-    pub(super) async fn begin(
-        engine: &'a Inner,
-        place: &Place<'a>,
-        body: usize,
-    ) -> Result<Self, Error> {
+    pub(super) async fn begin(place: &Place<'a>, body: usize) -> Result<Self, Error> {
         // Counted here: re-indexing waits at the same place, and is nobody's request.
         place.partition.admit().await.inspect_err(|_| place.partition.budget.note_throttled())?;
         // The key stands in the primary row and in the key's counters; the document is there as
         // it came, as it will be stored, and as it is answered.
         let bytes = 3 * body + 2 * place.key.as_bytes().len() + 2 * DOCUMENT_ID_BYTES_MAX;
-        let staged = take(&engine.room.staged, bytes, STAGED_MAX).await?;
-        Ok(Self { room: &engine.room, partition: place.partition, staged })
+        let staged = place.partition.room.staged.take(bytes).await?;
+        Ok(Self { partition: place.partition, staged })
     }
 
-    /// Waits until the batch of a change may be queued.
-    pub(super) async fn for_batch(self, change: &DocumentChange) -> Result<Permit, Error> {
-        let row = change.new.as_ref().map_or(Header::LENGTH, |new| new.row.len());
-        let (added, removed) = change.terms.bytes();
-        let terms = change.terms.added.len() + change.terms.removed.len();
-        let terms_bytes = usize::try_from(added + removed).unwrap_or(usize::MAX);
-        let bytes = terms_bytes
-            .saturating_add(row + 3 * change.primary_key.len() + CHANGE_BYTES * (terms + 8));
-        // The log of a split repeats it.
-        let times = if self.partition.is_logging() { 2 } else { 1 };
-        let queued = take(&self.room.queued, bytes.saturating_mul(times), QUEUED_MAX).await?;
-        Ok(Permit { _staged: self.staged, _queued: queued })
+    /// Waits until the batch of these changes may be queued.
+    pub(super) async fn for_batch(self, changes: &[DocumentChange]) -> Result<Permit, Error> {
+        let bytes: usize = changes.iter().map(size).sum();
+        let queued = self.partition.room.queued.take(bytes * times(self.partition)).await?;
+        Ok(Permit { _staged: Some(self.staged), _queued: queued })
     }
 }
 
-/// Takes room for so many bytes; what is larger than all of it takes all of it.
-async fn take(
-    room: &Arc<Semaphore>,
-    bytes: usize,
-    kilobytes_max: u32,
-) -> Result<OwnedSemaphorePermit, Error> {
-    let kilobytes = u32::try_from(bytes / 1024 + 1).unwrap_or(kilobytes_max).min(kilobytes_max);
-    Arc::clone(room).acquire_many_owned(kilobytes).await.map_err(|_| errors::shut_down())
+/// The log of a split repeats each batch.
+fn times(partition: &Partition) -> usize {
+    if partition.is_logging() { 2 } else { 1 }
+}
+
+/// About what a change takes in the queue.
+fn size(change: &DocumentChange) -> usize {
+    let row = change.new.as_ref().map_or(Header::LENGTH, |new| new.row.len());
+    let (added, removed) = change.terms.bytes();
+    let terms = change.terms.added.len() + change.terms.removed.len();
+    let terms_bytes = usize::try_from(added + removed).unwrap_or(usize::MAX / 4);
+    terms_bytes + row + 3 * change.primary_key.len() + CHANGE_BYTES * (terms + 8)
 }

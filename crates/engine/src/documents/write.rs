@@ -143,7 +143,7 @@ async fn create_at(
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Refused> {
-    let permit = Staging::begin(engine, place, incoming.body.len()).await?;
+    let permit = Staging::begin(place, incoming.body.len()).await?;
     let guard = place.partition.lock(place.key.as_bytes()).await;
     let primary_key = place.key.primary(&incoming.id);
     let (old, key_counters) = newest(place, primary_key.clone()).await?;
@@ -183,7 +183,7 @@ async fn replace_at(
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Refused> {
-    let permit = Staging::begin(engine, place, incoming.body.len()).await?;
+    let permit = Staging::begin(place, incoming.body.len()).await?;
     let guard = place.partition.lock(place.key.as_bytes()).await;
     let reader = RowReader::Newest(place.partition);
     let Some(old) = locate(place, key, &path.document, &reader).await? else {
@@ -213,19 +213,18 @@ async fn delete(
     let key = header_key(&collection, options)?;
     let place = Place::of(&collection, &key);
     admission.enter(engine, place.partition)?;
-    let result = delete_at(engine, &place, &key, path, options, meter).await;
+    let result = delete_at(&place, &key, path, options, meter).await;
     noted(engine, &place, result, meter)
 }
 
 async fn delete_at(
-    engine: &Inner,
     place: &Place<'_>,
     key: &PartitionKey,
     path: &DocumentPath,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Refused> {
-    let permit = Staging::begin(engine, place, 0).await?;
+    let permit = Staging::begin(place, 0).await?;
     let guard = place.partition.lock(place.key.as_bytes()).await;
     let reader = RowReader::Newest(place.partition);
     let Some(old) = locate(place, key, &path.document, &reader).await? else {
@@ -343,7 +342,7 @@ impl Staged<'_> {
             expiry: old.header.expiry(collection.definition.default_ttl),
         });
         let change = DocumentChange { docnum: number, primary_key, old, new, terms };
-        let permit = permit.for_batch(&change).await?;
+        let permit = permit.for_batch(std::slice::from_ref(&change)).await?;
         let transaction = Transaction {
             key: place.key.clone(),
             key_counters,

@@ -11,7 +11,7 @@ use index::{Path, PathIds, Segment, Step, path_hash};
 use protocol::Error;
 use store::{Batch, Snapshot};
 
-use crate::{errors, keys, partition::Partition, rows::Damaged};
+use crate::{documents::staging::Permit, errors, keys, partition::Partition, rows::Damaged};
 
 /// Paths that are remembered. Past it everything is forgotten and read again.
 const KNOWN_MAX: usize = 65_536;
@@ -104,7 +104,8 @@ impl Names {
         }
         if !batch.changes.is_empty() {
             // Not waited for: what is queued behind it is published behind it.
-            let _published = partition.maintain(batch, Vec::new(), (0, 0))?;
+            let permit = Permit::for_upkeep(partition, &batch).await?;
+            let _published = partition.maintain(batch, Vec::new(), (0, 0), Some(permit))?;
         }
         // Only now: what is remembered is taken for written down.
         for (id, path) in given {

@@ -19,7 +19,7 @@ use crate::{
     Inner,
     catalog::{Catalog, Collection, storage},
     control::{AsyncPlan, Change},
-    documents::scope::document_key,
+    documents::{scope::document_key, staging::Permit},
     errors,
     indexing::{Indexed, TermChange},
     keys::{self, LogicalKey, SEQUENCE_MAX, docnum, u64_at},
@@ -173,7 +173,9 @@ async fn bring_up(
     for key in terms.added {
         batch.put(key, Bytes::new());
     }
-    let _published = partition.maintain(batch, vec![(row_key, Some(row))], index_bytes)?;
+    let permit = Permit::for_upkeep(partition, &batch).await?;
+    let rows = vec![(row_key, Some(row))];
+    let _published = partition.maintain(batch, rows, index_bytes, Some(permit))?;
     Ok(())
 }
 

@@ -32,6 +32,7 @@ use crate::{
     area::Area,
     budget::Budget,
     catalog::rows::RangeRow,
+    documents::staging::{Permit, Room},
     errors,
     indexing::names::Names,
     keys::{META_COUNTERS, META_STATE},
@@ -70,6 +71,8 @@ pub(crate) struct Partition {
     /// The ids of the ranges that its documents were in before, oldest first.
     pub(crate) parents: Vec<u32>,
     store: Arc<dyn store::Partition>,
+    /// What all partitions may queue together.
+    pub(crate) room: Arc<Room>,
     locks: KeyLocks,
     sequencer: Mutex<Sequencer>,
     pending: Mutex<Pending>,
@@ -161,6 +164,7 @@ impl Partition {
     /// Opens a key space, new or old.
     pub(crate) async fn open(
         engine: &dyn store::Engine,
+        room: &Arc<Room>,
         name: String,
         range: RangeRow,
     ) -> Result<Self, Error> {
@@ -179,6 +183,7 @@ impl Partition {
             shared: range.shared,
             parents: range.parents,
             store,
+            room: Arc::clone(room),
             locks: KeyLocks::default(),
             sequencer: Mutex::new(Sequencer { counters, ..Sequencer::default() }),
             pending: Mutex::default(),
@@ -365,6 +370,7 @@ impl Partition {
         mut batch: Batch,
         rows: Overlay,
         index_bytes: (u64, u64),
+        permit: Option<Permit>,
     ) -> Result<oneshot::Receiver<Result<(), Error>>, Error> {
         let (sender, receiver) = oneshot::channel();
         let mut sequencer = self.sequencer();
@@ -383,6 +389,7 @@ impl Partition {
         let done = Box::new(move |result: store::Result<()>| {
             partition.published(ticket, &keys, result.is_err());
             drop(sender.send(result.map_err(errors::from_store)));
+            drop(permit);
         });
         self.store.submit(batch, Durability::Buffered, done);
         drop(sequencer);
@@ -405,7 +412,7 @@ impl Partition {
 
     /// Waits until everything queued so far is published.
     pub(crate) async fn drain(self: &Arc<Self>) -> Result<(), Error> {
-        let receiver = self.maintain(Batch::default(), Vec::new(), (0, 0))?;
+        let receiver = self.maintain(Batch::default(), Vec::new(), (0, 0), None)?;
         receiver.await.map_err(|_| errors::shut_down())?
     }
 

@@ -412,7 +412,7 @@ impl Work<'_> {
         if source.is_contradictory.load(Ordering::Relaxed) {
             return Err(contradictory_names());
         }
-        let partition = Partition::open(&**store, name, range).await?;
+        let partition = Partition::open(&**store, &self.engine.storage.room, name, range).await?;
         Ok(Child { partition: Arc::new(partition), counters })
     }
 }

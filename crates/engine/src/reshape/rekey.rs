@@ -116,7 +116,8 @@ impl Rekey {
             let store = &work.engine.store;
             // What an attempt before may have left.
             store.drop_partition(&name).await.map_err(errors::from_store)?;
-            let partition = Partition::open(&**store, name, range.clone()).await?;
+            let partition =
+                Partition::open(&**store, &work.engine.storage.room, name, range.clone()).await?;
             partition.set_state(State::Filling).await?;
             after.next_range_id = after.next_range_id.max(range.id + 1);
             after.partitions.push(partition.into());

@@ -4,13 +4,13 @@
 //! from the primary rows, which hold the key. Rows that are written meanwhile come with their key.
 
 use std::{
-    collections::BTreeMap,
     ops::{Bound, Range},
     sync::Arc,
 };
 
 use bytes::Bytes;
 use protocol::{Error, rid::DocNum};
+use roaring::RoaringTreemap;
 use store::{Change, Direction, PageLimit, Snapshot};
 use value::{
     json,
@@ -28,10 +28,6 @@ use crate::{
 
 /// Primary rows read at a time.
 const PAGE: PageLimit = PageLimit { entries: 4096, bytes: 1 << 20 };
-
-/// Sequences in one chunk of a set of numbers.
-const CHUNK_BITS: u32 = 12;
-const WORDS: usize = 1 << (CHUNK_BITS - 6);
 
 /// How the keys of a collection are found in its rows, and hashed.
 #[derive(Clone)]
@@ -165,26 +161,18 @@ async fn each_primary(
     }
 }
 
-/// A set of document numbers of one slot: about one bit for each.
+/// A set of document numbers of one slot. Compressed: dense ones take about a bit each, sparse ones
+/// some bytes.
 #[derive(Default)]
-struct Numbers(BTreeMap<u64, Box<[u64; WORDS]>>);
+struct Numbers(RoaringTreemap);
 
 impl Numbers {
-    /// The chunk, word and bit of a number.
-    fn place(number: DocNum) -> (u64, usize, u64) {
-        let sequence = number & SEQUENCE_MAX;
-        let within = sequence & ((1 << CHUNK_BITS) - 1);
-        (sequence >> CHUNK_BITS, (within >> 6) as usize, 1 << (within & 63))
-    }
-
     fn insert(&mut self, number: DocNum) {
-        let (chunk, word, bit) = Self::place(number);
-        self.0.entry(chunk).or_insert_with(|| Box::new([0; WORDS]))[word] |= bit;
+        self.0.insert(number & SEQUENCE_MAX);
     }
 
     fn contains(&self, number: DocNum) -> bool {
-        let (chunk, word, bit) = Self::place(number);
-        self.0.get(&chunk).is_some_and(|words| words[word] & bit != 0)
+        self.0.contains(number & SEQUENCE_MAX)
     }
 }
 
@@ -194,7 +182,7 @@ mod tests {
     use crate::keys::docnum;
 
     #[test]
-    fn numbers_are_kept_as_bits() {
+    fn numbers_are_kept() {
         let mut numbers = Numbers::default();
         let sequences = [0, 1, 63, 64, 4095, 4096, 1 << 20, SEQUENCE_MAX];
         for sequence in sequences {
@@ -206,6 +194,6 @@ mod tests {
         for sequence in [2, 62, 65, 4094, 4097, (1 << 20) + 1, SEQUENCE_MAX - 1] {
             assert!(!numbers.contains(docnum(5, sequence)), "{sequence}");
         }
-        assert_eq!(numbers.0.len(), 4);
+        assert_eq!(numbers.0.len(), 8);
     }
 }

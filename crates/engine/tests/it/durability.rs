@@ -232,28 +232,38 @@ fn copy_tree(from: &std::path::Path, to: &std::path::Path) {
     }
 }
 
-/// The index makes batches of these that are twenty times as large as the documents: all at once
-/// they would not fit into the store's queue, which refuses what it cannot hold for good.
+/// Eight documents whose index is several times as large as they are, and a queue that only has room
+/// for one of their batches: the rest wait. A batch that the queue refuses would stop its partition.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn wide_documents_wait_for_room_in_the_queue() {
     let directory = tempfile::tempdir().expect("a directory");
-    let store = store_lsm::LsmStore::open(directory.path(), store_lsm::Options::default())
-        .expect("a store");
+    let options = store_lsm::Options { queue_bytes_max: 1 << 20, ..store_lsm::Options::default() };
+    let store = store_lsm::LsmStore::open(directory.path(), options).expect("a store");
     let db = Arc::new(Database::open(store).await.with_collection(400).await);
-    let numbers: Vec<String> = (0..60_000_u32).map(|number| number.to_string()).collect();
+    let numbers: Vec<String> = (0..20_000_u32).map(|number| number.to_string()).collect();
     let numbers: Arc<str> = numbers.join(",").into();
-    let writers: Vec<_> = (0..8)
-        .map(|writer| {
-            let (db, numbers) = (Arc::clone(&db), Arc::clone(&numbers));
-            tokio::spawn(async move {
-                let body = format!(r#"{{"id":"{writer}","pk":"{writer}","n":[{numbers}]}}"#);
-                db.create(&body).await.map(|_| ())
+    for round in 0..2 {
+        let writers: Vec<_> = (0..8)
+            .map(|writer| {
+                let (db, numbers) = (Arc::clone(&db), Arc::clone(&numbers));
+                tokio::spawn(async move {
+                    let body = format!(r#"{{"id":"{writer}","pk":"{writer}","n":[{numbers}]}}"#);
+                    db.write(&body, true, Options::default()).await.map(|_| ())
+                })
             })
-        })
-        .collect();
-    for writer in writers {
-        writer.await.expect("a writer").expect("written");
+            .collect();
+        for writer in writers {
+            writer.await.expect("a writer").expect("written");
+        }
+        // The second time they are indexed anew in between.
+        if round == 0 {
+            let body = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},
+                "indexingPolicy":{"includedPaths":[{"path":"/n/*"}],"excludedPaths":[{"path":"/*"}]}}"#;
+            let replace = Operation::ReplaceCollection { path: collection(), body: body.into() };
+            db.call(replace, Options::default()).await.expect("replaced");
+        }
     }
     db.create(r#"{"id":"small","pk":"small"}"#).await.expect("writes go on");
+    assert_eq!(db.engine.failure(), None);
     db.engine.close().await.expect("closed");
 }

@@ -115,6 +115,10 @@ impl Engine for Mortal {
         self.inner.compact(partition)
     }
 
+    fn queue_bytes(&self) -> usize {
+        self.inner.queue_bytes()
+    }
+
     fn failure(&self) -> Option<String> {
         self.inner.failure()
     }
