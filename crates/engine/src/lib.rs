@@ -283,6 +283,9 @@ async fn dispatch(
         Operation::ReplaceDocument { path, body } => {
             Write::Replace { path: &path, body: &body }.run(engine, &options, meter).await
         }
+        Operation::PatchDocument { path, body } => {
+            Write::Patch { path: &path, body: &body }.run(engine, &options, meter).await
+        }
         Operation::DeleteDocument(path) => {
             Write::Delete { path: &path }.run(engine, &options, meter).await
         }

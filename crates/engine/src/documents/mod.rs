@@ -2,6 +2,7 @@
 
 mod incoming;
 pub(crate) mod patch;
+mod patching;
 mod room;
 pub(crate) mod scope;
 pub(crate) mod staging;

@@ -303,7 +303,7 @@ fn conditions() {
         ("from c group by c.n", "other clauses than FROM and WHERE"),
         ("from (select value count(1) from c) x", "its FROM looks beyond the document"),
         ("from c where d.n = 5", r#""location":{"start":13,"end":14}"#),
-        ("from c where", "SC1001"),
+        ("from c where", "SC1002"),
         ("from c where nothing(1)", "SC2005"),
         ("from c where c.n = @n", "@n"),
     ] {
