@@ -234,6 +234,7 @@ impl Service for Engine {
 }
 
 /// One line per operation; the work is in the modules.
+#[expect(clippy::too_many_lines, reason = "a table")]
 async fn dispatch(
     engine: &Arc<Inner>,
     request: Request,

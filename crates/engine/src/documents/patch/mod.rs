@@ -23,7 +23,7 @@ use protocol::{
     Code, Error,
     limits::{DOCUMENT_BYTES_MAX, PATCH_OPERATIONS_MAX},
 };
-use value::{Value, json, path::Path};
+use value::{Object, Value, json, path::Path};
 
 use crate::{catalog::Collection, documents::text::SYSTEM_PROPERTIES, errors, rows::Damaged};
 
@@ -116,7 +116,7 @@ impl Patch {
         let mut members = members.into_iter();
         let mut out = Vec::with_capacity(stored.len());
         out.push(b'{');
-        let object = patched.as_object().into_iter().flat_map(|object| object.iter());
+        let object = patched.as_object().into_iter().flat_map(Object::iter);
         for (key, value) in object.filter(|(key, _)| !SYSTEM_PROPERTIES.contains(key)) {
             if out.len() > 1 {
                 out.push(b',');
