@@ -36,6 +36,7 @@ impl Status {
             Code::PartitionGone => (410, 1002, "Gone"),
             Code::PartitionSplitting => (410, 1007, "Gone"),
             Code::PreconditionFailed => (412, 0, "PreconditionFailed"),
+            Code::PatchConditionFailed => (412, 1110, "PreconditionFailed"),
             Code::TooLarge => (413, 0, "RequestEntityTooLarge"),
             Code::TooManyRequests => (429, 3200, "TooManyRequests"),
             Code::RetryWith => (449, 0, "RetryWith"),

@@ -44,6 +44,8 @@ pub enum Code {
     PartitionSplitting,
     /// The stored etag differs; read again, then retry.
     PreconditionFailed,
+    /// The condition of a patch does not hold for the document; read it, then decide.
+    PatchConditionFailed,
     /// The body or document is too large.
     TooLarge,
     /// The partition's request units are spent; wait as told.

@@ -15,6 +15,9 @@ pub const NAME_CHARS_MAX: usize = 255;
 /// Longest partition key value, in bytes.
 pub const PARTITION_KEY_BYTES_MAX: usize = 2048;
 
+/// Most operations of one patch.
+pub const PATCH_OPERATIONS_MAX: usize = 10;
+
 /// A feed page stops here.
 pub const PAGE_BYTES_MAX: usize = 4 * 1024 * 1024;
 

@@ -1,6 +1,8 @@
 //! Documents: where they lie, and how one is read. Writing them is in [`write`].
 
 mod incoming;
+pub(crate) mod patch;
+mod patching;
 mod room;
 pub(crate) mod scope;
 pub(crate) mod staging;

@@ -10,7 +10,7 @@ use value::{Value, json::Member};
 use crate::rows::Header;
 
 /// What the server, not the client, decides.
-const SYSTEM_PROPERTIES: [&str; 5] = ["_rid", "_self", "_etag", "_ts", "_attachments"];
+pub(crate) const SYSTEM_PROPERTIES: [&str; 5] = ["_rid", "_self", "_etag", "_ts", "_attachments"];
 
 /// Bytes that the system properties take in every stored document; a test holds it to the truth.
 pub(crate) const SYSTEM_BYTES: usize = 206;

@@ -1,4 +1,4 @@
-//! Writes: create, upsert, replace, delete.
+//! Writes: create, upsert, replace, delete; patches join them in `patching`.
 //!
 //! Every write takes the same path: parse once, find the logical key, wait for room, lock the key,
 //! read the newest version, check, stage document and index terms, sequence, unlock, wait for
@@ -24,7 +24,7 @@ use crate::{
     documents::{
         Found, Place, RowReader, check_etag, describe,
         incoming::Incoming,
-        locate, refuse, room,
+        locate, patching, refuse, room,
         scope::{header_key, key_in_body},
         staging::Staging,
         text::user_bytes,
@@ -44,6 +44,7 @@ use crate::{
 pub(crate) enum Write<'a> {
     Create { collection: &'a CollectionPath, body: &'a [u8], upsert: bool },
     Replace { path: &'a DocumentPath, body: &'a [u8] },
+    Patch { path: &'a DocumentPath, body: &'a [u8] },
     Delete { path: &'a DocumentPath },
 }
 
@@ -98,6 +99,9 @@ impl<'a> Write<'a> {
             Write::Replace { path, body } => {
                 replace(engine, path, body, options, meter, door).await
             }
+            Write::Patch { path, body } => {
+                patching::patch(engine, path, body, options, meter, door).await
+            }
             Write::Delete { path } => delete(engine, path, options, meter, door).await,
         }
     }
@@ -106,7 +110,7 @@ impl<'a> Write<'a> {
     fn asked(&self, options: &'a Options, meter: &Meter) -> Asked<'a> {
         let (kind, collection, content) = match *self {
             Write::Create { collection, body, .. } => (Kind::Create, collection, [body, &[]]),
-            Write::Replace { path, body } => {
+            Write::Replace { path, body } | Write::Patch { path, body } => {
                 (Kind::Replace, &path.collection, [body, path.document.as_bytes()])
             }
             Write::Delete { path } => {
@@ -238,7 +242,7 @@ async fn delete_at(
 }
 
 /// The result, with its charge noted for its key; a write that will be staged again has none yet.
-fn noted(
+pub(super) fn noted(
     engine: &Inner,
     place: &Place<'_>,
     result: Result<Response, Refused>,
@@ -251,18 +255,18 @@ fn noted(
 }
 
 /// A write that has passed its checks and holds the lock of its key.
-struct Staged<'a> {
-    place: &'a Place<'a>,
-    guard: KeyGuard<'a>,
-    key_counters: KeyCounters,
-    permit: Staging<'a>,
-    old: Option<Found>,
-    primary_key: Bytes,
+pub(super) struct Staged<'a> {
+    pub(super) place: &'a Place<'a>,
+    pub(super) guard: KeyGuard<'a>,
+    pub(super) key_counters: KeyCounters,
+    pub(super) permit: Staging<'a>,
+    pub(super) old: Option<Found>,
+    pub(super) primary_key: Bytes,
 }
 
 impl Staged<'_> {
     /// Writes the new version, of a new document or an old one.
-    async fn put(
+    pub(super) async fn put(
         self,
         engine: &Inner,
         mut incoming: Incoming<'_>,
@@ -357,7 +361,7 @@ impl Staged<'_> {
 }
 
 impl Found {
-    fn parse(&self) -> Result<Value, Error> {
+    pub(super) fn parse(&self) -> Result<Value, Error> {
         json::parse(&self.document).map_err(|_| errors::from_damaged(Damaged("D")))
     }
 }
@@ -390,7 +394,7 @@ async fn newest(
     Ok((Some(Found { primary_key, primary, header, document }), counters))
 }
 
-async fn key_counters(place: &Place<'_>) -> Result<KeyCounters, Error> {
+pub(super) async fn key_counters(place: &Place<'_>) -> Result<KeyCounters, Error> {
     match RowReader::Newest(place.partition).get(place.key.counters()).await? {
         Some(row) => KeyCounters::decode(&row).map_err(errors::from_damaged),
         None => Ok(KeyCounters::default()),

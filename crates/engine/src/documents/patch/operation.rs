@@ -1,0 +1,250 @@
+//! The six operations of a patch, on a value in memory. The texts of refusals are the service's
+//! where it documents one.
+
+use protocol::Error;
+use value::{Number, Value};
+
+use crate::documents::{
+    patch::{
+        invalid,
+        pointer::{Index, Pointer, index},
+    },
+    text::SYSTEM_PROPERTIES,
+};
+
+/// One change.
+#[derive(Debug)]
+pub(super) enum Operation {
+    /// Inserts into an array; sets a member of an object.
+    Add { path: Pointer, value: Value },
+    /// As `Add`, but an element of an array that is there is overwritten.
+    Set { path: Pointer, value: Value },
+    /// As `Set`, of what is there.
+    Replace { path: Pointer, value: Value },
+    /// Takes out what is there.
+    Remove { path: Pointer },
+    /// Adds to a number; what is absent counts as zero.
+    Increment { path: Pointer, value: Number },
+    /// Takes out what is at `from`, and adds it at `path`.
+    Move { from: Pointer, path: Pointer },
+}
+
+impl Operation {
+    /// Reads an operation, the first of a patch having the number 1.
+    pub(super) fn parse(operation: &Value, number: usize) -> Result<Self, Error> {
+        let refuse = |reason: String| invalid(&format!("operation {number} {reason}"));
+        let Some(name) = operation.get("op").as_str() else {
+            return Err(refuse("has no 'op'".to_owned()));
+        };
+        let pointer = |member: &str| {
+            let Some(text) = operation.get(member).as_str() else {
+                return Err(refuse(format!("has no '{member}'")));
+            };
+            let pointer = Pointer::parse(text);
+            let pointer = pointer
+                .ok_or_else(|| refuse(format!("has a '{member}' that is no path: '{text}'")))?;
+            refuse_system(&pointer)?;
+            Ok(pointer)
+        };
+        let value = || match operation.get("value") {
+            Value::Undefined => Err(refuse("has no 'value'".to_owned())),
+            value => Ok(value.clone()),
+        };
+        let path = pointer("path")?;
+        match name {
+            "add" => Ok(Self::Add { path, value: value()? }),
+            "set" => Ok(Self::Set { path, value: value()? }),
+            "replace" => Ok(Self::Replace { path, value: value()? }),
+            "remove" => Ok(Self::Remove { path }),
+            "incr" => match value()? {
+                Value::Number(value) => Ok(Self::Increment { path, value }),
+                _ => Err(refuse("has a 'value' that is not a number".to_owned())),
+            },
+            "move" => {
+                let from = pointer("from")?;
+                if path.is_inside(&from) {
+                    return Err(refuse("would move a value into itself".to_owned()));
+                }
+                Ok(Self::Move { from, path })
+            }
+            _ => Err(refuse(format!("has an 'op' that is unknown: '{name}'"))),
+        }
+    }
+
+    /// Every place that it changes.
+    pub(super) fn pointers(&self) -> impl Iterator<Item = &Pointer> {
+        let (path, from) = match self {
+            Self::Add { path, .. }
+            | Self::Set { path, .. }
+            | Self::Replace { path, .. }
+            | Self::Remove { path }
+            | Self::Increment { path, .. } => (path, None),
+            Self::Move { from, path } => (path, Some(from)),
+        };
+        std::iter::once(path).chain(from)
+    }
+
+    /// Carries it out, or says why it cannot be.
+    pub(super) fn apply(&self, document: &mut Value) -> Result<(), String> {
+        match self {
+            Self::Add { path, value } => {
+                place(document, path, "Add")?.insert(value.clone(), Element::Inserted)
+            }
+            Self::Set { path, value } => {
+                place(document, path, "Given")?.insert(value.clone(), Element::Overwritten)
+            }
+            Self::Replace { path, value } => place(document, path, "Given")?.replace(value.clone()),
+            Self::Remove { path } => remove(document, path).map(drop),
+            Self::Increment { path, value } => place(document, path, "Given")?.increment(value),
+            Self::Move { from, path } => {
+                let value = remove(document, from)?;
+                place(document, path, "Given")?.insert(value, Element::Inserted)
+            }
+        }
+    }
+}
+
+/// Refuses the id and what the server decides.
+fn refuse_system(pointer: &Pointer) -> Result<(), Error> {
+    let first = pointer.first();
+    if first == "id" || SYSTEM_PROPERTIES.contains(&first) {
+        return Err(Error::bad_request(format!(
+            "Invalid patch request: Cannot patch system property {first}."
+        )));
+    }
+    Ok(())
+}
+
+/// What becomes of an element of an array that has the place of a new value.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Element {
+    /// It moves on.
+    Inserted,
+    Overwritten,
+}
+
+/// A place in a document: what holds it, and its name there.
+struct Place<'a> {
+    parent: &'a mut Value,
+    name: &'a str,
+    /// The whole way to it, as the client wrote it.
+    path: &'a str,
+    /// How the service speaks of the operation.
+    word: &'static str,
+}
+
+/// The place that a pointer names. What holds it must be there.
+fn place<'a>(
+    document: &'a mut Value,
+    pointer: &'a Pointer,
+    word: &'static str,
+) -> Result<Place<'a>, String> {
+    let (parents, name) = pointer.split_last();
+    let mut value = document;
+    for segment in parents {
+        value = child(value, segment).ok_or_else(|| recursive(word, segment))?;
+    }
+    Ok(Place { parent: value, name, path: pointer.text(), word })
+}
+
+/// What a segment leads to, through objects and arrays alike.
+fn child<'a>(value: &'a mut Value, segment: &str) -> Option<&'a mut Value> {
+    match value {
+        Value::Object(object) => object.get_mut(segment),
+        Value::Array(elements) => match index(segment)? {
+            Index::At(at) => elements.get_mut(at),
+            Index::End => None,
+        },
+        _ => None,
+    }
+}
+
+fn remove(document: &mut Value, pointer: &Pointer) -> Result<Value, String> {
+    let absent = || {
+        format!(
+            "Node({}) to be removed is absent. Note: it may also have been removed earlier in the \
+             transaction.",
+            pointer.text()
+        )
+    };
+    let Place { parent, name, .. } = place(document, pointer, "Given").map_err(|_| absent())?;
+    match parent {
+        Value::Object(object) => object.remove(name).ok_or_else(absent),
+        Value::Array(elements) => match index(name) {
+            Some(Index::At(at)) if at < elements.len() => Ok(elements.remove(at)),
+            Some(Index::At(_)) => Err(out_of_bounds(name)),
+            _ => Err(absent()),
+        },
+        _ => Err(absent()),
+    }
+}
+
+impl Place<'_> {
+    /// Puts a value here, whether or not there is one.
+    fn insert(self, value: Value, element: Element) -> Result<(), String> {
+        match self.parent {
+            Value::Object(object) => {
+                object.insert(self.name, value);
+            }
+            Value::Array(elements) => match index(self.name) {
+                Some(Index::At(at)) if at < elements.len() && element == Element::Overwritten => {
+                    elements[at] = value;
+                }
+                Some(Index::At(at)) if at <= elements.len() => elements.insert(at, value),
+                Some(Index::End) => elements.push(value),
+                Some(Index::At(_)) | None => return Err(out_of_bounds(self.name)),
+            },
+            _ => return Err(recursive(self.word, self.name)),
+        }
+        Ok(())
+    }
+
+    /// Puts a value in the place of the one that is here.
+    fn replace(self, value: Value) -> Result<(), String> {
+        match self.parent {
+            Value::Array(elements) => match index(self.name) {
+                Some(Index::At(at)) if at < elements.len() => elements[at] = value,
+                _ => return Err(out_of_bounds(self.name)),
+            },
+            parent => match child(parent, self.name) {
+                Some(old) => *old = value,
+                None => return Err(format!("Node({}) to be replaced is absent.", self.path)),
+            },
+        }
+        Ok(())
+    }
+
+    /// Adds to the number here.
+    fn increment(self, by: &Number) -> Result<(), String> {
+        match child(self.parent, self.name) {
+            Some(Value::Number(number)) => {
+                *number = sum(number, by)
+                    .ok_or_else(|| format!("Node({}) would no longer fit a number.", self.path))?;
+                Ok(())
+            }
+            Some(_) => Err(format!("Node({}) is not a number.", self.path)),
+            None => self.insert(by.clone().into(), Element::Overwritten),
+        }
+    }
+}
+
+/// The sum of two numbers. Integers are added exactly, and never turn into something less exact;
+/// everything else is added as doubles. `None` if the sum is neither.
+fn sum(left: &Number, right: &Number) -> Option<Number> {
+    if let (Some(left), Some(right)) = (left.as_i64(), right.as_i64()) {
+        return left.checked_add(right).map(Number::from_i64);
+    }
+    let sum = left.as_f64() + right.as_f64();
+    sum.is_finite().then(|| Number::from_f64(sum))
+}
+
+fn out_of_bounds(index: &str) -> String {
+    format!("Index({index}) to operate on is out of array bounds")
+}
+
+fn recursive(word: &str, segment: &str) -> String {
+    format!(
+        "{word} Operation can only create a child object of an existing node(array or object) and \
+         cannot create path recursively, no path found beyond: '{segment}'."
+    )
+}
