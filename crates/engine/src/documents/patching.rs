@@ -79,7 +79,7 @@ async fn patch_at(
     for _ in 0..ATTEMPTS_MAX {
         let asked = checked.ask_apart(engine, place, key, path, meter).await?;
         let length = length(place, path).await? + checked.length;
-        let permit = Staging::begin(engine, place, length).await?;
+        let permit = Staging::begin(place, length).await?;
         let guard = place.partition.lock(place.key.as_bytes()).await;
         let old = newest(place, key, path, meter).await?;
         check_etag(options, &old, place, meter)?;
