@@ -22,9 +22,10 @@ pub(crate) enum Kind {
     Delete,
     Feed,
     Query,
+    Batch,
 }
 
-const KINDS: usize = 6;
+const KINDS: usize = 7;
 
 /// Turns that are remembered. Beyond them callers are told how long to wait, without a promise.
 const TURNS_MAX: usize = 1024;

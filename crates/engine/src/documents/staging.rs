@@ -69,19 +69,23 @@ impl<'a> Staging<'a> {
         Ok(Self { room: &engine.room, partition: place.partition, staged })
     }
 
-    /// Waits until the batch of a change may be queued.
-    pub(super) async fn for_batch(self, change: &DocumentChange) -> Result<Permit, Error> {
-        let row = change.new.as_ref().map_or(Header::LENGTH, |new| new.row.len());
-        let (added, removed) = change.terms.bytes();
-        let terms = change.terms.added.len() + change.terms.removed.len();
-        let terms_bytes = usize::try_from(added + removed).unwrap_or(usize::MAX);
-        let bytes = terms_bytes
-            .saturating_add(row + 3 * change.primary_key.len() + CHANGE_BYTES * (terms + 8));
+    /// Waits until the batch of these changes may be queued.
+    pub(super) async fn for_batch(self, changes: &[DocumentChange]) -> Result<Permit, Error> {
+        let bytes = changes.iter().map(size).fold(0, usize::saturating_add);
         // The log of a split repeats it.
         let times = if self.partition.is_logging() { 2 } else { 1 };
         let queued = take(&self.room.queued, bytes.saturating_mul(times), QUEUED_MAX).await?;
         Ok(Permit { _staged: self.staged, _queued: queued })
     }
+}
+
+/// What a change takes in the queue.
+fn size(change: &DocumentChange) -> usize {
+    let row = change.new.as_ref().map_or(Header::LENGTH, |new| new.row.len());
+    let (added, removed) = change.terms.bytes();
+    let terms = change.terms.added.len() + change.terms.removed.len();
+    let terms_bytes = usize::try_from(added + removed).unwrap_or(usize::MAX);
+    terms_bytes.saturating_add(row + 3 * change.primary_key.len() + CHANGE_BYTES * (terms + 8))
 }
 
 /// Takes room for so many bytes; what is larger than all of it takes all of it.

@@ -24,7 +24,7 @@ pub(crate) fn limit() -> Arc<Semaphore> {
 }
 
 /// Runs a task on a thread of its own. The flag it is given is set when this call is dropped.
-pub(super) async fn run<T: Send + 'static>(
+pub(crate) async fn run<T: Send + 'static>(
     engine: &Inner,
     meter: &mut Meter,
     task: impl FnOnce(&mut Meter, &Arc<AtomicBool>) -> Result<T, Error> + Send + 'static,

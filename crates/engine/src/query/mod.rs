@@ -16,7 +16,7 @@
 mod access;
 mod advice;
 mod aggregate;
-mod apart;
+pub(crate) mod apart;
 mod body;
 mod candidates;
 pub(crate) mod documents;
