@@ -16,13 +16,6 @@ def test_queries_of_what_is_not_there(client, coll, kind):
     assert "yet" in answer.message
 
 
-def test_patch(client, coll, name):
-    made = client.post(coll.docs, {"id": name, "pk": "a"}, pk("a"))
-    operations = {"operations": [{"op": "set", "path": "/v", "value": 1}]}
-    assert client.request("PATCH", f"{coll.docs}/{name}", operations, pk("a")).status == 400
-    assert client.get(f"{coll.docs}/{name}", pk("a")).json == made.json
-
-
 @pytest.mark.parametrize("kind", ["Incremental Feed", "Incremental feed", "Full-Fidelity Feed"])
 def test_a_change_feed_is_not_a_feed(client, coll, kind):
     """Its readers go on until 304: an ordinary feed would never end."""

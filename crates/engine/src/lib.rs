@@ -234,6 +234,7 @@ impl Service for Engine {
 }
 
 /// One line per operation; the work is in the modules.
+#[expect(clippy::too_many_lines, reason = "a table")]
 async fn dispatch(
     engine: &Arc<Inner>,
     request: Request,
@@ -282,6 +283,9 @@ async fn dispatch(
         Operation::ReadDocument(path) => documents::read(engine, &path, &options, meter).await,
         Operation::ReplaceDocument { path, body } => {
             Write::Replace { path: &path, body: &body }.run(engine, &options, meter).await
+        }
+        Operation::PatchDocument { path, body } => {
+            Write::Patch { path: &path, body: &body }.run(engine, &options, meter).await
         }
         Operation::DeleteDocument(path) => {
             Write::Delete { path: &path }.run(engine, &options, meter).await

@@ -87,6 +87,7 @@ pub(crate) fn body_of(operation: &mut Operation) -> Option<&mut Bytes> {
         | Operation::GivePartitionKey { body, .. }
         | Operation::CreateDocument { body, .. }
         | Operation::ReplaceDocument { body, .. }
+        | Operation::PatchDocument { body, .. }
         | Operation::ExecuteBatch { body, .. }
         | Operation::ReplaceOffer { body, .. } => Some(body),
         Operation::Query { body, .. } | Operation::PlanQuery { body, .. } => {
@@ -171,7 +172,8 @@ fn document(path: DocumentPath, method: &Method) -> Result<Operation, Error> {
         Method::GET => Ok(Operation::ReadDocument(path)),
         Method::PUT => Ok(Operation::ReplaceDocument { path, body: Bytes::new() }),
         Method::DELETE => Ok(Operation::DeleteDocument(path)),
-        Method::PATCH => Err(not_yet("PATCH")),
+        // SDKs name many content types here, or none: the body says what it is.
+        Method::PATCH => Ok(Operation::PatchDocument { path, body: Bytes::new() }),
         _ => Err(method_not_allowed()),
     }
 }

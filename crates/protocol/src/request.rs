@@ -104,6 +104,11 @@ pub enum Operation {
         path: DocumentPath,
         body: Bytes,
     },
+    /// The body is a list of changes, perhaps with a condition.
+    PatchDocument {
+        path: DocumentPath,
+        body: Bytes,
+    },
     DeleteDocument(DocumentPath),
     ListDocuments(CollectionPath),
     /// Several operations on documents, as a JSON array.
@@ -154,6 +159,7 @@ impl Operation {
             Operation::CreateDocument { upsert: true, .. } => "upsert_document",
             Operation::ReadDocument(_) => "read_document",
             Operation::ReplaceDocument { .. } => "replace_document",
+            Operation::PatchDocument { .. } => "patch_document",
             Operation::DeleteDocument(_) => "delete_document",
             Operation::ListDocuments(_) => "list_documents",
             Operation::ExecuteBatch { mode: BatchMode::Atomic, .. } => "execute_batch",

@@ -158,10 +158,7 @@ impl RowReader<'_> {
                 snapshot.get_many(&[key]).await.map_err(errors::from_store)?
             }
             Self::Newest(partition) => partition.newest(&[key]).await?,
-            Self::Staged(stage) => match stage.row(&key) {
-                Some(row) => vec![row],
-                None => stage.place.partition.newest(&[key]).await?,
-            },
+            Self::Staged(stage) => return Box::pin(stage.row(key)).await,
         };
         Ok(rows.into_iter().next().flatten())
     }

@@ -6,8 +6,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-use protocol::{Error, Options, limits::DOCUMENT_BYTES_MAX, rid::ChildRid};
-use value::Value;
+use protocol::{Code, Error, Options, etag::Etag, limits::DOCUMENT_BYTES_MAX, rid::ChildRid};
+use value::partition_key::PartitionKey;
 
 use crate::{
     Inner,
@@ -16,17 +16,51 @@ use crate::{
     documents::{
         Found, Place, RowReader, check_etag,
         incoming::Incoming,
+        locate,
         patch::{Condition, Patch},
+        refuse,
         stage::{Done, Stage},
     },
     errors, query,
     rows::Primary,
 };
 
+/// How often a condition that takes long is asked before the caller is told to come again: others
+/// may change the document meanwhile.
+const ATTEMPTS_MAX: usize = 8;
+
+/// What takes no longer may be done under the lock of a key.
+const QUICK: Duration = Duration::from_millis(10);
+
 /// A patch in a collection, checked as far as it can be without the document.
 pub(super) struct Checked {
     patch: Patch,
     condition: Option<Arc<Condition>>,
+}
+
+/// The document to patch.
+#[derive(Clone, Copy)]
+pub(super) struct Target<'a> {
+    pub(super) place: &'a Place<'a>,
+    pub(super) key: &'a PartitionKey,
+    pub(super) name: &'a str,
+}
+
+/// What is known of a condition that can take long when the key is locked.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    /// The version of the document for which it held.
+    version: Option<Etag>,
+    /// How long it may take to ask it of another.
+    patience: Duration,
+}
+
+impl Asked {
+    /// In a transaction it can only be asked under the lock: operations before it may have changed
+    /// the document.
+    pub(super) fn within(patience: Duration) -> Self {
+        Self { version: None, patience }
+    }
 }
 
 impl Checked {
@@ -37,70 +71,118 @@ impl Checked {
         Ok(Self { patch, condition })
     }
 
-    /// The text of the new version, if the condition holds for the old one.
-    async fn change(
+    /// Carries it out on a document. `length` is that of its body: about as much as the
+    /// document can grow by it.
+    pub(super) async fn run<'a>(
+        &self,
+        engine: &'a Inner,
+        target: Target<'a>,
+        length: usize,
+        options: &Options,
+        meter: &mut Meter,
+    ) -> Result<(Done, Stage<'a>), Error> {
+        let Target { place, key, name } = target;
+        for _ in 0..ATTEMPTS_MAX {
+            let asked = self.ask_apart(engine, target, meter).await?;
+            let bytes = stored_length(place, name).await? + length;
+            let mut stage = Stage::begin(engine, place, key, bytes).await?;
+            if let Some(done) = stage.patch(name, self, asked, options, meter).await? {
+                return Ok((done, stage));
+            }
+        }
+        let message = "The document changed again and again while the condition was asked of it.";
+        Err(told(Error::new(Code::RetryWith, message), place, meter))
+    }
+
+    /// Asks a condition that can take long, on a thread of its own and before anything is held that
+    /// others wait for. `None` if there is no such condition.
+    async fn ask_apart(
+        &self,
+        engine: &Inner,
+        Target { place, key, name }: Target<'_>,
+        meter: &mut Meter,
+    ) -> Result<Option<Asked>, Error> {
+        let Some(condition) = self.condition.as_ref().filter(|condition| condition.is_slow())
+        else {
+            return Ok(None);
+        };
+        let old = locate(place, key, name, &RowReader::Newest(place.partition)).await?;
+        let old = old.ok_or_else(|| told(Error::not_found(), place, meter))?;
+        let (version, document) = (Some(old.primary.etag), old.parse()?);
+        let (condition, now_millis) = (Arc::clone(condition), engine.clock.now_millis());
+        let patience = engine.options.page_time;
+        let asked = query::apart::run(engine, meter, move |_, is_abandoned| {
+            let began = Instant::now();
+            let is_cancelled =
+                || began.elapsed() >= patience || is_abandoned.load(Ordering::Relaxed);
+            condition.check(&document, now_millis, &is_cancelled)?;
+            Ok(began.elapsed() < QUICK)
+        });
+        let is_quick = asked.await.map_err(|error| told(error, place, meter))?;
+        // One that took long is not asked again while others wait.
+        let patience = if is_quick { 10 * QUICK } else { Duration::ZERO };
+        Ok(Some(Asked { version, patience }))
+    }
+
+    /// The text of the new version, if the condition holds for the old one. `None` if that would
+    /// take too long to find out under the lock.
+    fn change(
         &self,
         engine: &Inner,
         place: &Place<'_>,
         old: &Found,
-        meter: &mut Meter,
-    ) -> Result<Vec<u8>, Error> {
+        asked: Option<Asked>,
+    ) -> Result<Option<Vec<u8>>, Error> {
         let mut document = old.parse()?;
-        if let Some(condition) = &self.condition {
-            document = ask(engine, condition, document, meter).await?;
+        let is_known = asked.is_some_and(|asked| asked.version == Some(old.primary.etag));
+        if let Some(condition) = self.condition.as_ref().filter(|_| !is_known) {
+            let patience = asked.map_or(engine.options.page_time, |asked| asked.patience);
+            if patience.is_zero() {
+                return Ok(None);
+            }
+            let end = Instant::now() + patience;
+            let now_millis = engine.clock.now_millis();
+            match condition.check(&document, now_millis, &|| Instant::now() >= end) {
+                Err(error) if error.code == Code::Timeout && asked.is_some() => return Ok(None),
+                answer => answer?,
+            }
         }
         let keys = &place.collection.definition.partition_key.paths;
         self.patch.apply(&mut document, keys)?;
-        self.patch.text(&old.document, &document)
+        self.patch.text(&old.document, &document).map(Some)
     }
 }
 
 impl Stage<'_> {
+    /// `None` if it would take too long to ask the condition under the lock.
     pub(super) async fn patch(
         &mut self,
         name: &str,
         checked: &Checked,
+        asked: Option<Asked>,
         options: &Options,
         meter: &mut Meter,
-    ) -> Result<Done, Error> {
+    ) -> Result<Option<Done>, Error> {
         let old = self.existing(name, meter).await?;
         check_etag(options, &old, self.place, meter)?;
-        let changed = checked.change(self.engine, self.place, &old, meter).await;
-        let text = changed.map_err(|error| self.refuse(error, meter))?;
+        let changed = checked.change(self.engine, self.place, &old, asked);
+        let Some(text) = changed.map_err(|error| self.refuse(error, meter))? else {
+            return Ok(None);
+        };
         let incoming = Incoming::parse(&text, self.place.collection)
             .map_err(|error| self.refuse(error, meter))?;
-        self.put(incoming, Some(old), options, meter).await
+        self.put(incoming, Some(old), options, meter).await.map(Some)
     }
 }
 
-/// Gives the document back if the condition holds for it. Only writers of the same key wait for the
-/// answer, and no longer than for a page of a query.
-async fn ask(
-    engine: &Inner,
-    condition: &Arc<Condition>,
-    document: Value,
-    meter: &mut Meter,
-) -> Result<Value, Error> {
-    let now_millis = engine.clock.now_millis();
-    let patience: Duration = engine.options.page_time;
-    if !condition.is_slow() {
-        let end = Instant::now() + patience;
-        condition.check(&document, now_millis, &|| Instant::now() >= end)?;
-        return Ok(document);
-    }
-    let condition = Arc::clone(condition);
-    query::apart::run(engine, meter, move |_, is_abandoned| {
-        let end = Instant::now() + patience;
-        let is_cancelled = || Instant::now() >= end || is_abandoned.load(Ordering::Relaxed);
-        condition.check(&document, now_millis, &is_cancelled)?;
-        Ok(document)
-    })
-    .await
+/// A refusal after the document was looked for: it costs that.
+fn told(error: Error, place: &Place<'_>, meter: &mut Meter) -> Error {
+    refuse(error, place, place.partition.lsn(), meter)
 }
 
 /// About how long the document is. Room is taken before the key is locked: whoever holds a lock may
 /// not wait for those who have room and wait for the lock.
-pub(super) async fn length(place: &Place<'_>, name: &str) -> Result<usize, Error> {
+pub(super) async fn stored_length(place: &Place<'_>, name: &str) -> Result<usize, Error> {
     let row = RowReader::Newest(place.partition).get(place.key.primary(name)).await?;
     match row {
         Some(row) => {

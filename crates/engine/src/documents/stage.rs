@@ -133,16 +133,19 @@ impl<'a> Stage<'a> {
         locate(self.place, self.key, name, &RowReader::Staged(self)).await
     }
 
-    /// A row as the changes so far have left it; `None` if they have not touched it.
-    pub(super) fn row(&self, key: &Bytes) -> Option<Option<Bytes>> {
+    /// A row as the changes so far have left it.
+    pub(super) async fn row(&self, key: Bytes) -> Result<Option<Bytes>, Error> {
         // The newest first: a document may be deleted, and another made under its id.
-        self.changes.iter().rev().find_map(|change| {
-            if change.primary_key == *key {
-                return Some(change.new.as_ref().map(|version| change.primary(version).encode()));
+        for change in self.changes.iter().rev() {
+            if change.primary_key == key {
+                return Ok(change.new.as_ref().map(|version| change.primary(version).encode()));
             }
-            let row = |version: &Version| Bytes::copy_from_slice(&version.new.row);
-            (change.document_key == *key).then(|| change.new.as_ref().map(row))
-        })
+            if change.document_key == key {
+                let row = |version: &Version| Bytes::copy_from_slice(&version.new.row);
+                return Ok(change.new.as_ref().map(row));
+            }
+        }
+        RowReader::Newest(self.place.partition).get(key).await
     }
 
     /// Writes a version, of a new document or in the place of an old one.

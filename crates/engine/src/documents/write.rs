@@ -18,11 +18,12 @@ use protocol::{
 use crate::{
     Inner,
     budget::{Admission, Asked, Kind},
+    catalog::Collection,
     charge::Meter,
     documents::{
         Place,
         incoming::Incoming,
-        patching::{self, Checked},
+        patching::{Checked, Target},
         scope::{header_key, key_in_body},
         stage::{Done, Published, Stage},
     },
@@ -39,9 +40,10 @@ pub(crate) enum Write<'a> {
 
 /// The same, read as far as it can be without the document that is there.
 enum Read<'a> {
-    Document(Incoming<'a>),
-    Patch(Checked),
-    Nothing,
+    Create { incoming: Incoming<'a>, upsert: bool },
+    Replace { name: &'a str, incoming: Incoming<'a> },
+    Patch { name: &'a str, patch: Checked, length: usize },
+    Delete { name: &'a str },
 }
 
 /// How long a write waits for other partitions to take over before it is turned away. The switch of
@@ -140,33 +142,34 @@ impl<'a> Write<'a> {
         admission: &mut Admission<'_>,
     ) -> Result<Queued, Refused> {
         let collection = engine.collection(self.collection(), options)?;
-        let read = match *self {
-            Write::Create { body, .. } | Write::Replace { body, .. } => {
-                Read::Document(Incoming::parse(body, &collection)?)
-            }
-            Write::Patch { body, .. } => Read::Patch(Checked::parse(body, &collection)?),
-            Write::Delete { .. } => Read::Nothing,
-        };
+        let read = self.read(&collection)?;
         let key = match &read {
-            Read::Document(incoming) => key_in_body(&collection, &incoming.value, options)?,
-            Read::Patch(_) | Read::Nothing => header_key(&collection, options)?,
+            Read::Create { incoming, .. } | Read::Replace { incoming, .. } => {
+                key_in_body(&collection, &incoming.value, options)?
+            }
+            Read::Patch { .. } | Read::Delete { .. } => header_key(&collection, options)?,
         };
         let place = Place::of(&collection, &key);
         admission.enter(engine, place.partition)?;
+        let begin = |bytes| Stage::begin(engine, &place, &key, bytes);
         let staged = async {
-            let mut stage = Stage::begin(engine, &place, &key, self.bytes(&place).await?).await?;
-            let done = match (self, read) {
-                (Write::Create { upsert, .. }, Read::Document(incoming)) => {
-                    stage.create(incoming, *upsert, options, meter).await?
+            let (done, stage) = match read {
+                Read::Create { incoming, upsert } => {
+                    let mut stage = begin(incoming.body.len()).await?;
+                    (stage.create(incoming, upsert, options, meter).await?, stage)
                 }
-                (Write::Replace { path, .. }, Read::Document(incoming)) => {
-                    stage.replace(&path.document, incoming, options, meter).await?
+                Read::Replace { name, incoming } => {
+                    let mut stage = begin(incoming.body.len()).await?;
+                    (stage.replace(name, incoming, options, meter).await?, stage)
                 }
-                (Write::Patch { path, .. }, Read::Patch(patch)) => {
-                    stage.patch(&path.document, &patch, options, meter).await?
+                Read::Patch { name, patch, length } => {
+                    let target = Target { place: &place, key: &key, name };
+                    patch.run(engine, target, length, options, meter).await?
                 }
-                (Write::Delete { path }, _) => stage.delete(&path.document, options, meter).await?,
-                _ => unreachable!("each is read as what it is"),
+                Read::Delete { name } => {
+                    let mut stage = begin(0).await?;
+                    (stage.delete(name, options, meter).await?, stage)
+                }
             };
             Ok((done, stage.commit().await?))
         };
@@ -180,15 +183,21 @@ impl<'a> Write<'a> {
         Ok(Queued { done, published, partition, owner: collection.owner() })
     }
 
-    /// About how long its document will be.
-    async fn bytes(&self, place: &Place<'_>) -> Result<usize, Error> {
-        match *self {
-            Write::Create { body, .. } | Write::Replace { body, .. } => Ok(body.len()),
-            Write::Patch { path, body } => {
-                Ok(patching::length(place, &path.document).await? + body.len())
+    fn read(&self, collection: &Collection) -> Result<Read<'a>, Error> {
+        Ok(match *self {
+            Write::Create { body, upsert, .. } => {
+                Read::Create { incoming: Incoming::parse(body, collection)?, upsert }
             }
-            Write::Delete { .. } => Ok(0),
-        }
+            Write::Replace { path, body } => {
+                let incoming = Incoming::parse(body, collection)?;
+                Read::Replace { name: &path.document, incoming }
+            }
+            Write::Patch { path, body } => {
+                let patch = Checked::parse(body, collection)?;
+                Read::Patch { name: &path.document, patch, length: body.len() }
+            }
+            Write::Delete { path } => Read::Delete { name: &path.document },
+        })
     }
 
     fn collection(&self) -> &'a CollectionPath {

@@ -19,7 +19,7 @@ use crate::{
 };
 
 const ACCOUNTS: usize = 4;
-const SUM: i64 = 100 * ACCOUNTS as i64;
+const SUM: i64 = 400;
 
 fn key(bank: usize) -> Options {
     keyed(&format!(r#"["bank{bank}"]"#))
@@ -111,7 +111,7 @@ impl Race {
                     let bank = (writer + round) % banks;
                     let from = (writer + 3 * round) % ACCOUNTS;
                     let to = (from + 1 + round % (ACCOUNTS - 1)) % ACCOUNTS;
-                    let amount = 1 + (round % 7) as i64;
+                    let amount = [1, 2, 3, 5, 7, 11, 13][round % 7];
                     if round % 2 == 0 {
                         by_patch(&db, bank, from, to, amount).await;
                     } else {

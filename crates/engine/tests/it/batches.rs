@@ -63,13 +63,8 @@ fn n(value: &Value) -> Option<i64> {
     value.get("n").as_i64()
 }
 
-#[tokio::test]
-async fn each_operation_sees_those_before_it() {
-    let (store, db) = with_store().await;
-    db.create(r#"{"id":"old","pk":"x","n":1}"#).await.expect("created");
-    let done = atomic(
-        &db,
-        r#"[
+/// What happens to documents within one batch.
+const MANY: &str = r#"[
         {"operationType":"Create","resourceBody":{"id":"a","pk":"x","n":1.0}},
         {"operationType":"Read","id":"a"},
         {"operationType":"Replace","id":"a","resourceBody":{"id":"a","pk":"x","n":2}},
@@ -82,9 +77,56 @@ async fn each_operation_sees_those_before_it() {
         {"operationType":"Upsert","resourceBody":{"id":"old","pk":"x","n":9}},
         {"operationType":"Create","resourceBody":{"id":"brief","pk":"x"}},
         {"operationType":"Delete","id":"brief"}
-    ]"#,
-    )
-    .await;
+    ]"#;
+
+/// Operations that go well together.
+const GOOD: [&str; 6] = [
+    r#"{"operationType":"Create","resourceBody":{"id":"a","pk":"x"}}"#,
+    r#"{"operationType":"Upsert","resourceBody":{"id":"kept","pk":"x","n":2}}"#,
+    r#"{"operationType":"Delete","id":"gone"}"#,
+    r#"{"operationType":"Replace","id":"a","resourceBody":{"id":"a","pk":"x","n":3}}"#,
+    r#"{"operationType":"Patch","id":"kept","resourceBody":[{"op":"set","path":"/n","value":4}]}"#,
+    r#"{"operationType":"Read","id":"kept"}"#,
+];
+
+/// Operations that fail, wherever they stand among those.
+const BAD: [(&str, Code); 11] = [
+    (r#"{"operationType":"Create","resourceBody":{"id":"kept","pk":"x"}}"#, Code::Conflict),
+    (r#"{"operationType":"Read","id":"nowhere"}"#, Code::NotFound),
+    (r#"{"operationType":"Delete","id":"nowhere"}"#, Code::NotFound),
+    (
+        r#"{"operationType":"Replace","id":"nowhere","resourceBody":{"id":"nowhere","pk":"x"}}"#,
+        Code::NotFound,
+    ),
+    (
+        r#"{"operationType":"Replace","id":"kept","resourceBody":{"id":"other","pk":"x"}}"#,
+        Code::BadRequest,
+    ),
+    (
+        r#"{"operationType":"Upsert","resourceBody":{"id":"kept","pk":"x"},"ifMatch":"\"no\""}"#,
+        Code::PreconditionFailed,
+    ),
+    (
+        r#"{"operationType":"Create","resourceBody":{"id":"b","pk":"y"}}"#,
+        Code::PartitionKeyMismatch,
+    ),
+    (r#"{"operationType":"Create","resourceBody":{"pk":"x"}}"#, Code::BadRequest),
+    (r#"{"operationType":"Create","resourceBody":[1]}"#, Code::BadRequest),
+    (
+        r#"{"operationType":"Patch","id":"kept","resourceBody":{"condition":"from c where c.n = 99","operations":[{"op":"set","path":"/n","value":1}]}}"#,
+        Code::PatchConditionFailed,
+    ),
+    (
+        r#"{"operationType":"Patch","id":"kept","resourceBody":[{"op":"set","path":"/pk","value":1}]}"#,
+        Code::BadRequest,
+    ),
+];
+
+#[tokio::test]
+async fn each_operation_sees_those_before_it() {
+    let (store, db) = with_store().await;
+    db.create(r#"{"id":"old","pk":"x","n":1}"#).await.expect("created");
+    let done = atomic(&db, MANY).await;
     let expected = [
         Outcome::Created,
         Outcome::Ok,
@@ -138,52 +180,13 @@ async fn a_failure_at_any_place_leaves_no_trace() {
     for id in ["kept", "gone"] {
         db.create(&format!(r#"{{"id":"{id}","pk":"x","n":1}}"#)).await.expect("created");
     }
-    let good = [
-        r#"{"operationType":"Create","resourceBody":{"id":"a","pk":"x"}}"#,
-        r#"{"operationType":"Upsert","resourceBody":{"id":"kept","pk":"x","n":2}}"#,
-        r#"{"operationType":"Delete","id":"gone"}"#,
-        r#"{"operationType":"Replace","id":"a","resourceBody":{"id":"a","pk":"x","n":3}}"#,
-        r#"{"operationType":"Patch","id":"kept","resourceBody":[{"op":"set","path":"/n","value":4}]}"#,
-        r#"{"operationType":"Read","id":"kept"}"#,
-    ];
-    let bad = [
-        (r#"{"operationType":"Create","resourceBody":{"id":"kept","pk":"x"}}"#, Code::Conflict),
-        (r#"{"operationType":"Read","id":"nowhere"}"#, Code::NotFound),
-        (r#"{"operationType":"Delete","id":"nowhere"}"#, Code::NotFound),
-        (
-            r#"{"operationType":"Replace","id":"nowhere","resourceBody":{"id":"nowhere","pk":"x"}}"#,
-            Code::NotFound,
-        ),
-        (
-            r#"{"operationType":"Replace","id":"kept","resourceBody":{"id":"other","pk":"x"}}"#,
-            Code::BadRequest,
-        ),
-        (
-            r#"{"operationType":"Upsert","resourceBody":{"id":"kept","pk":"x"},"ifMatch":"\"no\""}"#,
-            Code::PreconditionFailed,
-        ),
-        (
-            r#"{"operationType":"Create","resourceBody":{"id":"b","pk":"y"}}"#,
-            Code::PartitionKeyMismatch,
-        ),
-        (r#"{"operationType":"Create","resourceBody":{"pk":"x"}}"#, Code::BadRequest),
-        (r#"{"operationType":"Create","resourceBody":[1]}"#, Code::BadRequest),
-        (
-            r#"{"operationType":"Patch","id":"kept","resourceBody":{"condition":"from c where c.n = 99","operations":[{"op":"set","path":"/n","value":1}]}}"#,
-            Code::PatchConditionFailed,
-        ),
-        (
-            r#"{"operationType":"Patch","id":"kept","resourceBody":[{"op":"set","path":"/pk","value":1}]}"#,
-            Code::BadRequest,
-        ),
-    ];
     let before = db.read("kept", r#"["x"]"#).await.expect("there");
-    for (bad, code) in bad {
-        for at in 0..=good.len() {
-            let mut operations = good.to_vec();
+    for (bad, code) in BAD {
+        for at in 0..=GOOD.len() {
+            let mut operations = GOOD.to_vec();
             operations.insert(at, bad);
             let done = atomic(&db, &format!("[{}]", operations.join(","))).await;
-            let mut expected: Vec<Answer> = vec![Err(Code::FailedDependency); good.len() + 1];
+            let mut expected: Vec<Answer> = vec![Err(Code::FailedDependency); GOOD.len() + 1];
             expected[at] = Err(code);
             assert_eq!(answers(&done), expected, "{bad} at {at}");
             let all = results(&done);

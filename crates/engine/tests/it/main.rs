@@ -14,6 +14,7 @@ mod hierarchical_splits;
 mod migration;
 mod migration_races;
 mod offers;
+mod patching;
 mod queries;
 mod query_limits;
 mod query_properties;

@@ -123,6 +123,16 @@ impl Database {
         self.call(Operation::ReplaceDocument { path: document(id), body }, options).await
     }
 
+    pub(crate) async fn patch(
+        &self,
+        id: &str,
+        body: &str,
+        options: Options,
+    ) -> Result<Response, Error> {
+        let body = Bytes::from(body.to_owned());
+        self.call(Operation::PatchDocument { path: document(id), body }, options).await
+    }
+
     /// Every document, page after page.
     pub(crate) async fn all(&self, options: Options) -> Vec<String> {
         let mut ids = Vec::new();

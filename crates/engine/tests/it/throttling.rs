@@ -163,6 +163,7 @@ async fn every_kind_of_request_is_counted_and_can_be_refused() {
         database.read("1", "[1]").await,
         database.create(&body(70_000, 1)).await,
         database.replace("1", &body(1, 1), Options::default()).await,
+        database.patch("1", r#"[{"op":"remove","path":"/n"}]"#, keyed("[1]")).await,
         database.delete("1", "[1]").await,
         database.call(Operation::ListDocuments(collection()), Options::default()).await,
         query(&database, "SELECT VALUE 1 FROM c").await,

@@ -75,6 +75,7 @@ async fn writes() {
             format!("CreateDocument {{ collection: {COLL}, {body}, upsert: false }}"),
         ),
         ("PUT", "/dbs/d/colls/c/docs/x", format!("ReplaceDocument {{ {document}, {body} }}")),
+        ("PATCH", "/dbs/d/colls/c/docs/x", format!("PatchDocument {{ {document}, {body} }}")),
         (
             "DELETE",
             "/dbs/d/colls/c/docs/x",
@@ -207,7 +208,6 @@ async fn later_features_say_so() {
         ("PUT", "/dbs/d/colls/c/udfs/u"),
         ("GET", "/dbs/d/colls/c/conflicts"),
         ("GET", "/dbs/d/colls/c/docs/x/attachments"),
-        ("PATCH", "/dbs/d/colls/c/docs/x"),
     ] {
         let harness = Harness::new();
         let reply = harness.send(Call::new(method, path).body("{}")).await;

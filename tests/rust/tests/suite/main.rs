@@ -5,6 +5,7 @@
 
 mod items;
 mod partitions;
+mod patch;
 mod query;
 mod query_index;
 mod query_paging;

@@ -3,6 +3,8 @@
 //! The key is locked once. Each operation sees what those before it have done; what is queued in the
 //! end is one transaction with one LSN. When one fails, nothing is queued.
 
+use std::time::{Duration, Instant};
+
 use protocol::{
     Body, Code, Error, Meta, Options, Outcome, Response, request::CollectionPath,
     response::BatchResult,
@@ -23,7 +25,7 @@ use crate::{
         describe,
         incoming::Incoming,
         locate,
-        patching::{self, Checked},
+        patching::{self, Asked as Condition, Checked},
         read_found, refuse,
         scope::{header_key, key_in_body},
         stage::{Done, Stage},
@@ -43,6 +45,9 @@ pub(super) struct Batch<'a> {
     pub(super) options: &'a Options,
 }
 
+/// How long the conditions of patches may take together: the key is locked meanwhile.
+const CONDITIONS_PATIENCE: Duration = Duration::from_secs(1);
+
 /// What became of the operations, and the LSN of the transaction or of what it has read.
 struct Ended {
     results: Vec<BatchResult>,
@@ -55,6 +60,8 @@ struct Progress {
     results: Vec<BatchResult>,
     /// Bytes of documents in them.
     bytes: usize,
+    /// Time that patches have taken.
+    patching: Duration,
 }
 
 impl Progress {
@@ -180,7 +187,7 @@ impl Batch<'_> {
         let mut bytes = self.body.len();
         for operation in &self.operations {
             if let Kind::Patch { id, .. } = &operation.kind {
-                bytes += patching::length(place, id).await?;
+                bytes += patching::stored_length(place, id).await?;
             }
         }
         let bytes = bytes.min(TRANSACTION_BYTES_MAX);
@@ -190,7 +197,7 @@ impl Batch<'_> {
         for operation in &self.operations {
             let mut spent = part(engine, operation, self.options, meter);
             let result = match check_answer(progress.bytes).and_then(|()| check_size(&stage)) {
-                Ok(()) => self.apply(operation, &mut stage, &mut spent).await,
+                Ok(()) => self.apply(operation, &mut stage, &mut progress, &mut spent).await,
                 Err(error) => Err(error),
             };
             match result {
@@ -214,6 +221,7 @@ impl Batch<'_> {
         &self,
         operation: &BatchOperation<'_>,
         stage: &mut Stage<'_>,
+        progress: &mut Progress,
         meter: &mut Meter,
     ) -> Result<Done, Error> {
         let options = &operation.options(self.options);
@@ -231,7 +239,15 @@ impl Batch<'_> {
             Kind::Delete { id } => stage.delete(id, options, meter).await,
             Kind::Patch { id, body } => {
                 let patch = Checked::parse(body, collection)?;
-                stage.patch(id, &patch, options, meter).await
+                let began = Instant::now();
+                let left = CONDITIONS_PATIENCE.saturating_sub(progress.patching);
+                let asked = Some(Condition::within(left));
+                let done = stage.patch(id, &patch, asked, options, meter).await;
+                progress.patching += began.elapsed();
+                done?.ok_or_else(|| {
+                    let message = "The conditions of the batch take too long.";
+                    stage.refuse(Error::new(Code::Timeout, message), meter)
+                })
             }
         }
     }
@@ -299,6 +315,7 @@ fn is_own(code: Code) -> bool {
             | Code::Conflict
             | Code::PreconditionFailed
             | Code::PatchConditionFailed
+            | Code::Timeout
             | Code::TooLarge
             | Code::ResponseTooLarge
     )

@@ -19,8 +19,11 @@ mod pointer;
 #[cfg(test)]
 mod tests;
 
-use protocol::{Error, limits::PATCH_OPERATIONS_MAX};
-use value::{Value, json, path::Path};
+use protocol::{
+    Code, Error,
+    limits::{DOCUMENT_BYTES_MAX, PATCH_OPERATIONS_MAX},
+};
+use value::{Object, Value, json, path::Path};
 
 use crate::{catalog::Collection, documents::text::SYSTEM_PROPERTIES, errors, rows::Damaged};
 
@@ -41,6 +44,9 @@ impl Patch {
     /// Reads the body of a request: an object with operations and perhaps a condition, or the
     /// operations alone.
     pub(crate) fn parse(body: &[u8]) -> Result<Self, Error> {
+        if body.len() > DOCUMENT_BYTES_MAX {
+            return Err(Error::new(Code::TooLarge, "Request size is too large"));
+        }
         let value = json::parse(body).map_err(|error| {
             Error::bad_request(format!("The input content is invalid JSON: {error}"))
         })?;
@@ -110,7 +116,7 @@ impl Patch {
         let mut members = members.into_iter();
         let mut out = Vec::with_capacity(stored.len());
         out.push(b'{');
-        let object = patched.as_object().into_iter().flat_map(|object| object.iter());
+        let object = patched.as_object().into_iter().flat_map(Object::iter);
         for (key, value) in object.filter(|(key, _)| !SYSTEM_PROPERTIES.contains(key)) {
             if out.len() > 1 {
                 out.push(b',');

@@ -29,10 +29,6 @@ impl Pointer {
         &self.text
     }
 
-    pub(super) fn segments(&self) -> &[String] {
-        &self.segments
-    }
-
     /// The member of the document that holds the place.
     pub(super) fn first(&self) -> &str {
         self.segments.first().map_or("", String::as_str)
@@ -95,7 +91,7 @@ mod tests {
             ("/a/", &["a", ""]),
             ("/é~1ü", &["é/ü"]),
         ] {
-            assert_eq!(Pointer::parse(text).expect(text).segments(), segments, "{text}");
+            assert_eq!(Pointer::parse(text).expect(text).segments, segments, "{text}");
         }
         for text in ["", "a", "a/b", "/~", "/a~", "/~2", "/a~/b", "/~é"] {
             assert_eq!(Pointer::parse(text), None, "{text}");

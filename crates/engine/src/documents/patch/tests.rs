@@ -1,3 +1,4 @@
+use proptest::{collection::vec, prelude::*, sample::select};
 use protocol::Code;
 
 use super::*;
@@ -303,11 +304,68 @@ fn conditions() {
         ("from c group by c.n", "other clauses than FROM and WHERE"),
         ("from (select value count(1) from c) x", "its FROM looks beyond the document"),
         ("from c where d.n = 5", r#""location":{"start":13,"end":14}"#),
-        ("from c where", "SC1001"),
+        ("from c where", "SC1002"),
         ("from c where nothing(1)", "SC2005"),
         ("from c where c.n = @n", "@n"),
     ] {
         let refusal = holds(condition).expect_err(condition);
         assert!(refusal.contains(message), "{condition}: {refusal}");
+    }
+}
+
+fn any_value() -> impl Strategy<Value = String> {
+    let scalar =
+        select(vec!["1", "1.50", "-0.0", "1E3", "null", "\"\\u0061\"", "9007199254740993"]);
+    scalar.prop_map(str::to_owned).prop_recursive(3, 16, 3, |inner| {
+        prop_oneof![
+            vec(inner.clone(), 0..4).prop_map(|elements| format!("[ {} ]", elements.join(" ,"))),
+            vec(inner, 0..3).prop_map(|values| {
+                let members = values.iter().zip(["a", "b", "\\u0063"]);
+                let members: Vec<_> =
+                    members.map(|(value, key)| format!("\"{key}\": {value}")).collect();
+                format!("{{{}}}", members.join(","))
+            }),
+        ]
+    })
+}
+
+fn any_path() -> impl Strategy<Value = String> {
+    vec(select(vec!["a", "b", "c", "0", "1", "2", "-", "~01", "key", ""]), 1..4)
+        .prop_map(|segments| format!("/{}", segments.join("/")))
+}
+
+fn any_operation() -> impl Strategy<Value = String> {
+    let name = select(vec!["add", "set", "replace", "remove", "incr", "move"]);
+    (name, any_path(), any_path(), any_value()).prop_map(|(name, path, from, value)| {
+        format!(r#"{{"op":"{name}","path":"{path}","from":"{from}","value":{value}}}"#)
+    })
+}
+
+proptest! {
+    /// Whatever is done, the text is that of the value, and what no operation names keeps its bytes.
+    #[test]
+    fn the_text_is_that_of_the_value(
+        values in vec(any_value(), 4),
+        operations in vec(any_operation(), 1..6),
+    ) {
+        let [a, b, c, kept] = values.as_slice() else { unreachable!("four") };
+        let document = format!(
+            r#"{{"a" : {a},"b": {b}, "c":{c} ,"kept" :  {kept},"_rid":"r","_ts":5}}"#
+        );
+        let Ok(patch) = Patch::parse(format!("[{}]", operations.join(",")).as_bytes()) else {
+            return Ok(());
+        };
+        let mut value = json::parse(document.as_bytes()).expect("a document");
+        if patch.apply(&mut value, &key()).is_err() {
+            return Ok(());
+        }
+        let text = patch.text(document.as_bytes(), &value).expect("a text");
+        let object = value.as_object_mut().expect("an object");
+        let system = (object.remove("_rid"), object.remove("_ts"));
+        prop_assert!(system.0.is_some() && system.1.is_some());
+        prop_assert_eq!(&json::parse(&text).expect("JSON"), &value);
+        let text = String::from_utf8(text).expect("text");
+        let kept = format!(r#""kept" :  {kept}"#);
+        prop_assert!(text.contains(&kept), "{}", text);
     }
 }
