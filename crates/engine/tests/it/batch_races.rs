@@ -210,7 +210,9 @@ async fn nor_on_disk() {
     drop((race, store));
     let again = store_lsm::LsmStore::open(dir.path(), store_lsm::Options::default());
     let again: Arc<dyn store::Engine> = again.expect("opens again");
-    let db = Database::open(Arc::clone(&again)).await;
+    let report = verify(Arc::clone(&again)).await.expect("readable");
+    assert!(report.is_clean(), "{report}");
+    let db = Database::open(again).await;
     check(&db, 0).await;
     db.engine.close().await.expect("closed");
 }

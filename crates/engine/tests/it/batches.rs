@@ -220,6 +220,20 @@ async fn conditions_of_operations() {
     .await;
     assert_eq!(answers(&done), [Ok(Outcome::NotModified), Ok(Outcome::Ok)]);
     assert!(results(&done)[0].document.is_none());
+    // Conditions of patches are asked of what is there by then, those that can take long as well.
+    for condition in
+        ["from c where c.n = 5", "from c where c.s like 'a%c' and regexmatch(c.s, 'b')"]
+    {
+        let done = atomic(
+            &db,
+            &format!(
+                r#"[{{"operationType":"Upsert","resourceBody":{{"id":"a","pk":"x","n":5,"s":"abc"}}}},
+                    {{"operationType":"Patch","id":"a","resourceBody":{{"condition":"{condition}","operations":[{{"op":"set","path":"/n","value":1}},{{"op":"remove","path":"/s"}}]}}}}]"#
+            ),
+        )
+        .await;
+        assert_eq!(answers(&done), [Ok(Outcome::Ok); 2], "{condition}");
+    }
     // The etag is another one within the batch already.
     let done = atomic(
         &db,
