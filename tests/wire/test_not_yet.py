@@ -6,28 +6,7 @@ import pytest
 
 from http_client import pk, signature, token
 
-BATCH = {"x-ms-cosmos-is-batch-request": "True", "x-ms-cosmos-batch-atomic": "True"}
 TRAP = {"query": "SELECT * FROM c", "parameters": [], "id": "trap", "pk": "a"}
-
-
-@pytest.mark.parametrize("headers", [BATCH, {"x-ms-cosmos-is-batch-request": "true"}], ids=str)
-@pytest.mark.parametrize("more", [{}, {"x-ms-documentdb-is-upsert": "true"}], ids=["", "upsert"])
-def test_nothing_is_created(client, coll, db, headers, more):
-    for key in ({}, pk("a")):
-        answer = client.post(coll.docs, TRAP, headers | more | key)
-        assert answer.status == 400, answer
-    assert client.get(f"{coll.docs}/trap", pk("a")).status == 404
-    for feed in ("/dbs", f"{db.path}/colls", "/offers"):
-        body = TRAP | {"partitionKey": {"paths": ["/pk"], "kind": "Hash"}}
-        answer = client.post(feed, body, headers | more)
-        assert answer.status == 400, answer
-    assert client.get("/dbs/trap").status == 404
-    assert client.get(f"{db.path}/colls/trap").status == 404
-
-
-def test_it_says_so(client, coll):
-    answer = client.post(coll.docs, [], BATCH | pk("a"))
-    assert "not" in answer.message and "yet" in answer.message
 
 
 @pytest.mark.parametrize("kind", ["sprocs", "triggers", "udfs", "conflicts"])

@@ -101,6 +101,16 @@ impl Meter {
         Self { charges, total: 0.0, factor, connection }
     }
 
+    /// A meter for a part of the request, at zero.
+    pub(crate) fn part(&self, factor: u32) -> Self {
+        Self { total: 0.0, factor, ..*self }
+    }
+
+    /// Adds what a part has cost, rounded: the sum of the parts is the whole on the wire, too.
+    pub(crate) fn add(&mut self, part: &Self) {
+        self.total += part.total() / f64::from(self.factor);
+    }
+
     /// The charge so far, with the two decimals that the wire carries.
     pub(crate) fn total(&self) -> f64 {
         (self.total * f64::from(self.factor) * 100.0).round() / 100.0

@@ -22,11 +22,12 @@ pub(crate) fn charge_factor(
     options: &Options,
     account: ConsistencyLevel,
 ) -> u32 {
-    if operation.reads_documents() && needs_majority(level(options, account)) {
-        MAJORITY_FACTOR
-    } else {
-        1
-    }
+    if operation.reads_documents() { read_factor(options, account) } else { 1 }
+}
+
+/// The same of a read of documents. In a batch, some operations are reads.
+pub(crate) fn read_factor(options: &Options, account: ConsistencyLevel) -> u32 {
+    if needs_majority(level(options, account)) { MAJORITY_FACTOR } else { 1 }
 }
 
 /// Whether one replica alone, other than the one that takes the writes, cannot answer.

@@ -289,6 +289,9 @@ async fn dispatch(
             Write::Delete { path: &path }.run(engine, &options, meter).await
         }
         Operation::ListDocuments(path) => feeds::documents(engine, &path, &options, meter).await,
+        Operation::ExecuteBatch { collection, body, mode } => {
+            documents::batch::run(engine, &collection, &body, mode, &options, meter).await
+        }
         Operation::Query { feed, body } => query::page(engine, &feed, &body, &options, meter).await,
         Operation::PlanQuery { collection, body } => {
             query::plan(engine, &collection, &body, &options, meter).await

@@ -12,6 +12,7 @@ use protocol::{
 };
 
 use crate::{
+    batch,
     headers::{flag, integer, text},
     query::{self, Kind},
     route::{RangeAction, Resource},
@@ -29,6 +30,7 @@ pub(crate) fn operation(
 ) -> Result<Operation, Error> {
     let resource = match Kind::read(method, headers)? {
         Kind::Plain => resource,
+        Kind::Batch => return batch::operation(resource, headers),
         Kind::Plan { is_text } => return query::plan(resource, is_text),
         // What has no feed to query refuses the verb below.
         Kind::Query { is_text } => match query::query(resource, is_text) {
@@ -86,6 +88,7 @@ pub(crate) fn body_of(operation: &mut Operation) -> Option<&mut Bytes> {
         | Operation::CreateDocument { body, .. }
         | Operation::ReplaceDocument { body, .. }
         | Operation::PatchDocument { body, .. }
+        | Operation::ExecuteBatch { body, .. }
         | Operation::ReplaceOffer { body, .. } => Some(body),
         Operation::Query { body, .. } | Operation::PlanQuery { body, .. } => {
             Some(&mut body.content)

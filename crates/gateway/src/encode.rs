@@ -15,7 +15,7 @@ use protocol::{
 use value::json::quote;
 
 use crate::{
-    account, activity,
+    account, activity, batch,
     failure::{self, Failed},
     status::Status,
     version::Version,
@@ -142,6 +142,9 @@ fn success(headers: &mut HeaderMap, asked: &Asked<'_>, answer: Response) -> (Sta
         Outcome::Deleted => StatusCode::NO_CONTENT,
         Outcome::NotModified => StatusCode::NOT_MODIFIED,
     };
+    if let Body::Batch(results) = &answer.body {
+        return batch::answer(results);
+    }
     let has_body = matches!(answer.outcome, Outcome::Ok | Outcome::Created);
     let body = match answer.body {
         Body::Resource(json) if has_body => json,

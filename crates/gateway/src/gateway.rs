@@ -13,7 +13,7 @@ use hyper::{Method, body::Body, http::request::Parts};
 use protocol::{Code, Context, Error, Operation, Options, Principal, Request, Service};
 
 use crate::{
-    account, activity, auth,
+    account, activity, auth, batch,
     body::{self, BodyError},
     call, decode,
     encode::{self, Answer, Asked},
@@ -137,6 +137,7 @@ impl Gateway {
             Some(slot) => *slot = body::read(headers, body, bytes_max).await?,
             None => body::drain(headers, body, bytes_max).await?,
         }
+        batch::check_body(&operation)?;
 
         let is_offer =
             matches!(operation, Operation::ReadOffer(_) | Operation::ReplaceOffer { .. });

@@ -4,7 +4,7 @@
 //! - `gateway`: the pipeline,
 //! - [`settings`]: keys and what the account says of itself,
 //! - `route`: path to target, `auth`: signature to principal,
-//! - `decode`, `query`, `options`, `body`: target, headers and body to [`protocol::Request`],
+//! - `decode`, `query`, `batch`, `options`, `body`: target, headers and body to [`protocol::Request`],
 //! - `call`: the one inward call,
 //! - `encode`, `failure`, `status`: answer or error to a response,
 //! - `sign`: the other side of `auth`, for clients of ours,
@@ -14,6 +14,7 @@
 mod account;
 mod activity;
 mod auth;
+mod batch;
 mod body;
 mod call;
 mod decode;

@@ -40,7 +40,7 @@ pub(crate) fn read(parts: &Parts, version: Version, settings: &Settings) -> Resu
         indexing_directive: indexing_directive(headers)?,
         // JavaScript sends some of the headers of queries with every request.
         query: match Kind::read(&parts.method, headers)? {
-            Kind::Plain => QueryOptions::default(),
+            Kind::Plain | Kind::Batch => QueryOptions::default(),
             Kind::Query { .. } | Kind::Plan { .. } => {
                 query::options(headers, version, settings.cross_partition)?
             }

@@ -18,22 +18,24 @@ use crate::{
 /// for a create would be stored as a document, so every sign of one counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// Neither of the others.
+    /// None of the others.
     Plain,
     /// A query; `is_text` if the body is the text itself.
     Query { is_text: bool },
     /// A question for the plan of a query.
     Plan { is_text: bool },
+    /// Several operations in one.
+    Batch,
 }
 
 impl Kind {
-    /// Reads every header that can say so. A batch is refused here, being no create either.
+    /// Reads every header that can say so.
     pub(crate) fn read(method: &Method, headers: &HeaderMap) -> Result<Self, Error> {
         if *method != Method::POST {
             return Ok(Self::Plain);
         }
         if flag(headers, "x-ms-cosmos-is-batch-request")? {
-            return Err(not_yet("A batch request"));
+            return Ok(Self::Batch);
         }
         let language = language(headers);
         let is_text = language == Some(Language::Sql);

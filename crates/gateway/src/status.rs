@@ -38,6 +38,8 @@ impl Status {
             Code::PreconditionFailed => (412, 0, "PreconditionFailed"),
             Code::PatchConditionFailed => (412, 1110, "PreconditionFailed"),
             Code::TooLarge => (413, 0, "RequestEntityTooLarge"),
+            Code::ResponseTooLarge => (413, 3402, "RequestEntityTooLarge"),
+            Code::FailedDependency => (424, 0, "FailedDependency"),
             Code::TooManyRequests => (429, 3200, "TooManyRequests"),
             Code::RetryWith => (449, 0, "RetryWith"),
             Code::Internal => (500, 0, "InternalServerError"),

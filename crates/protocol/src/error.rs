@@ -48,6 +48,10 @@ pub enum Code {
     PatchConditionFailed,
     /// The body or document is too large.
     TooLarge,
+    /// The answer would be too large; ask for less at a time.
+    ResponseTooLarge,
+    /// Another operation of the same transaction failed, so this one was not carried out.
+    FailedDependency,
     /// The partition's request units are spent; wait as told.
     TooManyRequests,
     /// A concurrent change got in the way; retry.

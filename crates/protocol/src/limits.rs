@@ -6,6 +6,12 @@ pub const DOCUMENT_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Largest request body. Above the document limit, so that an oversized document is named as such.
 pub const REQUEST_BYTES_MAX: usize = 4 * 1024 * 1024;
 
+/// Most operations of a batch.
+pub const BATCH_OPERATIONS_MAX: usize = 100;
+
+/// Largest body of a batch, in bytes.
+pub const BATCH_BYTES_MAX: usize = 2 * 1024 * 1024;
+
 /// Longest document id, in bytes.
 pub const DOCUMENT_ID_BYTES_MAX: usize = 1023;
 

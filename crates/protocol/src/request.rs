@@ -111,6 +111,12 @@ pub enum Operation {
     },
     DeleteDocument(DocumentPath),
     ListDocuments(CollectionPath),
+    /// Several operations on documents, as a JSON array.
+    ExecuteBatch {
+        collection: CollectionPath,
+        body: Bytes,
+        mode: BatchMode,
+    },
 
     Query {
         feed: QueryFeed,
@@ -156,6 +162,8 @@ impl Operation {
             Operation::PatchDocument { .. } => "patch_document",
             Operation::DeleteDocument(_) => "delete_document",
             Operation::ListDocuments(_) => "list_documents",
+            Operation::ExecuteBatch { mode: BatchMode::Atomic, .. } => "execute_batch",
+            Operation::ExecuteBatch { .. } => "execute_bulk",
             Operation::Query { feed: QueryFeed::Documents(_), .. } => "query_documents",
             Operation::Query { .. } => "query_resources",
             Operation::PlanQuery { .. } => "plan_query",
@@ -193,6 +201,18 @@ impl Operation {
                 | Operation::ListOffers
         )
     }
+}
+
+/// What the operations of a batch have to do with each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BatchMode {
+    /// One transaction on one partition key: all or nothing.
+    Atomic,
+    /// Each for itself, in order. Those behind the first that fails may be left alone.
+    Independent {
+        /// Whether they are.
+        stops_at_failure: bool,
+    },
 }
 
 /// Throughput asked for when a database or collection is created.

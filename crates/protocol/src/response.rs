@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::query::QueryMeta;
+use crate::{error::Code, query::QueryMeta};
 
 /// A successful answer.
 #[derive(Clone, Debug)]
@@ -48,6 +48,25 @@ pub enum Body {
         /// Each item as JSON text.
         items: Vec<Bytes>,
     },
+    /// What became of the operations of a batch, in their order.
+    Batch(Vec<BatchResult>),
+}
+
+/// What became of one operation of a batch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BatchResult {
+    /// How it went.
+    pub answer: Result<Outcome, Code>,
+    /// Request units.
+    pub charge: f64,
+    /// The etag of the document as it is now, without quotes.
+    pub etag: Option<String>,
+    /// The document, as JSON text.
+    pub document: Option<Bytes>,
+    /// How long a throttled caller should wait.
+    pub retry_after_ms: Option<u64>,
+    /// What a person should read of a failure.
+    pub message: Option<String>,
 }
 
 /// What a feed holds.

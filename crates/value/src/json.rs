@@ -10,7 +10,7 @@ mod parse;
 mod print;
 mod string;
 
-pub use members::{Member, members};
+pub use members::{Member, elements, members};
 pub use parse::{parse, parse_document};
 pub use print::{print, quote, write};
 pub(crate) use string::read_escape;

@@ -30,9 +30,10 @@ pub(crate) enum Kind {
     Delete,
     Feed,
     Query,
+    Batch,
 }
 
-const KINDS: usize = 6;
+const KINDS: usize = 7;
 
 /// How long a turn is kept for a caller who is late.
 const TURN_PATIENCE_S: f64 = 0.5;

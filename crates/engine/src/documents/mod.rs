@@ -1,10 +1,13 @@
-//! Documents: where they lie, and how one is read. Writing them is in [`write`].
+//! Documents: where they lie, and how one is read. Writing them is in [`write`] and [`batch`].
 
+pub(crate) mod batch;
 mod incoming;
+mod operations;
 pub(crate) mod patch;
 mod patching;
 mod room;
 pub(crate) mod scope;
+mod stage;
 pub(crate) mod staging;
 pub(crate) mod text;
 pub(crate) mod write;
@@ -26,13 +29,14 @@ use crate::{
     charge::Meter,
     documents::{
         scope::{document_key, header_key},
+        stage::{Done, Stage},
         text::user_bytes,
     },
     errors,
     feeds::{is_unchanged, require_match},
     keys::{self, LogicalKey},
     partition::Partition,
-    rows::{Header, Primary},
+    rows::{Damaged, Header, Primary},
 };
 
 /// Where a document's logical key lives.
@@ -100,18 +104,25 @@ async fn read_at(
     let Some(found) = locate(place, key, &path.document, &reader).await? else {
         return Err(refuse(Error::not_found(), place, lsn, meter));
     };
-    let etag = found.primary.etag;
     let mut meta = Meta { item_lsn: Some(found.primary.lsn), ..Meta::default() };
     describe(&mut meta, place, lsn);
-    let is_unchanged = is_unchanged(options, etag);
-    let (outcome, body) = if is_unchanged {
+    let Done { outcome, etag, document } = read_found(found, options, meter);
+    let body = if document.is_empty() { Body::Empty } else { Body::Resource(document) };
+    let etag = etag.map(|etag| etag.to_string());
+    Ok(Response { outcome, body, etag, continuation: None, meta })
+}
+
+/// What a reader gets of a document: nothing, if it has it already.
+fn read_found(found: Found, options: &Options, meter: &mut Meter) -> Done {
+    let etag = found.primary.etag;
+    let (outcome, document) = if is_unchanged(options, etag) {
         meter.lookup();
-        (Outcome::NotModified, Body::Empty)
+        (Outcome::NotModified, Bytes::new())
     } else {
         meter.read(user_bytes(&found.document));
-        (Outcome::Ok, Body::Resource(found.document))
+        (Outcome::Ok, found.document)
     };
-    Ok(Response { outcome, body, etag: Some(etag.to_string()), continuation: None, meta })
+    Done { outcome, etag: Some(etag), document }
 }
 
 /// An answer that found nothing to do: it costs the look-up, and tells session and owner.
@@ -132,10 +143,12 @@ fn check_etag(
         .map_err(|error| refuse(error, place, place.partition.lsn(), meter))
 }
 
-/// How rows are read: readers see what is published, writers what is staged too.
+/// How rows are read: readers see what is published, writers what is queued, too, and what they have
+/// done themselves.
 enum RowReader<'a> {
     Snapshot(&'a dyn store::Snapshot),
     Newest(&'a Partition),
+    Staged(&'a Stage<'a>),
 }
 
 impl RowReader<'_> {
@@ -145,6 +158,7 @@ impl RowReader<'_> {
                 snapshot.get_many(&[key]).await.map_err(errors::from_store)?
             }
             Self::Newest(partition) => partition.newest(&[key]).await?,
+            Self::Staged(stage) => return Box::pin(stage.row(key)).await,
         };
         Ok(rows.into_iter().next().flatten())
     }
@@ -182,11 +196,16 @@ async fn by_id(
 ) -> Result<Option<Found>, Error> {
     let primary_key = place.key.primary(id);
     let Some(row) = reader.get(primary_key.clone()).await? else { return Ok(None) };
-    let primary = Primary::decode(&row).map_err(errors::from_damaged)?;
+    found(primary_key, &row, reader).await.map(Some)
+}
+
+/// The document that a primary row names.
+async fn found(primary_key: Bytes, row: &[u8], reader: &RowReader<'_>) -> Result<Found, Error> {
+    let primary = Primary::decode(row).map_err(errors::from_damaged)?;
     let row = reader.get(keys::document(primary.docnum)).await?;
-    let row = row.ok_or_else(|| errors::from_damaged(crate::rows::Damaged("D")))?;
+    let row = row.ok_or_else(|| errors::from_damaged(Damaged("D")))?;
     let (header, document) = Header::decode(&row).map_err(errors::from_damaged)?;
-    Ok(Some(Found { primary_key, primary, header, document }))
+    Ok(Found { primary_key, primary, header, document })
 }
 
 /// Session and owner: SDKs need both on every document answer, a 404's too.

@@ -6,15 +6,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use protocol::{
-    Code, Error, Options, Response, etag::Etag, limits::DOCUMENT_BYTES_MAX, request::DocumentPath,
-    rid::ChildRid,
-};
+use protocol::{Code, Error, Options, etag::Etag, limits::DOCUMENT_BYTES_MAX, rid::ChildRid};
 use value::partition_key::PartitionKey;
 
 use crate::{
     Inner,
-    budget::Admission,
+    catalog::Collection,
     charge::Meter,
     documents::{
         Found, Place, RowReader, check_etag,
@@ -22,13 +19,9 @@ use crate::{
         locate,
         patch::{Condition, Patch},
         refuse,
-        scope::header_key,
-        staging::Staging,
-        write::{Staged, key_counters, noted},
+        stage::{Done, Stage},
     },
-    errors,
-    partition::Refused,
-    query,
+    errors, query,
     rows::Primary,
 };
 
@@ -40,86 +33,82 @@ const ATTEMPTS_MAX: usize = 8;
 const QUICK: Duration = Duration::from_millis(10);
 
 /// A patch in a collection, checked as far as it can be without the document.
-struct Checked {
+pub(super) struct Checked {
     patch: Patch,
-    /// How long its body was: about as much as the document can grow by it.
-    length: usize,
     condition: Option<Arc<Condition>>,
 }
 
-pub(super) async fn patch(
-    engine: &Inner,
-    path: &DocumentPath,
-    body: &[u8],
-    options: &Options,
-    meter: &mut Meter,
-    admission: &mut Admission<'_>,
-) -> Result<Response, Refused> {
-    let collection = engine.collection(&path.collection, options)?;
-    let patch = Patch::parse(body)?;
-    patch.check_keys(&collection.definition.partition_key.paths)?;
-    let condition = patch.condition(&collection)?.map(Arc::new);
-    let key = header_key(&collection, options)?;
-    let place = Place::of(&collection, &key);
-    admission.enter(engine, place.partition)?;
-    let checked = Checked { patch, length: body.len(), condition };
-    let result = patch_at(engine, &place, &key, path, &checked, options, meter).await;
-    noted(engine, &place, result, meter)
-}
-
-async fn patch_at(
-    engine: &Inner,
-    place: &Place<'_>,
-    key: &PartitionKey,
-    path: &DocumentPath,
-    checked: &Checked,
-    options: &Options,
-    meter: &mut Meter,
-) -> Result<Response, Refused> {
-    for _ in 0..ATTEMPTS_MAX {
-        let asked = checked.ask_apart(engine, place, key, path, meter).await?;
-        let length = length(place, path).await? + checked.length;
-        let permit = Staging::begin(place, length).await?;
-        let guard = place.partition.lock(place.key.as_bytes()).await;
-        let old = newest(place, key, path, meter).await?;
-        check_etag(options, &old, place, meter)?;
-        let Some(text) = checked.change(engine, place, &old, asked, meter)? else { continue };
-        let incoming =
-            Incoming::parse(&text, place.collection).map_err(|error| told(error, place, meter))?;
-        let key_counters = key_counters(place).await?;
-        let primary_key = old.primary_key.clone();
-        let staged = Staged { place, guard, key_counters, permit, old: Some(old), primary_key };
-        return staged.put(engine, incoming, options, meter).await;
-    }
-    let message = "The document changed again and again while the condition was asked of it.";
-    Err(told(Error::new(Code::RetryWith, message), place, meter).into())
-}
-
-/// A condition that held for a version of the document, before the key was locked.
+/// The document to patch.
 #[derive(Clone, Copy)]
-struct Held {
-    version: Etag,
-    /// It took so little time that it may be asked again under the lock.
-    is_quick: bool,
+pub(super) struct Target<'a> {
+    pub(super) place: &'a Place<'a>,
+    pub(super) key: &'a PartitionKey,
+    pub(super) name: &'a str,
+}
+
+/// What is known of a condition that can take long when the key is locked.
+#[derive(Clone, Copy)]
+pub(super) struct Asked {
+    /// The version of the document for which it held.
+    version: Option<Etag>,
+    /// How long it may take to ask it of another.
+    patience: Duration,
+}
+
+impl Asked {
+    /// In a transaction it can only be asked under the lock: operations before it may have changed
+    /// the document.
+    pub(super) fn within(patience: Duration) -> Self {
+        Self { version: None, patience }
+    }
 }
 
 impl Checked {
+    pub(super) fn parse(body: &[u8], collection: &Collection) -> Result<Self, Error> {
+        let patch = Patch::parse(body)?;
+        patch.check_keys(&collection.definition.partition_key.paths)?;
+        let condition = patch.condition(collection)?.map(Arc::new);
+        Ok(Self { patch, condition })
+    }
+
+    /// Carries it out on a document. `length` is that of its body: about as much as the
+    /// document can grow by it.
+    pub(super) async fn run<'a>(
+        &self,
+        engine: &'a Inner,
+        target: Target<'a>,
+        length: usize,
+        options: &Options,
+        meter: &mut Meter,
+    ) -> Result<(Done, Stage<'a>), Error> {
+        let Target { place, key, name } = target;
+        for _ in 0..ATTEMPTS_MAX {
+            let asked = self.ask_apart(engine, target, meter).await?;
+            let bytes = stored_length(place, name).await? + length;
+            let mut stage = Stage::begin(engine, place, key, bytes).await?;
+            if let Some(done) = stage.patch(name, self, asked, options, meter).await? {
+                return Ok((done, stage));
+            }
+        }
+        let message = "The document changed again and again while the condition was asked of it.";
+        Err(told(Error::new(Code::RetryWith, message), place, meter))
+    }
+
     /// Asks a condition that can take long, on a thread of its own and before anything is held that
     /// others wait for. `None` if there is no such condition.
     async fn ask_apart(
         &self,
         engine: &Inner,
-        place: &Place<'_>,
-        key: &PartitionKey,
-        path: &DocumentPath,
+        Target { place, key, name }: Target<'_>,
         meter: &mut Meter,
-    ) -> Result<Option<Held>, Error> {
+    ) -> Result<Option<Asked>, Error> {
         let Some(condition) = self.condition.as_ref().filter(|condition| condition.is_slow())
         else {
             return Ok(None);
         };
-        let old = newest(place, key, path, meter).await?;
-        let (version, document) = (old.primary.etag, old.parse()?);
+        let old = locate(place, key, name, &RowReader::Newest(place.partition)).await?;
+        let old = old.ok_or_else(|| told(Error::not_found(), place, meter))?;
+        let (version, document) = (Some(old.primary.etag), old.parse()?);
         let (condition, now_millis) = (Arc::clone(condition), engine.clock.now_millis());
         let patience = engine.options.page_time;
         let asked = query::apart::run(engine, meter, move |_, is_abandoned| {
@@ -130,7 +119,9 @@ impl Checked {
             Ok(began.elapsed() < QUICK)
         });
         let is_quick = asked.await.map_err(|error| told(error, place, meter))?;
-        Ok(Some(Held { version, is_quick }))
+        // One that took long is not asked again while others wait.
+        let patience = if is_quick { 10 * QUICK } else { Duration::ZERO };
+        Ok(Some(Asked { version, patience }))
     }
 
     /// The text of the new version, if the condition holds for the old one. `None` if that would
@@ -140,38 +131,48 @@ impl Checked {
         engine: &Inner,
         place: &Place<'_>,
         old: &Found,
-        held: Option<Held>,
-        meter: &mut Meter,
+        asked: Option<Asked>,
     ) -> Result<Option<Vec<u8>>, Error> {
         let mut document = old.parse()?;
-        let is_known = held.is_some_and(|held| held.version == old.primary.etag);
+        let is_known = asked.is_some_and(|asked| asked.version == Some(old.primary.etag));
         if let Some(condition) = self.condition.as_ref().filter(|_| !is_known) {
-            if held.is_some_and(|held| !held.is_quick) {
+            let patience = asked.map_or(engine.options.page_time, |asked| asked.patience);
+            if patience.is_zero() {
                 return Ok(None);
             }
-            let patience = held.map_or(engine.options.page_time, |_| 10 * QUICK);
             let end = Instant::now() + patience;
             let now_millis = engine.clock.now_millis();
             match condition.check(&document, now_millis, &|| Instant::now() >= end) {
-                Err(error) if error.code == Code::Timeout && held.is_some() => return Ok(None),
-                answer => answer.map_err(|error| told(error, place, meter))?,
+                Err(error) if error.code == Code::Timeout && asked.is_some() => return Ok(None),
+                answer => answer?,
             }
         }
         let keys = &place.collection.definition.partition_key.paths;
-        self.patch.apply(&mut document, keys).map_err(|error| told(error, place, meter))?;
+        self.patch.apply(&mut document, keys)?;
         self.patch.text(&old.document, &document).map(Some)
     }
 }
 
-/// The newest version, staged or published.
-async fn newest(
-    place: &Place<'_>,
-    key: &PartitionKey,
-    path: &DocumentPath,
-    meter: &mut Meter,
-) -> Result<Found, Error> {
-    let found = locate(place, key, &path.document, &RowReader::Newest(place.partition)).await?;
-    found.ok_or_else(|| told(Error::not_found(), place, meter))
+impl Stage<'_> {
+    /// `None` if it would take too long to ask the condition under the lock.
+    pub(super) async fn patch(
+        &mut self,
+        name: &str,
+        checked: &Checked,
+        asked: Option<Asked>,
+        options: &Options,
+        meter: &mut Meter,
+    ) -> Result<Option<Done>, Error> {
+        let old = self.existing(name, meter).await?;
+        check_etag(options, &old, self.place, meter)?;
+        let changed = checked.change(self.engine, self.place, &old, asked);
+        let Some(text) = changed.map_err(|error| self.refuse(error, meter))? else {
+            return Ok(None);
+        };
+        let incoming = Incoming::parse(&text, self.place.collection)
+            .map_err(|error| self.refuse(error, meter))?;
+        self.put(incoming, Some(old), options, meter).await.map(Some)
+    }
 }
 
 /// A refusal after the document was looked for: it costs that.
@@ -181,8 +182,7 @@ fn told(error: Error, place: &Place<'_>, meter: &mut Meter) -> Error {
 
 /// About how long the document is. Room is taken before the key is locked: whoever holds a lock may
 /// not wait for those who have room and wait for the lock.
-async fn length(place: &Place<'_>, path: &DocumentPath) -> Result<usize, Error> {
-    let name = &path.document;
+pub(super) async fn stored_length(place: &Place<'_>, name: &str) -> Result<usize, Error> {
     let row = RowReader::Newest(place.partition).get(place.key.primary(name)).await?;
     match row {
         Some(row) => {

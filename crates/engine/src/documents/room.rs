@@ -14,12 +14,14 @@ use crate::{
     rows::KeyCounters,
 };
 
-/// Refuses a document of `new` bytes, in the place of one of `old` bytes, if it does not fit.
+/// Refuses a document of `new` bytes, in the place of one of `old` bytes, if it does not fit. The same
+/// transaction has added `staged` bytes already, which the key's counters know and no others.
 /// Whoever takes no more room than before is always let in: that is the way out of a full place.
 pub(super) fn check(
     engine: &Inner,
     place: &Place<'_>,
     key: KeyCounters,
+    staged: u64,
     old: u64,
     new: u64,
 ) -> Result<(), Error> {
@@ -31,7 +33,7 @@ pub(super) fn check(
     let has_key = !place.collection.definition.partition_key.is_system;
     if let Some(limit) = engine.options.sizes.of_collection(has_key) {
         let used: u64 = place.collection.partitions.iter().map(|it| used(it)).sum();
-        if used.saturating_add(growth) > limit {
+        if used.saturating_add(staged).saturating_add(growth) > limit {
             return Err(collection_full(limit));
         }
     }

@@ -1,43 +1,33 @@
-//! Writes: create, upsert, replace, delete; patches join them in `patching`.
+//! Writes: create, upsert, replace, patch, delete.
 //!
 //! Every write takes the same path: parse once, find the logical key, wait for room, lock the key,
 //! read the newest version, check, stage document and index terms, sequence, unlock, wait for
 //! publication, answer. A write that was staged by an indexing policy which has changed meanwhile
 //! is staged again.
 
-use std::time::{Duration, Instant};
-
-use bytes::Bytes;
-use index::Directive;
-use protocol::{
-    Body, Code, Error, Meta, Options, Outcome, Response,
-    etag::Etag,
-    request::{CollectionPath, DocumentPath, IndexingDirective},
-    rid::DocNum,
+use std::{
+    sync::Arc,
+    time::{Duration, Instant},
 };
-use value::{Value, json, partition_key::PartitionKey};
+
+use protocol::{
+    Body, Code, Error, Meta, Options, Owner, Response,
+    request::{CollectionPath, DocumentPath},
+};
 
 use crate::{
     Inner,
     budget::{Admission, Asked, Kind},
+    catalog::Collection,
     charge::Meter,
     documents::{
-        Found, Place, RowReader, check_etag, describe,
+        Place,
         incoming::Incoming,
-        locate, patching, refuse, room,
+        patching::{Checked, Target},
         scope::{header_key, key_in_body},
-        staging::Staging,
-        text::user_bytes,
+        stage::{Done, Published, Stage},
     },
-    errors,
-    indexing::{Indexed, TermChange},
-    keys,
-    partition::{
-        Refused,
-        locks::KeyGuard,
-        transaction::{DocumentChange, NewVersion, OldVersion, Transaction},
-    },
-    rows::{Damaged, Header, KeyCounters, Primary},
+    partition::{Partition, Refused},
 };
 
 /// What is to be written.
@@ -48,9 +38,66 @@ pub(crate) enum Write<'a> {
     Delete { path: &'a DocumentPath },
 }
 
+/// The same, read as far as it can be without the document that is there.
+enum Read<'a> {
+    Create { incoming: Incoming<'a>, upsert: bool },
+    Replace { name: &'a str, incoming: Incoming<'a> },
+    Patch { name: &'a str, patch: Checked, length: usize },
+    Delete { name: &'a str },
+}
+
 /// How long a write waits for other partitions to take over before it is turned away. The switch of
 /// a split takes milliseconds.
 const MOVE_PATIENCE: Duration = Duration::from_secs(30);
+
+/// A write that may have to be staged again.
+pub(super) struct Retries(Instant);
+
+impl Retries {
+    pub(super) fn new() -> Self {
+        Self(Instant::now())
+    }
+
+    /// Waits until it can be staged again, or says why not.
+    pub(super) async fn wait(&self, engine: &Inner, refused: Refused) -> Result<(), Error> {
+        match refused {
+            Refused::Stale => tokio::task::yield_now().await,
+            Refused::Error(error)
+                if error.code == Code::PartitionSplitting && self.0.elapsed() < MOVE_PATIENCE =>
+            {
+                engine.wait_for_move().await;
+            }
+            Refused::Error(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+/// A write that is queued: what it did, and where.
+pub(super) struct Queued {
+    done: Done,
+    published: Published,
+    partition: Arc<Partition>,
+    owner: Owner,
+}
+
+impl Queued {
+    /// Bytes of the document in its answer.
+    pub(super) fn document_bytes(&self) -> usize {
+        self.done.document.len()
+    }
+
+    /// Waits for publication, and answers.
+    pub(super) async fn answer(self) -> Result<Response, Error> {
+        let Queued { done: Done { outcome, etag, document }, published, partition, owner } = self;
+        let lsn = published.lsn().await?;
+        let (partitions, owner) = (vec![partition.point(lsn)], Some(owner));
+        let meta = Meta { item_lsn: Some(lsn), partitions, owner, ..Meta::default() };
+        let body = if document.is_empty() { Body::Empty } else { Body::Resource(document) };
+        let etag = etag.map(|etag| etag.to_string());
+        Ok(Response { outcome, body, etag, continuation: None, meta })
+    }
+}
 
 impl<'a> Write<'a> {
     /// Carries out the write.
@@ -60,24 +107,26 @@ impl<'a> Write<'a> {
         options: &Options,
         meter: &mut Meter,
     ) -> Result<Response, Error> {
+        self.queue(engine, options, meter).await?.answer().await
+    }
+
+    /// Carries out the write as far as it must take turns with others: what is left is to wait.
+    pub(super) async fn queue(
+        &self,
+        engine: &Inner,
+        options: &Options,
+        meter: &mut Meter,
+    ) -> Result<Queued, Error> {
         let mut admission = Admission::new(self.asked(options, meter));
-        let started = Instant::now();
+        let retries = Retries::new();
         loop {
             let mut attempt = *meter;
             let answer = match self.attempt(engine, options, &mut attempt, &mut admission).await {
-                Err(Refused::Stale) => {
-                    tokio::task::yield_now().await;
-                    continue;
-                }
-                Err(Refused::Error(error))
-                    if error.code == Code::PartitionSplitting
-                        && started.elapsed() < MOVE_PATIENCE =>
-                {
-                    engine.wait_for_move().await;
-                    continue;
-                }
-                Err(Refused::Error(error)) => Err(error),
-                Ok(response) => Ok(response),
+                Ok(queued) => Ok(queued),
+                Err(refused) => match retries.wait(engine, refused).await {
+                    Ok(()) => continue,
+                    Err(error) => Err(error),
+                },
             };
             *meter = attempt;
             admission.settle(engine, meter.total());
@@ -90,343 +139,85 @@ impl<'a> Write<'a> {
         engine: &Inner,
         options: &Options,
         meter: &mut Meter,
-        door: &mut Admission<'_>,
-    ) -> Result<Response, Refused> {
-        match *self {
-            Write::Create { collection, body, upsert } => {
-                create(engine, collection, body, upsert, options, meter, door).await
+        admission: &mut Admission<'_>,
+    ) -> Result<Queued, Refused> {
+        let collection = engine.collection(self.collection(), options)?;
+        let read = self.read(&collection)?;
+        let key = match &read {
+            Read::Create { incoming, .. } | Read::Replace { incoming, .. } => {
+                key_in_body(&collection, &incoming.value, options)?
+            }
+            Read::Patch { .. } | Read::Delete { .. } => header_key(&collection, options)?,
+        };
+        let place = Place::of(&collection, &key);
+        admission.enter(engine, place.partition)?;
+        let begin = |bytes| Stage::begin(engine, &place, &key, bytes);
+        let staged = async {
+            let (done, stage) = match read {
+                Read::Create { incoming, upsert } => {
+                    let mut stage = begin(incoming.body.len()).await?;
+                    (stage.create(incoming, upsert, options, meter).await?, stage)
+                }
+                Read::Replace { name, incoming } => {
+                    let mut stage = begin(incoming.body.len()).await?;
+                    (stage.replace(name, incoming, options, meter).await?, stage)
+                }
+                Read::Patch { name, patch, length } => {
+                    let target = Target { place: &place, key: &key, name };
+                    patch.run(engine, target, length, options, meter).await?
+                }
+                Read::Delete { name } => {
+                    let mut stage = begin(0).await?;
+                    (stage.delete(name, options, meter).await?, stage)
+                }
+            };
+            Ok((done, stage.commit().await?))
+        };
+        let staged: Result<_, Refused> = staged.await;
+        // A write that will be staged again has cost nothing yet.
+        if !matches!(staged, Err(Refused::Stale)) {
+            place.note_charge(engine, meter);
+        }
+        let (done, published) = staged?;
+        let partition = Arc::clone(place.partition);
+        Ok(Queued { done, published, partition, owner: collection.owner() })
+    }
+
+    fn read(&self, collection: &Collection) -> Result<Read<'a>, Error> {
+        Ok(match *self {
+            Write::Create { body, upsert, .. } => {
+                Read::Create { incoming: Incoming::parse(body, collection)?, upsert }
             }
             Write::Replace { path, body } => {
-                replace(engine, path, body, options, meter, door).await
+                let incoming = Incoming::parse(body, collection)?;
+                Read::Replace { name: &path.document, incoming }
             }
             Write::Patch { path, body } => {
-                patching::patch(engine, path, body, options, meter, door).await
+                let patch = Checked::parse(body, collection)?;
+                Read::Patch { name: &path.document, patch, length: body.len() }
             }
-            Write::Delete { path } => delete(engine, path, options, meter, door).await,
+            Write::Delete { path } => Read::Delete { name: &path.document },
+        })
+    }
+
+    fn collection(&self) -> &'a CollectionPath {
+        match *self {
+            Write::Create { collection, .. } => collection,
+            Write::Replace { path, .. } | Write::Patch { path, .. } | Write::Delete { path } => {
+                &path.collection
+            }
         }
     }
 
     /// The same, as something that costs request units.
     fn asked(&self, options: &'a Options, meter: &Meter) -> Asked<'a> {
-        let (kind, collection, content) = match *self {
-            Write::Create { collection, body, .. } => (Kind::Create, collection, [body, &[]]),
+        let (kind, content) = match *self {
+            Write::Create { body, .. } => (Kind::Create, [body, &[]]),
             Write::Replace { path, body } | Write::Patch { path, body } => {
-                (Kind::Replace, &path.collection, [body, path.document.as_bytes()])
+                (Kind::Replace, [body, path.document.as_bytes()])
             }
-            Write::Delete { path } => {
-                (Kind::Delete, &path.collection, [path.document.as_bytes(), &[]])
-            }
+            Write::Delete { path } => (Kind::Delete, [path.document.as_bytes(), &[]]),
         };
-        Asked::new(kind, collection, content, options, meter)
+        Asked::new(kind, self.collection(), content, options, meter)
     }
-}
-
-async fn create(
-    engine: &Inner,
-    path: &CollectionPath,
-    body: &[u8],
-    upsert: bool,
-    options: &Options,
-    meter: &mut Meter,
-    admission: &mut Admission<'_>,
-) -> Result<Response, Refused> {
-    let collection = engine.collection(path, options)?;
-    let incoming = Incoming::parse(body, &collection)?;
-    let key = key_in_body(&collection, &incoming.value, options)?;
-    let place = Place::of(&collection, &key);
-    admission.enter(engine, place.partition)?;
-    let result = create_at(engine, &place, incoming, upsert, options, meter).await;
-    noted(engine, &place, result, meter)
-}
-
-async fn create_at(
-    engine: &Inner,
-    place: &Place<'_>,
-    incoming: Incoming<'_>,
-    upsert: bool,
-    options: &Options,
-    meter: &mut Meter,
-) -> Result<Response, Refused> {
-    let permit = Staging::begin(place, incoming.body.len()).await?;
-    let guard = place.partition.lock(place.key.as_bytes()).await;
-    let primary_key = place.key.primary(&incoming.id);
-    let (old, key_counters) = newest(place, primary_key.clone()).await?;
-    if let Some(old) = &old {
-        if !upsert {
-            return Err(refuse(Error::conflict(), place, place.partition.lsn(), meter).into());
-        }
-        check_etag(options, old, place, meter)?;
-    }
-    let staged = Staged { place, guard, key_counters, permit, old, primary_key };
-    staged.put(engine, incoming, options, meter).await
-}
-
-async fn replace(
-    engine: &Inner,
-    path: &DocumentPath,
-    body: &[u8],
-    options: &Options,
-    meter: &mut Meter,
-    admission: &mut Admission<'_>,
-) -> Result<Response, Refused> {
-    let collection = engine.collection(&path.collection, options)?;
-    let incoming = Incoming::parse(body, &collection)?;
-    let key = key_in_body(&collection, &incoming.value, options)?;
-    let place = Place::of(&collection, &key);
-    admission.enter(engine, place.partition)?;
-    let result = replace_at(engine, &place, &key, path, incoming, options, meter).await;
-    noted(engine, &place, result, meter)
-}
-
-async fn replace_at(
-    engine: &Inner,
-    place: &Place<'_>,
-    key: &PartitionKey,
-    path: &DocumentPath,
-    incoming: Incoming<'_>,
-    options: &Options,
-    meter: &mut Meter,
-) -> Result<Response, Refused> {
-    let permit = Staging::begin(place, incoming.body.len()).await?;
-    let guard = place.partition.lock(place.key.as_bytes()).await;
-    let reader = RowReader::Newest(place.partition);
-    let Some(old) = locate(place, key, &path.document, &reader).await? else {
-        return Err(refuse(Error::not_found(), place, place.partition.lsn(), meter).into());
-    };
-    let primary_key = place.key.primary(&incoming.id);
-    if old.primary_key != primary_key {
-        return Err(Error::bad_request(
-            "The id in the body differs from the id of the document that is replaced.",
-        )
-        .into());
-    }
-    check_etag(options, &old, place, meter)?;
-    let key_counters = key_counters(place).await?;
-    let staged = Staged { place, guard, key_counters, permit, old: Some(old), primary_key };
-    staged.put(engine, incoming, options, meter).await
-}
-
-async fn delete(
-    engine: &Inner,
-    path: &DocumentPath,
-    options: &Options,
-    meter: &mut Meter,
-    admission: &mut Admission<'_>,
-) -> Result<Response, Refused> {
-    let collection = engine.collection(&path.collection, options)?;
-    let key = header_key(&collection, options)?;
-    let place = Place::of(&collection, &key);
-    admission.enter(engine, place.partition)?;
-    let result = delete_at(&place, &key, path, options, meter).await;
-    noted(engine, &place, result, meter)
-}
-
-async fn delete_at(
-    place: &Place<'_>,
-    key: &PartitionKey,
-    path: &DocumentPath,
-    options: &Options,
-    meter: &mut Meter,
-) -> Result<Response, Refused> {
-    let permit = Staging::begin(place, 0).await?;
-    let guard = place.partition.lock(place.key.as_bytes()).await;
-    let reader = RowReader::Newest(place.partition);
-    let Some(old) = locate(place, key, &path.document, &reader).await? else {
-        return Err(refuse(Error::not_found(), place, place.partition.lsn(), meter).into());
-    };
-    check_etag(options, &old, place, meter)?;
-    let key_counters = key_counters(place).await?;
-    let primary_key = old.primary_key.clone();
-    let staged = Staged { place, guard, key_counters, permit, old: Some(old), primary_key };
-    staged.remove(meter).await
-}
-
-/// The result, with its charge noted for its key; a write that will be staged again has none yet.
-pub(super) fn noted(
-    engine: &Inner,
-    place: &Place<'_>,
-    result: Result<Response, Refused>,
-    meter: &Meter,
-) -> Result<Response, Refused> {
-    if !matches!(result, Err(Refused::Stale)) {
-        place.note_charge(engine, meter);
-    }
-    result
-}
-
-/// A write that has passed its checks and holds the lock of its key.
-pub(super) struct Staged<'a> {
-    pub(super) place: &'a Place<'a>,
-    pub(super) guard: KeyGuard<'a>,
-    pub(super) key_counters: KeyCounters,
-    pub(super) permit: Staging<'a>,
-    pub(super) old: Option<Found>,
-    pub(super) primary_key: Bytes,
-}
-
-impl Staged<'_> {
-    /// Writes the new version, of a new document or an old one.
-    pub(super) async fn put(
-        self,
-        engine: &Inner,
-        mut incoming: Incoming<'_>,
-        options: &Options,
-        meter: &mut Meter,
-    ) -> Result<Response, Refused> {
-        let place = self.place;
-        let number = match &self.old {
-            Some(old) => old.primary.docnum,
-            None => place.partition.allocate(place.key.slot)?,
-        };
-        let directive = directive(options.indexing_directive);
-        let mut charged = *meter;
-        charge_put(&mut charged, place, &incoming, self.old.is_some(), directive);
-        let outcome = if self.old.is_some() { Outcome::Ok } else { Outcome::Created };
-        let (new, document) = incoming.compose(engine, place, number, options);
-        self.check_room(engine, &new)?;
-        *meter = charged;
-        let etag = new.etag;
-        let policy = &place.collection.definition.indexing;
-        let indexed = Indexed { document: &incoming.value, policy, directive };
-        let lsn = self.commit(number, Some(new), Some(indexed)).await?;
-        Ok(written(place, outcome, document, etag, lsn, options))
-    }
-
-    /// Refuses a version that has no room. It costs nothing.
-    fn check_room(&self, engine: &Inner, new: &NewVersion) -> Result<(), Error> {
-        let place = self.place;
-        let old = self.old.as_ref().map_or(0, |old| u64::from(old.primary.length));
-        let length = (new.row.len() - Header::LENGTH) as u64;
-        room::check(engine, place, self.key_counters, old, length).map_err(|mut error| {
-            describe(&mut error.meta, place, place.partition.lsn());
-            error
-        })
-    }
-
-    /// Removes the document.
-    async fn remove(self, meter: &mut Meter) -> Result<Response, Refused> {
-        let place = self.place;
-        let Some(old) = &self.old else { return Err(Error::not_found().into()) };
-        let document = old.parse()?;
-        let (policy, directive) =
-            (&place.collection.definition.indexing, old.header.index_directive());
-        let indexed = policy.indexed_values(&document, directive);
-        meter.delete(user_bytes(&old.document), indexed);
-        let number = old.primary.docnum;
-        let lsn = self.commit(number, None, None).await?;
-        let mut meta = Meta { item_lsn: Some(lsn), ..Meta::default() };
-        describe(&mut meta, place, lsn);
-        let outcome = Outcome::Deleted;
-        Ok(Response { outcome, body: Body::Empty, etag: None, continuation: None, meta })
-    }
-
-    /// Stages the change and its terms, lets the next writer of the key in, and waits for
-    /// publication.
-    async fn commit(
-        self,
-        number: DocNum,
-        new: Option<NewVersion>,
-        indexed: Option<Indexed<'_>>,
-    ) -> Result<u64, Refused> {
-        let Staged { place, guard, key_counters, permit, old, primary_key } = self;
-        let collection = place.collection;
-        let terms = match &old {
-            None => TermChange::between(place.partition, number, None, indexed).await?,
-            Some(old) => {
-                let document = old.parse()?;
-                let policy = &collection.policy_of(old.header.index_generation);
-                let directive = old.header.index_directive();
-                let before = Indexed { document: &document, policy, directive };
-                TermChange::between(place.partition, number, Some(before), indexed).await?
-            }
-        };
-        let old = old.map(|old| OldVersion {
-            lsn: old.primary.lsn,
-            length: old.primary.length,
-            expiry: old.header.expiry(collection.definition.default_ttl),
-        });
-        let change = DocumentChange { docnum: number, primary_key, old, new, terms };
-        let permit = permit.for_batch(std::slice::from_ref(&change)).await?;
-        let transaction = Transaction {
-            key: place.key.clone(),
-            key_counters,
-            changes: vec![change],
-            index_generation: collection.index_generation,
-            permit: Some(permit),
-        };
-        let published = place.partition.sequence(transaction)?;
-        drop(guard);
-        Ok(published.await.map_err(|_| errors::shut_down())??)
-    }
-}
-
-impl Found {
-    pub(super) fn parse(&self) -> Result<Value, Error> {
-        json::parse(&self.document).map_err(|_| errors::from_damaged(Damaged("D")))
-    }
-}
-
-/// The directive of a request, in the words of the index.
-fn directive(directive: IndexingDirective) -> Directive {
-    match directive {
-        IndexingDirective::Default => Directive::Default,
-        IndexingDirective::Include => Directive::Include,
-        IndexingDirective::Exclude => Directive::Exclude,
-    }
-}
-
-/// The newest version of a document and its key's counters, for a writer: a new document costs one
-/// look into the store.
-async fn newest(
-    place: &Place<'_>,
-    primary_key: Bytes,
-) -> Result<(Option<Found>, KeyCounters), Error> {
-    let rows = place.partition.newest(&[primary_key.clone(), place.key.counters()]).await?;
-    let counters = match rows.get(1) {
-        Some(Some(row)) => KeyCounters::decode(row).map_err(errors::from_damaged)?,
-        _ => KeyCounters::default(),
-    };
-    let Some(Some(row)) = rows.first() else { return Ok((None, counters)) };
-    let primary = Primary::decode(row).map_err(errors::from_damaged)?;
-    let row = RowReader::Newest(place.partition).get(keys::document(primary.docnum)).await?;
-    let row = row.ok_or_else(|| errors::from_damaged(Damaged("D")))?;
-    let (header, document) = Header::decode(&row).map_err(errors::from_damaged)?;
-    Ok((Some(Found { primary_key, primary, header, document }), counters))
-}
-
-pub(super) async fn key_counters(place: &Place<'_>) -> Result<KeyCounters, Error> {
-    match RowReader::Newest(place.partition).get(place.key.counters()).await? {
-        Some(row) => KeyCounters::decode(&row).map_err(errors::from_damaged),
-        None => Ok(KeyCounters::default()),
-    }
-}
-
-fn charge_put(
-    meter: &mut Meter,
-    place: &Place<'_>,
-    incoming: &Incoming<'_>,
-    is_replace: bool,
-    directive: Directive,
-) {
-    let policy = &place.collection.definition.indexing;
-    let indexed = policy.indexed_values(&incoming.value, directive);
-    if is_replace {
-        meter.replace(incoming.body.len(), indexed);
-    } else {
-        meter.create(incoming.body.len(), indexed);
-    }
-}
-
-fn written(
-    place: &Place<'_>,
-    outcome: Outcome,
-    document: Bytes,
-    etag: Etag,
-    lsn: u64,
-    options: &Options,
-) -> Response {
-    let mut meta = Meta { item_lsn: Some(lsn), ..Meta::default() };
-    describe(&mut meta, place, lsn);
-    let body = if options.minimal_response { Body::Empty } else { Body::Resource(document) };
-    Response { outcome, body, etag: Some(etag.to_string()), continuation: None, meta }
 }

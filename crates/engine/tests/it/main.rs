@@ -1,5 +1,8 @@
 //! The engine through its one entry, on the memory store and on the one that keeps its promises.
 
+mod batch_races;
+mod batches;
+mod bulk;
 mod collections;
 mod concurrency;
 mod consistency;

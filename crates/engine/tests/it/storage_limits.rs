@@ -2,9 +2,10 @@
 
 use bytes::Bytes;
 use engine::{Limits, Options, Sizes};
-use protocol::{Code, Operation};
+use protocol::{Code, Operation, request::BatchMode};
 
 use crate::{
+    batches::{answers, execute},
     splitting::split,
     support::{Database, collection, keyed, resource},
 };
@@ -153,4 +154,31 @@ async fn a_key_is_as_full_after_a_split_as_before() {
         database.create(&document("c", key, 4000)).await.expect("room again");
     }
     assert_eq!(database.engine.statistics().len(), 2);
+}
+
+/// Each operation of a transaction counts on top of those before it, and what they remove is room.
+#[tokio::test]
+async fn transactions_are_measured_as_they_go() {
+    let create = |id: &str| {
+        let body = document(id, "full", 4000);
+        format!(r#"{{"operationType":"Create","resourceBody":{body}}}"#)
+    };
+    let run = async |database: &Database, operations: &[String]| {
+        let batch = format!("[{}]", operations.join(","));
+        let options = keyed("[\"full\"]");
+        let done = execute(database, &batch, BatchMode::Atomic, options).await.expect("answered");
+        answers(&done)
+    };
+    let lost = Err(Code::FailedDependency);
+    let options = sizes(|sizes| sizes.logical_partition = 10 * KB);
+    let database = Database::with_options(options).await.with_collection(400).await;
+    let three = [create("a"), create("b"), create("c")];
+    assert_eq!(run(&database, &three).await, [lost, lost, Err(Code::PartitionKeyQuota)]);
+    let delete = r#"{"operationType":"Delete","id":"a"}"#.to_owned();
+    let turns = [create("a"), create("b"), delete, create("c")];
+    assert!(run(&database, &turns).await.iter().all(Result::is_ok));
+
+    let options = sizes(|sizes| sizes.collection = Some(12 * KB));
+    let database = Database::with_options(options).await.with_collection(400).await;
+    assert_eq!(run(&database, &three).await, [lost, lost, Err(Code::CollectionQuota)]);
 }

@@ -13,7 +13,7 @@ use engine::{Clock, Engine, PartitionStatistics, RateLimit};
 use protocol::{
     Code, Error, Operation, Options, Response,
     query::{QueryBody, QueryFeed},
-    request::{DatabasePath, ThroughputRequest},
+    request::{BatchMode, DatabasePath, ThroughputRequest},
 };
 use store::memory::MemoryStore;
 
@@ -421,4 +421,39 @@ async fn the_children_of_a_split_share_what_their_parent_had() {
     watch.pass(1000);
     let (spent, _) = exhaust(&database, 1).await;
     assert!((500.0..515.0).contains(&spent), "{spent}");
+}
+
+/// A transaction is let in once, and pays for all of it; operations of a bulk pay for themselves.
+#[tokio::test]
+async fn batches_are_let_in_once_and_bulk_by_operation() {
+    let (database, watch) = fresh(RateLimit::Provisioned).await;
+    let database = database.with_collection(400).await;
+    let upserts = |count: u32| {
+        let one = |id| format!(r#"{{"operationType":"Upsert","resourceBody":{}}}"#, body(id, 1));
+        format!("[{}]", (0..count).map(one).collect::<Vec<_>>().join(","))
+    };
+    let run = async |count, mode| {
+        crate::batches::execute(&database, &upserts(count), mode, keyed("[1]")).await
+    };
+    let spent = run(100, BatchMode::Atomic).await.expect("let in").meta.charge;
+    assert!(spent > 400.0, "{spent}");
+    let refused = run(1, BatchMode::Atomic).await.expect_err("in debt");
+    assert_eq!(refused.code, Code::TooManyRequests);
+    assert!(refused.meta.charge.abs() < f64::EPSILON, "a refusal costs nothing");
+    assert_eq!(partition(&database, 0).throttled, 1);
+    let independent = BatchMode::Independent { stops_at_failure: false };
+    let bulk = run(3, independent).await.expect("answered");
+    let results = crate::batches::results(&bulk);
+    for result in results {
+        assert_eq!(result.answer, Err(Code::TooManyRequests));
+        assert!(result.retry_after_ms.is_some_and(|wait| wait > 0));
+    }
+    assert!(bulk.meta.charge.abs() < f64::EPSILON);
+    watch.pass(5000);
+    run(1, BatchMode::Atomic).await.expect("time has passed");
+    let bulk = run(100, independent).await.expect("answered");
+    let fates = crate::batches::answers(&bulk);
+    let served = fates.iter().take_while(|fate| fate.is_ok()).count();
+    assert!((20..60).contains(&served), "{served}");
+    assert!(fates[served..].iter().all(|fate| *fate == Err(Code::TooManyRequests)));
 }

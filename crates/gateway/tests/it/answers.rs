@@ -198,6 +198,8 @@ async fn every_code_has_its_row() {
         (Code::PartitionSplitting, 410, Some("1007"), "Gone"),
         (Code::PreconditionFailed, 412, None, "PreconditionFailed"),
         (Code::TooLarge, 413, None, "RequestEntityTooLarge"),
+        (Code::ResponseTooLarge, 413, Some("3402"), "RequestEntityTooLarge"),
+        (Code::FailedDependency, 424, None, "FailedDependency"),
         (Code::TooManyRequests, 429, Some("3200"), "TooManyRequests"),
         (Code::RetryWith, 449, None, "RetryWith"),
         (Code::Internal, 500, None, "InternalServerError"),

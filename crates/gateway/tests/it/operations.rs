@@ -147,15 +147,54 @@ async fn rid_paths_are_passed_on() {
 /// Whatever else a batch says of itself, it must never become a document.
 #[tokio::test]
 async fn batches_never_create() {
-    for path in ["/dbs", "/dbs/d/colls", "/dbs/d/colls/c/docs", "/offers"] {
-        for (name, value) in [("x-ms-documentdb-isquery", "True"), ("content-type", "text/plain")] {
-            let harness = Harness::new();
+    for (name, value) in [("x-ms-documentdb-isquery", "True"), ("content-type", "text/plain")] {
+        let batch = |path| {
             let batch = Call::post(path).header("x-ms-cosmos-is-batch-request", "True");
-            let reply = harness.send(batch.header(name, value)).await;
+            batch.header(name, value).header("x-ms-documentdb-is-upsert", "true")
+        };
+        for path in ["/dbs", "/dbs/d/colls", "/offers"] {
+            let harness = Harness::new();
+            let reply = harness.send(batch(path)).await;
             assert_eq!((reply.status, harness.calls().len()), (400, 0), "{path} {name}");
-            assert!(reply.error().contains("A batch request is not supported"));
+            assert!(reply.error().contains("A batch request can be made of documents only"));
         }
+        let reached = operation(batch("/dbs/d/colls/c/docs")).await;
+        assert!(reached.starts_with("ExecuteBatch"), "{reached}");
     }
+}
+
+#[tokio::test]
+async fn what_the_operations_of_a_batch_have_to_do_with_each_other() {
+    let atomic = ("x-ms-cosmos-batch-atomic", "True");
+    let goes_on = "x-ms-cosmos-batch-continue-on-error";
+    let independent = |stops| format!("Independent {{ stops_at_failure: {stops} }}");
+    for (headers, mode) in [
+        (vec![atomic], "Atomic".to_owned()),
+        (vec![atomic, (goes_on, "True")], "Atomic".to_owned()),
+        (vec![], independent(false)),
+        (vec![("x-ms-cosmos-batch-atomic", "false"), (goes_on, "true")], independent(false)),
+        (vec![(goes_on, "False")], independent(true)),
+    ] {
+        let mut call = Call::post("/dbs/d/colls/c/docs").body("[]");
+        call = call.header("x-ms-cosmos-is-batch-request", "true");
+        for (name, value) in &headers {
+            call = call.header(name, value);
+        }
+        let expected =
+            format!(r#"ExecuteBatch {{ collection: {COLL}, body: b"[]", mode: {mode} }}"#);
+        assert_eq!(operation(call.clone()).await, expected, "{headers:?}");
+        let harness = Harness::new();
+        assert_eq!(harness.send(call.key(READ_ONLY_KEY)).await.status, 403);
+    }
+}
+
+#[tokio::test]
+async fn a_batch_in_binary_form_is_refused_by_its_name() {
+    let harness = Harness::new();
+    let call = Call::post("/dbs/d/colls/c/docs").header("x-ms-cosmos-is-batch-request", "True");
+    let reply = harness.send(call.body(b"\x81\x01\x02".to_vec())).await;
+    assert_eq!((reply.status, harness.calls().len()), (400, 0));
+    assert!(reply.error().contains("HybridRow"), "{}", reply.text());
 }
 
 #[tokio::test]

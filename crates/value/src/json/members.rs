@@ -48,6 +48,29 @@ pub fn members(text: &[u8]) -> Result<Vec<Member<'_>>, Error> {
     }
 }
 
+/// Where the elements of a text lie that is one array. What is inside them is skipped, not checked:
+/// whoever takes one parses it.
+pub fn elements(text: &[u8]) -> Result<Vec<Range<usize>>, Error> {
+    let mut elements = Vec::new();
+    let mut at = skip_white_space(text, expect(text, skip_white_space(text, 0), b'[')?);
+    if text.get(at) == Some(&b']') {
+        at += 1;
+    } else {
+        loop {
+            let end = skip_value(text, at)?;
+            elements.push(at..end);
+            at = skip_white_space(text, end);
+            match text.get(at) {
+                Some(b',') => at = skip_white_space(text, at + 1),
+                _ => break,
+            }
+        }
+        at = expect(text, at, b']')?;
+    }
+    let end = skip_white_space(text, at);
+    if end < text.len() { Err(ErrorKind::Trailing.at(end)) } else { Ok(elements) }
+}
+
 fn finish<'a>(bytes: &[u8], at: usize, members: Vec<Member<'a>>) -> Result<Vec<Member<'a>>, Error> {
     let at = skip_white_space(bytes, at);
     if at < bytes.len() { Err(ErrorKind::Trailing.at(at)) } else { Ok(members) }
@@ -62,6 +85,7 @@ fn skip_value(bytes: &[u8], at: usize) -> Result<usize, Error> {
     match bytes.get(at) {
         Some(b'"') => skip_string(bytes, at),
         Some(b'{' | b'[') => skip_container(bytes, at),
+        None => Err(ErrorKind::UnexpectedEnd.at(bytes.len())),
         _ => {
             let scalar = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
             match bytes[at..].iter().take_while(scalar).count() {
@@ -135,6 +159,19 @@ mod tests {
     }
 
     #[test]
+    fn elements_are_where_they_are() {
+        let text = br#" [ {"a":[1,"]"]} ,2 , "x,y",[] ] "#;
+        let spans = elements(text).unwrap();
+        let texts: Vec<_> =
+            spans.into_iter().map(|it| str::from_utf8(&text[it]).unwrap()).collect();
+        assert_eq!(texts, [r#"{"a":[1,"]"]}"#, "2", r#""x,y""#, "[]"]);
+        assert_eq!(elements(b"[ ]").unwrap(), []);
+        for bad in ["", "{}", "[", "[1", "[1,]", "[,1]", "[1]]", "[1 2]", "[{]", "1"] {
+            assert!(elements(bad.as_bytes()).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
     fn what_is_no_object_is_refused() {
         let kind = |text: &[u8]| members(text).unwrap_err().kind;
         assert_eq!(kind(b""), ErrorKind::UnexpectedEnd);
@@ -153,6 +190,7 @@ mod tests {
         fn any_bytes_are_answered_without_a_panic(bytes: Vec<u8>) {
             let _ = members(&bytes);
             let _ = parse_document(&bytes);
+            let _ = elements(&bytes);
         }
 
         #[test]

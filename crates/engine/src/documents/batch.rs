@@ -1,0 +1,87 @@
+//! Several operations in one request: a transaction, or many that have nothing to do with each other.
+
+mod atomic;
+mod bulk;
+mod read;
+
+use bytes::Bytes;
+use protocol::{
+    Code, Error, Options, Outcome, Response,
+    limits::PAGE_BYTES_MAX,
+    request::{BatchMode, CollectionPath},
+    response::BatchResult,
+};
+
+use crate::{
+    Inner, charge::Meter, consistency::read_factor, documents::batch::read::BatchOperation,
+};
+
+/// Carries out the operations of a batch.
+pub(crate) async fn run(
+    engine: &Inner,
+    path: &CollectionPath,
+    body: &[u8],
+    mode: BatchMode,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
+    let operations = read::operations(body)?;
+    match mode {
+        BatchMode::Atomic => {
+            atomic::Batch { path, body, operations, options }.run(engine, meter).await
+        }
+        BatchMode::Independent { stops_at_failure } => {
+            bulk::Bulk { path, operations, stops_at_failure, options }.run(engine, meter).await
+        }
+    }
+}
+
+/// A meter for one operation.
+fn part(engine: &Inner, operation: &BatchOperation<'_>, options: &Options, meter: &Meter) -> Meter {
+    let account = engine.options.default_consistency;
+    meter.part(if operation.is_read() { read_factor(options, account) } else { 1 })
+}
+
+/// An operation that went well.
+fn done(
+    outcome: Outcome,
+    etag: Option<String>,
+    document: Option<Bytes>,
+    charge: f64,
+) -> BatchResult {
+    BatchResult { answer: Ok(outcome), charge, etag, document, retry_after_ms: None, message: None }
+}
+
+/// An operation that failed.
+fn failed(error: Error, charge: f64) -> BatchResult {
+    BatchResult {
+        answer: Err(error.code),
+        charge,
+        etag: None,
+        document: None,
+        retry_after_ms: error.meta.retry_after_ms,
+        message: Some(error.message),
+    }
+}
+
+/// An operation that was not carried out, since another failed.
+fn left_out(charge: f64) -> BatchResult {
+    let (etag, document, retry_after_ms, message) = (None, None, None, None);
+    let answer = Err(Code::FailedDependency);
+    BatchResult { answer, charge, etag, document, retry_after_ms, message }
+}
+
+/// Refuses an operation before it is tried if the answer is full already: what it changes may not
+/// go unanswered.
+fn check_answer(bytes: usize) -> Result<(), Error> {
+    if bytes < PAGE_BYTES_MAX {
+        return Ok(());
+    }
+    Err(Error::new(
+        Code::ResponseTooLarge,
+        format!(
+            "The answer to the batch is too large: it may have {PAGE_BYTES_MAX} bytes of \
+             documents. Ask for fewer at a time, or for none (Prefer: return=minimal)."
+        ),
+    ))
+}

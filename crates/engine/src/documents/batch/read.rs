@@ -1,0 +1,225 @@
+//! The operations of a batch, read from its body.
+//!
+//! The documents in it stay text: they are parsed when their turn comes, and stored byte for byte.
+
+use std::ops::Range;
+
+use protocol::{
+    Code, Error, Options,
+    limits::{BATCH_BYTES_MAX, BATCH_OPERATIONS_MAX},
+};
+use value::{Value, json, partition_key::PartitionKey};
+
+/// One operation.
+#[derive(Debug, PartialEq)]
+pub(super) struct BatchOperation<'a> {
+    pub(super) kind: Kind<'a>,
+    /// The partition key that it names itself.
+    pub(super) key: Option<PartitionKey>,
+    if_match: Option<String>,
+    if_none_match: Option<String>,
+}
+
+/// What to do, by the id of the document and the text of the new one, as far as it has them.
+#[derive(Debug, PartialEq)]
+pub(super) enum Kind<'a> {
+    Create { body: &'a [u8] },
+    Upsert { body: &'a [u8] },
+    Read { id: String },
+    Replace { id: String, body: &'a [u8] },
+    Delete { id: String },
+    Patch { id: String, body: &'a [u8] },
+}
+
+impl BatchOperation<'_> {
+    pub(super) fn is_read(&self) -> bool {
+        matches!(self.kind, Kind::Read { .. })
+    }
+
+    /// The options of the request, with the operation's own conditions.
+    pub(super) fn options(&self, options: &Options) -> Options {
+        Options {
+            if_match: self.if_match.clone(),
+            if_none_match: self.if_none_match.clone(),
+            ..options.clone()
+        }
+    }
+}
+
+/// Reads them all. What is wrong with one of them is wrong with the request.
+pub(super) fn operations(body: &[u8]) -> Result<Vec<BatchOperation<'_>>, Error> {
+    if body.len() > BATCH_BYTES_MAX {
+        return Err(Error::new(
+            Code::TooLarge,
+            format!("Request size is too large: a batch may have {BATCH_BYTES_MAX} bytes."),
+        ));
+    }
+    let spans = json::elements(body).map_err(|error| {
+        Error::bad_request(format!("The batch is no JSON array of operations: {error}"))
+    })?;
+    if spans.is_empty() {
+        return Err(Error::bad_request("The batch request has no operations."));
+    }
+    if spans.len() > BATCH_OPERATIONS_MAX {
+        return Err(Error::bad_request(format!(
+            "Batch request has more operations than what is supported: {} of at most \
+             {BATCH_OPERATIONS_MAX}.",
+            spans.len()
+        )));
+    }
+    let numbered = spans.into_iter().enumerate();
+    let read = |(index, span): (usize, Range<usize>)| {
+        operation(&body[span]).map_err(|reason| {
+            Error::bad_request(format!("Operation {index} of the batch: {reason}"))
+        })
+    };
+    numbered.map(read).collect()
+}
+
+/// The members of an operation, as they came.
+#[derive(Default)]
+struct Members<'a> {
+    kind: Option<String>,
+    id: Option<String>,
+    body: Option<&'a [u8]>,
+    key: Option<PartitionKey>,
+    if_match: Option<String>,
+    if_none_match: Option<String>,
+}
+
+fn operation(text: &[u8]) -> Result<BatchOperation<'_>, String> {
+    let mut found = Members::default();
+    let mut seen = Vec::new();
+    for member in json::members(text).map_err(|error| error.to_string())? {
+        let span = &text[member.value];
+        let name = &*member.key;
+        if name == "resourceBody" && span != b"null" {
+            // Parsed when its turn comes, as what it has to be.
+            found.body = Some(span);
+        } else {
+            let value = json::parse(span).map_err(|error| format!("{name}: {error}"))?;
+            match name {
+                "operationType" => found.kind = string(name, &value)?,
+                "id" => found.id = string(name, &value)?,
+                "partitionKey" => found.key = key(&value)?,
+                "ifMatch" => found.if_match = string(name, &value)?,
+                "ifNoneMatch" => found.if_none_match = string(name, &value)?,
+                _ => {}
+            }
+        }
+        if seen.contains(&member.key) {
+            return Err(format!("{} is there twice.", member.key));
+        }
+        seen.push(member.key);
+    }
+    let Members { kind, id, body, key, if_match, if_none_match } = found;
+    let kind = kind.ok_or("operationType is missing.")?;
+    let id = || id.filter(|id| !id.is_empty()).ok_or_else(|| format!("{kind} needs an id."));
+    let body = || body.ok_or_else(|| format!("{kind} needs a resourceBody."));
+    let kind = match kind.to_ascii_lowercase().as_str() {
+        "create" => Kind::Create { body: body()? },
+        "upsert" => Kind::Upsert { body: body()? },
+        "read" => Kind::Read { id: id()? },
+        "replace" => Kind::Replace { id: id()?, body: body()? },
+        "delete" => Kind::Delete { id: id()? },
+        "patch" => Kind::Patch { id: id()?, body: body()? },
+        _ => {
+            let start: String = kind.chars().take(40).collect();
+            return Err(format!("the operationType {start} is not known."));
+        }
+    };
+    Ok(BatchOperation { kind, key, if_match, if_none_match })
+}
+
+fn string(name: &str, value: &Value) -> Result<Option<String>, String> {
+    match value {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text.clone())),
+        _ => Err(format!("{name} is not a string.")),
+    }
+}
+
+/// The key is text: the same that the header of a single operation has. An array is as good.
+fn key(value: &Value) -> Result<Option<PartitionKey>, String> {
+    let text = match value {
+        Value::Null => return Ok(None),
+        Value::String(text) => text.clone(),
+        value => json::print(value),
+    };
+    let key = PartitionKey::parse_header(&text);
+    key.map(Some).map_err(|_| "partitionKey is not the text of a JSON array of values.".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(body: &str) -> String {
+        let error = operations(body.as_bytes()).expect_err(body);
+        assert_eq!(error.code, Code::BadRequest);
+        error.message
+    }
+
+    #[test]
+    fn all_six_kinds() {
+        let body = br#" [
+            {"operationType":"Create","resourceBody":{ "id":"a", "n":1.0 }},
+            {"operationType":"Upsert","resourceBody":{"id":"a"},"ifMatch":"\"e\"","partitionKey":"[\"k\"]"},
+            {"operationType":"Read","id":"a","ifNoneMatch":"e","resourceBody":null,"other":[1]},
+            {"operationType":"Replace","id":"a","resourceBody":{},"partitionKey":[null]},
+            {"operationType":"Delete","id":"a","ifMatch":null},
+            {"operationType":"Patch","id":"a","resourceBody":[{"op":"incr"}]}
+        ] "#;
+        let read = operations(body).expect("operations");
+        let kinds: Vec<_> = read.iter().map(|operation| &operation.kind).collect();
+        let id = "a".to_owned();
+        let expected = [
+            Kind::Create { body: br#"{ "id":"a", "n":1.0 }"# },
+            Kind::Upsert { body: br#"{"id":"a"}"# },
+            Kind::Read { id: id.clone() },
+            Kind::Replace { id: id.clone(), body: b"{}" },
+            Kind::Delete { id: id.clone() },
+            Kind::Patch { id, body: br#"[{"op":"incr"}]"# },
+        ];
+        assert_eq!(kinds, expected.iter().collect::<Vec<_>>());
+        assert_eq!(read[1].key, PartitionKey::parse_header(r#"["k"]"#).ok());
+        assert_eq!(read[3].key, PartitionKey::parse_header("[null]").ok());
+        assert_eq!(read[1].options(&Options::default()).if_match.as_deref(), Some("\"e\""));
+        assert_eq!(read[2].options(&Options::default()).if_none_match.as_deref(), Some("e"));
+        assert!(read[4].options(&Options::default()).if_match.is_none());
+    }
+
+    #[test]
+    fn what_is_no_batch_is_refused() {
+        for (body, part) in [
+            ("", "no JSON array"),
+            ("{}", "no JSON array"),
+            ("[", "no JSON array"),
+            ("[] x", "no JSON array"),
+            ("[]", "no operations"),
+            ("[1]", "Operation 0"),
+            ("[{}]", "operationType is missing"),
+            (r#"[{"operationType":null}]"#, "operationType is missing"),
+            (r#"[{"operationType":7}]"#, "not a string"),
+            (r#"[{"operationType":"Query"}]"#, "Query is not known"),
+            (r#"[{"operationType":"Create"}]"#, "Create needs a resourceBody"),
+            (r#"[{"operationType":"Create","resourceBody":null}]"#, "needs a resourceBody"),
+            (r#"[{"operationType":"Delete"}]"#, "Delete needs an id"),
+            (r#"[{"operationType":"Delete","id":""}]"#, "Delete needs an id"),
+            (r#"[{"operationType":"Read","id":"a","partitionKey":"k"}]"#, "partitionKey"),
+            (r#"[{"operationType":"Read","id":"a","partitionKey":"[[1]]"}]"#, "partitionKey"),
+            (r#"[{"operationType":"Read","id":"a","id":"b"}]"#, "id is there twice"),
+            (r#"[{"operationType":"Read","id":"a","x":[}]"#, "batch"),
+            (r#"[{"operationType":"Read","id":"a","x":tru}]"#, "x: "),
+        ] {
+            let message = refused(body);
+            assert!(message.contains(part), "{body}: {message}");
+        }
+        let many =
+            |count| format!("[{}]", vec![r#"{"operationType":"Read","id":"a"}"#; count].join(","));
+        assert_eq!(operations(many(100).as_bytes()).map(|read| read.len()).ok(), Some(100));
+        assert!(refused(&many(101)).contains("more operations"));
+        let long = format!("[{}]", " ".repeat(BATCH_BYTES_MAX));
+        assert_eq!(operations(long.as_bytes()).expect_err("long").code, Code::TooLarge);
+    }
+}

@@ -1,0 +1,82 @@
+//! What the operations on a document check before they change it, alone or in a batch.
+
+use protocol::{Error, Options};
+
+use crate::{
+    charge::Meter,
+    documents::{
+        Found, check_etag,
+        incoming::Incoming,
+        read_found, refuse,
+        stage::{Done, Stage},
+    },
+};
+
+impl Stage<'_> {
+    pub(super) async fn create(
+        &mut self,
+        incoming: Incoming<'_>,
+        upsert: bool,
+        options: &Options,
+        meter: &mut Meter,
+    ) -> Result<Done, Error> {
+        let old = self.newest(&incoming.id).await?;
+        if let Some(old) = &old {
+            if !upsert {
+                return Err(self.refuse(Error::conflict(), meter));
+            }
+            check_etag(options, old, self.place, meter)?;
+        }
+        self.put(incoming, old, options, meter).await
+    }
+
+    pub(super) async fn replace(
+        &mut self,
+        name: &str,
+        incoming: Incoming<'_>,
+        options: &Options,
+        meter: &mut Meter,
+    ) -> Result<Done, Error> {
+        let old = self.existing(name, meter).await?;
+        if old.primary_key != self.place.key.primary(&incoming.id) {
+            return Err(Error::bad_request(
+                "The id in the body differs from the id of the document that is replaced.",
+            ));
+        }
+        check_etag(options, &old, self.place, meter)?;
+        self.put(incoming, Some(old), options, meter).await
+    }
+
+    pub(super) async fn delete(
+        &mut self,
+        name: &str,
+        options: &Options,
+        meter: &mut Meter,
+    ) -> Result<Done, Error> {
+        let old = self.existing(name, meter).await?;
+        check_etag(options, &old, self.place, meter)?;
+        self.remove(old, meter).await
+    }
+
+    /// A read among writes: it sees what they have done.
+    pub(super) async fn read(
+        &mut self,
+        name: &str,
+        options: &Options,
+        meter: &mut Meter,
+    ) -> Result<Done, Error> {
+        let found = self.existing(name, meter).await?;
+        Ok(read_found(found, options, meter))
+    }
+
+    pub(super) async fn existing(&self, name: &str, meter: &mut Meter) -> Result<Found, Error> {
+        match self.locate(name).await? {
+            Some(found) => Ok(found),
+            None => Err(self.refuse(Error::not_found(), meter)),
+        }
+    }
+
+    pub(super) fn refuse(&self, error: Error, meter: &mut Meter) -> Error {
+        refuse(error, self.place, self.place.partition.lsn(), meter)
+    }
+}

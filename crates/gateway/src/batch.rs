@@ -1,0 +1,153 @@
+//! Batches: how their headers are read, and how their results are written.
+
+use bytes::Bytes;
+use hyper::{HeaderMap, StatusCode};
+use protocol::{Code, Error, Operation, Outcome, request::BatchMode, response::BatchResult};
+use value::json::quote;
+
+use crate::{
+    headers::{flag, optional_flag},
+    route::Resource,
+    status::Status,
+    unsupported::not_yet,
+};
+
+/// The first byte of every row of the binary form that .NET alone sends.
+const HYBRID_ROW: u8 = 0x81;
+
+/// A batch, its body still missing.
+pub(crate) fn operation(resource: Resource, headers: &HeaderMap) -> Result<Operation, Error> {
+    match resource {
+        Resource::Documents(collection) => {
+            Ok(Operation::ExecuteBatch { collection, body: Bytes::new(), mode: mode(headers)? })
+        }
+        Resource::NotYet(feature) => Err(not_yet(feature)),
+        _ => Err(Error::bad_request("A batch request can be made of documents only.")),
+    }
+}
+
+/// COMPAT: JavaScript says with its bulk requests whether to go on behind a failure, and expects 424
+/// for the rest if not. Who says nothing means operations that have nothing to do with each other.
+fn mode(headers: &HeaderMap) -> Result<BatchMode, Error> {
+    if flag(headers, "x-ms-cosmos-batch-atomic")? {
+        return Ok(BatchMode::Atomic);
+    }
+    let goes_on = optional_flag(headers, "x-ms-cosmos-batch-continue-on-error")?.unwrap_or(true);
+    Ok(BatchMode::Independent { stops_at_failure: !goes_on })
+}
+
+/// Refuses a body that is no text by its name: as JSON it would only be called broken.
+pub(crate) fn check_body(operation: &Operation) -> Result<(), Error> {
+    match operation {
+        Operation::ExecuteBatch { body, .. } if body.first() == Some(&HYBRID_ROW) => {
+            Err(not_yet("A batch in binary form (HybridRow), as the .NET SDK sends it,"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The status and body of an answer to a batch.
+pub(crate) fn answer(results: &[BatchResult]) -> (StatusCode, Bytes) {
+    let is_failed = results.iter().any(|result| result.answer.is_err());
+    let status = if is_failed { StatusCode::MULTI_STATUS } else { StatusCode::OK };
+    let documents: usize =
+        results.iter().filter_map(|result| result.document.as_ref()).map(Bytes::len).sum();
+    let mut body = Vec::with_capacity(documents + 128 * results.len() + 2);
+    body.push(b'[');
+    for (at, result) in results.iter().enumerate() {
+        if at > 0 {
+            body.push(b',');
+        }
+        write(result, &mut body);
+    }
+    body.push(b']');
+    (status, Bytes::from(body))
+}
+
+fn write(result: &BatchResult, body: &mut Vec<u8>) {
+    let (status, sub) = match result.answer {
+        Ok(Outcome::Ok) => (200, 0),
+        Ok(Outcome::Created) => (201, 0),
+        Ok(Outcome::Deleted) => (204, 0),
+        Ok(Outcome::NotModified) => (304, 0),
+        Err(code) => {
+            let Status { http, sub, .. } = Status::of(code);
+            (http, sub)
+        }
+    };
+    body.extend_from_slice(format!(r#"{{"statusCode":{status}"#).as_bytes());
+    if sub != 0 {
+        body.extend_from_slice(format!(r#","subStatusCode":{sub}"#).as_bytes());
+    }
+    // Rounded where it is added up, so that the sum is the header's.
+    body.extend_from_slice(format!(r#","requestCharge":{}"#, result.charge).as_bytes());
+    if let Some(etag) = &result.etag {
+        body.extend_from_slice(br#","eTag":"#);
+        quote(&format!("\"{etag}\""), body);
+    }
+    if let Some(document) = &result.document {
+        body.extend_from_slice(br#","resourceBody":"#);
+        body.extend_from_slice(document);
+    }
+    let wait = result.retry_after_ms.filter(|_| result.answer == Err(Code::TooManyRequests));
+    if let Some(wait) = wait {
+        body.extend_from_slice(format!(r#","retryAfterMilliseconds":{wait}"#).as_bytes());
+    }
+    if let Some(message) = &result.message {
+        body.extend_from_slice(br#","message":"#);
+        quote(message, body);
+    }
+    body.push(b'}');
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn done(outcome: Outcome) -> BatchResult {
+        BatchResult {
+            answer: Ok(outcome),
+            charge: 6.1,
+            etag: Some("e".to_owned()),
+            document: Some(Bytes::from_static(br#"{"n":1.0}"#)),
+            retry_after_ms: None,
+            message: None,
+        }
+    }
+
+    fn failed(code: Code) -> BatchResult {
+        let message = Some("no \"x\"".to_owned());
+        let retry_after_ms = Some(7);
+        let answer = Err(code);
+        BatchResult { answer, charge: 0.0, etag: None, document: None, retry_after_ms, message }
+    }
+
+    #[test]
+    fn all_is_well() {
+        let deleted =
+            BatchResult { etag: None, document: None, charge: 1.0, ..done(Outcome::Deleted) };
+        let (status, body) = answer(&[done(Outcome::Created), deleted]);
+        assert_eq!(status, StatusCode::OK);
+        let expected = r#"[{"statusCode":201,"requestCharge":6.1,"eTag":"\"e\"","resourceBody":{"n":1.0}},{"statusCode":204,"requestCharge":1}]"#;
+        assert_eq!(str::from_utf8(&body), Ok(expected));
+        assert_eq!(answer(&[]), (StatusCode::OK, Bytes::from_static(b"[]")));
+    }
+
+    #[test]
+    fn one_failure_makes_it_a_multi_status() {
+        let results =
+            [failed(Code::TooManyRequests), failed(Code::FailedDependency), done(Outcome::Ok)];
+        let (status, body) = answer(&results);
+        assert_eq!(status, StatusCode::MULTI_STATUS);
+        let text = str::from_utf8(&body).expect("text");
+        let expected = r#"[{"statusCode":429,"subStatusCode":3200,"requestCharge":0,"retryAfterMilliseconds":7,"message":"no \"x\""},{"statusCode":424,"#;
+        assert!(text.starts_with(expected), "{text}");
+        assert!(value::json::parse(&body).is_ok());
+    }
+
+    #[test]
+    fn unchanged_is_no_failure() {
+        let (status, _) = answer(&[BatchResult { document: None, ..done(Outcome::NotModified) }]);
+        assert_eq!(status, StatusCode::OK);
+    }
+}
