@@ -117,9 +117,12 @@ def test_collections_that_share(client, name):
     assert client.delete(f"/dbs/{name}").status == 204
 
 
-@pytest.mark.parametrize("year, least, scaled", [(2016, 10100, 11000), (2017, 2500, 3000)])
-def test_limits_of_the_past(year, least, scaled):
-    with Server("--limits", year) as server:
+@pytest.mark.parametrize("year, least, scaled, most", [
+    (2016, 10100, 11000, None), (2017, 2500, 3000, 250000), (2016, 10100, 11000, 300000)])
+def test_limits_of_the_past(year, least, scaled, most):
+    asked = ["--throughput-max", most] if most else []
+    most = most or 250000
+    with Server("--limits", year, *asked) as server:
         client = Client(server.port)
         assert client.post("/dbs", {"id": "d"}).status == 201
 
@@ -127,11 +130,11 @@ def test_limits_of_the_past(year, least, scaled):
             body = {"id": name} | ({"partitionKey": HASH} if key else {})
             return client.post("/dbs/d/colls", body, OLD | (headers or {}))
 
-        for rate in (400, least - 100, 250100, 1000000):
-            assert f"between {least} and 250000 inclusive" in refusal(create("c", {MANUAL: str(rate)}))
-        for rate in (1000, scaled - 1000, 251000):
+        for rate in (400, least - 100, most + 100, 1000000):
+            assert f"between {least} and {most} inclusive" in refusal(create("c", {MANUAL: str(rate)}))
+        for rate in (1000, scaled - 1000, most + 1000):
             text = refusal(create("c", {SCALED: f'{{"maxThroughput":{rate}}}'}))
-            assert f"between {scaled} and 250000 inclusive" in text
+            assert f"between {scaled} and {most} inclusive" in text
         refusal(create("c", {LEVEL: "S2"}))
         made = create("unasked")
         assert offer_of(client, made.json)["content"]["offerThroughput"] == least

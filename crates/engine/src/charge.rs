@@ -3,6 +3,8 @@
 //! One table per price list, linear in size, deterministic. The published points that each must
 //! meet are the tests below; `docs/charges.md` explains them to users.
 
+use protocol::{Code, Error};
+
 /// Which price list.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Charges {
@@ -175,9 +177,17 @@ impl Meter {
         self.total += METADATA_READ;
     }
 
-    /// A change of metadata.
-    pub(crate) fn metadata_write(&mut self) {
-        self.total += METADATA_WRITE;
+    /// A change of metadata, or the attempt at one: what is refused for itself costs nothing, what
+    /// is refused for what it found costs the look.
+    pub(crate) fn metadata_write<T>(&mut self, changed: Result<T, Error>) -> Result<T, Error> {
+        match changed.as_ref().map_err(|error| error.code) {
+            Ok(_) => self.total += METADATA_WRITE,
+            Err(
+                Code::NotFound | Code::OwnerNotFound | Code::Conflict | Code::PreconditionFailed,
+            ) => self.lookup(),
+            Err(_) => {}
+        }
+        changed
     }
 
     fn insert_cost(&self, bytes: usize, indexed_values: usize) -> f64 {

@@ -22,7 +22,7 @@ use crate::{
     feeds::{Page, is_unchanged, require_match},
     indexing::transform,
     missing_collection, offers,
-    throughput::{self, Kind},
+    throughput::{self, Kind, Rules},
     usage,
 };
 
@@ -41,8 +41,8 @@ pub(crate) async fn create(
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     let body = json::parse(body).map_err(|error| invalid_body(&error))?;
-    meter.metadata_write();
-    let (outcome, collection) = engine.change(CreatePlan { create, body }).await?;
+    let created = engine.change(CreatePlan { create, body }).await;
+    let (outcome, collection) = meter.metadata_write(created)?;
     Ok(answer(outcome, &collection, None))
 }
 
@@ -76,13 +76,13 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
         check_resource_count(&catalog)?;
         let is_partitioned = !definition.partition_key.is_system;
         let kind = Kind::Collection { is_partitioned };
-        let limits = engine.options.limits;
-        let mut throughput = throughput::requested(&throughput, kind, limits)?;
+        let rules = Rules::from(&engine.options);
+        let mut throughput = throughput::requested(&throughput, kind, rules)?;
         let is_asked = throughput.is_some();
         if throughput.is_none() {
             match catalog.offer_of(&database.rid.to_string()) {
                 Some(shared) => offers::check_room(&catalog, &database, shared, kind)?,
-                None => throughput = Some(throughput::unasked(kind, limits)),
+                None => throughput = Some(throughput::unasked(kind, rules)),
             }
         }
         let mut collection = Collection {
@@ -194,8 +194,8 @@ pub(crate) async fn replace(
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     let body = json::parse(body).map_err(|error| invalid_body(&error))?;
-    meter.metadata_write();
-    let (outcome, collection) = engine.change(Replace { path, body, options }).await?;
+    let replaced = engine.change(Replace { path, body, options }).await;
+    let (outcome, collection) = meter.metadata_write(replaced)?;
     Ok(answer(outcome, &collection, None))
 }
 
@@ -224,8 +224,8 @@ pub(crate) async fn delete(
     options: Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    meter.metadata_write();
-    let collection = engine.change(Delete { path, options }).await?;
+    let deleted = engine.change(Delete { path, options }).await;
+    let collection = meter.metadata_write(deleted)?;
     Ok(Response { body: Body::Empty, etag: None, ..answer(Outcome::Deleted, &collection, None) })
 }
 

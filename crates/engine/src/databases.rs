@@ -18,7 +18,7 @@ use crate::{
     control::{AsyncPlan, Change, check_resource_count},
     definition::validate_name,
     feeds::{Page, is_unchanged, require_match},
-    throughput::{self, Kind},
+    throughput::{self, Kind, Rules},
 };
 
 struct Create {
@@ -36,8 +36,8 @@ pub(crate) async fn create(
 ) -> Result<Response, Error> {
     let body = json::parse(body).map_err(|error| invalid_body(&error))?;
     let id = validate_name(body.get("id"))?;
-    meter.metadata_write();
-    let (outcome, database) = engine.change(Create { id, upsert, throughput }).await?;
+    let created = engine.change(Create { id, upsert, throughput }).await;
+    let (outcome, database) = meter.metadata_write(created)?;
     Ok(answer(outcome, &database))
 }
 
@@ -70,8 +70,8 @@ impl AsyncPlan<(Outcome, Arc<Database>)> for Create {
         let first_collection = crate::random_u32() % 0x4000_0000 + 1;
         let version = engine.new_version();
         let database = Arc::new(Database::new(rid, self.id, version, first_collection));
-        let limits = engine.options.limits;
-        let throughput = throughput::requested(&self.throughput, Kind::Database, limits)?;
+        let rules = Rules::from(&engine.options);
+        let throughput = throughput::requested(&self.throughput, Kind::Database, rules)?;
         if let Some(throughput) = throughput {
             let link = (database.self_link(), database.rid.to_string());
             throughput::add_offer(engine, &mut catalog, &mut batch, link, throughput, true);
@@ -109,8 +109,8 @@ pub(crate) async fn delete(
     options: Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    meter.metadata_write();
-    let database = engine.change(Delete { path, options }).await?;
+    let deleted = engine.change(Delete { path, options }).await;
+    let database = meter.metadata_write(deleted)?;
     Ok(Response { body: Body::Empty, etag: None, ..answer(Outcome::Deleted, &database) })
 }
 

@@ -14,7 +14,7 @@ use store::Batch;
 use value::{Object, Value, json};
 
 use crate::{
-    Inner, Limits,
+    Inner,
     budget::rates,
     catalog::{Catalog, Database, Offer, Throughput, number, quoted, storage, to_bytes},
     charge::Meter,
@@ -22,7 +22,7 @@ use crate::{
     databases::invalid_body,
     feeds::{Page, is_unchanged, require_match},
     offers::floor::{Holding, Holdings},
-    throughput::Kind,
+    throughput::{Kind, Rules},
 };
 
 pub(crate) fn read(
@@ -36,7 +36,7 @@ pub(crate) fn read(
     let offer = find(&catalog, offer)?;
     let holding = Holdings::new(&catalog).of(offer);
     let current = rates::current(engine, &catalog, offer);
-    let answer = |outcome| answer(outcome, offer, (holding, current), engine.options.limits);
+    let answer = |outcome| answer(outcome, offer, (holding, current), Rules::from(&engine.options));
     if is_unchanged(options, offer.version.etag) {
         return Ok(Response { body: Body::Empty, ..answer(Outcome::NotModified) });
     }
@@ -75,11 +75,11 @@ pub(crate) async fn replace(
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     let body = json::parse(body).map_err(|error| invalid_body(&error))?;
-    meter.metadata_write();
-    let (offer, holding) = engine.change(Replace { offer, body, migration, options }).await?;
+    let replaced = engine.change(Replace { offer, body, migration, options }).await;
+    let (offer, holding) = meter.metadata_write(replaced)?;
     engine.rebalance.notify_one();
     let current = rates::current(engine, &engine.catalog(), &offer);
-    Ok(answer(Outcome::Ok, &offer, (holding, current), engine.options.limits))
+    Ok(answer(Outcome::Ok, &offer, (holding, current), Rules::from(&engine.options)))
 }
 
 impl AsyncPlan<(Arc<Offer>, Holding)> for Replace {
@@ -92,9 +92,9 @@ impl AsyncPlan<(Arc<Offer>, Holding)> for Replace {
         require_match(&self.options, old.version.etag)?;
         check_identity(&old, &self.body)?;
         let holding = Holdings::new(&catalog).of(&old);
-        let limits = engine.options.limits;
+        let rules = Rules::from(&engine.options);
         let throughput =
-            replacement::replacement(&old, &self.body, self.migration, (limits, holding))?;
+            replacement::replacement(&old, &self.body, self.migration, (rules, holding))?;
         // A copy of the old one has the mark of what was stored, too.
         let mut offer = Offer::clone(&old);
         offer.highest = offer.highest.max(throughput.rate());
@@ -166,10 +166,10 @@ fn answer(
     outcome: Outcome,
     offer: &Offer,
     (holding, current): (Holding, u32),
-    limits: Limits,
+    rules: Rules,
 ) -> Response {
     let mode = floor::mode_of(&offer.throughput);
-    let least = floor::range(limits, offer.highest, holding, mode).least;
+    let least = floor::range(rules, offer.highest, holding, mode).least;
     Response {
         outcome,
         body: Body::Resource(to_json(offer, holding, current)),

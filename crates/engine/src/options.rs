@@ -33,6 +33,17 @@ pub enum Limits {
     Y2017,
 }
 
+impl Limits {
+    /// The most throughput that anything may have, unless the operator says otherwise.
+    #[must_use]
+    pub fn throughput_max(self) -> u32 {
+        match self {
+            Self::Current | Self::Y2017 => 1_000_000,
+            Self::Y2016 => 250_000,
+        }
+    }
+}
+
 /// How a database is set up.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -42,6 +53,8 @@ pub struct Options {
     pub rate_limit: RateLimit,
     /// Whose limits apply.
     pub limits: Limits,
+    /// The most throughput that a collection or database may have, if not what those limits say.
+    pub throughput_max: Option<u32>,
     /// How much may be stored: [`Sizes::of`] those limits, unless the operator says otherwise.
     pub sizes: Sizes,
     /// The account's consistency level: what a request without one gets.
@@ -58,6 +71,7 @@ impl Default for Options {
             charges: Charges::default(),
             rate_limit: RateLimit::default(),
             limits: Limits::default(),
+            throughput_max: None,
             sizes: Sizes::of(Limits::default()),
             default_consistency: ConsistencyLevel::Session,
             page_time: Duration::from_secs(5),

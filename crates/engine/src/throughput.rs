@@ -10,7 +10,7 @@ use protocol::{
 use store::Batch;
 use value::{Value, json};
 
-pub(crate) use crate::throughput::range::{Kind, Mode, Range};
+pub(crate) use crate::throughput::range::{Kind, Mode, Range, Rules};
 use crate::{
     Inner, Limits,
     catalog::{Catalog, HighWater, Offer, Throughput, storage},
@@ -20,9 +20,9 @@ use crate::{
 pub(crate) fn requested(
     request: &ThroughputRequest,
     kind: Kind,
-    limits: Limits,
+    rules: Rules,
 ) -> Result<Option<Throughput>, Error> {
-    let range = |mode| Range::new(limits, kind, mode);
+    let range = |mode| Range::new(rules, kind, mode);
     match (&request.manual, &request.autoscale, &request.level) {
         (None, None, None) => Ok(None),
         (Some(rate), None, None) => Ok(Some(Throughput::Manual(range(Mode::Manual).check(*rate)?))),
@@ -32,7 +32,7 @@ pub(crate) fn requested(
             })?;
             autoscale(&settings, &range(Mode::Autoscale)).map(Some)
         }
-        (None, None, Some(level)) => performance_level(level, kind, limits).map(Some),
+        (None, None, Some(level)) => performance_level(level, kind, rules).map(Some),
         (Some(_), Some(_), _) => Err(Error::bad_request(
             "Throughput and autoscale settings cannot both be specified: give one of the headers \
              'x-ms-offer-throughput' and 'x-ms-cosmos-offer-autopilot-settings'.",
@@ -45,8 +45,8 @@ pub(crate) fn requested(
 }
 
 /// What a collection has that nobody asked throughput for.
-pub(crate) fn unasked(kind: Kind, limits: Limits) -> Throughput {
-    Throughput::Manual(Range::new(limits, kind, Mode::Manual).least)
+pub(crate) fn unasked(kind: Kind, rules: Rules) -> Throughput {
+    Throughput::Manual(Range::new(rules, kind, Mode::Manual).least)
 }
 
 /// Autoscale settings, from the header or an offer's content.
@@ -89,7 +89,7 @@ fn increment_percent(settings: &Value) -> Result<Option<u8>, Error> {
 pub(crate) fn performance_level(
     level: &str,
     kind: Kind,
-    limits: Limits,
+    rules: Rules,
 ) -> Result<Throughput, Error> {
     let (name, rate) = match level.to_ascii_uppercase().as_str() {
         "S1" => ("S1", 250),
@@ -106,8 +106,8 @@ pub(crate) fn performance_level(
             "A database cannot have the offer type {name}: give it throughput in request units."
         ))),
         // Partitioned collections of those years began where these levels ended.
-        Kind::Collection { is_partitioned: true } if limits != Limits::Current => {
-            let range = Range::new(limits, kind, Mode::Manual);
+        Kind::Collection { is_partitioned: true } if rules.limits != Limits::Current => {
+            let range = Range::new(rules, kind, Mode::Manual);
             range.check(i64::from(rate))?;
             Ok(Throughput::Level { name: name.to_owned(), rate })
         }

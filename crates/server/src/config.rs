@@ -41,6 +41,8 @@ pub(crate) struct Config {
     pub(crate) charges: Charges,
     /// Set of limits.
     pub(crate) limits: Limits,
+    /// Most throughput of anything.
+    pub(crate) throughput_max: u32,
     /// How much may be stored.
     pub(crate) sizes: engine::Sizes,
     /// The account's consistency level.
@@ -99,6 +101,7 @@ impl Config {
             rate_limit: said.rate_limit.unwrap_or(RateLimit::Provisioned),
             charges: said.charges.unwrap_or(Charges::Current),
             limits,
+            throughput_max: throughput_max(limits, said.throughput_max)?,
             sizes: sizes(limits, said.partition_size, said.logical_partition_size)?,
             consistency: said.consistency.unwrap_or(Consistency::Session),
             staleness: staleness(said.max_staleness_prefix, said.max_staleness_interval)?,
@@ -146,6 +149,16 @@ fn pair(
             "`tls-key` is given without `tls-cert`: give the key's certificate too",
         )),
     }
+}
+
+/// The most of the era, where nothing else is said. What is bought makes partitions at once, so it
+/// has a bound.
+fn throughput_max(limits: Limits, said: Option<u32>) -> Result<u32, Failure> {
+    let most = said.unwrap_or_else(|| engine::Limits::from(limits).throughput_max());
+    if !(1_000..=10_000_000).contains(&most) {
+        return Err(Failure::usage(format!("`throughput-max` is {most}: use 1000 to 10000000")));
+    }
+    Ok(most)
 }
 
 /// Sizes of the era, where nothing else is said. A key never spans partitions, so it must fit.
@@ -272,6 +285,20 @@ mod tests {
             assert!(message.contains("must fit into one partition"), "{message}");
         }
         assert!(parse("partition-size = \"big\"").unwrap_err().contains("is not a size"));
+    }
+
+    #[test]
+    fn the_most_throughput_follows_the_limits_unless_said() {
+        let resolve =
+            |text: &str| Config::resolve(parse(text).unwrap()).map(|config| config.throughput_max);
+        assert_eq!(resolve("").unwrap(), 1_000_000);
+        assert_eq!(resolve("limits = \"2017\"").unwrap(), 1_000_000);
+        assert_eq!(resolve("limits = \"2016\"").unwrap(), 250_000);
+        assert_eq!(resolve("limits = \"2016\"\nthroughput-max = 500000").unwrap(), 500_000);
+        for bad in [0, 999, 10_000_001] {
+            let message = resolve(&format!("throughput-max = {bad}")).unwrap_err();
+            assert!(message.message().contains("use 1000 to 10000000"), "{bad}");
+        }
     }
 
     #[test]

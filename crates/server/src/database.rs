@@ -92,6 +92,7 @@ fn options(config: &Config) -> engine::Options {
             RateLimit::Never => engine::RateLimit::Never,
         },
         limits: config.limits.into(),
+        throughput_max: Some(config.throughput_max),
         sizes: config.sizes,
         default_consistency: config.consistency.into(),
         query_timeout: config.query_timeout,

@@ -232,6 +232,10 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_LIMITS", value_name = "SET", help_heading = "Behaviour")]
     pub(crate) limits: Option<Limits>,
 
+    /// Most throughput of a collection or database [default: 1000000; 250000 under the limits of 2016]
+    #[arg(long, env = "SHEAF_THROUGHPUT_MAX", value_name = "RU/S", help_heading = "Behaviour")]
+    pub(crate) throughput_max: Option<u32>,
+
     /// The account's consistency level; requests may ask for a weaker one [default: session]
     #[arg(long, env = "SHEAF_CONSISTENCY", value_name = "LEVEL", help_heading = "Behaviour")]
     pub(crate) consistency: Option<Consistency>,
@@ -306,6 +310,7 @@ impl Settings {
             rate_limit: self.rate_limit.or(lower.rate_limit),
             charges: self.charges.or(lower.charges),
             limits: self.limits.or(lower.limits),
+            throughput_max: self.throughput_max.or(lower.throughput_max),
             consistency: self.consistency.or(lower.consistency),
             max_staleness_prefix: self.max_staleness_prefix.or(lower.max_staleness_prefix),
             max_staleness_interval: self.max_staleness_interval.or(lower.max_staleness_interval),

@@ -11,7 +11,15 @@
 //! come back cost nothing in the end: a turn expires, and where turns tend to expire, less is set
 //! aside for each.
 //!
+//! What a kind of request costs is learnt from the first that are done. Until then only a few of it
+//! are at work at a time: the others come back a moment later, when it is known. What is at work
+//! afterwards has been paid for, so that a burst is worth a second or two, whatever it is made of.
+//!
 //! Time is passed in, in seconds from any beginning, so that tests are exact.
+
+mod turns;
+
+use crate::budget::bucket::turns::Turns;
 
 /// Kinds of requests, for what each usually costs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -27,9 +35,6 @@ pub(crate) enum Kind {
 
 const KINDS: usize = 7;
 
-/// Turns that are remembered. Beyond them callers are told how long to wait, without a promise.
-const TURNS_MAX: usize = 1024;
-
 /// How long a turn is kept for a caller who is late.
 const TURN_PATIENCE_S: f64 = 0.5;
 
@@ -39,9 +44,29 @@ const ALIKE_MAX: usize = 16;
 /// What a kind of request is taken to cost before one has been seen.
 const USUAL_FIRST: f64 = 1.0;
 
-/// How much the newest request says about what is usual, and the newest turn about how many are
-/// taken.
-const USUAL_WEIGHT: f64 = 1.0 / 8.0;
+/// Requests of a kind that may be at work before it is known what one costs.
+const UNKNOWN_MAX: usize = 4;
+
+/// When to come back for a request whose cost will be known by then: at first, and at the latest.
+const UNKNOWN_WAIT_S: f64 = 0.01;
+const UNKNOWN_WAIT_MAX_S: f64 = 1.0;
+
+/// What is usual is the average of so many requests, or of so few if their costs have changed by
+/// this part.
+const SEEN_MAX: u32 = 256;
+const RECENT: u32 = 8;
+const CHANGE: f64 = 0.4;
+
+/// What is set aside for a turn lies above the average by this part, divided by the root of how many
+/// that is of: a turn that comes a little late is kept, one that comes too early is not.
+const MARGIN: f64 = 1.5;
+
+/// Seconds' worth that whoever has a turn may overdraw, and that others must leave while some wait.
+/// In between, costs that differ from the usual do not matter.
+const OVERDRAFT_S: f64 = 0.5;
+const LEFT_S: f64 = 0.05;
+
+/// How much the newest turn says about how many are taken.
 const TAKEN_WEIGHT: f64 = 1.0 / 16.0;
 
 /// One request that costs far more than others does not make all that follow pay for it in advance.
@@ -59,20 +84,28 @@ pub(crate) struct Bucket {
     balance: f64,
     /// Up to when time has been paid in.
     filled_s: f64,
-    usual: [Option<f64>; KINDS],
-    turns: Vec<Turn>,
+    kinds: [Experience; KINDS],
+    turns: Turns,
     /// The share of turns that are taken rather than left to expire.
     taken: f64,
+    /// The last time that was given to a turn which came too early after all.
+    postponed_s: f64,
+    /// The last time that was given to a caller for whom there was no turn left.
+    overflow_s: f64,
 }
 
-/// An appointment.
-#[derive(Clone, Copy, Debug)]
-struct Turn {
-    fingerprint: u64,
-    connection: Option<u64>,
-    due_s: f64,
-    /// What is set aside for it.
-    cost: f64,
+/// What is known of a kind of request.
+#[derive(Clone, Copy, Debug, Default)]
+struct Experience {
+    /// What one costs, on the average of the last ones; `None` before the first.
+    usual: Option<f64>,
+    /// The same of the last few, which shows when costs change.
+    recent: f64,
+    /// How many the average is of.
+    seen: u32,
+    at_work: usize,
+    /// Since when some have been at work.
+    busy_since_s: f64,
 }
 
 /// Who wants to come in.
@@ -89,28 +122,27 @@ pub(crate) struct Caller<'a> {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct WaitSeconds(pub(crate) f64);
 
-/// What the turns come to, from the point of view of one caller.
-#[derive(Default)]
-struct Overview {
-    /// Set aside for turns that are due now, and for all.
-    due: f64,
-    all: f64,
-    /// The first of the caller's turns that are due.
-    own_due: Option<usize>,
-    /// The first of those that are still to come, and how many there are.
-    own_early: Option<usize>,
-    own_early_count: usize,
-    /// The turn for the same request by another connection, if there is only one. A caller may
-    /// come back by another connection than the one it was refused on; but of several callers who
-    /// ask for the same, none must take another's turn.
-    other: Option<usize>,
-    other_count: usize,
-}
+impl Experience {
+    /// Many turns are promised by what is usual, and all would be wrong alike: so it is the average
+    /// of many requests, unless the last few say that those were others.
+    fn learn(&mut self, cost: f64) {
+        let before = self.usual.unwrap_or(cost);
+        let counted = cost.min(USUAL_GROWTH_MAX * before);
+        if self.seen == 0 {
+            self.recent = counted;
+        }
+        self.recent += (counted - self.recent) / f64::from(RECENT);
+        self.seen = (self.seen + 1).min(SEEN_MAX);
+        if (self.recent - before).abs() > CHANGE * before {
+            self.seen = self.seen.min(RECENT);
+        }
+        self.usual = Some(before + (counted - before) / f64::from(self.seen));
+    }
 
-impl Overview {
-    fn claim(&self) -> Option<usize> {
-        let is_only = self.own_early.is_none() && self.other_count == 1;
-        self.own_due.or(if is_only { self.other } else { None })
+    /// What one hardly costs more than, on the average.
+    fn ample(&self) -> f64 {
+        let margin = MARGIN / f64::from(self.seen.max(1)).sqrt();
+        self.usual.unwrap_or(USUAL_FIRST) * (1.0 + margin)
     }
 }
 
@@ -121,10 +153,35 @@ impl Bucket {
             rate,
             balance: rate,
             filled_s: now_s,
-            usual: [None; KINDS],
-            turns: Vec::new(),
+            kinds: [Experience::default(); KINDS],
+            turns: Turns::default(),
             taken: 1.0,
+            postponed_s: 0.0,
+            overflow_s: 0.0,
         }
+    }
+
+    /// A bucket in the place of others: with its part of what they have or owe, and their
+    /// experience.
+    pub(crate) fn heir(rate: f64, part: f64, parents: &mut [&mut Bucket], now_s: f64) -> Self {
+        let mut heir = Self::new(rate, now_s);
+        let mut balance = 0.0;
+        for parent in parents.iter_mut() {
+            parent.fill(now_s);
+            balance += parent.balance * part;
+            for (own, of_parent) in heir.kinds.iter_mut().zip(&parent.kinds) {
+                // The dearer one: whoever pays too much in advance gets it back.
+                if of_parent.usual > own.usual {
+                    let Experience { usual, recent, seen, .. } = *of_parent;
+                    *own = Experience { usual, recent, seen, ..*own };
+                }
+            }
+            heir.taken = heir.taken.min(parent.taken);
+        }
+        if !parents.is_empty() {
+            heir.balance = balance.min(rate);
+        }
+        heir
     }
 
     /// Changes the rate from now on. Debts and promises stay.
@@ -137,75 +194,118 @@ impl Bucket {
     /// Lets a request in and returns what it paid in advance, or says how long to wait.
     pub(crate) fn admit(&mut self, caller: &Caller<'_>, now_s: f64) -> Result<f64, WaitSeconds> {
         self.fill(now_s);
-        if self.turns.is_empty() && self.balance > 0.0 {
-            return Ok(self.pay(caller.kind));
+        let is_unknown = self.is_held_up(caller.kind);
+        if self.turns.is_empty() && self.balance > 0.0 && !is_unknown {
+            return Ok(self.pay(caller.kind, now_s));
         }
         self.expire(now_s);
         let fingerprint = (caller.fingerprint)();
-        let overview = self.overview(fingerprint, caller.connection, now_s);
-        if let Some(own) = overview.claim() {
-            if self.balance > -self.rate {
-                self.turns.swap_remove(own);
+        let found = self.turns.find(fingerprint, caller.connection);
+        if let Some(own) = found.claim() {
+            let due_s = if is_unknown {
+                now_s + self.unknown_wait_s(caller.kind, now_s)
+            } else if self.balance > -OVERDRAFT_S * self.rate {
+                self.turns.remove(own);
                 self.taken += (1.0 - self.taken) * TAKEN_WEIGHT;
-                return Ok(self.pay(caller.kind));
-            }
-            // What came before cost far more than it usually does: first in line once that is paid.
-            let wait_s = -self.balance / self.rate;
-            self.turns[own].due_s = now_s + wait_s;
-            return Err(WaitSeconds(wait_s));
+                return Ok(self.pay(caller.kind, now_s));
+            } else {
+                // What came before cost far more than it usually does: first in line once that is
+                // paid, behind others who found the same.
+                let step_s = self.taken * self.usual(caller.kind) / self.rate;
+                self.postponed_s =
+                    (now_s - self.balance / self.rate).max(self.postponed_s + step_s);
+                self.postponed_s
+            };
+            self.turns.postpone(own, due_s);
+            return Err(WaitSeconds(due_s - now_s));
         }
-        if self.balance - self.taken * overview.due > 0.0 {
-            if let Some(own) = overview.own_early {
-                self.turns.swap_remove(own);
-            }
-            return Ok(self.pay(caller.kind));
+        if is_unknown {
+            // No turn: what to set aside for it is not known either.
+            return Err(WaitSeconds(self.unknown_wait_s(caller.kind, now_s)));
         }
-        if let Some(own) = overview.own_early {
+        let left = if self.turns.is_empty() { 0.0 } else { LEFT_S * self.rate };
+        if self.balance - self.taken * self.turns.due() > left {
+            if let Some(own) = found.own_early {
+                self.turns.remove(own);
+            }
+            return Ok(self.pay(caller.kind, now_s));
+        }
+        if let Some(own) = found.own_early {
             let alike_max = if caller.connection.is_some() { 1 } else { ALIKE_MAX };
-            if overview.own_early_count >= alike_max {
-                return Err(WaitSeconds(self.turns[own].due_s - now_s));
+            if found.own_early_count >= alike_max {
+                return Err(WaitSeconds(own.due_s() - now_s));
             }
         }
-        let wait_s = (self.taken * overview.all - self.balance).max(0.0) / self.rate;
-        self.promise(fingerprint, caller, now_s + wait_s);
-        Err(WaitSeconds(wait_s))
+        let wait_s = (self.taken * self.turns.all() - self.balance).max(0.0) / self.rate;
+        let due_s = self.promise(fingerprint, caller, now_s + wait_s, now_s);
+        Err(WaitSeconds(due_s - now_s))
     }
 
     /// Sees to it that a caller who was refused elsewhere finds a turn here at that time.
     pub(crate) fn reserve(&mut self, caller: &Caller<'_>, due_s: f64, now_s: f64) {
         let fingerprint = (caller.fingerprint)();
-        let overview = self.overview(fingerprint, caller.connection, now_s);
-        match overview.own_early.or(overview.own_due) {
-            Some(own) => self.turns[own].due_s = due_s,
-            None => self.promise(fingerprint, caller, due_s),
+        let found = self.turns.find(fingerprint, caller.connection);
+        match found.own_early.or(found.own_due) {
+            Some(own) => self.turns.postpone(own, due_s),
+            None => {
+                self.promise(fingerprint, caller, due_s, now_s);
+            }
         }
     }
 
-    /// Puts the real charge in the place of what was paid in advance.
-    pub(crate) fn settle(&mut self, kind: Kind, paid: f64, charge: f64) {
+    /// The work of a request that was let in is done: puts the real charge in the place of what was
+    /// paid in advance. `whole` is what it cost in all the partitions that this bucket pays for.
+    pub(crate) fn settle(&mut self, kind: Kind, paid: f64, charge: f64, whole: f64) {
         self.balance += paid - charge;
+        self.leave(kind);
         // A request that was refused before it did anything says nothing about its kind.
-        if charge > 0.0 {
-            let usual = &mut self.usual[kind as usize];
-            let before = usual.unwrap_or(charge);
-            let counted = charge.min(USUAL_GROWTH_MAX * before);
-            *usual = Some(before + (counted - before) * USUAL_WEIGHT);
+        if whole > 0.0 {
+            self.kinds[kind as usize].learn(whole);
         }
+    }
+
+    /// Takes a charge for something that came in elsewhere.
+    pub(crate) fn take(&mut self, charge: f64) {
+        self.balance -= charge;
     }
 
     /// Undoes an admission.
-    pub(crate) fn give_back(&mut self, paid: f64) {
+    pub(crate) fn give_back(&mut self, kind: Kind, paid: f64) {
         self.balance += paid;
+        self.leave(kind);
     }
 
-    fn pay(&mut self, kind: Kind) -> f64 {
+    /// A request that was let in is no longer at work. It cost what it paid.
+    pub(crate) fn leave(&mut self, kind: Kind) {
+        let at_work = &mut self.kinds[kind as usize].at_work;
+        *at_work = at_work.saturating_sub(1);
+    }
+
+    fn pay(&mut self, kind: Kind, now_s: f64) -> f64 {
         let usual = self.usual(kind);
         self.balance -= usual;
+        let experience = &mut self.kinds[kind as usize];
+        if experience.at_work == 0 {
+            experience.busy_since_s = now_s;
+        }
+        experience.at_work += 1;
         usual
     }
 
     fn usual(&self, kind: Kind) -> f64 {
-        self.usual[kind as usize].unwrap_or(USUAL_FIRST)
+        self.kinds[kind as usize].usual.unwrap_or(USUAL_FIRST)
+    }
+
+    /// Whether enough of a kind are at work that nobody knows the cost of.
+    fn is_held_up(&self, kind: Kind) -> bool {
+        let Experience { usual, at_work, .. } = self.kinds[kind as usize];
+        usual.is_none() && at_work >= UNKNOWN_MAX
+    }
+
+    /// What has taken long already will take as long again.
+    fn unknown_wait_s(&self, kind: Kind, now_s: f64) -> f64 {
+        let busy_s = now_s - self.kinds[kind as usize].busy_since_s;
+        busy_s.clamp(UNKNOWN_WAIT_S, UNKNOWN_WAIT_MAX_S)
     }
 
     /// Pays in the time that has passed; what is above one second's worth is lost.
@@ -216,49 +316,27 @@ impl Bucket {
     }
 
     fn expire(&mut self, now_s: f64) {
-        let taken = &mut self.taken;
-        self.turns.retain(|turn| {
-            let is_kept = now_s <= turn.due_s + TURN_PATIENCE_S;
-            if !is_kept {
-                *taken = (*taken - *taken * TAKEN_WEIGHT).max(TAKEN_MIN);
-            }
-            is_kept
-        });
+        for _ in 0..self.turns.pass(now_s, TURN_PATIENCE_S) {
+            self.taken = (self.taken - self.taken * TAKEN_WEIGHT).max(TAKEN_MIN);
+        }
     }
 
-    fn overview(&self, fingerprint: u64, connection: Option<u64>, now_s: f64) -> Overview {
-        let mut overview = Overview::default();
-        for (at, turn) in self.turns.iter().enumerate() {
-            let is_due = turn.due_s <= now_s;
-            overview.all += turn.cost;
-            overview.due += if is_due { turn.cost } else { 0.0 };
-            if turn.fingerprint != fingerprint {
-                continue;
-            }
-            let own = match (turn.connection == connection, is_due) {
-                (true, true) => &mut overview.own_due,
-                (true, false) => {
-                    overview.own_early_count += 1;
-                    &mut overview.own_early
-                }
-                (false, _) => {
-                    overview.other_count += 1;
-                    overview.other = is_due.then_some(at);
-                    continue;
-                }
-            };
-            if own.is_none_or(|best| turn.due_s < self.turns[best].due_s) {
-                *own = Some(at);
-            }
+    /// Gives a turn at this time, if there is one left; returns when to come back. Where there is
+    /// none, callers come back one after the other when the last turn is over, and find room.
+    fn promise(&mut self, fingerprint: u64, caller: &Caller<'_>, due_s: f64, now_s: f64) -> f64 {
+        if !self.turns.is_full() {
+            let cost = self.kinds[caller.kind as usize].ample();
+            self.turns.insert(fingerprint, caller.connection, due_s, cost);
+            return due_s;
         }
-        overview
-    }
-
-    fn promise(&mut self, fingerprint: u64, caller: &Caller<'_>, due_s: f64) {
-        if self.turns.len() < TURNS_MAX {
-            let (connection, cost) = (caller.connection, self.usual(caller.kind));
-            self.turns.push(Turn { fingerprint, connection, due_s, cost });
+        let last_s = self.turns.last_due_s().unwrap_or(due_s).max(now_s);
+        let step_s = self.taken * self.usual(caller.kind) / self.rate;
+        self.overflow_s = self.overflow_s.max(last_s) + step_s;
+        // However many come, nobody waits much longer than all the turns take.
+        if self.overflow_s - last_s > (last_s - now_s).max(1.0) {
+            self.overflow_s = last_s + step_s;
         }
+        self.overflow_s
     }
 }
 

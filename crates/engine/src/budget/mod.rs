@@ -105,22 +105,40 @@ impl Budget {
         lock(&self.0).source.with(|bucket| bucket.reserve(caller, due_s, now_s));
     }
 
-    fn settle(&self, kind: Kind, paid: f64, charge: f64, now_s: f64) {
+    /// Notes what a request cost here, of all that it cost.
+    fn settle(&self, kind: Kind, paid: Option<f64>, (charge, whole): (f64, f64), now_s: f64) {
         let mut state = lock(&self.0);
         state.admitted += 1;
         state.usage.add(charge, now_s);
-        state.source.with(|bucket| bucket.settle(kind, paid, charge));
+        // What is shared learns what the whole request cost: that is what it is asked for.
+        let whole = if matches!(state.source, Source::Shared(_)) { whole } else { charge };
+        state.source.with(|bucket| match paid {
+            Some(paid) => bucket.settle(kind, paid, charge, whole),
+            None => bucket.take(charge),
+        });
         if let Source::Shared(shared) = &state.source {
             lock(&shared.0).usage.add(charge, now_s);
         }
     }
 
-    fn give_back(&self, paid: f64) {
-        lock(&self.0).source.with(|bucket| bucket.give_back(paid));
+    fn give_back(&self, kind: Kind, paid: f64) {
+        lock(&self.0).source.with(|bucket| bucket.give_back(kind, paid));
     }
 
-    fn is_shared(&self) -> bool {
-        matches!(lock(&self.0).source, Source::Shared(_))
+    fn leave(&self, kind: Kind) {
+        lock(&self.0).source.with(|bucket| bucket.leave(kind));
+    }
+
+    /// Counts a request that was sent away for another reason than its throughput.
+    pub(crate) fn note_throttled(&self) {
+        lock(&self.0).throttled += 1;
+    }
+
+    fn shared(&self) -> Option<Arc<Shared>> {
+        match &lock(&self.0).source {
+            Source::Shared(shared) => Some(Arc::clone(shared)),
+            Source::Own(_) | Source::Unlimited => None,
+        }
     }
 }
 
@@ -189,18 +207,36 @@ impl<'a> Asked<'a> {
 pub(crate) struct Ticket {
     partition: Arc<Partition>,
     kind: Kind,
-    paid: f64,
+    /// `None` if another ticket of the request has paid for what they share.
+    paid: Option<f64>,
+    is_over: bool,
 }
 
 impl Ticket {
-    /// The work is done, and cost this.
-    pub(crate) fn settle(self, engine: &Inner, charge: f64) {
-        self.partition.budget.settle(self.kind, self.paid, charge, engine.now_s());
+    fn new(partition: &Arc<Partition>, kind: Kind, paid: Option<f64>) -> Self {
+        Self { partition: Arc::clone(partition), kind, paid, is_over: false }
+    }
+
+    /// The work is done, and cost this here, of what it cost everywhere.
+    fn settle(mut self, engine: &Inner, charge: f64, whole: f64) {
+        self.is_over = true;
+        self.partition.budget.settle(self.kind, self.paid, (charge, whole), engine.now_s());
     }
 
     /// Nothing was done.
-    fn give_back(self) {
-        self.partition.budget.give_back(self.paid);
+    fn give_back(mut self) {
+        self.is_over = true;
+        if let Some(paid) = self.paid {
+            self.partition.budget.give_back(self.kind, paid);
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if !self.is_over && self.paid.is_some() {
+            self.partition.budget.leave(self.kind);
+        }
     }
 }
 
@@ -228,15 +264,14 @@ impl<'a> Admission<'a> {
         let now_s = engine.now_s();
         let admitted = self.asked.caller(|caller| partition.budget.admit(caller, now_s));
         let paid = admitted.map_err(too_many)?;
-        let (partition, kind) = (Arc::clone(partition), self.asked.kind);
-        self.ticket = Some(Ticket { partition, kind, paid });
+        self.ticket = Some(Ticket::new(partition, self.asked.kind, Some(paid)));
         Ok(())
     }
 
     /// The work at the partition is done, and cost this.
     pub(crate) fn settle(&mut self, engine: &Inner, charge: f64) {
         if let Some(ticket) = self.ticket.take() {
-            ticket.settle(engine, charge);
+            ticket.settle(engine, charge, charge);
         }
     }
 
@@ -253,30 +288,34 @@ impl<'a> Admission<'a> {
 pub(crate) fn admit_all<'a>(
     engine: &Inner,
     asked: &Asked<'_>,
-    partitions: impl Iterator<Item = &'a Arc<Partition>> + Clone,
+    partitions: impl Iterator<Item = &'a Arc<Partition>>,
 ) -> Result<Tickets, Error> {
     let now_s = engine.now_s();
     let mut tickets = Vec::new();
-    let mut longest = None;
+    // What is shared is asked once, whoever shares it.
+    let mut shared: Vec<Arc<Shared>> = Vec::new();
+    let mut asked_at = Vec::new();
+    let mut longest: Option<f64> = None;
     asked.caller(|caller| {
-        for partition in partitions.clone() {
-            // What is shared is paid for once.
-            let is_paid = !tickets.is_empty() && partition.budget.is_shared();
-            let paid = if is_paid { Ok(0.0) } else { partition.budget.admit(caller, now_s) };
-            match paid {
-                Ok(paid) => tickets.push(Ticket {
-                    partition: Arc::clone(partition),
-                    kind: asked.kind,
-                    paid,
-                }),
+        for partition in partitions {
+            if let Some(of) = partition.budget.shared() {
+                if shared.iter().any(|it| Arc::ptr_eq(it, &of)) {
+                    tickets.push(Ticket::new(partition, asked.kind, None));
+                    continue;
+                }
+                shared.push(of);
+            }
+            asked_at.push(partition);
+            match partition.budget.admit(caller, now_s) {
+                Ok(paid) => tickets.push(Ticket::new(partition, asked.kind, Some(paid))),
                 Err(WaitSeconds(wait_s)) => {
-                    longest = Some(longest.map_or(wait_s, |longest: f64| longest.max(wait_s)));
+                    longest = Some(longest.map_or(wait_s, |longest| longest.max(wait_s)));
                 }
             }
         }
         let Some(wait_s) = longest else { return Ok(Tickets(tickets)) };
         tickets.into_iter().for_each(Ticket::give_back);
-        for partition in partitions {
+        for partition in asked_at {
             partition.budget.reserve(caller, now_s + wait_s, now_s);
         }
         Err(too_many(WaitSeconds(wait_s)))
@@ -294,7 +333,7 @@ impl Tickets {
         let part = |at: usize| ASKING_WORK + work.get(at).map_or(0.0, |work| *work as f64);
         let all: f64 = (0..self.0.len()).map(part).sum();
         for (at, ticket) in self.0.into_iter().enumerate() {
-            ticket.settle(engine, charge * part(at) / all);
+            ticket.settle(engine, charge * part(at) / all, charge);
         }
     }
 

@@ -5,6 +5,8 @@ use std::{
     sync::{Arc, Mutex},
 };
 
+use protocol::rid::{CollectionRid, DatabaseRid};
+
 use crate::{
     Inner,
     budget::{Shared, Source, bucket::Bucket, lock},
@@ -33,6 +35,7 @@ pub(crate) fn apply(engine: &Inner, catalog: &Catalog) {
         RateLimit::Provisioned => offer.is_asked,
         RateLimit::Never => false,
     };
+    let before = engine.catalog();
     let mut all_shared = lock(&engine.shared_budgets);
     all_shared.retain(|number, _| catalog.databases.contains_key(number));
     for (number, database) in &catalog.databases {
@@ -47,6 +50,13 @@ pub(crate) fn apply(engine: &Inner, catalog: &Catalog) {
             match (offer_of(&collection.rid.to_string()), &shared) {
                 (Some(offer), _) => {
                     let share = f64::from(offer.throughput.rate()) / partitions.len() as f64;
+                    let old = before.databases.get(number);
+                    let old = old.and_then(|it| it.collections.get(&collection.rid.number));
+                    if let Some(old) = old.filter(|old| !Arc::ptr_eq(old, collection))
+                        && is_enforced(offer)
+                    {
+                        inherit(&old.partitions, partitions, share, now_s);
+                    }
                     for partition in partitions {
                         partition.set_own(share, is_enforced(offer), now_s);
                     }
@@ -63,6 +73,27 @@ pub(crate) fn apply(engine: &Inner, catalog: &Catalog) {
                 }
             }
         }
+    }
+}
+
+/// Gives partitions that take the place of others what those have left, or owe.
+fn inherit(old: &[Arc<Partition>], new: &[Arc<Partition>], share: f64, now_s: f64) {
+    let without = |these: &[Arc<Partition>], those: &[Arc<Partition>]| -> Vec<Arc<Partition>> {
+        let is_new = |one: &&Arc<Partition>| !those.iter().any(|other| Arc::ptr_eq(one, other));
+        these.iter().filter(is_new).cloned().collect()
+    };
+    let (parents, children) = (without(old, new), without(new, old));
+    let mut parents: Vec<_> = parents.iter().map(|parent| lock(&parent.budget.0)).collect();
+    let mut buckets: Vec<&mut Bucket> = Vec::new();
+    for parent in &mut parents {
+        if let Source::Own(bucket) = &mut parent.source {
+            buckets.push(bucket);
+        }
+    }
+    let part = 1.0 / children.len() as f64;
+    for child in children {
+        let heir = Bucket::heir(share, part, &mut buckets, now_s);
+        lock(&child.budget.0).source = Source::Own(heir.into());
     }
 }
 
@@ -113,14 +144,14 @@ pub(crate) fn current(engine: &Inner, catalog: &Catalog, offer: &Offer) -> u32 {
 
 fn peak(engine: &Inner, catalog: &Catalog, offer: &Offer) -> f64 {
     let now_s = engine.now_s();
-    let mut databases = catalog.databases.values();
-    if let Some(database) = databases.find(|it| it.rid.to_string() == offer.resource_rid) {
+    let Some(rid) = CollectionRid::parse(&offer.resource_rid) else {
+        let database = DatabaseRid::parse(&offer.resource_rid);
         let all_shared = lock(&engine.shared_budgets);
-        let shared = all_shared.get(&database.rid.0);
+        let shared = database.and_then(|rid| all_shared.get(&rid.0));
         return shared.map_or(0.0, |shared| lock(&shared.0).usage.peak(now_s));
-    }
-    let mut collections = catalog.databases.values().flat_map(|db| db.collections.values());
-    let collection = collections.find(|it| it.rid.to_string() == offer.resource_rid);
+    };
+    let database = catalog.databases.get(&rid.database.0);
+    let collection = database.and_then(|database| database.collections.get(&rid.number));
     collection.map_or(0.0, |collection| {
         let partitions = &collection.partitions;
         let peaks = partitions.iter().map(|it| lock(&it.budget.0).usage.peak(now_s));

@@ -61,7 +61,8 @@ impl<'a> Staging<'a> {
         place: &Place<'a>,
         body: usize,
     ) -> Result<Self, Error> {
-        place.partition.admit().await?;
+        // Counted here: re-indexing waits at the same place, and is nobody's request.
+        place.partition.admit().await.inspect_err(|_| place.partition.budget.note_throttled())?;
         // The key stands in the primary row and in the key's counters; the document is there as
         // it came, as it will be stored, and as it is answered.
         let bytes = 3 * body + 2 * place.key.as_bytes().len() + 2 * DOCUMENT_ID_BYTES_MAX;

@@ -5,9 +5,8 @@ use std::collections::HashSet;
 use protocol::rid::{CollectionRid, DatabaseRid};
 
 use crate::{
-    Limits,
     catalog::{Catalog, Collection, Database, Offer, Throughput},
-    throughput::{Kind, Mode, Range},
+    throughput::{Kind, Mode, Range, Rules},
 };
 
 /// Collections that the least throughput of a database is enough for.
@@ -77,17 +76,23 @@ fn storage_kb(collection: &Collection) -> u64 {
 }
 
 /// What an offer may be replaced with.
-pub(crate) fn range(limits: Limits, highest: u32, holding: Holding, mode: Mode) -> Range {
+pub(crate) fn range(rules: Rules, highest: u32, holding: Holding, mode: Mode) -> Range {
+    raised(Range::new(rules, holding.kind, mode), highest, holding, mode)
+}
+
+/// The same, from another range that new resources may have.
+pub(crate) fn raised(mut range: Range, highest: u32, holding: Holding, mode: Mode) -> Range {
     let gigabytes = holding.storage_kb.div_ceil(1024 * 1024);
     let (of_highest, of_gigabytes) = match mode {
         Mode::Manual => (highest.div_ceil(100), gigabytes),
         Mode::Autoscale => (highest.div_ceil(10), gigabytes.saturating_mul(10)),
     };
-    let mut range = Range::new(limits, holding.kind, mode);
     range.at_least(u64::from(of_highest), || format!("Highest RUs provisioned {highest}"));
     range.at_least(of_gigabytes, || format!("Storage consumed {gigabytes} GB"));
-    let least = least_shared(mode, holding.sharing);
-    range.at_least(least, || format!("Number of collections {}", holding.sharing));
+    if holding.kind == Kind::Database {
+        let least = least_shared(mode, holding.sharing);
+        range.at_least(least, || format!("Number of collections {}", holding.sharing));
+    }
     range
 }
 
@@ -109,6 +114,7 @@ pub(crate) fn mode_of(throughput: &Throughput) -> Mode {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Limits;
 
     fn holding(kind: Kind, storage_kb: u64, sharing: usize) -> Holding {
         Holding { kind, storage_kb, sharing }
@@ -116,7 +122,7 @@ mod tests {
 
     fn least(highest: u32, holding: Holding) -> [u32; 2] {
         [Mode::Manual, Mode::Autoscale]
-            .map(|mode| range(Limits::Current, highest, holding, mode).least)
+            .map(|mode| range(Limits::Current.into(), highest, holding, mode).least)
     }
 
     #[test]
@@ -125,7 +131,7 @@ mod tests {
         assert_eq!(least(400, collection), [400, 1000]);
         assert_eq!(least(45_000, collection), [500, 5000]);
         assert_eq!(least(100_000, collection), [1000, 10_000]);
-        let text = range(Limits::Current, 100_000, collection, Mode::Autoscale).check(8000);
+        let text = range(Limits::Current.into(), 100_000, collection, Mode::Autoscale).check(8000);
         let text = text.expect_err("too low").message;
         assert!(text.ends_with("is because of Highest RUs provisioned 100000."), "{text}");
     }

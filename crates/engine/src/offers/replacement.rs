@@ -4,10 +4,9 @@ use protocol::{Error, limits::PARTITION_THROUGHPUT_MAX, request::Migration};
 use value::{Object, Value};
 
 use crate::{
-    Limits,
     catalog::{Offer, Throughput},
     offers::floor::{self, Holding},
-    throughput::{self, Mode, Range},
+    throughput::{self, Mode, Range, Rules},
 };
 
 /// COMPAT: the service's words.
@@ -25,14 +24,14 @@ pub(crate) fn replacement(
     old: &Offer,
     body: &Value,
     migration: Option<Migration>,
-    (limits, holding): (Limits, Holding),
+    (rules, holding): (Rules, Holding),
 ) -> Result<Throughput, Error> {
-    let range = |mode| floor::range(limits, old.highest, holding, mode);
+    let range = |mode| floor::range(rules, old.highest, holding, mode);
     if let Some(migration) = migration {
         return migrated(&old.throughput, content(body)?, migration, range);
     }
     if is_v1(body)?
-        && let Some(level) = by_level(old, body, (limits, holding))?
+        && let Some(level) = by_level(old, body, (rules, holding))?
     {
         return Ok(level);
     }
@@ -82,7 +81,7 @@ fn migrated(
 fn by_level(
     old: &Offer,
     body: &Value,
-    (limits, holding): (Limits, Holding),
+    (rules, holding): (Rules, Holding),
 ) -> Result<Option<Throughput>, Error> {
     let level = body.get("offerType").as_str().ok_or_else(|| {
         Error::bad_request("An offer of version V1 has an 'offerType': S1, S2 or S3.")
@@ -99,7 +98,14 @@ fn by_level(
             "A collection that had more than {PARTITION_THROUGHPUT_MAX} request units per second \
              cannot have the offer type {level}."
         ))),
-        _ => throughput::performance_level(level, holding.kind, limits).map(Some),
+        _ => {
+            let level = throughput::performance_level(level, holding.kind, rules)?;
+            // A level may lie below what can be asked for by number, but not below what is needed.
+            let least = level.rate();
+            let range = Range { least, ..Range::new(rules, holding.kind, Mode::Manual) };
+            floor::raised(range, old.highest, holding, Mode::Manual).check_least(least)?;
+            Ok(Some(level))
+        }
     }
 }
 

@@ -216,6 +216,13 @@ struct Work {
     compiled: Duration,
 }
 
+/// What a page reads, in which order, and from where on.
+struct Course {
+    scope: Scope,
+    order: Option<Order>,
+    token: Token,
+}
+
 impl Work {
     /// Makes the page if the partitions that it reads have request units left.
     async fn run(
@@ -223,12 +230,23 @@ impl Work {
         meter: &mut Meter,
         is_abandoned: &Arc<AtomicBool>,
     ) -> Result<Option<Response>, Error> {
+        let order = self.prepared.order(&self.collection)?;
+        let token = self.prepared.token(&self.options, &self.scope)?;
+        let shape = self.prepared.program.shape();
+        let is_whole = shape.groups || shape.is_aggregate || shape.inner.is_some();
+        let scope = self.scope.continued(&self.collection, &token.origin, is_whole)?;
         let content = [self.prepared.identity.as_slice(), &[]];
         let asked = Asked::new(Kind::Query, &self.path, content, &self.options, meter);
-        let partitions = self.scope.partitions(&self.collection);
+        let partitions = scope.as_ref().unwrap_or(&self.scope).partitions(&self.collection);
         let tickets = budget::admit_all(&self.engine, &asked, partitions)?;
         let mut work = Vec::new();
-        let answer = self.run_admitted(meter, is_abandoned, &mut work).await;
+        let answer = if let Some(scope) = scope {
+            let course = Course { scope, order, token };
+            self.run_admitted(course, meter, is_abandoned, &mut work).await
+        } else {
+            meter.lookup();
+            Ok(Some(self.answer(Vec::new(), None, Meta::default())))
+        };
         match answer {
             Ok(None) => tickets.give_back(),
             _ => tickets.settle(&self.engine, meter.total(), &work),
@@ -240,19 +258,12 @@ impl Work {
     /// Notes how much it read in each partition.
     async fn run_admitted(
         &self,
+        Course { scope, order, token }: Course,
         meter: &mut Meter,
         is_abandoned: &Arc<AtomicBool>,
         work: &mut Vec<u64>,
     ) -> Result<Option<Response>, Error> {
         let Work { collection, prepared, options, .. } = self;
-        let order = prepared.order(collection)?;
-        let token = prepared.token(options, &self.scope)?;
-        let shape = prepared.program.shape();
-        let is_whole = shape.groups || shape.is_aggregate || shape.inner.is_some();
-        let Some(scope) = self.scope.continued(collection, &token.origin, is_whole)? else {
-            meter.lookup();
-            return Ok(Some(self.answer(Vec::new(), None, Meta::default())));
-        };
         let job = self.job(&scope, order.as_ref(), is_abandoned).await?;
         // Documents of a newer policy may lack what this one says that the index has.
         let current = self.engine.collection(&self.path, options)?;
@@ -268,17 +279,18 @@ impl Work {
         let mut run = Run::new(self.now_millis, prepared.seed(self.now_millis))
             .with_cancel(&is_cancelled)
             .with_plane(collection.definition.is_geometry);
-        let next = rows(&job, order.as_ref(), &mut page, token.place, &mut run).await?;
-        let continuation = next.filter(|_| !page.is_over()).map(|place| {
-            let origin = token.origin.clone();
-            let token = Token { skip: page.skip, take: page.take, origin, place };
-            token.encode(&prepared.identity)
-        });
+        let next = rows(&job, order.as_ref(), &mut page, token.place, &mut run).await;
+        // Whatever came of it: this was read.
         charge(meter, &job);
         work.extend(job.parts.iter().map(|part| part.work.load(Ordering::Relaxed)));
         if let (Some(key), [part]) = (self.scope.full_key(collection), &*job.parts) {
             part.partition.hot.note(key.as_bytes(), meter.total(), self.now_millis);
         }
+        let continuation = next?.filter(|_| !page.is_over()).map(|place| {
+            let origin = token.origin.clone();
+            let token = Token { skip: page.skip, take: page.take, origin, place };
+            token.encode(&prepared.identity)
+        });
         let times = [self.started.elapsed(), self.compiled, planned];
         let read = job.parts.iter().map(|part| part.point.clone()).collect();
         let meta = Meta {

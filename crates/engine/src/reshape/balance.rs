@@ -22,11 +22,15 @@ const ROUND: Duration = Duration::from_secs(1);
 /// Looks after all partitions until the database closes.
 pub(crate) async fn look_after(engine: Arc<Inner>) {
     clear_logs(&engine).await;
+    let mut last = None;
     loop {
         // Nothing of the catalog is held while a split goes on: it would keep what was split.
-        let next = next(&engine);
+        let next = next(&engine, last);
         let is_done = match next {
-            Some(due) => split(&engine, due).await,
+            Some(due) => {
+                last = Some(due.rid);
+                split(&engine, due).await
+            }
             None => false,
         };
         if !is_done {
@@ -74,12 +78,24 @@ pub(crate) fn partitions_needed(catalog: &Catalog, collection: &Collection) -> u
     throughput::partition_count(offer.map(|offer| &offer.throughput), is_partitioned)
 }
 
-/// The first partition that should be split and can be: nobody else is at its collection.
-fn next(engine: &Inner) -> Option<Due> {
+/// The next partition that should be split and can be: nobody else is at its collection. The one
+/// whose turn it was `last` comes last, so that a split that fails again and again keeps up no other.
+fn next(engine: &Inner, last: Option<CollectionRid>) -> Option<Due> {
     let catalog = engine.catalog();
     let busy = engine.reshaping.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let mut collections = catalog.databases.values().flat_map(|db| db.collections.values());
-    collections.find_map(|it| if busy.contains(&it.rid) { None } else { due(engine, &catalog, it) })
+    let collections = catalog.databases.values().flat_map(|db| db.collections.values());
+    let mut round = behind(collections, last, |it| it.rid).filter(|it| !busy.contains(&it.rid));
+    round.find_map(|collection| due(engine, &catalog, collection))
+}
+
+/// The same, beginning behind the one that was last.
+fn behind<T, K: Ord + Copy>(
+    all: impl Iterator<Item = T> + Clone,
+    last: Option<K>,
+    key: impl Fn(&T) -> K + Copy,
+) -> impl Iterator<Item = T> {
+    let is_behind = move |one: &T| Some(key(one)) > last;
+    all.clone().filter(is_behind).chain(all.filter(move |one| !is_behind(one)))
 }
 
 /// The partition of a collection that should be split next.
@@ -145,5 +161,20 @@ async fn split(engine: &Arc<Inner>, due: Due) -> bool {
             }
             false
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_split_that_fails_again_and_again_lets_the_others_go_first() {
+        let round = |last| behind([1, 3, 5].into_iter(), last, |it| *it).collect::<Vec<_>>();
+        assert_eq!(round(None), [1, 3, 5]);
+        assert_eq!(round(Some(1)), [3, 5, 1]);
+        // It may be gone by then.
+        assert_eq!(round(Some(2)), [3, 5, 1]);
+        assert_eq!(round(Some(5)), [1, 3, 5]);
     }
 }

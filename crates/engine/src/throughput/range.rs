@@ -2,7 +2,7 @@
 
 use protocol::{Error, limits::PARTITION_THROUGHPUT_MAX};
 
-use crate::Limits;
+use crate::{Limits, Options};
 
 /// What throughput is reserved for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +19,27 @@ pub(crate) enum Kind {
 pub(crate) enum Mode {
     Manual,
     Autoscale,
+}
+
+/// What the operator lets everybody ask for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Rules {
+    pub(crate) limits: Limits,
+    /// The most that anything may have.
+    pub(crate) most: u32,
+}
+
+impl From<Limits> for Rules {
+    fn from(limits: Limits) -> Self {
+        Self { limits, most: limits.throughput_max() }
+    }
+}
+
+impl From<&Options> for Rules {
+    fn from(options: &Options) -> Self {
+        let Options { limits, throughput_max, .. } = *options;
+        Self { limits, most: throughput_max.unwrap_or_else(|| limits.throughput_max()) }
+    }
 }
 
 /// The rates that may be asked for.
@@ -51,20 +72,24 @@ impl Mode {
 
 impl Range {
     /// What a new resource may have.
-    pub(crate) fn new(limits: Limits, kind: Kind, mode: Mode) -> Self {
-        let (partitioned_least, most) = match limits {
-            Limits::Current => (mode.least(), 1_000_000),
+    pub(crate) fn new(rules: Rules, kind: Kind, mode: Mode) -> Self {
+        let partitioned_least = match rules.limits {
+            Limits::Current => mode.least(),
             // More than one partition can give: the collections of that year had two at least.
-            Limits::Y2016 => (10_100, 250_000),
-            Limits::Y2017 => (2_500, 250_000),
+            Limits::Y2016 => 10_100,
+            Limits::Y2017 => 2_500,
         };
         let (least, most) = match kind {
-            Kind::Collection { is_partitioned: true } => (partitioned_least, most),
-            Kind::Collection { is_partitioned: false } => (mode.least(), PARTITION_THROUGHPUT_MAX),
-            Kind::Database => (mode.least(), most),
+            Kind::Collection { is_partitioned: true } => (partitioned_least, rules.most),
+            Kind::Collection { is_partitioned: false } => {
+                (mode.least(), rules.most.min(PARTITION_THROUGHPUT_MAX))
+            }
+            Kind::Database => (mode.least(), rules.most),
         };
         let step = mode.step();
-        Self { least: least.next_multiple_of(step), most, step, reason: None }
+        let least = least.next_multiple_of(step);
+        // The least is always allowed, whatever the operator says.
+        Self { least, most: (most - most % step).max(least), step, reason: None }
     }
 
     /// Raises the least rate, and remembers why.
@@ -85,6 +110,11 @@ impl Range {
             .filter(|rate| (self.least..=self.most).contains(rate))
             .filter(|rate| rate.is_multiple_of(self.step))
             .ok_or_else(|| self.refusal(rate))
+    }
+
+    /// Refuses a rate that is too low, and only that.
+    pub(crate) fn check_least(&self, rate: u32) -> Result<(), Error> {
+        if rate < self.least { Err(self.refusal(i64::from(rate))) } else { Ok(()) }
     }
 
     /// The nearest rate that may be asked for and is no lower, as far as there is one.
@@ -117,8 +147,8 @@ mod tests {
     const PARTITIONED: Kind = Kind::Collection { is_partitioned: true };
     const SINGLE: Kind = Kind::Collection { is_partitioned: false };
 
-    fn bounds(limits: Limits, kind: Kind, mode: Mode) -> [u32; 3] {
-        let Range { least, most, step, .. } = Range::new(limits, kind, mode);
+    fn bounds(limits: impl Into<Rules>, kind: Kind, mode: Mode) -> [u32; 3] {
+        let Range { least, most, step, .. } = Range::new(limits.into(), kind, mode);
         [least, most, step]
     }
 
@@ -127,7 +157,7 @@ mod tests {
         let manual = |limits, kind| bounds(limits, kind, Mode::Manual);
         assert_eq!(manual(Limits::Current, PARTITIONED), [400, 1_000_000, 100]);
         assert_eq!(manual(Limits::Y2016, PARTITIONED), [10_100, 250_000, 100]);
-        assert_eq!(manual(Limits::Y2017, PARTITIONED), [2_500, 250_000, 100]);
+        assert_eq!(manual(Limits::Y2017, PARTITIONED), [2_500, 1_000_000, 100]);
         for limits in [Limits::Current, Limits::Y2016, Limits::Y2017] {
             assert_eq!(manual(limits, SINGLE), [400, 10_000, 100]);
             assert_eq!(bounds(limits, SINGLE, Mode::Autoscale), [1_000, 10_000, 1_000]);
@@ -136,12 +166,12 @@ mod tests {
         let autoscale = |limits| bounds(limits, PARTITIONED, Mode::Autoscale);
         assert_eq!(autoscale(Limits::Current), [1_000, 1_000_000, 1_000]);
         assert_eq!(autoscale(Limits::Y2016), [11_000, 250_000, 1_000]);
-        assert_eq!(autoscale(Limits::Y2017), [3_000, 250_000, 1_000]);
+        assert_eq!(autoscale(Limits::Y2017), [3_000, 1_000_000, 1_000]);
     }
 
     #[test]
     fn rates_below_above_and_between_steps_are_refused() {
-        let range = Range::new(Limits::Current, PARTITIONED, Mode::Manual);
+        let range = Range::new(Limits::Current.into(), PARTITIONED, Mode::Manual);
         assert_eq!(range.check(400).ok(), Some(400));
         assert_eq!(range.check(1_000_000).ok(), Some(1_000_000));
         for bad in [i64::MIN, -200, 0, 399, 450, 1_000_100, i64::from(u32::MAX) + 401, i64::MAX] {
@@ -151,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_refusal_names_the_bounds_and_what_raised_them() {
-        let mut range = Range::new(Limits::Current, Kind::Database, Mode::Manual);
+        let mut range = Range::new(Limits::Current.into(), Kind::Database, Mode::Manual);
         let text = |range: &Range, rate| range.check(rate).expect_err("refused").message;
         assert_eq!(
             text(&range, 450),
@@ -172,18 +202,31 @@ mod tests {
 
     #[test]
     fn no_minimum_is_above_the_maximum() {
-        let mut range = Range::new(Limits::Y2016, SINGLE, Mode::Autoscale);
+        let mut range = Range::new(Limits::Y2016.into(), SINGLE, Mode::Autoscale);
         range.at_least(u64::MAX, || "storage".to_owned());
         assert_eq!((range.least, range.check(10_000).ok()), (10_000, Some(10_000)));
     }
 
     #[test]
     fn the_nearest_rate_is_no_lower() {
-        let range = Range::new(Limits::Current, SINGLE, Mode::Autoscale);
+        let range = Range::new(Limits::Current.into(), SINGLE, Mode::Autoscale);
         assert_eq!(
             [400, 1_000, 1_100, 10_000].map(|rate| range.nearest(rate)),
             [1_000, 1_000, 2_000, 10_000]
         );
         assert_eq!(range.nearest(u32::MAX), 10_000);
+    }
+
+    #[test]
+    fn the_operator_may_set_the_most() {
+        let rules = |limits, most| Rules { limits, most };
+        let set = |most| bounds(rules(Limits::Y2016, most), PARTITIONED, Mode::Manual);
+        assert_eq!(set(2_000_000), [10_100, 2_000_000, 100]);
+        assert_eq!(set(20_050), [10_100, 20_000, 100]);
+        // Something can always be asked for.
+        assert_eq!(set(5_000), [10_100, 10_100, 100]);
+        let current = rules(Limits::Current, 4_500);
+        assert_eq!(bounds(current, SINGLE, Mode::Manual), [400, 4_500, 100]);
+        assert_eq!(bounds(current, Kind::Database, Mode::Autoscale), [1_000, 4_000, 1_000]);
     }
 }

@@ -4,7 +4,7 @@ const PARTITIONED: Kind = Kind::Collection { is_partitioned: true };
 const SINGLE: Kind = Kind::Collection { is_partitioned: false };
 
 fn ask(request: &ThroughputRequest, kind: Kind) -> Result<Option<Throughput>, Error> {
-    requested(request, kind, Limits::Current)
+    requested(request, kind, Limits::Current.into())
 }
 
 fn manual(rate: i64) -> ThroughputRequest {
@@ -30,16 +30,17 @@ fn one_partition_gives_ten_thousand_units() {
 
 #[test]
 fn limits_of_the_past() {
-    let least = |limits| match unasked(PARTITIONED, limits) {
+    let least = |limits: Limits| match unasked(PARTITIONED, limits.into()) {
         Throughput::Manual(rate) => rate,
         other => panic!("{other:?}"),
     };
     assert_eq!([Limits::Current, Limits::Y2016, Limits::Y2017].map(least), [400, 10_100, 2_500]);
-    let refused = requested(&manual(10_000), PARTITIONED, Limits::Y2016).expect_err("too little");
+    let refused =
+        requested(&manual(10_000), PARTITIONED, Limits::Y2016.into()).expect_err("too little");
     assert!(refused.message.contains("required minimum throughput 10100"), "{}", refused.message);
-    assert!(requested(&manual(250_100), PARTITIONED, Limits::Y2017).is_err());
-    assert!(requested(&manual(250_000), PARTITIONED, Limits::Y2017).is_ok());
-    assert_eq!(unasked(SINGLE, Limits::Y2016), Throughput::Manual(400));
+    assert!(requested(&manual(250_100), PARTITIONED, Limits::Y2016.into()).is_err());
+    assert!(requested(&manual(250_100), PARTITIONED, Limits::Y2017.into()).is_ok());
+    assert_eq!(unasked(SINGLE, Limits::Y2016.into()), Throughput::Manual(400));
 }
 
 #[test]
@@ -99,9 +100,9 @@ fn levels_are_for_collections() {
     assert_eq!(["S1", "s2", "S3"].map(rate), [Some(250), Some(1000), Some(2500)]);
     assert!(ask(&level("S4"), SINGLE).is_err());
     assert!(ask(&level("S1"), Kind::Database).is_err());
-    assert!(requested(&level("S3"), PARTITIONED, Limits::Y2016).is_err());
-    assert!(requested(&level("S3"), PARTITIONED, Limits::Y2017).is_ok());
-    assert!(requested(&level("S1"), SINGLE, Limits::Y2016).is_ok());
+    assert!(requested(&level("S3"), PARTITIONED, Limits::Y2016.into()).is_err());
+    assert!(requested(&level("S3"), PARTITIONED, Limits::Y2017.into()).is_ok());
+    assert!(requested(&level("S1"), SINGLE, Limits::Y2016.into()).is_ok());
 }
 
 #[test]

@@ -1,10 +1,11 @@
-//! A store that can hold writers where they look for the document that they are about to write.
+//! A store that can hold writers where they look for the document that they are about to write, and
+//! that can say that it is behind with its work.
 
 use std::{
     path::Path,
     sync::{
         Arc,
-        atomic::{AtomicUsize, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
 
@@ -19,11 +20,17 @@ use tokio::sync::watch;
 pub(crate) struct Gate {
     is_open: watch::Sender<bool>,
     waiting: AtomicUsize,
+    is_behind: AtomicBool,
 }
 
 impl Gate {
     pub(crate) fn set_open(&self, is_open: bool) {
         self.is_open.send_replace(is_open);
+    }
+
+    /// Says whether the store is behind with its work.
+    pub(crate) fn set_behind(&self, is_behind: bool) {
+        self.is_behind.store(is_behind, Ordering::Release);
     }
 
     /// Waits until so many wait.
@@ -49,7 +56,11 @@ pub(crate) struct GatedStore {
 
 impl GatedStore {
     pub(crate) fn new() -> Self {
-        let gate = Gate { is_open: watch::channel(true).0, waiting: AtomicUsize::new(0) };
+        let gate = Gate {
+            is_open: watch::channel(true).0,
+            waiting: AtomicUsize::new(0),
+            is_behind: AtomicBool::new(false),
+        };
         Self { inner: Arc::new(MemoryStore::new()), gate: Arc::new(gate) }
     }
 }
@@ -131,7 +142,9 @@ impl Partition for Gated<dyn Partition> {
     }
 
     fn debt(&self) -> Debt {
-        self.inner.debt()
+        let debt = self.inner.debt();
+        let is_behind = self.gate.is_behind.load(Ordering::Acquire);
+        Debt { pressure_percent: if is_behind { 100 } else { debt.pressure_percent }, ..debt }
     }
 }
 

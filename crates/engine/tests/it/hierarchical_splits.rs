@@ -1,12 +1,12 @@
 //! A hierarchical key that outgrows a partition: its first level is cut into several, by the levels
 //! behind it.
 
-use std::{collections::BTreeSet, sync::Arc};
+use std::{collections::BTreeSet, ops::Bound, sync::Arc};
 
 use bytes::Bytes;
 use engine::verify;
 use protocol::{Code, Error, Operation, Options};
-use store::memory::MemoryStore;
+use store::{Batch, Direction, Durability, Engine, PageLimit, memory::MemoryStore};
 use store_lsm::LsmStore;
 use value::{
     Value,
@@ -365,7 +365,7 @@ async fn cutting_makes_no_difference() {
         let all = documents(&db, &Options::default()).await;
         for _ in 0..60 {
             let query = Query::random(rng, &policy);
-            let size = *rng.pick(&[&1, &3, &7, &20]);
+            let size = [1, 2, 3, 5, 8, 13, 20][rng.below(7)];
             let actual = answer(&db, &query, size, &Options::default()).await;
             let wrong = difference(&expected(&query, &policy, &all), &actual);
             assert_eq!(wrong, None, "seed {seed}: {}", query.text);
@@ -424,6 +424,43 @@ async fn old_ranges_are_answered_for() {
     assert_eq!([db.all(kept("1")).await, db.all(kept("2")).await], halves);
     assert_eq!(db.all(kept("0")).await, db.all(Options::default()).await);
     db.engine.close().await.expect("closed");
+}
+
+/// Changes rows of a key space behind the database's back; what `verify` says of it.
+async fn tampered(store: &Arc<MemoryStore>, name: &str, change: impl Fn(&str) -> String) -> String {
+    let space = store.open(name, 0).await.expect("the key space");
+    let all = (Bound::Unbounded, Bound::Unbounded);
+    let limit = PageLimit { entries: 1000, bytes: 1 << 20 };
+    let page = space.snapshot().scan(all, Direction::Forward, limit).await.expect("rows");
+    let mut batch = Batch::default();
+    for (key, row) in page.entries.into_iter().filter(|(key, _)| key[0] == b'C') {
+        let text = String::from_utf8(row.to_vec()).expect("a row of the catalog is text");
+        batch.put(key, change(&text));
+    }
+    space.submit(batch, Durability::Durable, Box::new(|result| result.expect("written")));
+    verify(Arc::clone(store) as _).await.expect("readable").to_string()
+}
+
+/// A map whose ranges overlap, leave a gap or give the same numbers is found out.
+#[tokio::test]
+async fn verify_knows_the_rules_of_sharing() {
+    let store = Arc::new(MemoryStore::new());
+    let db = Database::open(Arc::clone(&store) as _).await;
+    create(&db).await;
+    fill(&db).await;
+    split(&db, "0").await.expect("split");
+    let cut = bounds(&db).await[0].2.clone();
+    let same = |text: &str| text.to_owned();
+    assert!(tampered(&store, "catalog", same).await.ends_with(" 0 problems"));
+    // Another edge in the same slot. The database is not closed: that would close the store.
+    let other = format!("{}{}", &cut[..62], if cut.ends_with("00") { "01" } else { "00" });
+    let (min, moved) = (format!(r#""epkMin":"{cut}""#), format!(r#""epkMin":"{other}""#));
+    let found = tampered(&store, "catalog", |text| text.replace(&min, &moved)).await;
+    assert!(found.contains("leave a gap or overlap"), "{found}");
+    tampered(&store, "catalog", |text| text.replace(&moved, &min)).await;
+    let found =
+        tampered(&store, "catalog", |text| text.replace(r#""offset":1"#, r#""offset":0"#)).await;
+    assert!(found.contains("the same document numbers as range 2"), "{found}");
 }
 
 /// One full key cannot be cut, nor can a key that is not hierarchical.

@@ -26,5 +26,6 @@ mod splitting;
 mod storage_limits;
 mod support;
 mod throttling;
+mod throttling_details;
 mod told;
 mod usage;

@@ -21,10 +21,10 @@ use crate::support::{Database, collection, items, keyed, resource};
 
 /// Time that stands still unless told, in milliseconds.
 #[derive(Debug, Default)]
-struct Watch(AtomicU64);
+pub(crate) struct Watch(AtomicU64);
 
 impl Watch {
-    fn pass(&self, milliseconds: u64) {
+    pub(crate) fn pass(&self, milliseconds: u64) {
         self.0.fetch_add(milliseconds, Ordering::Relaxed);
     }
 }
@@ -39,25 +39,29 @@ impl Clock for Watch {
     }
 }
 
-async fn open(store: Arc<dyn store::Engine>, rate_limit: RateLimit) -> (Database, Arc<Watch>) {
+pub(crate) async fn open(
+    store: Arc<dyn store::Engine>,
+    rate_limit: RateLimit,
+) -> (Database, Arc<Watch>) {
     let watch = Arc::new(Watch::default());
     let options = engine::Options { rate_limit, ..engine::Options::default() };
     let engine = Engine::open(store, options, Arc::clone(&watch) as _).await;
     (Database { engine: engine.expect("an empty store opens") }, watch)
 }
 
-async fn fresh(rate_limit: RateLimit) -> (Database, Arc<Watch>) {
+pub(crate) async fn fresh(rate_limit: RateLimit) -> (Database, Arc<Watch>) {
     open(Arc::new(MemoryStore::new()), rate_limit).await
 }
 
-const KEYED: &str = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
+pub(crate) const KEYED: &str =
+    r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
 
-fn body(id: u32, key: u32) -> String {
+pub(crate) fn body(id: u32, key: u32) -> String {
     format!(r#"{{"id":"{id}","pk":{key}}}"#)
 }
 
 /// Writes until one is refused: the charges of those that were not, and the refusal.
-async fn exhaust(database: &Database, key: u32) -> (f64, Error) {
+pub(crate) async fn exhaust(database: &Database, key: u32) -> (f64, Error) {
     let mut spent = 0.0;
     for id in 0..10_000 {
         match database.write(&body(id, key), true, Options::default()).await {
@@ -74,15 +78,15 @@ async fn assert_unlimited(database: &Database) {
     }
 }
 
-fn wait_ms(error: &Error) -> u64 {
+pub(crate) fn wait_ms(error: &Error) -> u64 {
     error.meta.retry_after_ms.expect("a time to wait")
 }
 
-fn partition(database: &Database, at: usize) -> PartitionStatistics {
+pub(crate) fn partition(database: &Database, at: usize) -> PartitionStatistics {
     database.engine.statistics()[at].clone()
 }
 
-async fn offer(database: &Database) -> value::Value {
+pub(crate) async fn offer(database: &Database) -> value::Value {
     let list = database.call(Operation::ListOffers, Options::default()).await.expect("offers");
     items(&list)[0].clone()
 }
@@ -99,7 +103,7 @@ async fn replace_offer(database: &Database, rate: i64) -> Response {
     database.call(replace, Options::default()).await.expect("a new throughput")
 }
 
-async fn query(database: &Database, text: &str) -> Result<Response, Error> {
+pub(crate) async fn query(database: &Database, text: &str) -> Result<Response, Error> {
     let content = Bytes::from(text.to_owned());
     let body = QueryBody { content, is_text: true };
     let mut options = Options::default();

@@ -1,6 +1,8 @@
 //! Callers on a virtual clock: what they get of the throughput, and whether waiting as told helps.
 
-use super::*;
+use std::collections::BTreeSet;
+
+use super::{turns::TURNS_MAX, *};
 
 /// How a caller takes a refusal.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -35,6 +37,8 @@ struct World {
     bucket: Bucket,
     clients: Vec<Client>,
     cost: f64,
+    /// By how much requests differ from each other, as a part of what they cost.
+    spread: f64,
     /// How much more every hundredth request costs, on the average.
     outliers: f64,
     /// Whether all clients ask for the same.
@@ -65,6 +69,7 @@ impl World {
             bucket: Bucket::new(rate, 0.0),
             clients: manners.iter().map(client).collect(),
             cost,
+            spread: 1.0,
             outliers: 1.0,
             is_one_request: false,
             has_connections: true,
@@ -97,23 +102,26 @@ impl World {
     }
 
     fn run(&mut self, until_s: f64) {
-        loop {
-            let times = self.clients.iter().enumerate().map(|(at, client)| (at, client.at_s));
-            let (at, now_s) =
-                times.min_by(|one, other| one.1.total_cmp(&other.1)).expect("a client");
+        // Times are not negative, so their bits are in the same order.
+        let times = self.clients.iter().enumerate();
+        let mut agenda: BTreeSet<(u64, usize)> =
+            times.map(|(at, client)| (client.at_s.to_bits(), at)).collect();
+        while let Some((time, at)) = agenda.pop_first() {
+            let now_s = f64::from_bits(time);
             if now_s > until_s {
                 return;
             }
             match self.clients[at].next.clone() {
                 Next::Send => self.send(at, now_s),
                 Next::Done(paid, charge) => {
-                    self.bucket.settle(Kind::Create, paid, charge);
+                    self.bucket.settle(Kind::Create, paid, charge, charge);
                     self.served.push((now_s, charge));
                     self.clients[at].served += charge;
                     self.clients[at].next = Next::Send;
                     self.another(at);
                 }
             }
+            agenda.insert((self.clients[at].at_s.to_bits(), at));
         }
     }
 
@@ -122,7 +130,8 @@ impl World {
         let connection = self.has_connections.then_some(at as u64);
         let caller = Caller { kind: Kind::Create, connection, fingerprint: &|| request };
         let answer = self.bucket.admit(&caller, now_s);
-        let (late, mut spread) = (0.003 * self.random(), 0.5 + self.random());
+        let late = 0.003 * self.random();
+        let mut spread = 1.0 + self.spread * (self.random() - 0.5);
         if self.random() < 0.01 {
             spread *= self.outliers;
         }
@@ -264,7 +273,7 @@ fn a_large_request_borrows_and_the_next_waits_for_its_debt() {
         fingerprint: &|| 0,
     };
     let paid = bucket.admit(&caller(&1), 0.0).expect("a full bucket lets anyone in");
-    bucket.settle(Kind::Query, paid, 2400.0);
+    bucket.settle(Kind::Query, paid, 2400.0, 2400.0);
     let WaitSeconds(wait_s) = bucket.admit(&caller(&2), 0.0).expect_err("2,000 are owed");
     assert!((wait_s - 5.0).abs() < 1e-9);
     bucket.admit(&caller(&2), 4.9).expect_err("not yet");
@@ -278,7 +287,7 @@ fn an_idle_bucket_saves_one_second_and_no_more() {
     let caller = Caller { kind: Kind::Read, connection: None, fingerprint: &fingerprint };
     for request in 0..400 {
         let paid = bucket.admit(&caller, 3600.0);
-        bucket.settle(Kind::Read, paid.unwrap_or_else(|_| panic!("{request}")), 1.0);
+        bucket.settle(Kind::Read, paid.unwrap_or_else(|_| panic!("{request}")), 1.0, 1.0);
     }
     bucket.admit(&caller, 3600.0).expect_err("an hour's rest is worth a second");
 }
@@ -290,10 +299,10 @@ fn what_is_given_back_costs_nothing() {
     let caller = Caller { kind: Kind::Read, connection: None, fingerprint: &fingerprint };
     for _ in 0..1000 {
         let paid = bucket.admit(&caller, 0.0).expect("nothing was spent");
-        bucket.give_back(paid);
+        bucket.give_back(Kind::Read, paid);
         // A request that failed before it did anything has no charge either.
         let paid = bucket.admit(&caller, 0.0).expect("nothing was spent");
-        bucket.settle(Kind::Read, paid, 0.0);
+        bucket.settle(Kind::Read, paid, 0.0, 0.0);
     }
 }
 
@@ -303,8 +312,8 @@ fn turns_are_bounded() {
     let never = || 0;
     let caller = Caller { kind: Kind::Read, connection: None, fingerprint: &never };
     let paid = bucket.admit(&caller, 0.0).expect("a full bucket");
-    bucket.settle(Kind::Read, paid, 1000.0);
-    for request in 0..5000 {
+    bucket.settle(Kind::Read, paid, 1000.0, 1000.0);
+    for request in 0..TURNS_MAX as u64 + 1000 {
         let fingerprint = || request;
         let caller = Caller { kind: Kind::Read, connection: None, fingerprint: &fingerprint };
         bucket.admit(&caller, 0.0).expect_err("in debt");
@@ -318,10 +327,128 @@ fn a_new_rate_counts_from_now_on() {
     let fingerprint = || 1;
     let caller = Caller { kind: Kind::Read, connection: Some(1), fingerprint: &fingerprint };
     let paid = bucket.admit(&caller, 0.0).expect("a full bucket");
-    bucket.settle(Kind::Read, paid, 4400.0);
+    bucket.settle(Kind::Read, paid, 4400.0, 4400.0);
     bucket.set_rate(4000.0, 1.0);
     let other = || 2;
     let caller = Caller { kind: Kind::Read, connection: Some(2), fingerprint: &other };
     let WaitSeconds(wait_s) = bucket.admit(&caller, 1.0).expect_err("3,600 are still owed");
     assert!((wait_s - 0.9).abs() < 1e-9, "{wait_s}");
+}
+
+#[test]
+fn nobody_starves_however_many_wait() {
+    let mut world = World::new(10_000.0, 50.0, &vec![Manner::Obeys; 2000]);
+    world.run(61.0);
+    let served = world.clients.iter().map(|client| client.served);
+    let (least, most) = served
+        .fold((f64::MAX, 0.0_f64), |(least, most), served| (least.min(served), most.max(served)));
+    // Who sends the next request while others rest may be served at once.
+    assert!(least > 50.0 && most < 3050.0, "{least} and {most}");
+    assert!(world.honesty() >= 0.9, "{}", world.honesty());
+}
+
+#[test]
+fn nor_where_more_wait_than_there_are_turns() {
+    let mut world = World::new(100_000.0, 10.0, &vec![Manner::Obeys; TURNS_MAX + 4000]);
+    world.run(31.0);
+    let starved = world.clients.iter().filter(|client| client.served == 0.0).count();
+    assert_eq!(starved, 0);
+    let most = world.clients.iter().map(|client| client.served).fold(0.0, f64::max);
+    assert!(most < 31.0 * 100_000.0 / 20_000.0 * 3.0, "{most}");
+    world.assert_serves(100_000.0, 31);
+}
+
+#[test]
+fn three_hundred_callers_who_begin_at_once_do_not_spend_the_next_minute() {
+    let mut world = World::new(400.0, 50.0, &[Manner::Obeys; 300]);
+    world.spread = 0.0;
+    world.run(151.0);
+    world.assert_serves(400.0, 151);
+    assert!(world.honesty() >= 0.9, "{}", world.honesty());
+    // Where a request may cost half as much or half as much again, few windows feel it.
+    let mut world = World::new(400.0, 50.0, &[Manner::Obeys; 300]);
+    world.run(151.0);
+    let windows = world.windows(151);
+    let is_near = |window: &&f64| (*window / 400.0 - 1.0).abs() <= 0.05;
+    assert!(windows.iter().filter(is_near).count() * 100 >= windows.len() * 95, "{windows:?}");
+    assert!(world.honesty() >= 0.9, "{}", world.honesty());
+}
+
+#[test]
+fn few_requests_of_unknown_cost_are_let_in_at_a_time() {
+    let mut bucket = Bucket::new(400.0, 0.0);
+    let mut paid = Vec::new();
+    for request in 0..1000_u64 {
+        let fingerprint = || request;
+        let connection = Some(request);
+        let caller = Caller { kind: Kind::Query, connection, fingerprint: &fingerprint };
+        match bucket.admit(&caller, 0.0) {
+            Ok(advance) => paid.push(advance),
+            Err(WaitSeconds(wait_s)) => assert!((wait_s - 0.01).abs() < 1e-9, "{wait_s}"),
+        }
+    }
+    assert_eq!(paid.len(), UNKNOWN_MAX);
+    // What takes longer is asked for less often.
+    let fingerprint = || 5000;
+    let caller = Caller { kind: Kind::Query, connection: Some(5000), fingerprint: &fingerprint };
+    assert_eq!(bucket.admit(&caller, 0.3), Err(WaitSeconds(0.3)));
+    for advance in paid {
+        bucket.settle(Kind::Query, advance, 50.0, 50.0);
+    }
+    // Another kind still finds what they have left.
+    let fingerprint = || 6000;
+    let caller = Caller { kind: Kind::Read, connection: Some(6000), fingerprint: &fingerprint };
+    bucket.admit(&caller, 0.3).expect("200 are left");
+}
+
+#[test]
+fn turns_that_find_a_debt_are_put_behind_each_other() {
+    let mut bucket = Bucket::new(400.0, 0.0);
+    let admit = |bucket: &mut Bucket, request: u64, now_s: f64| {
+        let fingerprint = || request;
+        let connection = Some(request);
+        let caller = Caller { kind: Kind::Query, connection, fingerprint: &fingerprint };
+        bucket.admit(&caller, now_s)
+    };
+    let paid = admit(&mut bucket, 0, 0.0).expect("a full bucket");
+    bucket.settle(Kind::Query, paid, 40.0, 40.0);
+    while admit(&mut bucket, 1, 0.0).is_ok() {}
+    for request in 2..40 {
+        admit(&mut bucket, request, 0.0).expect_err("spent");
+    }
+    // Something else costs ten seconds' worth in between.
+    bucket.take(4000.0);
+    // These are due, and within the time that turns are kept.
+    let again = [1, 2, 3].map(|request| admit(&mut bucket, request, 0.5).expect_err("in debt").0);
+    assert!((again[0] - (4000.0 - 200.0) / 400.0).abs() < 0.2, "{again:?}");
+    assert!(again.is_sorted_by(|one, next| (next - one - 0.1).abs() < 1e-9), "{again:?}");
+}
+
+#[test]
+fn a_request_of_unknown_cost_that_is_given_up_makes_room() {
+    let mut bucket = Bucket::new(400.0, 0.0);
+    for request in 0..50_u64 {
+        let fingerprint = || request;
+        let caller = Caller { kind: Kind::Feed, connection: None, fingerprint: &fingerprint };
+        bucket.admit(&caller, 0.0).expect("nobody else is at work");
+        bucket.leave(Kind::Feed);
+    }
+}
+
+#[test]
+fn heirs_share_what_is_left_and_what_is_owed() {
+    let mut parent = Bucket::new(400.0, 0.0);
+    let fingerprint = || 1;
+    let caller = Caller { kind: Kind::Query, connection: None, fingerprint: &fingerprint };
+    let paid = parent.admit(&caller, 0.0).expect("a full bucket");
+    parent.settle(Kind::Query, paid, 1000.0, 1000.0);
+    let heir = |parent: &mut Bucket| Bucket::heir(200.0, 0.5, &mut [parent], 0.0);
+    assert!((heir(&mut parent).balance + 300.0).abs() < 1e-9);
+    assert!((heir(&mut parent).usual(Kind::Query) - 1000.0).abs() < 1e-9);
+    // A merge adds up, and nothing is saved above a second's worth.
+    let mut other = Bucket::new(400.0, 0.0);
+    let merged = Bucket::heir(800.0, 1.0, &mut [&mut parent, &mut other], 0.0);
+    assert!((merged.balance + 200.0).abs() < 1e-9);
+    let merged = Bucket::heir(100.0, 1.0, &mut [&mut other], 0.0);
+    assert!((merged.balance - 100.0).abs() < 1e-9);
 }

@@ -3,6 +3,7 @@ use value::json;
 
 use super::*;
 use crate::{
+    Limits,
     catalog::{HighWater, Version},
     throughput::Kind,
 };
@@ -37,7 +38,7 @@ fn level(name: &str, rate: u32) -> Offer {
 fn replace(old: &Offer, body: &str, migration: Option<Migration>) -> Result<Throughput, String> {
     let body = json::parse(body.as_bytes()).expect("JSON");
     let holding = Holding { kind: PARTITIONED, storage_kb: 0, sharing: 0 };
-    let found = replacement(old, &body, migration, (Limits::Current, holding));
+    let found = replacement(old, &body, migration, (Limits::Current.into(), holding));
     found.map_err(|error| error.message)
 }
 
@@ -120,4 +121,22 @@ fn levels_change_by_their_name_or_give_way_to_a_rate() {
     ] {
         assert!(replace(&level("S1", 250), bad, None).is_err(), "{bad}");
     }
+}
+
+#[test]
+fn a_level_is_no_way_below_the_minimum() {
+    let replace = |storage_gb: u64, body: &str| {
+        let holding = Holding { kind: PARTITIONED, storage_kb: storage_gb << 20, sharing: 0 };
+        let body = json::parse(body.as_bytes()).expect("JSON");
+        let found = replacement(&manual(3000), &body, None, (Limits::Current.into(), holding));
+        found.map_err(|error| error.message)
+    };
+    for (level, storage_gb) in [("S1", 3000), ("S2", 3000), ("S3", 3000), ("S1", 260)] {
+        let body = format!(r#"{{"offerVersion":"V1","offerType":"{level}"}}"#);
+        let refused = replace(storage_gb, &body).expect_err("too little for what is stored");
+        let reason = format!("is because of Storage consumed {storage_gb} GB.");
+        assert!(refused.ends_with(&reason), "{refused}");
+    }
+    let body = r#"{"offerVersion":"V1","offerType":"S1"}"#;
+    assert_eq!(replace(5, body), Ok(Throughput::Level { name: "S1".to_owned(), rate: 250 }));
 }

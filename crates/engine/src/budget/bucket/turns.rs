@@ -1,0 +1,221 @@
+//! The turns that a bucket has promised: found by who has them and by when they are due, and added
+//! up, all without looking at each.
+
+use std::{cmp::Ordering, collections::BTreeMap};
+
+/// Turns that are remembered: several for each connection that a server takes.
+pub(super) const TURNS_MAX: usize = 16_384;
+
+/// An appointment. Those of a caller are in the order of their time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Turn {
+    fingerprint: u64,
+    connection: Option<u64>,
+    due: Moment,
+    /// Tells apart turns that are alike.
+    number: u64,
+}
+
+/// A time in seconds.
+#[derive(Clone, Copy, Debug)]
+struct Moment(f64);
+
+impl Ord for Moment {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+impl PartialOrd for Moment {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Moment {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other) == Ordering::Equal
+    }
+}
+
+impl Eq for Moment {}
+
+/// What is set aside for several turns.
+#[derive(Debug, Default)]
+struct Sum {
+    costs: f64,
+    count: usize,
+}
+
+impl Sum {
+    fn add(&mut self, cost: f64) {
+        self.costs += cost;
+        self.count += 1;
+    }
+
+    fn subtract(&mut self, cost: f64) {
+        self.count = self.count.saturating_sub(1);
+        // What rounding has left ends with the last.
+        self.costs = if self.count == 0 { 0.0 } else { self.costs - cost };
+    }
+}
+
+/// The turns of one caller, and of others who ask for the same.
+#[derive(Default)]
+pub(super) struct Found {
+    /// The first of the caller's turns that are due.
+    pub(super) own_due: Option<Turn>,
+    /// The first of those that are still to come, and how many there are.
+    pub(super) own_early: Option<Turn>,
+    pub(super) own_early_count: usize,
+    /// The turn for the same request by another connection, if it is the only one and due. A caller
+    /// may come back by another connection than the one it was refused on; but of several callers
+    /// who ask for the same, none must take another's turn.
+    only_other: Option<Turn>,
+}
+
+impl Found {
+    /// The turn that the caller may take now.
+    pub(super) fn claim(&self) -> Option<Turn> {
+        let other = if self.own_early.is_none() { self.only_other } else { None };
+        self.own_due.or(other)
+    }
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Turns {
+    /// With what is set aside for each.
+    by_caller: BTreeMap<Turn, f64>,
+    by_time: BTreeMap<(Moment, u64), Turn>,
+    next_number: u64,
+    /// Up to when turns are due.
+    reached_s: f64,
+    due: Sum,
+    all: Sum,
+}
+
+impl Turns {
+    pub(super) fn is_empty(&self) -> bool {
+        self.by_time.is_empty()
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.by_time.len() >= TURNS_MAX
+    }
+
+    #[cfg(test)]
+    pub(super) fn len(&self) -> usize {
+        self.by_time.len()
+    }
+
+    /// What is set aside for turns that are due.
+    pub(super) fn due(&self) -> f64 {
+        self.due.costs
+    }
+
+    /// What is set aside for all.
+    pub(super) fn all(&self) -> f64 {
+        self.all.costs
+    }
+
+    /// When the last is due.
+    pub(super) fn last_due_s(&self) -> Option<f64> {
+        self.by_time.last_key_value().map(|((due, _), _)| due.0)
+    }
+
+    /// Lets time pass. Turns that were due so long ago expire; returns how many.
+    pub(super) fn pass(&mut self, now_s: f64, patience_s: f64) -> usize {
+        if now_s > self.reached_s {
+            // The first number behind all that were due.
+            let (from, to) = ((Moment(self.reached_s), u64::MAX), (Moment(now_s), u64::MAX));
+            for turn in self.by_time.range(from..to).map(|(_, turn)| turn) {
+                if let Some(cost) = self.by_caller.get(turn) {
+                    self.due.add(*cost);
+                }
+            }
+            self.reached_s = now_s;
+        }
+        let mut expired = 0;
+        while let Some(((due, _), turn)) = self.by_time.first_key_value() {
+            if now_s <= due.0 + patience_s {
+                break;
+            }
+            let turn = *turn;
+            self.remove(turn);
+            expired += 1;
+        }
+        expired
+    }
+
+    pub(super) fn find(&self, fingerprint: u64, connection: Option<u64>) -> Found {
+        let at = |connection, due_s, number| Turn {
+            fingerprint,
+            connection,
+            due: Moment(due_s),
+            number,
+        };
+        let first = at(connection, f64::NEG_INFINITY, 0);
+        let last = at(connection, f64::INFINITY, u64::MAX);
+        let mut found = Found::default();
+        for (turn, _) in self.by_caller.range(first..=last) {
+            if self.is_due(turn) {
+                found.own_due = found.own_due.or(Some(*turn));
+            } else {
+                found.own_early = found.own_early.or(Some(*turn));
+                found.own_early_count += 1;
+            }
+        }
+        let (least, most) =
+            (at(None, f64::NEG_INFINITY, 0), at(Some(u64::MAX), f64::INFINITY, u64::MAX));
+        let before = self.by_caller.range(least..first);
+        let mut others = before.chain(self.by_caller.range(last..=most)).map(|(turn, _)| *turn);
+        if let (Some(other), None) = (others.next(), others.next()) {
+            found.only_other = Some(other).filter(|other| self.is_due(other));
+        }
+        found
+    }
+
+    pub(super) fn insert(
+        &mut self,
+        fingerprint: u64,
+        connection: Option<u64>,
+        due_s: f64,
+        cost: f64,
+    ) {
+        let turn = Turn { fingerprint, connection, due: Moment(due_s), number: self.next_number };
+        self.next_number += 1;
+        self.all.add(cost);
+        if self.is_due(&turn) {
+            self.due.add(cost);
+        }
+        self.by_time.insert((turn.due, turn.number), turn);
+        self.by_caller.insert(turn, cost);
+    }
+
+    pub(super) fn remove(&mut self, turn: Turn) -> Option<f64> {
+        let cost = self.by_caller.remove(&turn)?;
+        self.by_time.remove(&(turn.due, turn.number));
+        self.all.subtract(cost);
+        if self.is_due(&turn) {
+            self.due.subtract(cost);
+        }
+        Some(cost)
+    }
+
+    /// Gives a turn another time.
+    pub(super) fn postpone(&mut self, turn: Turn, due_s: f64) {
+        if let Some(cost) = self.remove(turn) {
+            self.insert(turn.fingerprint, turn.connection, due_s, cost);
+        }
+    }
+
+    fn is_due(&self, turn: &Turn) -> bool {
+        turn.due.0 <= self.reached_s
+    }
+}
+
+impl Turn {
+    pub(super) fn due_s(&self) -> f64 {
+        self.due.0
+    }
+}
