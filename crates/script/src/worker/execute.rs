@@ -41,9 +41,9 @@ const RESERVE_BYTES: usize = 4 << 20;
 
 /// Runs a job and answers it. The answer is out before the engine is torn down, so nobody waits for
 /// that. An error means that there is nobody to answer.
-pub(crate) fn execute(run: &Run, pipe: &Rc<RefCell<Pipe>>) -> io::Result<()> {
+pub(crate) fn execute(run: &Run, pipe: &Rc<RefCell<Pipe>>, fresh: Fresh) -> io::Result<()> {
     let state = Rc::new(State::new(Rc::clone(pipe), run.limits.log_bytes_max));
-    let engine = Engine::new(run, &state).map_err(io::Error::other)?;
+    let engine = Engine::new(run, &state, fresh);
     let result = engine.run(run);
     if state.broken.get() {
         return Err(io::ErrorKind::BrokenPipe.into());
@@ -53,12 +53,35 @@ pub(crate) fn execute(run: &Run, pipe: &Rc<RefCell<Pipe>>) -> io::Result<()> {
     pipe.borrow_mut().send(&message.unwrap_or_default())
 }
 
+/// An engine that has run nothing yet, with the prelude read. Made ready while no script waits.
+pub(crate) struct Fresh {
+    // What lives in the engine goes before it.
+    prelude: Persistent<Function<'static>>,
+    context: Context,
+    runtime: Runtime,
+}
+
+impl Fresh {
+    pub(crate) fn new() -> Result<Fresh, Error> {
+        let runtime = Runtime::new()?;
+        let context = Context::full(&runtime)?;
+        let prelude = context.with(|ctx| -> Result<_, Error> {
+            let mut options = EvalOptions::default();
+            options.filename = Some(PRELUDE_NAME.to_owned());
+            let prelude: Function<'_> = ctx.eval_with_options(PRELUDE, options)?;
+            Ok(Persistent::save(&ctx, prelude))
+        })?;
+        Ok(Fresh { prelude, context, runtime })
+    }
+}
+
 fn too_large(log: String) -> Done {
     Done { log, result: Err(Failure::TooLarge) }
 }
 
-/// A fresh engine with its limits set.
+/// An engine with its limits set.
 struct Engine {
+    prelude: Persistent<Function<'static>>,
     context: Context,
     runtime: Runtime,
     state: Rc<State>,
@@ -85,11 +108,10 @@ impl From<Failure> for Stop<'_> {
 }
 
 impl Engine {
-    fn new(run: &Run, state: &Rc<State>) -> Result<Engine, Error> {
+    fn new(run: &Run, state: &Rc<State>, fresh: Fresh) -> Engine {
         let limits = &run.limits;
         let deadline = Instant::now() + limits.time;
-        let runtime = Runtime::new()?;
-        let context = Context::full(&runtime)?;
+        let Fresh { prelude, context, runtime } = fresh;
         let heap_bytes_max = usize::try_from(limits.heap_bytes_max).unwrap_or(usize::MAX);
         runtime.set_memory_limit(heap_bytes_max);
         runtime.set_max_stack_size(usize::try_from(limits.stack_bytes_max).unwrap_or(usize::MAX));
@@ -103,7 +125,7 @@ impl Engine {
             own_late.get() || own_state.broken.get()
         })));
         let state = Rc::clone(state);
-        Ok(Engine { context, runtime, state, is_late, deadline, heap_bytes_max })
+        Engine { prelude, context, runtime, state, is_late, deadline, heap_bytes_max }
     }
 
     fn run(&self, run: &Run) -> Result<(), Failure> {
@@ -130,9 +152,7 @@ impl Engine {
 
     /// The API: an object of functions that only we hold.
     fn prelude<'js>(&self, ctx: &Ctx<'js>, run: &Run) -> Result<Object<'js>, Error> {
-        let mut options = EvalOptions::default();
-        options.filename = Some(PRELUDE_NAME.to_owned());
-        let prelude: Function<'js> = ctx.eval_with_options(PRELUDE, options)?;
+        let prelude = self.prelude.clone().restore(ctx)?;
         prelude.call((native::object(ctx, &self.state)?, settings(run)))
     }
 

@@ -8,6 +8,7 @@ use std::{
     thread,
 };
 
+use self::execute::Fresh;
 use crate::{message, wire::Run};
 
 mod execute;
@@ -37,8 +38,9 @@ pub fn main(input: impl Read + Send + 'static, output: impl Write + Send + 'stat
 fn serve(pipe: Pipe) -> io::Result<()> {
     let pipe = Rc::new(RefCell::new(pipe));
     loop {
+        let fresh = Fresh::new().map_err(io::Error::other)?;
         let message = pipe.borrow_mut().receive()?;
-        execute::execute(&Run::decode(&message)?, &pipe)?;
+        execute::execute(&Run::decode(&message)?, &pipe, fresh)?;
     }
 }
 

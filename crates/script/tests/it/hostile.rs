@@ -7,12 +7,13 @@ use script::{Failure, Job, Kind, Pool};
 
 use super::support::{Fake, job, pool, thrown, value, wrapped};
 
-/// Runs the script with little time, then a good one in the same pool.
+/// Runs the script, then a good one in the same pool.
 async fn endure(source: &str, fake: &mut Fake) -> Result<Option<String>, Failure> {
+    endure_job(job(source, "[]"), fake).await
+}
+
+async fn endure_job(bad: Job, fake: &mut Fake) -> Result<Option<String>, Failure> {
     let pool = pool(1);
-    let mut bad = job(source, "[]");
-    bad.limits.time = Duration::from_millis(500);
-    bad.limits.grace = Duration::from_millis(100);
     let report = pool.run(bad, fake).await;
     assert_fit(&pool).await;
     report.result.map(|outcome| outcome.response_body)
@@ -26,8 +27,16 @@ async fn assert_fit(pool: &Pool) {
     assert_eq!(fake.ids(), ["a"]);
 }
 
+/// A script with little time.
+fn hurried(body: &str) -> Job {
+    let mut hurried = job(&wrapped(body), "[]");
+    hurried.limits.time = Duration::from_millis(500);
+    hurried.limits.grace = Duration::from_millis(100);
+    hurried
+}
+
 async fn assert_timed_out(body: &str) {
-    let result = endure(&wrapped(body), &mut Fake::default()).await;
+    let result = endure_job(hurried(body), &mut Fake::default()).await;
     assert!(matches!(result, Err(Failure::TimedOut)), "{body}: {result:?}");
 }
 
@@ -214,7 +223,7 @@ async fn scripts_leave_nothing_to_each_other() {
 #[tokio::test]
 async fn a_host_that_hangs_is_cut_off() {
     let mut fake = Fake { hangs: true, ..Fake::default() };
-    let result = endure(&wrapped("c.readDocuments(link);"), &mut fake).await;
+    let result = endure_job(hurried("c.readDocuments(link);"), &mut fake).await;
     assert!(matches!(result, Err(Failure::TimedOut)), "{result:?}");
 }
 

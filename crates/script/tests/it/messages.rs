@@ -1,8 +1,8 @@
 //! Request, response, headers, and the log.
 
-use script::{Job, Kind, Limits, Property, Report};
+use script::{Job, Kind, Property, Report};
 
-use super::support::{Fake, answer_on, context, job, pool, run_on, thrown, wrapped};
+use super::support::{Fake, answer_on, context, job, patient, pool, run_on, thrown, wrapped};
 
 fn property(name: &str, value: &str, writable: bool) -> Property {
     Property { name: name.to_owned(), value: value.to_owned(), writable }
@@ -24,7 +24,7 @@ async fn trigger(kind: Kind, source: &str) -> Report {
         source: source.to_owned(),
         kind,
         context,
-        limits: Limits::default(),
+        limits: patient(),
     };
     pool(1).run(job, &mut Fake::default()).await
 }
