@@ -29,6 +29,7 @@ const PRELUDE: &str = concat!(
     include_str!("../prelude/messages.js"),
     include_str!("../prelude/collection.js"),
     include_str!("../prelude/query.js"),
+    include_str!("../prelude/spatial.js"),
     include_str!("../prelude/run.js"),
     "})"
 );

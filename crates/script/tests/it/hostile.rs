@@ -54,7 +54,7 @@ async fn endless_loops() {
 
 #[tokio::test]
 async fn endless_promises() {
-    assert_timed_out("const f = () => Promise.resolve().then(f); f();").await;
+    assert_timed_out("const f = () => { Promise.resolve().then(f); }; f();").await;
     assert_timed_out("(async () => { for (;;) { try { await null; } catch (e) { } } })();").await;
     assert_timed_out("(async () => { try { for (;;) { } } catch (e) { for (;;) { } } })();").await;
 }

@@ -144,3 +144,21 @@ async fn what_a_predicate_throws_comes_through() {
     let body = "try { __.filter((d) => d.none.x); } catch (e) { answer(e.name); }";
     assert_eq!(answer_on(&mut books(), body).await, r#""TypeError""#);
 }
+
+#[tokio::test]
+async fn geometry_is_asked_of_the_database() {
+    let mut fake = books();
+    let body = r"
+        const [p, q] = [{ type: 'Point', coordinates: [1, 2] }, { type: 'Point', coordinates: [3, 4] }];
+        const { distance, intersects, within, isValid, isValidDetailed } = __.spatial;
+        const numbers = [];
+        for (const wrong of [() => distance(p), () => isValid(undefined)])
+            try { wrong(); } catch (e) { numbers.push(e.number); }
+        answer([distance(p, q), intersects(p, q), within(p, q), isValid(p), isValidDetailed(p), numbers]);";
+    assert_eq!(answer_on(&mut fake, body).await, "[7,7,7,7,7,[400,400]]");
+    let asked = r#"{"query":"SELECT VALUE ST_DISTANCE(@first, @second)","parameters":[{"name":"@first","value":{"type":"Point","coordinates":[1,2]}},{"name":"@second","value":{"type":"Point","coordinates":[3,4]}}]}"#;
+    assert_eq!(fake.calls[1].body.as_deref(), Some(asked));
+    let mut fake = Fake { accepts: 0, ..books() };
+    let report = run_on(&mut fake, &wrapped("__.spatial.isValid({})")).await;
+    assert_eq!(thrown(&report).1, Some(449));
+}

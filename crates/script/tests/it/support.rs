@@ -90,11 +90,16 @@ impl Fake {
         done(status, text)
     }
 
-    /// `ERROR` is an error, a parameter asks for the id that is its value, all else for everything.
+    /// `ERROR` is an error, geometry is 7, a parameter asks for the id that is its value, all else for everything.
     fn query(&self, call: &Call) -> Reply {
         let body = json::parse(call.body.as_deref().unwrap_or_default().as_bytes()).expect("JSON");
         if body.get("query").as_str() == Some("ERROR") {
             return error(400, "Syntax error, incorrect syntax near 'ERROR'.");
+        }
+        if body.get("query").as_str().is_some_and(|text| text.starts_with("SELECT VALUE ST_")) {
+            let is_valid =
+                !body.get("parameters").as_array().expect("shapes")[0].get("value").is_undefined();
+            return done(200, if is_valid { "[7]" } else { "[]" }.to_owned());
         }
         let wanted = body.get("parameters").as_array().map(|all| all[0].get("value").clone());
         self.page(call, |id| wanted.as_ref().is_none_or(|wanted| wanted.as_str() == Some(id)))
