@@ -88,6 +88,8 @@ struct Engine {
     state: Rc<State>,
     /// The time is up: whatever the script makes of that, this is what is reported.
     is_late: Rc<Cell<bool>>,
+    /// A promise was rejected for want of memory, and nobody took notice.
+    is_exhausted: Rc<Cell<bool>>,
     deadline: Instant,
     heap_bytes_max: usize,
 }
@@ -125,8 +127,18 @@ impl Engine {
             }
             own_late.get() || own_state.broken.get()
         })));
+        // A rejected promise is nobody's business, but one that ran out of memory is ours.
+        let is_exhausted = Rc::new(Cell::new(false));
+        let (own_exhausted, can_be_null) = (Rc::clone(&is_exhausted), can_throw_null(&run.source));
+        runtime.set_host_promise_rejection_tracker(Some(Box::new(
+            move |ctx, _, reason, is_handled| {
+                if is_out_of_memory(&ctx, &reason, can_be_null) {
+                    own_exhausted.set(!is_handled);
+                }
+            },
+        )));
         let state = Rc::clone(state);
-        Engine { prelude, context, runtime, state, is_late, deadline, heap_bytes_max }
+        Engine { prelude, context, runtime, state, is_late, is_exhausted, deadline, heap_bytes_max }
     }
 
     fn run(&self, run: &Run) -> Result<(), Failure> {
@@ -143,6 +155,7 @@ impl Engine {
         });
         match stopped {
             _ if self.is_late.get() => Err(Failure::TimedOut),
+            Ok(None) if self.is_exhausted.get() => Err(Failure::OutOfMemory),
             Ok(None) => Ok(()),
             Ok(Some((thrown, describe))) => {
                 Err(self.describe(thrown, describe, can_throw_null(&run.source)))
@@ -236,7 +249,23 @@ impl Engine {
 /// Whether a null can be the script's own: if not, it is the engine's, out of memory. What it had in
 /// use does not tell, since by now most of that is free again.
 fn can_throw_null(source: &str) -> bool {
-    source.contains("throw") || source.contains("abort")
+    ["throw", "abort", "reject"].iter().any(|word| source.contains(word))
+}
+
+/// Whether a promise was rejected because the engine had no memory left.
+fn is_out_of_memory(ctx: &Ctx<'_>, reason: &Value<'_>, can_be_null: bool) -> bool {
+    if reason.is_null() {
+        return !can_be_null;
+    }
+    let Some(error) = reason.as_exception() else { return false };
+    match error.as_object().get::<_, String>("message") {
+        Ok(message) => message == "out of memory",
+        Err(failed) => {
+            // Not even the message can be read: then it is so. What else may be thrown is dropped.
+            drop(ctx.catch());
+            matches!(failed, Error::Allocation | Error::Unknown)
+        }
+    }
 }
 
 fn caught<'js>(ctx: &Ctx<'js>, error: &Error) -> Stop<'js> {

@@ -146,6 +146,10 @@ async fn a_million_promises() {
     let pool = pool(1);
     let report = pool.run(job(&wrapped(body), "[]"), &mut Fake::default()).await;
     assert_eq!(report.result.unwrap().response_body.as_deref(), Some("10000"));
+    // Each waits for the next, so all are kept, and the last rejects for want of memory.
+    let body = "const f = () => Promise.resolve().then(f); f();";
+    let report = pool.run(job(&wrapped(body), "[]"), &mut Fake::default()).await;
+    assert!(matches!(report.result, Err(Failure::OutOfMemory)), "{report:?}");
     let body =
         "const all = []; for (let n = 0; n < 1e6; n++) all.push(Promise.resolve(n).then(() => n));";
     let report = pool.run(job(&wrapped(body), "[]"), &mut Fake::default()).await;
