@@ -109,6 +109,9 @@ pub(crate) enum Command {
     /// Watch the partitions of a running server
     #[command(after_help = TOP_HELP)]
     Top(TopArgs),
+    /// Run users' scripts for the server that started this process
+    #[command(hide = true)]
+    ScriptWorker,
 }
 
 /// What `sheaf serve` takes.

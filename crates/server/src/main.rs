@@ -53,6 +53,10 @@ fn main() -> ExitCode {
         Command::Query(args) => query::run(&args),
         Command::Partition(command) => partition::run(&command),
         Command::Top(args) => top::run(&args),
+        Command::ScriptWorker => {
+            script::worker::main(std::io::stdin(), std::io::stdout());
+            Ok(ExitCode::SUCCESS)
+        }
     };
     outcome.unwrap_or_else(|failure| failure.report())
 }

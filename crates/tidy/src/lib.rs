@@ -9,16 +9,17 @@ mod tests {
     };
 
     /// Each crate and the crates of ours that it may name. Tests may name any store.
-    const ARROWS: [(&str, &[&str]); 10] = [
+    const ARROWS: [(&str, &[&str]); 11] = [
         ("value", &[]),
         ("protocol", &["value"]),
         ("sql", &["value"]),
         ("index", &["value"]),
+        ("script", &["value", "protocol"]),
         ("store", &[]),
         ("store-lsm", &["store"]),
         ("engine", &["value", "protocol", "store", "index", "sql"]),
         ("gateway", &["value", "protocol"]),
-        ("server", &["value", "protocol", "store", "store-lsm", "engine", "gateway"]),
+        ("server", &["value", "protocol", "script", "store", "store-lsm", "engine", "gateway"]),
         ("tidy", &[]),
     ];
 

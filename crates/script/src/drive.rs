@@ -1,0 +1,195 @@
+//! One execution: the host's side of the talk with a worker.
+
+use protocol::Error;
+use tokio::time::Instant;
+use value::{Value, json};
+
+use crate::{
+    host::{Answer, Call, Host, Reply},
+    job::{Failure, Job, Kind, Outcome, Report},
+    links,
+    process::Process,
+    wire::{Answered, Ask, Done, Left, Mode, Run, Said},
+};
+
+/// How an execution ended.
+pub(crate) enum Ended {
+    /// By the worker's own word: it is ready for the next.
+    Report(Report),
+    /// In a way that leaves the worker unfit.
+    Lost {
+        failure: Failure,
+        /// Whether the worker had not said anything yet, so that nothing has been done.
+        before_first_word: bool,
+    },
+}
+
+/// The message that starts a job.
+pub(crate) fn run_message(job: &Job) -> Result<Vec<u8>, Failure> {
+    let (mode, arguments) = match &job.kind {
+        Kind::StoredProcedure { arguments } => (Mode::StoredProcedure, arguments.clone()),
+        Kind::PreTrigger => (Mode::PreTrigger, String::new()),
+        Kind::PostTrigger => (Mode::PostTrigger, String::new()),
+        Kind::Function { rows } => (Mode::Function, boxed_rows(rows)),
+        Kind::Compile => (Mode::Compile, String::new()),
+    };
+    let run = Run {
+        mode,
+        name: job.name.clone(),
+        source: job.source.clone(),
+        arguments,
+        context: job.context.clone(),
+        limits: job.limits.clone(),
+    };
+    run.encode().ok_or(Failure::TooLarge)
+}
+
+/// Sends the job and answers what the script asks until it is done.
+pub(crate) async fn drive(
+    process: &mut Process,
+    run: &[u8],
+    job: &Job,
+    begin: Instant,
+    host: &mut dyn Host,
+) -> Ended {
+    let lost = |error: std::io::Error, before_first_word| Ended::Lost {
+        failure: Failure::WorkerLost(error.to_string()),
+        before_first_word,
+    };
+    if let Err(error) = process.send(run).await {
+        return lost(error, true);
+    }
+    let mut operations = 0;
+    loop {
+        let said = match process.receive().await {
+            Ok(message) => Said::decode(&message).map_err(std::io::Error::from),
+            Err(error) => return lost(error, operations == 0),
+        };
+        let ask = match said {
+            Err(error) => return lost(error, false),
+            Ok(Said::Done(done)) => return Ended::Report(report(done, job)),
+            Ok(Said::Ask(ask)) => ask,
+        };
+        operations += 1;
+        let is_accepting = operations <= job.limits.operations_max
+            && begin.elapsed() < job.limits.accepting
+            && !matches!(job.kind, Kind::Function { .. } | Kind::Compile);
+        let answered = match answer(ask, is_accepting, job, host).await {
+            Ok(answered) => answered,
+            Err(error) => {
+                let failure = Failure::Host(Box::new(error));
+                return Ended::Lost { failure, before_first_word: false };
+            }
+        };
+        let message = answered.encode().or_else(|| too_large().encode()).unwrap_or_default();
+        if let Err(error) = process.send(&message).await {
+            return lost(error, false);
+        }
+    }
+}
+
+async fn answer(
+    ask: Ask,
+    is_accepting: bool,
+    job: &Job,
+    host: &mut dyn Host,
+) -> Result<Answered, Error> {
+    let context = &job.context;
+    let target = links::resolve(
+        &ask.link,
+        ask.operation,
+        ask.resource,
+        &context.self_link,
+        &context.alt_link,
+    );
+    let target = match target {
+        Ok(target) => target,
+        Err(message) => return Ok(Answered::Invalid(message)),
+    };
+    let Ok(options) = json::parse(ask.options.as_bytes()) else {
+        return Ok(Answered::Invalid("The options are not valid.".to_owned()));
+    };
+    if !is_accepting {
+        return Ok(Answered::Answer(Answer::Refused));
+    }
+    let text = |name: &str| options.get(name).as_str().map(str::to_owned);
+    let call = Call {
+        operation: ask.operation,
+        target,
+        body: ask.body,
+        if_match: text("ifMatch"),
+        if_none_match: text("ifNoneMatch"),
+        index_action: text("indexAction"),
+        page_size: options.get("pageSize").as_i64(),
+        continuation: text("continuation"),
+        enable_scan: options.get("enableScan").as_bool().unwrap_or(false),
+    };
+    host.call(call).await.map(Answered::Answer)
+}
+
+/// What a script is told of an answer that does not fit into a message.
+fn too_large() -> Answered {
+    let body = Some("The answer is too large.".to_owned());
+    Answered::Answer(Answer::Done(Reply { status: 413, body, ..Reply::default() }))
+}
+
+/// Takes a worker's last word for what it is: a claim. Bodies are JSON or nothing.
+fn report(done: Done, job: &Job) -> Report {
+    let rows_expected = match &job.kind {
+        Kind::Function { rows } => rows.len(),
+        _ => 0,
+    };
+    Report { log: done.log, result: done.result.and_then(|left| outcome(left, rows_expected)) }
+}
+
+fn outcome(left: Left, rows_expected: usize) -> Result<Outcome, Failure> {
+    for body in [&left.response_body, &left.request_body].into_iter().flatten() {
+        json::parse(body.as_bytes()).map_err(|error| Failure::Thrown {
+            number: Some(400),
+            description: format!("Error: the body that the script set is not valid: {error}"),
+            stack: String::new(),
+        })?;
+    }
+    let rows = match &left.rows {
+        None => Vec::new(),
+        Some(text) => unboxed_rows(text)?,
+    };
+    if rows.len() != rows_expected {
+        return Err(Failure::WorkerLost("a row is missing".to_owned()));
+    }
+    Ok(Outcome {
+        response_body: left.response_body,
+        request_body: left.request_body,
+        request_values: left.request_values,
+        response_values: left.response_values,
+        rows,
+    })
+}
+
+/// JSON knows no undefined: each argument is in a box, which is empty if it is undefined.
+fn boxed_rows(rows: &[Vec<Value>]) -> String {
+    let boxed = |argument: &Value| {
+        let content = if argument.is_undefined() { Vec::new() } else { vec![argument.clone()] };
+        Value::Array(content)
+    };
+    let rows = rows.iter().map(|row| Value::Array(row.iter().map(boxed).collect()));
+    json::print(&Value::Array(rows.collect()))
+}
+
+fn unboxed_rows(text: &str) -> Result<Vec<Value>, Failure> {
+    let thrown = |description: String| Failure::Thrown {
+        number: Some(400),
+        description,
+        stack: String::new(),
+    };
+    let rows = json::parse(text.as_bytes())
+        .map_err(|error| thrown(format!("Error: a function's result is not valid: {error}")))?;
+    let Value::Array(rows) = rows else {
+        return Err(Failure::WorkerLost("no rows".to_owned()));
+    };
+    let unboxed = rows.into_iter().map(|row| match row {
+        Value::Array(content) => content.into_iter().next().unwrap_or_default(),
+        other => other,
+    });
+    Ok(unboxed.collect())
+}

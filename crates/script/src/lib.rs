@@ -1,0 +1,26 @@
+//! Users' JavaScript: stored procedures, triggers and functions.
+//!
+//! A script runs in QuickJS inside a worker process, never in the server's own. The host side hands
+//! a [`Job`] to the [`Pool`] and carries out the operations that the script asks for through a
+//! [`Host`]; the worker side is [`worker::main`], which the binary enters by a hidden subcommand.
+//!
+//! In reading order:
+//! - [`job`]: what is run and what comes of it, [`host`]: what a script can ask for,
+//! - [`pool`]: which worker runs it, `drive`: one execution, `process`: one worker,
+//! - `wire`: messages between the two, `message`: their bytes,
+//! - [`worker`]: the other side of the pipe, and `prelude/*.js`: the API that scripts see.
+
+pub mod host;
+pub mod job;
+pub mod pool;
+pub mod worker;
+
+mod drive;
+mod links;
+mod message;
+mod process;
+mod wire;
+
+pub use host::{Answer, Call, Host, Operation, Reply, Target};
+pub use job::{Context, Failure, Job, Kind, Limits, Outcome, Property, Report};
+pub use pool::{Pool, PoolOptions};

@@ -1,0 +1,142 @@
+//! A bounded number of workers, started when they are first needed.
+
+use std::{
+    ffi::OsString,
+    path::PathBuf,
+    sync::{Arc, Mutex, PoisonError},
+};
+
+use tokio::{
+    sync::{Semaphore, TryAcquireError},
+    time::{Instant, timeout_at},
+};
+
+use crate::{
+    drive::{self, Ended},
+    host::Host,
+    job::{Failure, Job, Kind, Report},
+    process::Process,
+};
+
+/// How workers are started, and how many.
+#[derive(Clone, Debug)]
+pub struct PoolOptions {
+    /// The program: on Linux best `/proc/self/exe`, which stays right when the file is replaced.
+    pub program: PathBuf,
+    /// Its arguments, which must lead to [`crate::worker::main`].
+    pub arguments: Vec<OsString>,
+    /// Scripts that run at the same time. As many functions and compilations besides: a script's
+    /// query may call a function, which must not wait for the script.
+    pub workers: usize,
+    /// Scripts that wait for a worker; more are told to come back. The same again for functions.
+    pub waiting_max: usize,
+}
+
+/// The workers.
+pub struct Pool {
+    options: PoolOptions,
+    scripts: Lane,
+    functions: Lane,
+    idle: Mutex<Vec<Process>>,
+}
+
+/// Who may run, and who may wait.
+struct Lane {
+    running: Arc<Semaphore>,
+    waiting: Arc<Semaphore>,
+}
+
+impl Lane {
+    fn new(options: &PoolOptions) -> Lane {
+        Lane {
+            running: Arc::new(Semaphore::new(options.workers.max(1))),
+            waiting: Arc::new(Semaphore::new(options.waiting_max)),
+        }
+    }
+
+    async fn enter(&self) -> Result<tokio::sync::OwnedSemaphorePermit, Failure> {
+        match Arc::clone(&self.running).try_acquire_owned() {
+            Ok(permit) => return Ok(permit),
+            Err(TryAcquireError::NoPermits) => {}
+            Err(TryAcquireError::Closed) => return Err(Failure::Busy),
+        }
+        let _waiting = self.waiting.try_acquire().map_err(|_| Failure::Busy)?;
+        Arc::clone(&self.running).acquire_owned().await.map_err(|_| Failure::Busy)
+    }
+}
+
+impl Pool {
+    /// A pool without workers yet.
+    pub fn new(options: PoolOptions) -> Pool {
+        let (scripts, functions) = (Lane::new(&options), Lane::new(&options));
+        Pool { options, scripts, functions, idle: Mutex::default() }
+    }
+
+    /// Runs one script to its end, or to the end of its time. Whatever happens, the worker that ran
+    /// it is either fit for the next script or gone when this returns.
+    ///
+    /// Dropping the future kills the worker that was at it.
+    pub async fn run(&self, job: Job, host: &mut dyn Host) -> Report {
+        let lane = match job.kind {
+            Kind::Function { .. } | Kind::Compile => &self.functions,
+            _ => &self.scripts,
+        };
+        let failed = |failure| Report { log: String::new(), result: Err(failure) };
+        let _permit = match lane.enter().await {
+            Ok(permit) => permit,
+            Err(failure) => return failed(failure),
+        };
+        let run = match drive::run_message(&job) {
+            Ok(run) => run,
+            Err(failure) => return failed(failure),
+        };
+        let begin = Instant::now();
+        let kill_at = begin + job.limits.time + job.limits.grace;
+        loop {
+            let mut process = match self.worker() {
+                Ok(process) => process,
+                Err(error) => return failed(Failure::WorkerLost(error.to_string())),
+            };
+            let ended =
+                timeout_at(kill_at, drive::drive(&mut process, &run, &job, begin, host)).await;
+            match ended {
+                Ok(Ended::Report(report)) => {
+                    if is_exhausting(&report) {
+                        process.kill().await;
+                    } else {
+                        self.put_back(process);
+                    }
+                    return report;
+                }
+                Ok(Ended::Lost { before_first_word: true, .. }) if process.is_used => {
+                    // It died while idle. The script has done nothing yet: give it another worker.
+                    process.kill().await;
+                }
+                Ok(Ended::Lost { failure, .. }) => {
+                    process.kill().await;
+                    return failed(failure);
+                }
+                Err(_) => {
+                    process.kill().await;
+                    return failed(Failure::TimedOut);
+                }
+            }
+        }
+    }
+
+    fn worker(&self) -> std::io::Result<Process> {
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        idle.map_or_else(|| Process::start(&self.options), Ok)
+    }
+
+    fn put_back(&self, mut process: Process) {
+        process.is_used = true;
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(process);
+    }
+}
+
+/// Whether a script used so much that its worker is not kept: a new one is cheap, and has nothing of
+/// the old one's memory.
+fn is_exhausting(report: &Report) -> bool {
+    matches!(report.result, Err(Failure::TimedOut | Failure::OutOfMemory | Failure::TooLarge))
+}

@@ -1,0 +1,298 @@
+//! The messages between host and worker: `Run`, then any number of `Ask` and `Answered`, then `Done`.
+
+use crate::{
+    host::{Answer, Operation, Reply},
+    job::{Context, Failure, Limits, Property},
+    links::Resource,
+    message::{Malformed, Reader, Writer},
+};
+
+/// What a worker is to do, besides the context.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    StoredProcedure,
+    PreTrigger,
+    PostTrigger,
+    Function,
+    Compile,
+}
+
+const MODES: [Mode; 5] =
+    [Mode::StoredProcedure, Mode::PreTrigger, Mode::PostTrigger, Mode::Function, Mode::Compile];
+
+const OPERATIONS: [Operation; 7] = [
+    Operation::Read,
+    Operation::ReadFeed,
+    Operation::Query,
+    Operation::Create,
+    Operation::Upsert,
+    Operation::Replace,
+    Operation::Delete,
+];
+
+/// One execution, as it is told to a worker.
+pub(crate) struct Run {
+    pub(crate) mode: Mode,
+    pub(crate) name: String,
+    pub(crate) source: String,
+    /// JSON text: of an array of arguments, or of rows of arguments in boxes: `[[[1], []], …]`, where
+    /// an empty box is an argument that is undefined.
+    pub(crate) arguments: String,
+    pub(crate) context: Context,
+    pub(crate) limits: Limits,
+}
+
+/// One operation, as a worker asks for it.
+pub(crate) struct Ask {
+    pub(crate) operation: Operation,
+    pub(crate) resource: Resource,
+    pub(crate) link: String,
+    pub(crate) body: Option<String>,
+    /// JSON text of an object: `ifMatch`, `ifNoneMatch`, `indexAction`, `pageSize`, `continuation`,
+    /// `enableScan`.
+    pub(crate) options: String,
+}
+
+/// What a worker is told about what it asked for.
+pub(crate) enum Answered {
+    Answer(Answer),
+    /// The call itself was wrong: the script gets this as an exception with number 400.
+    Invalid(String),
+}
+
+/// An execution that ended in the worker.
+pub(crate) struct Done {
+    pub(crate) log: String,
+    pub(crate) result: Result<Left, Failure>,
+}
+
+/// What it left.
+#[derive(Default)]
+pub(crate) struct Left {
+    pub(crate) response_body: Option<String>,
+    pub(crate) request_body: Option<String>,
+    pub(crate) request_values: Vec<(String, String)>,
+    pub(crate) response_values: Vec<(String, String)>,
+    /// JSON text: a box for each row, as with arguments.
+    pub(crate) rows: Option<String>,
+}
+
+/// What a worker says.
+pub(crate) enum Said {
+    Ask(Ask),
+    Done(Done),
+}
+
+impl Run {
+    pub(crate) fn encode(&self) -> Option<Vec<u8>> {
+        let mut out = Writer::new(position(&MODES, &self.mode));
+        out.text(&self.name).text(&self.source).text(&self.arguments);
+        let context = &self.context;
+        out.text(&context.self_link).text(&context.alt_link).text(&context.operation_type);
+        out.optional(context.request_body.as_deref()).optional(context.response_body.as_deref());
+        for properties in [&context.request_values, &context.response_values] {
+            out.number(properties.len() as u64);
+            for property in properties {
+                out.text(&property.name).text(&property.value).flag(property.writable);
+            }
+        }
+        out.text(&context.quota.0).text(&context.quota.1).flag(context.logging);
+        let limits = &self.limits;
+        out.number(u64::try_from(limits.time.as_millis()).unwrap_or(u64::MAX));
+        out.number(limits.heap_bytes_max).number(limits.stack_bytes_max.into());
+        out.number(limits.body_bytes_max.into()).number(limits.log_bytes_max.into());
+        out.finish()
+    }
+
+    pub(crate) fn decode(message: &[u8]) -> Result<Run, Malformed> {
+        let mut from = Reader::new(message);
+        let mode = pick(&MODES, from.byte()?)?;
+        let (name, source, arguments) = (from.text()?, from.text()?, from.text()?);
+        let context = Context {
+            self_link: from.text()?,
+            alt_link: from.text()?,
+            operation_type: from.text()?,
+            request_body: from.optional()?,
+            response_body: from.optional()?,
+            request_values: properties(&mut from)?,
+            response_values: properties(&mut from)?,
+            quota: (from.text()?, from.text()?),
+            logging: from.flag()?,
+        };
+        let limits = Limits {
+            time: std::time::Duration::from_millis(from.number()?),
+            heap_bytes_max: from.number()?,
+            stack_bytes_max: from.narrow()?,
+            body_bytes_max: from.narrow()?,
+            log_bytes_max: from.narrow()?,
+            ..Limits::default()
+        };
+        from.end()?;
+        Ok(Run { mode, name, source, arguments, context, limits })
+    }
+}
+
+impl Answered {
+    pub(crate) fn encode(&self) -> Option<Vec<u8>> {
+        match self {
+            Answered::Answer(Answer::Refused) => Writer::new(0).finish(),
+            Answered::Invalid(message) => {
+                let mut out = Writer::new(1);
+                out.text(message);
+                out.finish()
+            }
+            Answered::Answer(Answer::Done(reply)) => {
+                let mut out = Writer::new(2);
+                out.number(reply.status.into()).optional(reply.body.as_deref());
+                out.optional(reply.continuation.as_deref()).flag(reply.size_mb.is_some());
+                let (size, size_max) = reply.size_mb.unwrap_or_default();
+                out.number(size).number(size_max);
+                out.finish()
+            }
+        }
+    }
+
+    pub(crate) fn decode(message: &[u8]) -> Result<Answered, Malformed> {
+        let mut from = Reader::new(message);
+        let answered = match from.byte()? {
+            0 => Answered::Answer(Answer::Refused),
+            1 => Answered::Invalid(from.text()?),
+            2 => {
+                let (status, body) = (from.narrow()?, from.optional()?);
+                let continuation = from.optional()?;
+                let has_size = from.flag()?;
+                let size = (from.number()?, from.number()?);
+                let size_mb = has_size.then_some(size);
+                Answered::Answer(Answer::Done(Reply { status, body, continuation, size_mb }))
+            }
+            _ => return Err(Malformed),
+        };
+        from.end()?;
+        Ok(answered)
+    }
+}
+
+impl Ask {
+    pub(crate) fn encode(&self) -> Option<Vec<u8>> {
+        let mut out = Writer::new(0);
+        out.byte(position(&OPERATIONS, &self.operation));
+        out.flag(self.resource == Resource::Attachment).text(&self.link);
+        out.optional(self.body.as_deref()).text(&self.options);
+        out.finish()
+    }
+}
+
+impl Done {
+    pub(crate) fn encode(&self) -> Option<Vec<u8>> {
+        let mut out = Writer::new(1);
+        out.text(&self.log);
+        match &self.result {
+            Ok(left) => {
+                out.byte(0);
+                out.optional(left.response_body.as_deref());
+                out.optional(left.request_body.as_deref());
+                for values in [&left.request_values, &left.response_values] {
+                    out.number(values.len() as u64);
+                    for (name, value) in values {
+                        out.text(name).text(value);
+                    }
+                }
+                out.optional(left.rows.as_deref());
+            }
+            Err(Failure::Thrown { number, description, stack }) => {
+                out.byte(1).flag(number.is_some());
+                out.number(number.unwrap_or_default().cast_unsigned());
+                out.text(description).text(stack);
+            }
+            Err(Failure::Syntax { message, line, column }) => {
+                out.byte(2).text(message).number((*line).into()).number((*column).into());
+            }
+            Err(Failure::TimedOut) => drop(out.byte(3)),
+            Err(Failure::OutOfMemory) => drop(out.byte(4)),
+            Err(Failure::TooLarge) => drop(out.byte(5)),
+            Err(other) => drop(out.byte(6).text(&other.to_string())),
+        }
+        out.finish()
+    }
+
+    fn decode(mut from: Reader<'_>) -> Result<Done, Malformed> {
+        let log = from.text()?;
+        let result = match from.byte()? {
+            0 => Ok(Left {
+                response_body: from.optional()?,
+                request_body: from.optional()?,
+                request_values: pairs(&mut from)?,
+                response_values: pairs(&mut from)?,
+                rows: from.optional()?,
+            }),
+            1 => {
+                let (has_number, number) = (from.flag()?, from.number()?.cast_signed());
+                let (description, stack) = (from.text()?, from.text()?);
+                Err(Failure::Thrown { number: has_number.then_some(number), description, stack })
+            }
+            2 => {
+                let message = from.text()?;
+                Err(Failure::Syntax { message, line: from.narrow()?, column: from.narrow()? })
+            }
+            3 => Err(Failure::TimedOut),
+            4 => Err(Failure::OutOfMemory),
+            5 => Err(Failure::TooLarge),
+            6 => Err(Failure::WorkerLost(from.text()?)),
+            _ => return Err(Malformed),
+        };
+        from.end()?;
+        Ok(Done { log, result })
+    }
+}
+
+impl Said {
+    pub(crate) fn decode(message: &[u8]) -> Result<Said, Malformed> {
+        let mut from = Reader::new(message);
+        match from.byte()? {
+            0 => {
+                let operation = pick(&OPERATIONS, from.byte()?)?;
+                let resource = if from.flag()? { Resource::Attachment } else { Resource::Document };
+                let (link, body) = (from.text()?, from.optional()?);
+                let ask = Ask { operation, resource, link, body, options: from.text()? };
+                from.end()?;
+                Ok(Said::Ask(ask))
+            }
+            1 => Ok(Said::Done(Done::decode(from)?)),
+            _ => Err(Malformed),
+        }
+    }
+}
+
+/// The operation with this number, as the prelude counts them.
+pub(crate) fn operation(number: u8) -> Option<Operation> {
+    OPERATIONS.get(usize::from(number)).copied()
+}
+
+fn position<T: PartialEq>(all: &[T], one: &T) -> u8 {
+    all.iter()
+        .position(|other| other == one)
+        .map_or(u8::MAX, |at| u8::try_from(at).unwrap_or(u8::MAX))
+}
+
+fn pick<T: Copy>(all: &[T], position: u8) -> Result<T, Malformed> {
+    all.get(usize::from(position)).copied().ok_or(Malformed)
+}
+
+fn properties(from: &mut Reader<'_>) -> Result<Vec<Property>, Malformed> {
+    let count = from.number()?;
+    let mut all = Vec::new();
+    for _ in 0..count {
+        let (name, value) = (from.text()?, from.text()?);
+        all.push(Property { name, value, writable: from.flag()? });
+    }
+    Ok(all)
+}
+
+fn pairs(from: &mut Reader<'_>) -> Result<Vec<(String, String)>, Malformed> {
+    let count = from.number()?;
+    let mut all = Vec::new();
+    for _ in 0..count {
+        all.push((from.text()?, from.text()?));
+    }
+    Ok(all)
+}

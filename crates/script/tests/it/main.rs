@@ -1,0 +1,13 @@
+//! The runtime from outside: a pool, real worker processes, and a database in memory.
+
+mod collection;
+mod functions;
+mod hostile;
+mod messages;
+mod order;
+#[cfg(target_os = "linux")]
+mod processes;
+mod query;
+mod samples;
+mod support;
+mod syntax;
