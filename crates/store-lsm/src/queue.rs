@@ -70,6 +70,9 @@ pub(crate) struct Queue {
     group_bytes_max: usize,
 }
 
+/// Batches up to this size are always taken.
+const SMALL_BYTES: usize = 4 << 10;
+
 impl Queue {
     pub(crate) fn new(options: &Options) -> Self {
         Self {
@@ -89,7 +92,9 @@ impl Queue {
     /// Queues a batch, or fails it at once.
     pub(crate) fn push(&self, entry: Entry) {
         let mut state = self.lock();
-        let has_room = state.bytes == 0 || state.bytes + entry.size_bytes <= self.bytes_max;
+        // What is small waits for nobody: it would only fail those who keep order by it. What is
+        // larger than the queue goes in when there is room for anything.
+        let has_room = entry.size_bytes <= SMALL_BYTES || state.bytes < self.bytes_max;
         let refusal = state.refusal.clone().or_else(|| {
             let full = || Error::Unavailable("the queue of writes is full".to_owned());
             (!has_room).then(full)

@@ -4,6 +4,8 @@ mod atomic;
 mod bulk;
 mod read;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use protocol::{
     Code, Error, Options, Outcome, Response,
@@ -12,21 +14,36 @@ use protocol::{
     response::BatchResult,
 };
 
+use tokio::runtime::Handle;
+
 use crate::{
-    Inner, charge::Meter, consistency::read_factor, documents::batch::read::BatchOperation,
+    Inner, charge::Meter, consistency::read_factor, documents::batch::read::BatchOperation, query,
 };
 
 /// Carries out the operations of a batch.
 pub(crate) async fn run(
-    engine: &Inner,
+    engine: &Arc<Inner>,
     path: &CollectionPath,
-    body: &[u8],
+    body: &Bytes,
     mode: BatchMode,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     let operations = read::operations(body)?;
     match mode {
+        BatchMode::Atomic if operations.iter().any(BatchOperation::has_condition) => {
+            let (inner, path) = (Arc::clone(engine), path.clone());
+            let (body, options) = (body.clone(), options.clone());
+            // Conditions are asked while the key is locked, and may take long: on a thread of its
+            // own a transaction holds up nobody else.
+            query::apart::run(engine, meter, move |meter, _| {
+                let operations = read::operations(&body)?;
+                let batch =
+                    atomic::Batch { path: &path, body: &body, operations, options: &options };
+                Handle::current().block_on(batch.run(&inner, meter))
+            })
+            .await
+        }
         BatchMode::Atomic => {
             atomic::Batch { path, body, operations, options }.run(engine, meter).await
         }

@@ -71,6 +71,10 @@ impl Checked {
         Ok(Self { patch, condition })
     }
 
+    pub(super) fn has_condition(&self) -> bool {
+        self.condition.is_some()
+    }
+
     /// Carries it out on a document. `length` is that of its body: about as much as the
     /// document can grow by it.
     pub(super) async fn run<'a>(
@@ -106,7 +110,9 @@ impl Checked {
         else {
             return Ok(None);
         };
-        let old = locate(place, key, name, &RowReader::Newest(place.partition)).await?;
+        // From one moment: without the lock the newest rows may be of two.
+        let (snapshot, _) = place.partition.read();
+        let old = locate(place, key, name, &RowReader::Snapshot(&*snapshot)).await?;
         let old = old.ok_or_else(|| told(Error::not_found(), place, meter))?;
         let (version, document) = (Some(old.primary.etag), old.parse()?);
         let (condition, now_millis) = (Arc::clone(condition), engine.clock.now_millis());

@@ -6,7 +6,9 @@
 
 use bytes::Bytes;
 use index::Directive;
-use protocol::{Error, Options, Outcome, etag::Etag, request::IndexingDirective, rid::DocNum};
+use protocol::{
+    Code, Error, Options, Outcome, etag::Etag, request::IndexingDirective, rid::DocNum,
+};
 use tokio::sync::oneshot;
 use value::{Value, json, partition_key::PartitionKey};
 
@@ -14,8 +16,11 @@ use crate::{
     Inner,
     charge::Meter,
     documents::{
-        Found, Place, RowReader, by_id, describe, found, incoming::Incoming, locate, room,
-        staging::Staging, text::user_bytes,
+        Found, Place, RowReader, by_id, describe, found,
+        incoming::Incoming,
+        locate, room,
+        staging::{self, Staging},
+        text::user_bytes,
     },
     errors,
     indexing::{Indexed, TermChange},
@@ -257,8 +262,19 @@ impl<'a> Stage<'a> {
             return Ok(Published::Already(place.partition.lsn()));
         };
         let mut with_terms = Vec::with_capacity(changes.len());
+        let mut bytes = 0_usize;
         for change in changes {
-            with_terms.push(change.with_terms(place).await?);
+            let change = change.with_terms(place).await?;
+            bytes = bytes.saturating_add(staging::size(&change));
+            // A document may be as large as it may be, with its index. Several together may not.
+            if bytes > staging::TRANSACTION_BYTES_MAX && !with_terms.is_empty() {
+                return Err(Error::new(
+                    Code::TooLarge,
+                    "The changes to the index are too large for one transaction.",
+                )
+                .into());
+            }
+            with_terms.push(change);
         }
         let permit = room.for_batch(&with_terms).await?;
         let transaction = Transaction {

@@ -22,6 +22,8 @@ use crate::{
 const STAGED_MAX: usize = 32 * 1024;
 /// Most kilobytes of batches that may be queued, however much the store would take.
 const QUEUED_MAX: usize = 48 * 1024;
+/// Most bytes of the changes to several documents that are queued together.
+pub(super) const TRANSACTION_BYTES_MAX: usize = QUEUED_MAX * 1024 / 2;
 /// What a change of a batch takes beside its key and value.
 const CHANGE_BYTES: usize = 64;
 
@@ -107,7 +109,7 @@ fn times(partition: &Partition) -> usize {
 }
 
 /// About what a change takes in the queue.
-fn size(change: &DocumentChange) -> usize {
+pub(super) fn size(change: &DocumentChange) -> usize {
     let row = change.new.as_ref().map_or(Header::LENGTH, |new| new.row.len());
     let (added, removed) = change.terms.bytes();
     let terms = change.terms.added.len() + change.terms.removed.len();

@@ -175,7 +175,7 @@ impl<'a> Write<'a> {
         };
         let staged: Result<_, Refused> = staged.await;
         // A write that will be staged again has cost nothing yet.
-        if !matches!(staged, Err(Refused::Stale)) {
+        if !staged.as_ref().is_err_and(Refused::is_staged_again) {
             place.note_charge(engine, meter);
         }
         let (done, published) = staged?;

@@ -150,6 +150,16 @@ pub(crate) enum Refused {
     Error(Error),
 }
 
+impl Refused {
+    /// Whether the writer begins anew.
+    pub(crate) fn is_staged_again(&self) -> bool {
+        match self {
+            Self::Stale => true,
+            Self::Error(error) => error.code == Code::PartitionSplitting,
+        }
+    }
+}
+
 impl From<Error> for Refused {
     fn from(error: Error) -> Self {
         Self::Error(error)

@@ -8,7 +8,7 @@ use protocol::{Operation, Options};
 use store::{Batch, Durability, memory::MemoryStore};
 
 use crate::queries::query;
-use crate::support::{Database, collection, items, resource};
+use crate::support::{Database, collection, items, keyed, resource};
 
 pub(crate) async fn on_disk() -> (tempfile::TempDir, Database) {
     let dir = tempfile::tempdir().expect("a directory");
@@ -266,4 +266,29 @@ async fn wide_documents_wait_for_room_in_the_queue() {
     db.create(r#"{"id":"small","pk":"small"}"#).await.expect("writes go on");
     assert_eq!(db.engine.failure(), None);
     db.engine.close().await.expect("closed");
+}
+
+/// Deleting several wide documents at once would make a batch that no queue should have to hold.
+#[tokio::test]
+async fn a_transaction_has_a_largest_size() {
+    let db = Database::memory().await.with_collection(400).await;
+    let numbers: Vec<String> = (0..120_000_u32).map(|number| number.to_string()).collect();
+    let numbers = numbers.join(",");
+    for id in 0..4 {
+        let body = format!(r#"{{"id":"{id}","pk":"a","n":[{numbers}]}}"#);
+        db.create(&body).await.expect("created");
+    }
+    let deletes = (0..4).map(|id| format!(r#"{{"operationType":"Delete","id":"{id}"}}"#));
+    let body = format!("[{}]", deletes.collect::<Vec<_>>().join(","));
+    let batch = |body: String| Operation::ExecuteBatch {
+        collection: collection(),
+        body: body.into(),
+        mode: protocol::request::BatchMode::Atomic,
+    };
+    let refused = db.call(batch(body), keyed(r#"["a"]"#)).await.expect_err("too large");
+    assert_eq!(refused.code, protocol::Code::TooLarge);
+    assert_eq!(db.all(Options::default()).await.len(), 4);
+    let body = r#"[{"operationType":"Delete","id":"0"}]"#.to_owned();
+    db.call(batch(body), keyed(r#"["a"]"#)).await.expect("one is small enough");
+    assert_eq!(db.all(Options::default()).await.len(), 3);
 }

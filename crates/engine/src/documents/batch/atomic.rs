@@ -114,7 +114,7 @@ impl Batch<'_> {
         } else {
             self.transact(engine, &place, &key, meter).await
         };
-        if !matches!(ended, Err(Refused::Stale)) {
+        if !ended.as_ref().is_err_and(Refused::is_staged_again) {
             place.note_charge(engine, meter);
         }
         let Ended { results, lsn } = ended?;
@@ -210,10 +210,18 @@ impl Batch<'_> {
                     let results = self.failed(progress, error, &spent, meter);
                     return Ok(Ended { results, lsn: place.partition.lsn() });
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => {
+                    *meter = before;
+                    return Err(error.into());
+                }
             }
         }
-        let lsn = stage.commit().await?.lsn().await?;
+        let committed = match stage.commit().await {
+            Ok(published) => published.lsn().await.map_err(Refused::from),
+            Err(refused) => Err(refused),
+        };
+        // Nothing was done if it was refused.
+        let lsn = committed.inspect_err(|_| *meter = before)?;
         Ok(Ended { results: progress.results, lsn })
     }
 
@@ -243,7 +251,9 @@ impl Batch<'_> {
                 let left = CONDITIONS_PATIENCE.saturating_sub(progress.patching);
                 let asked = Some(Condition::within(left));
                 let done = stage.patch(id, &patch, asked, options, meter).await;
-                progress.patching += began.elapsed();
+                if patch.has_condition() {
+                    progress.patching += began.elapsed();
+                }
                 done?.ok_or_else(|| {
                     let message = "The conditions of the batch take too long.";
                     stage.refuse(Error::new(Code::Timeout, message), meter)

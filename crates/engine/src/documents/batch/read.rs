@@ -2,7 +2,7 @@
 //!
 //! The documents in it stay text: they are parsed when their turn comes, and stored byte for byte.
 
-use std::ops::Range;
+use std::{collections::HashSet, ops::Range};
 
 use protocol::{
     Code, Error, Options,
@@ -32,6 +32,13 @@ pub(super) enum Kind<'a> {
 }
 
 impl BatchOperation<'_> {
+    /// Whether it asks something of the document before it changes it.
+    pub(super) fn has_condition(&self) -> bool {
+        const NAME: &[u8] = b"\"condition\"";
+        let Kind::Patch { body, .. } = &self.kind else { return false };
+        body.windows(NAME.len()).any(|text| text == NAME)
+    }
+
     pub(super) fn is_read(&self) -> bool {
         matches!(self.kind, Kind::Read { .. })
     }
@@ -89,7 +96,7 @@ struct Members<'a> {
 
 fn operation(text: &[u8]) -> Result<BatchOperation<'_>, String> {
     let mut found = Members::default();
-    let mut seen = Vec::new();
+    let mut seen = HashSet::new();
     for member in json::members(text).map_err(|error| error.to_string())? {
         let span = &text[member.value];
         let name = &*member.key;
@@ -107,10 +114,9 @@ fn operation(text: &[u8]) -> Result<BatchOperation<'_>, String> {
                 _ => {}
             }
         }
-        if seen.contains(&member.key) {
-            return Err(format!("{} is there twice.", member.key));
+        if let Some(twice) = seen.replace(member.key) {
+            return Err(format!("{twice} is there twice."));
         }
-        seen.push(member.key);
     }
     let Members { kind, id, body, key, if_match, if_none_match } = found;
     let kind = kind.ok_or("operationType is missing.")?;
