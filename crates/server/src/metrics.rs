@@ -116,7 +116,6 @@ impl Collector for AtScrape {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         gauge(&mut encoder, "connections", "Open connections", self.room.taken() as f64)?;
         self.encode_partitions(&mut encoder)?;
-        self.encode_hottest(&mut encoder)?;
         self.encode_reshapes(&mut encoder)?;
         let store = self.database.store_statistics();
         let micros = Duration::from_micros(store.commit_micros).as_secs_f64();
@@ -152,9 +151,10 @@ impl AtScrape {
 
     fn encode_partitions(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         type Figure = fn(&engine::PartitionStatistics) -> f64;
-        let gauges: [(&str, &str, Figure); 6] = [
+        let gauges: [(&str, &str, Figure); 8] = [
             ("partition_documents", "Documents of a partition", |p| p.documents as f64),
             ("partition_bytes", "Bytes of its documents", |p| p.bytes as f64),
+            ("partition_index_bytes", "Bytes of its index", |p| p.index_bytes as f64),
             ("partition_lsn", "Its last published transaction", |p| p.lsn as f64),
             ("partition_queued", "Its writes under way", |p| p.queued as f64),
             ("partition_request_units_used", "Spent in the last whole second", |p| {
@@ -164,6 +164,12 @@ impl AtScrape {
                 "partition_request_units_reserved",
                 "Reserved per second for it, or for the whole database where they are shared",
                 |p| p.reserved_per_second,
+            ),
+            // Which key it is would be a new series with every key: the page of partitions names it.
+            (
+                "partition_hottest_key_units",
+                "Request units per second that its hottest logical key spends",
+                |p| p.hottest.first().map_or(0.0, |hot| hot.units_per_second),
             ),
         ];
         let counters: [(&str, &str, Figure); 2] = [
@@ -189,27 +195,6 @@ impl AtScrape {
                     _ => ConstGauge::new(value).encode(family)?,
                 }
             }
-        }
-        Ok(())
-    }
-}
-
-impl AtScrape {
-    /// How hot a partition's hottest key is. Which one it is would be a new series with every key:
-    /// the page of partitions names it.
-    fn encode_hottest(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let help = "Request units per second that its hottest logical key spends";
-        let kind = ConstGauge::new(0.0).metric_type();
-        let mut family =
-            encoder.encode_descriptor("partition_hottest_key_units", help, None, kind)?;
-        for partition in self.database.statistics() {
-            let value = partition.hottest.first().map_or(0.0, |hot| hot.units_per_second);
-            let labels = [
-                ("database", partition.database),
-                ("collection", partition.collection),
-                ("range", partition.range_id.to_string()),
-            ];
-            ConstGauge::new(value).encode(family.encode_family(&labels)?)?;
         }
         Ok(())
     }

@@ -3,10 +3,10 @@
 
 use value::Value;
 
-use crate::ast::{
-    Call, Collection, Expr, ExprKind, Name, Projection, Property, Query, SelectItem, Source, Step,
+use crate::ast::{Call, Expr, ExprKind, Name, Projection, Property, Query, SelectItem};
+pub(super) use crate::program::{
+    aggregate_of, alias_of, children, has_aggregate, projected, property_names,
 };
-pub(super) use crate::program::{aggregate_of, children, has_aggregate};
 
 /// [`children`], to be changed.
 pub(super) fn children_mut(expr: &mut Expr) -> Vec<&mut Expr> {
@@ -38,51 +38,6 @@ pub(super) fn children_mut(expr: &mut Expr) -> Vec<&mut Expr> {
 pub(super) fn is_vector_distance(call: &Call) -> bool {
     let is_named = call.name.text.eq_ignore_ascii_case("VectorDistance") && !call.is_udf;
     is_named && (2..=4).contains(&call.args.len())
-}
-
-/// The expressions of SELECT.
-pub(super) fn projected(query: &Query) -> Vec<&Expr> {
-    match &query.select.projection {
-        Projection::Star(_) => Vec::new(),
-        Projection::Value(expr) => vec![expr],
-        Projection::List(items) => items.iter().map(|item| &item.expr).collect(),
-    }
-}
-
-/// The name of a source's values: as given, or that of the last step. None without either.
-pub(super) fn alias_of(source: &Source) -> Option<&str> {
-    if let Some(alias) = &source.alias {
-        return Some(&alias.text);
-    }
-    match &source.collection {
-        Collection::Subquery(_) => None,
-        Collection::Path { root, steps } => match steps.last() {
-            None => Some(&root.text),
-            Some(Step::Member(name) | Step::Key(name)) => Some(&name.text),
-            Some(Step::Index(_)) => None,
-        },
-    }
-}
-
-/// The names of the properties of SELECT, `$1` and so on where there is none.
-pub(super) fn property_names(items: &[SelectItem]) -> Vec<String> {
-    let mut unnamed = 0;
-    let mut name_of = |item: &SelectItem| {
-        let given = item.alias.as_ref().map(|alias| alias.text.as_str());
-        if let Some(name) = given.or_else(|| implied_name(&item.expr)) {
-            return name.to_owned();
-        }
-        unnamed += 1;
-        format!("${unnamed}")
-    };
-    items.iter().map(&mut name_of).collect()
-}
-
-fn implied_name(expr: &Expr) -> Option<&str> {
-    match &expr.kind {
-        ExprKind::Identifier(name) => Some(name),
-        _ => step_of(expr)?.as_str(),
-    }
 }
 
 /// The last step of a path: a name, or the place of an element.

@@ -50,7 +50,7 @@ pub(super) fn has_subquery(expr: &Expr) -> bool {
 }
 
 /// The expressions of SELECT.
-pub(super) fn projected(query: &Query) -> Vec<&Expr> {
+pub(crate) fn projected(query: &Query) -> Vec<&Expr> {
     match &query.select.projection {
         Projection::Star(_) => Vec::new(),
         Projection::Value(expr) => vec![expr],
@@ -64,7 +64,7 @@ pub(super) fn collapses(query: &Query) -> bool {
 }
 
 /// The name of a source's values: as given, or that of the last step. None without either.
-pub(super) fn alias_of(source: &Source) -> Option<&str> {
+pub(crate) fn alias_of(source: &Source) -> Option<&str> {
     if let Some(alias) = &source.alias {
         return Some(&alias.text);
     }
@@ -92,7 +92,7 @@ pub(super) fn implied_name(expr: &Expr) -> Option<&str> {
 }
 
 /// The names of the properties of SELECT, `$1` and so on where there is none.
-pub(super) fn property_names(items: &[crate::ast::SelectItem]) -> Vec<String> {
+pub(crate) fn property_names(items: &[crate::ast::SelectItem]) -> Vec<String> {
     let mut unnamed = 0;
     let mut name_of = |item: &crate::ast::SelectItem| {
         let given = item.alias.as_ref().map(|alias| alias.text.as_str());
