@@ -7,9 +7,11 @@ pub(crate) mod patch;
 mod patching;
 mod room;
 pub(crate) mod scope;
+pub(crate) mod scripted;
 mod stage;
 pub(crate) mod staging;
 pub(crate) mod text;
+mod view;
 pub(crate) mod write;
 
 use std::sync::Arc;

@@ -4,11 +4,14 @@
 //! what is queued in the end is the net effect: one change for each document, whatever happened to
 //! it on the way.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use index::Directive;
 use protocol::{
     Code, Error, Options, Outcome, etag::Etag, request::IndexingDirective, rid::DocNum,
 };
+use store::Snapshot;
 use tokio::sync::oneshot;
 use value::{Value, json, partition_key::PartitionKey};
 
@@ -21,6 +24,7 @@ use crate::{
         locate, room,
         staging::{self, Staging},
         text::user_bytes,
+        view::Shown,
     },
     errors,
     indexing::{Indexed, TermChange},
@@ -30,11 +34,11 @@ use crate::{
         locks::KeyGuard,
         transaction::{DocumentChange, NewVersion, OldVersion, Transaction},
     },
-    rows::{Damaged, Header, KeyCounters, Primary},
+    rows::{Counters, Damaged, Header, KeyCounters, Primary},
 };
 
 /// A writer that holds the lock of its key.
-pub(super) struct Stage<'a> {
+pub(crate) struct Stage<'a> {
     pub(super) engine: &'a Inner,
     pub(super) place: &'a Place<'a>,
     pub(super) key: &'a PartitionKey,
@@ -45,6 +49,8 @@ pub(super) struct Stage<'a> {
     changes: Vec<Staged>,
     /// Bytes of documents that were read and made.
     bytes: usize,
+    /// What its queries have been shown so far; `None` before the first.
+    shown: Option<Shown>,
 }
 
 /// The key's counters.
@@ -56,13 +62,15 @@ struct Tally {
 }
 
 /// What has become of one document. At least one version is there.
-struct Staged {
+pub(super) struct Staged {
     number: DocNum,
     document_key: Bytes,
-    primary_key: Bytes,
+    pub(super) primary_key: Bytes,
     /// The stored version.
     old: Option<Found>,
     new: Option<Version>,
+    /// The keys under which queries have been shown it, unless it has changed since.
+    pub(super) shown: Option<Vec<Bytes>>,
 }
 
 /// A version that is to be stored, with what the index must know of it.
@@ -104,9 +112,32 @@ impl<'a> Stage<'a> {
         key: &'a PartitionKey,
         bytes: usize,
     ) -> Result<Self, Error> {
-        let room = Staging::begin(place, bytes).await?;
+        Self::lock(engine, place, key, Staging::begin(place, bytes).await?).await
+    }
+
+    /// The same for a script, of which nobody knows how many bytes it will write.
+    pub(super) async fn begin_script(
+        engine: &'a Inner,
+        place: &'a Place<'a>,
+        key: &'a PartitionKey,
+    ) -> Result<Self, Error> {
+        Self::lock(engine, place, key, Staging::begin_script(place).await?).await
+    }
+
+    async fn lock(
+        engine: &'a Inner,
+        place: &'a Place<'a>,
+        key: &'a PartitionKey,
+        room: Staging<'a>,
+    ) -> Result<Self, Error> {
         let guard = place.partition.lock(place.key.as_bytes()).await;
-        Ok(Self { engine, place, key, room, guard, tally: None, changes: Vec::new(), bytes: 0 })
+        let (changes, shown) = (Vec::new(), None);
+        Ok(Self { engine, place, key, room, guard, tally: None, changes, bytes: 0, shown })
+    }
+
+    /// Whether a script may go on: takes room for what it has read and made, and a document more.
+    pub(super) fn has_room(&mut self) -> bool {
+        self.room.grow(self.bytes)
     }
 
     /// Bytes of documents that were read and made so far.
@@ -213,12 +244,22 @@ impl<'a> Stage<'a> {
         match self.changes.iter().position(|change| change.number == number) {
             Some(at) if new.is_none() && self.changes[at].old.is_none() => {
                 // Made and removed: nothing has happened.
-                self.changes.remove(at);
+                let gone = self.changes.remove(at);
+                if let Some(shown) = &mut self.shown {
+                    shown.forget(gone, &mut self.changes);
+                }
             }
-            Some(at) => self.changes[at].new = new,
+            Some(at) => {
+                let change = &mut self.changes[at];
+                change.new = new;
+                if let Some(shown) = &mut self.shown {
+                    shown.hide(change);
+                }
+            }
             None => {
                 let document_key = keys::document(number);
-                self.changes.push(Staged { number, document_key, primary_key, old, new });
+                let shown = None;
+                self.changes.push(Staged { number, document_key, primary_key, old, new, shown });
             }
         }
     }
@@ -249,6 +290,36 @@ impl<'a> Stage<'a> {
             None => KeyCounters::default(),
         };
         Ok(*self.tally.insert(Tally { before, now: before }))
+    }
+
+    /// The partition as the changes so far have left it, for queries. Others may write to it
+    /// meanwhile, but not to this key.
+    pub(super) async fn view(&mut self) -> Result<Arc<dyn Snapshot>, Error> {
+        let Self { place, .. } = *self;
+        let tally = self.tally().await?;
+        let shown = match &mut self.shown {
+            Some(shown) => shown,
+            None => {
+                // What was queued for this key before must be in the snapshot.
+                place.partition.drain().await?;
+                self.shown.insert(Shown::over(place.partition.read().0))
+            }
+        };
+        let counters = place.key.counters();
+        for change in self.changes.iter_mut().filter(|change| change.shown.is_none()) {
+            let transaction = Transaction {
+                key: place.key.clone(),
+                key_counters: tally.before,
+                changes: vec![change.to_change(place).await?],
+                index_generation: place.collection.index_generation,
+                permit: None,
+            };
+            // Which LSN it will have is not known, and no query asks.
+            let (batch, ..) = transaction.finish(u64::MAX, &mut Counters::default());
+            shown.show(change, batch, &counters);
+        }
+        shown.count(counters, &tally.now);
+        Ok(shown.snapshot())
     }
 
     /// Queues the changes with their terms, and lets the next writer of the key in. They will be
@@ -299,30 +370,46 @@ impl Staged {
     }
 
     async fn with_terms(self, place: &Place<'_>) -> Result<DocumentChange, Error> {
-        let Staged { number, primary_key, old, new, .. } = self;
+        let terms = self.terms(place).await?;
+        let old = self.old_version(place);
+        let Staged { number, primary_key, new, .. } = self;
+        let new = new.map(|version| version.new);
+        Ok(DocumentChange { docnum: number, primary_key, old, new, terms })
+    }
+
+    /// The same, while it may still change.
+    async fn to_change(&self, place: &Place<'_>) -> Result<DocumentChange, Error> {
+        let terms = self.terms(place).await?;
+        let old = self.old_version(place);
+        let new = self.new.as_ref().map(|version| version.new.clone());
+        let primary_key = self.primary_key.clone();
+        Ok(DocumentChange { docnum: self.number, primary_key, old, new, terms })
+    }
+
+    async fn terms(&self, place: &Place<'_>) -> Result<TermChange, Error> {
+        let Staged { number, old, new, .. } = self;
         let collection = place.collection;
         let after = new.as_ref().map(|version| Indexed {
             document: &version.value,
             policy: &collection.definition.indexing,
             directive: version.directive,
         });
-        let terms = match &old {
-            None => TermChange::between(place.partition, number, None, after).await?,
-            Some(old) => {
-                let document = old.parse()?;
-                let policy = &collection.policy_of(old.header.index_generation);
-                let directive = old.header.index_directive();
-                let before = Indexed { document: &document, policy, directive };
-                TermChange::between(place.partition, number, Some(before), after).await?
-            }
+        let Some(old) = old else {
+            return TermChange::between(place.partition, *number, None, after).await;
         };
-        let old = old.map(|old| OldVersion {
+        let document = old.parse()?;
+        let policy = &collection.policy_of(old.header.index_generation);
+        let directive = old.header.index_directive();
+        let before = Indexed { document: &document, policy, directive };
+        TermChange::between(place.partition, *number, Some(before), after).await
+    }
+
+    fn old_version(&self, place: &Place<'_>) -> Option<OldVersion> {
+        self.old.as_ref().map(|old| OldVersion {
             lsn: old.primary.lsn,
             length: old.primary.length,
-            expiry: old.header.expiry(collection.definition.default_ttl),
-        });
-        let new = new.map(|version| version.new);
-        Ok(DocumentChange { docnum: number, primary_key, old, new, terms })
+            expiry: old.header.expiry(place.collection.definition.default_ttl),
+        })
     }
 }
 

@@ -36,12 +36,15 @@ pub(crate) struct Access<'a> {
     pub(crate) scope: &'a Scope,
     pub(crate) filter: &'a Filter,
     pub(crate) order: Option<&'a Order>,
+    /// What is read instead of what the partition has stored.
+    pub(crate) view: Option<&'a Arc<dyn Snapshot>>,
 }
 
 impl Access<'_> {
     /// One partition's share of a page.
     pub(crate) async fn part(&self, partition: &Arc<Partition>) -> Result<Part, Error> {
         let (snapshot, lsn) = partition.read();
+        let snapshot = self.view.map_or(snapshot, Arc::clone);
         let partition_documents = partition.counters().documents;
         let documents = match self.scope.full_key(self.collection) {
             Some(key) => {

@@ -10,7 +10,7 @@
 //!   into a page, where the next one begins, and what it cost,
 //! - `apart`: pages that could hold up others run on threads of their own,
 //! - `unordered`, `ordered`, `aggregate`, `grouped`, `nested`: the ways in which rows come about,
-//! - `memory`, `resources`: queries over what is in memory,
+//! - `memory`, `resources`: queries over what is in memory, `inside`: queries of a transaction,
 //! - `index_metrics`, `advice`, `explain`: what a caller may be told beside the rows.
 
 mod access;
@@ -25,6 +25,7 @@ mod explain;
 pub(crate) mod figures;
 mod grouped;
 mod index_metrics;
+pub(crate) mod inside;
 pub(crate) mod job;
 mod memory;
 pub(crate) mod merge;
@@ -58,6 +59,7 @@ use sql::{
     filter::Filter,
     program::{Program, Run},
 };
+use store::Snapshot;
 use tokio::runtime::Handle;
 use value::Value;
 
@@ -190,6 +192,7 @@ async fn attempt(
         now_millis,
         started,
         compiled,
+        view: None,
     };
     match place {
         Where::Apart(is_abandoned) => work.run(meter, is_abandoned).await,
@@ -214,6 +217,8 @@ struct Work {
     now_millis: i64,
     started: Instant,
     compiled: Duration,
+    /// What it reads instead of what is stored: a transaction's own queries see its changes.
+    view: Option<Arc<dyn Snapshot>>,
 }
 
 /// What a page reads, in which order, and from where on.
@@ -319,7 +324,8 @@ impl Work {
         let started = Instant::now();
         let timeout = started + engine.options.query_timeout;
         let mut parts = Vec::new();
-        let access = Access { collection, scope, filter: &prepared.filter, order };
+        let view = self.view.as_ref();
+        let access = Access { collection, scope, filter: &prepared.filter, order, view };
         for partition in scope.partitions(collection) {
             if options.is_session_read(engine.options.default_consistency) {
                 partition.check_session(options.session.as_ref()).map_err(|mut error| {
@@ -349,7 +355,9 @@ pub(crate) async fn unfiltered(
     scope: &Scope,
     partition: &Arc<Partition>,
 ) -> Result<Part, Error> {
-    Access { collection, scope, filter: &Filter::All, order: None }.part(partition).await
+    Access { collection, scope, filter: &Filter::All, order: None, view: None }
+        .part(partition)
+        .await
 }
 
 /// The rows of a query, in the way that its shape wants.

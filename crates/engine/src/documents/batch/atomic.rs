@@ -27,7 +27,7 @@ use crate::{
         locate,
         patching::{self, Asked as Condition, Checked},
         read_found, refuse,
-        scope::{header_key, key_in_body},
+        scope::{check_key, header_key},
         stage::{Done, Stage},
         write::Retries,
     },
@@ -284,23 +284,6 @@ impl Batch<'_> {
         results.resize_with(self.operations.len(), || left_out(0.0));
         results
     }
-}
-
-/// Refuses a document of another key. Where a hierarchical key has a part that is null in the header
-/// and absent in the document, that is another key, too: a transaction has only one.
-fn check_key(
-    collection: &Collection,
-    document: &Value,
-    key: &PartitionKey,
-    options: &Options,
-) -> Result<(), Error> {
-    if key_in_body(collection, document, options)? == *key {
-        return Ok(());
-    }
-    Err(Error::new(
-        Code::PartitionKeyMismatch,
-        "PartitionKey extracted from document doesn't match the one specified in the header",
-    ))
 }
 
 fn check_size(stage: &Stage<'_>) -> Result<(), Error> {
