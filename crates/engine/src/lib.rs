@@ -53,7 +53,7 @@ use crate::{
     budget::rates::{self, SharedBudgets},
     catalog::{Catalog, Collection, Missing, storage::CatalogStore},
     charge::Meter,
-    documents::write::Write,
+    documents::{scripted::procedure, write::Write},
     indexing::transform,
     reshape::rekey::rekey,
     rows::Damaged,
@@ -309,7 +309,7 @@ async fn dispatch(
             scripts::list(engine, &collection, kind, &options, meter)
         }
         Operation::ExecuteProcedure { path, body } => {
-            scripts::execute(engine, &path, &body, &options, meter).await
+            procedure::execute(engine, &path, &body, &options, meter).await
         }
         Operation::Query { feed, body } => query::page(engine, &feed, &body, &options, meter).await,
         Operation::PlanQuery { collection, body } => {

@@ -4,7 +4,6 @@
 
 mod compile;
 pub(crate) mod definition;
-mod execute;
 
 use std::sync::Arc;
 
@@ -16,7 +15,6 @@ use protocol::{
 };
 use store::Batch;
 
-pub(crate) use self::execute::execute;
 use crate::{
     Inner,
     catalog::{

@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use engine::RateLimit;
+use engine::{Engine, RateLimit, SystemClock};
 use proptest::prelude::*;
 use protocol::{
     Body, Code, Error, Operation, Options, Response,
     query::{QueryBody, QueryFeed},
     request::{ScriptKind, ScriptPath},
 };
+use store::memory::MemoryStore;
 use value::{Value, json};
 
-use crate::support::{Database, collection, items, keyed, resource, text};
+use crate::support::{Database, collection, items, keyed, resource, text, workers};
 
 const KEY: &str = r#"["x"]"#;
 
@@ -31,7 +32,7 @@ async fn database() -> Database {
 }
 
 impl Database {
-    pub(crate) async fn script(&self, kind: ScriptKind, body: &str) {
+    pub(crate) async fn register(&self, kind: ScriptKind, body: &str) {
         let body = Bytes::from(body.to_owned());
         let create = Operation::CreateScript { collection: collection(), kind, body, upsert: true };
         self.call(create, Options::default()).await.expect("a script");
@@ -44,10 +45,10 @@ impl Database {
         json::quote(&source, &mut body);
         body.push(b'}');
         let body = String::from_utf8(body).expect("text");
-        self.script(ScriptKind::StoredProcedure, &body).await;
+        self.register(ScriptKind::StoredProcedure, &body).await;
     }
 
-    async fn execute(&self, arguments: &str, options: Options) -> Result<Response, Error> {
+    async fn call_procedure(&self, arguments: &str, options: Options) -> Result<Response, Error> {
         let (kind, script) = (ScriptKind::StoredProcedure, "p".to_owned());
         let path = ScriptPath { collection: collection(), kind, script };
         let body = Bytes::from(arguments.to_owned());
@@ -57,7 +58,7 @@ impl Database {
     /// Makes a procedure of these statements and runs it once.
     async fn run(&self, statements: &str) -> Result<Value, Error> {
         self.procedure(statements).await;
-        self.execute("[]", keyed(KEY)).await.map(|response| match response.body {
+        self.call_procedure("[]", keyed(KEY)).await.map(|response| match response.body {
             Body::Empty => Value::Undefined,
             _ => resource(&response),
         })
@@ -85,14 +86,20 @@ async fn a_procedure_answers_with_what_it_sets() {
         (" \n", "[]"),
         ("7", "[7]"),
     ] {
-        let answer = db.execute(arguments, keyed(KEY)).await.expect(arguments);
+        let answer = db.call_procedure(arguments, keyed(KEY)).await.expect(arguments);
         assert_eq!(resource(&answer), parsed(&format!(r#"{{"args":{seen}}}"#)), "{arguments}");
         assert!(!answer.meta.partitions.is_empty() && answer.meta.owner.is_some());
         assert!(answer.meta.charge > 4.0 && answer.meta.script_log.is_none());
     }
     assert!(db.run("").await.expect("nothing").is_undefined());
-    assert_eq!(db.execute("[", keyed(KEY)).await.expect_err("no JSON").code, Code::BadRequest);
-    assert_eq!(db.execute("[]", Options::default()).await.expect_err("key").code, Code::BadRequest);
+    assert_eq!(
+        db.call_procedure("[", keyed(KEY)).await.expect_err("no JSON").code,
+        Code::BadRequest
+    );
+    assert_eq!(
+        db.call_procedure("[]", Options::default()).await.expect_err("key").code,
+        Code::BadRequest
+    );
 }
 
 #[tokio::test]
@@ -117,7 +124,7 @@ async fn a_throw_leaves_no_trace() {
         ("throw new Error('no gold');", Code::BadRequest, None),
         ("throw new Error(404, 'no gold');", Code::BadRequest, Some(404)),
         ("getContext().abort(new Error(409, 'no gold'));", Code::BadRequest, Some(409)),
-        ("create({ id: 'kept', pk: 'x' });", Code::BadRequest, Some(409)),
+        ("create({ id: 'new', pk: 'x' });", Code::BadRequest, Some(409)),
         ("create({ id: 'other', pk: 'y' });", Code::BadRequest, Some(400)),
         ("create({ id: 'n' });", Code::BadRequest, Some(400)),
         ("for (;;);", Code::Timeout, None),
@@ -180,7 +187,9 @@ async fn every_operation_has_its_options_and_errors() {
 async fn queries_see_what_the_procedure_has_done() {
     let db = database().await;
     for n in 0..5 {
-        db.create(&format!(r#"{{"id":"old{n}","pk":"x","n":{n},"tags":["t{n}"]}}"#)).await.expect("made");
+        db.create(&format!(r#"{{"id":"old{n}","pk":"x","n":{n},"tags":["t{n}"]}}"#))
+            .await
+            .expect("made");
     }
     db.create(r#"{"id":"foreign","pk":"y","n":2}"#).await.expect("made");
     let statements = r#"
@@ -226,7 +235,9 @@ async fn queries_see_what_the_procedure_has_done() {
         ("more", r#""string""#),
     ] {
         let mut seen = out.get(name).clone();
-        if name == "where" && let Value::Array(rows) = &mut seen {
+        if name == "where"
+            && let Value::Array(rows) = &mut seen
+        {
             rows.sort_by_key(|row| row.as_str().map(str::to_owned));
         }
         assert_eq!(seen, parsed(expected), "{name}");
@@ -249,7 +260,7 @@ async fn pages_of_a_query_go_on_in_the_next_execution() {
     let mut seen = Vec::new();
     let mut arguments = "[]".to_owned();
     loop {
-        let answer = resource(&db.execute(&arguments, keyed(KEY)).await.expect("a page"));
+        let answer = resource(&db.call_procedure(&arguments, keyed(KEY)).await.expect("a page"));
         let Value::Array(answer) = answer else { panic!("{answer:?}") };
         let Value::Array(rows) = &answer[0] else { panic!("{answer:?}") };
         seen.extend(rows.iter().filter_map(Value::as_i64));
@@ -267,7 +278,7 @@ async fn a_procedure_holds_up_its_own_key_and_no_other() {
     db.procedure("create({ id: 'mine', pk: 'x' }, () => { for (;;); });").await;
     let running = tokio::spawn({
         let db = Arc::clone(&db);
-        async move { db.execute("[]", keyed(KEY)).await.map(|_| ()) }
+        async move { db.call_procedure("[]", keyed(KEY)).await.map(|_| ()) }
     });
     // Other keys can be written all the while; this one can be read.
     let mut written = 0;
@@ -298,7 +309,7 @@ async fn increments_at_the_same_time_are_all_there() {
         tasks.push(tokio::spawn(async move {
             for _ in 0..5 {
                 if task % 2 == 0 {
-                    db.execute("[]", keyed(KEY)).await.expect("executed");
+                    db.call_procedure("[]", keyed(KEY)).await.expect("executed");
                 } else {
                     db.patch("n", patch, keyed(KEY)).await.expect("patched");
                 }
@@ -318,7 +329,7 @@ async fn it_runs_in_collections_without_a_key() {
     db.create_database("db").await;
     db.create_collection(r#"{"id":"c"}"#, None).await.expect("created");
     db.procedure("create({ id: 'a', n: 1 }, () => find('SELECT VALUE c.n FROM c', answer));").await;
-    let answer = db.execute("[]", Options::default()).await.expect("done");
+    let answer = db.call_procedure("[]", Options::default()).await.expect("done");
     assert_eq!(resource(&answer), parsed("[1]"));
 }
 
@@ -336,7 +347,7 @@ async fn a_split_meanwhile_does_no_harm() {
         async move {
             let mut made = 0;
             for round in 0..3 {
-                let answer = db.execute(&format!(r#"["r{round}-"]"#), keyed(KEY)).await;
+                let answer = db.call_procedure(&format!(r#"["r{round}-"]"#), keyed(KEY)).await;
                 made += resource(&answer.expect("executed")).as_i64().unwrap_or(0);
             }
             made
@@ -347,7 +358,11 @@ async fn a_split_meanwhile_does_no_harm() {
         let list = Operation::ListPartitionKeyRanges { path: collection(), known: None };
         let ranges = items(&db.call(list, Options::default()).await.expect("ranges"));
         for range in ranges.iter().map(|range| text(range.get("id"))) {
-            if db.call(Operation::SplitPartition { path: collection(), range }, Options::default()).await.is_ok() {
+            if db
+                .call(Operation::SplitPartition { path: collection(), range }, Options::default())
+                .await
+                .is_ok()
+            {
                 splits += 1;
             }
         }
@@ -361,19 +376,23 @@ async fn a_split_meanwhile_does_no_harm() {
 
 #[tokio::test]
 async fn a_procedure_that_spends_too_much_is_told_to_wrap_up() {
-    let options = engine::Options { rate_limit: RateLimit::Always, ..Database::scripted_options() };
-    let db = Database::with_limits(options).await.with_collection(400).await;
+    let rate_limit = RateLimit::Always;
+    let options = engine::Options { rate_limit, scripts: workers(), ..engine::Options::default() };
+    let store = Arc::new(MemoryStore::new());
+    let engine =
+        Engine::open(store, options, Arc::new(SystemClock)).await.expect("the store opens");
+    let db = Database { engine }.with_collection(400).await;
     db.procedure(
         "let n = 0; const go = () => { if (n === args[0] || !coll.createDocument(link, { pk: 'x', v: 'v'.repeat(1000) },
             (e) => { if (e) throw e; n++; go(); })) answer(n); }; go();",
     )
     .await;
-    let answer = db.execute("[100000]", keyed(KEY)).await.expect("done");
+    let answer = db.call_procedure("[100000]", keyed(KEY)).await.expect("done");
     let made = resource(&answer).as_i64().expect("a number");
     assert!((100..1000).contains(&made), "{made}");
     // Five seconds' worth, and the operation that was over it.
     assert!((2000.0..2030.0).contains(&answer.meta.charge), "{}", answer.meta.charge);
-    let throttled = db.execute("[1]", keyed(KEY)).await.expect_err("in debt");
+    let throttled = db.call_procedure("[1]", keyed(KEY)).await.expect_err("in debt");
     assert_eq!(throttled.code, Code::TooManyRequests);
     assert!(throttled.meta.retry_after_ms.is_some());
 }
@@ -381,14 +400,17 @@ async fn a_procedure_that_spends_too_much_is_told_to_wrap_up() {
 #[tokio::test]
 async fn what_it_logs_comes_with_the_answer_if_asked_for() {
     let db = database().await;
-    db.procedure("console.log('n = %s', 1); console.log({ a: 1 }); if (args[0]) throw new Error('e');").await;
+    db.procedure(
+        "console.log('n = %s', 1); console.log({ a: 1 }); if (args[0]) throw new Error('e');",
+    )
+    .await;
     let asked = Options { enable_script_logging: true, ..keyed(KEY) };
-    let answer = db.execute("[]", asked.clone()).await.expect("done");
+    let answer = db.call_procedure("[]", asked.clone()).await.expect("done");
     let log = answer.meta.script_log.expect("a log");
     assert!(log.contains("n = 1") && log.contains(r#"{"a":1}"#), "{log}");
-    let error = db.execute("[true]", asked).await.expect_err("thrown");
+    let error = db.call_procedure("[true]", asked).await.expect_err("thrown");
     assert!(error.meta.script_log.is_some_and(|log| log.contains("n = 1")));
-    assert!(db.execute("[]", keyed(KEY)).await.expect("done").meta.script_log.is_none());
+    assert!(db.call_procedure("[]", keyed(KEY)).await.expect("done").meta.script_log.is_none());
 }
 
 #[tokio::test]
@@ -400,7 +422,7 @@ async fn large_transactions_end_before_memory_does() {
             (e) => { if (e) throw e; n++; go(); })) answer(n); }; go();",
     )
     .await;
-    let made = resource(&db.execute("[]", keyed(KEY)).await.expect("done"));
+    let made = resource(&db.call_procedure("[]", keyed(KEY)).await.expect("done"));
     let made = usize::try_from(made.as_i64().expect("a number")).expect("a count");
     assert!((8..=32).contains(&made), "{made}");
     assert_eq!(db.all(keyed(KEY)).await.len(), made);

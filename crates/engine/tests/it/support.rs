@@ -151,7 +151,7 @@ impl Database {
 }
 
 /// Workers of the program that is built with the tests.
-fn workers() -> script::PoolOptions {
+pub(crate) fn workers() -> script::PoolOptions {
     script::PoolOptions {
         program: env!("CARGO_BIN_EXE_engine-script-worker-test").into(),
         arguments: Vec::new(),

@@ -9,12 +9,11 @@ use protocol::{
     Body, Code, Error, Meta, Options, Outcome, Response, request::CollectionPath,
     response::BatchResult,
 };
-use value::{Value, partition_key::PartitionKey};
+use value::partition_key::PartitionKey;
 
 use crate::{
     Inner,
     budget::{self, Admission, Asked},
-    catalog::Collection,
     charge::Meter,
     documents::{
         Place, RowReader,

@@ -53,7 +53,11 @@ struct Progress {
 }
 
 impl Bulk<'_> {
-    pub(super) async fn run(self, engine: &Arc<Inner>, meter: &mut Meter) -> Result<Response, Error> {
+    pub(super) async fn run(
+        self,
+        engine: &Arc<Inner>,
+        meter: &mut Meter,
+    ) -> Result<Response, Error> {
         let collection = engine.collection(self.path, self.options)?;
         let area = self.area(&collection)?;
         let mut progress = Progress::default();

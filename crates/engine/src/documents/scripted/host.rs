@@ -8,10 +8,7 @@ use protocol::{
     query::QueryBody,
     request::{CollectionPath, IndexingDirective},
 };
-use script::{
-    Answer, Call, Host, Operation, Reply, Target,
-    host::Name,
-};
+use script::{Answer, Call, Host, Operation, Reply, Target, host::Name};
 
 use crate::{
     Inner,
@@ -121,9 +118,12 @@ impl<'s, 'p> Session<'s, 'p> {
         };
         let max_item_count = match call.page_size {
             None | Some(-1) => None,
-            Some(size) => Some(u32::try_from(size).ok().filter(|size| *size > 0).ok_or_else(
-                || Error::bad_request("The pageSize must be positive, or -1."),
-            )?),
+            Some(size) => Some(
+                u32::try_from(size)
+                    .ok()
+                    .filter(|size| *size > 0)
+                    .ok_or_else(|| Error::bad_request("The pageSize must be positive, or -1."))?,
+            ),
         };
         Ok(Options {
             if_match: call.if_match.clone(),
@@ -156,7 +156,8 @@ impl<'s, 'p> Session<'s, 'p> {
             Body::Feed { items, .. } => items,
             _ => Vec::new(),
         };
-        let mut rows = Vec::with_capacity(items.iter().map(|item| item.len() + 1).sum::<usize>() + 2);
+        let mut rows =
+            Vec::with_capacity(items.iter().map(|item| item.len() + 1).sum::<usize>() + 2);
         rows.push(b'[');
         for (index, item) in items.iter().enumerate() {
             if index > 0 {

@@ -56,7 +56,9 @@ fn arguments(body: &[u8]) -> Result<String, Error> {
         return Ok("[]".to_owned());
     }
     let value = json::parse(body).map_err(|error| {
-        Error::bad_request(format!("The arguments of the stored procedure are invalid JSON: {error}"))
+        Error::bad_request(format!(
+            "The arguments of the stored procedure are invalid JSON: {error}"
+        ))
     })?;
     Ok(match value {
         Value::Array(_) => json::print(&value),
@@ -80,7 +82,10 @@ impl Execution<'_> {
         let Self { path, options, .. } = *self;
         let collection = engine.collection(&path.collection, options)?;
         let script = collection.scripts.find(ScriptKind::StoredProcedure, &path.script);
-        let script = Arc::clone(script.ok_or_else(Error::not_found)?);
+        let script = Arc::clone(script.ok_or_else(|| {
+            meter.lookup();
+            Error::not_found()
+        })?);
         let key = header_key(&collection, options)?;
         let place = Place::of(&collection, &key);
         admission.enter(engine, place.partition)?;

@@ -211,8 +211,11 @@ impl<'a> Triggers<'a> {
         let key = partition_key.as_ref().map(ToString::to_string);
         let values = [("x-ms-documentdb-partitionkey", key), ("If-Match", if_match.clone())];
         let values = values.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        let property =
-            |(name, value): (&str, String)| Property { name: name.to_owned(), value, writable: false };
+        let property = |(name, value): (&str, String)| Property {
+            name: name.to_owned(),
+            value,
+            writable: false,
+        };
         values.map(property).collect()
     }
 }
