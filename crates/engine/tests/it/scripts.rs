@@ -422,6 +422,20 @@ async fn many_at_a_time_all_arrive() {
 }
 
 #[tokio::test]
+async fn triggers_are_not_left_out_silently() {
+    let db = Database::memory().await.with_collection(400).await;
+    let named = || vec!["t".to_owned()];
+    for options in [
+        Options { pre_triggers: named(), ..Options::default() },
+        Options { post_triggers: named(), ..Options::default() },
+    ] {
+        let error = db.write(r#"{"id":"a","pk":"a"}"#, false, options).await.expect_err("refused");
+        assert_eq!(error.code, Code::BadRequest);
+    }
+    assert!(db.all(Options::default()).await.is_empty());
+}
+
+#[tokio::test]
 async fn running_one_looks_for_it_first() {
     let db = Database::memory().await.with_collection(400).await;
     let kind = ScriptKind::StoredProcedure;
