@@ -59,6 +59,11 @@ impl Database {
         self.store.statistics()
     }
 
+    /// The store's files at one instant.
+    pub(crate) async fn image(&self) -> store::Result<Arc<dyn store::Image>> {
+        self.store.image().await
+    }
+
     /// Finishes what was begun and leaves everything on disk.
     pub(crate) async fn close(&self) -> anyhow::Result<()> {
         self.engine.close().await.context("cannot close the database in good order")
@@ -78,6 +83,15 @@ pub(crate) async fn open_store(
             .with_context(|| format!("cannot open the store in `{}`", path.display()))
     });
     Ok(opened.await.context("opening the store failed")??)
+}
+
+/// Makes the store of a data directory out of files that `write` puts there.
+pub(crate) fn restore_store(
+    path: &Path,
+    write: &dyn Fn(&Path) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    store_lsm::LsmStore::restore(path, write)
+        .with_context(|| format!("cannot make the store in `{}`", path.display()))
 }
 
 fn options(config: &Config) -> engine::Options {

@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn a_journal_ends_at_its_zeros_at_its_end_or_at_the_limit() {
         let (first, second) = (batch(5, b"k", &[1; 3000]), batch(9, b"key", b""));
-        let both = [first.clone(), second.clone()].concat();
+        let both = [first.clone(), second].concat();
         let (one, two) = (first.len() as u64, both.len() as u64);
         assert_eq!(scanned(b"", 1), (0, true));
         assert_eq!(scanned(&[0; 100], 1), (0, true));

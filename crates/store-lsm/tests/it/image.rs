@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use store::{Batch, Durability, Engine as _, Error, Image, ImageFile};
+use store::{Batch, Durability, Engine as _, Error, Image, ImageFile, Partition};
 use store_lsm::{LsmStore, Options};
 
 use super::{get, open, put};
@@ -63,7 +63,7 @@ fn all_is_of_one_instant() {
                     if is_over.load(Ordering::Relaxed) {
                         break;
                     }
-                    let filler = vec![b'0' + (round % 10) as u8; 700];
+                    let filler = format!("{round:0700}");
                     put(&**first, &format!("{round:06}"), filler.clone());
                     put(&**second, &format!("{round:06}"), filler);
                     acknowledged.store(round, Ordering::Release);
@@ -96,31 +96,40 @@ fn all_is_of_one_instant() {
     for (number, (image, before)) in images.iter().enumerate() {
         let place = directory.path().join(format!("image{number}"));
         restore(&**image, &place);
-        let copy = LsmStore::open(&place, tiny()).unwrap();
-        for (index, before) in before.iter().enumerate() {
-            let count = |name: &str| {
-                let partition = runtime.block_on(copy.open(&format!("{name}{index}"), 0)).unwrap();
-                let has = |round: usize| {
-                    let key = format!("{round:06}");
-                    runtime.block_on(get(&*partition, &key)).is_some()
-                };
-                let count = (1..).take_while(|round| has(*round)).count();
-                assert!(!(count + 1..count + 50).any(has), "no gaps");
-                count
-            };
-            let (first, second) = (count("a"), count("b"));
-            assert!(first == second || first == second + 1, "{first} and {second}");
-            assert!(second >= *before, "{second}: {before} was acknowledged");
-        }
-        // It lives on, and through a restart.
-        let partition = runtime.block_on(copy.open("a0", 0)).unwrap();
-        put(&*partition, "after", "all");
-        runtime.block_on(copy.close()).unwrap();
-        drop((partition, copy));
-        let copy = open(&place);
-        let partition = runtime.block_on(copy.open("a0", 0)).unwrap();
-        assert_eq!(runtime.block_on(get(&*partition, "after")).unwrap(), "all");
+        runtime.block_on(check(&place, before));
     }
+}
+
+async fn check(place: &Path, before: &[usize]) {
+    let copy = LsmStore::open(place, tiny()).unwrap();
+    for (index, before) in before.iter().enumerate() {
+        let (first, second) = (
+            rounds(&*copy.open(&format!("a{index}"), 0).await.unwrap()).await,
+            rounds(&*copy.open(&format!("b{index}"), 0).await.unwrap()).await,
+        );
+        assert!(first == second || first == second + 1, "{first} and {second}");
+        assert!(second >= *before, "{second}: {before} was acknowledged");
+    }
+    // It lives on, and through a restart.
+    let partition = copy.open("a0", 0).await.unwrap();
+    put(&*partition, "after", "all");
+    copy.close().await.unwrap();
+    drop((partition, copy));
+    let copy = open(place);
+    let partition = copy.open("a0", 0).await.unwrap();
+    assert_eq!(get(&*partition, "after").await.unwrap(), "all");
+}
+
+/// How many rounds are in a partition, without gaps.
+async fn rounds(partition: &dyn Partition) -> usize {
+    let mut count = 0;
+    while get(partition, &format!("{:06}", count + 1)).await.is_some() {
+        count += 1;
+    }
+    for missing in count + 1..count + 50 {
+        assert!(get(partition, &format!("{missing:06}")).await.is_none(), "{missing}");
+    }
+    count
 }
 
 /// What is deleted or rewritten while an image is held is still in it, and is gone afterwards.
@@ -188,7 +197,7 @@ async fn the_next_one_shares_its_tables() {
     // A journal is not read beyond the instant.
     let journal = |image: &Arc<dyn Image>| {
         let files = image.files().iter().enumerate();
-        let newest = files.filter(|(_, file)| file.path.ends_with(".jnl")).last().unwrap();
+        let newest = files.filter(|(_, file)| file.path.ends_with(".jnl")).next_back().unwrap();
         content(&**image, newest.0, newest.1)
     };
     let before = journal(&second);
