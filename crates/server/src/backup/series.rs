@@ -233,7 +233,7 @@ fn resolve(path: &Path) -> anyhow::Result<PathBuf> {
     for above in path.ancestors() {
         match above.canonicalize() {
             Ok(found) => {
-                let rest = path.strip_prefix(above).unwrap_or(Path::new(""));
+                let rest = path.strip_prefix(above).unwrap_or_else(|_| Path::new(""));
                 return Ok(if rest.as_os_str().is_empty() { found } else { found.join(rest) });
             }
             Err(error) if is_absent(&error) => {}
