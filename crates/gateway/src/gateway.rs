@@ -18,7 +18,7 @@ use crate::{
     call, decode,
     encode::{self, Answer, Asked},
     options,
-    route::{self, Resource, Target},
+    route::{self, Resource, Signed, Target},
     settings::Settings,
     version::Version,
 };
@@ -91,6 +91,37 @@ impl Gateway {
         let response = encode::response(&asked, result);
         self.conclude(known.name, response.status().as_u16(), &asked, charge, cause);
         response
+    }
+
+    /// Checks the signature of a request outside of the protocol, over this resource type and an empty
+    /// link: by any key if it reads, else by one that may write. What is refused has its answer.
+    pub fn check_signature(
+        &self,
+        scheme: &'static str,
+        parts: &Parts,
+        kind: &str,
+    ) -> Result<(), Box<hyper::Response<Full<Bytes>>>> {
+        let started = Instant::now();
+        let signed = Signed { types: vec![kind.to_owned()], links: vec![String::new()] };
+        let (keys, now) = (&self.settings.keys, self.clock.now());
+        let is_read = matches!(parts.method, Method::GET | Method::HEAD);
+        let checked = auth::verify(&parts.method, &signed, &parts.headers, keys, now)
+            .and_then(|principal| authorize(&principal, is_read));
+        checked.map_err(|error| {
+            let asked = Asked {
+                activity_id: activity::id(&parts.headers),
+                version: Version::read(&parts.headers).unwrap_or(Version::NEWEST),
+                path: parts.uri.path(),
+                is_https: scheme == "https",
+                is_head: parts.method == Method::HEAD,
+                is_plan: false,
+                client_request_id: parts.headers.get(encode::CLIENT_REQUEST_ID),
+                elapsed: started.elapsed(),
+            };
+            let response = encode::response(&asked, Err(error));
+            self.conclude("refused", response.status().as_u16(), &asked, 0.0, None);
+            Box::new(response)
+        })
     }
 
     /// The straight path. `known` is told the operation as soon as there is one.

@@ -1,10 +1,13 @@
 //! The command line: what can be asked of `sheaf`.
 
+pub(crate) mod backup;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
+use self::backup::{BACKUP_HELP, BackupCommand};
 use crate::settings::Settings;
 
 const SERVE_EXAMPLES: &str = "\
@@ -100,6 +103,9 @@ pub(crate) enum Command {
     /// Rewrite a data directory so that reads are as cheap as they can be
     #[command(after_help = COMPACT_HELP)]
     Compact(CompactArgs),
+    /// Back up a running server, and restore what was backed up
+    #[command(subcommand, after_help = BACKUP_HELP)]
+    Backup(Box<BackupCommand>),
     /// Ask a running server
     #[command(after_help = QUERY_HELP)]
     Query(Box<QueryArgs>),

@@ -119,14 +119,15 @@ pub(crate) fn write_private(path: &Path, content: &str) -> io::Result<()> {
 }
 
 /// Makes the names in a directory durable.
-fn sync_directory(directory: &Path) -> io::Result<()> {
+pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
     if cfg!(not(unix)) {
         return Ok(());
     }
     File::open(directory)?.sync_all()
 }
 
-fn private_file() -> OpenOptions {
+/// Options for a file that only this user may read.
+pub(crate) fn private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true);
     #[cfg(unix)]

@@ -2,8 +2,8 @@
 //!
 //! In reading order:
 //! - `cli`, `settings`, `config`, `size`, `span`: what can be asked, and what was,
-//! - `serve`, `verify`, `compact`, `query`, `partition`, `top`: the commands; `remote`, `client`,
-//!   `table`: what those share that ask a running server,
+//! - `serve`, `verify`, `compact`, `backup`, `query`, `partition`, `top`: the commands; `remote`,
+//!   `client`, `table`: what those share that ask a running server,
 //! - `keys`, `data_dir`, `certificate`, `database`, `clock`, `descriptors`: what a server needs
 //!   before it can run,
 //! - `net`: sockets, TLS, HTTP, and the bounds on all of them,
@@ -12,6 +12,7 @@
 
 mod admin;
 mod app;
+mod backup;
 mod certificate;
 mod cli;
 mod client;
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(*args),
         Command::Verify(args) => verify::run(&args),
         Command::Compact(args) => compact::run(&args),
+        Command::Backup(command) => backup::run(&command),
         Command::Query(args) => query::run(&args),
         Command::Partition(command) => partition::run(&command),
         Command::Top(args) => top::run(&args),

@@ -19,6 +19,7 @@ use tokio::{sync::watch, task::JoinHandle};
 use crate::{
     admin::Admin,
     app::App,
+    backup::Backups,
     certificate,
     cli::ServeArgs,
     clock::MachineClock,
@@ -68,13 +69,15 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let stop = Stop::new();
     let room = Room::new(descriptors::connections_max(config.connections_max));
     let metrics = Metrics::new(Arc::clone(&database), room.clone(), MachineClock.since_epoch());
-    let app = app(&config, keys.keys, Arc::clone(&database), metrics, &stop);
+    let backups = Backups::new(Arc::clone(&database), config.data_dir.as_deref());
+    let app = app(&config, keys.keys, Arc::clone(&database), metrics, &stop, &backups);
     let endpoint = endpoint(&tls, listener.address());
     let budget = BodyBudget::new(u64::from(config.body_bytes_max));
     let served =
         tokio::spawn(listener.run(app, tls, timeouts(&config), room, budget, stop.receiver()));
     announce(&endpoint);
     stop_on_signal(signals, stop, served).await;
+    backups.stop().await;
     database.close().await.map_err(Failure::start)?;
     // Only now may another process take the directory.
     drop(directory);
@@ -163,6 +166,7 @@ fn app(
     database: Arc<Database>,
     metrics: Metrics,
     stop: &Stop,
+    backups: &Arc<Backups>,
 ) -> App {
     let settings = gateway::Settings {
         keys,
@@ -176,7 +180,7 @@ fn app(
     let gateway = Gateway::new(database.service(), settings, metrics.recorder(), clock);
     let is_draining = Arc::clone(&stop.is_draining);
     let admin = Admin { database, metrics, metrics_access: config.metrics, is_draining };
-    App { gateway, admin }
+    App { gateway, admin, backups: Arc::clone(backups) }
 }
 
 fn timeouts(config: &Config) -> Timeouts {

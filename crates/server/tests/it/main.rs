@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests may panic as tests may")]
 
 mod admin;
+mod backup;
 mod bounds;
 mod client;
 mod configuration;
