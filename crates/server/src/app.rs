@@ -1,5 +1,7 @@
 //! What the port serves: the database's protocol, and the operators' pages beside it.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use gateway::Gateway;
 use http_body_util::Full;
@@ -12,7 +14,7 @@ use crate::{
 
 /// Everything that answers.
 pub(crate) struct App {
-    pub(crate) gateway: Gateway,
+    pub(crate) gateway: Arc<Gateway>,
     pub(crate) admin: Admin,
 }
 

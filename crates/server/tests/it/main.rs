@@ -4,8 +4,10 @@
 
 mod admin;
 mod bounds;
+mod certificate;
 mod client;
 mod configuration;
+mod keys;
 mod partition;
 mod process;
 mod query;
