@@ -96,6 +96,7 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
             map_version: 1,
             next_range_id: 0,
             past: Vec::new(),
+            scripts: Arc::default(),
         };
         let count = throughput::partition_count(throughput.as_ref(), is_partitioned);
         engine.create_partitions(&mut collection, count).await?;

@@ -25,6 +25,7 @@ mod query;
 mod ranges;
 mod reshape;
 mod rows;
+mod scripts;
 mod statistics;
 mod throughput;
 mod usage;
@@ -143,6 +144,8 @@ struct Inner {
     is_closed: AtomicBool,
     /// The throughput that databases share among their collections.
     shared_budgets: SharedBudgets,
+    /// The processes that run users' scripts.
+    pub(crate) workers: script::Pool,
 }
 
 impl Engine {
@@ -153,6 +156,7 @@ impl Engine {
         clock: Arc<dyn Clock>,
     ) -> Result<Arc<Self>, OpenError> {
         let boot = random_u32();
+        let workers = script::Pool::new(options.scripts.clone());
         let (storage, catalog) = CatalogStore::open(Arc::clone(&store), random_u32()).await?;
         let inner = Inner {
             store,
@@ -171,6 +175,7 @@ impl Engine {
             background: Mutex::default(),
             is_closed: AtomicBool::new(false),
             shared_budgets: SharedBudgets::default(),
+            workers,
         };
         rates::apply(&inner, &inner.catalog());
         let inner = Arc::new(inner);
@@ -291,6 +296,20 @@ async fn dispatch(
         Operation::ListDocuments(path) => feeds::documents(engine, &path, &options, meter).await,
         Operation::ExecuteBatch { collection, body, mode } => {
             documents::batch::run(engine, &collection, &body, mode, &options, meter).await
+        }
+        Operation::CreateScript { collection, kind, body, upsert } => {
+            scripts::create(engine, collection, kind, (&body, upsert), options, meter).await
+        }
+        Operation::ReadScript(path) => scripts::read(engine, &path, &options, meter),
+        Operation::ReplaceScript { path, body } => {
+            scripts::replace(engine, path, &body, options, meter).await
+        }
+        Operation::DeleteScript(path) => scripts::delete(engine, path, options, meter).await,
+        Operation::ListScripts { collection, kind } => {
+            scripts::list(engine, &collection, kind, &options, meter)
+        }
+        Operation::ExecuteProcedure { path, body } => {
+            scripts::execute(engine, &path, &body, &options, meter).await
         }
         Operation::Query { feed, body } => query::page(engine, &feed, &body, &options, meter).await,
         Operation::PlanQuery { collection, body } => {

@@ -77,8 +77,11 @@ impl fmt::Display for Report {
 
 /// Checks everything in a store that nobody else has open. Changes nothing.
 pub async fn verify(store: Arc<dyn store::Engine>) -> Result<Report, OpenError> {
-    let catalog = CatalogStore::inspect(store).await?;
+    let (catalog, orphans) = CatalogStore::inspect(store).await?;
     let mut report = Report::default();
+    if orphans > 0 {
+        report.problem("catalog", format!("{orphans} rows of scripts belong to no collection"));
+    }
     for collection in catalog.databases.values().flat_map(|db| db.collections.values()) {
         report.collections += 1;
         for partition in &collection.partitions {

@@ -8,7 +8,10 @@ use hyper::{HeaderMap, Method};
 use protocol::{
     Code, Error, Operation, Options,
     etag::strip_quotes,
-    request::{CollectionPath, DatabasePath, DocumentPath, Migration, ThroughputRequest},
+    request::{
+        CollectionPath, DatabasePath, DocumentPath, Migration, ScriptKind, ScriptPath,
+        ThroughputRequest,
+    },
 };
 
 use crate::{
@@ -35,6 +38,8 @@ pub(crate) fn operation(
         // What has no feed to query refuses the verb below.
         Kind::Query { is_text } => match query::query(resource, is_text) {
             Ok(operation) => return Ok(operation),
+            // A query is not a list of arguments.
+            Err(Resource::Script(_)) => return Err(method_not_allowed()),
             Err(resource) => resource,
         },
     };
@@ -48,6 +53,8 @@ pub(crate) fn operation(
         Resource::Collection(path) => collection(path, method),
         Resource::Documents(path) => documents(path, method, headers),
         Resource::Document(path) => document(path, method),
+        Resource::Scripts(path, kind) => scripts(path, kind, method, headers),
+        Resource::Script(path) => script(path, method),
         Resource::PartitionKeyRanges(path) => ranges(path, method, options),
         Resource::PartitionKeyRange(path, range) => match *method {
             Method::GET => Ok(Operation::ReadPartitionKeyRange { path, range }),
@@ -89,6 +96,9 @@ pub(crate) fn body_of(operation: &mut Operation) -> Option<&mut Bytes> {
         | Operation::ReplaceDocument { body, .. }
         | Operation::PatchDocument { body, .. }
         | Operation::ExecuteBatch { body, .. }
+        | Operation::CreateScript { body, .. }
+        | Operation::ReplaceScript { body, .. }
+        | Operation::ExecuteProcedure { body, .. }
         | Operation::ReplaceOffer { body, .. } => Some(body),
         Operation::Query { body, .. } | Operation::PlanQuery { body, .. } => {
             Some(&mut body.content)
@@ -176,6 +186,41 @@ fn document(path: DocumentPath, method: &Method) -> Result<Operation, Error> {
         Method::PATCH => Ok(Operation::PatchDocument { path, body: Bytes::new() }),
         _ => Err(method_not_allowed()),
     }
+}
+
+fn scripts(
+    collection: CollectionPath,
+    kind: ScriptKind,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Result<Operation, Error> {
+    match *method {
+        Method::GET => Ok(Operation::ListScripts { collection, kind }),
+        Method::POST => Ok(Operation::CreateScript {
+            collection,
+            kind,
+            body: Bytes::new(),
+            upsert: is_upsert(headers)?,
+        }),
+        _ => Err(method_not_allowed()),
+    }
+}
+
+fn script(path: ScriptPath, method: &Method) -> Result<Operation, Error> {
+    match *method {
+        Method::GET => Ok(Operation::ReadScript(path)),
+        Method::PUT => Ok(Operation::ReplaceScript { path, body: Bytes::new() }),
+        Method::DELETE => Ok(Operation::DeleteScript(path)),
+        Method::POST if path.kind == ScriptKind::StoredProcedure => {
+            Ok(Operation::ExecuteProcedure { path, body: Bytes::new() })
+        }
+        _ => Err(method_not_allowed()),
+    }
+}
+
+/// Whether the operation does without a body: a stored procedure may have no arguments.
+pub(crate) fn may_lack_body(operation: &Operation) -> bool {
+    matches!(operation, Operation::ExecuteProcedure { .. })
 }
 
 /// Here `If-None-Match` is the version that the reader has of the whole feed. It counts with or

@@ -133,7 +133,11 @@ impl Gateway {
         known.name = operation.name();
         known.is_plan = matches!(operation, Operation::PlanQuery { .. });
         authorize(&principal, operation.is_read())?;
+        let may_lack_body = decode::may_lack_body(&operation);
         match decode::body_of(&mut operation) {
+            Some(slot) if may_lack_body => {
+                *slot = body::read_any(headers, body, bytes_max).await?;
+            }
             Some(slot) => *slot = body::read(headers, body, bytes_max).await?,
             None => body::drain(headers, body, bytes_max).await?,
         }

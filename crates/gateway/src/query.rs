@@ -77,6 +77,7 @@ pub(crate) fn query(resource: Resource, is_text: bool) -> Result<Operation, Reso
         Resource::Documents(path) => QueryFeed::Documents(path),
         Resource::PartitionKeyRanges(path) => QueryFeed::PartitionKeyRanges(path),
         Resource::Offers => QueryFeed::Offers,
+        Resource::Scripts(path, kind) => QueryFeed::Scripts(path, kind),
         other => return Err(other),
     };
     Ok(Operation::Query { feed, body: QueryBody { is_text, ..QueryBody::default() } })

@@ -7,7 +7,7 @@ use percent_encoding::percent_decode_str;
 use protocol::{
     Code, Error,
     limits::DOCUMENT_ID_BYTES_MAX,
-    request::{CollectionPath, DatabasePath, DocumentPath},
+    request::{CollectionPath, DatabasePath, DocumentPath, ScriptKind, ScriptPath},
     rid::DatabaseRid,
 };
 
@@ -33,6 +33,8 @@ pub(crate) enum Resource {
     Collection(CollectionPath),
     Documents(CollectionPath),
     Document(DocumentPath),
+    Scripts(CollectionPath, ScriptKind),
+    Script(ScriptPath),
     PartitionKeyRanges(CollectionPath),
     PartitionKeyRange(CollectionPath, String),
     /// What administrators may do with a range.
@@ -162,8 +164,26 @@ fn resource(shape: &[&str]) -> Result<Resource, Error> {
         ["offers"] => Resource::Offers,
         ["offers", offer] => Resource::Offer((*offer).to_owned()),
         ["addresses", ..] => return Err(direct_mode()),
-        _ => Resource::NotYet(later(shape).ok_or_else(unknown)?),
+        _ => match scripts(shape) {
+            Some(resource) => resource,
+            None => Resource::NotYet(later(shape).ok_or_else(unknown)?),
+        },
     })
+}
+
+/// The scripts of a collection, and one of them.
+fn scripts(shape: &[&str]) -> Option<Resource> {
+    let ["dbs", db, "colls", coll, segment, rest @ ..] = shape else { return None };
+    let kind = ScriptKind::ALL.into_iter().find(|kind| kind.segment() == *segment)?;
+    let collection = collection(db, coll);
+    match rest {
+        [] => Some(Resource::Scripts(collection, kind)),
+        [script] => {
+            let script = (*script).to_owned();
+            Some(Resource::Script(ScriptPath { collection, kind, script }))
+        }
+        _ => None,
+    }
 }
 
 /// The resources of later versions.
@@ -179,13 +199,9 @@ fn later(shape: &[&str]) -> Option<&'static str> {
         ["dbs", _, "colls", _, "operations", "partitionkeydelete"] => "Delete by partition key",
         ["dbs", _, "colls", _, "docs", _, "attachments"]
         | ["dbs", _, "colls", _, "docs", _, "attachments", _] => "The resource type 'attachments'",
-        ["dbs", _, "colls", _, kind] | ["dbs", _, "colls", _, kind, _] => match *kind {
-            "sprocs" => "The resource type 'sprocs'",
-            "triggers" => "The resource type 'triggers'",
-            "udfs" => "The resource type 'udfs'",
-            "conflicts" => "The resource type 'conflicts'",
-            _ => return None,
-        },
+        ["dbs", _, "colls", _, "conflicts"] | ["dbs", _, "colls", _, "conflicts", _] => {
+            "The resource type 'conflicts'"
+        }
         ["media"] | ["media", _] => "The resource type 'media'",
         _ => return None,
     })

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::request::{CollectionPath, DatabasePath};
+use crate::request::{CollectionPath, DatabasePath, ScriptKind};
 
 /// The feed that a query selects from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +13,7 @@ pub enum QueryFeed {
     Documents(CollectionPath),
     PartitionKeyRanges(CollectionPath),
     Offers,
+    Scripts(CollectionPath, ScriptKind),
 }
 
 /// A query as it came, still unparsed.

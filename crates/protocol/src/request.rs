@@ -39,6 +39,42 @@ pub struct DocumentPath {
     pub document: String,
 }
 
+/// What a script is: the three kinds live in feeds of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ScriptKind {
+    /// Called by a client, with arguments.
+    StoredProcedure,
+    /// Runs before or after a write that names it.
+    Trigger,
+    /// A function of the SQL dialect.
+    Function,
+}
+
+impl ScriptKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::StoredProcedure, Self::Trigger, Self::Function];
+
+    /// The word in links: `sprocs`, `triggers` or `udfs`.
+    pub fn segment(self) -> &'static str {
+        match self {
+            Self::StoredProcedure => "sprocs",
+            Self::Trigger => "triggers",
+            Self::Function => "udfs",
+        }
+    }
+}
+
+/// A script in a collection, by name or by rid text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptPath {
+    /// The collection.
+    pub collection: CollectionPath,
+    /// Which of its feeds.
+    pub kind: ScriptKind,
+    /// Name or rid of the script.
+    pub script: String,
+}
+
 /// The operations. Bodies are JSON text, still unparsed: the engine parses each exactly once.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "the names of the fields say what they are")]
@@ -118,6 +154,28 @@ pub enum Operation {
         mode: BatchMode,
     },
 
+    CreateScript {
+        collection: CollectionPath,
+        kind: ScriptKind,
+        body: Bytes,
+        upsert: bool,
+    },
+    ReadScript(ScriptPath),
+    ReplaceScript {
+        path: ScriptPath,
+        body: Bytes,
+    },
+    DeleteScript(ScriptPath),
+    ListScripts {
+        collection: CollectionPath,
+        kind: ScriptKind,
+    },
+    /// The body is a JSON array of arguments; empty stands for none.
+    ExecuteProcedure {
+        path: ScriptPath,
+        body: Bytes,
+    },
+
     Query {
         feed: QueryFeed,
         body: QueryBody,
@@ -164,6 +222,13 @@ impl Operation {
             Operation::ListDocuments(_) => "list_documents",
             Operation::ExecuteBatch { mode: BatchMode::Atomic, .. } => "execute_batch",
             Operation::ExecuteBatch { .. } => "execute_bulk",
+            Operation::CreateScript { upsert: false, .. } => "create_script",
+            Operation::CreateScript { upsert: true, .. } => "upsert_script",
+            Operation::ReadScript(_) => "read_script",
+            Operation::ReplaceScript { .. } => "replace_script",
+            Operation::DeleteScript(_) => "delete_script",
+            Operation::ListScripts { .. } => "list_scripts",
+            Operation::ExecuteProcedure { .. } => "execute_procedure",
             Operation::Query { feed: QueryFeed::Documents(_), .. } => "query_documents",
             Operation::Query { .. } => "query_resources",
             Operation::PlanQuery { .. } => "plan_query",
@@ -195,6 +260,8 @@ impl Operation {
                 | Operation::ReadPartitionKeyRange { .. }
                 | Operation::ReadDocument(_)
                 | Operation::ListDocuments(_)
+                | Operation::ReadScript(_)
+                | Operation::ListScripts { .. }
                 | Operation::Query { .. }
                 | Operation::PlanQuery { .. }
                 | Operation::ReadOffer(_)
@@ -316,6 +383,12 @@ pub struct Options {
     pub populate_statistics: bool,
     /// Index this document or not.
     pub indexing_directive: IndexingDirective,
+    /// Triggers to run before the write, by name or rid.
+    pub pre_triggers: Vec<String>,
+    /// Triggers to run after the write, in the same transaction.
+    pub post_triggers: Vec<String>,
+    /// Keep what scripts log, for the answer.
+    pub enable_script_logging: bool,
     /// What concerns queries only.
     pub query: QueryOptions,
 }

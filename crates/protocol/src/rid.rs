@@ -8,6 +8,8 @@ use std::fmt;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
+use crate::request::ScriptKind;
+
 /// A document's number in its collection: slot (24 bits) and sequence (36 bits).
 pub type DocNum = u64;
 
@@ -97,6 +99,28 @@ impl CollectionRid {
     pub fn document(self, number: DocNum) -> ChildRid {
         ChildRid { collection: self, kind: ChildKind::Document, number }
     }
+
+    /// The rid of a script here.
+    pub fn script(self, kind: ScriptKind, number: u64) -> ChildRid {
+        let kind = match kind {
+            ScriptKind::StoredProcedure => ChildKind::StoredProcedure,
+            ScriptKind::Trigger => ChildKind::Trigger,
+            ScriptKind::Function => ChildKind::UserDefinedFunction,
+        };
+        ChildRid { collection: self, kind, number }
+    }
+}
+
+impl ChildKind {
+    /// The kind of script that it is, if it is one.
+    pub fn script(self) -> Option<ScriptKind> {
+        match self {
+            Self::StoredProcedure => Some(ScriptKind::StoredProcedure),
+            Self::Trigger => Some(ScriptKind::Trigger),
+            Self::UserDefinedFunction => Some(ScriptKind::Function),
+            Self::Document | Self::Conflict | Self::PartitionKeyRange => None,
+        }
+    }
 }
 
 impl ChildRid {
@@ -111,7 +135,12 @@ impl ChildRid {
 
     /// Reads the text form; `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
-        let bytes: [u8; 16] = decode(text)?.try_into().ok()?;
+        Self::from_bytes(&decode(text)?)
+    }
+
+    /// Reads the rid's bytes; `None` for a child of a user or another length.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let bytes: [u8; 16] = bytes.try_into().ok()?;
         let collection = CollectionRid::from_bytes(&bytes[..8])?;
         let child = bytes[8..].iter().rev().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte));
         let kind = match child >> 60 {

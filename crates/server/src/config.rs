@@ -1,7 +1,7 @@
 //! The configuration a server runs with: flags and environment over the file over the defaults,
 //! checked once, so that nothing behind this file meets a senseless value.
 
-use std::{fs, path::Path, path::PathBuf, time::Duration};
+use std::{fs, num::NonZero, path::Path, path::PathBuf, time::Duration};
 
 use crate::{
     cli::ServeArgs,
@@ -59,6 +59,8 @@ pub(crate) struct Config {
     pub(crate) header_timeout: Duration,
     /// Time for a query that cannot be continued.
     pub(crate) query_timeout: Duration,
+    /// Scripts that run at a time.
+    pub(crate) script_workers: u32,
     /// Time without progress of a body.
     pub(crate) stall_timeout: Duration,
     /// Time without a request.
@@ -110,6 +112,7 @@ impl Config {
             body_bytes_max: at_least("max-body-bytes", said.max_body_bytes, 4 << 20, 1024)?,
             header_timeout: seconds(said.header_timeout, 10),
             query_timeout: seconds(said.query_timeout, 60),
+            script_workers: script_workers(said.script_workers)?,
             stall_timeout: seconds(said.stall_timeout, 30),
             // Longer than the idle time of the SDKs' own pools, so that they close first and never
             // meet a connection that the server is just closing.
@@ -159,6 +162,16 @@ fn throughput_max(limits: Limits, said: Option<u32>) -> Result<u32, Failure> {
         return Err(Failure::usage(format!("`throughput-max` is {most}: use 1000 to 10000000")));
     }
     Ok(most)
+}
+
+/// As many as there are processors, where nothing else is said. Each may take tens of megabytes.
+fn script_workers(said: Option<u32>) -> Result<u32, Failure> {
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let workers = said.unwrap_or_else(|| u32::try_from(processors).unwrap_or(u32::MAX).min(256));
+    if !(1..=256).contains(&workers) {
+        return Err(Failure::usage(format!("`script-workers` is {workers}: use 1 to 256")));
+    }
+    Ok(workers)
 }
 
 /// Sizes of the era, where nothing else is said. A key never spans partitions, so it must fit.
@@ -266,6 +279,11 @@ mod tests {
         let none = Settings { max_connections: Some(0), ..Settings::default() };
         let failure = Config::resolve(none).unwrap_err();
         assert_eq!(failure.message(), "`max-connections` is 0: use 1 or more");
+        for bad in [0, 257] {
+            let workers = Settings { script_workers: Some(bad), ..Settings::default() };
+            let failure = Config::resolve(workers).unwrap_err();
+            assert_eq!(failure.message(), format!("`script-workers` is {bad}: use 1 to 256"));
+        }
         let half = Settings { tls_cert: Some("a".into()), ..Settings::default() };
         assert!(Config::resolve(half).unwrap_err().message().contains("`tls-key`"));
     }

@@ -265,6 +265,11 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_QUERY_TIMEOUT", value_name = "TIME", help_heading = "Bounds")]
     pub(crate) query_timeout: Option<Span>,
 
+    /// Scripts that run at a time, each in a process of its own; as many functions besides [default:
+    /// the number of processors]
+    #[arg(long, env = "SHEAF_SCRIPT_WORKERS", value_name = "N", help_heading = "Bounds")]
+    pub(crate) script_workers: Option<u32>,
+
     /// Time for a TLS handshake or the head of a request [default: 10s]
     #[arg(long, env = "SHEAF_HEADER_TIMEOUT", value_name = "TIME", help_heading = "Bounds")]
     pub(crate) header_timeout: Option<Span>,
@@ -318,6 +323,7 @@ impl Settings {
             max_connections: self.max_connections.or(lower.max_connections),
             max_body_bytes: self.max_body_bytes.or(lower.max_body_bytes),
             query_timeout: self.query_timeout.or(lower.query_timeout),
+            script_workers: self.script_workers.or(lower.script_workers),
             header_timeout: self.header_timeout.or(lower.header_timeout),
             stall_timeout: self.stall_timeout.or(lower.stall_timeout),
             idle_timeout: self.idle_timeout.or(lower.idle_timeout),

@@ -3,8 +3,10 @@
 //! A request takes the snapshot once and holds it for its whole life. A change builds the next
 //! snapshot beside it, commits the rows that differ, and then swaps: see [`crate::control`].
 
+pub(crate) mod children;
 pub(crate) mod high_water;
 pub(crate) mod rows;
+pub(crate) mod scripts;
 pub(crate) mod storage;
 
 use std::{
@@ -25,6 +27,7 @@ use value::{Object, Value, json, partition_key::PartitionKey};
 pub(crate) use crate::catalog::high_water::HighWater;
 use crate::{
     area::{Area, Edge},
+    catalog::scripts::Scripts,
     definition::Definition,
     partition::Partition,
 };
@@ -81,6 +84,8 @@ pub(crate) struct Collection {
     pub(crate) next_range_id: u32,
     /// Ranges that were split or merged, oldest first, and the slots they had.
     pub(crate) past: Vec<(u32, Area)>,
+    /// Stored procedures, triggers and functions.
+    pub(crate) scripts: Arc<Scripts>,
 }
 
 /// An indexing policy of the past.

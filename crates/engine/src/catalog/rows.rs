@@ -1,11 +1,11 @@
 //! Catalog rows as JSON text: what is written, and how it is read back.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
 use protocol::{
     etag::Etag,
-    rid::{CollectionRid, DatabaseRid, OfferRid},
+    rid::{ChildRid, CollectionRid, DatabaseRid, OfferRid},
 };
 use value::{
     Object, Value, json,
@@ -15,7 +15,8 @@ use value::{
 use crate::{
     area::{Area, Edge},
     catalog::{
-        Collection, Database, HighWater, Offer, Retired, Throughput, Version, number, to_bytes,
+        Collection, Database, HighWater, Offer, Retired, Throughput, Version, number,
+        scripts::Script, to_bytes,
     },
     definition::Definition,
     partition::{
@@ -23,6 +24,7 @@ use crate::{
         numbers::{Class, SharedSlot},
     },
     rows::Damaged,
+    scripts::definition::trigger_of,
 };
 
 /// A database row, without its collections.
@@ -144,6 +146,8 @@ pub(crate) fn decode_collection(
         map_version: small(&row, "mapVersion")?,
         next_range_id: small(&row, "nextRangeId")?,
         past: past_ranges(&row)?,
+        // They are rows of their own.
+        scripts: Arc::default(),
     };
     Ok(CollectionRow { collection, ranges })
 }
@@ -265,6 +269,29 @@ pub(crate) fn decode_offer(rid: OfferRid, bytes: &[u8]) -> Result<Offer, Damaged
         storage_kb: HighWater::new(whole_number(&row, "storageKb").unwrap_or(0)),
         // Rows from before this was recorded count as asked for.
         is_asked: row.get("asked").as_bool() != Some(false),
+    })
+}
+
+pub(crate) fn encode_script(script: &Script) -> Bytes {
+    let mut row = Object::new();
+    insert_version(&mut row, script.version);
+    row.insert("properties", Value::Object(script.properties.clone()));
+    row.insert("body", script.body.as_str());
+    to_bytes(row)
+}
+
+pub(crate) fn decode_script(rid: ChildRid, bytes: &[u8]) -> Result<Script, Damaged> {
+    let row = parse(bytes)?;
+    let kind = rid.kind.script().ok_or(DAMAGED)?;
+    let properties = row.get("properties").as_object().cloned().ok_or(DAMAGED)?;
+    Ok(Script {
+        rid,
+        kind,
+        id: text(row.get("properties"), "id")?,
+        body: text(&row, "body")?,
+        version: version(&row)?,
+        trigger: trigger_of(kind, &properties).map_err(|_| DAMAGED)?,
+        properties,
     })
 }
 

@@ -1,11 +1,16 @@
 //! The catalog's own key space: loading it at start, committing changes to it.
 
-use std::{collections::HashSet, ops::Bound, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    ops::Bound,
+    sync::Arc,
+};
 
 use bytes::Bytes;
 use protocol::{
     Error,
-    rid::{CollectionRid, DatabaseRid, OfferRid},
+    request::ScriptKind,
+    rid::{ChildRid, CollectionRid, DatabaseRid, OfferRid},
 };
 use store::{Batch, Direction, Durability, PageLimit};
 use tokio::sync::oneshot;
@@ -15,9 +20,10 @@ use crate::{
     catalog::{
         Catalog, Collection, Database, Offer,
         rows::{
-            CollectionRow, decode_collection, decode_database, decode_offer, encode_collection,
-            encode_database, encode_offer,
+            CollectionRow, decode_collection, decode_database, decode_offer, decode_script,
+            encode_collection, encode_database, encode_offer, encode_script,
         },
+        scripts::{Script, Scripts},
     },
     documents::staging::Room,
     errors,
@@ -40,6 +46,8 @@ const NEXT_KEY: &[u8] = b"N";
 const DATABASE: u8 = b'B';
 const COLLECTION: u8 = b'C';
 const OFFER: u8 = b'O';
+/// A script, by its rid. Scripts have numbers from 1 on; the row of 0 holds the next number.
+const SCRIPT: u8 = b'S';
 /// A key space whose collection is gone; it is dropped, at the next start at the latest.
 const DROPPED: u8 = b'X';
 
@@ -88,17 +96,22 @@ impl CatalogStore {
         Ok((this, catalog))
     }
 
-    /// Reads a catalog without changing anything; an empty directory has an empty one.
-    pub(crate) async fn inspect(engine: Arc<dyn store::Engine>) -> Result<Catalog, OpenError> {
+    /// Reads a catalog without changing anything, and counts the scripts in it that belong to no
+    /// collection; an empty directory has an empty one.
+    pub(crate) async fn inspect(
+        engine: Arc<dyn store::Engine>,
+    ) -> Result<(Catalog, usize), OpenError> {
         if !engine.partitions().await?.iter().any(|name| name == CATALOG) {
-            return Ok(Catalog::default());
+            return Ok((Catalog::default(), 0));
         }
         let partition = engine.open(CATALOG, OWNER_EPOCH).await?;
         let room = Arc::new(Room::new(&*engine));
         let this = Self { engine, partition, room };
         let rows = this.all_rows().await?;
         check_format(&rows)?;
-        this.load(&rows).await
+        let catalog = this.load(&rows).await?;
+        let orphans = orphans(&rows, &catalog).len();
+        Ok((catalog, orphans))
     }
 
     async fn all_rows(&self) -> Result<Vec<(Bytes, Bytes)>, OpenError> {
@@ -116,10 +129,11 @@ impl CatalogStore {
         }
     }
 
-    /// Rows come in key order: databases (`B`) before collections (`C`) before offers (`O`).
+    /// Rows come in key order: databases (`B`) before collections (`C`) before their scripts (`S`).
     async fn load(&self, rows: &[(Bytes, Bytes)]) -> Result<Catalog, OpenError> {
         let existing: HashSet<String> = self.engine.partitions().await?.into_iter().collect();
         let mut catalog = Catalog::default();
+        let mut scripts: HashMap<CollectionRid, Scripts> = HashMap::new();
         for (key, row) in rows {
             match key[0] {
                 DATABASE => {
@@ -137,6 +151,10 @@ impl CatalogStore {
                     let rid = OfferRid(word_at(key, 1)?);
                     catalog.offers.insert(rid.0, decode_offer(rid, row)?.into());
                 }
+                SCRIPT => {
+                    let rid = ChildRid::from_bytes(&key[1..]).ok_or(OpenError::Damaged)?;
+                    load_script(scripts.entry(rid.collection).or_default(), rid, row)?;
+                }
                 _ if &key[..] == NEXT_KEY => {
                     let next = u64_at(row, 0).ok_or(OpenError::Damaged)?;
                     catalog.next_database = u32::try_from(next >> 32).unwrap_or(u32::MAX);
@@ -144,6 +162,9 @@ impl CatalogStore {
                 }
                 _ => {}
             }
+        }
+        for (rid, scripts) in scripts {
+            give_scripts(&mut catalog, rid, scripts);
         }
         Ok(catalog)
     }
@@ -187,6 +208,15 @@ impl CatalogStore {
             let name = String::from_utf8_lossy(&key[1..]).into_owned();
             self.engine.drop_partition(&name).await?;
             self.forget_dropped(&[name]).await.map_err(|_| OpenError::Unwritable)?;
+        }
+        let orphans = orphans(rows, catalog);
+        if !orphans.is_empty() {
+            tracing::info!(count = orphans.len(), "dropping scripts of deleted collections");
+            let mut batch = Batch::default();
+            for key in orphans {
+                batch.delete(key);
+            }
+            self.commit(batch).await.map_err(|_| OpenError::Unwritable)?;
         }
         for name in self.engine.partitions().await? {
             if known.contains(&name.as_str()) {
@@ -259,6 +289,12 @@ pub(crate) fn put_collection(batch: &mut Batch, collection: &Collection) {
 /// Removes a collection and notes its key spaces as to be dropped, in one step.
 pub(crate) fn delete_collection(batch: &mut Batch, collection: &Collection) {
     batch.delete(key(COLLECTION, &collection.rid.bytes()));
+    for script in collection.scripts.iter() {
+        delete_script(batch, script);
+    }
+    for kind in ScriptKind::ALL {
+        batch.delete(key(SCRIPT, &collection.rid.script(kind, 0).bytes()));
+    }
     put_dropped(batch, &collection.partitions);
 }
 
@@ -275,6 +311,61 @@ pub(crate) fn put_offer(batch: &mut Batch, offer: &Offer) {
 
 pub(crate) fn delete_offer(batch: &mut Batch, offer: &Offer) {
     batch.delete(key(OFFER, &offer.rid.0.to_be_bytes()));
+}
+
+pub(crate) fn put_script(batch: &mut Batch, script: &Script) {
+    batch.put(key(SCRIPT, &script.rid.bytes()), encode_script(script));
+}
+
+pub(crate) fn delete_script(batch: &mut Batch, script: &Script) {
+    batch.delete(key(SCRIPT, &script.rid.bytes()));
+}
+
+/// The next number of a kind of script, whenever one is created.
+pub(crate) fn put_next_script(
+    batch: &mut Batch,
+    collection: CollectionRid,
+    kind: ScriptKind,
+    scripts: &Scripts,
+) {
+    let next = scripts.of(kind).next().to_be_bytes();
+    batch.put(key(SCRIPT, &collection.script(kind, 0).bytes()), next.to_vec());
+}
+
+/// Reads the row of a script, or of the next number of its kind.
+fn load_script(scripts: &mut Scripts, rid: ChildRid, row: &[u8]) -> Result<(), OpenError> {
+    let kind = rid.kind.script().ok_or(OpenError::Damaged)?;
+    if rid.number == 0 {
+        scripts.of_mut(kind).set_next(u64_at(row, 0).ok_or(OpenError::Damaged)?);
+        return Ok(());
+    }
+    let script = decode_script(rid, row)?;
+    if scripts.of(kind).named(&script.id).is_some() {
+        return Err(OpenError::Damaged);
+    }
+    scripts.insert(script.into());
+    Ok(())
+}
+
+/// Rows of scripts whose collection is gone: builds from before there were scripts leave them
+/// behind when they delete a collection.
+fn orphans(rows: &[(Bytes, Bytes)], catalog: &Catalog) -> Vec<Bytes> {
+    let is_orphan = |key: &Bytes| {
+        let rid = ChildRid::from_bytes(&key[1..]).map(|rid| rid.collection);
+        let owner = rid
+            .and_then(|rid| catalog.databases.get(&rid.database.0)?.collections.get(&rid.number));
+        owner.is_none()
+    };
+    let scripts = rows.iter().map(|(key, _)| key).filter(|key| key[0] == SCRIPT);
+    scripts.filter(|key| is_orphan(key)).cloned().collect()
+}
+
+/// Gives a collection the scripts that were read for it.
+fn give_scripts(catalog: &mut Catalog, rid: CollectionRid, scripts: Scripts) {
+    let Some(database) = catalog.database_mut(rid.database) else { return };
+    let Some(collection) = database.collections.get(&rid.number) else { return };
+    let collection = Collection { scripts: scripts.into(), ..Collection::clone(collection) };
+    database.insert_collection(collection.into());
 }
 
 async fn is_empty(partition: &dyn store::Partition) -> Result<bool, OpenError> {

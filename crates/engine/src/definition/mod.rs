@@ -34,8 +34,9 @@ use sql::program::Computed;
 use value::path::Path;
 use value::{Object, Value};
 
-pub(crate) use name::{validate_document_id, validate_name};
+pub(crate) use name::{missing, validate_document_id, validate_name};
 pub(crate) use partition_key::PartitionKeyDefinition;
+pub(crate) use read::shown;
 
 /// The properties that the service itself keeps at the top level of every document.
 const SYSTEM_PROPERTIES: [&str; 5] = ["_rid", "_self", "_etag", "_ts", "_attachments"];

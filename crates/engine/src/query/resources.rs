@@ -1,4 +1,4 @@
-//! Queries over the feeds of resources: databases, collections, ranges, offers. There are few of
+//! Queries over the feeds of resources: databases, collections, ranges, offers, scripts. There are few of
 //! them and all are in memory; SDKs find offers this way.
 
 use std::time::Instant;
@@ -23,7 +23,7 @@ use crate::{
         prepared::identity,
         token::{Origin, Place, Token},
     },
-    ranges,
+    ranges, scripts,
 };
 
 /// Whether a query over resources can keep its thread busy. Documents have a say of their own.
@@ -103,6 +103,9 @@ fn list(
                 collections::list(engine, path, &whole, &mut uncounted)?
             }
             QueryFeed::Offers => offers::list(engine, &whole, &mut uncounted)?,
+            QueryFeed::Scripts(path, kind) => {
+                scripts::list(engine, path, *kind, &whole, &mut uncounted)?
+            }
             QueryFeed::PartitionKeyRanges(path) => {
                 ranges::list(engine, path, None, &whole, &mut uncounted)?
             }

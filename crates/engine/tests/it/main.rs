@@ -20,6 +20,7 @@ mod query_limits;
 mod query_properties;
 mod random;
 mod reindexing;
+mod scripts;
 mod split_crashes;
 mod split_pages;
 mod splitting;

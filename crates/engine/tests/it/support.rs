@@ -45,7 +45,8 @@ impl Database {
     pub(crate) async fn open_with(store: Arc<dyn store::Engine>, options: engine::Options) -> Self {
         let clock = Arc::new(TestClock(AtomicU64::new(1_700_000_000)));
         // Tests are in a hurry; those of throughput have a clock of their own.
-        let options = engine::Options { rate_limit: RateLimit::Never, ..options };
+        let options =
+            engine::Options { rate_limit: RateLimit::Never, scripts: workers(), ..options };
         let engine = Engine::open(store, options, clock).await;
         Self { engine: engine.expect("the store opens") }
     }
@@ -146,6 +147,16 @@ impl Database {
                 None => return ids,
             }
         }
+    }
+}
+
+/// Workers of the program that is built with the tests.
+fn workers() -> script::PoolOptions {
+    script::PoolOptions {
+        program: env!("CARGO_BIN_EXE_engine-script-worker-test").into(),
+        arguments: Vec::new(),
+        workers: 2,
+        waiting_max: 100,
     }
 }
 
