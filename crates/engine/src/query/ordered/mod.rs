@@ -17,6 +17,7 @@ use sql::program::Run;
 use value::Value;
 
 use crate::query::{
+    ahead::{self, Ahead, Unit},
     job::{Job, parse},
     page::{Page, Seen},
     token::{BYTES_MAX, Place, Position},
@@ -177,6 +178,7 @@ async fn sort_bytes_of(
     run: &mut Run<'_>,
 ) -> Result<Option<Vec<u8>>, Error> {
     let Some(text) = job.load(number).await? else { return Ok(None) };
+    ahead::attend(Ahead::documents(job, false), Unit::Document(text.clone()), run).await?;
     sort_bytes(job, order, &parse(&text)?, run)
 }
 

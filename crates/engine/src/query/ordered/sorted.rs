@@ -7,6 +7,7 @@ use protocol::{Error, rid::DocNum};
 use sql::program::Run;
 
 use crate::query::{
+    ahead::{Ahead, Unit},
     documents::Documents,
     explain::Access,
     job::{Fed, Job, Turns, parse},
@@ -39,13 +40,24 @@ pub(crate) async fn run(
     loop {
         let mut first = First::new(page.wants().saturating_add(1).min(KEPT_MAX));
         let mut turns = Turns::default();
+        let mut ahead = Ahead::documents(job, false);
         for (part, list) in job.parts.iter().zip(&lists) {
             let reach = part.reach(&job.figures);
             // Documents lie together: most of them are read faster all than one by one.
             let is_dense = |list: &&Vec<DocNum>| list.len() as u64 * 4 > part.documents;
             let list = list.as_ref().filter(|list| !is_dense(list));
             let mut documents = Documents::new(list.cloned().map(Stream::List), 0);
-            while let Some((number, text)) = documents.next(&reach).await? {
+            ahead.reopen();
+            loop {
+                while ahead.is_hungry(usize::MAX, false) {
+                    match documents.next(&reach).await? {
+                        Some((number, text)) => {
+                            ahead.push((number, text.clone()), Unit::Document(text));
+                        }
+                        None => ahead.end(),
+                    }
+                }
+                let Some((number, text)) = ahead.next(run).await? else { break };
                 let values = sort_bytes(job, order, &parse(&text)?, run)?;
                 if let Some(values) = values {
                     let key = SortKey { values, number: order.number(number) };
@@ -58,9 +70,19 @@ pub(crate) async fn run(
             }
         }
         let (keys, has_more) = first.finish();
-        for key in &keys {
-            let number = order.number(key.number);
-            let Some(text) = job.load(number).await? else { continue };
+        let mut ahead = Ahead::documents(job, true);
+        let mut rest = keys.iter();
+        loop {
+            while ahead.is_hungry(page.wants(), job.is_late()) {
+                let Some(key) = rest.next() else {
+                    ahead.end();
+                    break;
+                };
+                if let Some(text) = job.load(order.number(key.number)).await? {
+                    ahead.push((key, text.clone()), Unit::Document(text));
+                }
+            }
+            let Some((key, text)) = ahead.next(run).await? else { break };
             let from_row = match key.cmp(&frontier.key) {
                 std::cmp::Ordering::Less => u32::MAX,
                 std::cmp::Ordering::Equal => frontier.row,
