@@ -61,8 +61,6 @@ pub(crate) struct Ahead<'a, K> {
     wanted: Option<usize>,
     is_filling: bool,
     is_ended: bool,
-    /// A function failed for some: from there on as few as it takes to find out for which.
-    is_cautious: bool,
 }
 
 impl<'a, K> Ahead<'a, K> {
@@ -90,7 +88,6 @@ impl<'a, K> Ahead<'a, K> {
             wanted: None,
             is_filling: false,
             is_ended: false,
-            is_cautious: false,
         }
     }
 
@@ -113,7 +110,7 @@ impl<'a, K> Ahead<'a, K> {
     /// wanted, and the one that tells whether there are more.
     fn grow(&mut self, wants: usize) {
         let enough = wants.saturating_add(1);
-        if self.functions.is_none() || self.is_cautious {
+        if self.functions.is_none() {
             return;
         }
         let Some(wanted) = self.wanted.replace(wants) else {
@@ -185,20 +182,20 @@ impl<'a, K> Ahead<'a, K> {
     /// Has the calls of what is pending answered. If a call fails, fewer are tried, so that what
     /// comes before the failure is not lost: a query may end there.
     async fn prepare(&mut self, functions: &Functions<'_>, run: &mut Run<'_>) -> Result<(), Error> {
-        let mut count = self.pending.len();
-        if self.is_cautious {
-            count = count.min(self.size);
-        }
+        let mut count = self.pending.len().min(self.size);
         let answers = loop {
             match self.attempt(functions, count, run).await {
                 Ok(answers) => break answers,
-                Err(Trouble::Failed(failure)) if count > 1 && can_be_divided(&failure) => {}
-                Err(Trouble::TooMuch) if count > 1 => {}
-                Err(trouble) => return Err(trouble.into()),
+                Err(trouble) => match trouble.divisor().filter(|_| count > 1) {
+                    Some(divisor) => count = count.div_ceil(divisor),
+                    None => return Err(trouble.into()),
+                },
             }
-            count = count.div_ceil(2);
-            (self.size, self.is_cautious) = (count, true);
+            self.size = count;
         };
+        if count < self.pending.len() {
+            self.size = (2 * count).min(UNITS_MAX);
+        }
         for answers in answers {
             if let Some((key, unit)) = self.pending.pop_front() {
                 if let Unit::Document(text) = &unit {
@@ -318,6 +315,19 @@ enum Trouble {
     Other(Error),
 }
 
+impl Trouble {
+    /// By how many fewer calls at a time may do better. Time is not among the reasons: the caller
+    /// has waited long enough.
+    fn divisor(&self) -> Option<usize> {
+        match self {
+            Self::Failed(Failure::Thrown { .. }) => Some(2),
+            // Each of these is slow, too.
+            Self::Failed(Failure::OutOfMemory | Failure::TooLarge) | Self::TooMuch => Some(8),
+            Self::Failed(_) | Self::Other(_) => None,
+        }
+    }
+}
+
 impl From<Failure> for Trouble {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
@@ -338,12 +348,6 @@ impl From<Trouble> for Error {
             Trouble::Other(error) => error,
         }
     }
-}
-
-/// Whether fewer calls at a time may do better. Time is not among the reasons: the caller has waited
-/// long enough.
-fn can_be_divided(failure: &Failure) -> bool {
-    matches!(failure, Failure::Thrown { .. } | Failure::OutOfMemory | Failure::TooLarge)
 }
 
 /// Attends to the answers of one document or group.

@@ -9,6 +9,7 @@ mod consistency;
 mod documents;
 mod durability;
 mod feeds;
+mod functions;
 mod gated;
 mod hierarchical_splits;
 mod migration;
