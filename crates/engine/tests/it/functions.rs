@@ -216,10 +216,10 @@ async fn unknown_functions_are_refused_before_anything_is_read() {
     let patch = r#"{"condition":"from c where udf.Tax(1) > 0","operations":[]}"#;
     let error = db.patch("00000", patch, keyed(r#"["k"]"#)).await.expect_err("nor there");
     assert_eq!(error.code, Code::BadRequest);
-    let many = vec!["udf.Tax(1)"; 11].join(", ");
+    let many = ["udf.Tax(1)"; 11].join(", ");
     let error = db.rows(&format!("SELECT VALUE [{many}]")).await.expect_err("too many");
     assert!(error.query.expect("a list").document.expect("a document").contains("SC3005"));
-    let many = vec!["udf.Tax(1)"; 10].join(", ");
+    let many = ["udf.Tax(1)"; 10].join(", ");
     assert!(db.rows(&format!("SELECT VALUE [{many}]")).await.is_ok());
 }
 

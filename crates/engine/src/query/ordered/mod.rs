@@ -58,6 +58,17 @@ pub(crate) struct Frontier {
     pub(crate) row: u32,
 }
 
+impl Frontier {
+    /// The first row of a document that was not returned before.
+    fn row_of(&self, key: &SortKey) -> u32 {
+        match key.cmp(&self.key) {
+            std::cmp::Ordering::Less => u32::MAX,
+            std::cmp::Ordering::Equal => self.row,
+            std::cmp::Ordering::Greater => 0,
+        }
+    }
+}
+
 impl Order {
     /// The sort bytes of values; `None` if the document is left out.
     pub(crate) fn bytes(&self, values: &[Value]) -> Option<Vec<u8>> {

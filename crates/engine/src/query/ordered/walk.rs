@@ -112,12 +112,7 @@ pub(crate) async fn run(
         let Some((key, text)) = ahead.next(run).await? else {
             return Ok(if is_cut { Ended::CutString } else { Ended::At(None) });
         };
-        let from_row = match key.cmp(&frontier.key) {
-            std::cmp::Ordering::Less => u32::MAX,
-            std::cmp::Ordering::Equal => frontier.row,
-            std::cmp::Ordering::Greater => 0,
-        };
-        match job.feed(&text, from_row, page, seen.as_deref_mut(), run)? {
+        match job.feed(&text, frontier.row_of(&key), page, seen.as_deref_mut(), run)? {
             Fed::Whole => {}
             Fed::Over => return Ok(Ended::At(None)),
             Fed::Full(row) => return Ok(Ended::At(Some(place_at(order, &key, row)))),

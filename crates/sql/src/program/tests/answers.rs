@@ -132,6 +132,11 @@ fn batched(
         };
         rows.push((order, program.project_group(keys, accumulators, run)?));
     }
+    Ok((finished(shape, rows), went))
+}
+
+/// The clauses that look at all rows.
+fn finished(shape: &Shape, mut rows: Vec<(Vec<Value>, Value)>) -> Vec<Value> {
     rows.retain(|(keys, value)| {
         (keys.len() > 1 || !keys.iter().any(Value::is_undefined)) && !value.is_undefined()
     });
@@ -146,7 +151,7 @@ fn batched(
         values.retain(|value| seen.insert(group_id(std::slice::from_ref(value))));
     }
     values.truncate(shape.top.map_or(usize::MAX, |top| usize::try_from(top).unwrap()));
-    Ok((values, went))
+    values
 }
 
 fn at_once(program: &Program, documents: &[Value]) -> Result<Vec<Value>, Halt> {
