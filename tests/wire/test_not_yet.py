@@ -21,6 +21,19 @@ def test_a_change_feed_is_not_a_feed(client, coll, kind):
     assert client.get(coll.docs, {"A-IM": kind}).status == 400
 
 
+def test_running_scripts(client, coll, name):
+    body = {"id": name, "body": "function () {}", "triggerType": "Pre", "triggerOperation": "All"}
+    for kind in ("sprocs", "triggers"):
+        assert client.post(f"{coll.path}/{kind}", body).status == 201
+    for arguments in (b"", []):
+        answer = client.post(f"{coll.path}/sprocs/{name}", arguments, pk("a"))
+        assert answer.status == 400 and "yet" in answer.message
+    for when in ("pre", "post"):
+        answer = client.post(coll.docs, TRAP, {f"x-ms-documentdb-{when}-trigger-include": name})
+        assert answer.status == 400 and "yet" in answer.message
+        assert client.get(f"{coll.docs}/trap", pk("a")).status == 404
+
+
 def test_users(client, db):
     assert client.post(f"{db.path}/users", {"id": "u"}).status == 400
     assert client.get(f"{db.path}/users/u").status == 400

@@ -244,6 +244,7 @@ async fn dispatch(
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     let Request { operation, options } = request;
+    scripts::check_triggers(&operation, &options)?;
     match operation {
         Operation::CreateDatabase { body, upsert, throughput } => {
             databases::create(engine, &body, upsert, throughput, meter).await

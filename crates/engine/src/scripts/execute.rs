@@ -1,9 +1,9 @@
-//! Running stored procedures.
+//! Running stored procedures, and what is to become of triggers.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use protocol::{Error, Options, Response, request::ScriptPath};
+use protocol::{Error, Operation, Options, Response, request::ScriptPath};
 
 use crate::{Inner, charge::Meter, scripts::find};
 
@@ -20,4 +20,22 @@ pub(crate) async fn execute(
     Err(Error::bad_request(
         "Running stored procedures is not supported by this version of Sheaf yet.",
     ))
+}
+
+/// Refuses a write that names triggers: what they are to check or to add must not be left out
+/// silently.
+pub(crate) fn check_triggers(operation: &Operation, options: &Options) -> Result<(), Error> {
+    let is_write = matches!(
+        operation,
+        Operation::CreateDocument { .. }
+            | Operation::ReplaceDocument { .. }
+            | Operation::PatchDocument { .. }
+            | Operation::DeleteDocument(_)
+    );
+    if is_write && !(options.pre_triggers.is_empty() && options.post_triggers.is_empty()) {
+        return Err(Error::bad_request(
+            "Running triggers is not supported by this version of Sheaf yet.",
+        ));
+    }
+    Ok(())
 }

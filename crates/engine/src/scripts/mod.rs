@@ -16,7 +16,7 @@ use protocol::{
 };
 use store::Batch;
 
-pub(crate) use self::execute::execute;
+pub(crate) use self::execute::{check_triggers, execute};
 use crate::{
     Inner,
     catalog::{
