@@ -48,6 +48,8 @@ struct Table {
     query_document: Line,
     /// For each index entry that a query reads.
     index_entry: f64,
+    /// For each call of a user-defined function.
+    function_call: f64,
 }
 
 const CURRENT: Table = Table {
@@ -61,6 +63,7 @@ const CURRENT: Table = Table {
     query: 1.4,
     query_document: Line { floor: 0.9, base: 0.8, per_kb: 0.1 },
     index_entry: 0.001,
+    function_call: 0.03,
 };
 
 const Y2017: Table = Table {
@@ -74,6 +77,7 @@ const Y2017: Table = Table {
     query: 1.75,
     query_document: Line { floor: 0.75, base: 0.65, per_kb: 0.1 },
     index_entry: 0.001,
+    function_call: 0.03,
 };
 
 /// Reading or listing metadata: databases, collections, ranges, offers.
@@ -159,6 +163,11 @@ impl Meter {
     /// Documents that a query had to look at and returns nothing of.
     pub(crate) fn scanned_documents(&mut self, count: u64) {
         self.total += self.table().scanned_document_per_kb * count as f64;
+    }
+
+    /// Calls of user-defined functions.
+    pub(crate) fn function_calls(&mut self, count: u64) {
+        self.total += self.table().function_call * count as f64;
     }
 
     /// A document that a feed page had to look at and left out.

@@ -9,6 +9,7 @@
 //! - `job`, `merge`, `page`, `token`, `figures`: a page at work, partitions read as one, what fits
 //!   into a page, where the next one begins, and what it cost,
 //! - `apart`: pages that could hold up others run on threads of their own,
+//! - `ahead`, `functions`: documents read ahead for the calls of user-defined functions,
 //! - `unordered`, `ordered`, `aggregate`, `grouped`, `nested`: the ways in which rows come about,
 //! - `memory`, `resources`: queries over what is in memory, `inside`: queries of a transaction,
 //! - `index_metrics`, `advice`, `explain`: what a caller may be told beside the rows.
@@ -16,6 +17,7 @@
 mod access;
 mod advice;
 mod aggregate;
+mod ahead;
 pub(crate) mod apart;
 mod body;
 mod candidates;
@@ -23,6 +25,7 @@ pub(crate) mod documents;
 mod door;
 mod explain;
 pub(crate) mod figures;
+mod functions;
 mod grouped;
 mod index_metrics;
 pub(crate) mod inside;
@@ -55,10 +58,7 @@ use protocol::{
     request::CollectionPath,
     response::FeedKind,
 };
-use sql::{
-    filter::Filter,
-    program::{Program, Run},
-};
+use sql::{filter::Filter, program::Run};
 use store::Snapshot;
 use tokio::runtime::Handle;
 use value::Value;
@@ -78,6 +78,7 @@ use crate::{
         door::Door,
         explain::Recorder,
         figures::Figures,
+        functions::Functions,
         job::{Job, Part},
         ordered::Order,
         page::Page,
@@ -144,7 +145,7 @@ async fn page_here(
     place: Where<'_>,
 ) -> Result<Response, Error> {
     let QueryFeed::Documents(path) = feed else {
-        return resources::resources(engine, feed, body, options, meter);
+        return resources::resources(engine, feed, body, options, meter).await;
     };
     // Again if the indexing policy changes in between.
     loop {
@@ -336,12 +337,16 @@ impl Work {
             }
             parts.push(access.part(partition).await?);
         }
+        let figures = Arc::new(Figures::until(timeout, is_abandoned));
+        let seed = prepared.seed(self.now_millis);
+        let functions = Functions::new(collection, &engine.workers, &figures, timeout, seed);
         Ok(Job {
             collection,
             program: &prepared.program,
             scope,
             parts: parts.into(),
-            figures: Figures::until(timeout, is_abandoned).into(),
+            figures,
+            functions: functions.into(),
             recorder: Recorder::new(options.query.explain).into(),
             page_end: started + engine.options.page_time,
             timeout,
@@ -370,7 +375,7 @@ async fn rows(
 ) -> Result<Option<Place>, Error> {
     let shape = job.program.shape();
     if !shape.reads_container {
-        return without_documents(job.program, page, &place, run);
+        return without_documents(job, page, &place, run).await;
     }
     if shape.inner.is_some() {
         return nested::run(job, order, page, &place, run).await;
@@ -397,13 +402,14 @@ async fn rows(
 }
 
 /// A query without FROM.
-fn without_documents(
-    program: &Program,
+async fn without_documents(
+    job: &Job<'_>,
     page: &mut Page,
     place: &Place,
     run: &mut Run<'_>,
 ) -> Result<Option<Place>, Error> {
-    let rows = memory::rows(program, &[Value::Undefined], None, run)?;
+    let rows =
+        memory::rows(job.program, &[Value::Undefined], None, Some(&job.functions), run).await?;
     let from = if let Place::Ordinal(from) = place { *from } else { 0 };
     Ok(memory::fill(page, &rows, from).map(Place::Ordinal))
 }
@@ -417,6 +423,7 @@ fn charge(meter: &mut Meter, job: &Job<'_>) {
     let bytes = totals.matched_bytes.saturating_sub(totals.matched * SYSTEM_BYTES as u64);
     meter.query_documents(returned, bytes);
     meter.scanned_documents(totals.documents.saturating_sub(returned));
+    meter.function_calls(totals.calls);
 }
 
 /// What was asked for beside the rows.
@@ -462,6 +469,7 @@ fn query_metrics(
         index_lookup_ms: millis(totals.index),
         document_load_ms: millis(totals.load),
         execution_ms: millis(totals.run),
+        functions_ms: millis(totals.call),
         write_output_ms: 0.0,
         retrieved_documents: totals.documents,
         retrieved_bytes: totals.document_bytes,

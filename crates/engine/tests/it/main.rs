@@ -10,6 +10,7 @@ mod documents;
 mod durability;
 mod encryption_keys;
 mod feeds;
+mod functions;
 mod gated;
 mod hierarchical_splits;
 mod migration;
