@@ -165,7 +165,7 @@ fn success(headers: &mut HeaderMap, asked: &Asked<'_>, answer: Response) -> (Sta
 fn failed(headers: &mut HeaderMap, asked: &Asked<'_>, error: &Error) -> (StatusCode, Bytes) {
     let status = Status::of(error.code);
     put_meta(headers, &error.meta, asked.version);
-    let sub_status = error.meta.sub_status.unwrap_or(u32::from(status.sub));
+    let sub_status = error.meta.sub_status.unwrap_or_else(|| u32::from(status.sub));
     if sub_status != 0 {
         put(headers, "x-ms-substatus", &sub_status.to_string());
     }

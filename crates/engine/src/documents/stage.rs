@@ -297,13 +297,12 @@ impl<'a> Stage<'a> {
     pub(super) async fn view(&mut self) -> Result<Arc<dyn Snapshot>, Error> {
         let Self { place, .. } = *self;
         let tally = self.tally().await?;
-        let shown = match &mut self.shown {
-            Some(shown) => shown,
-            None => {
-                // What was queued for this key before must be in the snapshot.
-                place.partition.drain().await?;
-                self.shown.insert(Shown::over(place.partition.read().0))
-            }
+        let shown = if let Some(shown) = &mut self.shown {
+            shown
+        } else {
+            // What was queued for this key before must be in the snapshot.
+            place.partition.drain().await?;
+            self.shown.insert(Shown::over(place.partition.read().0))
         };
         let counters = place.key.counters();
         for change in self.changes.iter_mut().filter(|change| change.shown.is_none()) {

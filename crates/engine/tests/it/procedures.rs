@@ -464,18 +464,21 @@ proptest! {
                 "SELECT c.n, COUNT(1) AS k FROM c GROUP BY c.n",
                 "SELECT * FROM c",
             ];
-            let mut code = String::from("const out = []; const docs = coll.getAltLink() + '/docs/';\n");
-            for step in &steps {
-                code += &match step {
-                    Step::Put(id, n) => format!("must(coll.upsertDocument(link, {{ id: 'd{id}', pk: 'x', n: {n}, tags: [{n}] }}));\n"),
-                    Step::Delete(id) => format!("must(coll.deleteDocument(docs + 'd{id}', (e) => {{ if (e && e.number !== 404) throw e; }}));\n"),
-                    Step::Ask => "find('SELECT * FROM c WHERE c.n > 0', () => {});\n".to_owned(),
-                };
-            }
-            for query in queries {
-                code += &format!("find('{query}', (rows) => out.push(rows));\n");
-            }
-            code += "find('SELECT VALUE 1', () => answer(out));";
+            let step = |step: &Step| match step {
+                Step::Put(id, n) => format!(
+                    "must(coll.upsertDocument(link, {{ id: 'd{id}', pk: 'x', n: {n}, tags: [{n}] }}));"
+                ),
+                Step::Delete(id) => format!(
+                    "must(coll.deleteDocument(docs + 'd{id}', (e) => {{ if (e && e.number !== 404) throw e; }}));"
+                ),
+                Step::Ask => "find('SELECT * FROM c WHERE c.n > 0', () => {});".to_owned(),
+            };
+            let ask = |query: &&str| format!("find('{query}', (rows) => out.push(rows));");
+            let mut code = vec!["const out = []; const docs = coll.getAltLink() + '/docs/';".to_owned()];
+            code.extend(steps.iter().map(step));
+            code.extend(queries.iter().map(ask));
+            code.push("find('SELECT VALUE 1', () => answer(out));".to_owned());
+            let code = code.join("\n");
             let Value::Array(inside) = db.run(&code).await.expect("done") else { panic!("rows") };
             for (query, inside) in queries.iter().zip(inside) {
                 let outside = db.query(query).await;

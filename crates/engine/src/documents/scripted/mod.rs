@@ -16,7 +16,8 @@ use tokio::time::timeout;
 use crate::{
     Inner,
     catalog::{Collection, scripts::Script},
-    documents::scripted::host::Session,
+    documents::{Place, describe, scripted::host::Session},
+    partition::Refused,
 };
 
 /// How long a script waits for a worker. Its key is locked meanwhile.
@@ -63,6 +64,14 @@ async fn run(
         Ok(outcome) => Ok(Ran { outcome, log }),
         Err(failure) => Err(error(script, failure, log)),
     }
+}
+
+/// A refusal with session and owner, which SDKs need on every answer.
+fn told(mut refused: Refused, place: &Place<'_>) -> Refused {
+    if let Refused::Error(error) = &mut refused {
+        describe(&mut error.meta, place, place.partition.lsn());
+    }
+    refused
 }
 
 /// What the caller is told of a script that failed.

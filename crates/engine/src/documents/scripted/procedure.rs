@@ -114,13 +114,7 @@ impl Execution<'_> {
         if !committed.as_ref().is_err_and(Refused::is_staged_again) {
             place.note_charge(engine, meter);
         }
-        let (outcome, log, lsn) = committed.map_err(|refused| match refused {
-            Refused::Error(mut error) => {
-                describe(&mut error.meta, &place, place.partition.lsn());
-                Refused::Error(error)
-            }
-            stale => stale,
-        })?;
+        let (outcome, log, lsn) = committed.map_err(|refused| scripted::told(refused, &place))?;
         let script_log = (!log.is_empty()).then_some(log);
         let mut meta = Meta { script_log, ..Meta::default() };
         describe(&mut meta, &place, lsn);

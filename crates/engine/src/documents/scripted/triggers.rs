@@ -19,7 +19,7 @@ use crate::{
     },
     charge::Meter,
     documents::{
-        Place, describe,
+        Place,
         incoming::Incoming,
         scope::{check_key, header_key, key_in_body},
         scripted::{self, Ran, host::Session},
@@ -75,13 +75,7 @@ impl<'a> Triggers<'a> {
         if !staged.as_ref().is_err_and(Refused::is_staged_again) {
             place.note_charge(engine, meter);
         }
-        let (done, log, stage) = staged.map_err(|refused| match refused {
-            Refused::Error(mut error) => {
-                describe(&mut error.meta, &place, place.partition.lsn());
-                Refused::Error(error)
-            }
-            stale => stale,
-        })?;
+        let (done, log, stage) = staged.map_err(|refused| scripted::told(refused, &place))?;
         let published = stage.commit().await?;
         let partition = Arc::clone(place.partition);
         let log = (!log.is_empty()).then_some(log);
