@@ -125,6 +125,13 @@ def test_count_and_sum(container, calls, name):
         container.create_item({"id": str(n), "pk": name, "n": n} if n % 3 else {"id": str(n), "pk": name, "n": "x"})
     assert calls["count"](name, "SELECT * FROM c")["count"] == 30
     assert calls["count"](name, "SELECT VALUE c.n FROM c WHERE IS_NUMBER(c.n)")["count"] == 20
+    # In several calls, each of which goes on where the one before it stopped.
+    counts, continuation = [], None
+    while not counts or continuation:
+        answer = calls["count"](name, "SELECT * FROM c", continuation, 2)
+        counts.append(answer["count"])
+        continuation = answer.get("continuation")
+    assert counts == [14, 14, 2]
     assert calls["sum"](name, "n") == {"sum": sum(n for n in range(30) if n % 3), "count": 20}
     assert calls["sum"](name, "absent") == {"sum": 0, "count": 0}
     assert calls["sum"](f"{name}, another key", "n") == {"sum": 0, "count": 0}

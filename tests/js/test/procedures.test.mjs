@@ -189,6 +189,15 @@ describe("many documents", () => {
     const pk = await key(...Array.from({ length: 30 }, (_, n) => ({ id: `i${n}`, n: n % 3 === 0 ? "x" : n })));
     assert.equal((await call.count(pk, "SELECT * FROM c")).count, 30);
     assert.equal((await call.count(pk, "SELECT VALUE c.n FROM c WHERE IS_NUMBER(c.n)")).count, 20);
+    // In several calls, each of which goes on where the one before it stopped.
+    const counts = [];
+    let continuation;
+    do {
+      const answer = await call.count(pk, "SELECT * FROM c", continuation, 2);
+      counts.push(answer.count);
+      continuation = answer.continuation;
+    } while (continuation);
+    assert.deepEqual(counts, [14, 14, 2]);
     assert.deepEqual(await call.sum(pk, "n"), { sum: 300, count: 20 });
     assert.deepEqual(await call.sum(pk, "absent"), { sum: 0, count: 0 });
   });

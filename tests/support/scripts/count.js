@@ -1,8 +1,9 @@
-// Counts the documents that a query finds, page by page. Answers { count, continuation }; the caller
-// hands the continuation back until there is none.
-function count(query, continuation) {
+// Counts the documents that a query finds, page by page, a number of pages at most if one is given. Answers
+// { count, continuation }; the caller hands the continuation back until there is none.
+function count(query, continuation, pagesMax) {
   const collection = getContext().getCollection();
   const answer = { count: 0, continuation };
+  let pages = 0;
   page();
 
   function page() {
@@ -11,7 +12,8 @@ function count(query, continuation) {
       if (error) throw error;
       answer.count += found.length;
       answer.continuation = reply.continuation;
-      if (answer.continuation) page();
+      pages++;
+      if (answer.continuation && pages !== pagesMax) page();
       else stop();
     });
     if (!accepted) stop();
