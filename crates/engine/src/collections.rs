@@ -19,6 +19,7 @@ use crate::{
     control::{AsyncPlan, Change, check_resource_count},
     databases::invalid_body,
     definition::Definition,
+    encryption_keys,
     feeds::{Page, is_unchanged, require_match},
     indexing::transform,
     missing_collection, offers,
@@ -73,6 +74,7 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
             return replace_in(engine, catalog, &old, definition, Outcome::Ok);
         }
         let definition = Definition::create(&self.body, partition_key_optional)?;
+        encryption_keys::check_known(&database, &definition.encryption_keys())?;
         check_resource_count(&catalog)?;
         let is_partitioned = !definition.partition_key.is_system;
         let kind = Kind::Collection { is_partitioned };

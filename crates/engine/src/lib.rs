@@ -8,11 +8,13 @@ mod budget;
 mod catalog;
 mod charge;
 mod collections;
+mod conflicts;
 mod consistency;
 mod control;
 mod databases;
 mod definition;
 mod documents;
+mod encryption_keys;
 mod errors;
 mod feeds;
 mod indexing;
@@ -181,6 +183,7 @@ impl Engine {
         let inner = Arc::new(inner);
         transform::resume(&inner);
         inner.in_background(reshape::balance::look_after(Arc::clone(&inner)));
+        inner.in_background(scripts::idle::look_after(Arc::clone(&inner)));
         Ok(Arc::new(Self { inner }))
     }
 
@@ -294,6 +297,21 @@ async fn dispatch(
             Write::Delete { path: &path }.run(engine, &options, meter).await
         }
         Operation::ListDocuments(path) => feeds::documents(engine, &path, &options, meter).await,
+        Operation::CreateEncryptionKey { database, body, upsert } => {
+            encryption_keys::create(engine, database, (&body, upsert), options, meter).await
+        }
+        Operation::ReadEncryptionKey(path) => encryption_keys::read(engine, &path, &options, meter),
+        Operation::ReplaceEncryptionKey { path, body } => {
+            encryption_keys::replace(engine, path, &body, options, meter).await
+        }
+        Operation::ListEncryptionKeys(path) => {
+            encryption_keys::list(engine, &path, &options, meter)
+        }
+        Operation::ListConflicts(path) => conflicts::list(engine, &path, &options, meter),
+        Operation::ReadConflict { collection, .. }
+        | Operation::DeleteConflict { collection, .. } => {
+            conflicts::find(engine, &collection, &options, meter)
+        }
         Operation::ExecuteBatch { collection, body, mode } => {
             documents::batch::run(engine, &collection, &body, mode, &options, meter).await
         }

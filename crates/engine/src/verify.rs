@@ -80,7 +80,10 @@ pub async fn verify(store: Arc<dyn store::Engine>) -> Result<Report, OpenError> 
     let (catalog, orphans) = CatalogStore::inspect(store).await?;
     let mut report = Report::default();
     if orphans > 0 {
-        report.problem("catalog", format!("{orphans} rows of scripts belong to no collection"));
+        report.problem(
+            "catalog",
+            format!("{orphans} rows belong to a collection or a database that is gone"),
+        );
     }
     for collection in catalog.databases.values().flat_map(|db| db.collections.values()) {
         report.collections += 1;

@@ -9,8 +9,8 @@ use protocol::{
     Code, Error, Operation, Options,
     etag::strip_quotes,
     request::{
-        CollectionPath, DatabasePath, DocumentPath, Migration, ScriptKind, ScriptPath,
-        ThroughputRequest,
+        CollectionPath, DatabasePath, DocumentPath, EncryptionKeyPath, Migration, ScriptKind,
+        ScriptPath, ThroughputRequest,
     },
 };
 
@@ -49,10 +49,21 @@ pub(crate) fn operation(
         Resource::Account => Err(method_not_allowed()),
         Resource::Databases => databases(method, headers),
         Resource::Database(path) => database(path, method),
+        Resource::EncryptionKeys(path) => encryption_keys(path, method, headers),
+        Resource::EncryptionKey(path) => encryption_key(path, method),
         Resource::Collections(path) => collections(path, method, headers, version),
         Resource::Collection(path) => collection(path, method),
         Resource::Documents(path) => documents(path, method, headers),
         Resource::Document(path) => document(path, method),
+        Resource::Conflicts(path) => match *method {
+            Method::GET => Ok(Operation::ListConflicts(path)),
+            _ => Err(method_not_allowed()),
+        },
+        Resource::Conflict(collection, conflict) => match *method {
+            Method::GET => Ok(Operation::ReadConflict { collection, conflict }),
+            Method::DELETE => Ok(Operation::DeleteConflict { collection, conflict }),
+            _ => Err(method_not_allowed()),
+        },
         Resource::Scripts(path, kind) => scripts(path, kind, method, headers),
         Resource::Script(path) => script(path, method),
         Resource::PartitionKeyRanges(path) => ranges(path, method, options),
@@ -89,6 +100,8 @@ pub(crate) fn operation(
 pub(crate) fn body_of(operation: &mut Operation) -> Option<&mut Bytes> {
     match operation {
         Operation::CreateDatabase { body, .. }
+        | Operation::CreateEncryptionKey { body, .. }
+        | Operation::ReplaceEncryptionKey { body, .. }
         | Operation::CreateCollection { body, .. }
         | Operation::ReplaceCollection { body, .. }
         | Operation::GivePartitionKey { body, .. }
@@ -128,6 +141,31 @@ fn database(path: DatabasePath, method: &Method) -> Result<Operation, Error> {
     match *method {
         Method::GET => Ok(Operation::ReadDatabase(path)),
         Method::DELETE => Ok(Operation::DeleteDatabase(path)),
+        _ => Err(method_not_allowed()),
+    }
+}
+
+fn encryption_keys(
+    database: DatabasePath,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Result<Operation, Error> {
+    match *method {
+        Method::GET => Ok(Operation::ListEncryptionKeys(database)),
+        Method::POST => Ok(Operation::CreateEncryptionKey {
+            database,
+            body: Bytes::new(),
+            upsert: is_upsert(headers)?,
+        }),
+        _ => Err(method_not_allowed()),
+    }
+}
+
+/// A key is never deleted: what it encrypted could not be read any more.
+fn encryption_key(path: EncryptionKeyPath, method: &Method) -> Result<Operation, Error> {
+    match *method {
+        Method::GET => Ok(Operation::ReadEncryptionKey(path)),
+        Method::PUT => Ok(Operation::ReplaceEncryptionKey { path, body: Bytes::new() }),
         _ => Err(method_not_allowed()),
     }
 }

@@ -186,6 +186,8 @@ fn feed(owner_rid: &str, kind: FeedKind, items: &[Bytes], explain: Option<&str>)
         FeedKind::Documents => "Documents",
         FeedKind::PartitionKeyRanges => "PartitionKeyRanges",
         FeedKind::Offers => "Offers",
+        FeedKind::ClientEncryptionKeys => "ClientEncryptionKeys",
+        FeedKind::Conflicts => "Conflicts",
         FeedKind::Scripts(ScriptKind::StoredProcedure) => "StoredProcedures",
         FeedKind::Scripts(ScriptKind::Trigger) => "Triggers",
         FeedKind::Scripts(ScriptKind::Function) => "UserDefinedFunctions",

@@ -7,7 +7,9 @@ use percent_encoding::percent_decode_str;
 use protocol::{
     Code, Error,
     limits::DOCUMENT_ID_BYTES_MAX,
-    request::{CollectionPath, DatabasePath, DocumentPath, ScriptKind, ScriptPath},
+    request::{
+        CollectionPath, DatabasePath, DocumentPath, EncryptionKeyPath, ScriptKind, ScriptPath,
+    },
     rid::DatabaseRid,
 };
 
@@ -29,10 +31,14 @@ pub(crate) enum Resource {
     Account,
     Databases,
     Database(DatabasePath),
+    EncryptionKeys(DatabasePath),
+    EncryptionKey(EncryptionKeyPath),
     Collections(DatabasePath),
     Collection(CollectionPath),
     Documents(CollectionPath),
     Document(DocumentPath),
+    Conflicts(CollectionPath),
+    Conflict(CollectionPath, String),
     Scripts(CollectionPath, ScriptKind),
     Script(ScriptPath),
     PartitionKeyRanges(CollectionPath),
@@ -148,6 +154,11 @@ fn resource(shape: &[&str]) -> Result<Resource, Error> {
         [] => Resource::Account,
         ["dbs"] => Resource::Databases,
         ["dbs", db] => Resource::Database(database(db)),
+        ["dbs", db, "clientencryptionkeys"] => Resource::EncryptionKeys(database(db)),
+        ["dbs", db, "clientencryptionkeys", key] => Resource::EncryptionKey(EncryptionKeyPath {
+            database: database(db),
+            key: (*key).to_owned(),
+        }),
         ["dbs", db, "colls"] => Resource::Collections(database(db)),
         ["dbs", db, "colls", coll] => Resource::Collection(collection(db, coll)),
         ["dbs", db, "colls", coll, "docs"] => Resource::Documents(collection(db, coll)),
@@ -155,6 +166,10 @@ fn resource(shape: &[&str]) -> Result<Resource, Error> {
             collection: collection(db, coll),
             document: (*doc).to_owned(),
         }),
+        ["dbs", db, "colls", coll, "conflicts"] => Resource::Conflicts(collection(db, coll)),
+        ["dbs", db, "colls", coll, "conflicts", conflict] => {
+            Resource::Conflict(collection(db, coll), (*conflict).to_owned())
+        }
         ["dbs", db, "colls", coll, "pkranges"] => {
             Resource::PartitionKeyRanges(collection(db, coll))
         }
@@ -193,15 +208,9 @@ fn later(shape: &[&str]) -> Option<&'static str> {
         ["dbs", _, "users", _, "permissions"] | ["dbs", _, "users", _, "permissions", _] => {
             "The resource type 'permissions'"
         }
-        ["dbs", _, "clientencryptionkeys"] | ["dbs", _, "clientencryptionkeys", _] => {
-            "The resource type 'clientencryptionkeys'"
-        }
         ["dbs", _, "colls", _, "operations", "partitionkeydelete"] => "Delete by partition key",
         ["dbs", _, "colls", _, "docs", _, "attachments"]
         | ["dbs", _, "colls", _, "docs", _, "attachments", _] => "The resource type 'attachments'",
-        ["dbs", _, "colls", _, "conflicts"] | ["dbs", _, "colls", _, "conflicts", _] => {
-            "The resource type 'conflicts'"
-        }
         ["media"] | ["media", _] => "The resource type 'media'",
         _ => return None,
     })

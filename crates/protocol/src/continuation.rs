@@ -19,6 +19,8 @@ pub enum Feed {
     StoredProcedures = 6,
     Triggers = 7,
     UserDefinedFunctions = 8,
+    ClientEncryptionKeys = 9,
+    Conflicts = 10,
 }
 
 /// Makes a token for the page of `feed` of `owner` (its rid's bytes) that ended at `position`.

@@ -14,6 +14,8 @@ pub enum QueryFeed {
     PartitionKeyRanges(CollectionPath),
     Offers,
     Scripts(CollectionPath, ScriptKind),
+    EncryptionKeys(DatabasePath),
+    Conflicts(CollectionPath),
 }
 
 /// A query as it came, still unparsed.

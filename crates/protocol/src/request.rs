@@ -75,6 +75,15 @@ pub struct ScriptPath {
     pub script: String,
 }
 
+/// A client encryption key of a database, by name or by rid text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncryptionKeyPath {
+    /// The database.
+    pub database: DatabasePath,
+    /// Name or rid of the key.
+    pub key: String,
+}
+
 /// The operations. Bodies are JSON text, still unparsed: the engine parses each exactly once.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "the names of the fields say what they are")]
@@ -87,6 +96,18 @@ pub enum Operation {
     ReadDatabase(DatabasePath),
     DeleteDatabase(DatabasePath),
     ListDatabases,
+
+    CreateEncryptionKey {
+        database: DatabasePath,
+        body: Bytes,
+        upsert: bool,
+    },
+    ReadEncryptionKey(EncryptionKeyPath),
+    ReplaceEncryptionKey {
+        path: EncryptionKeyPath,
+        body: Bytes,
+    },
+    ListEncryptionKeys(DatabasePath),
 
     CreateCollection {
         database: DatabasePath,
@@ -154,6 +175,16 @@ pub enum Operation {
         mode: BatchMode,
     },
 
+    ListConflicts(CollectionPath),
+    ReadConflict {
+        collection: CollectionPath,
+        conflict: String,
+    },
+    DeleteConflict {
+        collection: CollectionPath,
+        conflict: String,
+    },
+
     CreateScript {
         collection: CollectionPath,
         kind: ScriptKind,
@@ -203,6 +234,10 @@ impl Operation {
             Operation::ReadDatabase(_) => "read_database",
             Operation::DeleteDatabase(_) => "delete_database",
             Operation::ListDatabases => "list_databases",
+            Operation::CreateEncryptionKey { .. } => "create_encryption_key",
+            Operation::ReadEncryptionKey(_) => "read_encryption_key",
+            Operation::ReplaceEncryptionKey { .. } => "replace_encryption_key",
+            Operation::ListEncryptionKeys(_) => "list_encryption_keys",
             Operation::CreateCollection { .. } => "create_collection",
             Operation::ReadCollection(_) => "read_collection",
             Operation::ReplaceCollection { .. } => "replace_collection",
@@ -222,6 +257,9 @@ impl Operation {
             Operation::ListDocuments(_) => "list_documents",
             Operation::ExecuteBatch { mode: BatchMode::Atomic, .. } => "execute_batch",
             Operation::ExecuteBatch { .. } => "execute_bulk",
+            Operation::ListConflicts(_) => "list_conflicts",
+            Operation::ReadConflict { .. } => "read_conflict",
+            Operation::DeleteConflict { .. } => "delete_conflict",
             Operation::CreateScript { upsert: false, .. } => "create_script",
             Operation::CreateScript { upsert: true, .. } => "upsert_script",
             Operation::ReadScript(_) => "read_script",
@@ -254,12 +292,16 @@ impl Operation {
             self,
             Operation::ReadDatabase(_)
                 | Operation::ListDatabases
+                | Operation::ReadEncryptionKey(_)
+                | Operation::ListEncryptionKeys(_)
                 | Operation::ReadCollection(_)
                 | Operation::ListCollections(_)
                 | Operation::ListPartitionKeyRanges { .. }
                 | Operation::ReadPartitionKeyRange { .. }
                 | Operation::ReadDocument(_)
                 | Operation::ListDocuments(_)
+                | Operation::ListConflicts(_)
+                | Operation::ReadConflict { .. }
                 | Operation::ReadScript(_)
                 | Operation::ListScripts { .. }
                 | Operation::Query { .. }

@@ -79,6 +79,8 @@ pub enum FeedKind {
     PartitionKeyRanges,
     Offers,
     Scripts(ScriptKind),
+    ClientEncryptionKeys,
+    Conflicts,
 }
 
 /// What accompanies every answer, errors included.

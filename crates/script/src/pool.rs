@@ -4,6 +4,7 @@ use std::{
     ffi::OsString,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use tokio::{
@@ -122,7 +123,7 @@ impl Pool {
                     }
                     return report;
                 }
-                Ok(Ended::Lost { before_first_word: true, .. }) if process.is_used => {
+                Ok(Ended::Lost { before_first_word: true, .. }) if process.idle_since.is_some() => {
                     // It died while idle. The script has done nothing yet: give it another worker.
                     process.kill().await;
                 }
@@ -138,13 +139,20 @@ impl Pool {
         }
     }
 
+    /// Ends workers that have been idle for this long.
+    pub fn release(&self, idle_for: Duration) {
+        let is_fresh =
+            |process: &Process| process.idle_since.is_some_and(|since| since.elapsed() < idle_for);
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).retain(is_fresh);
+    }
+
     fn worker(&self) -> std::io::Result<Process> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         idle.map_or_else(|| Process::start(&self.options), Ok)
     }
 
     fn put_back(&self, mut process: Process) {
-        process.is_used = true;
+        process.idle_since = Some(Instant::now());
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(process);
     }
 }

@@ -4,6 +4,7 @@
 //! snapshot beside it, commits the rows that differ, and then swaps: see [`crate::control`].
 
 pub(crate) mod children;
+pub(crate) mod encryption_keys;
 pub(crate) mod high_water;
 pub(crate) mod rows;
 pub(crate) mod scripts;
@@ -20,14 +21,14 @@ use protocol::{
     Code, Error, Owner,
     etag::Etag,
     request::{CollectionPath, DatabasePath},
-    rid::{CollectionRid, DatabaseRid, OfferRid},
+    rid::{CollectionRid, DatabaseRid, EncryptionKeyRid, OfferRid},
 };
 use value::{Object, Value, json, partition_key::PartitionKey};
 
 pub(crate) use crate::catalog::high_water::HighWater;
 use crate::{
     area::{Area, Edge},
-    catalog::scripts::Scripts,
+    catalog::{children::Children, encryption_keys::EncryptionKey, scripts::Scripts},
     definition::Definition,
     partition::Partition,
 };
@@ -63,6 +64,8 @@ pub(crate) struct Database {
     /// The number of each collection, by name.
     names: HashMap<String, u32>,
     pub(crate) next_collection: u32,
+    /// The keys with which clients encrypt what they store here.
+    pub(crate) encryption_keys: Arc<Children<EncryptionKey>>,
 }
 
 /// A collection and its partitions.
@@ -204,7 +207,9 @@ impl Database {
         next_collection: u32,
     ) -> Self {
         let (collections, names) = (BTreeMap::new(), HashMap::new());
-        Self { rid, id, version, collections, names, next_collection }
+        // Keys are rows of their own.
+        let encryption_keys = Arc::default();
+        Self { rid, id, version, collections, names, next_collection, encryption_keys }
     }
 
     /// Finds a collection by name, then by rid.
@@ -225,6 +230,15 @@ impl Database {
     pub(crate) fn remove_collection(&mut self, collection: &Collection) {
         self.names.remove(&collection.definition.id);
         self.collections.remove(&collection.rid.number);
+    }
+
+    /// Finds a client encryption key by name, then by rid.
+    pub(crate) fn encryption_key(&self, name: &str) -> Option<&Arc<EncryptionKey>> {
+        let by_rid = || {
+            let rid = EncryptionKeyRid::parse(name).filter(|rid| rid.database == self.rid)?;
+            self.encryption_keys.numbered(rid.number.into())
+        };
+        self.encryption_keys.named(name).or_else(by_rid)
     }
 
     /// A rid for a new collection, which no collection here has for a name.

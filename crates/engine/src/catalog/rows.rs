@@ -5,7 +5,7 @@ use std::{ops::Range, sync::Arc};
 use bytes::Bytes;
 use protocol::{
     etag::Etag,
-    rid::{ChildRid, CollectionRid, DatabaseRid, OfferRid},
+    rid::{ChildRid, CollectionRid, DatabaseRid, EncryptionKeyRid, OfferRid},
 };
 use value::{
     Object, Value, json,
@@ -15,8 +15,8 @@ use value::{
 use crate::{
     area::{Area, Edge},
     catalog::{
-        Collection, Database, HighWater, Offer, Retired, Throughput, Version, number,
-        scripts::Script, to_bytes,
+        Collection, Database, HighWater, Offer, Retired, Throughput, Version,
+        encryption_keys::EncryptionKey, number, scripts::Script, to_bytes,
     },
     definition::Definition,
     partition::{
@@ -292,6 +292,26 @@ pub(crate) fn decode_script(rid: ChildRid, bytes: &[u8]) -> Result<Script, Damag
         version: version(&row)?,
         trigger: trigger_of(kind, &properties).map_err(|_| DAMAGED)?,
         properties,
+    })
+}
+
+pub(crate) fn encode_encryption_key(key: &EncryptionKey) -> Bytes {
+    let mut row = Object::new();
+    insert_version(&mut row, key.version);
+    row.insert("properties", Value::Object(key.properties.clone()));
+    to_bytes(row)
+}
+
+pub(crate) fn decode_encryption_key(
+    rid: EncryptionKeyRid,
+    bytes: &[u8],
+) -> Result<EncryptionKey, Damaged> {
+    let row = parse(bytes)?;
+    Ok(EncryptionKey {
+        rid,
+        id: text(row.get("properties"), "id")?,
+        version: version(&row)?,
+        properties: row.get("properties").as_object().cloned().ok_or(DAMAGED)?,
     })
 }
 

@@ -10,7 +10,7 @@ use bytes::Bytes;
 use protocol::{
     Error,
     request::ScriptKind,
-    rid::{ChildRid, CollectionRid, DatabaseRid, OfferRid},
+    rid::{ChildRid, CollectionRid, DatabaseRid, EncryptionKeyRid, OfferRid},
 };
 use store::{Batch, Direction, Durability, PageLimit};
 use tokio::sync::oneshot;
@@ -19,9 +19,11 @@ use crate::{
     OpenError,
     catalog::{
         Catalog, Collection, Database, Offer,
+        encryption_keys::EncryptionKey,
         rows::{
-            CollectionRow, decode_collection, decode_database, decode_offer, decode_script,
-            encode_collection, encode_database, encode_offer, encode_script,
+            CollectionRow, decode_collection, decode_database, decode_encryption_key, decode_offer,
+            decode_script, encode_collection, encode_database, encode_encryption_key, encode_offer,
+            encode_script,
         },
         scripts::{Script, Scripts},
     },
@@ -48,6 +50,8 @@ const COLLECTION: u8 = b'C';
 const OFFER: u8 = b'O';
 /// A script, by its rid. Scripts have numbers from 1 on; the row of 0 holds the next number.
 const SCRIPT: u8 = b'S';
+/// A client encryption key, by its rid. The row of 0 holds the next number.
+const ENCRYPTION_KEY: u8 = b'E';
 /// A key space whose collection is gone; it is dropped, at the next start at the latest.
 const DROPPED: u8 = b'X';
 
@@ -96,8 +100,7 @@ impl CatalogStore {
         Ok((this, catalog))
     }
 
-    /// Reads a catalog without changing anything, and counts the scripts in it that belong to no
-    /// collection; an empty directory has an empty one.
+    /// Reads a catalog without changing anything, and counts the rows in it whose owner is gone; an empty directory has an empty one.
     pub(crate) async fn inspect(
         engine: Arc<dyn store::Engine>,
     ) -> Result<(Catalog, usize), OpenError> {
@@ -155,6 +158,7 @@ impl CatalogStore {
                     let rid = ChildRid::from_bytes(&key[1..]).ok_or(OpenError::Damaged)?;
                     load_script(scripts.entry(rid.collection).or_default(), rid, row)?;
                 }
+                ENCRYPTION_KEY => load_encryption_key(&mut catalog, key, row)?,
                 _ if &key[..] == NEXT_KEY => {
                     let next = u64_at(row, 0).ok_or(OpenError::Damaged)?;
                     catalog.next_database = u32::try_from(next >> 32).unwrap_or(u32::MAX);
@@ -211,7 +215,10 @@ impl CatalogStore {
         }
         let orphans = orphans(rows, catalog);
         if !orphans.is_empty() {
-            tracing::info!(count = orphans.len(), "dropping scripts of deleted collections");
+            tracing::info!(
+                count = orphans.len(),
+                "dropping rows of deleted collections and databases"
+            );
             let mut batch = Batch::default();
             for key in orphans {
                 batch.delete(key);
@@ -280,6 +287,10 @@ pub(crate) fn put_database(batch: &mut Batch, database: &Database) {
 
 pub(crate) fn delete_database(batch: &mut Batch, database: &Database) {
     batch.delete(key(DATABASE, &database.rid.bytes()));
+    for child in database.encryption_keys.iter() {
+        batch.delete(key(ENCRYPTION_KEY, &child.rid.bytes()));
+    }
+    batch.delete(next_encryption_key(database.rid));
 }
 
 pub(crate) fn put_collection(batch: &mut Batch, collection: &Collection) {
@@ -347,17 +358,22 @@ fn load_script(scripts: &mut Scripts, rid: ChildRid, row: &[u8]) -> Result<(), O
     Ok(())
 }
 
-/// Rows of scripts whose collection is gone: builds from before there were scripts leave them
-/// behind when they delete a collection.
+/// Rows of scripts whose collection is gone, and of encryption keys whose database is: builds from
+/// before there were such rows leave them behind when they delete their owner.
 fn orphans(rows: &[(Bytes, Bytes)], catalog: &Catalog) -> Vec<Bytes> {
     let is_orphan = |key: &Bytes| {
+        if key[0] == ENCRYPTION_KEY {
+            let rid = EncryptionKeyRid::from_bytes(&key[1..]);
+            return !rid.is_some_and(|rid| catalog.databases.contains_key(&rid.database.0));
+        }
         let rid = ChildRid::from_bytes(&key[1..]).map(|rid| rid.collection);
         let owner = rid
             .and_then(|rid| catalog.databases.get(&rid.database.0)?.collections.get(&rid.number));
         owner.is_none()
     };
-    let scripts = rows.iter().map(|(key, _)| key).filter(|key| key[0] == SCRIPT);
-    scripts.filter(|key| is_orphan(key)).cloned().collect()
+    let owned = rows.iter().map(|(key, _)| key);
+    let owned = owned.filter(|key| matches!(key[0], SCRIPT | ENCRYPTION_KEY));
+    owned.filter(|key| is_orphan(key)).cloned().collect()
 }
 
 /// Gives a collection the scripts that were read for it.
@@ -366,6 +382,38 @@ fn give_scripts(catalog: &mut Catalog, rid: CollectionRid, scripts: Scripts) {
     let Some(collection) = database.collections.get(&rid.number) else { return };
     let collection = Collection { scripts: scripts.into(), ..Collection::clone(collection) };
     database.insert_collection(collection.into());
+}
+
+pub(crate) fn put_encryption_key(batch: &mut Batch, child: &EncryptionKey) {
+    batch.put(key(ENCRYPTION_KEY, &child.rid.bytes()), encode_encryption_key(child));
+}
+
+/// The next number of a database's client encryption keys, whenever one is created.
+pub(crate) fn put_next_encryption_key(batch: &mut Batch, database: &Database) {
+    let next = database.encryption_keys.next().to_be_bytes();
+    batch.put(next_encryption_key(database.rid), next.to_vec());
+}
+
+fn next_encryption_key(database: DatabaseRid) -> Vec<u8> {
+    key(ENCRYPTION_KEY, &EncryptionKeyRid { database, number: 0 }.bytes())
+}
+
+/// Reads the row of a key, or of the next number. A database that an earlier build deleted may have
+/// left such rows; they are nobody's.
+fn load_encryption_key(catalog: &mut Catalog, key: &[u8], row: &[u8]) -> Result<(), OpenError> {
+    let rid = EncryptionKeyRid::from_bytes(&key[1..]).ok_or(OpenError::Damaged)?;
+    let Some(database) = catalog.database_mut(rid.database) else { return Ok(()) };
+    let keys = Arc::make_mut(&mut database.encryption_keys);
+    if rid.number == 0 {
+        keys.set_next(u64_at(row, 0).ok_or(OpenError::Damaged)?);
+        return Ok(());
+    }
+    let child = decode_encryption_key(rid, row)?;
+    if keys.named(&child.id).is_some() {
+        return Err(OpenError::Damaged);
+    }
+    keys.insert(child.into());
+    Ok(())
 }
 
 async fn is_empty(partition: &dyn store::Partition) -> Result<bool, OpenError> {

@@ -112,27 +112,32 @@ impl<'a> Stage<'a> {
         key: &'a PartitionKey,
         bytes: usize,
     ) -> Result<Self, Error> {
-        Self::lock(engine, place, key, Staging::begin(place, bytes).await?).await
+        let room = Staging::begin(place, bytes).await?;
+        let guard = place.partition.lock(place.key.as_bytes()).await;
+        Ok(Self::with(engine, place, key, room, guard))
     }
 
-    /// The same for a script, of which nobody knows how many bytes it will write.
+    /// The same for a script, of which nobody knows how many bytes it will write. It waits for the
+    /// key first: scripts that wait for one key must not hold what scripts of others need.
     pub(super) async fn begin_script(
         engine: &'a Inner,
         place: &'a Place<'a>,
         key: &'a PartitionKey,
     ) -> Result<Self, Error> {
-        Self::lock(engine, place, key, Staging::begin_script(place).await?).await
+        let guard = place.partition.lock(place.key.as_bytes()).await;
+        let room = Staging::begin_script(place).await?;
+        Ok(Self::with(engine, place, key, room, guard))
     }
 
-    async fn lock(
+    fn with(
         engine: &'a Inner,
         place: &'a Place<'a>,
         key: &'a PartitionKey,
         room: Staging<'a>,
-    ) -> Result<Self, Error> {
-        let guard = place.partition.lock(place.key.as_bytes()).await;
+        guard: KeyGuard<'a>,
+    ) -> Self {
         let (changes, shown) = (Vec::new(), None);
-        Ok(Self { engine, place, key, room, guard, tally: None, changes, bytes: 0, shown })
+        Self { engine, place, key, room, guard, tally: None, changes, bytes: 0, shown }
     }
 
     /// Whether a script may go on: takes room for what it has read and made, and a document more.
@@ -316,6 +321,9 @@ impl<'a> Stage<'a> {
             // Which LSN it will have is not known, and no query asks.
             let (batch, ..) = transaction.finish(u64::MAX, &mut Counters::default());
             shown.show(change, batch, &counters);
+            if shown.bytes() > staging::TRANSACTION_BYTES_MAX {
+                return Err(too_large());
+            }
         }
         shown.count(counters, &tally.now);
         Ok(shown.snapshot())
@@ -338,11 +346,7 @@ impl<'a> Stage<'a> {
             bytes = bytes.saturating_add(staging::size(&change));
             // A document may be as large as it may be, with its index. Several together may not.
             if bytes > staging::TRANSACTION_BYTES_MAX && !with_terms.is_empty() {
-                return Err(Error::new(
-                    Code::TooLarge,
-                    "The changes to the index are too large for one transaction.",
-                )
-                .into());
+                return Err(too_large().into());
             }
             with_terms.push(change);
         }
@@ -423,6 +427,11 @@ impl Found {
     pub(super) fn parse(&self) -> Result<Value, Error> {
         json::parse(&self.document).map_err(|_| errors::from_damaged(Damaged("D")))
     }
+}
+
+fn too_large() -> Error {
+    let message = "The changes to the index are too large for one transaction.";
+    Error::new(Code::TooLarge, message)
 }
 
 /// The directive of a request, in the words of the index.

@@ -19,11 +19,24 @@ type Rows = BTreeMap<Bytes, Option<Bytes>>;
 pub(super) struct Shown {
     base: Arc<dyn Snapshot>,
     rows: Arc<Rows>,
+    /// About what they take.
+    bytes: usize,
+}
+
+/// What a row takes beside its key and value.
+const ROW_BYTES: usize = 64;
+
+fn size(key: &Bytes, row: Option<&Bytes>) -> usize {
+    ROW_BYTES + key.len() + row.map_or(0, Bytes::len)
 }
 
 impl Shown {
     pub(super) fn over(base: Arc<dyn Snapshot>) -> Self {
-        Self { base, rows: Arc::default() }
+        Self { base, rows: Arc::default(), bytes: 0 }
+    }
+
+    pub(super) fn bytes(&self) -> usize {
+        self.bytes
     }
 
     pub(super) fn snapshot(&self) -> Arc<dyn Snapshot> {
@@ -38,6 +51,7 @@ impl Shown {
             // Counters are of all changes together.
             if row.key != META_COUNTERS && row.key != counters {
                 keys.push(row.key.clone());
+                self.bytes += size(&row.key, row.value.as_ref());
                 rows.insert(row.key, row.value);
             }
         }
@@ -48,7 +62,9 @@ impl Shown {
     pub(super) fn hide(&mut self, change: &mut Staged) {
         let rows = Arc::make_mut(&mut self.rows);
         for key in change.shown.take().unwrap_or_default() {
-            rows.remove(&key);
+            if let Some(row) = rows.remove(&key) {
+                self.bytes = self.bytes.saturating_sub(size(&key, row.as_ref()));
+            }
         }
     }
 

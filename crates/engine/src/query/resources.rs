@@ -1,5 +1,5 @@
-//! Queries over the feeds of resources: databases, collections, ranges, offers, scripts. There are few of
-//! them and all are in memory; SDKs find offers this way.
+//! Queries over the feeds of resources: all but documents. There are few of them and all are in
+//! memory; SDKs find offers this way.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use value::{Value, json};
 use crate::{
     Inner,
     charge::Meter,
-    collections, databases, offers,
+    collections, conflicts, databases, encryption_keys, offers,
     query::{
         body::Text,
         memory,
@@ -109,6 +109,10 @@ fn list(
             QueryFeed::PartitionKeyRanges(path) => {
                 ranges::list(engine, path, None, &whole, &mut uncounted)?
             }
+            QueryFeed::EncryptionKeys(path) => {
+                encryption_keys::list(engine, path, &whole, &mut uncounted)?
+            }
+            QueryFeed::Conflicts(path) => conflicts::list(engine, path, &whole, &mut uncounted)?,
             QueryFeed::Documents(_) => {
                 return Err(Error::bad_request("Documents are no resources of the catalog."));
             }

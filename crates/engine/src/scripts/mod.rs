@@ -4,6 +4,7 @@
 
 mod compile;
 pub(crate) mod definition;
+pub(crate) mod idle;
 
 use std::sync::Arc;
 

@@ -8,6 +8,7 @@ mod concurrency;
 mod consistency;
 mod documents;
 mod durability;
+mod encryption_keys;
 mod feeds;
 mod gated;
 mod hierarchical_splits;
