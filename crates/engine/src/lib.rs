@@ -14,6 +14,7 @@ mod databases;
 mod definition;
 mod documents;
 mod errors;
+mod expiry;
 mod feeds;
 mod indexing;
 mod keys;
@@ -176,6 +177,7 @@ impl Engine {
         let inner = Arc::new(inner);
         transform::resume(&inner);
         inner.in_background(reshape::balance::look_after(Arc::clone(&inner)));
+        inner.in_background(documents::sweep::look_after(Arc::clone(&inner)));
         Ok(Arc::new(Self { inner }))
     }
 

@@ -4,6 +4,7 @@
 
 mod shared;
 mod terms;
+mod upkeep;
 
 use std::{fmt, ops::Bound, sync::Arc};
 
@@ -128,6 +129,8 @@ impl Check<'_> {
         while let Some(entries) = pages.next(self.snapshot).await? {
             self.documents(&entries, &mut sums, report).await?;
             let problems = terms.check(self.collection, self.snapshot, &entries).await?;
+            report.problems(&self.place, problems);
+            let problems = upkeep::check(self.collection, self.snapshot, &entries).await?;
             report.problems(&self.place, problems);
         }
         self.primaries(&sums, report).await?;

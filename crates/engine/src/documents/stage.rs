@@ -40,6 +40,8 @@ pub(super) struct Stage<'a> {
     pub(super) key: &'a PartitionKey,
     room: Staging<'a>,
     guard: KeyGuard<'a>,
+    /// The second in which it has the lock: what has expired by then is gone.
+    now: u64,
     /// `None` until the first document is looked for.
     tally: Option<Tally>,
     changes: Vec<Staged>,
@@ -63,6 +65,8 @@ struct Staged {
     /// The stored version.
     old: Option<Found>,
     new: Option<Version>,
+    /// Whether it goes because its time is over.
+    is_expired: bool,
 }
 
 /// A version that is to be stored, with what the index must know of it.
@@ -106,7 +110,9 @@ impl<'a> Stage<'a> {
     ) -> Result<Self, Error> {
         let room = Staging::begin(place, bytes).await?;
         let guard = place.partition.lock(place.key.as_bytes()).await;
-        Ok(Self { engine, place, key, room, guard, tally: None, changes: Vec::new(), bytes: 0 })
+        let now = engine.clock.now_seconds();
+        let changes = Vec::new();
+        Ok(Self { engine, place, key, room, guard, now, tally: None, changes, bytes: 0 })
     }
 
     /// Bytes of documents that were read and made so far.
@@ -114,9 +120,21 @@ impl<'a> Stage<'a> {
         self.bytes
     }
 
-    /// The newest version of the document with this id. A new document costs one look into the
-    /// store: the key's counters are read along with the first.
+    /// The newest version of the document with this id. One that has expired is none: it goes with
+    /// the changes of this stage, so that another can have its id.
     pub(super) async fn newest(&mut self, id: &str) -> Result<Option<Found>, Error> {
+        match self.stored(id).await? {
+            Some(found) if found.has_expired(self.place, self.now) => {
+                self.bury(found).await?;
+                Ok(None)
+            }
+            found => Ok(found),
+        }
+    }
+
+    /// The same, expired or not. A new document costs one look into the store: the key's counters
+    /// are read along with the first.
+    async fn stored(&mut self, id: &str) -> Result<Option<Found>, Error> {
         let place = self.place;
         if self.tally.is_some() {
             return by_id(place, id, &RowReader::Staged(self)).await;
@@ -135,7 +153,7 @@ impl<'a> Stage<'a> {
 
     /// The newest version of the document with this id or rid.
     pub(super) async fn locate(&self, name: &str) -> Result<Option<Found>, Error> {
-        locate(self.place, self.key, name, &RowReader::Staged(self)).await
+        locate(self.place, self.key, name, &RowReader::Staged(self), self.now).await
     }
 
     /// A row as the changes so far have left it.
@@ -172,7 +190,7 @@ impl<'a> Stage<'a> {
         let outcome = if old.is_some() { Outcome::Ok } else { Outcome::Created };
         let (new, document) = incoming.compose(self.engine, place, number, options);
         let tally = self.tally().await?;
-        self.check_room(tally, old.as_ref(), &new)?;
+        self.check_room(tally, old.as_ref(), &new).await?;
         *meter = charged;
         let etag = Some(new.etag);
         let primary_key = place.key.primary(&incoming.id);
@@ -190,6 +208,17 @@ impl<'a> Stage<'a> {
         let (number, primary_key) = (old.primary.docnum, old.primary_key.clone());
         self.record(number, primary_key, tally, Some(old), None);
         Ok(Done { outcome: Outcome::Deleted, etag: None, document: Bytes::new() })
+    }
+
+    /// Removes a document that has expired. It costs nothing.
+    async fn bury(&mut self, old: Found) -> Result<(), Error> {
+        let tally = self.tally().await?;
+        let (number, primary_key) = (old.primary.docnum, old.primary_key.clone());
+        self.record(number, primary_key, tally, Some(old), None);
+        if let Some(change) = self.changes.iter_mut().find(|change| change.number == number) {
+            change.is_expired = true;
+        }
+        Ok(())
     }
 
     /// Notes what has become of a document. `old` is the version before this change, which another
@@ -218,18 +247,32 @@ impl<'a> Stage<'a> {
             Some(at) => self.changes[at].new = new,
             None => {
                 let document_key = keys::document(number);
-                self.changes.push(Staged { number, document_key, primary_key, old, new });
+                let is_expired = false;
+                self.changes.push(Staged {
+                    number,
+                    document_key,
+                    primary_key,
+                    old,
+                    new,
+                    is_expired,
+                });
             }
         }
     }
 
     /// Refuses a version that has no room. It costs nothing.
-    fn check_room(&self, tally: Tally, old: Option<&Found>, new: &NewVersion) -> Result<(), Error> {
+    async fn check_room(
+        &self,
+        tally: Tally,
+        old: Option<&Found>,
+        new: &NewVersion,
+    ) -> Result<(), Error> {
         let Self { engine, place, .. } = *self;
         let old = old.map_or(0, |old| u64::from(old.primary.length));
         let staged = tally.now.bytes.saturating_sub(tally.before.bytes);
         let length = new.length() as u64;
-        room::check(engine, place, tally.now, staged, old, length).map_err(|mut error| {
+        let checked = room::check(engine, place, tally.now, staged, old, length).await;
+        checked.map_err(|mut error| {
             describe(&mut error.meta, place, place.partition.lsn());
             error
         })
@@ -299,7 +342,7 @@ impl Staged {
     }
 
     async fn with_terms(self, place: &Place<'_>) -> Result<DocumentChange, Error> {
-        let Staged { number, primary_key, old, new, .. } = self;
+        let Staged { number, primary_key, old, new, is_expired, .. } = self;
         let collection = place.collection;
         let after = new.as_ref().map(|version| Indexed {
             document: &version.value,
@@ -310,19 +353,19 @@ impl Staged {
             None => TermChange::between(place.partition, number, None, after).await?,
             Some(old) => {
                 let document = old.parse()?;
-                let policy = &collection.policy_of(old.header.index_generation);
+                let policy = &collection.definition_of(old.header.index_generation).indexing;
                 let directive = old.header.index_directive();
                 let before = Indexed { document: &document, policy, directive };
                 TermChange::between(place.partition, number, Some(before), after).await?
             }
         };
-        let old = old.map(|old| OldVersion {
-            lsn: old.primary.lsn,
-            length: old.primary.length,
-            expiry: old.header.expiry(collection.definition.default_ttl),
+        let old = old.map(|old| {
+            let definition = collection.definition_of(old.header.index_generation);
+            let expiry = old.header.expiry(definition.default_ttl);
+            OldVersion { lsn: old.primary.lsn, length: old.primary.length, expiry }
         });
         let new = new.map(|version| version.new);
-        Ok(DocumentChange { docnum: number, primary_key, old, new, terms })
+        Ok(DocumentChange { docnum: number, primary_key, old, new, terms, expired: is_expired })
     }
 }
 

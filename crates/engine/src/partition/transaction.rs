@@ -41,6 +41,9 @@ pub(crate) struct DocumentChange {
     pub(crate) new: Option<NewVersion>,
     /// What that changes in the index.
     pub(crate) terms: TermChange,
+    /// Whether it is removed because its time to live is over.
+    #[allow(dead_code, reason = "for whoever keeps the history of changes")]
+    pub(crate) expired: bool,
 }
 
 /// Changes to documents of one logical key, staged.
@@ -89,7 +92,7 @@ impl Transaction {
 /// Puts one change's rows where they belong: what a later writer reads into the overlay, the rest
 /// into the batch.
 fn stage(change: DocumentChange, lsn: u64, batch: &mut Batch, overlay: &mut Overlay) {
-    let DocumentChange { docnum, primary_key, old, new, terms } = change;
+    let DocumentChange { docnum, primary_key, old, new, terms, expired: _ } = change;
     for key in terms.removed {
         batch.delete(key);
     }

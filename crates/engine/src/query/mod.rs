@@ -9,6 +9,7 @@
 //! - `job`, `merge`, `page`, `token`, `figures`: a page at work, partitions read as one, what fits
 //!   into a page, where the next one begins, and what it cost,
 //! - `apart`: pages that could hold up others run on threads of their own,
+//! - `expired`: what the index still holds though it is gone,
 //! - `unordered`, `ordered`, `aggregate`, `grouped`, `nested`: the ways in which rows come about,
 //! - `memory`, `resources`: queries over what is in memory,
 //! - `index_metrics`, `advice`, `explain`: what a caller may be told beside the rows.
@@ -21,6 +22,7 @@ mod body;
 mod candidates;
 pub(crate) mod documents;
 mod door;
+mod expired;
 mod explain;
 pub(crate) mod figures;
 mod grouped;
@@ -308,6 +310,11 @@ impl Work {
         Response { outcome: Outcome::Ok, body, etag: None, continuation, meta }
     }
 
+    /// The second that the page is of.
+    fn now_seconds(&self) -> u64 {
+        u64::try_from(self.now_millis.div_euclid(1000)).unwrap_or(0)
+    }
+
     /// What the page reads: each partition's snapshot, and what its index knows.
     async fn job<'a>(
         &'a self,
@@ -319,7 +326,8 @@ impl Work {
         let started = Instant::now();
         let timeout = started + engine.options.query_timeout;
         let mut parts = Vec::new();
-        let access = Access { collection, scope, filter: &prepared.filter, order };
+        let now = self.now_seconds();
+        let access = Access { collection, scope, filter: &prepared.filter, order, now };
         for partition in scope.partitions(collection) {
             if options.is_session_read(engine.options.default_consistency) {
                 partition.check_session(options.session.as_ref()).map_err(|mut error| {
@@ -348,8 +356,9 @@ pub(crate) async fn unfiltered(
     collection: &Collection,
     scope: &Scope,
     partition: &Arc<Partition>,
+    now: u64,
 ) -> Result<Part, Error> {
-    Access { collection, scope, filter: &Filter::All, order: None }.part(partition).await
+    Access { collection, scope, filter: &Filter::All, order: None, now }.part(partition).await
 }
 
 /// The rows of a query, in the way that its shape wants.

@@ -28,4 +28,6 @@ mod support;
 mod throttling;
 mod throttling_details;
 mod told;
+mod ttl;
+mod ttl_properties;
 mod usage;
