@@ -11,6 +11,7 @@ mod stage;
 pub(crate) mod staging;
 pub(crate) mod sweep;
 pub(crate) mod text;
+pub(crate) mod unique;
 pub(crate) mod write;
 
 use std::sync::Arc;

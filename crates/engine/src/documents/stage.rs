@@ -21,6 +21,7 @@ use crate::{
         locate, room,
         staging::{self, Staging},
         text::user_bytes,
+        unique,
     },
     errors,
     indexing::{Indexed, TermChange},
@@ -41,10 +42,10 @@ pub(super) struct Stage<'a> {
     room: Staging<'a>,
     guard: KeyGuard<'a>,
     /// The second in which it has the lock: what has expired by then is gone.
-    now: u64,
+    pub(super) now: u64,
     /// `None` until the first document is looked for.
     tally: Option<Tally>,
-    changes: Vec<Staged>,
+    pub(super) changes: Vec<Staged>,
     /// Bytes of documents that were read and made.
     bytes: usize,
 }
@@ -58,12 +59,12 @@ struct Tally {
 }
 
 /// What has become of one document. At least one version is there.
-struct Staged {
-    number: DocNum,
+pub(super) struct Staged {
+    pub(super) number: DocNum,
     document_key: Bytes,
     primary_key: Bytes,
     /// The stored version.
-    old: Option<Found>,
+    pub(super) old: Option<Found>,
     new: Option<Version>,
     /// Whether it goes because its time is over.
     is_expired: bool,
@@ -74,6 +75,8 @@ struct Version {
     new: NewVersion,
     value: Value,
     directive: Directive,
+    /// The rows of its unique keys.
+    unique: Vec<Bytes>,
 }
 
 /// What an operation has done, for its answer.
@@ -189,12 +192,15 @@ impl<'a> Stage<'a> {
         charge_put(&mut charged, place, &incoming, old.is_some(), directive);
         let outcome = if old.is_some() { Outcome::Ok } else { Outcome::Created };
         let (new, document) = incoming.compose(self.engine, place, number, options);
+        let unique = unique::rows(&place.collection.definition, &place.key, &incoming.value);
+        let claimed = self.claim(number, &unique).await;
+        claimed.map_err(|error| self.refuse(error, meter))?;
         let tally = self.tally().await?;
         self.check_room(tally, old.as_ref(), &new).await?;
         *meter = charged;
         let etag = Some(new.etag);
         let primary_key = place.key.primary(&incoming.id);
-        let version = Version { new, value: incoming.value, directive };
+        let version = Version { new, value: incoming.value, directive, unique };
         self.record(number, primary_key, tally, old, Some(version));
         Ok(Done { outcome, etag, document })
     }
@@ -304,6 +310,7 @@ impl<'a> Stage<'a> {
             place.partition.drain().await?;
             return Ok(Published::Already(place.partition.lsn()));
         };
+        let unique = unique::changes(place, &changes).await?;
         let mut with_terms = Vec::with_capacity(changes.len());
         let mut bytes = 0_usize;
         for change in changes {
@@ -319,11 +326,12 @@ impl<'a> Stage<'a> {
             }
             with_terms.push(change);
         }
-        let permit = room.for_batch(&with_terms).await?;
+        let permit = room.for_batch(&with_terms, &unique).await?;
         let transaction = Transaction {
             key: place.key.clone(),
             key_counters: before,
             changes: with_terms,
+            unique,
             index_generation: place.collection.index_generation,
             permit: Some(permit),
         };
@@ -334,6 +342,11 @@ impl<'a> Stage<'a> {
 }
 
 impl Staged {
+    /// The rows of the unique keys of its new version.
+    pub(super) fn unique(&self) -> &[Bytes] {
+        self.new.as_ref().map_or(&[], |version| &version.unique)
+    }
+
     fn primary(&self, version: &Version) -> Primary {
         let length = version.new.length();
         // The LSN comes with the others', when the transaction is queued.

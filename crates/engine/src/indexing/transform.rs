@@ -20,7 +20,7 @@ use crate::{
     Inner,
     catalog::{Catalog, Collection, storage},
     control::{AsyncPlan, Change},
-    documents::{scope::document_key, staging::Permit, text::lenient_ttl},
+    documents::{scope::document_key, staging::Permit, text::lenient_ttl, unique},
     errors,
     indexing::{Indexed, TermChange},
     keys::{self, LogicalKey, SEQUENCE_MAX, docnum, u64_at},
@@ -186,8 +186,17 @@ async fn bring_up(
     for key in terms.added {
         batch.put(key, Bytes::new());
     }
+    let mut rows = vec![(row_key, Some(row))];
+    let wanted = unique::rows(new, &key, &document);
+    for (key, held) in wanted.iter().zip(partition.newest(&wanted).await?) {
+        // Documents from before there were such rows may share values: one of them has the row.
+        if held.is_none() {
+            let row = unique::holder_row(number);
+            batch.put(key.clone(), row.clone());
+            rows.push((key.clone(), Some(row)));
+        }
+    }
     let permit = Permit::for_upkeep(partition, &batch).await?;
-    let rows = vec![(row_key, Some(row))];
     let _published = partition.maintain(batch, rows, index_bytes, Some(permit))?;
     Ok(())
 }

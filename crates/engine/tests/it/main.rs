@@ -30,4 +30,5 @@ mod throttling_details;
 mod told;
 mod ttl;
 mod ttl_properties;
+mod unique_keys;
 mod usage;
