@@ -31,6 +31,8 @@ pub(crate) const FEED: u8 = b'F';
 pub(crate) const NAME: u8 = b'N';
 /// Expiry, document number -> nothing.
 pub(crate) const EXPIRY: u8 = b'T';
+/// Logical key, unique key, values -> document number.
+pub(crate) const UNIQUE: u8 = b'U';
 /// Number -> a batch that was committed while the partition was being copied.
 pub(crate) const LOG: u8 = b'S';
 /// State of the partition. What a partition knows of itself lies under `M`.
@@ -80,6 +82,11 @@ impl LogicalKey {
         out.extend_from_slice(&self.bytes);
         key::encode_name(id, &mut out);
         out.into()
+    }
+
+    /// The key of the row of some values of a unique key.
+    pub(crate) fn unique(&self, number: u8, values: &[u8]) -> Bytes {
+        [&[UNIQUE], &self.bytes[..], &[number], values].concat().into()
     }
 
     /// The partition key in such bytes.
@@ -188,7 +195,7 @@ pub(crate) fn slot_rows(prefix: &[u8], slots: Range<u32>) -> Range<Bytes> {
 /// Where the row under a key belongs. `None` if this is no key of a partition.
 pub(crate) fn home(key: &[u8]) -> Option<Home> {
     let slot = match *key.first()? {
-        PRIMARY => slot_at(key, 1)?,
+        PRIMARY | UNIQUE => slot_at(key, 1)?,
         DOCUMENT
         | FEED
         | EXPIRY
@@ -251,6 +258,7 @@ mod tests {
         for row in [
             logical.primary("x"),
             logical.counters(),
+            logical.unique(1, b"values"),
             document(number),
             feed(5, number),
             expiry(5, number),

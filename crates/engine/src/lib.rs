@@ -16,6 +16,7 @@ mod definition;
 mod documents;
 mod encryption_keys;
 mod errors;
+mod expiry;
 mod feeds;
 mod indexing;
 mod keys;
@@ -184,6 +185,7 @@ impl Engine {
         transform::resume(&inner);
         inner.in_background(reshape::balance::look_after(Arc::clone(&inner)));
         inner.in_background(scripts::idle::look_after(Arc::clone(&inner)));
+        inner.in_background(documents::sweep::look_after(Arc::clone(&inner)));
         Ok(Arc::new(Self { inner }))
     }
 

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use protocol::{
     Error,
     limits::{DOCUMENT_BYTES_MAX, DOCUMENT_ID_BYTES_MAX},
@@ -17,7 +18,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::{
     documents::Place,
     errors,
-    partition::{Partition, transaction::DocumentChange},
+    partition::{
+        Partition,
+        transaction::{DocumentChange, Overlay},
+    },
     rows::Header,
 };
 
@@ -140,8 +144,13 @@ impl<'a> Staging<'a> {
     }
 
     /// Waits until the batch of these changes may be queued.
-    pub(super) async fn for_batch(self, changes: &[DocumentChange]) -> Result<Permit, Error> {
-        let bytes: usize = changes.iter().map(size).sum();
+    pub(super) async fn for_batch(
+        self,
+        changes: &[DocumentChange],
+        unique: &Overlay,
+    ) -> Result<Permit, Error> {
+        let row = |(key, _): &(Bytes, _)| key.len() + CHANGE_BYTES;
+        let bytes: usize = changes.iter().map(size).chain(unique.iter().map(row)).sum();
         let queued = self.partition.room.queued.take(bytes * times(self.partition)).await?;
         Ok(Permit { _staged: Some(self.staged), _queued: queued })
     }

@@ -41,6 +41,9 @@ pub(crate) struct DocumentChange {
     pub(crate) new: Option<NewVersion>,
     /// What that changes in the index.
     pub(crate) terms: TermChange,
+    /// Whether it is removed because its time to live is over.
+    #[allow(dead_code, reason = "for whoever keeps the history of changes")]
+    pub(crate) expired: bool,
 }
 
 /// Changes to documents of one logical key, staged.
@@ -50,6 +53,8 @@ pub(crate) struct Transaction {
     /// The key's counters before this transaction.
     pub(crate) key_counters: KeyCounters,
     pub(crate) changes: Vec<DocumentChange>,
+    /// What they change in the rows of unique keys.
+    pub(crate) unique: Overlay,
     /// The indexing policy that its terms follow.
     pub(crate) index_generation: u32,
     /// Its share of the memory that staged writes may take; given back when it is published.
@@ -75,6 +80,7 @@ impl Transaction {
         }
         let row = (key_counters.documents > 0).then(|| key_counters.encode());
         overlay.push((self.key.counters(), row));
+        overlay.extend(self.unique);
         for (key, row) in &overlay {
             match row {
                 Some(row) => batch.put(key.clone(), row.clone()),
@@ -89,7 +95,7 @@ impl Transaction {
 /// Puts one change's rows where they belong: what a later writer reads into the overlay, the rest
 /// into the batch.
 fn stage(change: DocumentChange, lsn: u64, batch: &mut Batch, overlay: &mut Overlay) {
-    let DocumentChange { docnum, primary_key, old, new, terms } = change;
+    let DocumentChange { docnum, primary_key, old, new, terms, expired: _ } = change;
     for key in terms.removed {
         batch.delete(key);
     }

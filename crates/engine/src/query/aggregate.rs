@@ -9,6 +9,7 @@ use crate::{
     keys::META_COUNTERS,
     query::{
         ahead::{self, Ahead, Unit},
+        expired,
         explain::Access,
         job::{Job, Part, Turns, halted, parse},
         merge,
@@ -183,7 +184,12 @@ async fn count_without_documents(job: &Job<'_>, part: &Part) -> Result<Option<u6
         if !is_scope_exact || !part.node.is_exact() {
             return Ok(None);
         }
-        return part.node.count(&reach).await;
+        let Some(expired) = expired::numbers(job, part).await? else { return Ok(None) };
+        return part.node.count(&reach, &expired).await;
+    }
+    let Some(expired) = expired::numbers(job, part).await? else { return Ok(None) };
+    if !expired.is_empty() && !is_whole_partition && !job.is_only_key(part).await? {
+        return Ok(None);
     }
     let key = if is_whole_partition {
         bytes::Bytes::from_static(META_COUNTERS)
@@ -199,5 +205,6 @@ async fn count_without_documents(job: &Job<'_>, part: &Part) -> Result<Option<u6
     } else {
         KeyCounters::decode(&row).map(|counters| counters.documents)
     };
-    count.map(Some).map_err(crate::errors::from_damaged)
+    let counted = count.map_err(crate::errors::from_damaged)?;
+    Ok(Some(counted.saturating_sub(expired.len() as u64)))
 }

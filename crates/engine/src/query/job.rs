@@ -16,6 +16,7 @@ use crate::{
     catalog::Collection,
     documents::scope::Scope,
     errors,
+    expiry::Expiry,
     keys::META_KEY,
     partition::Partition,
     query::{
@@ -67,6 +68,8 @@ pub(crate) struct Part {
     pub(crate) partition_documents: u64,
     /// Whether some documents are not in the index.
     pub(crate) has_unindexed: bool,
+    /// Which documents are gone, though they are still there.
+    pub(crate) expiry: Expiry,
     pub(crate) point: PartitionPoint,
     /// What the page has read here, against what it has read elsewhere.
     pub(crate) work: AtomicU64,
@@ -74,7 +77,13 @@ pub(crate) struct Part {
 
 impl Part {
     pub(crate) fn reach<'a>(&'a self, figures: &'a Figures) -> Reach<'a> {
-        Reach { snapshot: &*self.snapshot, slots: self.slots.clone(), figures, work: &self.work }
+        Reach {
+            snapshot: &*self.snapshot,
+            slots: self.slots.clone(),
+            expiry: self.expiry,
+            figures,
+            work: &self.work,
+        }
     }
 }
 

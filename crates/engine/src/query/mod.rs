@@ -10,6 +10,7 @@
 //!   into a page, where the next one begins, and what it cost,
 //! - `apart`: pages that could hold up others run on threads of their own,
 //! - `ahead`, `functions`: documents read ahead for the calls of user-defined functions,
+//! - `expired`: what the index still holds though it is gone,
 //! - `unordered`, `ordered`, `aggregate`, `grouped`, `nested`: the ways in which rows come about,
 //! - `memory`, `resources`: queries over what is in memory, `inside`: queries of a transaction,
 //! - `index_metrics`, `advice`, `explain`: what a caller may be told beside the rows.
@@ -23,6 +24,7 @@ mod body;
 mod candidates;
 pub(crate) mod documents;
 mod door;
+mod expired;
 mod explain;
 pub(crate) mod figures;
 mod functions;
@@ -314,6 +316,11 @@ impl Work {
         Response { outcome: Outcome::Ok, body, etag: None, continuation, meta }
     }
 
+    /// The second that the page is of.
+    fn now_seconds(&self) -> u64 {
+        u64::try_from(self.now_millis.div_euclid(1000)).unwrap_or(0)
+    }
+
     /// What the page reads: each partition's snapshot, and what its index knows.
     async fn job<'a>(
         &'a self,
@@ -325,8 +332,8 @@ impl Work {
         let started = Instant::now();
         let timeout = started + engine.options.query_timeout;
         let mut parts = Vec::new();
-        let view = self.view.as_ref();
-        let access = Access { collection, scope, filter: &prepared.filter, order, view };
+        let (view, now) = (self.view.as_ref(), self.now_seconds());
+        let access = Access { collection, scope, filter: &prepared.filter, order, view, now };
         for partition in scope.partitions(collection) {
             if options.is_session_read(engine.options.default_consistency) {
                 partition.check_session(options.session.as_ref()).map_err(|mut error| {
@@ -359,8 +366,9 @@ pub(crate) async fn unfiltered(
     collection: &Collection,
     scope: &Scope,
     partition: &Arc<Partition>,
+    now: u64,
 ) -> Result<Part, Error> {
-    Access { collection, scope, filter: &Filter::All, order: None, view: None }
+    Access { collection, scope, filter: &Filter::All, order: None, view: None, now }
         .part(partition)
         .await
 }

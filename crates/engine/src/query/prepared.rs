@@ -132,7 +132,7 @@ fn composite_order(
     };
     let id = composite.id;
     let index = OrderIndex::Composite { id, members: paths.to_vec() };
-    let index = (!collection.is_transforming()).then_some(index);
+    let index = (!collection.is_reindexing()).then_some(index);
     Ok(Order { descends, keeps_undefined: true, index })
 }
 

@@ -33,4 +33,7 @@ mod throttling;
 mod throttling_details;
 mod told;
 mod triggers;
+mod ttl;
+mod ttl_properties;
+mod unique_keys;
 mod usage;

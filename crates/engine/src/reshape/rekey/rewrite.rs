@@ -12,7 +12,7 @@ use crate::{
     catalog::Collection,
     documents::{
         scope::{check_length, document_key},
-        text,
+        text, unique,
     },
     errors,
     indexing::{Indexed, TermChange},
@@ -28,12 +28,13 @@ const PRIMARIES: PageLimit = PageLimit { entries: 4096, bytes: 1 << 20 };
 
 /// The rows that are rewritten, or made anew. Whatever else a partition may come to hold must not be
 /// lost unnoticed.
-const KNOWN: [&[u8]; 12] = [
+const KNOWN: [&[u8]; 13] = [
     &[keys::PRIMARY],
     &[keys::DOCUMENT],
     &[keys::FEED],
     &[keys::NAME],
     &[keys::EXPIRY],
+    &[keys::UNIQUE],
     &[keys::LOG],
     &[index::key::TERM],
     &[index::key::COMPOSITE],
@@ -176,6 +177,9 @@ impl<'a> Rewrite<'a> {
         batch.put(keys::feed(header.lsn, number), feed_entry);
         if let Some(expiry) = header.expiry(after.definition.default_ttl) {
             batch.put(keys::expiry(expiry, number), Bytes::new());
+        }
+        for row in unique::rows(&after.definition, &key, &value) {
+            batch.put(row, unique::holder_row(number));
         }
         for term in terms.added {
             batch.put(term, Bytes::new());
