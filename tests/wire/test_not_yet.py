@@ -16,12 +16,6 @@ def test_queries_of_what_is_not_there(client, coll, kind):
     assert "yet" in answer.message
 
 
-@pytest.mark.parametrize("kind", ["Incremental Feed", "Incremental feed", "Full-Fidelity Feed"])
-def test_a_change_feed_is_not_a_feed(client, coll, kind):
-    """Its readers go on until 304: an ordinary feed would never end."""
-    assert client.get(coll.docs, {"A-IM": kind}).status == 400
-
-
 @pytest.mark.parametrize("kind", ["sprocs", "triggers", "udfs"])
 def test_scripts(client, coll, kind):
     body = {"id": "script", "body": "function () {}", "triggerType": "Pre", "triggerOperation": "All"}

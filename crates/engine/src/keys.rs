@@ -27,6 +27,8 @@ pub(crate) const PRIMARY: u8 = b'P';
 pub(crate) const DOCUMENT: u8 = b'D';
 /// LSN, document number -> change feed entry.
 pub(crate) const FEED: u8 = b'F';
+/// LSN, document number -> a change, with the versions before and behind it.
+pub(crate) const HISTORY: u8 = b'H';
 /// Path id -> path.
 pub(crate) const NAME: u8 = b'N';
 /// Expiry, document number -> nothing.
@@ -138,6 +140,11 @@ pub(crate) fn name(id: u64) -> Bytes {
 
 pub(crate) fn feed(lsn: u64, docnum: DocNum) -> Bytes {
     pair(FEED, lsn, docnum)
+}
+
+/// A row of a change feed: of the latest versions, or of all.
+pub(crate) fn change(letter: u8, lsn: u64, docnum: DocNum) -> Bytes {
+    pair(letter, lsn, docnum)
 }
 
 pub(crate) fn expiry(seconds: u64, docnum: DocNum) -> Bytes {

@@ -6,6 +6,7 @@
 mod area;
 mod budget;
 mod catalog;
+mod changes;
 mod charge;
 mod collections;
 mod consistency;
@@ -289,6 +290,9 @@ async fn dispatch(
             Write::Delete { path: &path }.run(engine, &options, meter).await
         }
         Operation::ListDocuments(path) => feeds::documents(engine, &path, &options, meter).await,
+        Operation::ReadChanges { collection, mode, since } => {
+            changes::page(engine, &collection, mode, since, &options, meter).await
+        }
         Operation::ExecuteBatch { collection, body, mode } => {
             documents::batch::run(engine, &collection, &body, mode, &options, meter).await
         }

@@ -129,6 +129,11 @@ pub(crate) fn feed_entry(operation: FeedOperation, ts: u64) -> Bytes {
     out.into()
 }
 
+/// When the version was written that an `F` row is about; `None` if the row is damaged.
+pub(crate) fn feed_time(row: &[u8]) -> Option<u64> {
+    u64_at(row, 1)
+}
+
 /// The partition's counters, kept with every commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counters {

@@ -12,7 +12,7 @@ use protocol::{
 };
 
 use crate::{
-    batch,
+    batch, changes,
     headers::{flag, integer, text},
     query::{self, Kind},
     route::{RangeAction, Resource},
@@ -46,7 +46,7 @@ pub(crate) fn operation(
         Resource::Database(path) => database(path, method),
         Resource::Collections(path) => collections(path, method, headers, version),
         Resource::Collection(path) => collection(path, method),
-        Resource::Documents(path) => documents(path, method, headers),
+        Resource::Documents(path) => documents(path, method, headers, options),
         Resource::Document(path) => document(path, method),
         Resource::PartitionKeyRanges(path) => ranges(path, method, options),
         Resource::PartitionKeyRange(path, range) => match *method {
@@ -154,10 +154,13 @@ fn documents(
     collection: CollectionPath,
     method: &Method,
     headers: &HeaderMap,
+    options: &mut Options,
 ) -> Result<Operation, Error> {
     match *method {
-        Method::GET if text(headers, "a-im")?.is_some() => Err(not_yet("The change feed")),
-        Method::GET => Ok(Operation::ListDocuments(collection)),
+        Method::GET => match changes::asked(headers, options)? {
+            Some((mode, since)) => Ok(Operation::ReadChanges { collection, mode, since }),
+            None => Ok(Operation::ListDocuments(collection)),
+        },
         Method::POST => Ok(Operation::CreateDocument {
             collection,
             body: Bytes::new(),

@@ -3,6 +3,8 @@
 mod batch_races;
 mod batches;
 mod bulk;
+mod change_properties;
+mod changes;
 mod collections;
 mod concurrency;
 mod consistency;
