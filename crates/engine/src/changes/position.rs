@@ -5,10 +5,10 @@
 //! the same in every partition that has ever held a key, and a position survives splits and merges
 //! as long as it says which LSN belongs to which keys.
 //!
-//! Most positions are one LSN, and a number on the wire, which some clients depend on. Others are
-//! a token with a checksum: a damaged one, or one of another collection, is refused.
+//! Most positions are one LSN, and a number on the wire. Others are a token with a checksum: a
+//! damaged one, or one of another collection, is refused. Tokens are digits too, more than any LSN
+//! has: Python tells a position from its own tokens by that.
 
-use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use value::{hash::murmur3_32, partition_key::Epk};
 
 use crate::{
@@ -18,6 +18,9 @@ use crate::{
 
 /// The first byte of a token.
 const FORMAT: u8 = 1;
+
+/// Digits that no LSN has.
+const DIGITS_MIN: usize = 21;
 
 /// Pieces beyond any number of partitions.
 const PIECES_MAX: u64 = 100_000;
@@ -101,17 +104,20 @@ impl Position {
                 write(pieces, &mut bytes);
                 let sum = murmur3_32(&[&bytes[..], collection].concat(), 0x5EAF);
                 bytes.extend_from_slice(&sum.to_be_bytes());
-                URL_SAFE_NO_PAD.encode(bytes)
+                to_digits(&bytes)
             }
         }
     }
 
     /// Reads such a text; `None` if it is damaged or of another collection.
     pub(crate) fn parse(text: &str, collection: &[u8]) -> Option<Self> {
-        if !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit()) {
+        if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        if text.len() < DIGITS_MIN {
             return text.parse().ok().map(Self::at);
         }
-        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        let bytes = from_digits(text)?;
         let (content, sum) = bytes.split_last_chunk::<4>()?;
         if murmur3_32(&[content, collection].concat(), 0x5EAF).to_be_bytes() != *sum {
             return None;
@@ -175,6 +181,28 @@ fn read(rest: &mut &[u8]) -> Option<Vec<(Edge, u64)>> {
     pieces.push((Edge::slot(SLOT_COUNT), take_number(rest)?));
     let is_sorted = pieces.windows(2).all(|pair| pair[0].0 < pair[1].0);
     (is_sorted && rest.is_empty()).then_some(pieces)
+}
+
+/// Five digits for two bytes. An odd one has a zero before it.
+fn to_digits(bytes: &[u8]) -> String {
+    let (first, pairs) = bytes.as_rchunks::<2>();
+    let first = first.iter().map(|byte| u16::from(*byte));
+    let pairs = pairs.iter().map(|pair| u16::from_be_bytes(*pair));
+    first.chain(pairs).map(|number| format!("{number:05}")).collect()
+}
+
+fn from_digits(text: &str) -> Option<Vec<u8>> {
+    let (rest, groups) = text.as_bytes().as_rchunks::<5>();
+    let mut bytes = Vec::with_capacity(groups.len() * 2);
+    for group in groups {
+        let number: u16 = str::from_utf8(group).ok()?.parse().ok()?;
+        bytes.extend_from_slice(&number.to_be_bytes());
+    }
+    // What is written never begins with a zero.
+    if bytes.first() == Some(&0) {
+        bytes.remove(0);
+    }
+    rest.is_empty().then_some(bytes)
 }
 
 /// Seven bits a byte, the lowest first: most numbers are small.
@@ -252,18 +280,30 @@ mod tests {
         for length in 0..row.len() {
             assert_eq!(Position::decode(&row[..length]), None);
         }
+        assert!(text.bytes().all(|byte| byte.is_ascii_digit()) && text.len() >= DIGITS_MIN);
         for at in 0..text.len() {
             let mut bad = text.clone().into_bytes();
-            bad[at] = if bad[at] == b'A' { b'B' } else { b'A' };
+            bad[at] = if bad[at] == b'9' { b'0' } else { bad[at] + 1 };
             let bad = String::from_utf8(bad).expect("text");
-            // The last letter has bits that say nothing: those must not either.
             assert_eq!(Position::parse(&bad, RID), None, "{bad}");
+            assert_eq!(Position::parse(&text[..at], RID).is_some(), (1..DIGITS_MIN).contains(&at));
         }
     }
 
     #[test]
     fn what_is_no_position_is_refused() {
-        for bad in ["", "-1", "1.5", "+3", "x", "18446744073709551616", "\"5\"", "AQ", "*"] {
+        for bad in [
+            "",
+            "-1",
+            "1.5",
+            "+3",
+            "x",
+            "18446744073709551616",
+            "184467440737095516160000000",
+            "\"5\"",
+            "AQ",
+            "*",
+        ] {
             assert_eq!(Position::parse(bad, RID), None, "{bad}");
         }
         for bad in [&[][..], &[1], &[1, 0], &[2, 1, 5], &[1, 1, 5, 5]] {
