@@ -39,6 +39,8 @@ pub(crate) const LOG: u8 = b'S';
 pub(crate) const META_STATE: &[u8] = b"Ms";
 /// Counters of the partition.
 pub(crate) const META_COUNTERS: &[u8] = b"Mc";
+/// How far back the history reaches.
+pub(crate) const META_HISTORY: &[u8] = b"Mh";
 /// Counters of one logical key; slot and key follow.
 pub(crate) const META_KEY: &[u8] = b"Mk";
 
@@ -174,7 +176,7 @@ pub(crate) enum Home {
 pub(crate) fn number_at(key: &[u8]) -> Option<DocNum> {
     match *key.first()? {
         DOCUMENT => u64_at(key, 1),
-        FEED | EXPIRY => u64_at(key, 9),
+        FEED | HISTORY | EXPIRY => u64_at(key, 9),
         index::key::TERM | index::key::COMPOSITE | index::key::SPATIAL => {
             Some(index::key::split(key)?.2)
         }
@@ -198,6 +200,7 @@ pub(crate) fn home(key: &[u8]) -> Option<Home> {
         PRIMARY => slot_at(key, 1)?,
         DOCUMENT
         | FEED
+        | HISTORY
         | EXPIRY
         | index::key::TERM
         | index::key::COMPOSITE
@@ -205,7 +208,9 @@ pub(crate) fn home(key: &[u8]) -> Option<Home> {
         NAME => return Some(Home::Everywhere),
         LOG => return Some(Home::Nowhere),
         _ if key.starts_with(META_KEY) => slot_at(key, META_KEY.len())?,
-        _ if key == META_STATE || key == META_COUNTERS => return Some(Home::Nowhere),
+        _ if [META_STATE, META_COUNTERS, META_HISTORY].contains(&key) => {
+            return Some(Home::Nowhere);
+        }
         _ => return None,
     };
     Some(Home::Slot(slot))
@@ -260,13 +265,14 @@ mod tests {
             logical.counters(),
             document(number),
             feed(5, number),
+            change(HISTORY, 5, number),
             expiry(5, number),
             term.into(),
         ] {
             assert_eq!(home(&row), Some(Home::Slot(7)), "{row:?}");
         }
         assert_eq!(home(&name(1)), Some(Home::Everywhere));
-        for row in [&log(3)[..], META_STATE, META_COUNTERS] {
+        for row in [&log(3)[..], META_STATE, META_COUNTERS, META_HISTORY] {
             assert_eq!(home(row), Some(Home::Nowhere));
         }
         for row in [&b""[..], b"Z", b"D", b"Mz", b"P12"] {

@@ -177,6 +177,7 @@ impl Engine {
         let inner = Arc::new(inner);
         transform::resume(&inner);
         inner.in_background(reshape::balance::look_after(Arc::clone(&inner)));
+        inner.in_background(changes::retention::look_after(Arc::clone(&inner)));
         Ok(Arc::new(Self { inner }))
     }
 

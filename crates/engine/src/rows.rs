@@ -3,9 +3,12 @@
 //! Each row that may grow begins with a format byte. A byte this build does not know means that a
 //! newer one wrote the row: it is refused, never guessed at.
 
+mod history;
+
 use bytes::Bytes;
 use protocol::etag::Etag;
 
+pub(crate) use self::history::{ChangeKind, HistoryRow};
 use crate::keys::u64_at;
 
 /// The format of partitions that this build writes. Fixtures of every landed format are kept in

@@ -2,9 +2,14 @@
 
 use bytes::Bytes;
 use protocol::Error;
-use value::json;
+use value::{Object, Value, json};
 
-use crate::{errors, rows::Damaged};
+use crate::{
+    catalog::{Collection, number, to_bytes},
+    errors,
+    query::job,
+    rows::{ChangeKind, Damaged, HistoryRow},
+};
 
 /// The property that tells the transaction.
 const LSN: &str = "_lsn";
@@ -28,6 +33,52 @@ pub(super) fn latest(document: &Bytes, lsn: u64) -> Result<Bytes, Error> {
         out.extend_from_slice(body);
     }
     out.extend_from_slice(format!(",\"{LSN}\":{lsn}}}").as_bytes());
+    Ok(out.into())
+}
+
+/// A change with the versions before and behind it. What was deleted is named in the metadata, since
+/// there is no current version to name it.
+pub(super) fn change(
+    collection: &Collection,
+    change: &HistoryRow,
+    lsn: u64,
+) -> Result<Bytes, Error> {
+    let mut metadata = Object::new();
+    let name = match change.kind {
+        ChangeKind::Create => "create",
+        ChangeKind::Replace => "replace",
+        ChangeKind::Delete => "delete",
+    };
+    metadata.insert("operationType", name);
+    metadata.insert("lsn", number(lsn));
+    metadata.insert("crts", number(change.time));
+    if change.previous_lsn > 0 {
+        metadata.insert("previousImageLSN", number(change.previous_lsn));
+    }
+    if change.kind == ChangeKind::Delete {
+        metadata.insert("timeToLiveExpired", change.is_expired);
+        let document = job::parse(&change.previous)?;
+        metadata.insert("id", document.get("id").clone());
+        let mut key = Object::new();
+        for path in &collection.definition.partition_key.paths {
+            let value = document.at(path);
+            if !value.is_undefined() {
+                key.insert(path.to_string().trim_start_matches('/'), value.clone());
+            }
+        }
+        metadata.insert("partitionKey", Value::Object(key));
+    }
+    let current: &[u8] = if change.current.is_empty() { b"{}" } else { &change.current };
+    let mut out = Vec::with_capacity(current.len() + change.previous.len() + 256);
+    out.extend_from_slice(b"{\"current\":");
+    out.extend_from_slice(current);
+    if !change.previous.is_empty() {
+        out.extend_from_slice(b",\"previous\":");
+        out.extend_from_slice(&change.previous);
+    }
+    out.extend_from_slice(b",\"metadata\":");
+    out.extend_from_slice(&to_bytes(metadata));
+    out.push(b'}');
     Ok(out.into())
 }
 

@@ -4,11 +4,16 @@
 //! of its latest version. Reading on is a scan from the LSN that the reader has seen.
 //!
 //! - `start`: where a reader begins, `position`: where it was,
-//! - `reader`: a page at work, `rows`: transactions in their order, `item`: what is given of each.
+//! - `reader`: a page at work, `rows`: transactions in their order, `item`: what is given of each,
+//! - `retention`: for how long all versions are kept.
+//!
+//! Where a collection's policy asks for all versions and deletes, each change has an `H` row beside,
+//! with the document before and behind it, and readers of that feed scan those.
 
 mod item;
 pub(crate) mod position;
 mod reader;
+pub(crate) mod retention;
 mod rows;
 mod start;
 

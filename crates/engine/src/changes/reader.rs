@@ -22,7 +22,7 @@ use crate::{
     keys::{self, slot_of},
     partition::Partition,
     query::job,
-    rows::{Header, feed_time},
+    rows::{Header, HistoryRow, feed_time},
 };
 
 /// Documents that are loaded at once.
@@ -95,6 +95,10 @@ impl<'a> Reader<'a> {
         let mut after = pieces.iter().map(|(_, lsn)| *lsn).min().unwrap_or(lsn);
         if pieces.iter().any(|(_, position)| *position > lsn) {
             return Err(start::ahead());
+        }
+        if self.wanted.mode == ChangeMode::All {
+            // Asked once the rows are held: what is swept from now on is in the snapshot.
+            start::check_history(partition, &pieces)?;
         }
         if let Some(since) = self.wanted.since.filter(|_| self.wanted.is_first) {
             let floor =
@@ -203,7 +207,7 @@ impl<'a> Reader<'a> {
         entry: &Entry,
         row: Option<Bytes>,
     ) -> Result<Option<Bytes>, Error> {
-        let Some(row) = row else { return Ok(None) };
+        let Some(row) = row else { return self.past(pieces, entry) };
         let (header, document) = Header::decode(&row).map_err(errors::from_damaged)?;
         let expiry = header.expiry(self.wanted.collection.definition.default_ttl);
         if expiry.is_some_and(|expiry| expiry <= self.wanted.now) {
@@ -213,6 +217,18 @@ impl<'a> Reader<'a> {
             return Ok(None);
         }
         Ok(Some(item::latest(&document, entry.lsn)?))
+    }
+
+    /// A change of the history.
+    fn past(&self, pieces: &Pieces, entry: &Entry) -> Result<Option<Bytes>, Error> {
+        if self.wanted.mode == ChangeMode::Latest {
+            return Ok(None);
+        }
+        let row = HistoryRow::decode(&entry.row).map_err(errors::from_damaged)?;
+        if !self.is_asked_for(pieces, entry, row.document())? {
+            return Ok(None);
+        }
+        Ok(Some(item::change(self.wanted.collection, &row, entry.lsn)?))
     }
 
     /// Whether a document is in the scope, and its change is news there.

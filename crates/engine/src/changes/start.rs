@@ -6,6 +6,7 @@ use protocol::{Error, Options, etag::strip_quotes, request::ChangeMode};
 use store::{Direction, PageLimit, Snapshot};
 
 use crate::{
+    area::Area,
     catalog::Collection,
     changes::position::Position,
     errors,
@@ -43,9 +44,11 @@ impl Start {
                 "The time in the header 'If-Modified-Since' lies in the future.",
             ));
         }
-        if mode == ChangeMode::All {
+        let is_kept = collection.definition.history_minutes.is_some();
+        if mode == ChangeMode::All && !is_kept {
             return Err(Error::bad_request(
-                "The change feed of all versions and deletes is not kept for this collection.",
+                "The change feed of all versions and deletes is not kept for this collection: set \
+                 the retention of its change feed policy.",
             ));
         }
         match options.if_none_match.as_deref() {
@@ -60,6 +63,10 @@ impl Start {
                     )
                 })
             }
+            None if mode == ChangeMode::All => Err(Error::bad_request(
+                "The change feed of all versions and deletes begins now or at a position: it \
+                 cannot be read from the beginning or from a point in time.",
+            )),
             None => Ok(Self::At(Position::at(0))),
         }
     }
@@ -71,6 +78,21 @@ pub(super) fn ahead() -> Error {
         "The change feed position in the header 'If-None-Match' is ahead of the collection: it \
          belongs to another one.",
     )
+}
+
+/// Refuses a position that the history does not reach back to.
+pub(super) fn check_history(partition: &Partition, pieces: &[(Area, u64)]) -> Result<(), Error> {
+    let history = partition.history_from();
+    let is_gone = |(area, position): &(Area, u64)| {
+        history.within(area).iter().any(|(_, kept)| kept > position)
+    };
+    if pieces.iter().any(is_gone) {
+        return Err(Error::bad_request(
+            "The change feed position in the header 'If-None-Match' is older than what is kept of \
+             all versions and deletes. Begin anew, from now.",
+        ));
+    }
+    Ok(())
 }
 
 /// An LSN up to which nothing was written later than this second.

@@ -5,11 +5,12 @@
 //! - `partition_key`, `unique_key`: what is fixed at creation,
 //! - `indexing` with `index_path`: which values are indexed,
 //! - `legacy_index`, `composite`, `spatial`, `vector`, `full_text`: the special indexes,
-//! - `ttl`, `conflict`, `computed_property`, `kept`: the rest.
+//! - `ttl`, `change_feed`, `conflict`, `computed_property`, `kept`: the rest.
 //!
 //! A definition is rebuilt from its own JSON at every start, so normalising must be idempotent and
 //! must go on accepting whatever it once returned.
 
+mod change_feed;
 mod composite;
 mod computed_property;
 mod conflict;
@@ -53,6 +54,9 @@ pub(crate) struct Definition {
     /// Seconds after which documents expire; `None` when none does, -1 when only those do that say
     /// so themselves.
     pub default_ttl: Option<i32>,
+    /// Minutes for which every version of a document is kept for the change feed; `None` when only
+    /// the latest is.
+    pub history_minutes: Option<u32>,
     /// The paths of each unique key. Never changes.
     pub unique_keys: Vec<Vec<Path>>,
     /// The named expressions that queries use like properties.
@@ -68,6 +72,7 @@ impl Definition {
     /// a collection could do without a partition key.
     pub(crate) fn create(body: &Value, partition_key_optional: bool) -> Result<Self, Error> {
         let id = validate_name(body.get("id"))?;
+        change_feed::check(body.get("changeFeedPolicy"))?;
         let partition_key =
             partition_key::create(body.get("partitionKey"), partition_key_optional)?;
         let unique_keys = unique_key::parse(body.get("uniqueKeyPolicy"))?;
@@ -84,6 +89,7 @@ impl Definition {
         if id != self.id {
             return Err(Error::bad_request("the id of a collection cannot be changed"));
         }
+        change_feed::check(body.get("changeFeedPolicy"))?;
         partition_key::check_unchanged(&self.partition_key, body.get("partitionKey"))?;
         unique_key::check_unchanged(&self.unique_keys, body.get("uniqueKeyPolicy"))?;
         vector::check_unchanged(&self.json, body)?;
@@ -184,6 +190,7 @@ impl Definition {
             partition_key,
             indexing,
             default_ttl,
+            history_minutes: change_feed::retention(body.get("changeFeedPolicy")),
             unique_keys,
             computed: Vec::new(),
             is_geometry,

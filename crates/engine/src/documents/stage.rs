@@ -28,7 +28,7 @@ use crate::{
     partition::{
         Refused,
         locks::KeyGuard,
-        transaction::{DocumentChange, NewVersion, OldVersion, Transaction},
+        transaction::{DocumentChange, NewVersion, OldVersion, Past, Transaction},
     },
     rows::{Damaged, Header, KeyCounters, Primary},
 };
@@ -254,7 +254,7 @@ impl<'a> Stage<'a> {
     /// Queues the changes with their terms, and lets the next writer of the key in. They will be
     /// published, whether or not anybody waits for it.
     pub(super) async fn commit(self) -> Result<Published, Refused> {
-        let Stage { place, room, guard, tally, changes, .. } = self;
+        let Stage { engine, place, room, guard, tally, changes, .. } = self;
         let Some(Tally { before, .. }) = tally.filter(|_| !changes.is_empty()) else {
             drop(guard);
             // What was read may not be published yet.
@@ -264,7 +264,7 @@ impl<'a> Stage<'a> {
         let mut with_terms = Vec::with_capacity(changes.len());
         let mut bytes = 0_usize;
         for change in changes {
-            let change = change.with_terms(place).await?;
+            let change = change.with_terms(engine, place).await?;
             bytes = bytes.saturating_add(staging::size(&change));
             // A document may be as large as it may be, with its index. Several together may not.
             if bytes > staging::TRANSACTION_BYTES_MAX && !with_terms.is_empty() {
@@ -298,7 +298,7 @@ impl Staged {
         Primary { docnum: self.number, etag: version.new.etag, lsn: 0, length }
     }
 
-    async fn with_terms(self, place: &Place<'_>) -> Result<DocumentChange, Error> {
+    async fn with_terms(self, engine: &Inner, place: &Place<'_>) -> Result<DocumentChange, Error> {
         let Staged { number, primary_key, old, new, .. } = self;
         let collection = place.collection;
         let after = new.as_ref().map(|version| Indexed {
@@ -316,13 +316,18 @@ impl Staged {
                 TermChange::between(place.partition, number, Some(before), after).await?
             }
         };
+        let past = collection.definition.history_minutes.map(|_| Past {
+            previous: old.as_ref().map(|old| old.document.clone()).unwrap_or_default(),
+            time: engine.clock.now_seconds(),
+        });
         let old = old.map(|old| OldVersion {
             lsn: old.primary.lsn,
             length: old.primary.length,
             expiry: old.header.expiry(collection.definition.default_ttl),
         });
         let new = new.map(|version| version.new);
-        Ok(DocumentChange { docnum: number, primary_key, old, new, terms })
+        let expired = false;
+        Ok(DocumentChange { docnum: number, primary_key, old, new, terms, expired, past })
     }
 }
 
