@@ -6,6 +6,7 @@
 mod area;
 mod budget;
 mod catalog;
+mod changes;
 mod charge;
 mod collections;
 mod conflicts;
@@ -186,6 +187,7 @@ impl Engine {
         inner.in_background(reshape::balance::look_after(Arc::clone(&inner)));
         inner.in_background(scripts::idle::look_after(Arc::clone(&inner)));
         inner.in_background(documents::sweep::look_after(Arc::clone(&inner)));
+        inner.in_background(changes::retention::look_after(Arc::clone(&inner)));
         Ok(Arc::new(Self { inner }))
     }
 
@@ -313,6 +315,9 @@ async fn dispatch(
         Operation::ReadConflict { collection, .. }
         | Operation::DeleteConflict { collection, .. } => {
             conflicts::find(engine, &collection, &options, meter)
+        }
+        Operation::ReadChanges { collection, mode, since } => {
+            changes::page(engine, &collection, mode, since, &options, meter).await
         }
         Operation::ExecuteBatch { collection, body, mode } => {
             documents::batch::run(engine, &collection, &body, mode, &options, meter).await

@@ -2,6 +2,7 @@
 //!
 //! Rows are checked a page at a time, so memory does not grow with the data.
 
+mod history;
 mod shared;
 mod terms;
 mod upkeep;
@@ -143,6 +144,7 @@ impl Check<'_> {
         self.primaries(&sums, report).await?;
         self.feed(&sums, report).await?;
         let counters = self.counters(&sums, report).await?;
+        self.history(&counters, report).await?;
         let problems = terms.finish(self.snapshot, counters.index_bytes).await?;
         report.problems(&self.place, problems);
         report.problems(&self.place, upkeep.finish(self.snapshot).await?);

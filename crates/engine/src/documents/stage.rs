@@ -33,7 +33,7 @@ use crate::{
     partition::{
         Refused,
         locks::KeyGuard,
-        transaction::{DocumentChange, NewVersion, OldVersion, Transaction},
+        transaction::{DocumentChange, NewVersion, OldVersion, Past, Transaction},
     },
     rows::{Counters, Damaged, Header, KeyCounters, Primary},
 };
@@ -348,7 +348,7 @@ impl<'a> Stage<'a> {
     /// The partition as the changes so far have left it, for queries. Others may write to it
     /// meanwhile, but not to this key.
     pub(super) async fn view(&mut self) -> Result<Arc<dyn Snapshot>, Error> {
-        let Self { place, .. } = *self;
+        let Self { place, now, .. } = *self;
         let tally = self.tally().await?;
         let shown = if let Some(shown) = &mut self.shown {
             shown
@@ -362,7 +362,7 @@ impl<'a> Stage<'a> {
             let transaction = Transaction {
                 key: place.key.clone(),
                 key_counters: tally.before,
-                changes: vec![change.to_change(place).await?],
+                changes: vec![change.to_change(place, now).await?],
                 // No query asks for rows of unique keys.
                 unique: Vec::new(),
                 index_generation: place.collection.index_generation,
@@ -382,7 +382,7 @@ impl<'a> Stage<'a> {
     /// Queues the changes with their terms, and lets the next writer of the key in. They will be
     /// published, whether or not anybody waits for it.
     pub(super) async fn commit(self) -> Result<Published, Refused> {
-        let Stage { place, room, guard, tally, changes, .. } = self;
+        let Stage { place, room, guard, now, tally, changes, .. } = self;
         let Some(Tally { before, .. }) = tally.filter(|_| !changes.is_empty()) else {
             drop(guard);
             // What was read may not be published yet.
@@ -393,7 +393,7 @@ impl<'a> Stage<'a> {
         let mut with_terms = Vec::with_capacity(changes.len());
         let mut bytes = 0_usize;
         for change in changes {
-            let change = change.with_terms(place).await?;
+            let change = change.with_terms(place, now).await?;
             bytes = bytes.saturating_add(staging::size(&change));
             // A document may be as large as it may be, with its index. Several together may not.
             if bytes > staging::TRANSACTION_BYTES_MAX && !with_terms.is_empty() {
@@ -429,22 +429,22 @@ impl Staged {
         Primary { docnum: self.number, etag: version.new.etag, lsn: 0, length }
     }
 
-    async fn with_terms(self, place: &Place<'_>) -> Result<DocumentChange, Error> {
+    async fn with_terms(self, place: &Place<'_>, now: u64) -> Result<DocumentChange, Error> {
         let terms = self.terms(place).await?;
-        let old = self.old_version(place);
+        let (old, past) = (self.old_version(place), self.past(place, now));
         let Staged { number, primary_key, new, is_expired: expired, .. } = self;
         let new = new.map(|version| version.new);
-        Ok(DocumentChange { docnum: number, primary_key, old, new, terms, expired })
+        Ok(DocumentChange { docnum: number, primary_key, old, new, terms, expired, past })
     }
 
     /// The same, while it may still change.
-    async fn to_change(&self, place: &Place<'_>) -> Result<DocumentChange, Error> {
+    async fn to_change(&self, place: &Place<'_>, now: u64) -> Result<DocumentChange, Error> {
         let terms = self.terms(place).await?;
-        let old = self.old_version(place);
+        let (old, past) = (self.old_version(place), self.past(place, now));
         let new = self.new.as_ref().map(|version| version.new.clone());
         let primary_key = self.primary_key.clone();
         let (docnum, expired) = (self.number, self.is_expired);
-        Ok(DocumentChange { docnum, primary_key, old, new, terms, expired })
+        Ok(DocumentChange { docnum, primary_key, old, new, terms, expired, past })
     }
 
     async fn terms(&self, place: &Place<'_>) -> Result<TermChange, Error> {
@@ -471,6 +471,12 @@ impl Staged {
             let expiry = old.header.expiry(definition.default_ttl);
             OldVersion { lsn: old.primary.lsn, length: old.primary.length, expiry }
         })
+    }
+
+    /// What the history keeps of it.
+    fn past(&self, place: &Place<'_>, now: u64) -> Option<Past> {
+        let previous = self.old.as_ref().map(|old| old.document.clone()).unwrap_or_default();
+        place.collection.definition.history_minutes.map(|_| Past { previous, time: now })
     }
 }
 

@@ -3,6 +3,9 @@
 mod batch_races;
 mod batches;
 mod bulk;
+mod change_history;
+mod change_properties;
+mod changes;
 mod collections;
 mod concurrency;
 mod consistency;
