@@ -15,10 +15,6 @@ def test_queries_of_what_is_not_there(client, coll):
     assert "yet" in answer.message
 
 
-@pytest.mark.parametrize("kind", ["Incremental Feed", "Incremental feed", "Full-Fidelity Feed"])
-def test_a_change_feed_is_not_a_feed(client, coll, kind):
-    """Its readers go on until 304: an ordinary feed would never end."""
-    assert client.get(coll.docs, {"A-IM": kind}).status == 400
 
 
 def test_users(client, db):

@@ -6,6 +6,7 @@
 mod area;
 mod budget;
 mod catalog;
+mod changes;
 mod charge;
 mod collections;
 mod conflicts;
@@ -16,6 +17,7 @@ mod definition;
 mod documents;
 mod encryption_keys;
 mod errors;
+mod expiry;
 mod feeds;
 mod indexing;
 mod keys;
@@ -184,6 +186,8 @@ impl Engine {
         transform::resume(&inner);
         inner.in_background(reshape::balance::look_after(Arc::clone(&inner)));
         inner.in_background(scripts::idle::look_after(Arc::clone(&inner)));
+        inner.in_background(documents::sweep::look_after(Arc::clone(&inner)));
+        inner.in_background(changes::retention::look_after(Arc::clone(&inner)));
         Ok(Arc::new(Self { inner }))
     }
 
@@ -311,6 +315,9 @@ async fn dispatch(
         Operation::ReadConflict { collection, .. }
         | Operation::DeleteConflict { collection, .. } => {
             conflicts::find(engine, &collection, &options, meter)
+        }
+        Operation::ReadChanges { collection, mode, since } => {
+            changes::page(engine, &collection, mode, since, &options, meter).await
         }
         Operation::ExecuteBatch { collection, body, mode } => {
             documents::batch::run(engine, &collection, &body, mode, &options, meter).await

@@ -15,7 +15,7 @@ use protocol::{
 };
 
 use crate::{
-    batch,
+    batch, changes,
     headers::{flag, integer, text},
     query::{self, Kind},
     route::{RangeAction, Resource},
@@ -53,7 +53,7 @@ pub(crate) fn operation(
         Resource::EncryptionKey(path) => encryption_key(path, method),
         Resource::Collections(path) => collections(path, method, headers, version),
         Resource::Collection(path) => collection(path, method),
-        Resource::Documents(path) => documents(path, method, headers),
+        Resource::Documents(path) => documents(path, method, headers, options),
         Resource::Document(path) => document(path, method),
         Resource::Conflicts(path) => match *method {
             Method::GET => Ok(Operation::ListConflicts(path)),
@@ -202,10 +202,13 @@ fn documents(
     collection: CollectionPath,
     method: &Method,
     headers: &HeaderMap,
+    options: &mut Options,
 ) -> Result<Operation, Error> {
     match *method {
-        Method::GET if text(headers, "a-im")?.is_some() => Err(not_yet("The change feed")),
-        Method::GET => Ok(Operation::ListDocuments(collection)),
+        Method::GET => match changes::asked(headers, options)? {
+            Some((mode, since)) => Ok(Operation::ReadChanges { collection, mode, since }),
+            None => Ok(Operation::ListDocuments(collection)),
+        },
         Method::POST => Ok(Operation::CreateDocument {
             collection,
             body: Bytes::new(),

@@ -168,6 +168,13 @@ pub enum Operation {
     },
     DeleteDocument(DocumentPath),
     ListDocuments(CollectionPath),
+    /// What has changed in a collection since a position.
+    ReadChanges {
+        collection: CollectionPath,
+        mode: ChangeMode,
+        /// Only what was written later than this second.
+        since: Option<u64>,
+    },
     /// Several operations on documents, as a JSON array.
     ExecuteBatch {
         collection: CollectionPath,
@@ -255,6 +262,8 @@ impl Operation {
             Operation::PatchDocument { .. } => "patch_document",
             Operation::DeleteDocument(_) => "delete_document",
             Operation::ListDocuments(_) => "list_documents",
+            Operation::ReadChanges { mode: ChangeMode::Latest, .. } => "read_changes",
+            Operation::ReadChanges { mode: ChangeMode::All, .. } => "read_all_changes",
             Operation::ExecuteBatch { mode: BatchMode::Atomic, .. } => "execute_batch",
             Operation::ExecuteBatch { .. } => "execute_bulk",
             Operation::ListConflicts(_) => "list_conflicts",
@@ -282,6 +291,7 @@ impl Operation {
             self,
             Operation::ReadDocument(_)
                 | Operation::ListDocuments(_)
+                | Operation::ReadChanges { .. }
                 | Operation::Query { feed: QueryFeed::Documents(_), .. }
         )
     }
@@ -304,12 +314,22 @@ impl Operation {
                 | Operation::ReadConflict { .. }
                 | Operation::ReadScript(_)
                 | Operation::ListScripts { .. }
+                | Operation::ReadChanges { .. }
                 | Operation::Query { .. }
                 | Operation::PlanQuery { .. }
                 | Operation::ReadOffer(_)
                 | Operation::ListOffers
         )
     }
+}
+
+/// What a change feed gives of each document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeMode {
+    /// Its latest version, once.
+    Latest,
+    /// Every version, and its end.
+    All,
 }
 
 /// What the operations of a batch have to do with each other.

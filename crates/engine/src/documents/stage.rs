@@ -24,6 +24,7 @@ use crate::{
         locate, room,
         staging::{self, Staging},
         text::user_bytes,
+        unique,
         view::Shown,
     },
     errors,
@@ -32,7 +33,7 @@ use crate::{
     partition::{
         Refused,
         locks::KeyGuard,
-        transaction::{DocumentChange, NewVersion, OldVersion, Transaction},
+        transaction::{DocumentChange, NewVersion, OldVersion, Past, Transaction},
     },
     rows::{Counters, Damaged, Header, KeyCounters, Primary},
 };
@@ -44,9 +45,11 @@ pub(crate) struct Stage<'a> {
     pub(super) key: &'a PartitionKey,
     room: Staging<'a>,
     guard: KeyGuard<'a>,
+    /// The second in which it has the lock: what has expired by then is gone.
+    pub(super) now: u64,
     /// `None` until the first document is looked for.
     tally: Option<Tally>,
-    changes: Vec<Staged>,
+    pub(super) changes: Vec<Staged>,
     /// Bytes of documents that were read and made.
     bytes: usize,
     /// What its queries have been shown so far; `None` before the first.
@@ -63,12 +66,14 @@ struct Tally {
 
 /// What has become of one document. At least one version is there.
 pub(super) struct Staged {
-    number: DocNum,
+    pub(super) number: DocNum,
     document_key: Bytes,
     pub(super) primary_key: Bytes,
     /// The stored version.
-    old: Option<Found>,
+    pub(super) old: Option<Found>,
     new: Option<Version>,
+    /// Whether it goes because its time is over.
+    is_expired: bool,
     /// The keys under which queries have been shown it, unless it has changed since.
     pub(super) shown: Option<Vec<Bytes>>,
 }
@@ -78,6 +83,8 @@ struct Version {
     new: NewVersion,
     value: Value,
     directive: Directive,
+    /// The rows of its unique keys.
+    unique: Vec<Bytes>,
 }
 
 /// What an operation has done, for its answer.
@@ -136,8 +143,9 @@ impl<'a> Stage<'a> {
         room: Staging<'a>,
         guard: KeyGuard<'a>,
     ) -> Self {
-        let (changes, shown) = (Vec::new(), None);
-        Self { engine, place, key, room, guard, tally: None, changes, bytes: 0, shown }
+        let now = engine.clock.now_seconds();
+        let (tally, changes, shown) = (None, Vec::new(), None);
+        Self { engine, place, key, room, guard, now, tally, changes, bytes: 0, shown }
     }
 
     /// Whether a script may go on: takes room for what it has read and made, and a document more.
@@ -150,9 +158,21 @@ impl<'a> Stage<'a> {
         self.bytes
     }
 
-    /// The newest version of the document with this id. A new document costs one look into the
-    /// store: the key's counters are read along with the first.
+    /// The newest version of the document with this id. One that has expired is none: it goes with
+    /// the changes of this stage, so that another can have its id.
     pub(super) async fn newest(&mut self, id: &str) -> Result<Option<Found>, Error> {
+        match self.stored(id).await? {
+            Some(found) if found.has_expired(self.place, self.now) => {
+                self.bury(found).await?;
+                Ok(None)
+            }
+            found => Ok(found),
+        }
+    }
+
+    /// The same, expired or not. A new document costs one look into the store: the key's counters
+    /// are read along with the first.
+    async fn stored(&mut self, id: &str) -> Result<Option<Found>, Error> {
         let place = self.place;
         if self.tally.is_some() {
             return by_id(place, id, &RowReader::Staged(self)).await;
@@ -171,7 +191,7 @@ impl<'a> Stage<'a> {
 
     /// The newest version of the document with this id or rid.
     pub(super) async fn locate(&self, name: &str) -> Result<Option<Found>, Error> {
-        locate(self.place, self.key, name, &RowReader::Staged(self)).await
+        locate(self.place, self.key, name, &RowReader::Staged(self), self.now).await
     }
 
     /// A row as the changes so far have left it.
@@ -207,12 +227,15 @@ impl<'a> Stage<'a> {
         charge_put(&mut charged, place, &incoming, old.is_some(), directive);
         let outcome = if old.is_some() { Outcome::Ok } else { Outcome::Created };
         let (new, document) = incoming.compose(self.engine, place, number, options);
+        let unique = unique::rows(&place.collection.definition, &place.key, &incoming.value);
+        let claimed = self.claim(number, &unique).await;
+        claimed.map_err(|error| self.refuse(error, meter))?;
         let tally = self.tally().await?;
-        self.check_room(tally, old.as_ref(), &new)?;
+        self.check_room(tally, old.as_ref(), &new).await?;
         *meter = charged;
         let etag = Some(new.etag);
         let primary_key = place.key.primary(&incoming.id);
-        let version = Version { new, value: incoming.value, directive };
+        let version = Version { new, value: incoming.value, directive, unique };
         self.record(number, primary_key, tally, old, Some(version));
         Ok(Done { outcome, etag, document })
     }
@@ -226,6 +249,17 @@ impl<'a> Stage<'a> {
         let (number, primary_key) = (old.primary.docnum, old.primary_key.clone());
         self.record(number, primary_key, tally, Some(old), None);
         Ok(Done { outcome: Outcome::Deleted, etag: None, document: Bytes::new() })
+    }
+
+    /// Removes a document that has expired. It costs nothing.
+    async fn bury(&mut self, old: Found) -> Result<(), Error> {
+        let tally = self.tally().await?;
+        let (number, primary_key) = (old.primary.docnum, old.primary_key.clone());
+        self.record(number, primary_key, tally, Some(old), None);
+        if let Some(change) = self.changes.iter_mut().find(|change| change.number == number) {
+            change.is_expired = true;
+        }
+        Ok(())
     }
 
     /// Notes what has become of a document. `old` is the version before this change, which another
@@ -263,19 +297,33 @@ impl<'a> Stage<'a> {
             }
             None => {
                 let document_key = keys::document(number);
-                let shown = None;
-                self.changes.push(Staged { number, document_key, primary_key, old, new, shown });
+                let (is_expired, shown) = (false, None);
+                self.changes.push(Staged {
+                    number,
+                    document_key,
+                    primary_key,
+                    old,
+                    new,
+                    is_expired,
+                    shown,
+                });
             }
         }
     }
 
     /// Refuses a version that has no room. It costs nothing.
-    fn check_room(&self, tally: Tally, old: Option<&Found>, new: &NewVersion) -> Result<(), Error> {
+    async fn check_room(
+        &self,
+        tally: Tally,
+        old: Option<&Found>,
+        new: &NewVersion,
+    ) -> Result<(), Error> {
         let Self { engine, place, .. } = *self;
         let old = old.map_or(0, |old| u64::from(old.primary.length));
         let staged = tally.now.bytes.saturating_sub(tally.before.bytes);
         let length = new.length() as u64;
-        room::check(engine, place, tally.now, staged, old, length).map_err(|mut error| {
+        let checked = room::check(engine, place, tally.now, staged, old, length).await;
+        checked.map_err(|mut error| {
             describe(&mut error.meta, place, place.partition.lsn());
             error
         })
@@ -300,7 +348,7 @@ impl<'a> Stage<'a> {
     /// The partition as the changes so far have left it, for queries. Others may write to it
     /// meanwhile, but not to this key.
     pub(super) async fn view(&mut self) -> Result<Arc<dyn Snapshot>, Error> {
-        let Self { place, .. } = *self;
+        let Self { place, now, .. } = *self;
         let tally = self.tally().await?;
         let shown = if let Some(shown) = &mut self.shown {
             shown
@@ -314,7 +362,9 @@ impl<'a> Stage<'a> {
             let transaction = Transaction {
                 key: place.key.clone(),
                 key_counters: tally.before,
-                changes: vec![change.to_change(place).await?],
+                changes: vec![change.to_change(place, now).await?],
+                // No query asks for rows of unique keys.
+                unique: Vec::new(),
                 index_generation: place.collection.index_generation,
                 permit: None,
             };
@@ -332,17 +382,18 @@ impl<'a> Stage<'a> {
     /// Queues the changes with their terms, and lets the next writer of the key in. They will be
     /// published, whether or not anybody waits for it.
     pub(super) async fn commit(self) -> Result<Published, Refused> {
-        let Stage { place, room, guard, tally, changes, .. } = self;
+        let Stage { place, room, guard, now, tally, changes, .. } = self;
         let Some(Tally { before, .. }) = tally.filter(|_| !changes.is_empty()) else {
             drop(guard);
             // What was read may not be published yet.
             place.partition.drain().await?;
             return Ok(Published::Already(place.partition.lsn()));
         };
+        let unique = unique::changes(place, &changes).await?;
         let mut with_terms = Vec::with_capacity(changes.len());
         let mut bytes = 0_usize;
         for change in changes {
-            let change = change.with_terms(place).await?;
+            let change = change.with_terms(place, now).await?;
             bytes = bytes.saturating_add(staging::size(&change));
             // A document may be as large as it may be, with its index. Several together may not.
             if bytes > staging::TRANSACTION_BYTES_MAX && !with_terms.is_empty() {
@@ -350,11 +401,12 @@ impl<'a> Stage<'a> {
             }
             with_terms.push(change);
         }
-        let permit = room.for_batch(&with_terms).await?;
+        let permit = room.for_batch(&with_terms, &unique).await?;
         let transaction = Transaction {
             key: place.key.clone(),
             key_counters: before,
             changes: with_terms,
+            unique,
             index_generation: place.collection.index_generation,
             permit: Some(permit),
         };
@@ -365,6 +417,11 @@ impl<'a> Stage<'a> {
 }
 
 impl Staged {
+    /// The rows of the unique keys of its new version.
+    pub(super) fn unique(&self) -> &[Bytes] {
+        self.new.as_ref().map_or(&[], |version| &version.unique)
+    }
+
     fn primary(&self, version: &Version) -> Primary {
         let length = version.new.length();
         // The LSN comes with the others', when the transaction is queued.
@@ -372,21 +429,22 @@ impl Staged {
         Primary { docnum: self.number, etag: version.new.etag, lsn: 0, length }
     }
 
-    async fn with_terms(self, place: &Place<'_>) -> Result<DocumentChange, Error> {
+    async fn with_terms(self, place: &Place<'_>, now: u64) -> Result<DocumentChange, Error> {
         let terms = self.terms(place).await?;
-        let old = self.old_version(place);
-        let Staged { number, primary_key, new, .. } = self;
+        let (old, past) = (self.old_version(place), self.past(place, now));
+        let Staged { number, primary_key, new, is_expired: expired, .. } = self;
         let new = new.map(|version| version.new);
-        Ok(DocumentChange { docnum: number, primary_key, old, new, terms })
+        Ok(DocumentChange { docnum: number, primary_key, old, new, terms, expired, past })
     }
 
     /// The same, while it may still change.
-    async fn to_change(&self, place: &Place<'_>) -> Result<DocumentChange, Error> {
+    async fn to_change(&self, place: &Place<'_>, now: u64) -> Result<DocumentChange, Error> {
         let terms = self.terms(place).await?;
-        let old = self.old_version(place);
+        let (old, past) = (self.old_version(place), self.past(place, now));
         let new = self.new.as_ref().map(|version| version.new.clone());
         let primary_key = self.primary_key.clone();
-        Ok(DocumentChange { docnum: self.number, primary_key, old, new, terms })
+        let (docnum, expired) = (self.number, self.is_expired);
+        Ok(DocumentChange { docnum, primary_key, old, new, terms, expired, past })
     }
 
     async fn terms(&self, place: &Place<'_>) -> Result<TermChange, Error> {
@@ -401,18 +459,24 @@ impl Staged {
             return TermChange::between(place.partition, *number, None, after).await;
         };
         let document = old.parse()?;
-        let policy = &collection.policy_of(old.header.index_generation);
+        let policy = &collection.definition_of(old.header.index_generation).indexing;
         let directive = old.header.index_directive();
         let before = Indexed { document: &document, policy, directive };
         TermChange::between(place.partition, *number, Some(before), after).await
     }
 
     fn old_version(&self, place: &Place<'_>) -> Option<OldVersion> {
-        self.old.as_ref().map(|old| OldVersion {
-            lsn: old.primary.lsn,
-            length: old.primary.length,
-            expiry: old.header.expiry(place.collection.definition.default_ttl),
+        self.old.as_ref().map(|old| {
+            let definition = place.collection.definition_of(old.header.index_generation);
+            let expiry = old.header.expiry(definition.default_ttl);
+            OldVersion { lsn: old.primary.lsn, length: old.primary.length, expiry }
         })
+    }
+
+    /// What the history keeps of it.
+    fn past(&self, place: &Place<'_>, now: u64) -> Option<Past> {
+        let previous = self.old.as_ref().map(|old| old.document.clone()).unwrap_or_default();
+        place.collection.definition.history_minutes.map(|_| Past { previous, time: now })
     }
 }
 

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use protocol::{
     Error,
     limits::{DOCUMENT_BYTES_MAX, DOCUMENT_ID_BYTES_MAX},
@@ -17,7 +18,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::{
     documents::Place,
     errors,
-    partition::{Partition, transaction::DocumentChange},
+    partition::{
+        Partition,
+        transaction::{DocumentChange, Overlay},
+    },
     rows::Header,
 };
 
@@ -140,8 +144,13 @@ impl<'a> Staging<'a> {
     }
 
     /// Waits until the batch of these changes may be queued.
-    pub(super) async fn for_batch(self, changes: &[DocumentChange]) -> Result<Permit, Error> {
-        let bytes: usize = changes.iter().map(size).sum();
+    pub(super) async fn for_batch(
+        self,
+        changes: &[DocumentChange],
+        unique: &Overlay,
+    ) -> Result<Permit, Error> {
+        let row = |(key, _): &(Bytes, _)| key.len() + CHANGE_BYTES;
+        let bytes: usize = changes.iter().map(size).chain(unique.iter().map(row)).sum();
         let queued = self.partition.room.queued.take(bytes * times(self.partition)).await?;
         Ok(Permit { _staged: Some(self.staged), _queued: queued })
     }
@@ -158,5 +167,6 @@ pub(super) fn size(change: &DocumentChange) -> usize {
     let (added, removed) = change.terms.bytes();
     let terms = change.terms.added.len() + change.terms.removed.len();
     let terms_bytes = usize::try_from(added + removed).unwrap_or(usize::MAX / 4);
-    terms_bytes + row + 3 * change.primary_key.len() + CHANGE_BYTES * (terms + 8)
+    let past = change.past.as_ref().map_or(0, |past| past.previous.len() + row);
+    terms_bytes + row + past + 3 * change.primary_key.len() + CHANGE_BYTES * (terms + 8)
 }

@@ -13,6 +13,7 @@ use crate::{
     catalog::Collection,
     documents::scope::Scope,
     errors,
+    expiry::Expiry,
     indexing::unindexed_term,
     partition::Partition,
     query::{
@@ -38,6 +39,8 @@ pub(crate) struct Access<'a> {
     pub(crate) order: Option<&'a Order>,
     /// What is read instead of what the partition has stored.
     pub(crate) view: Option<&'a Arc<dyn Snapshot>>,
+    /// The second that the page is of.
+    pub(crate) now: u64,
 }
 
 impl Access<'_> {
@@ -83,6 +86,7 @@ impl Access<'_> {
             documents,
             partition_documents,
             has_unindexed,
+            expiry: Expiry::new(self.collection, self.now),
             work: AtomicU64::default(),
         })
     }
@@ -207,7 +211,7 @@ impl Reader<'_> {
 
     async fn spatial(&self, path: &index::Path, boxes: &[[f64; 4]]) -> Result<Node, Error> {
         let policy = &self.collection.definition.indexing;
-        let grid = policy.spatial(path).filter(|_| !self.collection.is_transforming());
+        let grid = policy.spatial(path).filter(|_| !self.collection.is_reindexing());
         let Some(grid) = grid else { return Ok(Node::Everything) };
         let Some(id) = self.partition.names.find(self.snapshot, path).await? else {
             return Ok(Node::Nothing);
@@ -260,7 +264,7 @@ pub(crate) fn coverage(collection: &Collection, path: &index::Path) -> Coverage 
     match current {
         _ if !is_indexed_by_all => Coverage::NotIndexed,
         // Not every document has an entry that says that the path is absent.
-        Coverage::Explicit if collection.is_transforming() => Coverage::Wildcard,
+        Coverage::Explicit if collection.is_reindexing() => Coverage::Wildcard,
         current => current,
     }
 }

@@ -148,13 +148,14 @@ impl Batch<'_> {
     ) -> Result<Ended, Error> {
         let (snapshot, lsn) = place.partition.read();
         let reader = RowReader::Snapshot(&*snapshot);
+        let now = engine.clock.now_seconds();
         let before = *meter;
         let mut progress = Progress::default();
         for operation in &self.operations {
             let mut spent = part(engine, operation, self.options, meter);
             let Kind::Read { id } = &operation.kind else { continue };
             let found = match check_answer(progress.bytes) {
-                Ok(()) => match locate(place, key, id, &reader).await? {
+                Ok(()) => match locate(place, key, id, &reader, now).await? {
                     Some(found) => Ok(found),
                     None => Err(refuse(Error::not_found(), place, lsn, &mut spent)),
                 },
