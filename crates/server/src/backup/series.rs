@@ -4,7 +4,7 @@
 //! DIR/sheaf-backups      says what this is, and in which format
 //! DIR/lock               held while a backup is written or removed, shared while one is read
 //! DIR/backups/NAME       the list of a backup's files: it is written last, so one that is there is whole
-//! DIR/files/ab/ab…-123   the files, each once, by checksum and length
+//! DIR/files/ab…-123      the files, each once, by checksum and length
 //! DIR/incoming/          what is being written
 //! ```
 
