@@ -151,8 +151,12 @@ impl Series {
         let mut file = private_file().create(true).truncate(true).open(&draft)?;
         file.write_all(manifest.print().as_bytes())?;
         file.sync_all()?;
-        fs::rename(&draft, self.path(&manifest.name))?;
-        sync_directory(&self.directory.join("backups"))?;
+        let path = self.path(&manifest.name);
+        fs::rename(&draft, &path)?;
+        sync_directory(&self.directory.join("backups")).inspect_err(|_| {
+            // Whoever hears that there is no backup removes its files.
+            let _ = fs::remove_file(&path);
+        })?;
         Ok(())
     }
 
