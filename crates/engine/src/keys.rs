@@ -27,16 +27,22 @@ pub(crate) const PRIMARY: u8 = b'P';
 pub(crate) const DOCUMENT: u8 = b'D';
 /// LSN, document number -> change feed entry.
 pub(crate) const FEED: u8 = b'F';
+/// LSN, document number -> a change, with the versions before and behind it.
+pub(crate) const HISTORY: u8 = b'H';
 /// Path id -> path.
 pub(crate) const NAME: u8 = b'N';
 /// Expiry, document number -> nothing.
 pub(crate) const EXPIRY: u8 = b'T';
+/// Logical key, unique key, values -> document number.
+pub(crate) const UNIQUE: u8 = b'U';
 /// Number -> a batch that was committed while the partition was being copied.
 pub(crate) const LOG: u8 = b'S';
 /// State of the partition. What a partition knows of itself lies under `M`.
 pub(crate) const META_STATE: &[u8] = b"Ms";
 /// Counters of the partition.
 pub(crate) const META_COUNTERS: &[u8] = b"Mc";
+/// How far back the history reaches.
+pub(crate) const META_HISTORY: &[u8] = b"Mh";
 /// Counters of one logical key; slot and key follow.
 pub(crate) const META_KEY: &[u8] = b"Mk";
 
@@ -80,6 +86,11 @@ impl LogicalKey {
         out.extend_from_slice(&self.bytes);
         key::encode_name(id, &mut out);
         out.into()
+    }
+
+    /// The key of the row of some values of a unique key.
+    pub(crate) fn unique(&self, number: u8, values: &[u8]) -> Bytes {
+        [&[UNIQUE], &self.bytes[..], &[number], values].concat().into()
     }
 
     /// The partition key in such bytes.
@@ -140,6 +151,11 @@ pub(crate) fn feed(lsn: u64, docnum: DocNum) -> Bytes {
     pair(FEED, lsn, docnum)
 }
 
+/// A row of a change feed: of the latest versions, or of all.
+pub(crate) fn change(letter: u8, lsn: u64, docnum: DocNum) -> Bytes {
+    pair(letter, lsn, docnum)
+}
+
 pub(crate) fn expiry(seconds: u64, docnum: DocNum) -> Bytes {
     pair(EXPIRY, seconds, docnum)
 }
@@ -167,7 +183,7 @@ pub(crate) enum Home {
 pub(crate) fn number_at(key: &[u8]) -> Option<DocNum> {
     match *key.first()? {
         DOCUMENT => u64_at(key, 1),
-        FEED | EXPIRY => u64_at(key, 9),
+        FEED | HISTORY | EXPIRY => u64_at(key, 9),
         index::key::TERM | index::key::COMPOSITE | index::key::SPATIAL => {
             Some(index::key::split(key)?.2)
         }
@@ -188,9 +204,10 @@ pub(crate) fn slot_rows(prefix: &[u8], slots: Range<u32>) -> Range<Bytes> {
 /// Where the row under a key belongs. `None` if this is no key of a partition.
 pub(crate) fn home(key: &[u8]) -> Option<Home> {
     let slot = match *key.first()? {
-        PRIMARY => slot_at(key, 1)?,
+        PRIMARY | UNIQUE => slot_at(key, 1)?,
         DOCUMENT
         | FEED
+        | HISTORY
         | EXPIRY
         | index::key::TERM
         | index::key::COMPOSITE
@@ -198,7 +215,9 @@ pub(crate) fn home(key: &[u8]) -> Option<Home> {
         NAME => return Some(Home::Everywhere),
         LOG => return Some(Home::Nowhere),
         _ if key.starts_with(META_KEY) => slot_at(key, META_KEY.len())?,
-        _ if key == META_STATE || key == META_COUNTERS => return Some(Home::Nowhere),
+        _ if [META_STATE, META_COUNTERS, META_HISTORY].contains(&key) => {
+            return Some(Home::Nowhere);
+        }
         _ => return None,
     };
     Some(Home::Slot(slot))
@@ -251,15 +270,17 @@ mod tests {
         for row in [
             logical.primary("x"),
             logical.counters(),
+            logical.unique(1, b"values"),
             document(number),
             feed(5, number),
+            change(HISTORY, 5, number),
             expiry(5, number),
             term.into(),
         ] {
             assert_eq!(home(&row), Some(Home::Slot(7)), "{row:?}");
         }
         assert_eq!(home(&name(1)), Some(Home::Everywhere));
-        for row in [&log(3)[..], META_STATE, META_COUNTERS] {
+        for row in [&log(3)[..], META_STATE, META_COUNTERS, META_HISTORY] {
             assert_eq!(home(row), Some(Home::Nowhere));
         }
         for row in [&b""[..], b"Z", b"D", b"Mz", b"P12"] {

@@ -3,7 +3,7 @@
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
     net::SocketAddr,
-    sync::Arc,
+    sync::{Arc, PoisonError, RwLock},
     time::{Duration, Instant, SystemTime},
 };
 
@@ -19,7 +19,7 @@ use crate::{
     encode::{self, Answer, Asked},
     options,
     route::{self, Resource, Signed, Target},
-    settings::Settings,
+    settings::{Keys, Settings},
     version::Version,
 };
 
@@ -43,6 +43,8 @@ pub trait Clock: Send + Sync {
 pub struct Gateway {
     service: Arc<dyn Service>,
     settings: Settings,
+    /// Apart from the settings, because they change while requests are served.
+    keys: RwLock<Arc<Keys>>,
     recorder: Arc<dyn Recorder>,
     clock: Arc<dyn Clock>,
 }
@@ -51,11 +53,22 @@ impl Gateway {
     /// A gateway in front of `service`.
     pub fn new(
         service: Arc<dyn Service>,
-        settings: Settings,
+        mut settings: Settings,
         recorder: Arc<dyn Recorder>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { service, settings, recorder, clock }
+        let keys = RwLock::new(Arc::new(std::mem::take(&mut settings.keys)));
+        Self { service, settings, keys, recorder, clock }
+    }
+
+    /// Takes these keys in the place of those before, from the next request on.
+    pub fn set_keys(&self, keys: Keys) {
+        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
+    }
+
+    fn keys(&self) -> Arc<Keys> {
+        // Nothing can fail while it is held, so what it guards is whole.
+        Arc::clone(&self.keys.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Answers one request; whatever goes wrong is an answer too. `scheme` is `http` or `https`,
@@ -143,8 +156,8 @@ impl Gateway {
             target.signed.links.extend(other.signed.links.iter().cloned());
         }
         let headers = &parts.headers;
-        let (keys, now) = (&self.settings.keys, self.clock.now());
-        let principal = auth::verify(&parts.method, &target.signed, headers, keys, now)?;
+        let (keys, now) = (self.keys(), self.clock.now());
+        let principal = auth::verify(&parts.method, &target.signed, headers, &keys, now)?;
         let bytes_max = self.settings.limits.body_bytes_max;
 
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
@@ -164,7 +177,11 @@ impl Gateway {
         known.name = operation.name();
         known.is_plan = matches!(operation, Operation::PlanQuery { .. });
         authorize(&principal, operation.is_read())?;
+        let may_lack_body = decode::may_lack_body(&operation);
         match decode::body_of(&mut operation) {
+            Some(slot) if may_lack_body => {
+                *slot = body::read_any(headers, body, bytes_max).await?;
+            }
             Some(slot) => *slot = body::read(headers, body, bytes_max).await?,
             None => body::drain(headers, body, bytes_max).await?,
         }

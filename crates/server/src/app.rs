@@ -15,7 +15,7 @@ use crate::{
 
 /// Everything that answers.
 pub(crate) struct App {
-    pub(crate) gateway: Gateway,
+    pub(crate) gateway: Arc<Gateway>,
     pub(crate) admin: Admin,
     pub(crate) backups: Arc<Backups>,
 }

@@ -1,7 +1,7 @@
 //! The configuration a server runs with: flags and environment over the file over the defaults,
 //! checked once, so that nothing behind this file meets a senseless value.
 
-use std::{fs, path::Path, path::PathBuf, time::Duration};
+use std::{fs, num::NonZero, path::Path, path::PathBuf, time::Duration};
 
 use crate::{
     cli::ServeArgs,
@@ -35,6 +35,8 @@ pub(crate) struct Config {
     pub(crate) tls: TlsMode,
     /// Certificate and key files; `None` for a generated certificate.
     pub(crate) tls_files: Option<(PathBuf, PathBuf)>,
+    /// Whose certificates clients must have; `None` asks for none.
+    pub(crate) tls_client_ca: Option<PathBuf>,
     /// When to refuse with 429.
     pub(crate) rate_limit: RateLimit,
     /// Table of charges.
@@ -59,6 +61,8 @@ pub(crate) struct Config {
     pub(crate) header_timeout: Duration,
     /// Time for a query that cannot be continued.
     pub(crate) query_timeout: Duration,
+    /// Scripts that run at a time.
+    pub(crate) script_workers: u32,
     /// Time without progress of a body.
     pub(crate) stall_timeout: Duration,
     /// Time without a request.
@@ -98,6 +102,7 @@ impl Config {
             metrics: said.metrics.unwrap_or(MetricsAccess::Loopback),
             tls: said.tls.unwrap_or(TlsMode::Optional),
             tls_files: pair(said.tls_cert, said.tls_key)?,
+            tls_client_ca: client_ca(said.tls_client_ca, said.tls)?,
             rate_limit: said.rate_limit.unwrap_or(RateLimit::Provisioned),
             charges: said.charges.unwrap_or(Charges::Current),
             limits,
@@ -110,6 +115,7 @@ impl Config {
             body_bytes_max: at_least("max-body-bytes", said.max_body_bytes, 4 << 20, 1024)?,
             header_timeout: seconds(said.header_timeout, 10),
             query_timeout: seconds(said.query_timeout, 60),
+            script_workers: script_workers(said.script_workers)?,
             stall_timeout: seconds(said.stall_timeout, 30),
             // Longer than the idle time of the SDKs' own pools, so that they close first and never
             // meet a connection that the server is just closing.
@@ -151,6 +157,17 @@ fn pair(
     }
 }
 
+/// Clients without TLS show no certificate, so there must be none of them.
+fn client_ca(path: Option<PathBuf>, tls: Option<TlsMode>) -> Result<Option<PathBuf>, Failure> {
+    if path.is_some() && tls != Some(TlsMode::Required) {
+        return Err(Failure::usage(
+            "`tls-client-ca` is given, but clients without TLS need no certificate: say `tls` is \
+             `required` too",
+        ));
+    }
+    Ok(path)
+}
+
 /// The most of the era, where nothing else is said. What is bought makes partitions at once, so it
 /// has a bound.
 fn throughput_max(limits: Limits, said: Option<u32>) -> Result<u32, Failure> {
@@ -159,6 +176,16 @@ fn throughput_max(limits: Limits, said: Option<u32>) -> Result<u32, Failure> {
         return Err(Failure::usage(format!("`throughput-max` is {most}: use 1000 to 10000000")));
     }
     Ok(most)
+}
+
+/// As many as there are processors, where nothing else is said. Each may take tens of megabytes.
+fn script_workers(said: Option<u32>) -> Result<u32, Failure> {
+    let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let workers = said.unwrap_or_else(|| u32::try_from(processors).unwrap_or(u32::MAX).min(256));
+    if !(1..=256).contains(&workers) {
+        return Err(Failure::usage(format!("`script-workers` is {workers}: use 1 to 256")));
+    }
+    Ok(workers)
 }
 
 /// Sizes of the era, where nothing else is said. A key never spans partitions, so it must fit.
@@ -266,8 +293,16 @@ mod tests {
         let none = Settings { max_connections: Some(0), ..Settings::default() };
         let failure = Config::resolve(none).unwrap_err();
         assert_eq!(failure.message(), "`max-connections` is 0: use 1 or more");
+        for bad in [0, 257] {
+            let workers = Settings { script_workers: Some(bad), ..Settings::default() };
+            let failure = Config::resolve(workers).unwrap_err();
+            assert_eq!(failure.message(), format!("`script-workers` is {bad}: use 1 to 256"));
+        }
         let half = Settings { tls_cert: Some("a".into()), ..Settings::default() };
         assert!(Config::resolve(half).unwrap_err().message().contains("`tls-key`"));
+        let open = Settings { tls_client_ca: Some("a".into()), ..Settings::default() };
+        assert!(Config::resolve(open.clone()).unwrap_err().message().contains("`required`"));
+        Config::resolve(Settings { tls: Some(TlsMode::Required), ..open }).unwrap();
     }
 
     #[test]

@@ -2,7 +2,10 @@
 //!
 //! The only file that names a kind of store.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use anyhow::Context as _;
 use engine::Engine;
@@ -13,6 +16,9 @@ use crate::{
     data_dir::DataDir,
     settings::{Charges, RateLimit},
 };
+
+/// Scripts that wait for a worker; more are answered 429.
+const SCRIPTS_WAITING_MAX: usize = 256;
 
 /// An open database.
 pub(crate) struct Database {
@@ -85,6 +91,16 @@ pub(crate) async fn open_store(
     Ok(opened.await.context("opening the store failed")??)
 }
 
+/// This program, for processes that run scripts. On Linux by a name that stays right when the file
+/// is replaced by another version.
+fn own_program() -> PathBuf {
+    let running = Path::new("/proc/self/exe");
+    if matches!(running.try_exists(), Ok(true)) {
+        return running.to_owned();
+    }
+    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("sheaf"))
+}
+
 /// Makes the store of a data directory out of files that `write` puts there.
 pub(crate) fn restore_store(
     path: &Path,
@@ -110,6 +126,12 @@ fn options(config: &Config) -> engine::Options {
         sizes: config.sizes,
         default_consistency: config.consistency.into(),
         query_timeout: config.query_timeout,
+        scripts: script::PoolOptions {
+            program: own_program(),
+            arguments: vec!["script-worker".into()],
+            workers: config.script_workers as usize,
+            waiting_max: SCRIPTS_WAITING_MAX,
+        },
         ..engine::Options::default()
     }
 }

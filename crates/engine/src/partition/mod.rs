@@ -6,6 +6,7 @@
 //! a short critical section that gives a transaction its LSN and its place in the store's queue,
 //! so the order of LSNs is the order of visibility.
 
+pub(crate) mod history;
 pub(crate) mod hot;
 pub(crate) mod locks;
 pub(crate) mod log;
@@ -32,10 +33,11 @@ use crate::{
     area::Area,
     budget::Budget,
     catalog::rows::RangeRow,
+    changes::position::Position,
     documents::staging::{Permit, Room},
     errors,
     indexing::names::Names,
-    keys::{META_COUNTERS, META_STATE},
+    keys::{META_COUNTERS, META_HISTORY, META_STATE},
     partition::{
         hot::HotKeys,
         locks::{KeyGuard, KeyLocks},
@@ -110,6 +112,8 @@ struct Sequencer {
     log: Option<u64>,
     /// Others are taking over: nothing is queued any more, unless they give up.
     is_moving: bool,
+    /// How far back the history reaches; `None` if there is none.
+    history: Option<Position>,
 }
 
 impl Sequencer {
@@ -179,8 +183,9 @@ impl Partition {
         range: RangeRow,
     ) -> Result<Self, Error> {
         let store = engine.open(&name, OWNER_EPOCH).await.map_err(errors::from_store)?;
-        let keys = [Bytes::from_static(META_COUNTERS)];
+        let keys = [Bytes::from_static(META_COUNTERS), Bytes::from_static(META_HISTORY)];
         let rows = store.snapshot().get_many(&keys).await.map_err(errors::from_store)?;
+        let history = history::decode(rows.get(1).and_then(Option::as_ref))?;
         let counters = match rows.first() {
             Some(Some(row)) => Counters::decode(row).map_err(errors::from_damaged)?,
             _ => Counters::default(),
@@ -195,7 +200,7 @@ impl Partition {
             store,
             room: Arc::clone(room),
             locks: KeyLocks::default(),
-            sequencer: Mutex::new(Sequencer { counters, ..Sequencer::default() }),
+            sequencer: Mutex::new(Sequencer { counters, history, ..Sequencer::default() }),
             pending: Mutex::default(),
             published_lsn: AtomicU64::new(counters.last_lsn),
             next_sequence: AtomicU64::new(counters.next_sequence),
@@ -352,7 +357,9 @@ impl Partition {
         counters.last_lsn += 1;
         counters.next_sequence = self.next_sequence.load(Ordering::Relaxed);
         let lsn = counters.last_lsn;
+        let has_history = transaction.has_history();
         let (mut batch, overlay, permit) = transaction.finish(lsn, &mut counters);
+        sequencer.note_history(&mut batch, lsn, has_history);
         sequencer.log(&mut batch, Counted::between(&before, &counters));
         sequencer.counters = counters;
         let (ticket, keys) = self.overlay(&mut sequencer, overlay);

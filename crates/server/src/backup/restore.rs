@@ -71,7 +71,8 @@ impl Drop for Target {
         if self.is_kept {
             return;
         }
-        // The store's directory is gone already; if it is not, nothing more can be done here.
+        // The store's directory is empty again; if it is not, nothing more can be done here.
+        let _ = fs::remove_dir(self.path.join("store"));
         let _ = fs::remove_file(self.path.join("lock"));
         if !self.was_there {
             let _ = fs::remove_dir(&self.path);

@@ -5,8 +5,10 @@
 mod admin;
 mod backup;
 mod bounds;
+mod certificate;
 mod client;
 mod configuration;
+mod keys;
 mod partition;
 mod process;
 mod query;

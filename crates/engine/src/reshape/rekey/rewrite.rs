@@ -12,11 +12,11 @@ use crate::{
     catalog::Collection,
     documents::{
         scope::{check_length, document_key},
-        text,
+        text, unique,
     },
     errors,
     indexing::{Indexed, TermChange},
-    keys::{self, LogicalKey, META_COUNTERS, META_KEY, META_STATE},
+    keys::{self, LogicalKey, META_COUNTERS, META_HISTORY, META_KEY, META_STATE},
     partition::Partition,
     rows::{Counters, Damaged, Header, KeyCounters, Primary},
 };
@@ -26,20 +26,23 @@ const DOCUMENTS: PageLimit = PageLimit { entries: 256, bytes: 1 << 20 };
 /// Primary rows that are counted at a time.
 const PRIMARIES: PageLimit = PageLimit { entries: 4096, bytes: 1 << 20 };
 
-/// The rows that are rewritten, or made anew. Whatever else a partition may come to hold must not be
+/// The rows that are rewritten, made anew or left behind. Whatever else a partition may come to hold must not be
 /// lost unnoticed.
-const KNOWN: [&[u8]; 12] = [
+const KNOWN: [&[u8]; 15] = [
     &[keys::PRIMARY],
     &[keys::DOCUMENT],
     &[keys::FEED],
+    &[keys::HISTORY],
     &[keys::NAME],
     &[keys::EXPIRY],
+    &[keys::UNIQUE],
     &[keys::LOG],
     &[index::key::TERM],
     &[index::key::COMPOSITE],
     &[index::key::SPATIAL],
     META_STATE,
     META_COUNTERS,
+    META_HISTORY,
     META_KEY,
 ];
 
@@ -80,7 +83,8 @@ impl<'a> Rewrite<'a> {
             count_keys(partition, paths).await?;
             let next_sequence = partition.next_sequence();
             let last_lsn = last.last_lsn;
-            partition.fill(Counters { next_sequence, last_lsn, ..*sums }).await?;
+            // The history is about documents under their old numbers: it ends here.
+            partition.fill(Counters { next_sequence, last_lsn, ..*sums }, None).await?;
         }
         Ok(())
     }
@@ -176,6 +180,9 @@ impl<'a> Rewrite<'a> {
         batch.put(keys::feed(header.lsn, number), feed_entry);
         if let Some(expiry) = header.expiry(after.definition.default_ttl) {
             batch.put(keys::expiry(expiry, number), Bytes::new());
+        }
+        for row in unique::rows(&after.definition, &key, &value) {
+            batch.put(row, unique::holder_row(number));
         }
         for term in terms.added {
             batch.put(term, Bytes::new());
