@@ -42,6 +42,9 @@ pub(crate) const META_COUNTERS: &[u8] = b"Mc";
 /// Counters of one logical key; slot and key follow.
 pub(crate) const META_KEY: &[u8] = b"Mk";
 
+/// That the documents of a logical key are being deleted; slot and key follow.
+pub(crate) const META_CLEAR: &[u8] = b"Md";
+
 /// Joins a slot and a sequence.
 pub(crate) fn docnum(slot: u32, sequence: u64) -> DocNum {
     u64::from(slot) << SEQUENCE_BITS | sequence
@@ -82,6 +85,16 @@ impl LogicalKey {
         out.extend_from_slice(&self.bytes);
         key::encode_name(id, &mut out);
         out.into()
+    }
+
+    /// What the primary keys of all its documents begin with.
+    pub(crate) fn primaries(&self) -> Bytes {
+        [&[PRIMARY], &self.bytes[..]].concat().into()
+    }
+
+    /// The key of the row that says that they are being deleted.
+    pub(crate) fn clear(&self) -> Bytes {
+        [META_CLEAR, &self.bytes].concat().into()
     }
 
     /// The key of the row of some values of a unique key.
@@ -205,6 +218,7 @@ pub(crate) fn home(key: &[u8]) -> Option<Home> {
         NAME => return Some(Home::Everywhere),
         LOG => return Some(Home::Nowhere),
         _ if key.starts_with(META_KEY) => slot_at(key, META_KEY.len())?,
+        _ if key.starts_with(META_CLEAR) => slot_at(key, META_CLEAR.len())?,
         _ if key == META_STATE || key == META_COUNTERS => return Some(Home::Nowhere),
         _ => return None,
     };
@@ -259,6 +273,7 @@ mod tests {
             logical.primary("x"),
             logical.counters(),
             logical.unique(1, b"values"),
+            logical.clear(),
             document(number),
             feed(5, number),
             expiry(5, number),

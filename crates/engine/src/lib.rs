@@ -177,6 +177,7 @@ impl Engine {
         let inner = Arc::new(inner);
         transform::resume(&inner);
         inner.in_background(reshape::balance::look_after(Arc::clone(&inner)));
+        inner.in_background(documents::clear::resume(Arc::clone(&inner)));
         inner.in_background(documents::sweep::look_after(Arc::clone(&inner)));
         Ok(Arc::new(Self { inner }))
     }
@@ -289,6 +290,9 @@ async fn dispatch(
         }
         Operation::DeleteDocument(path) => {
             Write::Delete { path: &path }.run(engine, &options, meter).await
+        }
+        Operation::DeleteByPartitionKey(path) => {
+            documents::clear::run(engine, &path, &options, meter).await
         }
         Operation::ListDocuments(path) => feeds::documents(engine, &path, &options, meter).await,
         Operation::ExecuteBatch { collection, body, mode } => {

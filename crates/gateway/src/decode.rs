@@ -48,6 +48,10 @@ pub(crate) fn operation(
         Resource::Collection(path) => collection(path, method),
         Resource::Documents(path) => documents(path, method, headers),
         Resource::Document(path) => document(path, method),
+        Resource::PartitionKeyDelete(path) => match *method {
+            Method::POST => Ok(Operation::DeleteByPartitionKey(path)),
+            _ => Err(method_not_allowed()),
+        },
         Resource::PartitionKeyRanges(path) => ranges(path, method, options),
         Resource::PartitionKeyRange(path, range) => match *method {
             Method::GET => Ok(Operation::ReadPartitionKeyRange { path, range }),

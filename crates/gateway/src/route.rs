@@ -33,6 +33,8 @@ pub(crate) enum Resource {
     Collection(CollectionPath),
     Documents(CollectionPath),
     Document(DocumentPath),
+    /// The deletion of all documents of a partition key.
+    PartitionKeyDelete(CollectionPath),
     PartitionKeyRanges(CollectionPath),
     PartitionKeyRange(CollectionPath, String),
     /// What administrators may do with a range.
@@ -159,6 +161,11 @@ fn resource(shape: &[&str]) -> Result<Resource, Error> {
         ["dbs", db, "colls", coll, "pkranges", range] => {
             Resource::PartitionKeyRange(collection(db, coll), (*range).to_owned())
         }
+        ["dbs", db, "colls", coll, "operations", operation]
+            if operation.eq_ignore_ascii_case("partitionkeydelete") =>
+        {
+            Resource::PartitionKeyDelete(collection(db, coll))
+        }
         ["offers"] => Resource::Offers,
         ["offers", offer] => Resource::Offer((*offer).to_owned()),
         ["addresses", ..] => return Err(direct_mode()),
@@ -176,7 +183,6 @@ fn later(shape: &[&str]) -> Option<&'static str> {
         ["dbs", _, "clientencryptionkeys"] | ["dbs", _, "clientencryptionkeys", _] => {
             "The resource type 'clientencryptionkeys'"
         }
-        ["dbs", _, "colls", _, "operations", "partitionkeydelete"] => "Delete by partition key",
         ["dbs", _, "colls", _, "docs", _, "attachments"]
         | ["dbs", _, "colls", _, "docs", _, "attachments", _] => "The resource type 'attachments'",
         ["dbs", _, "colls", _, kind] | ["dbs", _, "colls", _, kind, _] => match *kind {

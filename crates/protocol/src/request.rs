@@ -110,6 +110,8 @@ pub enum Operation {
         body: Bytes,
     },
     DeleteDocument(DocumentPath),
+    /// Deletes all documents of the partition key that the options name.
+    DeleteByPartitionKey(CollectionPath),
     ListDocuments(CollectionPath),
     /// Several operations on documents, as a JSON array.
     ExecuteBatch {
@@ -161,6 +163,7 @@ impl Operation {
             Operation::ReplaceDocument { .. } => "replace_document",
             Operation::PatchDocument { .. } => "patch_document",
             Operation::DeleteDocument(_) => "delete_document",
+            Operation::DeleteByPartitionKey(_) => "delete_by_partition_key",
             Operation::ListDocuments(_) => "list_documents",
             Operation::ExecuteBatch { mode: BatchMode::Atomic, .. } => "execute_batch",
             Operation::ExecuteBatch { .. } => "execute_bulk",

@@ -22,7 +22,7 @@ use crate::{
     area::{Area, Edge},
     catalog::Collection,
     errors,
-    keys::{self, META_KEY, PRIMARY, SEQUENCE_MAX, UNIQUE},
+    keys::{self, META_CLEAR, META_KEY, PRIMARY, SEQUENCE_MAX, UNIQUE},
     rows::{Damaged, Header, Primary},
 };
 
@@ -49,10 +49,8 @@ impl Keys {
 
     /// The effective key of a row that holds the key itself, or the document.
     pub(crate) fn epk_of_row(&self, key: &[u8], row: Option<&Bytes>) -> Option<Epk> {
-        let behind = if key.starts_with(META_KEY) {
-            META_KEY.len()
-        } else if holds_key(key) {
-            1
+        let behind = if let Some(behind) = key_at(key) {
+            behind
         } else if key.first() == Some(&keys::DOCUMENT) {
             return self.epk_of_document(row?);
         } else {
@@ -82,9 +80,10 @@ impl Keys {
     }
 }
 
-/// Whether slot and logical key follow the first letter of a row's key.
-fn holds_key(key: &[u8]) -> bool {
-    matches!(key.first(), Some(&(PRIMARY | UNIQUE)))
+/// Where slot and logical key stand in the key of a row that has them.
+fn key_at(key: &[u8]) -> Option<usize> {
+    let prefixes: [&[u8]; 4] = [META_KEY, META_CLEAR, &[PRIMARY], &[UNIQUE]];
+    prefixes.into_iter().find(|prefix| key.starts_with(prefix)).map(<[u8]>::len)
 }
 
 /// The documents of one slot that go right of a cut.
@@ -131,7 +130,7 @@ impl Sides {
     /// Whether a row of a slot that is cut lies in an area; `None` if that cannot be told. Edges of
     /// the area that are no cut are those of the old partitions, which hold nothing behind them.
     pub(crate) fn is_in(&self, area: &Area, slot: u32, key: &[u8]) -> Option<bool> {
-        if key.starts_with(META_KEY) || holds_key(key) {
+        if key_at(key).is_some() {
             let inside = Some(self.keys.epk_of_row(key, None)?);
             return Some(area.contains(&Edge { slot, inside }));
         }

@@ -3,6 +3,7 @@
 mod batch_races;
 mod batches;
 mod bulk;
+mod clearing;
 mod collections;
 mod concurrency;
 mod consistency;

@@ -16,7 +16,7 @@ use crate::{
     },
     errors,
     indexing::{Indexed, TermChange},
-    keys::{self, LogicalKey, META_COUNTERS, META_KEY, META_STATE},
+    keys::{self, LogicalKey, META_CLEAR, META_COUNTERS, META_KEY, META_STATE},
     partition::Partition,
     rows::{Counters, Damaged, Header, KeyCounters, Primary},
 };
@@ -28,7 +28,7 @@ const PRIMARIES: PageLimit = PageLimit { entries: 4096, bytes: 1 << 20 };
 
 /// The rows that are rewritten, or made anew. Whatever else a partition may come to hold must not be
 /// lost unnoticed.
-const KNOWN: [&[u8]; 13] = [
+const KNOWN: [&[u8]; 14] = [
     &[keys::PRIMARY],
     &[keys::DOCUMENT],
     &[keys::FEED],
@@ -42,6 +42,7 @@ const KNOWN: [&[u8]; 13] = [
     META_STATE,
     META_COUNTERS,
     META_KEY,
+    META_CLEAR,
 ];
 
 /// From an old partition, which stands still, into the new ones of a collection.
