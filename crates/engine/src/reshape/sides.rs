@@ -49,13 +49,10 @@ impl Keys {
 
     /// The effective key of a row that holds the key itself, or the document.
     pub(crate) fn epk_of_row(&self, key: &[u8], row: Option<&Bytes>) -> Option<Epk> {
-        let behind = if let Some(behind) = key_at(key) {
-            behind
-        } else if key.first() == Some(&keys::DOCUMENT) {
+        if key.first() == Some(&keys::DOCUMENT) {
             return self.epk_of_document(row?);
-        } else {
-            return None;
-        };
+        }
+        let behind = key_at(key)?;
         let mut rest = key.get(behind + 3..)?;
         let mut components = Vec::with_capacity(self.paths.len());
         for _ in &*self.paths {
