@@ -46,6 +46,9 @@ pub(crate) const META_HISTORY: &[u8] = b"Mh";
 /// Counters of one logical key; slot and key follow.
 pub(crate) const META_KEY: &[u8] = b"Mk";
 
+/// That the documents of a logical key are being deleted; slot and key follow.
+pub(crate) const META_CLEAR: &[u8] = b"Md";
+
 /// Joins a slot and a sequence.
 pub(crate) fn docnum(slot: u32, sequence: u64) -> DocNum {
     u64::from(slot) << SEQUENCE_BITS | sequence
@@ -86,6 +89,16 @@ impl LogicalKey {
         out.extend_from_slice(&self.bytes);
         key::encode_name(id, &mut out);
         out.into()
+    }
+
+    /// What the primary keys of all its documents begin with.
+    pub(crate) fn primaries(&self) -> Bytes {
+        [&[PRIMARY], &self.bytes[..]].concat().into()
+    }
+
+    /// The key of the row that says that they are being deleted.
+    pub(crate) fn clear(&self) -> Bytes {
+        [META_CLEAR, &self.bytes].concat().into()
     }
 
     /// The key of the row of some values of a unique key.
@@ -215,6 +228,7 @@ pub(crate) fn home(key: &[u8]) -> Option<Home> {
         NAME => return Some(Home::Everywhere),
         LOG => return Some(Home::Nowhere),
         _ if key.starts_with(META_KEY) => slot_at(key, META_KEY.len())?,
+        _ if key.starts_with(META_CLEAR) => slot_at(key, META_CLEAR.len())?,
         _ if [META_STATE, META_COUNTERS, META_HISTORY].contains(&key) => {
             return Some(Home::Nowhere);
         }
@@ -271,6 +285,7 @@ mod tests {
             logical.primary("x"),
             logical.counters(),
             logical.unique(1, b"values"),
+            logical.clear(),
             document(number),
             feed(5, number),
             change(HISTORY, 5, number),

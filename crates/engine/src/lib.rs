@@ -186,6 +186,7 @@ impl Engine {
         transform::resume(&inner);
         inner.in_background(reshape::balance::look_after(Arc::clone(&inner)));
         inner.in_background(scripts::idle::look_after(Arc::clone(&inner)));
+        inner.in_background(documents::clear::resume(Arc::clone(&inner)));
         inner.in_background(documents::sweep::look_after(Arc::clone(&inner)));
         inner.in_background(changes::retention::look_after(Arc::clone(&inner)));
         Ok(Arc::new(Self { inner }))
@@ -299,6 +300,9 @@ async fn dispatch(
         }
         Operation::DeleteDocument(path) => {
             Write::Delete { path: &path }.run(engine, &options, meter).await
+        }
+        Operation::DeleteByPartitionKey(path) => {
+            documents::clear::run(engine, &path, &options, meter).await
         }
         Operation::ListDocuments(path) => feeds::documents(engine, &path, &options, meter).await,
         Operation::CreateEncryptionKey { database, body, upsert } => {

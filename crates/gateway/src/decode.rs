@@ -66,6 +66,10 @@ pub(crate) fn operation(
         },
         Resource::Scripts(path, kind) => scripts(path, kind, method, headers),
         Resource::Script(path) => script(path, method),
+        Resource::PartitionKeyDelete(path) => match *method {
+            Method::POST => Ok(Operation::DeleteByPartitionKey(path)),
+            _ => Err(method_not_allowed()),
+        },
         Resource::PartitionKeyRanges(path) => ranges(path, method, options),
         Resource::PartitionKeyRange(path, range) => match *method {
             Method::GET => Ok(Operation::ReadPartitionKeyRange { path, range }),

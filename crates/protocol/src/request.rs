@@ -167,6 +167,8 @@ pub enum Operation {
         body: Bytes,
     },
     DeleteDocument(DocumentPath),
+    /// Deletes all documents of the partition key that the options name.
+    DeleteByPartitionKey(CollectionPath),
     ListDocuments(CollectionPath),
     /// What has changed in a collection since a position.
     ReadChanges {
@@ -261,6 +263,7 @@ impl Operation {
             Operation::ReplaceDocument { .. } => "replace_document",
             Operation::PatchDocument { .. } => "patch_document",
             Operation::DeleteDocument(_) => "delete_document",
+            Operation::DeleteByPartitionKey(_) => "delete_by_partition_key",
             Operation::ListDocuments(_) => "list_documents",
             Operation::ReadChanges { mode: ChangeMode::Latest, .. } => "read_changes",
             Operation::ReadChanges { mode: ChangeMode::All, .. } => "read_all_changes",

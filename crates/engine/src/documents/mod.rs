@@ -1,6 +1,7 @@
 //! Documents: where they lie, and how one is read. Writing them is in [`write`] and [`batch`].
 
 pub(crate) mod batch;
+pub(crate) mod clear;
 mod incoming;
 mod operations;
 pub(crate) mod patch;

@@ -6,6 +6,7 @@ mod bulk;
 mod change_history;
 mod change_properties;
 mod changes;
+mod clearing;
 mod collections;
 mod concurrency;
 mod consistency;

@@ -16,7 +16,7 @@ use crate::{
     },
     errors,
     indexing::{Indexed, TermChange},
-    keys::{self, LogicalKey, META_COUNTERS, META_HISTORY, META_KEY, META_STATE},
+    keys::{self, LogicalKey, META_CLEAR, META_COUNTERS, META_HISTORY, META_KEY, META_STATE},
     partition::Partition,
     rows::{Counters, Damaged, Header, KeyCounters, Primary},
 };
@@ -28,7 +28,7 @@ const PRIMARIES: PageLimit = PageLimit { entries: 4096, bytes: 1 << 20 };
 
 /// The rows that are rewritten, made anew or left behind. Whatever else a partition may come to hold must not be
 /// lost unnoticed.
-const KNOWN: [&[u8]; 15] = [
+const KNOWN: [&[u8]; 16] = [
     &[keys::PRIMARY],
     &[keys::DOCUMENT],
     &[keys::FEED],
@@ -44,6 +44,7 @@ const KNOWN: [&[u8]; 15] = [
     META_COUNTERS,
     META_HISTORY,
     META_KEY,
+    META_CLEAR,
 ];
 
 /// From an old partition, which stands still, into the new ones of a collection.
