@@ -10,6 +10,7 @@ mod room;
 pub(crate) mod scope;
 pub(crate) mod scripted;
 mod stage;
+mod staged;
 pub(crate) mod staging;
 pub(crate) mod sweep;
 pub(crate) mod text;
