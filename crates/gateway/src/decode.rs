@@ -24,6 +24,7 @@ use crate::{
 };
 
 /// The operation that a request asks for, its body still missing.
+#[expect(clippy::too_many_lines, reason = "a table")]
 pub(crate) fn operation(
     resource: Resource,
     method: &Method,
