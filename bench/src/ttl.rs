@@ -41,17 +41,17 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
     let life = Duration::from_secs(10 + (documents / RATE_MIN) as u64);
     let before = server.cpu()?;
     fill(&server, documents, arguments.connections, begin + life).await?;
-    let create = (server.cpu()? - before).as_secs_f64() * 1e6 / documents as f64;
+    let create = server.cpu()?.saturating_sub(before).as_secs_f64() * 1e6 / documents as f64;
     let loaded = begin.elapsed();
     ensure!(loaded + Duration::from_secs(2) < life, "too slow: ask for fewer `--documents`");
     println!("create with a time to live    {create:8.1} us CPU a document");
 
     tokio::time::sleep(life.saturating_sub(begin.elapsed())).await;
-    let (cpu, began) = (server.cpu()?, Instant::now());
+    let (cpu, due) = (server.cpu()?, Instant::now());
     while stored(&server).await? > 0.0 {
         tokio::time::sleep(STEP).await;
     }
-    let (cpu, took) = (server.cpu()? - cpu, began.elapsed());
+    let (cpu, took) = (server.cpu()?.saturating_sub(cpu), due.elapsed());
     let each = cpu.as_secs_f64() * 1e6 / documents as f64;
     println!("sweep                         {each:8.1} us CPU a document");
     println!(
