@@ -1,6 +1,7 @@
 //! The data directory: who may read it, and that one process at a time uses it.
 //!
 //! ```text
+//! DIR/audit.log the audit log, unless it is kept elsewhere
 //! DIR/keys     the account's keys, once `sheaf keys regenerate` made some
 //! DIR/lock     held while a process uses the directory; names that process
 //! DIR/store/   the store's files
@@ -159,7 +160,7 @@ pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// Options for a file that only this user may read.
+/// Options for a file that only this user may read, should it have to be created.
 pub(crate) fn private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true);
