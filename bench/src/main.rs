@@ -2,11 +2,12 @@
 //!
 //! `load run` prints a table of creates and point reads against several servers, one after the
 //! other; `load startup` the time until a server is ready and the memory it holds; `load query` what
-//! queries read and cost as the data grows, next to Postgres; `load floor` is the bare HTTP server
-//! that `run` starts as a child and compares with.
+//! queries read and cost as the data grows, next to Postgres; `load scripts` what stored procedures
+//! cost beside creates; `load hostile` how much endless ones slow others down; `load floor` is the bare
+//! HTTP server that `run` starts as a child and compares with, `load spin` a process that is busy.
 //!
 //! Reading order: [`api`] (the requests), [`process`] (the servers), [`cell`] (one measurement),
-//! [`table`] (all of them), [`startup`], [`query`].
+//! [`table`] (all of them), [`startup`], [`query`], [`scripts`].
 
 mod api;
 mod arguments;
@@ -14,6 +15,7 @@ mod cell;
 mod floor;
 mod process;
 mod query;
+mod scripts;
 mod startup;
 mod table;
 
@@ -30,7 +32,13 @@ async fn main() -> Result<()> {
         "run" => table::run(&arguments).await,
         "startup" => startup::run(&arguments).await,
         "query" => query::run(&arguments).await,
+        "scripts" => scripts::cost::run(&arguments).await,
+        "hostile" => scripts::hostile::run(&arguments).await,
         "floor" => floor::serve(),
-        _ => bail!("usage: load run | startup | query | floor\n{}", arguments::HELP),
+        "spin" => scripts::hostile::spin(),
+        _ => bail!(
+            "usage: load run | startup | query | scripts | hostile | floor\n{}",
+            arguments::HELP
+        ),
     }
 }
