@@ -12,7 +12,7 @@ pub(crate) const HELP: &str = "\
   --documents N      documents that `startup` loads [100000], `backup` [200000], `query` [1000000],
                      `ttl` [50000]
   --small N          `query`: documents of the small collection to compare with [100000]
-  --only WORD        `run`: only servers whose name contains WORD; `query`: only such queries
+  --only WORD        `run`, `scripts`: only servers whose name contains WORD; `query`: only such queries
   --postgres DIR     `query`: where initdb and postgres are [found by itself]
   --keep DIR         `query`: load the data there, leave it there, and use it the next time";
 
