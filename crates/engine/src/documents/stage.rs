@@ -16,7 +16,7 @@ use crate::{
     Inner,
     charge::Meter,
     documents::{
-        Found, Place, RowReader, by_id, describe, found,
+        Found, Place, RowReader, attachments, by_id, describe, found,
         incoming::Incoming,
         locate, room,
         staging::{self, Staging},
@@ -28,7 +28,7 @@ use crate::{
     partition::{
         Refused,
         locks::KeyGuard,
-        transaction::{DocumentChange, NewVersion, OldVersion, Transaction},
+        transaction::{DocumentChange, NewVersion, OldVersion, Overlay, Transaction},
     },
     rows::{Damaged, Header, KeyCounters, Primary},
 };
@@ -43,6 +43,10 @@ pub(super) struct Stage<'a> {
     /// `None` until the first document is looked for.
     tally: Option<Tally>,
     changes: Vec<Staged>,
+    /// What changes beside documents: attachments.
+    rows: Overlay,
+    /// Bytes of media that come and go with them.
+    media: (u64, u64),
     /// Bytes of documents that were read and made.
     bytes: usize,
 }
@@ -106,7 +110,9 @@ impl<'a> Stage<'a> {
     ) -> Result<Self, Error> {
         let room = Staging::begin(place, bytes).await?;
         let guard = place.partition.lock(place.key.as_bytes()).await;
-        Ok(Self { engine, place, key, room, guard, tally: None, changes: Vec::new(), bytes: 0 })
+        let (changes, rows) = (Vec::new(), Overlay::new());
+        let (tally, media) = (None, (0, 0));
+        Ok(Self { engine, place, key, room, guard, tally, changes, rows, media, bytes: 0 })
     }
 
     /// Bytes of documents that were read and made so far.
@@ -150,7 +156,18 @@ impl<'a> Stage<'a> {
                 return Ok(change.new.as_ref().map(row));
             }
         }
+        if let Some((_, row)) = self.rows.iter().rev().find(|(other, _)| *other == key) {
+            return Ok(row.clone());
+        }
         RowReader::Newest(self.place.partition).get(key).await
+    }
+
+    /// Writes rows that are no document's, with the bytes of media that they bring and take.
+    pub(super) async fn put_rows(&mut self, rows: Overlay, media: (u64, u64)) -> Result<(), Error> {
+        self.tally().await?;
+        self.rows.extend(rows);
+        self.media = (self.media.0 + media.0, self.media.1 + media.1);
+        Ok(())
     }
 
     /// Writes a version, of a new document or in the place of an old one.
@@ -188,6 +205,8 @@ impl<'a> Stage<'a> {
         let tally = self.tally().await?;
         meter.delete(user_bytes(&old.document), indexed);
         let (number, primary_key) = (old.primary.docnum, old.primary_key.clone());
+        let (rows, media) = attachments::removal(self, number).await?;
+        self.put_rows(rows, (0, media)).await?;
         self.record(number, primary_key, tally, Some(old), None);
         Ok(Done { outcome: Outcome::Deleted, etag: None, document: Bytes::new() })
     }
@@ -254,8 +273,9 @@ impl<'a> Stage<'a> {
     /// Queues the changes with their terms, and lets the next writer of the key in. They will be
     /// published, whether or not anybody waits for it.
     pub(super) async fn commit(self) -> Result<Published, Refused> {
-        let Stage { place, room, guard, tally, changes, .. } = self;
-        let Some(Tally { before, .. }) = tally.filter(|_| !changes.is_empty()) else {
+        let Stage { engine, place, room, guard, tally, changes, rows, media, .. } = self;
+        let is_changed = !changes.is_empty() || !rows.is_empty();
+        let Some(Tally { before, .. }) = tally.filter(|_| is_changed) else {
             drop(guard);
             // What was read may not be published yet.
             place.partition.drain().await?;
@@ -276,15 +296,17 @@ impl<'a> Stage<'a> {
             }
             with_terms.push(change);
         }
-        let permit = room.for_batch(&with_terms).await?;
+        let permit = room.for_batch(&with_terms, &rows).await?;
         let transaction = Transaction {
             key: place.key.clone(),
             key_counters: before,
             changes: with_terms,
+            rows,
             index_generation: place.collection.index_generation,
             permit: Some(permit),
         };
         let published = place.partition.sequence(transaction)?;
+        engine.media.note(media);
         drop(guard);
         Ok(Published::Soon(published))
     }

@@ -7,6 +7,7 @@
 
 use std::sync::Arc;
 
+use bytes::Bytes;
 use protocol::{Error, limits::DOCUMENT_ID_BYTES_MAX};
 use store::Batch;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
@@ -14,7 +15,10 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use crate::{
     documents::Place,
     errors,
-    partition::{Partition, transaction::DocumentChange},
+    partition::{
+        Partition,
+        transaction::{DocumentChange, Overlay},
+    },
     rows::Header,
 };
 
@@ -95,9 +99,16 @@ impl<'a> Staging<'a> {
         Ok(Self { partition: place.partition, staged })
     }
 
-    /// Waits until the batch of these changes may be queued.
-    pub(super) async fn for_batch(self, changes: &[DocumentChange]) -> Result<Permit, Error> {
-        let bytes: usize = changes.iter().map(size).sum();
+    /// Waits until the batch of these changes and other rows may be queued.
+    pub(super) async fn for_batch(
+        self,
+        changes: &[DocumentChange],
+        rows: &Overlay,
+    ) -> Result<Permit, Error> {
+        let row = |(key, row): &(Bytes, Option<Bytes>)| {
+            CHANGE_BYTES + key.len() + row.as_ref().map_or(0, Bytes::len)
+        };
+        let bytes: usize = changes.iter().map(size).chain(rows.iter().map(row)).sum();
         let queued = self.partition.room.queued.take(bytes * times(self.partition)).await?;
         Ok(Permit { _staged: Some(self.staged), _queued: queued })
     }

@@ -50,6 +50,8 @@ pub(crate) struct Transaction {
     /// The key's counters before this transaction.
     pub(crate) key_counters: KeyCounters,
     pub(crate) changes: Vec<DocumentChange>,
+    /// What changes beside documents: attachments.
+    pub(crate) rows: Overlay,
     /// The indexing policy that its terms follow.
     pub(crate) index_generation: u32,
     /// Its share of the memory that staged writes may take; given back when it is published.
@@ -73,6 +75,7 @@ impl Transaction {
             count(&change, &mut key_counters, counters);
             stage(change, lsn, &mut batch, &mut overlay);
         }
+        overlay.extend(self.rows);
         let row = (key_counters.documents > 0).then(|| key_counters.encode());
         overlay.push((self.key.counters(), row));
         for (key, row) in &overlay {

@@ -142,7 +142,7 @@ async fn page_here(
     place: Where<'_>,
 ) -> Result<Response, Error> {
     let QueryFeed::Documents(path) = feed else {
-        return resources::resources(engine, feed, body, options, meter);
+        return resources::resources(engine, feed, body, options, meter).await;
     };
     // Again if the indexing policy changes in between.
     loop {

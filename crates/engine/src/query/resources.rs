@@ -1,5 +1,5 @@
-//! Queries over the feeds of resources: all but documents. There are few of them and all are in
-//! memory; SDKs find offers this way.
+//! Queries over the feeds of resources: all but documents. There are few of them, and nearly all are
+//! in memory; SDKs find offers this way.
 
 use std::time::Instant;
 
@@ -14,7 +14,9 @@ use value::{Value, json};
 use crate::{
     Inner,
     charge::Meter,
-    collections, conflicts, databases, encryption_keys, offers,
+    collections, conflicts, databases,
+    documents::attachments,
+    encryption_keys, offers,
     query::{
         body::Text,
         memory,
@@ -34,7 +36,7 @@ pub(crate) fn is_slow(feed: &QueryFeed, body: &QueryBody) -> bool {
 }
 
 /// A page of a query over resources.
-pub(crate) fn resources(
+pub(crate) async fn resources(
     engine: &Inner,
     feed: &QueryFeed,
     body: &QueryBody,
@@ -48,7 +50,7 @@ pub(crate) fn resources(
         .map_err(|error| refused(&[error]))?;
     let settings = Settings { parameters: &text.parameters, ..Settings::default() };
     let program = Program::compile(&query, &settings).map_err(|errors| refused(&errors))?;
-    let (mut response, values) = list(engine, feed, options, meter)?;
+    let (mut response, values) = list(engine, feed, options, meter).await?;
     let identity = identity(&query, &text, owner_of(&response).as_bytes());
     let shape = program.shape();
     let token = Token::of_page(options, &identity, shape, Origin::default())?;
@@ -83,15 +85,20 @@ pub(crate) fn resources(
 }
 
 /// The whole feed: the answer that a page of it would be, and its resources.
-fn list(
+async fn list(
     engine: &Inner,
     feed: &QueryFeed,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<(Response, Vec<Value>), Error> {
     let intended = options.intended_collection_rid.clone();
-    let mut whole = Options { intended_collection_rid: intended, ..Options::default() };
-    whole.max_item_count = Some(u32::MAX);
+    let mut whole = Options {
+        intended_collection_rid: intended,
+        // Attachments lie with their document.
+        partition_key: options.partition_key.clone(),
+        max_item_count: Some(u32::MAX),
+        ..Options::default()
+    };
     let mut values = Vec::new();
     meter.metadata_read();
     loop {
@@ -113,6 +120,9 @@ fn list(
                 encryption_keys::list(engine, path, &whole, &mut uncounted)?
             }
             QueryFeed::Conflicts(path) => conflicts::list(engine, path, &whole, &mut uncounted)?,
+            QueryFeed::Attachments(path) => {
+                attachments::list(engine, path, &whole, &mut uncounted).await?
+            }
             QueryFeed::Documents(_) => {
                 return Err(Error::bad_request("Documents are no resources of the catalog."));
             }

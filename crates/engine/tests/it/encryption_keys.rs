@@ -9,7 +9,7 @@ use protocol::{
     query::{QueryBody, QueryFeed},
     request::{CollectionPath, DatabasePath, EncryptionKeyPath},
 };
-use store::{Engine as _, memory::MemoryStore};
+use store::memory::MemoryStore;
 use value::json;
 
 use crate::{
