@@ -117,7 +117,7 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
     }
 }
 
-/// Indexing policies of the past that a collection keeps while documents still follow them.
+/// Definitions of the past that a collection keeps while documents still follow them.
 const RETIRED_MAX: usize = 16;
 
 /// Puts a new definition in the place of an old one.
@@ -129,13 +129,15 @@ fn replace_in(
     outcome: Outcome,
 ) -> Result<Change<(Outcome, Arc<Collection>)>, Error> {
     let mut collection = Collection::clone(old);
+    // Terms follow the one, and the rows of what expires the other.
     let is_reindexed = definition.json.get("indexingPolicy").map(json::print)
-        != old.definition.json.get("indexingPolicy").map(json::print);
+        != old.definition.json.get("indexingPolicy").map(json::print)
+        || definition.default_ttl != old.definition.default_ttl;
     if is_reindexed {
         if old.retired.len() >= RETIRED_MAX {
             return Err(Error::bad_request(
-                "The indexing policy changes faster than documents can be re-indexed. Wait until \
-                 the index transformation is complete.",
+                "The indexing policy or the time to live changes faster than documents can follow. \
+                 Wait until the index transformation is complete.",
             ));
         }
         let definition = Arc::clone(&old.definition);

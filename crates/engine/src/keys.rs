@@ -31,6 +31,8 @@ pub(crate) const FEED: u8 = b'F';
 pub(crate) const NAME: u8 = b'N';
 /// Expiry, document number -> nothing.
 pub(crate) const EXPIRY: u8 = b'T';
+/// Logical key, unique key, values -> document number.
+pub(crate) const UNIQUE: u8 = b'U';
 /// Document number -> the list of its attachments; with an attachment's number -> that attachment.
 pub(crate) const ATTACHMENT: u8 = b'A';
 /// Document number, attachment number -> media.
@@ -84,6 +86,11 @@ impl LogicalKey {
         out.extend_from_slice(&self.bytes);
         key::encode_name(id, &mut out);
         out.into()
+    }
+
+    /// The key of the row of some values of a unique key.
+    pub(crate) fn unique(&self, number: u8, values: &[u8]) -> Bytes {
+        [&[UNIQUE], &self.bytes[..], &[number], values].concat().into()
     }
 
     /// The partition key in such bytes.
@@ -207,7 +214,7 @@ pub(crate) fn slot_rows(prefix: &[u8], slots: Range<u32>) -> Range<Bytes> {
 /// Where the row under a key belongs. `None` if this is no key of a partition.
 pub(crate) fn home(key: &[u8]) -> Option<Home> {
     let slot = match *key.first()? {
-        PRIMARY => slot_at(key, 1)?,
+        PRIMARY | UNIQUE => slot_at(key, 1)?,
         DOCUMENT
         | FEED
         | EXPIRY
@@ -272,6 +279,7 @@ mod tests {
         for row in [
             logical.primary("x"),
             logical.counters(),
+            logical.unique(1, b"values"),
             document(number),
             feed(5, number),
             expiry(5, number),

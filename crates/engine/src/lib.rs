@@ -16,6 +16,7 @@ mod definition;
 mod documents;
 mod encryption_keys;
 mod errors;
+mod expiry;
 mod feeds;
 mod indexing;
 mod keys;
@@ -57,6 +58,7 @@ use crate::{
     charge::Meter,
     documents::{
         attachments::{self, media::MediaUsage},
+        scripted::procedure,
         write::Write,
     },
     indexing::transform,
@@ -189,6 +191,8 @@ impl Engine {
         let inner = Arc::new(inner);
         transform::resume(&inner);
         inner.in_background(reshape::balance::look_after(Arc::clone(&inner)));
+        inner.in_background(scripts::idle::look_after(Arc::clone(&inner)));
+        inner.in_background(documents::sweep::look_after(Arc::clone(&inner)));
         Ok(Arc::new(Self { inner }))
     }
 
@@ -352,7 +356,7 @@ async fn dispatch(
             scripts::list(engine, &collection, kind, &options, meter)
         }
         Operation::ExecuteProcedure { path, body } => {
-            scripts::execute(engine, &path, &body, &options, meter).await
+            procedure::execute(engine, &path, &body, &options, meter).await
         }
         Operation::Query { feed, body } => query::page(engine, &feed, &body, &options, meter).await,
         Operation::PlanQuery { collection, body } => {

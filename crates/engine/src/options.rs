@@ -65,6 +65,8 @@ pub struct Options {
     pub query_timeout: Duration,
     /// The processes that run users' scripts.
     pub scripts: script::PoolOptions,
+    /// How often it is looked for documents that have expired and are still stored.
+    pub sweep_interval: Duration,
 }
 
 impl Default for Options {
@@ -84,6 +86,7 @@ impl Default for Options {
                 workers: 2,
                 waiting_max: 256,
             },
+            sweep_interval: Duration::from_secs(1),
         }
     }
 }

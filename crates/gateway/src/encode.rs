@@ -169,8 +169,9 @@ fn success(headers: &mut HeaderMap, asked: &Asked<'_>, answer: Response) -> (Sta
 fn failed(headers: &mut HeaderMap, asked: &Asked<'_>, error: &Error) -> (StatusCode, Bytes) {
     let status = Status::of(error.code);
     put_meta(headers, &error.meta, asked.version);
-    if status.sub != 0 {
-        put(headers, "x-ms-substatus", &status.sub.to_string());
+    let sub_status = error.meta.sub_status.unwrap_or_else(|| u32::from(status.sub));
+    if sub_status != 0 {
+        put(headers, "x-ms-substatus", &sub_status.to_string());
     }
     if error.code == Code::TooManyRequests && error.meta.retry_after_ms.is_none() {
         put(headers, "x-ms-retry-after-ms", &RETRY_AFTER_MS_DEFAULT.to_string());

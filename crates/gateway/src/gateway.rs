@@ -3,7 +3,7 @@
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
     net::SocketAddr,
-    sync::Arc,
+    sync::{Arc, PoisonError, RwLock},
     time::{Duration, Instant, SystemTime},
 };
 
@@ -18,8 +18,8 @@ use crate::{
     call, decode,
     encode::{self, Answer, Asked},
     options,
-    route::{self, Resource, Target},
-    settings::Settings,
+    route::{self, Resource, Signed, Target},
+    settings::{Keys, Settings},
     version::Version,
 };
 
@@ -43,6 +43,8 @@ pub trait Clock: Send + Sync {
 pub struct Gateway {
     service: Arc<dyn Service>,
     settings: Settings,
+    /// Apart from the settings, because they change while requests are served.
+    keys: RwLock<Arc<Keys>>,
     recorder: Arc<dyn Recorder>,
     clock: Arc<dyn Clock>,
 }
@@ -51,11 +53,22 @@ impl Gateway {
     /// A gateway in front of `service`.
     pub fn new(
         service: Arc<dyn Service>,
-        settings: Settings,
+        mut settings: Settings,
         recorder: Arc<dyn Recorder>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { service, settings, recorder, clock }
+        let keys = RwLock::new(Arc::new(std::mem::take(&mut settings.keys)));
+        Self { service, settings, keys, recorder, clock }
+    }
+
+    /// Takes these keys in the place of those before, from the next request on.
+    pub fn set_keys(&self, keys: Keys) {
+        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
+    }
+
+    fn keys(&self) -> Arc<Keys> {
+        // Nothing can fail while it is held, so what it guards is whole.
+        Arc::clone(&self.keys.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Answers one request; whatever goes wrong is an answer too. `scheme` is `http` or `https`,
@@ -93,6 +106,37 @@ impl Gateway {
         response
     }
 
+    /// Checks the signature of a request outside of the protocol, over this resource type and an empty
+    /// link: by any key if it reads, else by one that may write. What is refused has its answer.
+    pub fn check_signature(
+        &self,
+        scheme: &'static str,
+        parts: &Parts,
+        kind: &str,
+    ) -> Result<(), Box<hyper::Response<Full<Bytes>>>> {
+        let started = Instant::now();
+        let signed = Signed { types: vec![kind.to_owned()], links: vec![String::new()] };
+        let (keys, now) = (&self.settings.keys, self.clock.now());
+        let is_read = matches!(parts.method, Method::GET | Method::HEAD);
+        let checked = auth::verify(&parts.method, &signed, &parts.headers, keys, now)
+            .and_then(|principal| authorize(&principal, is_read));
+        checked.map_err(|error| {
+            let asked = Asked {
+                activity_id: activity::id(&parts.headers),
+                version: Version::read(&parts.headers).unwrap_or(Version::NEWEST),
+                path: parts.uri.path(),
+                is_https: scheme == "https",
+                is_head: parts.method == Method::HEAD,
+                is_plan: false,
+                client_request_id: parts.headers.get(encode::CLIENT_REQUEST_ID),
+                elapsed: started.elapsed(),
+            };
+            let response = encode::response(&asked, Err(error));
+            self.conclude("refused", response.status().as_u16(), &asked, 0.0, None);
+            Box::new(response)
+        })
+    }
+
     /// The straight path. `known` is told the operation as soon as there is one.
     async fn answer<B>(
         &self,
@@ -112,8 +156,8 @@ impl Gateway {
             target.signed.links.extend(other.signed.links.iter().cloned());
         }
         let headers = &parts.headers;
-        let (keys, now) = (&self.settings.keys, self.clock.now());
-        let principal = auth::verify(&parts.method, &target.signed, headers, keys, now)?;
+        let (keys, now) = (self.keys(), self.clock.now());
+        let principal = auth::verify(&parts.method, &target.signed, headers, &keys, now)?;
         let bytes_max = self.settings.limits.body_bytes_max;
 
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);

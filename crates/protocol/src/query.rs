@@ -97,6 +97,8 @@ pub struct QueryMetrics {
     pub document_load_ms: f64,
     /// Evaluating filters and projections.
     pub execution_ms: f64,
+    /// Calling user-defined functions.
+    pub functions_ms: f64,
     /// Printing the rows.
     pub write_output_ms: f64,
     /// Documents read.

@@ -113,6 +113,8 @@ pub struct Meta {
     pub min_throughput: Option<u32>,
     /// How long a throttled caller should wait.
     pub retry_after_ms: Option<u64>,
+    /// The number of a script's own error: it stands in the place of the code's.
+    pub sub_status: Option<u32>,
     /// What scripts logged, when asked for.
     pub script_log: Option<String>,
     /// What a query tells beside its rows.

@@ -1,6 +1,6 @@
 //! `/_sheaf/...`: what operators and their probes ask, outside the database's own protocol.
 //!
-//! No key is needed. Health and readiness tell nothing worth hiding; the metrics name databases
+//! No key is needed here; `backup` answers under the same prefix and asks for one. Health and readiness tell nothing worth hiding; the metrics name databases
 //! and containers, the partitions their keys too, so by default only this machine may read them. Cosmos DB has no resource type
 //! that begins with an underscore, so no path of its protocol is taken away.
 
@@ -73,7 +73,10 @@ impl Admin {
             "partitions" => {
                 text(StatusCode::OK, JSON, partitions::page(&self.database.statistics()))
             }
-            _ => error(StatusCode::NOT_FOUND, "there are health, ready, metrics and partitions"),
+            _ => error(
+                StatusCode::NOT_FOUND,
+                "there are health, ready, metrics, partitions and backup",
+            ),
         }
     }
 

@@ -1,5 +1,7 @@
 //! What the port serves: the database's protocol, and the operators' pages beside it.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use gateway::Gateway;
 use http_body_util::Full;
@@ -7,13 +9,15 @@ use hyper::{Request, Response};
 
 use crate::{
     admin::{self, Admin},
+    backup::{self, Backups},
     net::{Handler, Origin, RequestBody},
 };
 
 /// Everything that answers.
 pub(crate) struct App {
-    pub(crate) gateway: Gateway,
+    pub(crate) gateway: Arc<Gateway>,
     pub(crate) admin: Admin,
+    pub(crate) backups: Arc<Backups>,
 }
 
 impl Handler for App {
@@ -23,6 +27,9 @@ impl Handler for App {
         mut request: Request<RequestBody>,
     ) -> Response<Full<Bytes>> {
         let path = request.uri().path();
+        if path == backup::PATH {
+            return self.backups.answer(&self.gateway, origin, request).await;
+        }
         if path.starts_with(admin::PREFIX) && !path.starts_with(admin::SIGNED_PREFIX) {
             return self.admin.answer(origin, request.method(), path);
         }

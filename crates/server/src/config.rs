@@ -35,6 +35,8 @@ pub(crate) struct Config {
     pub(crate) tls: TlsMode,
     /// Certificate and key files; `None` for a generated certificate.
     pub(crate) tls_files: Option<(PathBuf, PathBuf)>,
+    /// Whose certificates clients must have; `None` asks for none.
+    pub(crate) tls_client_ca: Option<PathBuf>,
     /// When to refuse with 429.
     pub(crate) rate_limit: RateLimit,
     /// Table of charges.
@@ -100,6 +102,7 @@ impl Config {
             metrics: said.metrics.unwrap_or(MetricsAccess::Loopback),
             tls: said.tls.unwrap_or(TlsMode::Optional),
             tls_files: pair(said.tls_cert, said.tls_key)?,
+            tls_client_ca: client_ca(said.tls_client_ca, said.tls)?,
             rate_limit: said.rate_limit.unwrap_or(RateLimit::Provisioned),
             charges: said.charges.unwrap_or(Charges::Current),
             limits,
@@ -152,6 +155,17 @@ fn pair(
             "`tls-key` is given without `tls-cert`: give the key's certificate too",
         )),
     }
+}
+
+/// Clients without TLS show no certificate, so there must be none of them.
+fn client_ca(path: Option<PathBuf>, tls: Option<TlsMode>) -> Result<Option<PathBuf>, Failure> {
+    if path.is_some() && tls != Some(TlsMode::Required) {
+        return Err(Failure::usage(
+            "`tls-client-ca` is given, but clients without TLS need no certificate: say `tls` is \
+             `required` too",
+        ));
+    }
+    Ok(path)
 }
 
 /// The most of the era, where nothing else is said. What is bought makes partitions at once, so it
@@ -286,6 +300,9 @@ mod tests {
         }
         let half = Settings { tls_cert: Some("a".into()), ..Settings::default() };
         assert!(Config::resolve(half).unwrap_err().message().contains("`tls-key`"));
+        let open = Settings { tls_client_ca: Some("a".into()), ..Settings::default() };
+        assert!(Config::resolve(open.clone()).unwrap_err().message().contains("`required`"));
+        Config::resolve(Settings { tls: Some(TlsMode::Required), ..open }).unwrap();
     }
 
     #[test]

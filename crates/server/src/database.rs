@@ -65,6 +65,11 @@ impl Database {
         self.store.statistics()
     }
 
+    /// The store's files at one instant.
+    pub(crate) async fn image(&self) -> store::Result<Arc<dyn store::Image>> {
+        self.store.image().await
+    }
+
     /// Finishes what was begun and leaves everything on disk.
     pub(crate) async fn close(&self) -> anyhow::Result<()> {
         self.engine.close().await.context("cannot close the database in good order")
@@ -94,6 +99,15 @@ fn own_program() -> PathBuf {
         return running.to_owned();
     }
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("sheaf"))
+}
+
+/// Makes the store of a data directory out of files that `write` puts there.
+pub(crate) fn restore_store(
+    path: &Path,
+    write: &dyn Fn(&Path) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    store_lsm::LsmStore::restore(path, write)
+        .with_context(|| format!("cannot make the store in `{}`", path.display()))
 }
 
 fn options(config: &Config) -> engine::Options {

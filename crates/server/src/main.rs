@@ -2,9 +2,10 @@
 //!
 //! In reading order:
 //! - `cli`, `settings`, `config`, `size`, `span`: what can be asked, and what was,
-//! - `serve`, `verify`, `compact`, `query`, `partition`, `top`: the commands; `remote`, `client`,
-//!   `table`: what those share that ask a running server,
-//! - `keys`, `data_dir`, `certificate`, `database`, `clock`, `descriptors`: what a server needs
+//! - `serve`, `verify`, `compact`, `backup`, `query`, `partition`, `top`, `cert`: the commands;
+//!   `remote`, `client`, `table`: what those share that ask a running server,
+//! - `keys` (also `sheaf keys`), `reload`, `live`, `data_dir`, `certificate`, `database`, `clock`,
+//!   `descriptors`: what a server needs
 //!   before it can run,
 //! - `net`: sockets, TLS, HTTP, and the bounds on all of them,
 //! - `app`, `admin`, `metrics`, `partitions`: who answers,
@@ -12,6 +13,8 @@
 
 mod admin;
 mod app;
+mod backup;
+mod cert;
 mod certificate;
 mod cli;
 mod client;
@@ -23,12 +26,14 @@ mod database;
 mod descriptors;
 mod failure;
 mod keys;
+mod live;
 mod logging;
 mod metrics;
 mod net;
 mod partition;
 mod partitions;
 mod query;
+mod reload;
 mod remote;
 mod serve;
 mod settings;
@@ -50,9 +55,12 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(*args),
         Command::Verify(args) => verify::run(&args),
         Command::Compact(args) => compact::run(&args),
+        Command::Backup(command) => backup::run(&command),
         Command::Query(args) => query::run(&args),
         Command::Partition(command) => partition::run(&command),
         Command::Top(args) => top::run(&args),
+        Command::Cert(args) => cert::run(&args),
+        Command::Keys(command) => keys::command::run(&command),
         Command::ScriptWorker => {
             script::worker::main(std::io::stdin(), std::io::stdout());
             Ok(ExitCode::SUCCESS)

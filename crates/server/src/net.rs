@@ -24,7 +24,7 @@ pub(crate) use self::{
     body::RequestBody,
     budget::BodyBudget,
     listener::{Listener, Room, resolve},
-    tls::Tls,
+    tls::{Acceptor, Tls},
 };
 
 /// How a request came in.
@@ -60,7 +60,7 @@ pub(crate) struct Timeouts {
 }
 
 /// Waits until the server is told to stop. Cancel-safe.
-async fn stopped(stop: &mut watch::Receiver<bool>) {
+pub(crate) async fn stopped(stop: &mut watch::Receiver<bool>) {
     // A dropped sender means that nobody is left to serve for.
     let _ = stop.wait_for(|is_stopping| *is_stopping).await;
 }

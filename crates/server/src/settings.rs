@@ -194,7 +194,7 @@ pub(crate) struct Settings {
     #[arg(value_name = "SIZE")]
     pub(crate) logical_partition_size: Option<Size>,
 
-    /// File with the account's keys [default: the published emulator key]
+    /// File with the account's keys [default: `keys` in the data directory, else the published key]
     #[arg(long, env = "SHEAF_KEY_FILE", value_name = "FILE", help_heading = "Access")]
     pub(crate) key_file: Option<PathBuf>,
 
@@ -219,6 +219,10 @@ pub(crate) struct Settings {
     /// Private key of the certificate in PEM
     #[arg(long, env = "SHEAF_TLS_KEY", value_name = "FILE", help_heading = "TLS")]
     pub(crate) tls_key: Option<PathBuf>,
+
+    /// Authorities, in PEM, of which a client must have a certificate; takes `tls = required`
+    #[arg(long, env = "SHEAF_TLS_CLIENT_CA", value_name = "FILE", help_heading = "TLS")]
+    pub(crate) tls_client_ca: Option<PathBuf>,
 
     /// When requests are refused with 429 [default: provisioned]
     #[arg(long, env = "SHEAF_RATE_LIMIT", value_name = "WHEN", help_heading = "Behaviour")]
@@ -265,8 +269,7 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_QUERY_TIMEOUT", value_name = "TIME", help_heading = "Bounds")]
     pub(crate) query_timeout: Option<Span>,
 
-    /// Scripts that run at a time, each in a process of its own; as many functions besides [default:
-    /// the number of processors]
+    /// Scripts that run at a time, each in its own process [default: the number of processors]
     #[arg(long, env = "SHEAF_SCRIPT_WORKERS", value_name = "N", help_heading = "Bounds")]
     pub(crate) script_workers: Option<u32>,
 
@@ -312,6 +315,7 @@ impl Settings {
             tls: self.tls.or(lower.tls),
             tls_cert: self.tls_cert.or(lower.tls_cert),
             tls_key: self.tls_key.or(lower.tls_key),
+            tls_client_ca: self.tls_client_ca.or(lower.tls_client_ca),
             rate_limit: self.rate_limit.or(lower.rate_limit),
             charges: self.charges.or(lower.charges),
             limits: self.limits.or(lower.limits),

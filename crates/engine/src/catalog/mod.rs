@@ -76,9 +76,9 @@ pub(crate) struct Collection {
     pub(crate) database_id: String,
     pub(crate) definition: Arc<Definition>,
     pub(crate) version: Version,
-    /// Which version of the indexing policy documents are written with.
+    /// Which version of the definition, as far as rows follow it, documents are written with.
     pub(crate) index_generation: u32,
-    /// Earlier indexing policies that some documents may still follow.
+    /// Earlier definitions that some documents may still follow.
     pub(crate) retired: Vec<Retired>,
     /// In the order of the hash space, without gaps.
     pub(crate) partitions: Vec<Arc<Partition>>,
@@ -91,7 +91,7 @@ pub(crate) struct Collection {
     pub(crate) scripts: Arc<Scripts>,
 }
 
-/// An indexing policy of the past.
+/// A definition of the past: another indexing policy or time to live.
 #[derive(Clone)]
 pub(crate) struct Retired {
     /// Which one it was.
@@ -288,16 +288,27 @@ impl Collection {
         numbering
     }
 
-    /// Whether some documents may still follow an earlier indexing policy.
+    /// Whether some documents may still follow an earlier definition.
     pub(crate) fn is_transforming(&self) -> bool {
         !self.retired.is_empty()
     }
 
-    /// The indexing policy that documents of this generation follow.
-    pub(crate) fn policy_of(&self, generation: u32) -> Arc<Policy> {
+    /// Whether some may follow one that indexes other values, or in another way.
+    pub(crate) fn is_reindexing(&self) -> bool {
+        let policy = |definition: &Definition| definition.json.get("indexingPolicy").cloned();
+        let mut retired = self.retired.iter();
+        retired.any(|retired| policy(&retired.definition) != policy(&self.definition))
+    }
+
+    /// The definition that the rows of documents of this generation follow.
+    pub(crate) fn definition_of(&self, generation: u32) -> &Definition {
         let retired = self.retired.iter().find(|retired| retired.generation == generation);
-        let definition = retired.map_or(&self.definition, |retired| &retired.definition);
-        Arc::clone(&definition.indexing)
+        retired.map_or(&self.definition, |retired| &retired.definition)
+    }
+
+    /// The indexing policy of that definition.
+    pub(crate) fn policy_of(&self, generation: u32) -> Arc<Policy> {
+        Arc::clone(&self.definition_of(generation).indexing)
     }
 
     /// The owner of its documents.

@@ -48,6 +48,7 @@ pub(crate) fn encode_collection(collection: &Collection) -> Bytes {
     row.insert("definition", Value::Object(collection.definition.json.clone()));
     insert_version(&mut row, collection.version);
     row.insert("indexGeneration", i64::from(collection.index_generation));
+    row.insert("upkeep", UPKEEP);
     let retired = collection.retired.iter().map(|retired| {
         let mut entry = Object::new();
         entry.insert("generation", i64::from(retired.generation));
@@ -198,8 +199,12 @@ fn past_ranges(row: &Value) -> Result<Vec<(u32, Area)>, Damaged> {
     past.collect::<Option<_>>().ok_or(DAMAGED)
 }
 
-/// The generation of the policy in force, and the policies of the past. A row from before there
-/// was an index has no list of them: its documents have no terms, whatever its policy says.
+/// What documents are kept with beside their terms: rows of their expiry and of their unique keys.
+const UPKEEP: i64 = 1;
+
+/// The generation of the definition in force, and the definitions of the past. A row from before
+/// there was an index has no list of them: its documents have no terms, whatever its policy says.
+/// One from before documents expired or were unique calls for the rows of that.
 fn policies(row: &Value, definition: &Definition) -> Result<(u32, Vec<Retired>), Damaged> {
     let generation = small(row, "indexGeneration")?;
     let restore = |json: &Value| Definition::restore(json).map_err(|_| DAMAGED);
@@ -217,7 +222,13 @@ fn policies(row: &Value, definition: &Definition) -> Result<(u32, Vec<Retired>),
         let definition = restore(entry.get("definition"))?.into();
         Ok(Retired { generation: small(entry, "generation")?, definition })
     });
-    Ok((generation, retired.collect::<Result<_, Damaged>>()?))
+    let mut retired: Vec<Retired> = retired.collect::<Result<_, Damaged>>()?;
+    let needs_rows = definition.default_ttl.is_some() || !definition.unique_keys.is_empty();
+    if needs_rows && row.get("upkeep").as_i64().is_none() {
+        retired.push(Retired { generation, definition: definition.clone().into() });
+        return Ok((generation + 1, retired));
+    }
+    Ok((generation, retired))
 }
 
 pub(crate) fn encode_offer(offer: &Offer) -> Bytes {

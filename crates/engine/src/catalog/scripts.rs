@@ -84,7 +84,6 @@ pub(crate) struct Script {
     pub(crate) body: String,
     pub(crate) version: Version,
     /// Triggers only.
-    #[expect(dead_code, reason = "writes that name triggers are to read it")]
     pub(crate) trigger: Option<TriggerKind>,
     /// Everything that the client sent but the source, as it was sent.
     pub(crate) properties: Object,

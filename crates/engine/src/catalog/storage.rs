@@ -37,9 +37,10 @@ use crate::{
 /// The name of the catalog's key space.
 const CATALOG: &str = "catalog";
 
-/// The format of data that this build writes: 1 had no index. Fixtures of every landed format are
-/// kept in `crates/engine/testdata/formats`.
-const CATALOG_FORMAT: u8 = 2;
+/// The format of data that this build writes: 1 had no index, 2 no rows of unique keys, and rows of
+/// expiry that could be out of date. Fixtures of every landed format are kept in
+/// `crates/engine/testdata/formats`.
+const CATALOG_FORMAT: u8 = 3;
 
 /// Key of the format of the whole data directory.
 const FORMAT_KEY: &[u8] = b"V";

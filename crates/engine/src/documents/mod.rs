@@ -8,9 +8,13 @@ pub(crate) mod patch;
 mod patching;
 mod room;
 pub(crate) mod scope;
+pub(crate) mod scripted;
 mod stage;
 pub(crate) mod staging;
+pub(crate) mod sweep;
 pub(crate) mod text;
+pub(crate) mod unique;
+mod view;
 pub(crate) mod write;
 
 use std::sync::Arc;
@@ -34,6 +38,7 @@ use crate::{
         text::user_bytes,
     },
     errors,
+    expiry::is_expired,
     feeds::{is_unchanged, require_match},
     keys::{self, LogicalKey},
     partition::Partition,
@@ -69,6 +74,12 @@ struct Found {
     document: Bytes,
 }
 
+impl Found {
+    fn has_expired(&self, place: &Place<'_>, now: u64) -> bool {
+        is_expired(&self.header, &self.document, place.collection, now)
+    }
+}
+
 pub(crate) async fn read(
     engine: &Inner,
     path: &DocumentPath,
@@ -102,7 +113,8 @@ async fn read_at(
     }
     let (snapshot, lsn) = place.partition.read();
     let reader = RowReader::Snapshot(&*snapshot);
-    let Some(found) = locate(place, key, &path.document, &reader).await? else {
+    let now = engine.clock.now_seconds();
+    let Some(found) = locate(place, key, &path.document, &reader, now).await? else {
         return Err(refuse(Error::not_found(), place, lsn, meter));
     };
     let mut meta = Meta { item_lsn: Some(found.primary.lsn), ..Meta::default() };
@@ -165,14 +177,16 @@ impl RowReader<'_> {
     }
 }
 
-/// Finds a document by id or, failing that, by rid.
+/// Finds a document by id or, failing that, by rid. One that has expired by now is none.
 async fn locate(
     place: &Place<'_>,
     key: &PartitionKey,
     name: &str,
     reader: &RowReader<'_>,
+    now: u64,
 ) -> Result<Option<Found>, Error> {
-    if let Some(found) = by_id(place, name, reader).await? {
+    let is_alive = |found: &Found| !found.has_expired(place, now);
+    if let Some(found) = by_id(place, name, reader).await?.filter(is_alive) {
         return Ok(Some(found));
     }
     let Some(rid) = ChildRid::parse(name) else { return Ok(None) };
@@ -187,9 +201,10 @@ async fn locate(
         return Ok(None);
     }
     let Some(id) = value.get("id").as_str() else { return Ok(None) };
-    by_id(place, id, reader).await
+    Ok(by_id(place, id, reader).await?.filter(is_alive))
 }
 
+/// The stored document with this id, expired or not.
 async fn by_id(
     place: &Place<'_>,
     id: &str,

@@ -4,11 +4,14 @@
 //! what is queued in the end is the net effect: one change for each document, whatever happened to
 //! it on the way.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use index::Directive;
 use protocol::{
     Code, Error, Options, Outcome, etag::Etag, request::IndexingDirective, rid::DocNum,
 };
+use store::Snapshot;
 use tokio::sync::oneshot;
 use value::{Value, json, partition_key::PartitionKey};
 
@@ -16,11 +19,13 @@ use crate::{
     Inner,
     charge::Meter,
     documents::{
-        Found, Place, RowReader, attachments, by_id, describe, found,
+        Found, Place, RowReader, by_id, describe, found,
         incoming::Incoming,
         locate, room,
         staging::{self, Staging},
         text::user_bytes,
+        unique,
+        view::Shown,
     },
     errors,
     indexing::{Indexed, TermChange},
@@ -30,43 +35,51 @@ use crate::{
         locks::KeyGuard,
         transaction::{DocumentChange, NewVersion, OldVersion, Overlay, Transaction},
     },
-    rows::{Damaged, Header, KeyCounters, Primary},
+    rows::{Counters, Damaged, Header, KeyCounters, Primary},
 };
 
 /// A writer that holds the lock of its key.
-pub(super) struct Stage<'a> {
+pub(crate) struct Stage<'a> {
     pub(super) engine: &'a Inner,
     pub(super) place: &'a Place<'a>,
     pub(super) key: &'a PartitionKey,
     room: Staging<'a>,
     guard: KeyGuard<'a>,
+    /// The second in which it has the lock: what has expired by then is gone.
+    pub(super) now: u64,
     /// `None` until the first document is looked for.
     tally: Option<Tally>,
-    changes: Vec<Staged>,
+    pub(super) changes: Vec<Staged>,
     /// What changes beside documents: attachments.
-    rows: Overlay,
+    pub(super) rows: Overlay,
     /// Bytes of media that come and go with them.
-    media: (u64, u64),
+    pub(super) media: (u64, u64),
     /// Bytes of documents that were read and made.
     bytes: usize,
+    /// What its queries have been shown so far; `None` before the first.
+    shown: Option<Shown>,
 }
 
 /// The key's counters.
 #[derive(Clone, Copy)]
-struct Tally {
+pub(super) struct Tally {
     before: KeyCounters,
     /// With the changes so far.
     now: KeyCounters,
 }
 
 /// What has become of one document. At least one version is there.
-struct Staged {
-    number: DocNum,
+pub(super) struct Staged {
+    pub(super) number: DocNum,
     document_key: Bytes,
-    primary_key: Bytes,
+    pub(super) primary_key: Bytes,
     /// The stored version.
-    old: Option<Found>,
+    pub(super) old: Option<Found>,
     new: Option<Version>,
+    /// Whether it goes because its time is over.
+    is_expired: bool,
+    /// The keys under which queries have been shown it, unless it has changed since.
+    pub(super) shown: Option<Vec<Bytes>>,
 }
 
 /// A version that is to be stored, with what the index must know of it.
@@ -74,6 +87,8 @@ struct Version {
     new: NewVersion,
     value: Value,
     directive: Directive,
+    /// The rows of its unique keys.
+    unique: Vec<Bytes>,
 }
 
 /// What an operation has done, for its answer.
@@ -110,9 +125,37 @@ impl<'a> Stage<'a> {
     ) -> Result<Self, Error> {
         let room = Staging::begin(place, bytes).await?;
         let guard = place.partition.lock(place.key.as_bytes()).await;
-        let (changes, rows) = (Vec::new(), Overlay::new());
-        let (tally, media) = (None, (0, 0));
-        Ok(Self { engine, place, key, room, guard, tally, changes, rows, media, bytes: 0 })
+        Ok(Self::with(engine, place, key, room, guard))
+    }
+
+    /// The same for a script, of which nobody knows how many bytes it will write. It waits for the
+    /// key first: scripts that wait for one key must not hold what scripts of others need.
+    pub(super) async fn begin_script(
+        engine: &'a Inner,
+        place: &'a Place<'a>,
+        key: &'a PartitionKey,
+    ) -> Result<Self, Error> {
+        let guard = place.partition.lock(place.key.as_bytes()).await;
+        let room = Staging::begin_script(place).await?;
+        Ok(Self::with(engine, place, key, room, guard))
+    }
+
+    fn with(
+        engine: &'a Inner,
+        place: &'a Place<'a>,
+        key: &'a PartitionKey,
+        room: Staging<'a>,
+        guard: KeyGuard<'a>,
+    ) -> Self {
+        let now = engine.clock.now_seconds();
+        let (changes, rows, media) = (Vec::new(), Overlay::new(), (0, 0));
+        let (tally, bytes, shown) = (None, 0, None);
+        Self { engine, place, key, room, guard, now, tally, changes, rows, media, bytes, shown }
+    }
+
+    /// Whether a script may go on: takes room for what it has read and made, and a document more.
+    pub(super) fn has_room(&mut self) -> bool {
+        self.room.grow(self.bytes)
     }
 
     /// Bytes of documents that were read and made so far.
@@ -120,9 +163,21 @@ impl<'a> Stage<'a> {
         self.bytes
     }
 
-    /// The newest version of the document with this id. A new document costs one look into the
-    /// store: the key's counters are read along with the first.
+    /// The newest version of the document with this id. One that has expired is none: it goes with
+    /// the changes of this stage, so that another can have its id.
     pub(super) async fn newest(&mut self, id: &str) -> Result<Option<Found>, Error> {
+        match self.stored(id).await? {
+            Some(found) if found.has_expired(self.place, self.now) => {
+                self.bury(found).await?;
+                Ok(None)
+            }
+            found => Ok(found),
+        }
+    }
+
+    /// The same, expired or not. A new document costs one look into the store: the key's counters
+    /// are read along with the first.
+    async fn stored(&mut self, id: &str) -> Result<Option<Found>, Error> {
         let place = self.place;
         if self.tally.is_some() {
             return by_id(place, id, &RowReader::Staged(self)).await;
@@ -141,7 +196,7 @@ impl<'a> Stage<'a> {
 
     /// The newest version of the document with this id or rid.
     pub(super) async fn locate(&self, name: &str) -> Result<Option<Found>, Error> {
-        locate(self.place, self.key, name, &RowReader::Staged(self)).await
+        locate(self.place, self.key, name, &RowReader::Staged(self), self.now).await
     }
 
     /// A row as the changes so far have left it.
@@ -162,14 +217,6 @@ impl<'a> Stage<'a> {
         RowReader::Newest(self.place.partition).get(key).await
     }
 
-    /// Writes rows that are no document's, with the bytes of media that they bring and take.
-    pub(super) async fn put_rows(&mut self, rows: Overlay, media: (u64, u64)) -> Result<(), Error> {
-        self.tally().await?;
-        self.rows.extend(rows);
-        self.media = (self.media.0 + media.0, self.media.1 + media.1);
-        Ok(())
-    }
-
     /// Writes a version, of a new document or in the place of an old one.
     pub(super) async fn put(
         &mut self,
@@ -188,12 +235,15 @@ impl<'a> Stage<'a> {
         charge_put(&mut charged, place, &incoming, old.is_some(), directive);
         let outcome = if old.is_some() { Outcome::Ok } else { Outcome::Created };
         let (new, document) = incoming.compose(self.engine, place, number, options);
+        let unique = unique::rows(&place.collection.definition, &place.key, &incoming.value);
+        let claimed = self.claim(number, &unique).await;
+        claimed.map_err(|error| self.refuse(error, meter))?;
         let tally = self.tally().await?;
-        self.check_room(tally, old.as_ref(), &new)?;
+        self.check_room(tally, old.as_ref(), &new).await?;
         *meter = charged;
         let etag = Some(new.etag);
         let primary_key = place.key.primary(&incoming.id);
-        let version = Version { new, value: incoming.value, directive };
+        let version = Version { new, value: incoming.value, directive, unique };
         self.record(number, primary_key, tally, old, Some(version));
         Ok(Done { outcome, etag, document })
     }
@@ -205,10 +255,21 @@ impl<'a> Stage<'a> {
         let tally = self.tally().await?;
         meter.delete(user_bytes(&old.document), indexed);
         let (number, primary_key) = (old.primary.docnum, old.primary_key.clone());
-        let (rows, media) = attachments::removal(self, number).await?;
-        self.put_rows(rows, (0, media)).await?;
+        self.remove_attachments(number).await?;
         self.record(number, primary_key, tally, Some(old), None);
         Ok(Done { outcome: Outcome::Deleted, etag: None, document: Bytes::new() })
+    }
+
+    /// Removes a document that has expired. It costs nothing.
+    async fn bury(&mut self, old: Found) -> Result<(), Error> {
+        let tally = self.tally().await?;
+        let (number, primary_key) = (old.primary.docnum, old.primary_key.clone());
+        self.remove_attachments(number).await?;
+        self.record(number, primary_key, tally, Some(old), None);
+        if let Some(change) = self.changes.iter_mut().find(|change| change.number == number) {
+            change.is_expired = true;
+        }
+        Ok(())
     }
 
     /// Notes what has become of a document. `old` is the version before this change, which another
@@ -232,29 +293,53 @@ impl<'a> Stage<'a> {
         match self.changes.iter().position(|change| change.number == number) {
             Some(at) if new.is_none() && self.changes[at].old.is_none() => {
                 // Made and removed: nothing has happened.
-                self.changes.remove(at);
+                let gone = self.changes.remove(at);
+                if let Some(shown) = &mut self.shown {
+                    shown.forget(gone, &mut self.changes);
+                }
             }
-            Some(at) => self.changes[at].new = new,
+            Some(at) => {
+                let change = &mut self.changes[at];
+                change.new = new;
+                if let Some(shown) = &mut self.shown {
+                    shown.hide(change);
+                }
+            }
             None => {
                 let document_key = keys::document(number);
-                self.changes.push(Staged { number, document_key, primary_key, old, new });
+                let (is_expired, shown) = (false, None);
+                self.changes.push(Staged {
+                    number,
+                    document_key,
+                    primary_key,
+                    old,
+                    new,
+                    is_expired,
+                    shown,
+                });
             }
         }
     }
 
     /// Refuses a version that has no room. It costs nothing.
-    fn check_room(&self, tally: Tally, old: Option<&Found>, new: &NewVersion) -> Result<(), Error> {
+    async fn check_room(
+        &self,
+        tally: Tally,
+        old: Option<&Found>,
+        new: &NewVersion,
+    ) -> Result<(), Error> {
         let Self { engine, place, .. } = *self;
         let old = old.map_or(0, |old| u64::from(old.primary.length));
         let staged = tally.now.bytes.saturating_sub(tally.before.bytes);
         let length = new.length() as u64;
-        room::check(engine, place, tally.now, staged, old, length).map_err(|mut error| {
+        let checked = room::check(engine, place, tally.now, staged, old, length).await;
+        checked.map_err(|mut error| {
             describe(&mut error.meta, place, place.partition.lsn());
             error
         })
     }
 
-    async fn tally(&mut self) -> Result<Tally, Error> {
+    pub(super) async fn tally(&mut self) -> Result<Tally, Error> {
         if let Some(tally) = self.tally {
             return Ok(tally);
         }
@@ -270,10 +355,44 @@ impl<'a> Stage<'a> {
         Ok(*self.tally.insert(Tally { before, now: before }))
     }
 
+    /// The partition as the changes so far have left it, for queries. Others may write to it
+    /// meanwhile, but not to this key.
+    pub(super) async fn view(&mut self) -> Result<Arc<dyn Snapshot>, Error> {
+        let Self { place, .. } = *self;
+        let tally = self.tally().await?;
+        let shown = if let Some(shown) = &mut self.shown {
+            shown
+        } else {
+            // What was queued for this key before must be in the snapshot.
+            place.partition.drain().await?;
+            self.shown.insert(Shown::over(place.partition.read().0))
+        };
+        let counters = place.key.counters();
+        for change in self.changes.iter_mut().filter(|change| change.shown.is_none()) {
+            let transaction = Transaction {
+                key: place.key.clone(),
+                key_counters: tally.before,
+                changes: vec![change.to_change(place).await?],
+                // No query asks for rows of unique keys.
+                rows: Vec::new(),
+                index_generation: place.collection.index_generation,
+                permit: None,
+            };
+            // Which LSN it will have is not known, and no query asks.
+            let (batch, ..) = transaction.finish(u64::MAX, &mut Counters::default());
+            shown.show(change, batch, &counters);
+            if shown.bytes() > staging::TRANSACTION_BYTES_MAX {
+                return Err(too_large());
+            }
+        }
+        shown.count(counters, &tally.now);
+        Ok(shown.snapshot())
+    }
+
     /// Queues the changes with their terms, and lets the next writer of the key in. They will be
     /// published, whether or not anybody waits for it.
     pub(super) async fn commit(self) -> Result<Published, Refused> {
-        let Stage { engine, place, room, guard, tally, changes, rows, media, .. } = self;
+        let Stage { engine, place, room, guard, tally, changes, mut rows, media, .. } = self;
         let is_changed = !changes.is_empty() || !rows.is_empty();
         let Some(Tally { before, .. }) = tally.filter(|_| is_changed) else {
             drop(guard);
@@ -281,6 +400,7 @@ impl<'a> Stage<'a> {
             place.partition.drain().await?;
             return Ok(Published::Already(place.partition.lsn()));
         };
+        rows.extend(unique::changes(place, &changes).await?);
         let mut with_terms = Vec::with_capacity(changes.len());
         let mut bytes = 0_usize;
         for change in changes {
@@ -288,11 +408,7 @@ impl<'a> Stage<'a> {
             bytes = bytes.saturating_add(staging::size(&change));
             // A document may be as large as it may be, with its index. Several together may not.
             if bytes > staging::TRANSACTION_BYTES_MAX && !with_terms.is_empty() {
-                return Err(Error::new(
-                    Code::TooLarge,
-                    "The changes to the index are too large for one transaction.",
-                )
-                .into());
+                return Err(too_large().into());
             }
             with_terms.push(change);
         }
@@ -313,6 +429,11 @@ impl<'a> Stage<'a> {
 }
 
 impl Staged {
+    /// The rows of the unique keys of its new version.
+    pub(super) fn unique(&self) -> &[Bytes] {
+        self.new.as_ref().map_or(&[], |version| &version.unique)
+    }
+
     fn primary(&self, version: &Version) -> Primary {
         let length = version.new.length();
         // The LSN comes with the others', when the transaction is queued.
@@ -321,30 +442,47 @@ impl Staged {
     }
 
     async fn with_terms(self, place: &Place<'_>) -> Result<DocumentChange, Error> {
-        let Staged { number, primary_key, old, new, .. } = self;
+        let terms = self.terms(place).await?;
+        let old = self.old_version(place);
+        let Staged { number, primary_key, new, is_expired: expired, .. } = self;
+        let new = new.map(|version| version.new);
+        Ok(DocumentChange { docnum: number, primary_key, old, new, terms, expired })
+    }
+
+    /// The same, while it may still change.
+    async fn to_change(&self, place: &Place<'_>) -> Result<DocumentChange, Error> {
+        let terms = self.terms(place).await?;
+        let old = self.old_version(place);
+        let new = self.new.as_ref().map(|version| version.new.clone());
+        let primary_key = self.primary_key.clone();
+        let (docnum, expired) = (self.number, self.is_expired);
+        Ok(DocumentChange { docnum, primary_key, old, new, terms, expired })
+    }
+
+    async fn terms(&self, place: &Place<'_>) -> Result<TermChange, Error> {
+        let Staged { number, old, new, .. } = self;
         let collection = place.collection;
         let after = new.as_ref().map(|version| Indexed {
             document: &version.value,
             policy: &collection.definition.indexing,
             directive: version.directive,
         });
-        let terms = match &old {
-            None => TermChange::between(place.partition, number, None, after).await?,
-            Some(old) => {
-                let document = old.parse()?;
-                let policy = &collection.policy_of(old.header.index_generation);
-                let directive = old.header.index_directive();
-                let before = Indexed { document: &document, policy, directive };
-                TermChange::between(place.partition, number, Some(before), after).await?
-            }
+        let Some(old) = old else {
+            return TermChange::between(place.partition, *number, None, after).await;
         };
-        let old = old.map(|old| OldVersion {
-            lsn: old.primary.lsn,
-            length: old.primary.length,
-            expiry: old.header.expiry(collection.definition.default_ttl),
-        });
-        let new = new.map(|version| version.new);
-        Ok(DocumentChange { docnum: number, primary_key, old, new, terms })
+        let document = old.parse()?;
+        let policy = &collection.definition_of(old.header.index_generation).indexing;
+        let directive = old.header.index_directive();
+        let before = Indexed { document: &document, policy, directive };
+        TermChange::between(place.partition, *number, Some(before), after).await
+    }
+
+    fn old_version(&self, place: &Place<'_>) -> Option<OldVersion> {
+        self.old.as_ref().map(|old| {
+            let definition = place.collection.definition_of(old.header.index_generation);
+            let expiry = old.header.expiry(definition.default_ttl);
+            OldVersion { lsn: old.primary.lsn, length: old.primary.length, expiry }
+        })
     }
 }
 
@@ -359,6 +497,11 @@ impl Found {
     pub(super) fn parse(&self) -> Result<Value, Error> {
         json::parse(&self.document).map_err(|_| errors::from_damaged(Damaged("D")))
     }
+}
+
+fn too_large() -> Error {
+    let message = "The changes to the index are too large for one transaction.";
+    Error::new(Code::TooLarge, message)
 }
 
 /// The directive of a request, in the words of the index.

@@ -41,6 +41,9 @@ pub(crate) struct DocumentChange {
     pub(crate) new: Option<NewVersion>,
     /// What that changes in the index.
     pub(crate) terms: TermChange,
+    /// Whether it is removed because its time to live is over.
+    #[allow(dead_code, reason = "for whoever keeps the history of changes")]
+    pub(crate) expired: bool,
 }
 
 /// Changes to documents of one logical key, staged.
@@ -50,7 +53,7 @@ pub(crate) struct Transaction {
     /// The key's counters before this transaction.
     pub(crate) key_counters: KeyCounters,
     pub(crate) changes: Vec<DocumentChange>,
-    /// What changes beside documents: attachments.
+    /// What changes beside documents: unique keys, attachments.
     pub(crate) rows: Overlay,
     /// The indexing policy that its terms follow.
     pub(crate) index_generation: u32,
@@ -92,7 +95,7 @@ impl Transaction {
 /// Puts one change's rows where they belong: what a later writer reads into the overlay, the rest
 /// into the batch.
 fn stage(change: DocumentChange, lsn: u64, batch: &mut Batch, overlay: &mut Overlay) {
-    let DocumentChange { docnum, primary_key, old, new, terms } = change;
+    let DocumentChange { docnum, primary_key, old, new, terms, expired: _ } = change;
     for key in terms.removed {
         batch.delete(key);
     }

@@ -48,7 +48,9 @@ pub(crate) async fn resources(
     let query = sql::parse(&text.query)
         .and_then(|query| sql::check_burden(&query, &text.parameters).map(|()| query))
         .map_err(|error| refused(&[error]))?;
-    let settings = Settings { parameters: &text.parameters, ..Settings::default() };
+    // Resources have no functions.
+    let settings =
+        Settings { parameters: &text.parameters, has_udf: Some(&|_| false), ..Settings::default() };
     let program = Program::compile(&query, &settings).map_err(|errors| refused(&errors))?;
     let (mut response, values) = list(engine, feed, options, meter).await?;
     let identity = identity(&query, &text, owner_of(&response).as_bytes());
@@ -64,11 +66,11 @@ pub(crate) async fn resources(
         index: None,
     });
     let values = match &shape.inner {
-        Some(inner) => memory::rows(inner, &values, None, &mut run)?,
+        Some(inner) => memory::rows(inner, &values, None, None, &mut run).await?,
         None if !shape.reads_container => vec![Value::Undefined],
         None => values,
     };
-    let rows = memory::rows(&program, &values, order.as_ref(), &mut run)?;
+    let rows = memory::rows(&program, &values, order.as_ref(), None, &mut run).await?;
     let limit = options.max_item_count.unwrap_or(PAGE_ITEMS_DEFAULT) as usize;
     let mut page = Page::new(limit, token.skip, token.take);
     let from = if let Place::Ordinal(from) = token.place { from } else { 0 };

@@ -22,7 +22,7 @@ use crate::{
     area::{Area, Edge},
     catalog::Collection,
     errors,
-    keys::{self, META_KEY, PRIMARY, SEQUENCE_MAX},
+    keys::{self, META_KEY, PRIMARY, SEQUENCE_MAX, UNIQUE},
     rows::{Damaged, Header, Primary},
 };
 
@@ -51,7 +51,7 @@ impl Keys {
     pub(crate) fn epk_of_row(&self, key: &[u8], row: Option<&Bytes>) -> Option<Epk> {
         let behind = if key.starts_with(META_KEY) {
             META_KEY.len()
-        } else if key.first() == Some(&PRIMARY) {
+        } else if holds_key(key) {
             1
         } else if key.first() == Some(&keys::DOCUMENT) {
             return self.epk_of_document(row?);
@@ -80,6 +80,11 @@ impl Keys {
         let mut found = changes.iter();
         found.find_map(|change| self.epk_of_row(&change.key, change.value.as_ref()))
     }
+}
+
+/// Whether slot and logical key follow the first letter of a row's key.
+fn holds_key(key: &[u8]) -> bool {
+    matches!(key.first(), Some(&(PRIMARY | UNIQUE)))
 }
 
 /// The documents of one slot that go right of a cut.
@@ -126,7 +131,7 @@ impl Sides {
     /// Whether a row of a slot that is cut lies in an area; `None` if that cannot be told. Edges of
     /// the area that are no cut are those of the old partitions, which hold nothing behind them.
     pub(crate) fn is_in(&self, area: &Area, slot: u32, key: &[u8]) -> Option<bool> {
-        if key.starts_with(META_KEY) || key.first() == Some(&PRIMARY) {
+        if key.starts_with(META_KEY) || holds_key(key) {
             let inside = Some(self.keys.epk_of_row(key, None)?);
             return Some(area.contains(&Edge { slot, inside }));
         }

@@ -4,7 +4,7 @@
 
 mod compile;
 pub(crate) mod definition;
-mod execute;
+pub(crate) mod idle;
 
 use std::sync::Arc;
 
@@ -16,7 +16,6 @@ use protocol::{
 };
 use store::Batch;
 
-pub(crate) use self::execute::execute;
 use crate::{
     Inner,
     catalog::{

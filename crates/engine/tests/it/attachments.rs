@@ -17,7 +17,7 @@ use crate::{
     durability::{on_disk, open},
     migration::{give, without_key},
     splitting::{merge, split},
-    support::{Database, collection, document, items, keyed, resource, text},
+    support::{Database, TestClock, collection, document, items, keyed, resource, text},
 };
 
 const KEY: &str = r#"["a"]"#;
@@ -414,6 +414,32 @@ async fn a_collection_that_is_given_a_key_keeps_them() {
         (0..5).map(|number| (format!("d{number}/a"), format!("media {number}"))).collect();
     assert_eq!(state(&db, 5).await, expected);
     assert_eq!(rows(&*store).await, 15);
+    assert!(verify(store).await.expect("readable").is_clean());
+}
+
+/// Nobody sees attachments of a document that has expired, and none come back with its id.
+#[tokio::test]
+async fn they_expire_with_their_document() {
+    let (store, clock) = (Arc::new(MemoryStore::new()), TestClock::at(1_700_000_000));
+    let options = engine::Options::default();
+    let db = Database::open_at(Arc::clone(&store) as _, options, &clock).await;
+    db.create_database("db").await;
+    let body = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash"},"defaultTtl":10}"#;
+    db.create_collection(body, None).await.expect("created");
+    db.create(r#"{"id":"d","pk":"a"}"#).await.expect("created");
+    let made = db.upload(head(Some("y"), "text/plain"), b"12345", false).await.expect("made");
+    let made = resource(&made);
+    let (link, rid) = (text(made.get("media")), text(made.get("_rid")));
+    clock.set(1_700_000_010);
+    assert_eq!(code(db.attached("y").await), Code::OwnerNotFound);
+    assert_eq!(code(db.attach(described("x", ""), true).await), Code::OwnerNotFound);
+    assert_eq!(db.media(&link).await.expect_err("gone").code, Code::NotFound);
+    let (head, body) = (head(None, "text/plain"), Bytes::new());
+    let update = Operation::ReplaceMedia { media: rid, head, body };
+    assert_eq!(code(db.call(update, Options::default()).await), Code::NotFound);
+    db.create(r#"{"id":"d","pk":"a"}"#).await.expect("created anew");
+    assert_eq!(db.names().await, [""; 0]);
+    assert_eq!(rows(&*store).await, 0);
     assert!(verify(store).await.expect("readable").is_clean());
 }
 

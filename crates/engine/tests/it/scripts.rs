@@ -1,6 +1,9 @@
 //! Stored procedures, triggers and functions as resources.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
+};
 
 use bytes::Bytes;
 use engine::verify;
@@ -15,8 +18,8 @@ use value::json;
 
 use crate::{
     durability::{on_disk, open},
-    migration::{give, without_key},
-    splitting::split,
+    migration::{BY_DEVICE, fill, give, without_key},
+    splitting::{split, until},
     support::{Database, collection, items, resource, text},
 };
 
@@ -311,6 +314,35 @@ async fn scripts_survive_what_their_collection_survives() {
     assert_eq!(rid.number, 3);
 }
 
+/// Changes of scripts neither stop the moving of documents nor get lost in it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn scripts_change_while_their_collection_is_reshaped() {
+    let db = Arc::new(without_key(Database::memory().await, "").await);
+    fill(&db, 1500).await;
+    let is_over = Arc::new(AtomicBool::new(false));
+    let writer = tokio::spawn({
+        let (db, is_over) = (Arc::clone(&db), Arc::clone(&is_over));
+        async move {
+            let mut last = 0;
+            while !is_over.load(Ordering::Relaxed) {
+                last += 1;
+                let body = definition("s", &format!("x => {last}"));
+                let put = db.put_script(ScriptKind::Function, body, true, Options::default());
+                put.await.expect("written");
+            }
+            last
+        }
+    });
+    until("scripts are written", async || !db.script_ids(ScriptKind::Function).await.is_empty())
+        .await;
+    give(&db, BY_DEVICE).await.expect("given a key");
+    split(&db, "1").await.expect("split");
+    is_over.store(true, Ordering::Relaxed);
+    let last = writer.await.expect("the writer");
+    let read = resource(&db.read_script(ScriptKind::Function, "s").await.expect("read"));
+    assert_eq!(text(read.get("body")), format!("x => {last}"));
+}
+
 /// Rows of scripts in the store's catalog, with those of the next numbers.
 async fn rows(store: &dyn store::Engine) -> usize {
     let catalog = store.open("catalog", 0).await.expect("the catalog");
@@ -390,6 +422,20 @@ async fn many_at_a_time_all_arrive() {
     }
     assert_eq!(created, 20);
     assert_eq!(db.script_ids(ScriptKind::StoredProcedure).await.len(), 20);
+}
+
+#[tokio::test]
+async fn triggers_are_not_left_out_silently() {
+    let db = Database::memory().await.with_collection(400).await;
+    let named = || vec!["t".to_owned()];
+    for options in [
+        Options { pre_triggers: named(), ..Options::default() },
+        Options { post_triggers: named(), ..Options::default() },
+    ] {
+        let error = db.write(r#"{"id":"a","pk":"a"}"#, false, options).await.expect_err("refused");
+        assert_eq!(error.code, Code::BadRequest);
+    }
+    assert!(db.all(Options::default()).await.is_empty());
 }
 
 #[tokio::test]

@@ -24,6 +24,16 @@ impl Clock for TestClock {
     }
 }
 
+impl TestClock {
+    pub(crate) fn at(seconds: u64) -> Arc<Self> {
+        Arc::new(Self(AtomicU64::new(seconds)))
+    }
+
+    pub(crate) fn set(&self, seconds: u64) {
+        self.0.store(seconds, Ordering::Relaxed);
+    }
+}
+
 pub(crate) struct Database {
     pub(crate) engine: Arc<Engine>,
 }
@@ -47,6 +57,18 @@ impl Database {
         // Tests are in a hurry; those of throughput have a clock of their own.
         let options =
             engine::Options { rate_limit: RateLimit::Never, scripts: workers(), ..options };
+        let engine = Engine::open(store, options, clock).await;
+        Self { engine: engine.expect("the store opens") }
+    }
+
+    /// With a clock that the test sets.
+    pub(crate) async fn open_at(
+        store: Arc<dyn store::Engine>,
+        options: engine::Options,
+        clock: &Arc<TestClock>,
+    ) -> Self {
+        let options = engine::Options { rate_limit: RateLimit::Never, ..options };
+        let clock = Arc::clone(clock) as Arc<dyn Clock>;
         let engine = Engine::open(store, options, clock).await;
         Self { engine: engine.expect("the store opens") }
     }
@@ -151,7 +173,7 @@ impl Database {
 }
 
 /// Workers of the program that is built with the tests.
-fn workers() -> script::PoolOptions {
+pub(crate) fn workers() -> script::PoolOptions {
     script::PoolOptions {
         program: env!("CARGO_BIN_EXE_engine-script-worker-test").into(),
         arguments: Vec::new(),

@@ -195,13 +195,27 @@ class Chain {
 const chainAfter = Chain.after;
 delete Chain.after;
 
+// The collection may stand before the other arguments. There is only one.
+function behindCollection(values) {
+  if (!(values[0] instanceof Collection)) return values;
+  const rest = [];
+  for (let at = 1; at < values.length; at++) append(rest, values[at]);
+  return rest;
+}
+
 for (const name in makers) {
-  define(Chain.prototype, name, function (...values) {
-    return chainAfter(this, name, values);
+  define(Chain.prototype, name, function (...given) {
+    return chainAfter(this, name, behindCollection(given));
   }, false);
-  define(Collection.prototype, name, (...values) => {
+  define(Collection.prototype, name, (...given) => {
+    const values = behindCollection(given);
     const only = makers[name](values);
     return answer(name, only, tail(name, values, only.used));
   }, false);
 }
 define(Collection.prototype, 'chain', () => new Chain(), false);
+
+// Names the variables that the functions of a query use. Ours are closures and have them anyway.
+define(Collection.prototype, 'proxy', function () {
+  return { __proto__: this };
+}, false);

@@ -18,6 +18,8 @@ async fn each_method_alone() {
         ("filter((d) => d.n > 1, {}, back)", r#"["a","c"]"#),
         ("map((d) => d.n > 1 ? d.id : undefined, back)", r#"["a","c"]"#),
         ("pluck('n', back)", "[3,1,2]"),
+        ("pluck(getContext().getCollection(), 'n', back)", "[3,1,2]"),
+        ("proxy({ one: 1 }).filter(__, (d) => d.n > 1, back)", r#"["a","c"]"#),
         ("pluck('tags', back)", r#"[["x","y"],[["z"],"x"]]"#),
         ("sortBy((d) => d.n, back)", r#"["b","c","a"]"#),
         ("sortByDescending((d) => d.n, back)", r#"["a","c","b"]"#),

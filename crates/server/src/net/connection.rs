@@ -116,7 +116,7 @@ async fn open<H>(stream: TcpStream, shared: &Shared<H>) -> io::Result<Opened> {
     }
     match (first[0] == TLS_HANDSHAKE, &shared.tls) {
         (true, Tls::Optional(acceptor) | Tls::Required(acceptor)) => {
-            let stream = timeout(patience, acceptor.accept(stream)).await??;
+            let stream = timeout(patience, acceptor.current().accept(stream)).await??;
             Ok(Opened::Tls(Box::new(stream)))
         }
         (true, Tls::Off) => Err(io::Error::other("TLS is off")),

@@ -13,7 +13,7 @@ use rustls::{
     ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned,
     client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     crypto::ring,
-    pki_types::{CertificateDer, ServerName, UnixTime},
+    pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime},
 };
 use sha2::Sha256;
 
@@ -98,13 +98,28 @@ pub(crate) type TlsClient = StreamOwned<ClientConnection, TcpStream>;
 
 /// Connects with TLS, offering these protocols, whatever the certificate.
 pub(crate) fn connect_tls(address: SocketAddr, protocols: &[&str]) -> std::io::Result<TlsClient> {
+    connect_tls_as(address, protocols, None)
+}
+
+/// A certificate of a client, and its key.
+pub(crate) type Identity = (CertificateDer<'static>, PrivateKeyDer<'static>);
+
+/// The same, with a certificate to show.
+pub(crate) fn connect_tls_as(
+    address: SocketAddr,
+    protocols: &[&str],
+    identity: Option<Identity>,
+) -> std::io::Result<TlsClient> {
     let provider = Arc::new(ring::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider)
+    let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Trusting))
-        .with_no_client_auth();
+        .with_custom_certificate_verifier(Arc::new(Trusting));
+    let mut config = match identity {
+        None => config.with_no_client_auth(),
+        Some((certificate, key)) => config.with_client_auth_cert(vec![certificate], key).unwrap(),
+    };
     config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
     let name = ServerName::try_from("localhost").unwrap();
     let mut connection = ClientConnection::new(Arc::new(config), name).unwrap();

@@ -3,9 +3,12 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests may panic as tests may")]
 
 mod admin;
+mod backup;
 mod bounds;
+mod certificate;
 mod client;
 mod configuration;
+mod keys;
 mod partition;
 mod process;
 mod query;

@@ -12,18 +12,21 @@ use protocol::{
     request::{CollectionPath, DatabasePath, DocumentPath, MediaHead},
     rid::AttachmentRid,
 };
-use store::{Direction, PageLimit};
-use value::json;
+use store::{Direction, PageLimit, Snapshot};
+use value::{json, partition_key::PartitionKey};
 
 use super::{Write, present, rows::List};
 use crate::{
     Inner,
+    budget::{Admission, Asked, Kind},
     catalog::{Catalog, Collection},
     charge::Meter,
     documents::scope::document_key,
-    errors, keys,
+    errors,
+    expiry::is_expired,
+    keys,
     partition::Partition,
-    rows::Header,
+    rows::{Damaged, Header},
 };
 
 /// Rows that are added up at a time.
@@ -40,27 +43,32 @@ pub(crate) async fn read(
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let found = find(engine, media).await;
-    let Some((collection, partition, rid)) = found.inspect_err(|_| meter.lookup())? else {
+    let Some(found) = find(engine, media).await? else {
         meter.lookup();
         return Err(Error::not_found());
     };
+    let Found { path, collection, partition, rid, snapshot, lsn, .. } = found;
+    let content = [path.document.as_bytes(), media.as_bytes()];
+    let asked = Asked::new(Kind::Read, &path.collection, content, options, meter);
+    let mut admission = Admission::new(asked);
+    admission.enter(engine, &partition)?;
     if options.is_session_read(engine.options.default_consistency) {
         partition.check_session(options.session.as_ref())?;
     }
     let number = rid.document.number;
-    let (snapshot, lsn) = partition.read();
     let wanted = [keys::attachment(number, rid.number), keys::media(number, rid.number)];
     let mut rows = snapshot.get_many(&wanted).await.map_err(errors::from_store)?.into_iter();
     let (attachment, content) = (rows.next().flatten(), rows.next().flatten());
-    let Some(content) = content else {
-        meter.lookup();
-        return Err(Error::not_found());
-    };
+    match &content {
+        Some(content) => meter.read(content.len()),
+        None => meter.lookup(),
+    }
+    admission.settle(engine, meter.total());
+    // An attachment may have a link to elsewhere instead.
+    let Some(content) = content else { return Err(Error::not_found()) };
     let attachment = present(attachment)?;
     let content_type = attachment.properties.get("contentType").and_then(|it| it.as_str());
     let content_type = content_type.unwrap_or("application/octet-stream").to_owned();
-    meter.read(content.len());
     let partitions = vec![partition.point(lsn)];
     let meta = Meta { partitions, owner: Some(collection.owner()), ..Meta::default() };
     Ok(Response {
@@ -81,51 +89,57 @@ pub(crate) async fn replace(
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     let write = Write::media(media, head, content)?;
-    let Some((collection, partition, rid)) = find(engine, media).await? else {
+    let Some(Found { path, key, .. }) = find(engine, media).await? else {
         meter.lookup();
         return Err(Error::not_found());
     };
     // Media are addressed without a partition key: their document has it.
-    let (snapshot, _) = partition.read();
-    let row = snapshot.get_many(&[keys::document(rid.document.number)]).await;
-    let row = row.map_err(errors::from_store)?.into_iter().next().flatten();
-    let Some(row) = row else {
-        meter.lookup();
-        return Err(Error::not_found());
-    };
-    let (_, text) = Header::decode(&row).map_err(errors::from_damaged)?;
-    let document =
-        json::parse(&text).map_err(|_| errors::from_damaged(crate::rows::Damaged("D")))?;
-    let options = Options { partition_key: Some(document_key(&collection, &document)), ..options };
-    let path = DocumentPath {
-        collection: CollectionPath {
-            database: DatabasePath(collection.rid.database.to_string()),
-            collection: collection.rid.to_string(),
-        },
-        document: rid.document.to_string(),
-    };
+    let options = Options { partition_key: Some(key), ..options };
     write.run(engine, &path, &options, meter).await
 }
 
-/// Where media lie: the partitions that share a slot are asked one after the other.
-async fn find(
-    engine: &Inner,
-    media: &str,
-) -> Result<Option<(Arc<Collection>, Arc<Partition>, AttachmentRid)>, Error> {
+/// An attachment, and where it lies.
+struct Found {
+    path: DocumentPath,
+    key: PartitionKey,
+    collection: Arc<Collection>,
+    partition: Arc<Partition>,
+    rid: AttachmentRid,
+    snapshot: Arc<dyn Snapshot>,
+    lsn: u64,
+}
+
+/// Finds an attachment by its rid alone: the partitions that share its slot are asked one after the
+/// other. One of a document that has expired is none.
+async fn find(engine: &Inner, media: &str) -> Result<Option<Found>, Error> {
     let Some(rid) = AttachmentRid::parse(media) else { return Ok(None) };
     let catalog = engine.catalog();
-    let owner = rid.document.collection;
+    let (owner, number) = (rid.document.collection, rid.document.number);
     let database = catalog.databases.get(&owner.database.0);
     let Some(collection) = database.and_then(|it| it.collections.get(&owner.number)) else {
         return Ok(None);
     };
-    let slot = keys::slot_of(rid.document.number);
+    let slot = keys::slot_of(number);
+    let wanted = [keys::attachment(number, rid.number), keys::document(number)];
     for partition in collection.partitions.iter().filter(|it| it.slots.contains(&slot)) {
-        let (snapshot, _) = partition.read();
-        let rows = snapshot.get_many(&[keys::attachment(rid.document.number, rid.number)]).await;
-        if rows.map_err(errors::from_store)?.into_iter().any(|row| row.is_some()) {
-            return Ok(Some((Arc::clone(collection), Arc::clone(partition), rid)));
+        let (snapshot, lsn) = partition.read();
+        let rows = snapshot.get_many(&wanted).await.map_err(errors::from_store)?;
+        let [Some(_), Some(document)] = &rows[..] else { continue };
+        let (header, text) = Header::decode(document).map_err(errors::from_damaged)?;
+        if is_expired(&header, &text, collection, engine.clock.now_seconds()) {
+            return Ok(None);
         }
+        let document = json::parse(&text).map_err(|_| errors::from_damaged(Damaged("D")))?;
+        let path = DocumentPath {
+            collection: CollectionPath {
+                database: DatabasePath(owner.database.to_string()),
+                collection: owner.to_string(),
+            },
+            document: rid.document.to_string(),
+        };
+        let key = document_key(collection, &document);
+        let (collection, partition) = (Arc::clone(collection), Arc::clone(partition));
+        return Ok(Some(Found { path, key, collection, partition, rid, snapshot, lsn }));
     }
     Ok(None)
 }

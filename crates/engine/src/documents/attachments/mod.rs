@@ -127,7 +127,8 @@ async fn look(
     }
     let (snapshot, lsn) = place.partition.read();
     let reader = RowReader::Snapshot(&*snapshot);
-    let Some(found) = locate(&place, &key, &path.document, &reader).await? else {
+    let now = engine.clock.now_seconds();
+    let Some(found) = locate(&place, &key, &path.document, &reader, now).await? else {
         return Err(refuse(Error::owner_not_found(), &place, lsn, meter));
     };
     let number = found.primary.docnum;
@@ -164,20 +165,28 @@ fn print(
     to_bytes(object)
 }
 
-/// The rows that go with a document that is removed, and the bytes of its media.
-pub(super) async fn removal(stage: &Stage<'_>, document: DocNum) -> Result<(Overlay, u64), Error> {
-    let Some(row) = stage.row(keys::attachments(document)).await? else {
-        return Ok((Overlay::new(), 0));
-    };
-    let list = List::decode(&row).map_err(errors::from_damaged)?;
-    let mut rows = vec![(keys::attachments(document), None)];
-    for entry in &list.entries {
-        rows.push((keys::attachment(document, entry.number), None));
-        if entry.media.is_some() {
-            rows.push((keys::media(document, entry.number), None));
-        }
+impl Stage<'_> {
+    /// Writes rows that are no document's, with the bytes of media that they bring and take.
+    async fn put_rows(&mut self, rows: Overlay, media: (u64, u64)) -> Result<(), Error> {
+        self.tally().await?;
+        self.rows.extend(rows);
+        self.media = (self.media.0 + media.0, self.media.1 + media.1);
+        Ok(())
     }
-    Ok((rows, list.media_bytes()))
+
+    /// Removes the attachments of a document that is removed.
+    pub(super) async fn remove_attachments(&mut self, document: DocNum) -> Result<(), Error> {
+        let Some(row) = self.row(keys::attachments(document)).await? else { return Ok(()) };
+        let list = List::decode(&row).map_err(errors::from_damaged)?;
+        let mut rows = vec![(keys::attachments(document), None)];
+        for entry in &list.entries {
+            rows.push((keys::attachment(document, entry.number), None));
+            if entry.media.is_some() {
+                rows.push((keys::media(document, entry.number), None));
+            }
+        }
+        self.put_rows(rows, (0, list.media_bytes())).await
+    }
 }
 
 /// Gives a document that is rewritten under another number its attachments, one at a time.

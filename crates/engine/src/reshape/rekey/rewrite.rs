@@ -13,7 +13,7 @@ use crate::{
     documents::{
         attachments,
         scope::{check_length, document_key},
-        text,
+        text, unique,
     },
     errors,
     indexing::{Indexed, TermChange},
@@ -29,12 +29,13 @@ const PRIMARIES: PageLimit = PageLimit { entries: 4096, bytes: 1 << 20 };
 
 /// The rows that are rewritten, or made anew. Whatever else a partition may come to hold must not be
 /// lost unnoticed.
-const KNOWN: [&[u8]; 14] = [
+const KNOWN: [&[u8]; 15] = [
     &[keys::PRIMARY],
     &[keys::DOCUMENT],
     &[keys::FEED],
     &[keys::NAME],
     &[keys::EXPIRY],
+    &[keys::UNIQUE],
     &[keys::ATTACHMENT],
     &[keys::MEDIA],
     &[keys::LOG],
@@ -183,6 +184,9 @@ impl<'a> Rewrite<'a> {
         batch.put(keys::feed(header.lsn, number), feed_entry);
         if let Some(expiry) = header.expiry(after.definition.default_ttl) {
             batch.put(keys::expiry(expiry, number), Bytes::new());
+        }
+        for row in unique::rows(&after.definition, &key, &value) {
+            batch.put(row, unique::holder_row(number));
         }
         for term in terms.added {
             batch.put(term, Bytes::new());
