@@ -5,8 +5,8 @@ import pytest
 TRAP = {"query": "SELECT * FROM c", "parameters": [], "id": "trap", "pk": "a"}
 
 
-def test_queries_of_what_is_not_there(client, coll):
-    answer = client.post(f"{coll.path}/conflicts", TRAP, {"x-ms-documentdb-isquery": "true"})
+def test_queries_of_what_is_not_there(client, db):
+    answer = client.post(f"{db.path}/users", TRAP, {"x-ms-documentdb-isquery": "true"})
     assert answer.status == 400, answer
     assert "yet" in answer.message
 

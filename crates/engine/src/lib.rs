@@ -57,7 +57,11 @@ use crate::{
     budget::rates::{self, SharedBudgets},
     catalog::{Catalog, Collection, Missing, storage::CatalogStore},
     charge::Meter,
-    documents::{scripted::procedure, write::Write},
+    documents::{
+        attachments::{self, media::MediaUsage},
+        scripted::procedure,
+        write::Write,
+    },
     indexing::transform,
     reshape::rekey::rekey,
     rows::Damaged,
@@ -150,6 +154,8 @@ struct Inner {
     shared_budgets: SharedBudgets,
     /// The processes that run users' scripts.
     pub(crate) workers: script::Pool,
+    /// What media take.
+    pub(crate) media: MediaUsage,
 }
 
 impl Engine {
@@ -180,6 +186,7 @@ impl Engine {
             is_closed: AtomicBool::new(false),
             shared_budgets: SharedBudgets::default(),
             workers,
+            media: MediaUsage::default(),
         };
         rates::apply(&inner, &inner.catalog());
         let inner = Arc::new(inner);
@@ -314,6 +321,26 @@ async fn dispatch(
         }
         Operation::ListEncryptionKeys(path) => {
             encryption_keys::list(engine, &path, &options, meter)
+        }
+        Operation::CreateAttachment { document, body, media, upsert } => {
+            let write = attachments::Write::create(&body, media, upsert)?;
+            write.run(engine, &document, &options, meter).await
+        }
+        Operation::ReadAttachment(path) => attachments::read(engine, &path, &options, meter).await,
+        Operation::ReplaceAttachment { path, body } => {
+            let write = attachments::Write::replace(&path.attachment, &body)?;
+            write.run(engine, &path.document, &options, meter).await
+        }
+        Operation::DeleteAttachment(path) => {
+            let write = attachments::Write::delete(&path.attachment);
+            write.run(engine, &path.document, &options, meter).await
+        }
+        Operation::ListAttachments(path) => attachments::list(engine, &path, &options, meter).await,
+        Operation::ReadMedia(media) => {
+            attachments::media::read(engine, &media, &options, meter).await
+        }
+        Operation::ReplaceMedia { media, head, body } => {
+            attachments::media::replace(engine, &media, head, body, options, meter).await
         }
         Operation::ListConflicts(path) => conflicts::list(engine, &path, &options, meter),
         Operation::ReadConflict { collection, .. }

@@ -186,7 +186,9 @@ impl Gateway {
         known.is_plan = matches!(operation, Operation::PlanQuery { .. });
         authorize(&principal, operation.is_read())?;
         let may_lack_body = decode::may_lack_body(&operation);
+        let is_raw = decode::has_raw_body(&operation);
         match decode::body_of(&mut operation) {
+            Some(slot) if is_raw => *slot = body::read_raw(headers, body, bytes_max).await?,
             Some(slot) if may_lack_body => {
                 *slot = body::read_any(headers, body, bytes_max).await?;
             }

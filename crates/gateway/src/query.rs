@@ -77,6 +77,7 @@ pub(crate) fn query(resource: Resource, is_text: bool) -> Result<Operation, Reso
         Resource::Documents(path) => QueryFeed::Documents(path),
         Resource::PartitionKeyRanges(path) => QueryFeed::PartitionKeyRanges(path),
         Resource::Offers => QueryFeed::Offers,
+        Resource::Attachments(path) => QueryFeed::Attachments(path),
         Resource::EncryptionKeys(path) => QueryFeed::EncryptionKeys(path),
         Resource::Conflicts(path) => QueryFeed::Conflicts(path),
         Resource::Scripts(path, kind) => QueryFeed::Scripts(path, kind),

@@ -8,7 +8,8 @@ use protocol::{
     Code, Error,
     limits::DOCUMENT_ID_BYTES_MAX,
     request::{
-        CollectionPath, DatabasePath, DocumentPath, EncryptionKeyPath, ScriptKind, ScriptPath,
+        AttachmentPath, CollectionPath, DatabasePath, DocumentPath, EncryptionKeyPath, ScriptKind,
+        ScriptPath,
     },
     rid::DatabaseRid,
 };
@@ -37,6 +38,10 @@ pub(crate) enum Resource {
     Collection(CollectionPath),
     Documents(CollectionPath),
     Document(DocumentPath),
+    Attachments(DocumentPath),
+    Attachment(AttachmentPath),
+    /// Media, by the rid of their attachment.
+    Media(String),
     Conflicts(CollectionPath),
     Conflict(CollectionPath, String),
     Scripts(CollectionPath, ScriptKind),
@@ -164,10 +169,17 @@ fn resource(shape: &[&str]) -> Result<Resource, Error> {
         ["dbs", db, "colls"] => Resource::Collections(database(db)),
         ["dbs", db, "colls", coll] => Resource::Collection(collection(db, coll)),
         ["dbs", db, "colls", coll, "docs"] => Resource::Documents(collection(db, coll)),
-        ["dbs", db, "colls", coll, "docs", doc] => Resource::Document(DocumentPath {
-            collection: collection(db, coll),
-            document: (*doc).to_owned(),
-        }),
+        ["dbs", db, "colls", coll, "docs", doc] => Resource::Document(document(db, coll, doc)),
+        ["dbs", db, "colls", coll, "docs", doc, "attachments"] => {
+            Resource::Attachments(document(db, coll, doc))
+        }
+        ["dbs", db, "colls", coll, "docs", doc, "attachments", attachment] => {
+            Resource::Attachment(AttachmentPath {
+                document: document(db, coll, doc),
+                attachment: (*attachment).to_owned(),
+            })
+        }
+        ["media", media] => Resource::Media((*media).to_owned()),
         ["dbs", db, "colls", coll, "conflicts"] => Resource::Conflicts(collection(db, coll)),
         ["dbs", db, "colls", coll, "conflicts", conflict] => {
             Resource::Conflict(collection(db, coll), (*conflict).to_owned())
@@ -215,9 +227,6 @@ fn later(shape: &[&str]) -> Option<&'static str> {
         ["dbs", _, "users", _, "permissions"] | ["dbs", _, "users", _, "permissions", _] => {
             "The resource type 'permissions'"
         }
-        ["dbs", _, "colls", _, "docs", _, "attachments"]
-        | ["dbs", _, "colls", _, "docs", _, "attachments", _] => "The resource type 'attachments'",
-        ["media"] | ["media", _] => "The resource type 'media'",
         _ => return None,
     })
 }
@@ -228,6 +237,10 @@ fn database(name: &str) -> DatabasePath {
 
 fn collection(db: &str, coll: &str) -> CollectionPath {
     CollectionPath { database: database(db), collection: coll.to_owned() }
+}
+
+fn document(db: &str, coll: &str, doc: &str) -> DocumentPath {
+    DocumentPath { collection: collection(db, coll), document: doc.to_owned() }
 }
 
 /// Direct mode asks for the addresses of replicas, to speak to them in a binary protocol.
@@ -261,7 +274,7 @@ fn signed(shape: &[&str], names: &[String], raw: &[&str]) -> Signed {
 /// the decoded path, and the path as it stands.
 fn links(shape: &[&str], names: &[String], raw: &[&str]) -> Vec<String> {
     let is_by_rid = match shape {
-        ["offers", ..] => true,
+        ["offers" | "media", ..] => true,
         ["dbs", database, ..] => DatabaseRid::parse(database).is_some(),
         _ => false,
     };

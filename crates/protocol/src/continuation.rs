@@ -21,6 +21,7 @@ pub enum Feed {
     UserDefinedFunctions = 8,
     ClientEncryptionKeys = 9,
     Conflicts = 10,
+    Attachments = 11,
 }
 
 /// Makes a token for the page of `feed` of `owner` (its rid's bytes) that ended at `position`.

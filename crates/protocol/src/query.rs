@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::request::{CollectionPath, DatabasePath, ScriptKind};
+use crate::request::{CollectionPath, DatabasePath, DocumentPath, ScriptKind};
 
 /// The feed that a query selects from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +15,7 @@ pub enum QueryFeed {
     Offers,
     Scripts(CollectionPath, ScriptKind),
     EncryptionKeys(DatabasePath),
+    Attachments(DocumentPath),
     Conflicts(CollectionPath),
 }
 

@@ -3,6 +3,10 @@
 use bytes::Bytes;
 use value::partition_key::{Epk, PartitionKey};
 
+mod paths;
+
+pub use paths::{AttachmentPath, EncryptionKeyPath, MediaHead};
+
 use crate::{
     query::{QueryBody, QueryFeed, QueryOptions},
     session::SessionTokens,
@@ -73,15 +77,6 @@ pub struct ScriptPath {
     pub kind: ScriptKind,
     /// Name or rid of the script.
     pub script: String,
-}
-
-/// A client encryption key of a database, by name or by rid text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EncryptionKeyPath {
-    /// The database.
-    pub database: DatabasePath,
-    /// Name or rid of the key.
-    pub key: String,
 }
 
 /// The operations. Bodies are JSON text, still unparsed: the engine parses each exactly once.
@@ -177,6 +172,29 @@ pub enum Operation {
         /// Only what was written later than this second.
         since: Option<u64>,
     },
+
+    /// The body is a JSON description or, with a head, the media itself.
+    CreateAttachment {
+        document: DocumentPath,
+        body: Bytes,
+        media: Option<MediaHead>,
+        upsert: bool,
+    },
+    ReadAttachment(AttachmentPath),
+    ReplaceAttachment {
+        path: AttachmentPath,
+        body: Bytes,
+    },
+    DeleteAttachment(AttachmentPath),
+    ListAttachments(DocumentPath),
+    /// Media, by the rid of their attachment.
+    ReadMedia(String),
+    ReplaceMedia {
+        media: String,
+        head: MediaHead,
+        body: Bytes,
+    },
+
     /// Several operations on documents, as a JSON array.
     ExecuteBatch {
         collection: CollectionPath,
@@ -267,6 +285,14 @@ impl Operation {
             Operation::ListDocuments(_) => "list_documents",
             Operation::ReadChanges { mode: ChangeMode::Latest, .. } => "read_changes",
             Operation::ReadChanges { mode: ChangeMode::All, .. } => "read_all_changes",
+            Operation::CreateAttachment { upsert: false, .. } => "create_attachment",
+            Operation::CreateAttachment { upsert: true, .. } => "upsert_attachment",
+            Operation::ReadAttachment(_) => "read_attachment",
+            Operation::ReplaceAttachment { .. } => "replace_attachment",
+            Operation::DeleteAttachment(_) => "delete_attachment",
+            Operation::ListAttachments(_) => "list_attachments",
+            Operation::ReadMedia(_) => "read_media",
+            Operation::ReplaceMedia { .. } => "replace_media",
             Operation::ExecuteBatch { mode: BatchMode::Atomic, .. } => "execute_batch",
             Operation::ExecuteBatch { .. } => "execute_bulk",
             Operation::ListConflicts(_) => "list_conflicts",
@@ -295,6 +321,9 @@ impl Operation {
             Operation::ReadDocument(_)
                 | Operation::ListDocuments(_)
                 | Operation::ReadChanges { .. }
+                | Operation::ReadAttachment(_)
+                | Operation::ListAttachments(_)
+                | Operation::ReadMedia(_)
                 | Operation::Query { feed: QueryFeed::Documents(_), .. }
         )
     }
@@ -313,6 +342,9 @@ impl Operation {
                 | Operation::ReadPartitionKeyRange { .. }
                 | Operation::ReadDocument(_)
                 | Operation::ListDocuments(_)
+                | Operation::ReadAttachment(_)
+                | Operation::ListAttachments(_)
+                | Operation::ReadMedia(_)
                 | Operation::ListConflicts(_)
                 | Operation::ReadConflict { .. }
                 | Operation::ReadScript(_)

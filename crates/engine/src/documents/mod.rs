@@ -1,5 +1,6 @@
 //! Documents: where they lie, and how one is read. Writing them is in [`write`] and [`batch`].
 
+pub(crate) mod attachments;
 pub(crate) mod batch;
 pub(crate) mod clear;
 mod incoming;

@@ -32,7 +32,7 @@ use crate::{
     partition::{
         Refused,
         locks::KeyGuard,
-        transaction::{NewVersion, Transaction},
+        transaction::{NewVersion, Overlay, Transaction},
     },
     rows::{Counters, Damaged, KeyCounters},
 };
@@ -49,6 +49,10 @@ pub(crate) struct Stage<'a> {
     /// `None` until the first document is looked for.
     tally: Option<Tally>,
     pub(super) changes: Vec<Staged>,
+    /// What changes beside documents: attachments.
+    pub(super) rows: Overlay,
+    /// Bytes of media that come and go with them.
+    pub(super) media: (u64, u64),
     /// Bytes of documents that were read and made.
     bytes: usize,
     /// What its queries have been shown so far; `None` before the first.
@@ -57,7 +61,7 @@ pub(crate) struct Stage<'a> {
 
 /// The key's counters.
 #[derive(Clone, Copy)]
-struct Tally {
+pub(super) struct Tally {
     before: KeyCounters,
     /// With the changes so far.
     now: KeyCounters,
@@ -120,8 +124,9 @@ impl<'a> Stage<'a> {
         guard: KeyGuard<'a>,
     ) -> Self {
         let now = engine.clock.now_seconds();
-        let (tally, changes, shown) = (None, Vec::new(), None);
-        Self { engine, place, key, room, guard, now, tally, changes, bytes: 0, shown }
+        let (changes, rows, media) = (Vec::new(), Overlay::new(), (0, 0));
+        let (tally, bytes, shown) = (None, 0, None);
+        Self { engine, place, key, room, guard, now, tally, changes, rows, media, bytes, shown }
     }
 
     /// Whether a script may go on: takes room for what it has read and made, and a document more.
@@ -182,6 +187,9 @@ impl<'a> Stage<'a> {
                 return Ok(change.new.as_ref().map(row));
             }
         }
+        if let Some((_, row)) = self.rows.iter().rev().find(|(other, _)| *other == key) {
+            return Ok(row.clone());
+        }
         RowReader::Newest(self.place.partition).get(key).await
     }
 
@@ -223,6 +231,7 @@ impl<'a> Stage<'a> {
         let tally = self.tally().await?;
         meter.delete(user_bytes(&old.document), indexed);
         let (number, primary_key) = (old.primary.docnum, old.primary_key.clone());
+        self.remove_attachments(number).await?;
         self.record(number, primary_key, tally, Some(old), None);
         Ok(Done { outcome: Outcome::Deleted, etag: None, document: Bytes::new() })
     }
@@ -231,6 +240,7 @@ impl<'a> Stage<'a> {
     async fn bury(&mut self, old: Found) -> Result<(), Error> {
         let tally = self.tally().await?;
         let (number, primary_key) = (old.primary.docnum, old.primary_key.clone());
+        self.remove_attachments(number).await?;
         self.record(number, primary_key, tally, Some(old), None);
         if let Some(change) = self.changes.iter_mut().find(|change| change.number == number) {
             change.is_expired = true;
@@ -305,7 +315,7 @@ impl<'a> Stage<'a> {
         })
     }
 
-    async fn tally(&mut self) -> Result<Tally, Error> {
+    pub(super) async fn tally(&mut self) -> Result<Tally, Error> {
         if let Some(tally) = self.tally {
             return Ok(tally);
         }
@@ -340,7 +350,7 @@ impl<'a> Stage<'a> {
                 key_counters: tally.before,
                 changes: vec![change.to_change(place, now).await?],
                 // No query asks for rows of unique keys.
-                unique: Vec::new(),
+                rows: Vec::new(),
                 index_generation: place.collection.index_generation,
                 permit: None,
             };
@@ -358,14 +368,15 @@ impl<'a> Stage<'a> {
     /// Queues the changes with their terms, and lets the next writer of the key in. They will be
     /// published, whether or not anybody waits for it.
     pub(super) async fn commit(self) -> Result<Published, Refused> {
-        let Stage { place, room, guard, now, tally, changes, .. } = self;
-        let Some(Tally { before, .. }) = tally.filter(|_| !changes.is_empty()) else {
+        let Stage { engine, place, room, guard, now, tally, changes, mut rows, media, .. } = self;
+        let is_changed = !changes.is_empty() || !rows.is_empty();
+        let Some(Tally { before, .. }) = tally.filter(|_| is_changed) else {
             drop(guard);
             // What was read may not be published yet.
             place.partition.drain().await?;
             return Ok(Published::Already(place.partition.lsn()));
         };
-        let unique = unique::changes(place, &changes).await?;
+        rows.extend(unique::changes(place, &changes).await?);
         let mut with_terms = Vec::with_capacity(changes.len());
         let mut bytes = 0_usize;
         for change in changes {
@@ -377,16 +388,17 @@ impl<'a> Stage<'a> {
             }
             with_terms.push(change);
         }
-        let permit = room.for_batch(&with_terms, &unique).await?;
+        let permit = room.for_batch(&with_terms, &rows).await?;
         let transaction = Transaction {
             key: place.key.clone(),
             key_counters: before,
             changes: with_terms,
-            unique,
+            rows,
             index_generation: place.collection.index_generation,
             permit: Some(permit),
         };
         let published = place.partition.sequence(transaction)?;
+        engine.media.note(media);
         drop(guard);
         Ok(Published::Soon(published))
     }
