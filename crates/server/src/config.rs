@@ -232,9 +232,14 @@ fn throughput_max(limits: Limits, said: Option<u32>) -> Result<u32, Failure> {
 }
 
 /// As many as there are processors, where nothing else is said. Each may take tens of megabytes.
+/// Scripts that may run at a time on the smallest machine.
+const SCRIPT_WORKERS_MIN: u32 = 8;
+
 fn script_workers(said: Option<u32>) -> Result<u32, Failure> {
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let workers = said.unwrap_or_else(|| u32::try_from(processors).unwrap_or(u32::MAX).min(256));
+    // More than there are processors: a few scripts that loop must not keep all others waiting.
+    let usual = u32::try_from(processors).unwrap_or(u32::MAX).clamp(SCRIPT_WORKERS_MIN, 256);
+    let workers = said.unwrap_or(usual);
     if !(1..=256).contains(&workers) {
         return Err(Failure::usage(format!("`script-workers` is {workers}: use 1 to 256")));
     }
