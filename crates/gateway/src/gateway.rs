@@ -122,9 +122,9 @@ impl Gateway {
     ) -> Result<(), Box<hyper::Response<Full<Bytes>>>> {
         let started = Instant::now();
         let signed = Signed { types: vec![kind.to_owned()], links: vec![String::new()] };
-        let (keys, now) = (&self.settings.keys, self.clock.now());
+        let (keys, now) = (self.keys(), self.clock.now());
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
-        let checked = auth::verify(&parts.method, &signed, &parts.headers, keys, now)
+        let checked = auth::verify(&parts.method, &signed, &parts.headers, &keys, now)
             .and_then(|principal| authorize(&principal, is_read));
         checked.map_err(|error| {
             let asked = Asked {
