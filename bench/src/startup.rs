@@ -19,7 +19,7 @@ use crate::{
     table::Scratch,
 };
 
-const LAYOUT: Layout = Layout::ManyKeys;
+pub(crate) const LAYOUT: Layout = Layout::ManyKeys;
 /// Documents to load unless told otherwise.
 const DOCUMENTS: usize = 100_000;
 /// Starts of which the median is printed; a single one says little on a busy machine.
@@ -43,7 +43,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
 
     let documents = arguments.documents.unwrap_or(DOCUMENTS);
     let begin = Instant::now();
-    fill(&server, documents, arguments.connections).await?;
+    fill(&server, documents, arguments.connections, "").await?;
     let rate = documents as f64 / begin.elapsed().as_secs_f64();
     println!("load of {documents:7} documents     {rate:8.0} documents/s");
     println!("memory, right after           {:8.1} MB", megabytes(server.resident_bytes()?));
@@ -71,12 +71,18 @@ fn median(times: usize, mut measure: impl FnMut() -> Result<Duration>) -> Result
     Ok(all[times / 2])
 }
 
-/// Creates documents 0 to `documents` over several connections.
-async fn fill(server: &Server, documents: usize, connections: usize) -> Result<()> {
+/// Creates documents 0 to `documents` over several connections; `more` are further members of the
+/// collection's definition.
+pub(crate) async fn fill(
+    server: &Server,
+    documents: usize,
+    connections: usize,
+    more: &str,
+) -> Result<()> {
     let api = Api::new(&server.host);
     let mut first = Connection::open(&server.host).await?;
     first.expect(api.create_database()?, 201).await?;
-    first.expect(api.create_collection(LAYOUT)?, 201).await?;
+    first.expect(api.create_collection(LAYOUT, more)?, 201).await?;
     let template = Arc::new(api.create_template(LAYOUT)?);
     let next = Arc::new(AtomicUsize::new(0));
     let mut workers = Vec::with_capacity(connections);
