@@ -85,14 +85,14 @@ impl Api {
         self.prepare(Method::POST, "dbs", "", "/dbs", VERSION, body)
     }
 
-    /// Creates the collection of a layout; `more` are further members of its definition.
-    pub(crate) fn create_collection(&self, layout: Layout, more: &str) -> Result<Prepared> {
+    /// Creates the collection of a layout.
+    pub(crate) fn create_collection(&self, layout: Layout) -> Result<Prepared> {
         let name = layout.name();
         let key = r#""partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}"#;
         let body = if layout.is_partitioned() {
-            format!(r#"{{"id":"{name}",{key}{more}}}"#)
+            format!(r#"{{"id":"{name}",{key}}}"#)
         } else {
-            format!(r#"{{"id":"{name}"{more}}}"#)
+            format!(r#"{{"id":"{name}"}}"#)
         };
         let (link, path) = (format!("dbs/{DATABASE}"), format!("/dbs/{DATABASE}/colls"));
         let mut request =

@@ -3,10 +3,11 @@
 use std::time::Instant;
 
 use anyhow::{Result, bail};
+use http_body_util::Full;
 use hyper::{Method, header::HeaderValue};
 
 use crate::{
-    api::{Api, DATABASE, Layout, VERSION},
+    api::{Api, DATABASE, VERSION},
     arguments::Arguments,
     cell::Connection,
     process::{Kind, Server},
@@ -48,9 +49,9 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
     let scratch = Scratch::new()?;
     let server = Server::start(Kind::SheafDisk, &arguments.sheaf, &scratch.0)?;
     let documents = arguments.documents.unwrap_or(DOCUMENTS);
-    let policy = r#","changeFeedPolicy":{"retentionDuration":1440}"#;
+    create(&server).await?;
     let started = Instant::now();
-    fill(&server, documents, arguments.connections, policy).await?;
+    fill(&server, 1..documents + 1, arguments.connections).await?;
     let rate = documents as f64 / started.elapsed().as_secs_f64();
     println!("load of {documents} documents, all versions kept: {rate:.0} documents/s");
     println!("{:28} {:>12} {:>14} {:>14}", "", "changes/s", "CPU us/change", "changes/core-s");
@@ -63,6 +64,20 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
     }
     println!("memory afterwards: {:.1} MB", megabytes(server.resident_bytes()?));
     Ok(())
+}
+
+/// The collection of the layout, with all versions of its documents kept.
+async fn create(server: &Server) -> Result<()> {
+    let api = Api::new(&server.host);
+    let mut connection = Connection::open(&server.host).await?;
+    connection.expect(api.create_database()?, 201).await?;
+    let mut request = api.create_collection(LAYOUT)?;
+    let body = format!(
+        r#"{{"id":"{}","partitionKey":{{"paths":["/pk"],"kind":"Hash","version":2}},"changeFeedPolicy":{{"retentionDuration":1440}}}}"#,
+        LAYOUT.name()
+    );
+    *request.body_mut() = Full::new(body.into());
+    connection.expect(request, 201).await
 }
 
 struct Cost {
@@ -81,7 +96,7 @@ async fn measure(
     let (started, cpu) = (Instant::now(), server.cpu()?);
     let (mut changes, mut position) = (0, None);
     while started.elapsed() < arguments.duration {
-        let link = format!("dbs/{DATABASE}/colls/{}", Layout::name(LAYOUT));
+        let link = format!("dbs/{DATABASE}/colls/{}", LAYOUT.name());
         let path = format!("/{link}/docs");
         let mut request = api.prepare(Method::GET, "docs", &link, &path, VERSION, String::new())?;
         for (name, value) in headers {

@@ -73,7 +73,7 @@ async fn measure(kind: Kind, arguments: &Arguments, yardsticks: &mut Yardsticks)
     // The layouts exist to find what slows Sheaf down; the others have nothing to tell apart.
     let layouts = if kind.is_sheaf() { &Layout::ALL[..] } else { &Layout::ALL[..1] };
     for &layout in layouts {
-        setup.expect(api.create_collection(layout, "")?, 201).await?;
+        setup.expect(api.create_collection(layout)?, 201).await?;
         let mut documents = 0;
         for operation in Operation::ALL {
             let (connections, duration) = (arguments.connections, arguments.duration);

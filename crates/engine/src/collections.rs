@@ -19,6 +19,7 @@ use crate::{
     control::{AsyncPlan, Change, check_resource_count},
     databases::invalid_body,
     definition::Definition,
+    encryption_keys,
     feeds::{Page, is_unchanged, require_match},
     indexing::transform,
     missing_collection, offers,
@@ -73,6 +74,7 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
             return replace_in(engine, catalog, &old, definition, Outcome::Ok);
         }
         let definition = Definition::create(&self.body, partition_key_optional)?;
+        encryption_keys::check_known(&database, &definition.encryption_keys())?;
         check_resource_count(&catalog)?;
         let is_partitioned = !definition.partition_key.is_system;
         let kind = Kind::Collection { is_partitioned };
@@ -96,6 +98,7 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
             map_version: 1,
             next_range_id: 0,
             past: Vec::new(),
+            scripts: Arc::default(),
         };
         let count = throughput::partition_count(throughput.as_ref(), is_partitioned);
         engine.create_partitions(&mut collection, count).await?;
@@ -114,7 +117,7 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
     }
 }
 
-/// Indexing policies of the past that a collection keeps while documents still follow them.
+/// Definitions of the past that a collection keeps while documents still follow them.
 const RETIRED_MAX: usize = 16;
 
 /// Puts a new definition in the place of an old one.
@@ -126,13 +129,15 @@ fn replace_in(
     outcome: Outcome,
 ) -> Result<Change<(Outcome, Arc<Collection>)>, Error> {
     let mut collection = Collection::clone(old);
+    // Terms follow the one, and the rows of what expires the other.
     let is_reindexed = definition.json.get("indexingPolicy").map(json::print)
-        != old.definition.json.get("indexingPolicy").map(json::print);
+        != old.definition.json.get("indexingPolicy").map(json::print)
+        || definition.default_ttl != old.definition.default_ttl;
     if is_reindexed {
         if old.retired.len() >= RETIRED_MAX {
             return Err(Error::bad_request(
-                "The indexing policy changes faster than documents can be re-indexed. Wait until \
-                 the index transformation is complete.",
+                "The indexing policy or the time to live changes faster than documents can follow. \
+                 Wait until the index transformation is complete.",
             ));
         }
         let definition = Arc::clone(&old.definition);

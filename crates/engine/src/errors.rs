@@ -41,3 +41,19 @@ pub(crate) fn moving() -> Error {
 pub(crate) fn shut_down() -> Error {
     Error::new(Code::Unavailable, "The database is shutting down.")
 }
+
+/// A script that did not end well.
+pub(crate) fn from_script(failure: &script::Failure) -> Error {
+    if let script::Failure::Host(error) = failure {
+        return Error::clone(error);
+    }
+    let mut error = Error::new(failure.code(), failure.to_string());
+    match failure {
+        script::Failure::Busy => error.meta.retry_after_ms = Some(1000),
+        script::Failure::WorkerLost(reason) => {
+            tracing::error!(%reason, "a script's worker was lost");
+        }
+        _ => {}
+    }
+    error
+}

@@ -1,6 +1,6 @@
 //! Feeds: pages of resources, and where to go on.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use protocol::{
@@ -122,7 +122,7 @@ pub(crate) async fn documents(
     let collection = engine.collection(path, options)?;
     let scope = Scope::of(&collection, options)?;
     let after = position(Feed::Documents, &collection.numbering(), options)?;
-    let mut reader = Reader::new(&collection, &scope, page_items(options), after);
+    let mut reader = Reader::new(engine, &collection, &scope, page_items(options), after);
     let mut points = Vec::new();
     let asked = Asked::new(Kind::Feed, path, [&[], &[]], options, meter);
     let mut entered = Entered::default();
@@ -213,6 +213,9 @@ impl Entered {
 struct Reader<'a> {
     collection: &'a Collection,
     scope: &'a Scope,
+    /// The second that the page is of, and when it must be done.
+    now: u64,
+    timeout: Instant,
     limit: usize,
     items: Vec<Bytes>,
     bytes: usize,
@@ -225,10 +228,18 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(collection: &'a Collection, scope: &'a Scope, limit: usize, after: Option<u64>) -> Self {
+    fn new(
+        engine: &Inner,
+        collection: &'a Collection,
+        scope: &'a Scope,
+        limit: usize,
+        after: Option<u64>,
+    ) -> Self {
         Self {
             collection,
             scope,
+            now: engine.clock.now_seconds(),
+            timeout: Instant::now() + engine.options.query_timeout,
             limit,
             items: Vec::new(),
             bytes: 0,
@@ -246,10 +257,10 @@ impl<'a> Reader<'a> {
         meter: &mut Meter,
     ) -> Result<Vec<(PartitionPoint, u64)>, Error> {
         let start = self.last.map_or(0, |last| last.saturating_add(1));
-        let figures = Figures::default();
+        let figures = Figures::until(self.timeout, &Arc::default());
         let mut parts = Vec::with_capacity(group.len());
         for partition in group {
-            parts.push(query::unfiltered(self.collection, self.scope, partition).await?);
+            parts.push(query::unfiltered(self.collection, self.scope, partition, self.now).await?);
         }
         let mut lanes = Vec::with_capacity(group.len());
         for part in &parts {

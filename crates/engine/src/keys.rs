@@ -33,6 +33,8 @@ pub(crate) const HISTORY: u8 = b'H';
 pub(crate) const NAME: u8 = b'N';
 /// Expiry, document number -> nothing.
 pub(crate) const EXPIRY: u8 = b'T';
+/// Logical key, unique key, values -> document number.
+pub(crate) const UNIQUE: u8 = b'U';
 /// Number -> a batch that was committed while the partition was being copied.
 pub(crate) const LOG: u8 = b'S';
 /// State of the partition. What a partition knows of itself lies under `M`.
@@ -43,6 +45,9 @@ pub(crate) const META_COUNTERS: &[u8] = b"Mc";
 pub(crate) const META_HISTORY: &[u8] = b"Mh";
 /// Counters of one logical key; slot and key follow.
 pub(crate) const META_KEY: &[u8] = b"Mk";
+
+/// That the documents of a logical key are being deleted; slot and key follow.
+pub(crate) const META_CLEAR: &[u8] = b"Md";
 
 /// Joins a slot and a sequence.
 pub(crate) fn docnum(slot: u32, sequence: u64) -> DocNum {
@@ -84,6 +89,21 @@ impl LogicalKey {
         out.extend_from_slice(&self.bytes);
         key::encode_name(id, &mut out);
         out.into()
+    }
+
+    /// What the primary keys of all its documents begin with.
+    pub(crate) fn primaries(&self) -> Bytes {
+        [&[PRIMARY], &self.bytes[..]].concat().into()
+    }
+
+    /// The key of the row that says that they are being deleted.
+    pub(crate) fn clear(&self) -> Bytes {
+        [META_CLEAR, &self.bytes].concat().into()
+    }
+
+    /// The key of the row of some values of a unique key.
+    pub(crate) fn unique(&self, number: u8, values: &[u8]) -> Bytes {
+        [&[UNIQUE], &self.bytes[..], &[number], values].concat().into()
     }
 
     /// The partition key in such bytes.
@@ -197,7 +217,7 @@ pub(crate) fn slot_rows(prefix: &[u8], slots: Range<u32>) -> Range<Bytes> {
 /// Where the row under a key belongs. `None` if this is no key of a partition.
 pub(crate) fn home(key: &[u8]) -> Option<Home> {
     let slot = match *key.first()? {
-        PRIMARY => slot_at(key, 1)?,
+        PRIMARY | UNIQUE => slot_at(key, 1)?,
         DOCUMENT
         | FEED
         | HISTORY
@@ -208,6 +228,7 @@ pub(crate) fn home(key: &[u8]) -> Option<Home> {
         NAME => return Some(Home::Everywhere),
         LOG => return Some(Home::Nowhere),
         _ if key.starts_with(META_KEY) => slot_at(key, META_KEY.len())?,
+        _ if key.starts_with(META_CLEAR) => slot_at(key, META_CLEAR.len())?,
         _ if [META_STATE, META_COUNTERS, META_HISTORY].contains(&key) => {
             return Some(Home::Nowhere);
         }
@@ -263,6 +284,8 @@ mod tests {
         for row in [
             logical.primary("x"),
             logical.counters(),
+            logical.unique(1, b"values"),
+            logical.clear(),
             document(number),
             feed(5, number),
             change(HISTORY, 5, number),

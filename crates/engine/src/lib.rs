@@ -9,12 +9,15 @@ mod catalog;
 mod changes;
 mod charge;
 mod collections;
+mod conflicts;
 mod consistency;
 mod control;
 mod databases;
 mod definition;
 mod documents;
+mod encryption_keys;
 mod errors;
+mod expiry;
 mod feeds;
 mod indexing;
 mod keys;
@@ -26,6 +29,7 @@ mod query;
 mod ranges;
 mod reshape;
 mod rows;
+mod scripts;
 mod statistics;
 mod throughput;
 mod usage;
@@ -53,7 +57,7 @@ use crate::{
     budget::rates::{self, SharedBudgets},
     catalog::{Catalog, Collection, Missing, storage::CatalogStore},
     charge::Meter,
-    documents::write::Write,
+    documents::{scripted::procedure, write::Write},
     indexing::transform,
     reshape::rekey::rekey,
     rows::Damaged,
@@ -144,6 +148,8 @@ struct Inner {
     is_closed: AtomicBool,
     /// The throughput that databases share among their collections.
     shared_budgets: SharedBudgets,
+    /// The processes that run users' scripts.
+    pub(crate) workers: script::Pool,
 }
 
 impl Engine {
@@ -154,6 +160,7 @@ impl Engine {
         clock: Arc<dyn Clock>,
     ) -> Result<Arc<Self>, OpenError> {
         let boot = random_u32();
+        let workers = script::Pool::new(options.scripts.clone());
         let (storage, catalog) = CatalogStore::open(Arc::clone(&store), random_u32()).await?;
         let inner = Inner {
             store,
@@ -172,11 +179,15 @@ impl Engine {
             background: Mutex::default(),
             is_closed: AtomicBool::new(false),
             shared_budgets: SharedBudgets::default(),
+            workers,
         };
         rates::apply(&inner, &inner.catalog());
         let inner = Arc::new(inner);
         transform::resume(&inner);
         inner.in_background(reshape::balance::look_after(Arc::clone(&inner)));
+        inner.in_background(scripts::idle::look_after(Arc::clone(&inner)));
+        inner.in_background(documents::clear::resume(Arc::clone(&inner)));
+        inner.in_background(documents::sweep::look_after(Arc::clone(&inner)));
         inner.in_background(changes::retention::look_after(Arc::clone(&inner)));
         Ok(Arc::new(Self { inner }))
     }
@@ -290,12 +301,44 @@ async fn dispatch(
         Operation::DeleteDocument(path) => {
             Write::Delete { path: &path }.run(engine, &options, meter).await
         }
+        Operation::DeleteByPartitionKey(path) => {
+            documents::clear::run(engine, &path, &options, meter).await
+        }
         Operation::ListDocuments(path) => feeds::documents(engine, &path, &options, meter).await,
+        Operation::CreateEncryptionKey { database, body, upsert } => {
+            encryption_keys::create(engine, database, (&body, upsert), options, meter).await
+        }
+        Operation::ReadEncryptionKey(path) => encryption_keys::read(engine, &path, &options, meter),
+        Operation::ReplaceEncryptionKey { path, body } => {
+            encryption_keys::replace(engine, path, &body, options, meter).await
+        }
+        Operation::ListEncryptionKeys(path) => {
+            encryption_keys::list(engine, &path, &options, meter)
+        }
+        Operation::ListConflicts(path) => conflicts::list(engine, &path, &options, meter),
+        Operation::ReadConflict { collection, .. }
+        | Operation::DeleteConflict { collection, .. } => {
+            conflicts::find(engine, &collection, &options, meter)
+        }
         Operation::ReadChanges { collection, mode, since } => {
             changes::page(engine, &collection, mode, since, &options, meter).await
         }
         Operation::ExecuteBatch { collection, body, mode } => {
             documents::batch::run(engine, &collection, &body, mode, &options, meter).await
+        }
+        Operation::CreateScript { collection, kind, body, upsert } => {
+            scripts::create(engine, collection, kind, (&body, upsert), options, meter).await
+        }
+        Operation::ReadScript(path) => scripts::read(engine, &path, &options, meter),
+        Operation::ReplaceScript { path, body } => {
+            scripts::replace(engine, path, &body, options, meter).await
+        }
+        Operation::DeleteScript(path) => scripts::delete(engine, path, options, meter).await,
+        Operation::ListScripts { collection, kind } => {
+            scripts::list(engine, &collection, kind, &options, meter)
+        }
+        Operation::ExecuteProcedure { path, body } => {
+            procedure::execute(engine, &path, &body, &options, meter).await
         }
         Operation::Query { feed, body } => query::page(engine, &feed, &body, &options, meter).await,
         Operation::PlanQuery { collection, body } => {

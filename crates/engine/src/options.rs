@@ -63,6 +63,10 @@ pub struct Options {
     pub page_time: Duration,
     /// How long a query may take that cannot be continued.
     pub query_timeout: Duration,
+    /// The processes that run users' scripts.
+    pub scripts: script::PoolOptions,
+    /// How often it is looked for documents that have expired and are still stored.
+    pub sweep_interval: Duration,
 }
 
 impl Default for Options {
@@ -76,6 +80,13 @@ impl Default for Options {
             default_consistency: ConsistencyLevel::Session,
             page_time: Duration::from_secs(5),
             query_timeout: Duration::from_mins(1),
+            scripts: script::PoolOptions {
+                program: "sheaf".into(),
+                arguments: vec!["script-worker".into()],
+                workers: 2,
+                waiting_max: 256,
+            },
+            sweep_interval: Duration::from_secs(1),
         }
     }
 }

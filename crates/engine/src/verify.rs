@@ -5,6 +5,7 @@
 mod history;
 mod shared;
 mod terms;
+mod upkeep;
 
 use std::{fmt, ops::Bound, sync::Arc};
 
@@ -20,7 +21,7 @@ use crate::{
     keys::{self, LogicalKey, META_COUNTERS, META_KEY},
     partition::Partition,
     rows::{Counters, Header, KeyCounters, Primary},
-    verify::terms::TermSums,
+    verify::{terms::TermSums, upkeep::Upkeep},
 };
 
 /// Problems beyond this many are counted, not listed.
@@ -78,8 +79,14 @@ impl fmt::Display for Report {
 
 /// Checks everything in a store that nobody else has open. Changes nothing.
 pub async fn verify(store: Arc<dyn store::Engine>) -> Result<Report, OpenError> {
-    let catalog = CatalogStore::inspect(store).await?;
+    let (catalog, orphans) = CatalogStore::inspect(store).await?;
     let mut report = Report::default();
+    if orphans > 0 {
+        report.problem(
+            "catalog",
+            format!("{orphans} rows belong to a collection or a database that is gone"),
+        );
+    }
     for collection in catalog.databases.values().flat_map(|db| db.collections.values()) {
         report.collections += 1;
         for partition in &collection.partitions {
@@ -125,10 +132,13 @@ impl Check<'_> {
         }
         let mut sums = Sums::default();
         let mut terms = TermSums::new(self.snapshot).await?;
+        let mut upkeep = Upkeep::default();
         let mut pages = Pages::new(vec![keys::DOCUMENT]);
         while let Some(entries) = pages.next(self.snapshot).await? {
             self.documents(&entries, &mut sums, report).await?;
             let problems = terms.check(self.collection, self.snapshot, &entries).await?;
+            report.problems(&self.place, problems);
+            let problems = upkeep.check(self.collection, self.snapshot, &entries).await?;
             report.problems(&self.place, problems);
         }
         self.primaries(&sums, report).await?;
@@ -137,6 +147,7 @@ impl Check<'_> {
         self.history(&counters, report).await?;
         let problems = terms.finish(self.snapshot, counters.index_bytes).await?;
         report.problems(&self.place, problems);
+        report.problems(&self.place, upkeep.finish(self.snapshot).await?);
         report.documents += sums.documents;
         report.bytes += sums.bytes;
         Ok(())

@@ -22,18 +22,31 @@ where
     B: Body<Data = Bytes> + Unpin,
     B::Error: Into<BodyError>,
 {
-    if let Some(encoding) = headers::text(headers, "content-encoding")?
-        && !encoding.eq_ignore_ascii_case("identity")
-    {
-        return Err(headers::invalid("content-encoding", encoding));
-    }
-    let bytes = collect(headers, body, bytes_max, Keep::All).await?;
+    let bytes = read_any(headers, body, bytes_max).await?;
     if bytes.is_empty() {
         return Err(Error::bad_request(
             "The request payload is invalid. Ensure to provide a valid request payload.",
         ));
     }
-    as_text(bytes)
+    Ok(bytes)
+}
+
+/// The same for an operation that may come without a body.
+pub(crate) async fn read_any<B>(
+    headers: &HeaderMap,
+    body: B,
+    bytes_max: usize,
+) -> Result<Bytes, Error>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Into<BodyError>,
+{
+    if let Some(encoding) = headers::text(headers, "content-encoding")?
+        && !encoding.eq_ignore_ascii_case("identity")
+    {
+        return Err(headers::invalid("content-encoding", encoding));
+    }
+    as_text(collect(headers, body, bytes_max, Keep::All).await?)
 }
 
 /// Reads and forgets a body that the operation does not have, so that the connection can be used

@@ -8,7 +8,10 @@ use hyper::{HeaderMap, Method};
 use protocol::{
     Code, Error, Operation, Options,
     etag::strip_quotes,
-    request::{CollectionPath, DatabasePath, DocumentPath, Migration, ThroughputRequest},
+    request::{
+        CollectionPath, DatabasePath, DocumentPath, EncryptionKeyPath, Migration, ScriptKind,
+        ScriptPath, ThroughputRequest,
+    },
 };
 
 use crate::{
@@ -21,6 +24,7 @@ use crate::{
 };
 
 /// The operation that a request asks for, its body still missing.
+#[expect(clippy::too_many_lines, reason = "a table")]
 pub(crate) fn operation(
     resource: Resource,
     method: &Method,
@@ -35,6 +39,8 @@ pub(crate) fn operation(
         // What has no feed to query refuses the verb below.
         Kind::Query { is_text } => match query::query(resource, is_text) {
             Ok(operation) => return Ok(operation),
+            // A query is not a list of arguments.
+            Err(Resource::Script(_)) => return Err(method_not_allowed()),
             Err(resource) => resource,
         },
     };
@@ -44,10 +50,27 @@ pub(crate) fn operation(
         Resource::Account => Err(method_not_allowed()),
         Resource::Databases => databases(method, headers),
         Resource::Database(path) => database(path, method),
+        Resource::EncryptionKeys(path) => encryption_keys(path, method, headers),
+        Resource::EncryptionKey(path) => encryption_key(path, method),
         Resource::Collections(path) => collections(path, method, headers, version),
         Resource::Collection(path) => collection(path, method),
         Resource::Documents(path) => documents(path, method, headers, options),
         Resource::Document(path) => document(path, method),
+        Resource::Conflicts(path) => match *method {
+            Method::GET => Ok(Operation::ListConflicts(path)),
+            _ => Err(method_not_allowed()),
+        },
+        Resource::Conflict(collection, conflict) => match *method {
+            Method::GET => Ok(Operation::ReadConflict { collection, conflict }),
+            Method::DELETE => Ok(Operation::DeleteConflict { collection, conflict }),
+            _ => Err(method_not_allowed()),
+        },
+        Resource::Scripts(path, kind) => scripts(path, kind, method, headers),
+        Resource::Script(path) => script(path, method),
+        Resource::PartitionKeyDelete(path) => match *method {
+            Method::POST => Ok(Operation::DeleteByPartitionKey(path)),
+            _ => Err(method_not_allowed()),
+        },
         Resource::PartitionKeyRanges(path) => ranges(path, method, options),
         Resource::PartitionKeyRange(path, range) => match *method {
             Method::GET => Ok(Operation::ReadPartitionKeyRange { path, range }),
@@ -82,6 +105,8 @@ pub(crate) fn operation(
 pub(crate) fn body_of(operation: &mut Operation) -> Option<&mut Bytes> {
     match operation {
         Operation::CreateDatabase { body, .. }
+        | Operation::CreateEncryptionKey { body, .. }
+        | Operation::ReplaceEncryptionKey { body, .. }
         | Operation::CreateCollection { body, .. }
         | Operation::ReplaceCollection { body, .. }
         | Operation::GivePartitionKey { body, .. }
@@ -89,6 +114,9 @@ pub(crate) fn body_of(operation: &mut Operation) -> Option<&mut Bytes> {
         | Operation::ReplaceDocument { body, .. }
         | Operation::PatchDocument { body, .. }
         | Operation::ExecuteBatch { body, .. }
+        | Operation::CreateScript { body, .. }
+        | Operation::ReplaceScript { body, .. }
+        | Operation::ExecuteProcedure { body, .. }
         | Operation::ReplaceOffer { body, .. } => Some(body),
         Operation::Query { body, .. } | Operation::PlanQuery { body, .. } => {
             Some(&mut body.content)
@@ -118,6 +146,31 @@ fn database(path: DatabasePath, method: &Method) -> Result<Operation, Error> {
     match *method {
         Method::GET => Ok(Operation::ReadDatabase(path)),
         Method::DELETE => Ok(Operation::DeleteDatabase(path)),
+        _ => Err(method_not_allowed()),
+    }
+}
+
+fn encryption_keys(
+    database: DatabasePath,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Result<Operation, Error> {
+    match *method {
+        Method::GET => Ok(Operation::ListEncryptionKeys(database)),
+        Method::POST => Ok(Operation::CreateEncryptionKey {
+            database,
+            body: Bytes::new(),
+            upsert: is_upsert(headers)?,
+        }),
+        _ => Err(method_not_allowed()),
+    }
+}
+
+/// A key is never deleted: what it encrypted could not be read any more.
+fn encryption_key(path: EncryptionKeyPath, method: &Method) -> Result<Operation, Error> {
+    match *method {
+        Method::GET => Ok(Operation::ReadEncryptionKey(path)),
+        Method::PUT => Ok(Operation::ReplaceEncryptionKey { path, body: Bytes::new() }),
         _ => Err(method_not_allowed()),
     }
 }
@@ -179,6 +232,41 @@ fn document(path: DocumentPath, method: &Method) -> Result<Operation, Error> {
         Method::PATCH => Ok(Operation::PatchDocument { path, body: Bytes::new() }),
         _ => Err(method_not_allowed()),
     }
+}
+
+fn scripts(
+    collection: CollectionPath,
+    kind: ScriptKind,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Result<Operation, Error> {
+    match *method {
+        Method::GET => Ok(Operation::ListScripts { collection, kind }),
+        Method::POST => Ok(Operation::CreateScript {
+            collection,
+            kind,
+            body: Bytes::new(),
+            upsert: is_upsert(headers)?,
+        }),
+        _ => Err(method_not_allowed()),
+    }
+}
+
+fn script(path: ScriptPath, method: &Method) -> Result<Operation, Error> {
+    match *method {
+        Method::GET => Ok(Operation::ReadScript(path)),
+        Method::PUT => Ok(Operation::ReplaceScript { path, body: Bytes::new() }),
+        Method::DELETE => Ok(Operation::DeleteScript(path)),
+        Method::POST if path.kind == ScriptKind::StoredProcedure => {
+            Ok(Operation::ExecuteProcedure { path, body: Bytes::new() })
+        }
+        _ => Err(method_not_allowed()),
+    }
+}
+
+/// Whether the operation does without a body: a stored procedure may have no arguments.
+pub(crate) fn may_lack_body(operation: &Operation) -> bool {
+    matches!(operation, Operation::ExecuteProcedure { .. })
 }
 
 /// Here `If-None-Match` is the version that the reader has of the whole feed. It counts with or

@@ -10,6 +10,7 @@ use hyper::{HeaderMap, StatusCode, header::HeaderValue};
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use protocol::{
     Body, Code, Error, Meta, Outcome, PartitionPoint, Response,
+    request::ScriptKind,
     response::{FeedKind, Quota},
 };
 use value::json::quote;
@@ -34,6 +35,9 @@ const CONSTANT: [(&str, &str); 6] = [
 /// How long a throttled client waits when the engine does not say. Without the header, Python
 /// would not wait at all.
 const RETRY_AFTER_MS_DEFAULT: u64 = 100;
+
+/// Bytes of what scripts logged, encoded. Node refuses an answer whose head has more than 16 KB.
+const SCRIPT_LOG_BYTES_MAX: usize = 8 << 10;
 
 /// A request's own name, given by the client.
 pub(crate) const CLIENT_REQUEST_ID: &str = "x-ms-client-request-id";
@@ -161,8 +165,9 @@ fn success(headers: &mut HeaderMap, asked: &Asked<'_>, answer: Response) -> (Sta
 fn failed(headers: &mut HeaderMap, asked: &Asked<'_>, error: &Error) -> (StatusCode, Bytes) {
     let status = Status::of(error.code);
     put_meta(headers, &error.meta, asked.version);
-    if status.sub != 0 {
-        put(headers, "x-ms-substatus", &status.sub.to_string());
+    let sub_status = error.meta.sub_status.unwrap_or_else(|| u32::from(status.sub));
+    if sub_status != 0 {
+        put(headers, "x-ms-substatus", &sub_status.to_string());
     }
     if error.code == Code::TooManyRequests && error.meta.retry_after_ms.is_none() {
         put(headers, "x-ms-retry-after-ms", &RETRY_AFTER_MS_DEFAULT.to_string());
@@ -181,6 +186,11 @@ fn feed(owner_rid: &str, kind: FeedKind, items: &[Bytes], explain: Option<&str>)
         FeedKind::Documents => "Documents",
         FeedKind::PartitionKeyRanges => "PartitionKeyRanges",
         FeedKind::Offers => "Offers",
+        FeedKind::ClientEncryptionKeys => "ClientEncryptionKeys",
+        FeedKind::Conflicts => "Conflicts",
+        FeedKind::Scripts(ScriptKind::StoredProcedure) => "StoredProcedures",
+        FeedKind::Scripts(ScriptKind::Trigger) => "Triggers",
+        FeedKind::Scripts(ScriptKind::Function) => "UserDefinedFunctions",
     };
     let content: usize = items.iter().map(|item| item.len() + 1).sum();
     let mut body = Vec::with_capacity(content + 100);
@@ -236,9 +246,27 @@ fn put_meta(headers: &mut HeaderMap, meta: &Meta, version: Version) {
     if let Some(wait) = meta.retry_after_ms {
         put(headers, "x-ms-retry-after-ms", &wait.to_string());
     }
+    if let Some(log) = &meta.script_log {
+        put(headers, "x-ms-documentdb-script-log-results", &script_log(log));
+    }
     if let Some(query) = &meta.query {
         query::put_query(headers, query);
     }
+}
+
+/// What scripts logged, encoded as in URLs: SDKs decode it, and a space must not become a plus. The
+/// rest is cut off, between characters.
+fn script_log(log: &str) -> String {
+    let mut encoded = String::new();
+    let mut buffer = [0; 4];
+    for char in log.chars() {
+        let part = utf8_percent_encode(char.encode_utf8(&mut buffer), PATH).to_string();
+        if encoded.len() + part.len() > SCRIPT_LOG_BYTES_MAX {
+            break;
+        }
+        encoded.push_str(&part);
+    }
+    encoded
 }
 
 /// The session token of every partition; the other headers have room for one partition only.

@@ -3,7 +3,7 @@
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
     net::SocketAddr,
-    sync::Arc,
+    sync::{Arc, PoisonError, RwLock},
     time::{Duration, Instant, SystemTime},
 };
 
@@ -17,9 +17,10 @@ use crate::{
     body::{self, BodyError},
     call, decode,
     encode::{self, Answer, Asked},
+    handled::{self, Credential, Handled},
     options,
-    route::{self, Resource, Target},
-    settings::Settings,
+    route::{self, Resource, Signed, Target},
+    settings::{Keys, Settings},
     version::Version,
 };
 
@@ -43,6 +44,8 @@ pub trait Clock: Send + Sync {
 pub struct Gateway {
     service: Arc<dyn Service>,
     settings: Settings,
+    /// Apart from the settings, because they change while requests are served.
+    keys: RwLock<Arc<Keys>>,
     recorder: Arc<dyn Recorder>,
     clock: Arc<dyn Clock>,
 }
@@ -51,11 +54,22 @@ impl Gateway {
     /// A gateway in front of `service`.
     pub fn new(
         service: Arc<dyn Service>,
-        settings: Settings,
+        mut settings: Settings,
         recorder: Arc<dyn Recorder>,
         clock: Arc<dyn Clock>,
     ) -> Self {
-        Self { service, settings, recorder, clock }
+        let keys = RwLock::new(Arc::new(std::mem::take(&mut settings.keys)));
+        Self { service, settings, keys, recorder, clock }
+    }
+
+    /// Takes these keys in the place of those before, from the next request on.
+    pub fn set_keys(&self, keys: Keys) {
+        *self.keys.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
+    }
+
+    fn keys(&self) -> Arc<Keys> {
+        // Nothing can fail while it is held, so what it guards is whole.
+        Arc::clone(&self.keys.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Answers one request; whatever goes wrong is an answer too. `scheme` is `http` or `https`,
@@ -74,7 +88,8 @@ impl Gateway {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
         let activity_id = activity::id(&parts.headers);
-        let mut known = Known { name: "refused", is_plan: false };
+        let mut known =
+            Known { name: "refused", is_plan: false, is_control: false, credential: None };
         let result = self.answer(scheme, &parts, body, activity_id, &mut known).await;
         let asked = Asked {
             activity_id,
@@ -88,9 +103,44 @@ impl Gateway {
         };
         let charge = charge_of(&result);
         let cause = result.as_ref().err().map(|error| error.message.clone());
-        let response = encode::response(&asked, result);
+        let mut response = encode::response(&asked, result);
+        let reason = cause.as_deref().map(handled::reason);
         self.conclude(known.name, response.status().as_u16(), &asked, charge, cause);
+        let Known { name: operation, is_control, credential, .. } = known;
+        let handled = Handled { operation, is_control, credential, activity_id, reason };
+        response.extensions_mut().insert(handled);
         response
+    }
+
+    /// Checks the signature of a request outside of the protocol, over this resource type and an empty
+    /// link: by any key if it reads, else by one that may write. What is refused has its answer.
+    pub fn check_signature(
+        &self,
+        scheme: &'static str,
+        parts: &Parts,
+        kind: &str,
+    ) -> Result<(), Box<hyper::Response<Full<Bytes>>>> {
+        let started = Instant::now();
+        let signed = Signed { types: vec![kind.to_owned()], links: vec![String::new()] };
+        let (keys, now) = (&self.settings.keys, self.clock.now());
+        let is_read = matches!(parts.method, Method::GET | Method::HEAD);
+        let checked = auth::verify(&parts.method, &signed, &parts.headers, keys, now)
+            .and_then(|principal| authorize(&principal, is_read));
+        checked.map_err(|error| {
+            let asked = Asked {
+                activity_id: activity::id(&parts.headers),
+                version: Version::read(&parts.headers).unwrap_or(Version::NEWEST),
+                path: parts.uri.path(),
+                is_https: scheme == "https",
+                is_head: parts.method == Method::HEAD,
+                is_plan: false,
+                client_request_id: parts.headers.get(encode::CLIENT_REQUEST_ID),
+                elapsed: started.elapsed(),
+            };
+            let response = encode::response(&asked, Err(error));
+            self.conclude("refused", response.status().as_u16(), &asked, 0.0, None);
+            Box::new(response)
+        })
     }
 
     /// The straight path. `known` is told the operation as soon as there is one.
@@ -112,8 +162,9 @@ impl Gateway {
             target.signed.links.extend(other.signed.links.iter().cloned());
         }
         let headers = &parts.headers;
-        let (keys, now) = (&self.settings.keys, self.clock.now());
-        let principal = auth::verify(&parts.method, &target.signed, headers, keys, now)?;
+        let (keys, now) = (self.keys(), self.clock.now());
+        let principal = auth::verify(&parts.method, &target.signed, headers, &keys, now)?;
+        known.credential = Some(Credential::of(&principal));
         let bytes_max = self.settings.limits.body_bytes_max;
 
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
@@ -131,9 +182,14 @@ impl Gateway {
         let mut operation =
             decode::operation(target.resource, &parts.method, headers, version, &mut options)?;
         known.name = operation.name();
+        known.is_control = handled::is_control(&operation);
         known.is_plan = matches!(operation, Operation::PlanQuery { .. });
         authorize(&principal, operation.is_read())?;
+        let may_lack_body = decode::may_lack_body(&operation);
         match decode::body_of(&mut operation) {
+            Some(slot) if may_lack_body => {
+                *slot = body::read_any(headers, body, bytes_max).await?;
+            }
             Some(slot) => *slot = body::read(headers, body, bytes_max).await?,
             None => body::drain(headers, body, bytes_max).await?,
         }
@@ -192,6 +248,8 @@ struct Known {
     name: &'static str,
     /// Errors of a plan have words of their own.
     is_plan: bool,
+    is_control: bool,
+    credential: Option<Credential>,
 }
 
 /// The same request to the resource that a twice encoded path names.

@@ -38,6 +38,10 @@ pub(crate) fn read(parts: &Parts, version: Version, settings: &Settings) -> Resu
         populate_quota: flag(headers, "x-ms-documentdb-populatequotainfo")?,
         populate_statistics: flag(headers, "x-ms-documentdb-populatepartitionstatistics")?,
         indexing_directive: indexing_directive(headers)?,
+        // Triggers run only when included, so the headers that exclude some change nothing.
+        pre_triggers: list(headers, "x-ms-documentdb-pre-trigger-include")?,
+        post_triggers: list(headers, "x-ms-documentdb-post-trigger-include")?,
+        enable_script_logging: flag(headers, "x-ms-documentdb-script-enable-logging")?,
         // JavaScript sends some of the headers of queries with every request.
         query: match Kind::read(&parts.method, headers)? {
             Kind::Plain | Kind::Batch => QueryOptions::default(),
@@ -174,6 +178,18 @@ fn indexing_directive(headers: &HeaderMap) -> Result<IndexingDirective, Error> {
         Some(word) if word.eq_ignore_ascii_case("exclude") => Ok(IndexingDirective::Exclude),
         Some(word) => Err(invalid(name, word)),
     }
+}
+
+/// Names with commas between them. They may be of any letters, as UTF-8.
+fn list(headers: &HeaderMap, name: &str) -> Result<Vec<String>, Error> {
+    let mut names = Vec::new();
+    for value in headers.get_all(name) {
+        let text = std::str::from_utf8(value.as_bytes())
+            .map_err(|_| invalid(name, &String::from_utf8_lossy(value.as_bytes())))?;
+        let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
+        names.extend(parts.map(str::to_owned));
+    }
+    Ok(names)
 }
 
 /// Buckets share throughput among workloads. There is one workload here, but SDKs test that a

@@ -77,6 +77,9 @@ pub(crate) fn query(resource: Resource, is_text: bool) -> Result<Operation, Reso
         Resource::Documents(path) => QueryFeed::Documents(path),
         Resource::PartitionKeyRanges(path) => QueryFeed::PartitionKeyRanges(path),
         Resource::Offers => QueryFeed::Offers,
+        Resource::EncryptionKeys(path) => QueryFeed::EncryptionKeys(path),
+        Resource::Conflicts(path) => QueryFeed::Conflicts(path),
+        Resource::Scripts(path, kind) => QueryFeed::Scripts(path, kind),
         other => return Err(other),
     };
     Ok(Operation::Query { feed, body: QueryBody { is_text, ..QueryBody::default() } })
@@ -84,13 +87,15 @@ pub(crate) fn query(resource: Resource, is_text: bool) -> Result<Operation, Reso
 
 /// The plan of a query, its body still missing.
 ///
-/// COMPAT: only documents are spread over partitions, and SDKs ask for no other plans.
+/// COMPAT: documents and conflicts are spread over partitions, and SDKs ask for no other plans.
 pub(crate) fn plan(resource: Resource, is_text: bool) -> Result<Operation, Error> {
     match resource {
-        Resource::Documents(collection) => Ok(Operation::PlanQuery {
-            collection,
-            body: QueryBody { is_text, ..QueryBody::default() },
-        }),
+        Resource::Documents(collection) | Resource::Conflicts(collection) => {
+            Ok(Operation::PlanQuery {
+                collection,
+                body: QueryBody { is_text, ..QueryBody::default() },
+            })
+        }
         Resource::NotYet(feature) => Err(not_yet(feature)),
         _ => Err(Error::bad_request("A query plan can be had for a query of documents only.")),
     }

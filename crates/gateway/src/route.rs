@@ -7,7 +7,9 @@ use percent_encoding::percent_decode_str;
 use protocol::{
     Code, Error,
     limits::DOCUMENT_ID_BYTES_MAX,
-    request::{CollectionPath, DatabasePath, DocumentPath},
+    request::{
+        CollectionPath, DatabasePath, DocumentPath, EncryptionKeyPath, ScriptKind, ScriptPath,
+    },
     rid::DatabaseRid,
 };
 
@@ -29,10 +31,18 @@ pub(crate) enum Resource {
     Account,
     Databases,
     Database(DatabasePath),
+    EncryptionKeys(DatabasePath),
+    EncryptionKey(EncryptionKeyPath),
     Collections(DatabasePath),
     Collection(CollectionPath),
     Documents(CollectionPath),
     Document(DocumentPath),
+    Conflicts(CollectionPath),
+    Conflict(CollectionPath, String),
+    Scripts(CollectionPath, ScriptKind),
+    Script(ScriptPath),
+    /// The deletion of all documents of a partition key.
+    PartitionKeyDelete(CollectionPath),
     PartitionKeyRanges(CollectionPath),
     PartitionKeyRange(CollectionPath, String),
     /// What administrators may do with a range.
@@ -146,6 +156,11 @@ fn resource(shape: &[&str]) -> Result<Resource, Error> {
         [] => Resource::Account,
         ["dbs"] => Resource::Databases,
         ["dbs", db] => Resource::Database(database(db)),
+        ["dbs", db, "clientencryptionkeys"] => Resource::EncryptionKeys(database(db)),
+        ["dbs", db, "clientencryptionkeys", key] => Resource::EncryptionKey(EncryptionKeyPath {
+            database: database(db),
+            key: (*key).to_owned(),
+        }),
         ["dbs", db, "colls"] => Resource::Collections(database(db)),
         ["dbs", db, "colls", coll] => Resource::Collection(collection(db, coll)),
         ["dbs", db, "colls", coll, "docs"] => Resource::Documents(collection(db, coll)),
@@ -153,17 +168,44 @@ fn resource(shape: &[&str]) -> Result<Resource, Error> {
             collection: collection(db, coll),
             document: (*doc).to_owned(),
         }),
+        ["dbs", db, "colls", coll, "conflicts"] => Resource::Conflicts(collection(db, coll)),
+        ["dbs", db, "colls", coll, "conflicts", conflict] => {
+            Resource::Conflict(collection(db, coll), (*conflict).to_owned())
+        }
         ["dbs", db, "colls", coll, "pkranges"] => {
             Resource::PartitionKeyRanges(collection(db, coll))
         }
         ["dbs", db, "colls", coll, "pkranges", range] => {
             Resource::PartitionKeyRange(collection(db, coll), (*range).to_owned())
         }
+        ["dbs", db, "colls", coll, "operations", operation]
+            if operation.eq_ignore_ascii_case("partitionkeydelete") =>
+        {
+            Resource::PartitionKeyDelete(collection(db, coll))
+        }
         ["offers"] => Resource::Offers,
         ["offers", offer] => Resource::Offer((*offer).to_owned()),
         ["addresses", ..] => return Err(direct_mode()),
-        _ => Resource::NotYet(later(shape).ok_or_else(unknown)?),
+        _ => match scripts(shape) {
+            Some(resource) => resource,
+            None => Resource::NotYet(later(shape).ok_or_else(unknown)?),
+        },
     })
+}
+
+/// The scripts of a collection, and one of them.
+fn scripts(shape: &[&str]) -> Option<Resource> {
+    let ["dbs", db, "colls", coll, segment, rest @ ..] = shape else { return None };
+    let kind = ScriptKind::ALL.into_iter().find(|kind| kind.segment() == *segment)?;
+    let collection = collection(db, coll);
+    match rest {
+        [] => Some(Resource::Scripts(collection, kind)),
+        [script] => {
+            let script = (*script).to_owned();
+            Some(Resource::Script(ScriptPath { collection, kind, script }))
+        }
+        _ => None,
+    }
 }
 
 /// The resources of later versions.
@@ -173,19 +215,8 @@ fn later(shape: &[&str]) -> Option<&'static str> {
         ["dbs", _, "users", _, "permissions"] | ["dbs", _, "users", _, "permissions", _] => {
             "The resource type 'permissions'"
         }
-        ["dbs", _, "clientencryptionkeys"] | ["dbs", _, "clientencryptionkeys", _] => {
-            "The resource type 'clientencryptionkeys'"
-        }
-        ["dbs", _, "colls", _, "operations", "partitionkeydelete"] => "Delete by partition key",
         ["dbs", _, "colls", _, "docs", _, "attachments"]
         | ["dbs", _, "colls", _, "docs", _, "attachments", _] => "The resource type 'attachments'",
-        ["dbs", _, "colls", _, kind] | ["dbs", _, "colls", _, kind, _] => match *kind {
-            "sprocs" => "The resource type 'sprocs'",
-            "triggers" => "The resource type 'triggers'",
-            "udfs" => "The resource type 'udfs'",
-            "conflicts" => "The resource type 'conflicts'",
-            _ => return None,
-        },
         ["media"] | ["media", _] => "The resource type 'media'",
         _ => return None,
     })

@@ -13,7 +13,7 @@ pub const PUBLISHED_KEY: &str =
 /// Everything the gateway must be told.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Who may come in.
+    /// Who may come in at first; see [`crate::Gateway::set_keys`].
     pub keys: Keys,
     /// The account's name. Must not be `localhost`: the JavaScript SDK then reads the account
     /// again before every request.
@@ -108,6 +108,13 @@ impl Key {
         if bytes.is_empty() { Err(KeyError::Empty) } else { Ok(Self(bytes)) }
     }
 
+    /// The text of a new key: 64 random bytes, as many as the service's keys have.
+    pub fn generate() -> Result<String, KeyError> {
+        let mut bytes = [0; 64];
+        getrandom::fill(&mut bytes).map_err(|_| KeyError::NoRandomness)?;
+        Ok(STANDARD.encode(bytes))
+    }
+
     /// The secret itself, for signing.
     pub(crate) fn bytes(&self) -> &[u8] {
         &self.0
@@ -126,6 +133,9 @@ pub enum KeyError {
     /// Not base64 with padding.
     #[error("a key must be base64 text")]
     NotBase64,
+    /// The operating system gives no random numbers.
+    #[error("this machine gives no random numbers")]
+    NoRandomness,
     /// Anyone can sign with no key at all.
     #[error("a key must not be empty")]
     Empty,
@@ -141,6 +151,8 @@ mod tests {
         assert_eq!(key.bytes().len(), 64);
         let keys = Keys { read_write: vec![key], read_only: vec![] };
         assert_eq!(format!("{keys:?}"), "Keys { read_write: [***], read_only: [] }");
+        let (one, other) = (Key::generate().unwrap(), Key::generate().unwrap());
+        assert!(one != other && Key::parse(&one).is_ok_and(|key| key.bytes().len() == 64));
         assert_eq!(Key::parse("").err(), Some(KeyError::Empty));
         assert_eq!(Key::parse("no key").err(), Some(KeyError::NotBase64));
     }

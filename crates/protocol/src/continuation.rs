@@ -16,6 +16,11 @@ pub enum Feed {
     Documents = 3,
     PartitionKeyRanges = 4,
     Offers = 5,
+    StoredProcedures = 6,
+    Triggers = 7,
+    UserDefinedFunctions = 8,
+    ClientEncryptionKeys = 9,
+    Conflicts = 10,
 }
 
 /// Makes a token for the page of `feed` of `owner` (its rid's bytes) that ended at `position`.

@@ -38,3 +38,26 @@ pub const PARTITION_THROUGHPUT_MAX: u32 = 10_000;
 
 /// Databases and collections together. The service allows 500 unless asked; tests make more.
 pub const RESOURCES_MAX: usize = 5_000;
+
+/// Client encryption keys of one database.
+pub const ENCRYPTION_KEYS_MAX: usize = 20;
+
+/// Largest client encryption key, in bytes of JSON. They are held in memory; a wrapped key has some
+/// hundred bytes.
+pub const ENCRYPTION_KEY_BYTES_MAX: usize = 64 * 1024;
+
+/// Stored procedures of one collection.
+pub const STORED_PROCEDURES_MAX: usize = 100;
+
+/// Triggers of one collection. The service publishes no number.
+pub const TRIGGERS_MAX: usize = 50;
+
+/// User-defined functions of one collection.
+pub const FUNCTIONS_MAX: usize = 50;
+
+/// Largest script, in bytes of the JSON text that creates it.
+pub const SCRIPT_BYTES_MAX: usize = 2 * 1024 * 1024;
+
+/// All scripts of one collection together, in bytes. They are held in memory; the service does not
+/// say what it allows.
+pub const SCRIPTS_BYTES_MAX: usize = 16 * 1024 * 1024;

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::request::{CollectionPath, DatabasePath};
+use crate::request::{CollectionPath, DatabasePath, ScriptKind};
 
 /// The feed that a query selects from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,6 +13,9 @@ pub enum QueryFeed {
     Documents(CollectionPath),
     PartitionKeyRanges(CollectionPath),
     Offers,
+    Scripts(CollectionPath, ScriptKind),
+    EncryptionKeys(DatabasePath),
+    Conflicts(CollectionPath),
 }
 
 /// A query as it came, still unparsed.
@@ -93,6 +96,8 @@ pub struct QueryMetrics {
     pub document_load_ms: f64,
     /// Evaluating filters and projections.
     pub execution_ms: f64,
+    /// Calling user-defined functions.
+    pub functions_ms: f64,
     /// Printing the rows.
     pub write_output_ms: f64,
     /// Documents read.

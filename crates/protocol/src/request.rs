@@ -39,6 +39,51 @@ pub struct DocumentPath {
     pub document: String,
 }
 
+/// What a script is: the three kinds live in feeds of their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ScriptKind {
+    /// Called by a client, with arguments.
+    StoredProcedure,
+    /// Runs before or after a write that names it.
+    Trigger,
+    /// A function of the SQL dialect.
+    Function,
+}
+
+impl ScriptKind {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::StoredProcedure, Self::Trigger, Self::Function];
+
+    /// The word in links: `sprocs`, `triggers` or `udfs`.
+    pub fn segment(self) -> &'static str {
+        match self {
+            Self::StoredProcedure => "sprocs",
+            Self::Trigger => "triggers",
+            Self::Function => "udfs",
+        }
+    }
+}
+
+/// A script in a collection, by name or by rid text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ScriptPath {
+    /// The collection.
+    pub collection: CollectionPath,
+    /// Which of its feeds.
+    pub kind: ScriptKind,
+    /// Name or rid of the script.
+    pub script: String,
+}
+
+/// A client encryption key of a database, by name or by rid text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EncryptionKeyPath {
+    /// The database.
+    pub database: DatabasePath,
+    /// Name or rid of the key.
+    pub key: String,
+}
+
 /// The operations. Bodies are JSON text, still unparsed: the engine parses each exactly once.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "the names of the fields say what they are")]
@@ -51,6 +96,18 @@ pub enum Operation {
     ReadDatabase(DatabasePath),
     DeleteDatabase(DatabasePath),
     ListDatabases,
+
+    CreateEncryptionKey {
+        database: DatabasePath,
+        body: Bytes,
+        upsert: bool,
+    },
+    ReadEncryptionKey(EncryptionKeyPath),
+    ReplaceEncryptionKey {
+        path: EncryptionKeyPath,
+        body: Bytes,
+    },
+    ListEncryptionKeys(DatabasePath),
 
     CreateCollection {
         database: DatabasePath,
@@ -110,6 +167,8 @@ pub enum Operation {
         body: Bytes,
     },
     DeleteDocument(DocumentPath),
+    /// Deletes all documents of the partition key that the options name.
+    DeleteByPartitionKey(CollectionPath),
     ListDocuments(CollectionPath),
     /// What has changed in a collection since a position.
     ReadChanges {
@@ -123,6 +182,38 @@ pub enum Operation {
         collection: CollectionPath,
         body: Bytes,
         mode: BatchMode,
+    },
+
+    ListConflicts(CollectionPath),
+    ReadConflict {
+        collection: CollectionPath,
+        conflict: String,
+    },
+    DeleteConflict {
+        collection: CollectionPath,
+        conflict: String,
+    },
+
+    CreateScript {
+        collection: CollectionPath,
+        kind: ScriptKind,
+        body: Bytes,
+        upsert: bool,
+    },
+    ReadScript(ScriptPath),
+    ReplaceScript {
+        path: ScriptPath,
+        body: Bytes,
+    },
+    DeleteScript(ScriptPath),
+    ListScripts {
+        collection: CollectionPath,
+        kind: ScriptKind,
+    },
+    /// The body is a JSON array of arguments; empty stands for none.
+    ExecuteProcedure {
+        path: ScriptPath,
+        body: Bytes,
     },
 
     Query {
@@ -152,6 +243,10 @@ impl Operation {
             Operation::ReadDatabase(_) => "read_database",
             Operation::DeleteDatabase(_) => "delete_database",
             Operation::ListDatabases => "list_databases",
+            Operation::CreateEncryptionKey { .. } => "create_encryption_key",
+            Operation::ReadEncryptionKey(_) => "read_encryption_key",
+            Operation::ReplaceEncryptionKey { .. } => "replace_encryption_key",
+            Operation::ListEncryptionKeys(_) => "list_encryption_keys",
             Operation::CreateCollection { .. } => "create_collection",
             Operation::ReadCollection(_) => "read_collection",
             Operation::ReplaceCollection { .. } => "replace_collection",
@@ -168,11 +263,22 @@ impl Operation {
             Operation::ReplaceDocument { .. } => "replace_document",
             Operation::PatchDocument { .. } => "patch_document",
             Operation::DeleteDocument(_) => "delete_document",
+            Operation::DeleteByPartitionKey(_) => "delete_by_partition_key",
             Operation::ListDocuments(_) => "list_documents",
             Operation::ReadChanges { mode: ChangeMode::Latest, .. } => "read_changes",
             Operation::ReadChanges { mode: ChangeMode::All, .. } => "read_all_changes",
             Operation::ExecuteBatch { mode: BatchMode::Atomic, .. } => "execute_batch",
             Operation::ExecuteBatch { .. } => "execute_bulk",
+            Operation::ListConflicts(_) => "list_conflicts",
+            Operation::ReadConflict { .. } => "read_conflict",
+            Operation::DeleteConflict { .. } => "delete_conflict",
+            Operation::CreateScript { upsert: false, .. } => "create_script",
+            Operation::CreateScript { upsert: true, .. } => "upsert_script",
+            Operation::ReadScript(_) => "read_script",
+            Operation::ReplaceScript { .. } => "replace_script",
+            Operation::DeleteScript(_) => "delete_script",
+            Operation::ListScripts { .. } => "list_scripts",
+            Operation::ExecuteProcedure { .. } => "execute_procedure",
             Operation::Query { feed: QueryFeed::Documents(_), .. } => "query_documents",
             Operation::Query { .. } => "query_resources",
             Operation::PlanQuery { .. } => "plan_query",
@@ -199,12 +305,18 @@ impl Operation {
             self,
             Operation::ReadDatabase(_)
                 | Operation::ListDatabases
+                | Operation::ReadEncryptionKey(_)
+                | Operation::ListEncryptionKeys(_)
                 | Operation::ReadCollection(_)
                 | Operation::ListCollections(_)
                 | Operation::ListPartitionKeyRanges { .. }
                 | Operation::ReadPartitionKeyRange { .. }
                 | Operation::ReadDocument(_)
                 | Operation::ListDocuments(_)
+                | Operation::ListConflicts(_)
+                | Operation::ReadConflict { .. }
+                | Operation::ReadScript(_)
+                | Operation::ListScripts { .. }
                 | Operation::ReadChanges { .. }
                 | Operation::Query { .. }
                 | Operation::PlanQuery { .. }
@@ -336,6 +448,12 @@ pub struct Options {
     pub populate_statistics: bool,
     /// Index this document or not.
     pub indexing_directive: IndexingDirective,
+    /// Triggers to run before the write, by name or rid.
+    pub pre_triggers: Vec<String>,
+    /// Triggers to run after the write, in the same transaction.
+    pub post_triggers: Vec<String>,
+    /// Keep what scripts log, for the answer.
+    pub enable_script_logging: bool,
     /// What concerns queries only.
     pub query: QueryOptions,
 }

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::{error::Code, query::QueryMeta};
+use crate::{error::Code, query::QueryMeta, request::ScriptKind};
 
 /// A successful answer.
 #[derive(Clone, Debug)]
@@ -78,6 +78,9 @@ pub enum FeedKind {
     Documents,
     PartitionKeyRanges,
     Offers,
+    Scripts(ScriptKind),
+    ClientEncryptionKeys,
+    Conflicts,
 }
 
 /// What accompanies every answer, errors included.
@@ -102,6 +105,10 @@ pub struct Meta {
     pub min_throughput: Option<u32>,
     /// How long a throttled caller should wait.
     pub retry_after_ms: Option<u64>,
+    /// The number of a script's own error: it stands in the place of the code's.
+    pub sub_status: Option<u32>,
+    /// What scripts logged, when asked for.
+    pub script_log: Option<String>,
     /// What a query tells beside its rows.
     pub query: Option<Box<QueryMeta>>,
 }

@@ -8,6 +8,8 @@ use std::fmt;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
+use crate::request::ScriptKind;
+
 /// A document's number in its collection: slot (24 bits) and sequence (36 bits).
 pub type DocNum = u64;
 
@@ -54,6 +56,15 @@ pub enum ChildKind {
     StoredProcedure = 8,
 }
 
+/// A client encryption key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct EncryptionKeyRid {
+    /// The database it lives in.
+    pub database: DatabaseRid,
+    /// Its number there.
+    pub number: u32,
+}
+
 /// An offer: 24 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OfferRid(pub u32);
@@ -97,6 +108,28 @@ impl CollectionRid {
     pub fn document(self, number: DocNum) -> ChildRid {
         ChildRid { collection: self, kind: ChildKind::Document, number }
     }
+
+    /// The rid of a script here.
+    pub fn script(self, kind: ScriptKind, number: u64) -> ChildRid {
+        let kind = match kind {
+            ScriptKind::StoredProcedure => ChildKind::StoredProcedure,
+            ScriptKind::Trigger => ChildKind::Trigger,
+            ScriptKind::Function => ChildKind::UserDefinedFunction,
+        };
+        ChildRid { collection: self, kind, number }
+    }
+}
+
+impl ChildKind {
+    /// The kind of script that it is, if it is one.
+    pub fn script(self) -> Option<ScriptKind> {
+        match self {
+            Self::StoredProcedure => Some(ScriptKind::StoredProcedure),
+            Self::Trigger => Some(ScriptKind::Trigger),
+            Self::UserDefinedFunction => Some(ScriptKind::Function),
+            Self::Document | Self::Conflict | Self::PartitionKeyRange => None,
+        }
+    }
 }
 
 impl ChildRid {
@@ -111,7 +144,12 @@ impl ChildRid {
 
     /// Reads the text form; `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
-        let bytes: [u8; 16] = decode(text)?.try_into().ok()?;
+        Self::from_bytes(&decode(text)?)
+    }
+
+    /// Reads the rid's bytes; `None` for a child of a user or another length.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let bytes: [u8; 16] = bytes.try_into().ok()?;
         let collection = CollectionRid::from_bytes(&bytes[..8])?;
         let child = bytes[8..].iter().rev().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte));
         let kind = match child >> 60 {
@@ -124,6 +162,35 @@ impl ChildRid {
             _ => return None,
         };
         Some(Self { collection, kind, number: child & DOCNUM_MAX })
+    }
+}
+
+/// What tells a client encryption key from other things that hang off a database by way of no user.
+const ENCRYPTION_KEY: u32 = 2;
+
+impl EncryptionKeyRid {
+    /// The rid's bytes: the database, four zeros in the place of a user, number and kind
+    /// little-endian.
+    pub fn bytes(self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[..4].copy_from_slice(&self.database.bytes());
+        bytes[8..12].copy_from_slice(&self.number.to_le_bytes());
+        bytes[12..].copy_from_slice(&ENCRYPTION_KEY.to_le_bytes());
+        bytes
+    }
+
+    /// Reads the text form; `None` for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::from_bytes(&decode(text)?)
+    }
+
+    /// Reads the rid's bytes; `None` for anything else.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let bytes: [u8; 16] = bytes.try_into().ok()?;
+        let little =
+            |at: usize| bytes[at..at + 4].iter().rev().fold(0, |sum, b| sum << 8 | u32::from(*b));
+        let this = Self { database: DatabaseRid(word(&bytes[..4])), number: little(8) };
+        (this.bytes() == bytes).then_some(this)
     }
 }
 
@@ -169,6 +236,12 @@ impl fmt::Display for ChildRid {
     }
 }
 
+impl fmt::Display for EncryptionKeyRid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&encode(&self.bytes()))
+    }
+}
+
 impl fmt::Display for OfferRid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&encode(&self.0.to_le_bytes()[..3]))
@@ -199,6 +272,15 @@ mod tests {
         assert_eq!(child(ChildKind::Trigger, 1), "obLD1IAAAAEBAAAAAAAAcA==");
         assert_eq!(child(ChildKind::StoredProcedure, 1), "obLD1IAAAAEBAAAAAAAAgA==");
         assert_eq!(OfferRid(0x12_3456).to_string(), "VjQS");
+        let key = EncryptionKeyRid { database: DatabaseRid(0xA1B2_C3D4), number: 1 };
+        assert_eq!(key.to_string(), "obLD1AAAAAABAAAAAgAAAA==");
+        assert_eq!(EncryptionKeyRid::parse("obLD1AAAAAABAAAAAgAAAA=="), Some(key));
+        assert_eq!(
+            EncryptionKeyRid::parse("obLD1AAAAAABAAAAAQAAAA=="),
+            None,
+            "a type of the user's"
+        );
+        assert_eq!(EncryptionKeyRid::parse("obLD1AAAAAEBAAAAAAAAAA=="), None, "a permission");
     }
 
     #[test]

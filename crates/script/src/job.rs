@@ -140,7 +140,7 @@ pub struct Report {
 pub enum Failure {
     /// An exception that nobody caught, or `abort`.
     #[error(
-        "Encountered exception while executing function. Exception = {description}\r\nStack trace: {description}\n{stack}"
+        "Encountered exception while executing Javascript. Exception = {description}\r\nStack trace: {description}\n{stack}"
     )]
     Thrown {
         /// The first argument of `new Error(number, message)`, or the number of an operation's error.

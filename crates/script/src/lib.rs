@@ -23,4 +23,4 @@ mod wire;
 
 pub use host::{Answer, Call, Host, Operation, Reply, Target};
 pub use job::{Context, Failure, Job, Kind, Limits, Outcome, Property, Report};
-pub use pool::{Pool, PoolOptions};
+pub use pool::{Pool, PoolOptions, Turn};

@@ -4,10 +4,11 @@ use std::{
     ffi::OsString,
     path::PathBuf,
     sync::{Arc, Mutex, PoisonError},
+    time::Duration,
 };
 
 use tokio::{
-    sync::{Semaphore, TryAcquireError},
+    sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError},
     time::{Instant, timeout_at},
 };
 
@@ -46,6 +47,10 @@ struct Lane {
     waiting: Arc<Semaphore>,
 }
 
+/// The right to run one script.
+#[must_use]
+pub struct Turn(#[expect(dead_code, reason = "held until it is dropped")] OwnedSemaphorePermit);
+
 impl Lane {
     fn new(options: &PoolOptions) -> Lane {
         Lane {
@@ -54,7 +59,7 @@ impl Lane {
         }
     }
 
-    async fn enter(&self) -> Result<tokio::sync::OwnedSemaphorePermit, Failure> {
+    async fn enter(&self) -> Result<OwnedSemaphorePermit, Failure> {
         match Arc::clone(&self.running).try_acquire_owned() {
             Ok(permit) => return Ok(permit),
             Err(TryAcquireError::NoPermits) => {}
@@ -72,20 +77,30 @@ impl Pool {
         Pool { options, scripts, functions, idle: Mutex::default() }
     }
 
+    /// Waits for a turn and runs one script in it.
+    pub async fn run(&self, job: Job, host: &mut dyn Host) -> Report {
+        match self.enter(&job.kind).await {
+            Ok(turn) => self.run_in(turn, job, host).await,
+            Err(failure) => Report { log: String::new(), result: Err(failure) },
+        }
+    }
+
+    /// Waits until a script of this kind may run.
+    pub async fn enter(&self, kind: &Kind) -> Result<Turn, Failure> {
+        let lane = match kind {
+            Kind::Function { .. } | Kind::Compile => &self.functions,
+            _ => &self.scripts,
+        };
+        lane.enter().await.map(Turn)
+    }
+
     /// Runs one script to its end, or to the end of its time. Whatever happens, the worker that ran
     /// it is either fit for the next script or gone when this returns.
     ///
     /// Dropping the future kills the worker that was at it.
-    pub async fn run(&self, job: Job, host: &mut dyn Host) -> Report {
-        let lane = match job.kind {
-            Kind::Function { .. } | Kind::Compile => &self.functions,
-            _ => &self.scripts,
-        };
+    pub async fn run_in(&self, turn: Turn, job: Job, host: &mut dyn Host) -> Report {
+        let _turn = turn;
         let failed = |failure| Report { log: String::new(), result: Err(failure) };
-        let _permit = match lane.enter().await {
-            Ok(permit) => permit,
-            Err(failure) => return failed(failure),
-        };
         let run = match drive::run_message(&job) {
             Ok(run) => run,
             Err(failure) => return failed(failure),
@@ -108,7 +123,7 @@ impl Pool {
                     }
                     return report;
                 }
-                Ok(Ended::Lost { before_first_word: true, .. }) if process.is_used => {
+                Ok(Ended::Lost { before_first_word: true, .. }) if process.idle_since.is_some() => {
                     // It died while idle. The script has done nothing yet: give it another worker.
                     process.kill().await;
                 }
@@ -124,13 +139,20 @@ impl Pool {
         }
     }
 
+    /// Ends workers that have been idle for this long.
+    pub fn release(&self, idle_for: Duration) {
+        let is_fresh =
+            |process: &Process| process.idle_since.is_some_and(|since| since.elapsed() < idle_for);
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner).retain(is_fresh);
+    }
+
     fn worker(&self) -> std::io::Result<Process> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         idle.map_or_else(|| Process::start(&self.options), Ok)
     }
 
     fn put_back(&self, mut process: Process) {
-        process.is_used = true;
+        process.idle_since = Some(Instant::now());
         self.idle.lock().unwrap_or_else(PoisonError::into_inner).push(process);
     }
 }

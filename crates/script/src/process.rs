@@ -5,6 +5,7 @@ use std::process::Stdio;
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt},
     process::{Child, ChildStdin, ChildStdout, Command},
+    time::Instant,
 };
 
 use crate::{message, pool::PoolOptions};
@@ -15,8 +16,8 @@ pub(crate) struct Process {
     child: Child,
     input: ChildStdin,
     output: ChildStdout,
-    /// Whether it has run a script before.
-    pub(crate) is_used: bool,
+    /// When it ended its last script; `None` if it has run none.
+    pub(crate) idle_since: Option<Instant>,
 }
 
 impl Process {
@@ -36,7 +37,7 @@ impl Process {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(std::io::Error::other("no pipe to the worker"));
         };
-        Ok(Process { child, input, output, is_used: false })
+        Ok(Process { child, input, output, idle_since: None })
     }
 
     /// Sends one whole message, its length included.

@@ -1,6 +1,6 @@
 //! `/_sheaf/...`: what operators and their probes ask, outside the database's own protocol.
 //!
-//! No key is needed. Health and readiness tell nothing worth hiding; the metrics name databases
+//! No key is needed here; `backup` answers under the same prefix and asks for one. Health and readiness tell nothing worth hiding; the metrics name databases
 //! and containers, the partitions their keys too, so by default only this machine may read them. Cosmos DB has no resource type
 //! that begins with an underscore, so no path of its protocol is taken away.
 
@@ -42,7 +42,7 @@ impl Admin {
     /// Answers a request whose path begins with [`PREFIX`].
     pub(crate) fn answer(
         &self,
-        origin: Origin,
+        origin: &Origin,
         method: &Method,
         path: &str,
     ) -> Response<Full<Bytes>> {
@@ -56,7 +56,7 @@ impl Admin {
         response
     }
 
-    fn page(&self, origin: Origin, path: &str) -> Response<Full<Bytes>> {
+    fn page(&self, origin: &Origin, path: &str) -> Response<Full<Bytes>> {
         match &path[PREFIX.len()..] {
             "health" => match self.database.failure() {
                 None => text(StatusCode::OK, JSON, r#"{"status":"ok"}"#.to_owned()),
@@ -73,7 +73,10 @@ impl Admin {
             "partitions" => {
                 text(StatusCode::OK, JSON, partitions::page(&self.database.statistics()))
             }
-            _ => error(StatusCode::NOT_FOUND, "there are health, ready, metrics and partitions"),
+            _ => error(
+                StatusCode::NOT_FOUND,
+                "there are health, ready, metrics, partitions and backup",
+            ),
         }
     }
 

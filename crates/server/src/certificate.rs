@@ -21,52 +21,109 @@ const VALIDITY_YEARS: i32 = 20;
 /// The mean Gregorian year.
 const YEAR: Duration = Duration::from_secs(31_556_952);
 
+/// The server's certificate, and whose certificates clients must have.
+pub(crate) struct Certificate {
+    pair: Pair,
+    /// The authorities of clients' certificates; `None` asks clients for none.
+    client_ca: Option<PathBuf>,
+}
+
+/// Where the certificate and its key are.
+enum Pair {
+    Files {
+        certificate: PathBuf,
+        key: PathBuf,
+    },
+    /// Made for this process, gone with it.
+    Temporary(Pem),
+}
+
 /// A certificate and its key, both as PEM text.
 struct Pem {
     certificate: String,
     key: String,
 }
 
-/// An acceptor with the certificate of the given files.
-pub(crate) fn from_files(certificate: &Path, key: &Path) -> anyhow::Result<TlsAcceptor> {
-    let pem = Pem { certificate: read(certificate)?, key: read(key)? };
-    pem.acceptor()
-        .with_context(|| format!("TLS files `{}` and `{}`", certificate.display(), key.display()))
-}
-
-/// An acceptor with the certificate kept in `directory`, made there on the first start.
-pub(crate) fn kept_in(directory: &Path, host: &str, now: Duration) -> anyhow::Result<TlsAcceptor> {
-    let (certificate, key) = (directory.join("cert.pem"), directory.join("key.pem"));
-    if certificate.try_exists()? && key.try_exists()? {
-        return from_files(&certificate, &key)
-            .context("delete both files to have new ones made at the next start");
+impl Certificate {
+    /// The certificate of the given files.
+    pub(crate) fn of_files(certificate: &Path, key: &Path) -> Self {
+        let pair = Pair::Files { certificate: certificate.to_owned(), key: key.to_owned() };
+        Self { pair, client_ca: None }
     }
-    let pem = generate(host, now)?;
-    data_dir::create_private(directory)
-        .and_then(|()| data_dir::write_private(&key, &pem.key))
-        .and_then(|()| data_dir::write_private(&certificate, &pem.certificate))
-        .with_context(|| format!("cannot keep a TLS certificate in `{}`", directory.display()))?;
-    tracing::info!(certificate = %absolute(&certificate).display(), "made a TLS certificate");
-    pem.acceptor()
-}
 
-/// An acceptor with a certificate that is gone when the process ends.
-pub(crate) fn temporary(host: &str, now: Duration) -> anyhow::Result<TlsAcceptor> {
-    generate(host, now)?.acceptor()
+    /// The certificate kept in `directory`, made there on the first start.
+    pub(crate) fn kept_in(directory: &Path, host: &str, now: Duration) -> anyhow::Result<Self> {
+        let (certificate, key) = (directory.join("cert.pem"), directory.join("key.pem"));
+        if !(certificate.try_exists()? && key.try_exists()?) {
+            let pem = generate(host, now)?;
+            data_dir::create_private(directory)
+                .and_then(|()| data_dir::write_private(&key, &pem.key))
+                .and_then(|()| data_dir::write_private(&certificate, &pem.certificate))
+                .with_context(|| {
+                    format!("cannot keep a TLS certificate in `{}`", directory.display())
+                })?;
+            let path = absolute(&certificate);
+            tracing::info!(certificate = %path.display(), "made a TLS certificate");
+        }
+        Ok(Self::of_files(&certificate, &key))
+    }
+
+    /// A certificate that is gone when the process ends.
+    pub(crate) fn temporary(host: &str, now: Duration) -> anyhow::Result<Self> {
+        Ok(Self { pair: Pair::Temporary(generate(host, now)?), client_ca: None })
+    }
+
+    /// Asks clients for a certificate of one of the authorities in this file.
+    pub(crate) fn with_client_ca(self, client_ca: Option<PathBuf>) -> Self {
+        Self { client_ca, ..self }
+    }
+
+    /// The files that it is made of.
+    pub(crate) fn files(&self) -> Vec<PathBuf> {
+        let mut files = Vec::new();
+        if let Pair::Files { certificate, key } = &self.pair {
+            files.extend([certificate.clone(), key.clone()]);
+        }
+        files.extend(self.client_ca.clone());
+        files
+    }
+
+    /// Reads the files, and gives what accepts connections with them.
+    pub(crate) fn acceptor(&self) -> anyhow::Result<TlsAcceptor> {
+        let roots = self.client_ca.as_deref().map(read).transpose()?;
+        let made = |pem: &Pem| {
+            let roots = roots.as_deref().map(|text| certificates(text)).transpose();
+            let roots = roots.context("the authorities of clients")?;
+            tls::acceptor(certificates(&pem.certificate)?, pem.key()?, roots)
+        };
+        match &self.pair {
+            Pair::Temporary(pem) => made(pem),
+            Pair::Files { certificate, key } => {
+                let pem = Pem { certificate: read(certificate)?, key: read(key)? };
+                made(&pem).with_context(|| {
+                    format!("TLS files `{}` and `{}`", certificate.display(), key.display())
+                })
+            }
+        }
+    }
 }
 
 impl Pem {
-    fn acceptor(&self) -> anyhow::Result<TlsAcceptor> {
-        let chain = CertificateDer::pem_slice_iter(self.certificate.as_bytes())
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(|error| anyhow!("the certificate is no PEM text: {error}"))?;
-        if chain.is_empty() {
-            return Err(anyhow!("the certificate file holds no `BEGIN CERTIFICATE` section"));
-        }
-        let key = PrivateKeyDer::from_pem_slice(self.key.as_bytes())
-            .map_err(|error| anyhow!("the key file holds no private key in PEM: {error}"))?;
-        tls::acceptor(chain, key)
+    fn key(&self) -> anyhow::Result<PrivateKeyDer<'static>> {
+        PrivateKeyDer::from_pem_slice(self.key.as_bytes())
+            .map_err(|error| anyhow!("the key file holds no private key in PEM: {error}"))
     }
+}
+
+/// The certificates in a PEM text; at least one.
+pub(crate) fn certificates(pem: &str) -> anyhow::Result<Vec<CertificateDer<'static>>> {
+    let chain = CertificateDer::pem_slice_iter(pem.as_bytes())
+        .collect::<Result<Vec<_>, _>>()
+        .map_err(|error| anyhow!("the certificate is no PEM text: {error}"))?;
+    if chain.is_empty() {
+        return Err(anyhow!("the certificate file holds no `BEGIN CERTIFICATE` section"));
+    }
+    Ok(chain)
 }
 
 /// A self-signed certificate for this machine. P-256, because its keys are made at once.
@@ -109,7 +166,7 @@ fn is_certifiable(name: &str) -> bool {
     matches!(name.len(), 1..=253) && name.chars().all(is_plain)
 }
 
-fn read(path: &Path) -> anyhow::Result<String> {
+pub(crate) fn read(path: &Path) -> anyhow::Result<String> {
     fs::read_to_string(path)
         .with_context(|| format!("cannot read the TLS file `{}`", path.display()))
 }
@@ -128,9 +185,10 @@ mod tests {
     fn a_certificate_is_made_once_and_kept() {
         let scratch = tempfile::tempdir().unwrap();
         let directory = scratch.path().join("tls");
-        kept_in(&directory, "0.0.0.0", NOW).unwrap();
+        let kept = || Certificate::kept_in(&directory, "0.0.0.0", NOW).unwrap();
+        assert_eq!(kept().files().len(), 2);
         let first = fs::read(directory.join("cert.pem")).unwrap();
-        kept_in(&directory, "0.0.0.0", NOW).unwrap();
+        kept().acceptor().unwrap();
         assert_eq!(first, fs::read(directory.join("cert.pem")).unwrap());
     }
 
@@ -138,18 +196,25 @@ mod tests {
     fn files_that_do_not_fit_are_refused() {
         let scratch = tempfile::tempdir().unwrap();
         let (one, other) = (scratch.path().join("one"), scratch.path().join("other"));
-        kept_in(&one, "db.example", NOW).unwrap();
-        kept_in(&other, "db.example", NOW).unwrap();
-        let mixed = from_files(&one.join("cert.pem"), &other.join("key.pem"));
-        assert!(mixed.is_err());
-        let swapped = from_files(&one.join("key.pem"), &one.join("cert.pem"));
-        assert!(format!("{:#}", swapped.err().unwrap()).contains("BEGIN CERTIFICATE"));
+        for directory in [&one, &other] {
+            Certificate::kept_in(directory, "db.example", NOW).unwrap();
+        }
+        let (cert, key) = (one.join("cert.pem"), one.join("key.pem"));
+        let error =
+            |certificate: Certificate| format!("{:#}", certificate.acceptor().err().unwrap());
+        error(Certificate::of_files(&cert, &other.join("key.pem")));
+        assert!(error(Certificate::of_files(&key, &cert)).contains("BEGIN CERTIFICATE"));
+        let with_ca =
+            |path: &Path| Certificate::of_files(&cert, &key).with_client_ca(Some(path.to_owned()));
+        with_ca(&other.join("cert.pem")).acceptor().unwrap();
+        assert!(error(with_ca(&other.join("key.pem"))).contains("authorities of clients"));
+        assert!(error(with_ca(&other.join("nothing"))).contains("nothing"));
     }
 
     #[test]
     fn odd_host_names_do_not_break_the_certificate() {
         for host in ["", "0.0.0.0", "::", "snow man", "192.168.1.7", "db.example"] {
-            temporary(host, NOW).unwrap();
+            Certificate::temporary(host, NOW).unwrap().acceptor().unwrap();
         }
         assert!(names("192.168.1.7").contains(&"192.168.1.7".to_owned()));
         assert!(!names("::").contains(&"::".to_owned()));

@@ -1,10 +1,13 @@
 //! The command line: what can be asked of `sheaf`.
 
+pub(crate) mod backup;
+
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
+use self::backup::{BACKUP_HELP, BackupCommand};
 use crate::settings::Settings;
 
 const SERVE_EXAMPLES: &str = "\
@@ -68,6 +71,35 @@ Exit codes:
   1  it was refused, or the server could not be reached
   2  the command line makes no sense";
 
+const KEYS_HELP: &str = "\
+Without --key-file the keys are in the file `keys` of the data directory; while that is absent, the
+published emulator key is the only one. A server that runs takes a new key within a second, and the
+keys beside it stay as they are: move clients to the secondary key, regenerate the primary, move
+them back.
+
+Examples:
+  sheaf keys regenerate all                    Keys of your own in ./sheaf-data
+  sheaf keys list --data-dir /var/lib/sheaf
+  sheaf keys regenerate primary
+
+Exit codes:
+  0  it is done
+  1  the file cannot be written
+  2  the file or the command line makes no sense";
+
+const CERT_HELP: &str = "\
+The certificate goes to stdout, or to --output; how each SDK is told to trust it goes to stderr.
+
+Examples:
+  sheaf cert > sheaf.pem
+  sheaf cert --output sheaf.crt --format der   For Windows
+  sheaf cert --sdk python
+
+Exit codes:
+  0  it is done
+  1  the certificate cannot be read, or the output not be written
+  2  the command line makes no sense";
+
 const TOP_HELP: &str = "\
 Shows the partitions that do most, redrawn every second; ctrl-c ends it. The server answers those
 whom its setting `metrics` lets read them: by default, clients on the same machine.
@@ -100,6 +132,9 @@ pub(crate) enum Command {
     /// Rewrite a data directory so that reads are as cheap as they can be
     #[command(after_help = COMPACT_HELP)]
     Compact(CompactArgs),
+    /// Back up a running server, and restore what was backed up
+    #[command(subcommand, after_help = BACKUP_HELP)]
+    Backup(Box<BackupCommand>),
     /// Ask a running server
     #[command(after_help = QUERY_HELP)]
     Query(Box<QueryArgs>),
@@ -109,6 +144,12 @@ pub(crate) enum Command {
     /// Watch the partitions of a running server
     #[command(after_help = TOP_HELP)]
     Top(TopArgs),
+    /// Print the certificate that the server made, and how clients trust it
+    #[command(after_help = CERT_HELP)]
+    Cert(CertArgs),
+    /// Show and replace the keys of the account
+    #[command(subcommand, after_help = KEYS_HELP)]
+    Keys(KeysCommand),
     /// Run users' scripts for the server that started this process
     #[command(hide = true)]
     ScriptWorker,
@@ -283,9 +324,103 @@ pub(crate) struct KeyArgs {
     #[arg(long, value_name = "KEY", help_heading = "Server")]
     pub(crate) key: Option<String>,
 
-    /// File with the account's keys, as `sheaf serve` has it [default: the published emulator key]
+    /// File with the account's keys, as `sheaf serve` has it [default: `keys` in the data directory,
+    /// else the published emulator key]
     #[arg(long, env = "SHEAF_KEY_FILE", value_name = "FILE", help_heading = "Server")]
     pub(crate) key_file: Option<PathBuf>,
+}
+
+/// What `sheaf keys` takes.
+#[derive(Debug, Subcommand)]
+pub(crate) enum KeysCommand {
+    /// Print the keys
+    List(KeyFileArgs),
+    /// Replace one key, or all of them, and print what is new
+    Regenerate(KeysRegenerateArgs),
+}
+
+/// What `sheaf keys regenerate` takes.
+#[derive(Args, Debug)]
+pub(crate) struct KeysRegenerateArgs {
+    /// Which key
+    #[arg(value_name = "KEY")]
+    pub(crate) name: KeyName,
+
+    /// Where it is kept.
+    #[command(flatten)]
+    pub(crate) file: KeyFileArgs,
+}
+
+/// Where the keys of an account are kept.
+#[derive(Args, Debug)]
+pub(crate) struct KeyFileArgs {
+    /// Data directory of the server [default: ./sheaf-data]
+    #[arg(long, env = "SHEAF_DATA_DIR", value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+
+    /// Key file of the server, if it was given one
+    #[arg(long, env = "SHEAF_KEY_FILE", value_name = "FILE")]
+    pub(crate) key_file: Option<PathBuf>,
+}
+
+/// The keys of an account.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum KeyName {
+    /// May do everything
+    Primary,
+    /// The same
+    Secondary,
+    /// May read and query
+    PrimaryReadonly,
+    /// The same
+    SecondaryReadonly,
+    /// All four
+    All,
+}
+
+/// What `sheaf cert` takes.
+#[derive(Args, Debug)]
+pub(crate) struct CertArgs {
+    /// Data directory of the server [default: ./sheaf-data]
+    #[arg(long, env = "SHEAF_DATA_DIR", value_name = "DIR")]
+    pub(crate) data_dir: Option<PathBuf>,
+
+    /// Certificate of the server, if it was given one
+    #[arg(long, env = "SHEAF_TLS_CERT", value_name = "FILE")]
+    pub(crate) tls_cert: Option<PathBuf>,
+
+    /// Write the certificate to this file
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+
+    /// How the certificate is written
+    #[arg(long, value_name = "FORMAT", default_value = "pem")]
+    pub(crate) format: CertificateFormat,
+
+    /// Instructions for this SDK only
+    #[arg(long, value_name = "SDK")]
+    pub(crate) sdk: Option<Sdk>,
+}
+
+/// How a certificate is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CertificateFormat {
+    /// Text
+    Pem,
+    /// Bytes
+    Der,
+}
+
+/// Who can be told to trust a certificate.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Sdk {
+    Python,
+    Javascript,
+    Java,
+    Dotnet,
+    Go,
+    Rust,
+    Curl,
 }
 
 /// What `sheaf top` takes.

@@ -3,19 +3,19 @@
 
 pub(crate) mod refusal;
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use bytes::Bytes;
-use gateway::{Key, PUBLISHED_KEY};
+use gateway::Key;
 use http_body_util::Full;
 use hyper::{Method, Request, Response, body::Incoming};
 use tokio::time::sleep;
 
 use crate::{
-    cli::KeyArgs,
+    cli::{KeyArgs, ServerArgs},
     clock::MachineClock,
     failure::Failure,
-    keys,
+    keys::Source,
     remote::{self, Connection, Server},
 };
 
@@ -110,16 +110,14 @@ fn retry_after(response: &Response<Incoming>) -> Duration {
 }
 
 /// The key that a command line names.
-pub(crate) fn key(args: &KeyArgs) -> Result<Key, Failure> {
+pub(crate) fn key(args: &KeyArgs, server: &ServerArgs) -> Result<Key, Failure> {
     let parsed =
         |text: &str| Key::parse(text).map_err(|error| Failure::usage(format!("--key: {error}")));
-    match (&args.key, &args.key_file) {
-        (Some(text), _) => parsed(text),
-        (None, Some(path)) => {
-            let keys = keys::load(Some(path))?.keys;
-            let mut all = keys.read_write.into_iter().chain(keys.read_only);
-            all.next().ok_or_else(|| Failure::usage("the key file holds no key"))
-        }
-        (None, None) => parsed(PUBLISHED_KEY),
+    if let Some(text) = &args.key {
+        return parsed(text);
     }
+    let directory = server.data_dir.as_deref().unwrap_or_else(|| Path::new("sheaf-data"));
+    let keys = Source::new(args.key_file.as_deref(), Some(directory)).load()?.keys;
+    let mut all = keys.read_write.into_iter().chain(keys.read_only);
+    all.next().ok_or_else(|| Failure::usage("the key file holds no key"))
 }

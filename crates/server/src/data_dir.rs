@@ -1,6 +1,8 @@
 //! The data directory: who may read it, and that one process at a time uses it.
 //!
 //! ```text
+//! DIR/audit.log the audit log, unless it is kept elsewhere
+//! DIR/keys     the account's keys, once `sheaf keys regenerate` made some
 //! DIR/lock     held while a process uses the directory; names that process
 //! DIR/store/   the store's files
 //! DIR/tls/     the generated certificate and its key
@@ -27,7 +29,10 @@ impl DataDir {
     pub(crate) fn create(path: &Path) -> anyhow::Result<Self> {
         create_private(path)
             .with_context(|| format!("cannot create the data directory `{}`", path.display()))?;
-        Self::lock(path)
+        let directory = Self::lock(path)?;
+        close_to_others(&directory.store())
+            .with_context(|| format!("cannot create the store in `{}`", path.display()))?;
+        Ok(directory)
     }
 
     /// Takes a directory that must be there already and hold data.
@@ -76,11 +81,8 @@ impl DataDir {
 /// Creates a directory, and its parents, that only this user may enter. Their names are durable
 /// before anything is put into them: a file is only as safe as the directories above it.
 pub(crate) fn create_private(path: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
     // Recursive only so that another process may create the same directory at the same time.
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    let builder = private_directories();
     // Of `data`, the parent is empty text; of `/here/data`, it is a directory that can be synced.
     let path = std::path::absolute(path)?;
     let mut missing = Vec::new();
@@ -108,10 +110,42 @@ pub(crate) fn create_private(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// Creates directories, and their parents, that only this user may enter.
+pub(crate) fn private_directories() -> DirBuilder {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
+}
+
+/// Creates the directory of the documents, or takes it from others who may enter it. The directory
+/// around it was perhaps made by somebody else, for more than us, and stays as it is.
+fn close_to_others(path: &Path) -> io::Result<()> {
+    create_private(path)?;
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = fs::metadata(path)?.permissions().mode();
+        if mode & 0o077 != 0 {
+            // Not ours to change: then whoever mounted it decided who may read it.
+            if let Err(error) = fs::set_permissions(path, fs::Permissions::from_mode(0o700)) {
+                tracing::warn!(path = %path.display(), %error, "others can read the data");
+            }
+        }
+    }
+    Ok(())
+}
+
 /// Writes a file that only this user may read, whole or not at all.
 pub(crate) fn write_private(path: &Path, content: &str) -> io::Result<()> {
     let draft = path.with_extension("new");
-    let mut file = private_file().create(true).truncate(true).open(&draft)?;
+    // One that was left behind may be anybody's, with anybody's right to read it.
+    match fs::remove_file(&draft) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let mut file = private_file().create_new(true).open(&draft)?;
     file.write_all(content.as_bytes())?;
     file.sync_all()?;
     fs::rename(&draft, path)?;
@@ -119,14 +153,15 @@ pub(crate) fn write_private(path: &Path, content: &str) -> io::Result<()> {
 }
 
 /// Makes the names in a directory durable.
-fn sync_directory(directory: &Path) -> io::Result<()> {
+pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
     if cfg!(not(unix)) {
         return Ok(());
     }
     File::open(directory)?.sync_all()
 }
 
-fn private_file() -> OpenOptions {
+/// Options for a file that only this user may read, should it have to be created.
+pub(crate) fn private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true);
     #[cfg(unix)]
@@ -185,6 +220,19 @@ mod tests {
         write_private(&path.join("secret"), "x").unwrap();
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&path), mode(&path.join("secret"))), (0o700, 0o600));
+        assert_eq!(mode(&path.join("store")), 0o700);
+        // Made by others, with a draft of theirs in it.
+        let shared = scratch.path().join("shared");
+        fs::create_dir_all(shared.join("store")).unwrap();
+        for opened in [&shared, &shared.join("store")] {
+            fs::set_permissions(opened, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        fs::write(shared.join("secret.new"), "").unwrap();
+        fs::set_permissions(shared.join("secret.new"), fs::Permissions::from_mode(0o644)).unwrap();
+        let _held = DataDir::create(&shared).unwrap();
+        assert_eq!((mode(&shared), mode(&shared.join("store"))), (0o755, 0o700));
+        write_private(&shared.join("secret"), "x").unwrap();
+        assert_eq!(mode(&shared.join("secret")), 0o600);
     }
 
     #[test]

@@ -2,7 +2,10 @@
 //!
 //! The only file that names a kind of store.
 
-use std::{path::Path, sync::Arc};
+use std::{
+    path::{Path, PathBuf},
+    sync::Arc,
+};
 
 use anyhow::Context as _;
 use engine::Engine;
@@ -13,6 +16,9 @@ use crate::{
     data_dir::DataDir,
     settings::{Charges, RateLimit},
 };
+
+/// Scripts that wait for a worker; more are answered 429.
+const SCRIPTS_WAITING_MAX: usize = 256;
 
 /// An open database.
 pub(crate) struct Database {
@@ -59,6 +65,11 @@ impl Database {
         self.store.statistics()
     }
 
+    /// The store's files at one instant.
+    pub(crate) async fn image(&self) -> store::Result<Arc<dyn store::Image>> {
+        self.store.image().await
+    }
+
     /// Finishes what was begun and leaves everything on disk.
     pub(crate) async fn close(&self) -> anyhow::Result<()> {
         self.engine.close().await.context("cannot close the database in good order")
@@ -80,6 +91,25 @@ pub(crate) async fn open_store(
     Ok(opened.await.context("opening the store failed")??)
 }
 
+/// This program, for processes that run scripts. On Linux by a name that stays right when the file
+/// is replaced by another version.
+fn own_program() -> PathBuf {
+    let running = Path::new("/proc/self/exe");
+    if matches!(running.try_exists(), Ok(true)) {
+        return running.to_owned();
+    }
+    std::env::current_exe().unwrap_or_else(|_| PathBuf::from("sheaf"))
+}
+
+/// Makes the store of a data directory out of files that `write` puts there.
+pub(crate) fn restore_store(
+    path: &Path,
+    write: &dyn Fn(&Path) -> anyhow::Result<()>,
+) -> anyhow::Result<()> {
+    store_lsm::LsmStore::restore(path, write)
+        .with_context(|| format!("cannot make the store in `{}`", path.display()))
+}
+
 fn options(config: &Config) -> engine::Options {
     engine::Options {
         charges: match config.charges {
@@ -96,6 +126,12 @@ fn options(config: &Config) -> engine::Options {
         sizes: config.sizes,
         default_consistency: config.consistency.into(),
         query_timeout: config.query_timeout,
+        scripts: script::PoolOptions {
+            program: own_program(),
+            arguments: vec!["script-worker".into()],
+            workers: config.script_workers as usize,
+            waiting_max: SCRIPTS_WAITING_MAX,
+        },
         ..engine::Options::default()
     }
 }

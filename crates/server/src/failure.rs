@@ -1,6 +1,10 @@
 //! How a command ends when it does not end well: one line for people, one exit code for scripts.
 
-use std::{fmt::Display, io::Write as _, process::ExitCode};
+use std::{
+    fmt::{self, Display},
+    io::Write as _,
+    process::ExitCode,
+};
 
 /// A command that could not do its work.
 #[derive(Debug)]
@@ -36,5 +40,11 @@ impl Failure {
     #[cfg(test)]
     pub(crate) fn message(&self) -> &str {
         &self.message
+    }
+}
+
+impl Display for Failure {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(&self.message)
     }
 }

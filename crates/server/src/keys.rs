@@ -1,11 +1,33 @@
-//! The account's keys: read from a file, or the published one where only this machine can connect.
+//! The account's keys: where they are kept, who may use them where. `file` knows the text of a key
+//! file, `command` is `sheaf keys`.
+//!
+//! The keys are those of `--key-file`; else those of the file `keys` in the data directory, which
+//! `sheaf keys regenerate` makes; else the published one, where only this machine can connect.
 
-use std::{fs, net::SocketAddr, path::Path};
+pub(crate) mod command;
+mod file;
 
-use gateway::{Key, Keys, PUBLISHED_KEY};
-use serde::Deserialize;
+use std::{
+    fs, io,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
 
+use gateway::Keys;
+
+pub(crate) use self::file::KeyFile;
 use crate::failure::Failure;
+
+/// The name of the key file in a data directory.
+const NAME: &str = "keys";
+
+/// Where an account's keys are kept.
+#[derive(Clone, Debug)]
+pub(crate) struct Source {
+    path: Option<PathBuf>,
+    /// Somebody named the file, so it has to be there.
+    is_given: bool,
+}
 
 /// The keys, and whether one of them is known to everybody.
 #[derive(Debug)]
@@ -15,26 +37,47 @@ pub(crate) struct Loaded {
     is_published: bool,
 }
 
-/// The four lines of a key file.
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct KeyFile {
-    primary: String,
-    secondary: Option<String>,
-    primary_readonly: Option<String>,
-    secondary_readonly: Option<String>,
-}
+impl Source {
+    /// The file that was named, or that of the data directory. Without either the published key
+    /// is the only one.
+    pub(crate) fn new(key_file: Option<&Path>, data_dir: Option<&Path>) -> Self {
+        let own = data_dir.map(|directory| directory.join(NAME));
+        Self { path: key_file.map(Path::to_owned).or(own), is_given: key_file.is_some() }
+    }
 
-/// Reads the key file, if there is one.
-pub(crate) fn load(path: Option<&Path>) -> Result<Loaded, Failure> {
-    let text = match path {
-        Some(path) => read(path)?,
-        None => PUBLISHED_KEY.to_owned(),
-    };
-    parse(&text).map_err(|problem| {
-        let path = path.unwrap_or_else(|| Path::new("-")).display();
+    /// The file, whether it is there or not.
+    pub(crate) fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Reads the keys.
+    pub(crate) fn load(&self) -> Result<Loaded, Failure> {
+        let file = self.read()?;
+        let keys = file.keys().map_err(|problem| self.wrong(&problem))?;
+        Ok(Loaded { keys, is_published: file.is_published() })
+    }
+
+    /// Reads the file, if it is there or has to be.
+    pub(crate) fn read(&self) -> Result<KeyFile, Failure> {
+        let Some(path) = &self.path else { return Ok(KeyFile::published()) };
+        match fs::read_to_string(path) {
+            Ok(text) => {
+                #[cfg(unix)]
+                warn_if_shared(path);
+                KeyFile::parse(&text).map_err(|problem| self.wrong(&problem))
+            }
+            Err(error) if !self.is_given && is_absent(&error) => Ok(KeyFile::published()),
+            Err(error) => {
+                let path = path.display();
+                Err(Failure::usage(format!("cannot read the key file `{path}`: {error}")))
+            }
+        }
+    }
+
+    fn wrong(&self, problem: &str) -> Failure {
+        let path = self.path.as_deref().unwrap_or_else(|| Path::new("-")).display();
         Failure::usage(format!("key file `{path}`: {problem}"))
-    })
+    }
 }
 
 impl Loaded {
@@ -55,21 +98,16 @@ impl Loaded {
             return Ok(());
         }
         Err(Failure::usage(format!(
-            "`{}` can be reached by others, and the published key is known to everybody: give \
-             keys of your own with --key-file, or, where the network is closed to strangers, say \
-             --allow-published-key",
+            "`{}` can be reached by others, and the published key is known to everybody: have \
+             keys made with `sheaf keys regenerate all`, give your own with --key-file, or, where \
+             the network is closed to strangers, say --allow-published-key",
             exposed.ip()
         )))
     }
 }
 
-fn read(path: &Path) -> Result<String, Failure> {
-    let text = fs::read_to_string(path).map_err(|error| {
-        Failure::usage(format!("cannot read the key file `{}`: {error}", path.display()))
-    })?;
-    #[cfg(unix)]
-    warn_if_shared(path);
-    Ok(text)
+fn is_absent(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
 /// Secrets that others can read are worth a word, but containers mount them so.
@@ -82,84 +120,45 @@ fn warn_if_shared(path: &Path) {
     }
 }
 
-/// Understands both forms of a key file. No error repeats what may be part of a secret.
-fn parse(text: &str) -> Result<Loaded, String> {
-    let texts = if is_bare(text) {
-        KeyFile {
-            primary: text.trim().to_owned(),
-            secondary: None,
-            primary_readonly: None,
-            secondary_readonly: None,
-        }
-    } else {
-        // Its `Display` would print the line, key and all.
-        toml::from_str(text).map_err(|error| error.message().to_owned())?
-    };
-    let all = [
-        ("primary", Some(texts.primary)),
-        ("secondary", texts.secondary),
-        ("primary_readonly", texts.primary_readonly),
-        ("secondary_readonly", texts.secondary_readonly),
-    ];
-    let mut loaded = Loaded { keys: Keys::default(), is_published: false };
-    for (name, text) in all {
-        let Some(text) = text else { continue };
-        let key = Key::parse(&text).map_err(|error| format!("`{name}`: {error}"))?;
-        loaded.is_published |= text.trim() == PUBLISHED_KEY;
-        match name {
-            "primary" | "secondary" => loaded.keys.read_write.push(key),
-            _ => loaded.keys.read_only.push(key),
-        }
-    }
-    Ok(loaded)
-}
-
-/// Whether the file is nothing but a key, as the emulator's key file is.
-fn is_bare(text: &str) -> bool {
-    let is_base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
-    let text = text.trim();
-    !text.is_empty() && text.chars().all(is_base64)
-}
-
 #[cfg(test)]
 mod tests {
+    use gateway::PUBLISHED_KEY;
+
     use super::*;
 
     const KEY: &str = "b3VyIG93biBrZXk=";
 
-    fn outside() -> Vec<SocketAddr> {
-        vec![SocketAddr::from(([0, 0, 0, 0], 8081))]
-    }
-
-    #[test]
-    fn both_forms_of_a_key_file_are_read() {
-        assert_eq!(parse(&format!("{KEY}\n")).unwrap().keys.read_write.len(), 1);
-        let full =
-            format!("primary = \"{KEY}\"\nsecondary = \"{KEY}\"\nprimary_readonly = \"{KEY}\"\n");
-        let keys = parse(&full).unwrap().keys;
-        assert_eq!((keys.read_write.len(), keys.read_only.len()), (2, 1));
-    }
-
-    #[test]
-    fn problems_are_named_and_secrets_are_not() {
-        let error = parse("primary = \"s3cr3t!\"").unwrap_err();
-        assert!(error.contains("primary") && !error.contains("s3cr3t"), "{error}");
-        let error = parse("primary = \"s3cr3t").unwrap_err();
-        assert!(!error.contains("s3cr3t"), "{error}");
-        assert!(parse(&format!("secondary = \"{KEY}\"")).unwrap_err().contains("primary"));
-        assert!(parse("").is_err());
+    fn loaded(text: &str) -> Loaded {
+        let file = KeyFile::parse(text).unwrap();
+        Loaded { keys: file.keys().unwrap(), is_published: file.is_published() }
     }
 
     #[test]
     fn the_published_key_stays_on_this_machine() {
-        let published = load(None).unwrap();
-        let failure = published.check_exposure(&outside(), false).unwrap_err();
+        let outside = [SocketAddr::from(([0, 0, 0, 0], 8081))];
+        let published = Source::new(None, None).load().unwrap();
+        let failure = published.check_exposure(&outside, false).unwrap_err();
         assert!(failure.message().contains("--key-file"), "{failure:?}");
         assert!(failure.message().contains("--allow-published-key"), "{failure:?}");
-        published.check_exposure(&outside(), true).unwrap();
+        published.check_exposure(&outside, true).unwrap();
         published.check_exposure(&[SocketAddr::from(([127, 0, 0, 1], 1))], false).unwrap();
-        parse(KEY).unwrap().check_exposure(&outside(), false).unwrap();
+        loaded(KEY).check_exposure(&outside, false).unwrap();
         let copied = format!("primary = \"{KEY}\"\nsecondary = \"{PUBLISHED_KEY}\"");
-        assert!(parse(&copied).unwrap().check_exposure(&outside(), false).is_err());
+        assert!(loaded(&copied).check_exposure(&outside, false).is_err());
+    }
+
+    #[test]
+    fn a_named_file_wins_over_the_directory_and_must_be_there() {
+        let scratch = tempfile::tempdir().unwrap();
+        let directory = scratch.path();
+        let own = Source::new(None, Some(directory));
+        assert!(own.load().unwrap().is_published);
+        fs::write(directory.join("keys"), KEY).unwrap();
+        assert!(!own.load().unwrap().is_published);
+        let named = directory.join("named");
+        let given = Source::new(Some(&named), Some(directory));
+        assert!(given.load().unwrap_err().message().contains("named"));
+        fs::write(&named, PUBLISHED_KEY).unwrap();
+        assert!(given.load().unwrap().is_published);
     }
 }

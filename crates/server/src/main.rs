@@ -1,34 +1,42 @@
 //! `sheaf`: the program. Configuration, wiring, the network, and what operators look at.
 //!
 //! In reading order:
-//! - `cli`, `settings`, `config`, `size`, `span`: what can be asked, and what was,
-//! - `serve`, `verify`, `compact`, `query`, `partition`, `top`: the commands; `remote`, `client`,
-//!   `table`: what those share that ask a running server,
-//! - `keys`, `data_dir`, `certificate`, `database`, `clock`, `descriptors`: what a server needs
+//! - `cli`, `settings`, `config`, `size`, `span`, `network`: what can be asked, and what was,
+//! - `serve`, `verify`, `compact`, `backup`, `query`, `partition`, `top`, `cert`: the commands;
+//!   `remote`, `client`, `table`: what those share that ask a running server,
+//! - `keys` (also `sheaf keys`), `reload`, `live`, `data_dir`, `certificate`, `database`, `clock`,
+//!   `descriptors`: what a server needs
 //!   before it can run,
 //! - `net`: sockets, TLS, HTTP, and the bounds on all of them,
-//! - `app`, `admin`, `metrics`, `partitions`: who answers,
+//! - `app`, `audit`, `cors`, `admin`, `metrics`, `partitions`: who answers,
 //! - `logging`, `signals`, `failure`: how it talks to the operating system and its operator.
 
 mod admin;
 mod app;
+mod audit;
+mod backup;
+mod cert;
 mod certificate;
 mod cli;
 mod client;
 mod clock;
 mod compact;
 mod config;
+mod cors;
 mod data_dir;
 mod database;
 mod descriptors;
 mod failure;
 mod keys;
+mod live;
 mod logging;
 mod metrics;
 mod net;
+mod network;
 mod partition;
 mod partitions;
 mod query;
+mod reload;
 mod remote;
 mod serve;
 mod settings;
@@ -50,9 +58,12 @@ fn main() -> ExitCode {
         Command::Serve(args) => serve::run(*args),
         Command::Verify(args) => verify::run(&args),
         Command::Compact(args) => compact::run(&args),
+        Command::Backup(command) => backup::run(&command),
         Command::Query(args) => query::run(&args),
         Command::Partition(command) => partition::run(&command),
         Command::Top(args) => top::run(&args),
+        Command::Cert(args) => cert::run(&args),
+        Command::Keys(command) => keys::command::run(&command),
         Command::ScriptWorker => {
             script::worker::main(std::io::stdin(), std::io::stdout());
             Ok(ExitCode::SUCCESS)

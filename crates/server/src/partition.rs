@@ -34,7 +34,7 @@ pub(crate) fn run(command: &PartitionCommand) -> Result<ExitCode, Failure> {
         PartitionCommand::Split(args) | PartitionCommand::Merge(args) => (&args.server, &args.key),
         PartitionCommand::Key(args) => (&args.server, &args.key),
     };
-    let (server, key) = (Server::new(server)?, client::key(key)?);
+    let (server, key) = (Server::new(server)?, client::key(key, server)?);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -19,19 +19,25 @@ use tokio::{sync::watch, task::JoinHandle};
 use crate::{
     admin::Admin,
     app::App,
-    certificate,
+    audit::{Audit, Line},
+    backup::Backups,
+    certificate::Certificate,
     cli::ServeArgs,
     clock::MachineClock,
     config::Config,
+    cors::Cors,
     data_dir::DataDir,
     database::Database,
     descriptors,
     failure::Failure,
-    keys, logging,
+    keys,
+    live::{LiveCertificate, LiveKeys},
+    logging,
     metrics::Metrics,
-    net::{self, BodyBudget, Listener, Room, Timeouts, Tls},
+    net::{self, Acceptor, BodyBudget, Gate, Listener, Room, Timeouts, Tls},
+    reload::{self, Reload},
     settings::TlsMode,
-    signals::Signals,
+    signals::{Hangups, Signals},
 };
 
 /// How long threads that hang in the operating system may delay the end of the process.
@@ -54,27 +60,43 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, Failure> {
 
 async fn serve(config: Config) -> Result<(), Failure> {
     let signals = Signals::install().map_err(Failure::start)?;
-    let keys = keys::load(config.key_file.as_deref())?;
+    let hangups = Hangups::install().map_err(Failure::start)?;
+    let source = keys::Source::new(config.key_file.as_deref(), config.data_dir.as_deref());
+    let keys = source.load()?;
     let addresses = resolve(&config).await?;
     keys.check_exposure(&addresses, config.allows_published_key)?;
     // The port first: of two servers started by mistake, the second then leaves no trace.
     let listener = bind(&addresses).await?;
     let directory = config.data_dir.as_deref().map(DataDir::create).transpose();
     let directory = directory.map_err(Failure::start)?;
-    let tls = tls(&config, directory.as_ref()).map_err(Failure::start)?;
+    let audit = config.audit.as_ref().map(Audit::open).transpose().map_err(Failure::start)?;
+    let audit = Arc::new(audit.unwrap_or_default());
+    let (tls, certificate) = tls(&config, directory.as_ref()).map_err(Failure::start)?;
     let database = Database::open(&config, directory.as_ref()).await.map_err(Failure::start)?;
     let database = Arc::new(database);
 
     let stop = Stop::new();
-    let room = Room::new(descriptors::connections_max(config.connections_max));
+    let room = Room::new(
+        descriptors::connections_max(config.connections_max),
+        Gate::new(config.allow_networks.clone(), config.client_limits),
+    );
     let metrics = Metrics::new(Arc::clone(&database), room.clone(), MachineClock.since_epoch());
-    let app = app(&config, keys.keys, Arc::clone(&database), metrics, &stop);
+    let backups = Backups::new(Arc::clone(&database), config.data_dir.as_deref());
+    let app = app(&config, keys.keys, Arc::clone(&database), metrics, &stop, (&backups, &audit));
+    let is_allowed = config.allows_published_key;
+    let keys = LiveKeys { source, gateway: Arc::clone(&app.gateway), addresses, is_allowed };
+    let targets = [Some(Arc::new(keys) as Arc<dyn Reload>), certificate].into_iter().flatten();
+    tokio::spawn(reload::run(targets.collect(), hangups, Arc::clone(&audit), stop.receiver()));
     let endpoint = endpoint(&tls, listener.address());
     let budget = BodyBudget::new(u64::from(config.body_bytes_max));
     let served =
         tokio::spawn(listener.run(app, tls, timeouts(&config), room, budget, stop.receiver()));
     announce(&endpoint);
+    audit.changed(Line::server("server_started", &endpoint));
     stop_on_signal(signals, stop, served).await;
+    backups.stop().await;
+    audit.changed(Line::server("server_stopped", &endpoint));
+    audit.close();
     database.close().await.map_err(Failure::start)?;
     // Only now may another process take the directory.
     drop(directory);
@@ -140,21 +162,36 @@ async fn bind(addresses: &[SocketAddr]) -> Result<Listener, Failure> {
     })
 }
 
-fn tls(config: &Config, directory: Option<&DataDir>) -> anyhow::Result<Tls> {
+/// What the port answers to, and the certificate to be read again when its files change.
+fn tls(
+    config: &Config,
+    directory: Option<&DataDir>,
+) -> anyhow::Result<(Tls, Option<Arc<dyn Reload>>)> {
     if config.tls == TlsMode::Off {
-        return Ok(Tls::Off);
+        return Ok((Tls::Off, None));
     }
     let now = MachineClock.since_epoch();
-    let acceptor = match (&config.tls_files, directory) {
-        (Some((certificate, key)), _) => certificate::from_files(certificate, key),
-        (None, Some(directory)) => certificate::kept_in(&directory.tls(), &config.host, now),
-        (None, None) => certificate::temporary(&config.host, now),
+    let acceptor = |certificate: anyhow::Result<Certificate>| {
+        let certificate = certificate?.with_client_ca(config.tls_client_ca.clone());
+        let acceptor = Acceptor::new(certificate.acceptor()?);
+        anyhow::Ok((certificate, acceptor))
     };
-    let acceptor = acceptor.context("TLS cannot be offered (--tls off does without)")?;
-    Ok(match config.tls {
+    let made = match (&config.tls_files, directory) {
+        (Some((certificate, key)), _) => acceptor(Ok(Certificate::of_files(certificate, key))),
+        (None, None) => acceptor(Certificate::temporary(&config.host, now)),
+        (None, Some(directory)) => {
+            acceptor(Certificate::kept_in(&directory.tls(), &config.host, now)).with_context(|| {
+                format!("delete `{}` to have another made", directory.tls().display())
+            })
+        }
+    };
+    let (certificate, acceptor) = made.context("TLS cannot be offered (--tls off does without)")?;
+    let live = LiveCertificate { certificate, acceptor: acceptor.clone() };
+    let tls = match config.tls {
         TlsMode::Required => Tls::Required(acceptor),
         TlsMode::Optional | TlsMode::Off => Tls::Optional(acceptor),
-    })
+    };
+    Ok((tls, Some(Arc::new(live))))
 }
 
 fn app(
@@ -163,6 +200,7 @@ fn app(
     database: Arc<Database>,
     metrics: Metrics,
     stop: &Stop,
+    (backups, audit): (&Arc<Backups>, &Arc<Audit>),
 ) -> App {
     let settings = gateway::Settings {
         keys,
@@ -174,9 +212,12 @@ fn app(
     };
     let clock = Arc::new(MachineClock);
     let gateway = Gateway::new(database.service(), settings, metrics.recorder(), clock);
+    let gateway = Arc::new(gateway);
     let is_draining = Arc::clone(&stop.is_draining);
     let admin = Admin { database, metrics, metrics_access: config.metrics, is_draining };
-    App { gateway, admin }
+    let cors = Cors::new(config.cors_origins.clone());
+    let (backups, audit) = (Arc::clone(backups), Arc::clone(audit));
+    App { gateway, admin, backups, cors, audit }
 }
 
 fn timeouts(config: &Config) -> Timeouts {

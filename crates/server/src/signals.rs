@@ -1,4 +1,4 @@
-//! Requests to stop, from the operating system.
+//! What the operating system tells: to stop, and to read files again.
 
 use std::io;
 
@@ -47,5 +47,30 @@ impl Signals {
             tracing::warn!("stopped at once by a second signal");
             std::process::exit(IMPATIENT_EXIT_CODE);
         });
+    }
+}
+
+/// SIGHUP, from the moment this is made. Where there is no such signal, it never comes.
+pub(crate) struct Hangups {
+    #[cfg(unix)]
+    hangup: Signal,
+}
+
+impl Hangups {
+    /// Takes the signal over; until then it ends the process.
+    pub(crate) fn install() -> io::Result<Self> {
+        Ok(Self {
+            #[cfg(unix)]
+            hangup: signal(SignalKind::hangup())?,
+        })
+    }
+
+    /// Waits for the next one. Cancel-safe.
+    pub(crate) async fn received(&mut self) {
+        #[cfg(unix)]
+        if self.hangup.recv().await.is_some() {
+            return;
+        }
+        std::future::pending::<()>().await;
     }
 }

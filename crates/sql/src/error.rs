@@ -42,6 +42,8 @@ pub enum Code {
     InvalidString,
     /// A name that no source binds.
     UnresolvedIdentifier,
+    /// A user-defined function that does not exist. The number of this error is a guess.
+    UnknownUdf,
     /// A function that does not exist.
     UnknownFunction,
     /// A `*` without FROM. The number is a guess.
@@ -127,6 +129,7 @@ impl Code {
             Code::InvalidNumber => 1011,
             Code::InvalidString => 1012,
             Code::UnresolvedIdentifier => 2001,
+            Code::UnknownUdf => 2004,
             Code::UnknownFunction => 2005,
             Code::StarWithoutFrom => 2040,
             Code::StarWithGroupBy => 2041,

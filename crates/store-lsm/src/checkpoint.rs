@@ -86,6 +86,16 @@ fn write(shared: &Shared, view: View, directory: &Path, reply: &Reply<()>) -> Re
     target.finish()
 }
 
+/// Fills a directory by `write`, as whole or not at all as a checkpoint.
+pub(crate) fn fill_with<E: From<Error>>(
+    directory: &Path,
+    write: impl FnOnce(&Path) -> Result<(), E>,
+) -> Result<(), E> {
+    let target = Target::claim(directory)?;
+    write(directory)?;
+    Ok(target.finish()?)
+}
+
 /// The database of the checkpoint while it is written.
 struct Copy(Arc<Shared>);
 

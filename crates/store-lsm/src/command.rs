@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use store::Error;
 
-use crate::{partition::LsmPartition, reply::Reply};
+use crate::{image::Capture, partition::LsmPartition, reply::Reply};
 
 /// What only the committer may do, because nothing may be committed meanwhile.
 pub(crate) enum Command {
@@ -46,6 +46,11 @@ pub(crate) enum Command {
         /// Who asked.
         reply: Reply<View>,
     },
+    /// Take hold of all files at one instant.
+    Capture {
+        /// Who asked.
+        reply: Reply<Capture>,
+    },
 }
 
 /// All partitions at one instant.
@@ -64,6 +69,7 @@ impl Command {
             | Self::Refresh { reply }
             | Self::Settle { reply } => reply.send(Err(error)),
             Self::View { reply } => reply.send(Err(error)),
+            Self::Capture { reply } => reply.send(Err(error)),
         }
     }
 }

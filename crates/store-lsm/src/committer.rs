@@ -21,7 +21,7 @@ use store::{Durability, Error, Result};
 
 use crate::{
     command::{Command, View},
-    open,
+    image, open,
     partition::LsmPartition,
     queue::{Entry, Next},
     shared::{Shared, error_of},
@@ -201,6 +201,7 @@ impl Committer {
                     (self.shared.published(), self.shared.all_partitions());
                 reply.send(Ok(View { snapshot, partitions }));
             }
+            Command::Capture { reply } => reply.send(image::capture(&self.shared)),
         }
     }
 
@@ -281,7 +282,8 @@ pub(crate) fn close(shared: &Shared) -> Result<()> {
     }
     shared.publish();
     let is_written = |k: &fjall::Keyspace| k.tree.active_memtable().is_empty();
-    if keyspaces.iter().all(is_written) {
+    // An image reads its journals for as long as it is there.
+    if keyspaces.iter().all(is_written) && shared.images.load(Ordering::Acquire) == 0 {
         open::empty_journals(&shared.directory)?;
     }
     Ok(())

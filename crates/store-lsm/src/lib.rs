@@ -11,13 +11,16 @@
 //! Reading order: [`LsmStore`] here (the contract's side), `command` and `queue` (what waits),
 //! `committer` (what is written, and when), `partition` and `snapshot` (owners and reads), `open`
 //! (start, and what a power loss may leave behind), `copy` (bulk ingestion), `checkpoint` (the
-//! whole store in another directory), `compact` (each key in one place).
+//! whole store in another directory), `image` (its files, held for a copy; `extent` and `window` help),
+//! `compact` (each key in one place).
 
 mod checkpoint;
 mod command;
 mod committer;
 mod compact;
 mod copy;
+mod extent;
+mod image;
 mod open;
 mod options;
 mod partition;
@@ -26,6 +29,7 @@ mod reply;
 mod shared;
 mod snapshot;
 mod torn;
+mod window;
 
 use std::{
     path::Path,
@@ -33,7 +37,9 @@ use std::{
     thread::JoinHandle,
 };
 
-use store::{BoxFuture, Engine, Error, Keep, Partition, Result, Snapshot, Statistics, check_name};
+use store::{
+    BoxFuture, Engine, Error, Image, Keep, Partition, Result, Snapshot, Statistics, check_name,
+};
 
 pub use self::options::Options;
 use self::{
@@ -61,6 +67,17 @@ impl LsmStore {
         let shared = open::open(directory, options)?;
         let committer = committer::start(Arc::clone(&shared))?;
         Ok(Arc::new(Self { shared, committer: Mutex::new(Some(committer)) }))
+    }
+
+    /// Makes a store of the files of an image: `write` puts them into the directory. Blocks.
+    ///
+    /// `Conflict` if `directory` holds anything (it is created when it is absent). Until everything is
+    /// written and durable the directory cannot be opened; if `write` fails, it is left as it was.
+    pub fn restore<E: From<Error>>(
+        directory: &Path,
+        write: impl FnOnce(&Path) -> Result<(), E>,
+    ) -> Result<(), E> {
+        checkpoint::fill_with(directory, write)
     }
 
     /// Finds a partition, creating it if need be, without owning it.
@@ -154,6 +171,15 @@ impl Engine for LsmStore {
             let (sender, receiver) = reply();
             checkpoint::start(Arc::clone(&self.shared), view, directory, sender)?;
             receiver.await
+        })
+    }
+
+    fn image(&self) -> BoxFuture<'_, Result<Arc<dyn Image>>> {
+        Box::pin(async move {
+            let capture = self.command(|reply| Command::Capture { reply }).await?;
+            let (sender, receiver) = reply();
+            image::start(capture, sender)?;
+            Ok(Arc::new(receiver.await?) as Arc<dyn Image>)
         })
     }
 

@@ -37,10 +37,10 @@ use crate::{
 const SYSTEM: &str = "SYSTEM";
 
 /// Where fjall keeps the keyspaces.
-const KEYSPACES: &str = "keyspaces";
+pub(crate) const KEYSPACES: &str = "keyspaces";
 
 /// The file that says which format fjall uses.
-const VERSION: &str = "version";
+pub(crate) const VERSION: &str = "version";
 
 /// Our lock. fjall has one too, but ours is held before its files are looked at, and it refuses at
 /// once instead of after three attempts.

@@ -6,7 +6,7 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, PoisonError, RwLock,
-        atomic::{AtomicU64, Ordering},
+        atomic::{AtomicU64, AtomicUsize, Ordering},
     },
 };
 
@@ -24,6 +24,8 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) directory: PathBuf,
     pub(crate) counters: Arc<Counters>,
+    /// How many images there are. Only the committer makes one.
+    pub(crate) images: AtomicUsize,
     partitions: RwLock<Partitions>,
     /// What readers see: taken by the committer, while nothing was half applied.
     published: RwLock<Arc<Snapshot>>,
@@ -57,6 +59,7 @@ impl Shared {
             options,
             directory,
             counters: Arc::default(),
+            images: AtomicUsize::new(0),
             partitions: RwLock::default(),
             published: RwLock::new(Arc::new(database.snapshot())),
             system,

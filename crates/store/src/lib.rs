@@ -8,11 +8,14 @@
 //! [`conformance`] (the tests that any store must pass).
 
 pub mod conformance;
+mod image;
 pub mod memory;
 
 use std::{future::Future, ops::Bound, path::Path, pin::Pin, sync::Arc};
 
 use bytes::Bytes;
+
+pub use self::image::{Image, ImageFile};
 
 /// A future that can be named in an object-safe trait.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -256,6 +259,13 @@ pub trait Engine: Send + Sync {
     /// has no files. A checkpoint that fails or is cancelled removes what it wrote; one that dies
     /// with its process leaves a directory that is refused when it is opened.
     fn checkpoint<'a>(&'a self, directory: &'a Path) -> BoxFuture<'a, Result<()>>;
+
+    /// Holds on to the files of the whole store as they are at one instant, while writes go on:
+    /// what a copy that is made again and again is made from. All partitions are of that instant,
+    /// everything acknowledged before the call is in it, and nothing that was queued after it.
+    ///
+    /// `Conflict` if this store has no files.
+    fn image(&self) -> BoxFuture<'_, Result<Arc<dyn Image>>>;
 
     /// Rewrites the tables of a partition, or of all of them, so that reads find each key in as few
     /// places as possible and nothing is kept that no snapshot can see. What is read stays the same,

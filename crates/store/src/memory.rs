@@ -20,8 +20,8 @@ use std::{
 
 use self::partition::{Handle, MemoryPartition};
 use crate::{
-    Batch, BoxFuture, Direction, Engine, Error, Keep, PageLimit, Partition, Result, Snapshot,
-    Statistics, check_name,
+    Batch, BoxFuture, Direction, Engine, Error, Image, Keep, PageLimit, Partition, Result,
+    Snapshot, Statistics, check_name,
 };
 
 /// How much of the source a copy reads at a time.
@@ -141,6 +141,13 @@ impl Engine for MemoryStore {
     fn checkpoint<'a>(&'a self, _directory: &'a Path) -> BoxFuture<'a, Result<()>> {
         Box::pin(async {
             let reason = "a store in memory has no files, so nothing could open its checkpoint";
+            Err(Error::Conflict(reason.to_owned()))
+        })
+    }
+
+    fn image(&self) -> BoxFuture<'_, Result<Arc<dyn Image>>> {
+        Box::pin(async {
+            let reason = "a store in memory has no files that could be copied";
             Err(Error::Conflict(reason.to_owned()))
         })
     }

@@ -17,7 +17,7 @@ mod tests {
         ("script", &["value", "protocol"]),
         ("store", &[]),
         ("store-lsm", &["store"]),
-        ("engine", &["value", "protocol", "store", "index", "sql"]),
+        ("engine", &["value", "protocol", "script", "store", "index", "sql"]),
         ("gateway", &["value", "protocol"]),
         ("server", &["value", "protocol", "script", "store", "store-lsm", "engine", "gateway"]),
         ("tidy", &[]),

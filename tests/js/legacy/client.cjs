@@ -17,7 +17,7 @@ function connect(consistencyLevel) {
     get(target, name) {
       const value = target[name];
       if (typeof value !== "function") return value;
-      const callback = /^(create|read|replace|upsert|delete)[A-Z]/.test(name) || name === "getDatabaseAccount";
+      const callback = /^(create|read|replace|upsert|delete|execute)[A-Z]/.test(name) || name === "getDatabaseAccount";
       if (!callback || /^read\w+s$/.test(name)) return value.bind(target);
       return (...parameters) =>
         new Promise((resolve, reject) => {

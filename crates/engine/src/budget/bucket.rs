@@ -31,9 +31,10 @@ pub(crate) enum Kind {
     Feed,
     Query,
     Batch,
+    Script,
 }
 
-const KINDS: usize = 7;
+const KINDS: usize = 8;
 
 /// How long a turn is kept for a caller who is late.
 const TURN_PATIENCE_S: f64 = 0.5;

@@ -94,6 +94,12 @@ impl Budget {
         }
     }
 
+    /// Request units per second, if that is all there are.
+    pub(crate) fn enforced(&self) -> Option<f64> {
+        let state = lock(&self.0);
+        (!matches!(state.source, Source::Unlimited)).then_some(state.reserved)
+    }
+
     fn admit(&self, caller: &Caller<'_>, now_s: f64) -> Result<f64, WaitSeconds> {
         let mut state = lock(&self.0);
         let admitted = state.source.with(|bucket| bucket.admit(caller, now_s)).unwrap_or(Ok(0.0));

@@ -3,8 +3,11 @@
 //! A request takes the snapshot once and holds it for its whole life. A change builds the next
 //! snapshot beside it, commits the rows that differ, and then swaps: see [`crate::control`].
 
+pub(crate) mod children;
+pub(crate) mod encryption_keys;
 pub(crate) mod high_water;
 pub(crate) mod rows;
+pub(crate) mod scripts;
 pub(crate) mod storage;
 
 use std::{
@@ -18,13 +21,14 @@ use protocol::{
     Code, Error, Owner,
     etag::Etag,
     request::{CollectionPath, DatabasePath},
-    rid::{CollectionRid, DatabaseRid, OfferRid},
+    rid::{CollectionRid, DatabaseRid, EncryptionKeyRid, OfferRid},
 };
 use value::{Object, Value, json, partition_key::PartitionKey};
 
 pub(crate) use crate::catalog::high_water::HighWater;
 use crate::{
     area::{Area, Edge},
+    catalog::{children::Children, encryption_keys::EncryptionKey, scripts::Scripts},
     definition::Definition,
     partition::Partition,
 };
@@ -60,6 +64,8 @@ pub(crate) struct Database {
     /// The number of each collection, by name.
     names: HashMap<String, u32>,
     pub(crate) next_collection: u32,
+    /// The keys with which clients encrypt what they store here.
+    pub(crate) encryption_keys: Arc<Children<EncryptionKey>>,
 }
 
 /// A collection and its partitions.
@@ -70,9 +76,9 @@ pub(crate) struct Collection {
     pub(crate) database_id: String,
     pub(crate) definition: Arc<Definition>,
     pub(crate) version: Version,
-    /// Which version of the indexing policy documents are written with.
+    /// Which version of the definition, as far as rows follow it, documents are written with.
     pub(crate) index_generation: u32,
-    /// Earlier indexing policies that some documents may still follow.
+    /// Earlier definitions that some documents may still follow.
     pub(crate) retired: Vec<Retired>,
     /// In the order of the hash space, without gaps.
     pub(crate) partitions: Vec<Arc<Partition>>,
@@ -81,9 +87,11 @@ pub(crate) struct Collection {
     pub(crate) next_range_id: u32,
     /// Ranges that were split or merged, oldest first, and the slots they had.
     pub(crate) past: Vec<(u32, Area)>,
+    /// Stored procedures, triggers and functions.
+    pub(crate) scripts: Arc<Scripts>,
 }
 
-/// An indexing policy of the past.
+/// A definition of the past: another indexing policy or time to live.
 #[derive(Clone)]
 pub(crate) struct Retired {
     /// Which one it was.
@@ -199,7 +207,9 @@ impl Database {
         next_collection: u32,
     ) -> Self {
         let (collections, names) = (BTreeMap::new(), HashMap::new());
-        Self { rid, id, version, collections, names, next_collection }
+        // Keys are rows of their own.
+        let encryption_keys = Arc::default();
+        Self { rid, id, version, collections, names, next_collection, encryption_keys }
     }
 
     /// Finds a collection by name, then by rid.
@@ -220,6 +230,15 @@ impl Database {
     pub(crate) fn remove_collection(&mut self, collection: &Collection) {
         self.names.remove(&collection.definition.id);
         self.collections.remove(&collection.rid.number);
+    }
+
+    /// Finds a client encryption key by name, then by rid.
+    pub(crate) fn encryption_key(&self, name: &str) -> Option<&Arc<EncryptionKey>> {
+        let by_rid = || {
+            let rid = EncryptionKeyRid::parse(name).filter(|rid| rid.database == self.rid)?;
+            self.encryption_keys.numbered(rid.number.into())
+        };
+        self.encryption_keys.named(name).or_else(by_rid)
     }
 
     /// A rid for a new collection, which no collection here has for a name.
@@ -269,16 +288,27 @@ impl Collection {
         numbering
     }
 
-    /// Whether some documents may still follow an earlier indexing policy.
+    /// Whether some documents may still follow an earlier definition.
     pub(crate) fn is_transforming(&self) -> bool {
         !self.retired.is_empty()
     }
 
-    /// The indexing policy that documents of this generation follow.
-    pub(crate) fn policy_of(&self, generation: u32) -> Arc<Policy> {
+    /// Whether some may follow one that indexes other values, or in another way.
+    pub(crate) fn is_reindexing(&self) -> bool {
+        let policy = |definition: &Definition| definition.json.get("indexingPolicy").cloned();
+        let mut retired = self.retired.iter();
+        retired.any(|retired| policy(&retired.definition) != policy(&self.definition))
+    }
+
+    /// The definition that the rows of documents of this generation follow.
+    pub(crate) fn definition_of(&self, generation: u32) -> &Definition {
         let retired = self.retired.iter().find(|retired| retired.generation == generation);
-        let definition = retired.map_or(&self.definition, |retired| &retired.definition);
-        Arc::clone(&definition.indexing)
+        retired.map_or(&self.definition, |retired| &retired.definition)
+    }
+
+    /// The indexing policy of that definition.
+    pub(crate) fn policy_of(&self, generation: u32) -> Arc<Policy> {
+        Arc::clone(&self.definition_of(generation).indexing)
     }
 
     /// The owner of its documents.

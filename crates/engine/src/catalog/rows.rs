@@ -1,11 +1,11 @@
 //! Catalog rows as JSON text: what is written, and how it is read back.
 
-use std::ops::Range;
+use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
 use protocol::{
     etag::Etag,
-    rid::{CollectionRid, DatabaseRid, OfferRid},
+    rid::{ChildRid, CollectionRid, DatabaseRid, EncryptionKeyRid, OfferRid},
 };
 use value::{
     Object, Value, json,
@@ -15,7 +15,8 @@ use value::{
 use crate::{
     area::{Area, Edge},
     catalog::{
-        Collection, Database, HighWater, Offer, Retired, Throughput, Version, number, to_bytes,
+        Collection, Database, HighWater, Offer, Retired, Throughput, Version,
+        encryption_keys::EncryptionKey, number, scripts::Script, to_bytes,
     },
     definition::Definition,
     partition::{
@@ -23,6 +24,7 @@ use crate::{
         numbers::{Class, SharedSlot},
     },
     rows::Damaged,
+    scripts::definition::trigger_of,
 };
 
 /// A database row, without its collections.
@@ -46,6 +48,7 @@ pub(crate) fn encode_collection(collection: &Collection) -> Bytes {
     row.insert("definition", Value::Object(collection.definition.json.clone()));
     insert_version(&mut row, collection.version);
     row.insert("indexGeneration", i64::from(collection.index_generation));
+    row.insert("upkeep", UPKEEP);
     let retired = collection.retired.iter().map(|retired| {
         let mut entry = Object::new();
         entry.insert("generation", i64::from(retired.generation));
@@ -144,6 +147,8 @@ pub(crate) fn decode_collection(
         map_version: small(&row, "mapVersion")?,
         next_range_id: small(&row, "nextRangeId")?,
         past: past_ranges(&row)?,
+        // They are rows of their own.
+        scripts: Arc::default(),
     };
     Ok(CollectionRow { collection, ranges })
 }
@@ -194,8 +199,12 @@ fn past_ranges(row: &Value) -> Result<Vec<(u32, Area)>, Damaged> {
     past.collect::<Option<_>>().ok_or(DAMAGED)
 }
 
-/// The generation of the policy in force, and the policies of the past. A row from before there
-/// was an index has no list of them: its documents have no terms, whatever its policy says.
+/// What documents are kept with beside their terms: rows of their expiry and of their unique keys.
+const UPKEEP: i64 = 1;
+
+/// The generation of the definition in force, and the definitions of the past. A row from before
+/// there was an index has no list of them: its documents have no terms, whatever its policy says.
+/// One from before documents expired or were unique calls for the rows of that.
 fn policies(row: &Value, definition: &Definition) -> Result<(u32, Vec<Retired>), Damaged> {
     let generation = small(row, "indexGeneration")?;
     let restore = |json: &Value| Definition::restore(json).map_err(|_| DAMAGED);
@@ -213,7 +222,13 @@ fn policies(row: &Value, definition: &Definition) -> Result<(u32, Vec<Retired>),
         let definition = restore(entry.get("definition"))?.into();
         Ok(Retired { generation: small(entry, "generation")?, definition })
     });
-    Ok((generation, retired.collect::<Result<_, Damaged>>()?))
+    let mut retired: Vec<Retired> = retired.collect::<Result<_, Damaged>>()?;
+    let needs_rows = definition.default_ttl.is_some() || !definition.unique_keys.is_empty();
+    if needs_rows && row.get("upkeep").as_i64().is_none() {
+        retired.push(Retired { generation, definition: definition.clone().into() });
+        return Ok((generation + 1, retired));
+    }
+    Ok((generation, retired))
 }
 
 pub(crate) fn encode_offer(offer: &Offer) -> Bytes {
@@ -265,6 +280,49 @@ pub(crate) fn decode_offer(rid: OfferRid, bytes: &[u8]) -> Result<Offer, Damaged
         storage_kb: HighWater::new(whole_number(&row, "storageKb").unwrap_or(0)),
         // Rows from before this was recorded count as asked for.
         is_asked: row.get("asked").as_bool() != Some(false),
+    })
+}
+
+pub(crate) fn encode_script(script: &Script) -> Bytes {
+    let mut row = Object::new();
+    insert_version(&mut row, script.version);
+    row.insert("properties", Value::Object(script.properties.clone()));
+    row.insert("body", script.body.as_str());
+    to_bytes(row)
+}
+
+pub(crate) fn decode_script(rid: ChildRid, bytes: &[u8]) -> Result<Script, Damaged> {
+    let row = parse(bytes)?;
+    let kind = rid.kind.script().ok_or(DAMAGED)?;
+    let properties = row.get("properties").as_object().cloned().ok_or(DAMAGED)?;
+    Ok(Script {
+        rid,
+        kind,
+        id: text(row.get("properties"), "id")?,
+        body: text(&row, "body")?,
+        version: version(&row)?,
+        trigger: trigger_of(kind, &properties).map_err(|_| DAMAGED)?,
+        properties,
+    })
+}
+
+pub(crate) fn encode_encryption_key(key: &EncryptionKey) -> Bytes {
+    let mut row = Object::new();
+    insert_version(&mut row, key.version);
+    row.insert("properties", Value::Object(key.properties.clone()));
+    to_bytes(row)
+}
+
+pub(crate) fn decode_encryption_key(
+    rid: EncryptionKeyRid,
+    bytes: &[u8],
+) -> Result<EncryptionKey, Damaged> {
+    let row = parse(bytes)?;
+    Ok(EncryptionKey {
+        rid,
+        id: text(row.get("properties"), "id")?,
+        version: version(&row)?,
+        properties: row.get("properties").as_object().cloned().ok_or(DAMAGED)?,
     })
 }
 

@@ -20,6 +20,7 @@ use crate::{
         text::user_bytes,
     },
     errors,
+    expiry::Expiry,
     keys::{self, slot_of},
     partition::Partition,
     query::job,
@@ -257,8 +258,8 @@ impl<'a> Reader<'a> {
     ) -> Result<Option<Bytes>, Error> {
         let Some(row) = row else { return self.past(pieces, entry) };
         let (header, document) = Header::decode(&row).map_err(errors::from_damaged)?;
-        let expiry = header.expiry(self.wanted.collection.definition.default_ttl);
-        if expiry.is_some_and(|expiry| expiry <= self.wanted.now) {
+        let Wanted { collection, now, .. } = self.wanted;
+        if Expiry::new(collection, now).is_over(&header, &document) {
             return Ok(None);
         }
         if !self.is_asked_for(pieces, entry, &document)? {

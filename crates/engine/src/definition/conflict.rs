@@ -26,23 +26,50 @@ pub(super) fn parse(value: &Value) -> Result<Object, Error> {
     if mode == "LastWriterWins" {
         if !procedure.is_empty() {
             return Err(Error::bad_request(
-                "a conflict resolution procedure goes with the mode Custom",
+                "LastWriterWins conflict resolution mode should not have conflict resolution \
+                 procedure set.",
             ));
         }
         if path.is_empty() {
             path = "/_ts";
         }
-        Path::parse(path).map_err(|error| {
-            Error::bad_request(format!("`{WHAT}`: {}", read::shown(&error.to_string())))
-        })?;
+        Path::parse(path).map_err(|_| invalid_path(path))?;
     } else if !path.is_empty() {
-        return Err(Error::bad_request("a conflict resolution path goes with LastWriterWins"));
+        return Err(Error::bad_request(
+            "Custom conflict resolution mode should not have conflict resolution path set.",
+        ));
     }
     let mut json = Object::new();
     json.insert("mode", mode);
     json.insert("conflictResolutionPath", path);
     json.insert("conflictResolutionProcedure", procedure);
     Ok(json)
+}
+
+/// Checks a policy of a new collection: the path must name a property at the top of documents.
+/// Others were accepted once, so they may be stored.
+pub(super) fn check_new(policy: &Value) -> Result<(), Error> {
+    let path = policy.get("conflictResolutionPath").as_str().unwrap_or_default();
+    if !path.is_empty() && !Path::parse(path).is_ok_and(|path| path.segments().len() == 1) {
+        return Err(invalid_path(path));
+    }
+    Ok(())
+}
+
+/// Refuses a policy that differs from the collection's. Leaving it out asks for the default, and is
+/// a change where another one holds.
+pub(super) fn check_unchanged(current: &Object, value: &Value) -> Result<(), Error> {
+    let policy = Value::from(parse(value)?);
+    if current.get("conflictResolutionPolicy").is_none_or(|current| *current == policy) {
+        return Ok(());
+    }
+    check_new(&policy)?;
+    Err(Error::bad_request("Updating conflict resolution policy is currently not supported."))
+}
+
+fn invalid_path(path: &str) -> Error {
+    let path = read::shown(path);
+    Error::bad_request(format!("Invalid path '{path}' for last writer wins conflict resolution."))
 }
 
 #[cfg(test)]
@@ -75,6 +102,45 @@ mod tests {
             let json = Value::from(parse(&value_of(sent)).unwrap());
             assert_eq!(print(&json), returned);
             assert_eq!(print(&parse(&json).unwrap().into()), returned);
+        }
+    }
+
+    #[test]
+    fn new_ones_name_a_property_at_the_top_and_stay() {
+        let check = |sent: &str| check_new(&parse(&value_of(sent)).unwrap().into());
+        check("null").unwrap();
+        check(r#"{"mode":"Custom"}"#).unwrap();
+        check(r#"{"conflictResolutionPath":"/a"}"#).unwrap();
+        let message = check(r#"{"conflictResolutionPath":"/a/b"}"#).unwrap_err().message;
+        assert!(message.contains("Invalid path '/a/b' for last writer wins conflict resolution"));
+
+        let current = |sent: &str| {
+            let policy = parse(&value_of(sent)).unwrap().into();
+            Object::from_iter([("conflictResolutionPolicy".to_owned(), policy)])
+        };
+        let nested = r#"{"conflictResolutionPath":"/a/b"}"#;
+        check_unchanged(&current("null"), &value_of(r#"{"conflictResolutionPath":""}"#)).unwrap();
+        check_unchanged(&current(nested), &value_of(nested)).unwrap();
+        for (from, to, words) in [
+            (
+                "null",
+                r#"{"mode":"Custom"}"#,
+                "Updating conflict resolution policy is currently not",
+            ),
+            (
+                r#"{"mode":"Custom"}"#,
+                "null",
+                "Updating conflict resolution policy is currently not",
+            ),
+            (
+                "null",
+                r#"{"conflictResolutionPath":"someText"}"#,
+                "Invalid path 'someText' for last",
+            ),
+            ("null", nested, "Invalid path '/a/b' for last"),
+        ] {
+            let message = check_unchanged(&current(from), &value_of(to)).unwrap_err().message;
+            assert!(message.contains(words), "{message}");
         }
     }
 

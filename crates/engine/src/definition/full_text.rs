@@ -1,5 +1,5 @@
 //! Full text: the collection's `fullTextPolicy`, and the `fullTextIndexes` of its policy. Both are
-//! stored and returned as they were sent.
+//! stored and returned as they were sent. Error texts are the service's; SDK tests match them.
 
 use protocol::Error;
 use value::path::Path;
@@ -10,6 +10,9 @@ use super::read;
 /// Most paths. The service publishes no limit; these are looked up one by one.
 const PATHS_MAX: usize = 100;
 
+/// The languages that the service has.
+const LANGUAGES: [&str; 7] = ["en-US", "de-DE", "es-ES", "fr-FR", "it-IT", "pt-BR", "pt-PT"];
+
 /// Checks `fullTextPolicy` and answers with its JSON.
 pub(super) fn parse_policy(value: &Value) -> Result<Option<Value>, Error> {
     let Some(policy) = read::given(value) else { return Ok(None) };
@@ -18,7 +21,7 @@ pub(super) fn parse_policy(value: &Value) -> Result<Option<Value>, Error> {
         read::text(language, "fullTextPolicy.defaultLanguage")?;
     }
     if let Some(paths) = read::given(policy.get("fullTextPaths")) {
-        for entry in parse_paths(paths, "fullTextPaths")?.1 {
+        for entry in parse_paths(paths, "fullTextPaths", invalid_path)?.1 {
             if let Some(language) = read::given(entry.get("language")) {
                 read::text(language, "fullTextPaths.language")?;
             }
@@ -27,21 +30,54 @@ pub(super) fn parse_policy(value: &Value) -> Result<Option<Value>, Error> {
     Ok(Some(policy.clone()))
 }
 
+/// Checks the languages of a checked policy, which were any once: `current` is the policy of before.
+pub(super) fn check_languages(policy: Option<&Value>, current: &Value) -> Result<(), Error> {
+    let Some(policy) = policy.filter(|policy| *policy != current) else { return Ok(()) };
+    let paths = policy.get("fullTextPaths").as_array().unwrap_or_default();
+    let languages = paths.iter().map(|entry| entry.get("language"));
+    for language in std::iter::once(policy.get("defaultLanguage")).chain(languages) {
+        if let Some(language) = read::given(language).and_then(Value::as_str)
+            && !LANGUAGES.contains(&language)
+        {
+            let given = read::shown(language);
+            return Err(Error::bad_request(format!(
+                "The Full Text Policy contains an unsupported language {given}. Supported languages \
+                 are: {}.",
+                LANGUAGES.map(|name| format!("\"{name}\"")).join(", ")
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Checks the shape of `fullTextIndexes` and answers with its JSON.
 pub(super) fn parse_indexes(value: Option<&Value>) -> Result<Option<Value>, Error> {
     let Some(value) = value else { return Ok(None) };
-    parse_paths(value, "fullTextIndexes")?;
+    parse_paths(value, "fullTextIndexes", |position, entry| {
+        match read::given(entry.get("path")) {
+            Some(_) => {
+                format!("Full-text index specification at index ({position}) contains invalid path")
+            }
+            None => format!("Missing path in full-text index specification at index ({position})"),
+        }
+    })?;
     Ok(Some(value.clone()))
+}
+
+/// The service's words for a bad path of the policy.
+fn invalid_path(_position: usize, entry: &Value) -> String {
+    let given = read::shown(entry.get("path").as_str().unwrap_or_default());
+    format!("The Full Text Policy contains an invalid Path: {given}")
 }
 
 /// Checks that every full-text index (of a checked indexing policy) is in the full-text policy.
 pub(super) fn check_indexes(indexing: &Object, policy: Option<&Value>) -> Result<(), Error> {
     let Some(indexes) = indexing.get("fullTextIndexes") else { return Ok(()) };
     let known = match policy.and_then(|policy| read::given(policy.get("fullTextPaths"))) {
-        Some(paths) => parse_paths(paths, "fullTextPaths")?.0,
+        Some(paths) => parse_paths(paths, "fullTextPaths", invalid_path)?.0,
         None => Vec::new(),
     };
-    for path in parse_paths(indexes, "fullTextIndexes")?.0 {
+    for path in parse_paths(indexes, "fullTextIndexes", invalid_path)?.0 {
         if !known.contains(&path) {
             let path = read::shown(path.as_str());
             return Err(Error::bad_request(format!(
@@ -53,13 +89,19 @@ pub(super) fn check_indexes(indexing: &Object, policy: Option<&Value>) -> Result
     Ok(())
 }
 
-/// The paths of a list of objects, each without wildcards and there once, and the list.
-fn parse_paths<'a>(value: &'a Value, what: &str) -> Result<(Vec<Path>, &'a [Value]), Error> {
+/// The paths of a list of objects, each without wildcards and there once, and the list. `refusal`
+/// words what is wrong with the path of an entry.
+fn parse_paths<'a>(
+    value: &'a Value,
+    what: &str,
+    refusal: impl Fn(usize, &Value) -> String,
+) -> Result<(Vec<Path>, &'a [Value]), Error> {
     let entries = read::bounded_array(value, what, PATHS_MAX)?;
     let mut paths = Vec::new();
-    for entry in entries {
+    for (position, entry) in entries.iter().enumerate() {
         read::object(entry, what)?;
-        let path = read::path(entry.get("path"), &format!("{what}.path"))?;
+        let path = read::path(entry.get("path"), what)
+            .map_err(|_| Error::bad_request(refusal(position, entry)))?;
         if paths.contains(&path) {
             let path = read::shown(path.as_str());
             return Err(Error::bad_request(format!("`{what}` has the path `{path}` twice")));
@@ -94,6 +136,52 @@ mod tests {
             r#"{"fullTextPaths":[{"path":"/a"},{"path":"/a"}]}"#,
         ] {
             assert!(parse_policy(&value_of(bad)).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn languages_of_new_policies() {
+        let none = &Value::Undefined;
+        let policy = |default: &str, own: &str| {
+            value_of(&format!(
+                r#"{{"defaultLanguage":"{default}","fullTextPaths":[{{"path":"/a","language":"{own}"}}]}}"#
+            ))
+        };
+        check_languages(None, none).unwrap();
+        for language in LANGUAGES {
+            check_languages(Some(&policy(language, language)), none).unwrap();
+        }
+        for bad in [policy("spa-SPA", "en-US"), policy("en-US", "spa-SPA")] {
+            let message = check_languages(Some(&bad), none).unwrap_err().message;
+            assert!(message.starts_with(
+                "The Full Text Policy contains an unsupported language spa-SPA. Supported languages \
+                 are: \"en-US\", "
+            ));
+            // It stood there before there was a list.
+            check_languages(Some(&bad), &bad).unwrap();
+        }
+        let empty = check_languages(Some(&policy("", "en-US")), none).unwrap_err().message;
+        assert!(empty.contains("unsupported language . Supported languages are:"), "{empty}");
+    }
+
+    #[test]
+    fn paths_are_refused_in_the_words_of_the_service() {
+        let policy = value_of(r#"{"fullTextPaths":[{"path":"abstract","language":"en-US"}]}"#);
+        assert_eq!(
+            parse_policy(&policy).unwrap_err().message,
+            "The Full Text Policy contains an invalid Path: abstract"
+        );
+        for (indexes, message) in [
+            (
+                r#"[{"path":"/a"},{"path":"abstract"}]"#,
+                "Full-text index specification at index (1) contains invalid path",
+            ),
+            (
+                r#"[{"not_path":"abstract"}]"#,
+                "Missing path in full-text index specification at index (0)",
+            ),
+        ] {
+            assert_eq!(parse_indexes(Some(&value_of(indexes))).unwrap_err().message, message);
         }
     }
 

@@ -5,15 +5,18 @@
 //! - `partition_key`, `unique_key`: what is fixed at creation,
 //! - `indexing` with `index_path`: which values are indexed,
 //! - `legacy_index`, `composite`, `spatial`, `vector`, `full_text`: the special indexes,
+//! - `encryption`: what clients encrypt,
 //! - `ttl`, `change_feed`, `conflict`, `computed_property`, `kept`: the rest.
 //!
 //! A definition is rebuilt from its own JSON at every start, so normalising must be idempotent and
-//! must go on accepting whatever it once returned.
+//! must go on accepting whatever it once returned. Rules that came later judge only what clients
+//! send (`check_new`).
 
 mod change_feed;
 mod composite;
 mod computed_property;
 mod conflict;
+mod encryption;
 mod full_text;
 mod index_path;
 mod indexing;
@@ -35,8 +38,9 @@ use sql::program::Computed;
 use value::path::Path;
 use value::{Object, Value};
 
-pub(crate) use name::{validate_document_id, validate_name};
+pub(crate) use name::{missing, validate_document_id, validate_name};
 pub(crate) use partition_key::PartitionKeyDefinition;
+pub(crate) use read::shown;
 
 /// The properties that the service itself keeps at the top level of every document.
 const SYSTEM_PROPERTIES: [&str; 5] = ["_rid", "_self", "_etag", "_ts", "_attachments"];
@@ -79,11 +83,14 @@ impl Definition {
         let computed =
             computed_property::compile(body.get("computedProperties"), &partition_key.0)?;
         let definition = Self::build(body, id, partition_key, unique_keys)?;
+        definition.check_new(&Object::new())?;
+        encryption::check_new(body.get("clientEncryptionPolicy"), &definition.partition_key.paths)?;
         Ok(Self { computed, ..definition })
     }
 
-    /// The definition that a PUT asks for. The id, the partition key and the unique keys may not
-    /// change; all else is replaced, and what the body leaves out returns to its default.
+    /// The definition that a PUT asks for. The id, the partition key, the unique keys, the conflict
+    /// resolution and the client encryption may not change, nor may the vectors at paths that stay;
+    /// all else is replaced, and what the body leaves out returns to its default.
     pub(crate) fn replace(&self, body: &Value) -> Result<Self, Error> {
         let id = validate_name(body.get("id"))?;
         if id != self.id {
@@ -93,6 +100,8 @@ impl Definition {
         partition_key::check_unchanged(&self.partition_key, body.get("partitionKey"))?;
         unique_key::check_unchanged(&self.unique_keys, body.get("uniqueKeyPolicy"))?;
         vector::check_unchanged(&self.json, body)?;
+        conflict::check_unchanged(&self.json, body.get("conflictResolutionPolicy"))?;
+        encryption::check_unchanged(&self.json, body.get("clientEncryptionPolicy"))?;
         // The spelling of what cannot change stays as it was.
         let stored = |name: &str| self.json.get(name).unwrap_or(&Value::Undefined);
         let partition_key = partition_key::create(stored("partitionKey"), false)?;
@@ -100,7 +109,28 @@ impl Definition {
         let computed =
             computed_property::compile(body.get("computedProperties"), &partition_key.0)?;
         let definition = Self::build(body, id, partition_key, unique_keys)?;
+        definition.check_new(&self.json)?;
         Ok(Self { computed, ..definition })
+    }
+
+    /// Holds what a client sent to the rules that stored definitions need not obey. `current` is
+    /// what the collection had before, and may keep.
+    fn check_new(&self, current: &Object) -> Result<(), Error> {
+        let member = |object: &'_ Object, name: &str| object.get(name).cloned().unwrap_or_default();
+        if let Some(Value::Object(indexing)) = self.json.get("indexingPolicy") {
+            vector::check_new(indexing, &member(current, "indexingPolicy"))?;
+        }
+        let full_text = self.json.get("fullTextPolicy");
+        full_text::check_languages(full_text, &member(current, "fullTextPolicy"))?;
+        match self.json.get("conflictResolutionPolicy") {
+            Some(policy) if current.is_empty() => conflict::check_new(policy),
+            _ => Ok(()),
+        }
+    }
+
+    /// The client encryption keys that the definition names.
+    pub(crate) fn encryption_keys(&self) -> Vec<&str> {
+        encryption::keys(&self.json)
     }
 
     /// This definition with a partition key, where there was none.
@@ -116,6 +146,8 @@ impl Definition {
         // All else was checked before. Computed properties must not have the key's name.
         let key = partition_key::create(value, false)?;
         computed_property::compile(json.get("computedProperties"), &key.0)?;
+        // What is encrypted anew each time cannot become the key.
+        encryption::check_new(json.get("clientEncryptionPolicy"), &key.0.paths)?;
         let definition = Self::restore(&json)?;
         if definition.partition_key.is_system {
             return Err(Error::bad_request(

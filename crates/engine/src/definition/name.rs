@@ -46,7 +46,7 @@ fn present(id: &Value) -> Result<&str, Error> {
 }
 
 /// The service's words for an absent property.
-pub(super) fn missing(property: &str) -> Error {
+pub(crate) fn missing(property: &str) -> Error {
     Error::bad_request(missing_message(property))
 }
 

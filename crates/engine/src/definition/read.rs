@@ -91,7 +91,7 @@ pub(super) fn wrong(what: &str, wanted: &str) -> Error {
 }
 
 /// The beginning of a client's text, short enough for a message.
-pub(super) fn shown(text: &str) -> &str {
+pub(crate) fn shown(text: &str) -> &str {
     text.char_indices().nth(SHOWN_CHARS_MAX).map_or(text, |(end, _)| &text[..end])
 }
 

@@ -119,10 +119,18 @@ fn bad_bodies() {
 fn replacing_returns_what_is_left_out_to_its_default() {
     let full = created(FULL);
     let body = r#"{"id":"c","partitionKey":{"paths":["/'pk'"],"kind":"Hash","version":2},
+        "conflictResolutionPolicy":{"mode":"Custom"},"clientEncryptionPolicy":{"includedPaths":[]},
         "uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/'email'"]}]}}"#;
     let replaced = full.replace(&value_of(body)).unwrap();
     assert_eq!(replaced.default_ttl, None);
     assert!(replaced.json.get("vectorEmbeddingPolicy").is_none());
+    for name in ["fullTextPolicy", "computedProperties", "changeFeedPolicy", "analyticalStorageTtl"]
+    {
+        assert!(replaced.json.get(name).is_none(), "{name}");
+    }
+    let type_of = |json: &Object| json.get("geospatialConfig").unwrap().get("type").clone();
+    assert_eq!(type_of(&full.json), "Geometry".into());
+    assert_eq!(type_of(&replaced.json), "Geography".into());
     for fixed in ["partitionKey", "uniqueKeyPolicy"] {
         let (new, old) = (replaced.json.get(fixed).unwrap(), full.json.get(fixed).unwrap());
         assert_eq!(json::print(new), json::print(old));
@@ -136,6 +144,17 @@ fn what_is_fixed_cannot_be_replaced() {
         assert!(FULL.contains(from), "{from}");
         full.replace(&value_of(&FULL.replacen(from, to, 1))).unwrap_err().message
     };
+    let forbidden = full.replace(&value_of(&FULL.replace("/email", "/other"))).unwrap_err();
+    assert_eq!(forbidden.code, Code::Forbidden);
+    assert!(changed("Custom", "LastWriterWins").contains("Updating conflict resolution policy"));
+    assert!(changed(r#""clientEncryptionPolicy":{"includedPaths":[]}"#, r#""x":1"#).contains(
+        "'clientEncryptionPolicy' cannot be changed as part of collection replace operation."
+    ));
+    assert!(changed("en-US", "tlh").contains("contains an unsupported language tlh."));
+    assert!(
+        changed(r#""type":"diskANN"}]"#, r#""type":"diskANN"},{"path":"/w","type":"flat"}]"#)
+            .contains("path::/w not matching in Embedding's path.")
+    );
     assert!(changed(r#""id":"c""#, r#""id":"d""#).contains("id of a collection"));
     assert!(changed("/pk", "/other").contains("partition key cannot be changed"));
     assert!(changed("/email", "/other").contains("unique index cannot be modified"));
@@ -143,6 +162,48 @@ fn what_is_fixed_cannot_be_replaced() {
     assert!(changed("cosine", "euclidean").contains("cannot be modified in Collection Replace"));
     assert!(changed("vectorEmbeddingPolicy", "x").contains("not matching in Embedding's path"));
     assert!(full.replace(&value_of("{}")).is_err());
+}
+
+/// Each policy that may change does, and one that a client leaves as it was stays.
+#[test]
+fn what_may_change_can_be_replaced() {
+    let full = created(FULL);
+    for (from, to, name) in [
+        (r#""defaultTtl":60"#, r#""defaultTtl":-1"#, "defaultTtl"),
+        (r#""analyticalStorageTtl":-1"#, r#""analyticalStorageTtl":7"#, "analyticalStorageTtl"),
+        ("SELECT VALUE c.a FROM c", "SELECT VALUE c.b FROM c", "computedProperties"),
+        (r#""defaultLanguage":"en-US""#, r#""defaultLanguage":"fr-FR""#, "fullTextPolicy"),
+        (
+            r#"{"path":"/t"}]},"change"#,
+            r#"{"path":"/t"},{"path":"/u"}]},"change"#,
+            "fullTextPolicy",
+        ),
+        (r#""type":"Geometry""#, r#""type":"Geography""#, "geospatialConfig"),
+        (r#""fullTextIndexes":[{"path":"/t"}]"#, r#""fullTextIndexes":[]"#, "indexingPolicy"),
+        (r#""vectorIndexes":[{"path":"/v","type":"diskANN"}],"#, "", "indexingPolicy"),
+    ] {
+        let body = FULL.replace("\n    ", "").replacen(from, to, 1);
+        assert!(body.contains(to) && body != FULL.replace("\n    ", ""), "{from}");
+        let replaced = full.replace(&value_of(&body)).unwrap();
+        for (member, value) in full.json.iter() {
+            let is_same = replaced.json.get(member).is_some_and(|new| new == value);
+            assert_eq!(is_same, member != name, "{from}: {member}");
+        }
+    }
+}
+
+/// Definitions that earlier rules let pass are opened, and may be put back as they are.
+#[test]
+fn later_rules_leave_stored_definitions_alone() {
+    let old = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash"},
+        "indexingPolicy":{"vectorIndexes":[{"path":"/v","type":"diskANN","vectorIndexShardKey":["/a","/b"]}]},
+        "conflictResolutionPolicy":{"conflictResolutionPath":"/a/b"},
+        "vectorEmbeddingPolicy":{"vectorEmbeddings":[{"path":"/v","dataType":"float32","dimensions":3,"distanceFunction":"cosine"}]},
+        "fullTextPolicy":{"defaultLanguage":"xx"},"clientEncryptionPolicy":{"any":"thing"}}"#;
+    assert!(Definition::create(&value_of(old), false).is_err());
+    let stored = Definition::restore(&value_of(old)).unwrap();
+    let again = stored.replace(&stored.json.clone().into()).unwrap();
+    assert_eq!(json::print(&again.json.into()), json::print(&stored.json.into()));
 }
 
 /// Whatever type stands anywhere in a definition, the answer is a definition or an error.

@@ -1,7 +1,9 @@
 //! Vectors: the collection's `vectorEmbeddingPolicy`, and the `vectorIndexes` of its policy. Both
 //! are stored and returned as they were sent. Error texts are the service's; SDK tests match them.
+//! What [`check_new`] refuses was accepted once, so it may stand in stored definitions.
 
 use protocol::Error;
+use value::path::Path;
 use value::{Object, Value};
 
 use super::read;
@@ -9,12 +11,15 @@ use super::read;
 const DATA_TYPES: [&str; 4] = ["float32", "float16", "uint8", "int8"];
 const DISTANCE_FUNCTIONS: [&str; 3] = ["cosine", "euclidean", "dotproduct"];
 const INDEX_TYPES: [&str; 3] = ["flat", "quantizedFlat", "diskANN"];
+const QUANTIZER_TYPES: [&str; 2] = ["product", "spherical"];
 
 /// Most dimensions of a vector, and of one in a flat index.
 const DIMENSIONS_MAX: i64 = 4096;
 const DIMENSIONS_FLAT_MAX: i64 = 505;
 /// Most bytes of a quantized vector; fewer if the vector has fewer dimensions.
 const QUANTIZATION_BYTES_MAX: i64 = 512;
+/// Most paths by which the index of one vector is cut into shards.
+const SHARD_PATHS_MAX: usize = 1;
 /// Most embeddings and indexes. The service publishes no limit; these are looked up one by one.
 const ENTRIES_MAX: usize = 100;
 
@@ -26,27 +31,48 @@ pub(super) fn parse_policy(value: &Value) -> Result<Option<Value>, Error> {
     let mut seen = Vec::new();
     for embedding in read::bounded_array(embeddings, "vectorEmbeddings", ENTRIES_MAX)? {
         read::object(embedding, "vectorEmbeddings")?;
-        let path = read::path(embedding.get("path"), "vectorEmbeddings.path")?;
-        let name = read::shown(path.as_str());
+        let path = path(embedding, "The Vector Embedding Policy has an invalid Path")?;
         let of = |what: &str, value: &Value, names: &[&'static str]| {
             read::choice(value, what, names).map_err(|_| {
                 let given =
                     value.as_str().map_or_else(String::new, |text| read::shown(text).into());
                 Error::bad_request(format!(
-                    "The Vector Embedding Policy's path::{name} has an invalid {what}:{given}."
+                    "The Vector Embedding Policy has an invalid {what}:{given}."
                 ))
             })
         };
         of("DataType", embedding.get("dataType"), &DATA_TYPES)?;
         of("DistanceFunction", embedding.get("distanceFunction"), &DISTANCE_FUNCTIONS)?;
-        let dimensions = embedding.get("dimensions");
-        read::integer(dimensions, "vectorEmbeddings.dimensions", 1..=DIMENSIONS_MAX)?;
+        check_dimensions(embedding.get("dimensions"))?;
         if seen.contains(&path) {
+            let name = read::shown(path.as_str());
             return Err(Error::bad_request(format!("the vector path `{name}` stands twice")));
         }
         seen.push(path);
     }
     Ok(Some(policy.clone()))
+}
+
+fn check_dimensions(value: &Value) -> Result<(), Error> {
+    let Some(dimensions) = value.as_i64() else {
+        return Err(read::wrong("vectorEmbeddings.dimensions", "an integer"));
+    };
+    let wrong = match dimensions {
+        1..=DIMENSIONS_MAX => return Ok(()),
+        ..1 => "less than the minimum supported value 1".to_owned(),
+        _ => format!("more than the maximum supported value {DIMENSIONS_MAX}"),
+    };
+    Err(Error::bad_request(format!(
+        "The Vector Embedding Policy has Dimensions:{dimensions} which is {wrong}."
+    )))
+}
+
+/// The path of an entry; `refusal` are the service's words for a bad one.
+fn path(entry: &Value, refusal: &str) -> Result<Path, Error> {
+    read::path(entry.get("path"), "path").map_err(|_| {
+        let given = read::shown(entry.get("path").as_str().unwrap_or_default());
+        Error::bad_request(format!("{refusal}: {given}."))
+    })
 }
 
 /// Checks the shape of `vectorIndexes` and answers with its JSON.
@@ -55,7 +81,7 @@ pub(super) fn parse_indexes(value: Option<&Value>) -> Result<Option<Value>, Erro
     let mut seen = Vec::new();
     for index in read::bounded_array(value, "vectorIndexes", ENTRIES_MAX)? {
         read::object(index, "vectorIndexes")?;
-        let path = read::path(index.get("path"), "vectorIndexes.path")?;
+        let path = path(index, "The Vector Indexing Policy has an invalid Path")?;
         let kind = read::text(index.get("type"), "vectorIndexes.type")?;
         if !INDEX_TYPES.iter().any(|name| name.eq_ignore_ascii_case(kind)) {
             let kind = read::shown(kind);
@@ -67,8 +93,16 @@ pub(super) fn parse_indexes(value: Option<&Value>) -> Result<Option<Value>, Erro
             check_range("IndexingSearchListSize", size, 25, 500)?;
         }
         if let Some(keys) = read::given(index.get("vectorIndexShardKey")) {
-            for key in read::bounded_array(keys, "vectorIndexShardKey", ENTRIES_MAX)? {
-                read::path(key, "vectorIndexShardKey")?;
+            let Some(keys) = keys.as_array() else {
+                return Err(Error::bad_request("One of the specified inputs is invalid"));
+            };
+            for key in keys {
+                read::path(key, "vectorIndexShardKey").map_err(|_| {
+                    let given = read::shown(key.as_str().unwrap_or_default());
+                    Error::bad_request(format!(
+                        "The Vector Indexing Policy has an invalid Shard Path: {given}."
+                    ))
+                })?;
             }
         }
         if seen.contains(&path) {
@@ -105,18 +139,44 @@ pub(super) fn check_indexes(indexing: &Object, embeddings: Option<&Value>) -> Re
     Ok(())
 }
 
+/// Checks what only indexes of new definitions must obey. `indexing` is a checked policy, `current`
+/// what the collection had before: an index that stood there already may stay.
+pub(super) fn check_new(indexing: &Object, current: &Value) -> Result<(), Error> {
+    for index in indexing.get("vectorIndexes").and_then(Value::as_array).unwrap_or_default() {
+        if entries(current, "vectorIndexes").contains(index) {
+            continue;
+        }
+        let shards = index.get("vectorIndexShardKey").as_array().unwrap_or_default().len();
+        if shards > SHARD_PATHS_MAX {
+            return Err(Error::bad_request(format!(
+                "The number of shard paths defined in the Vector Indexing Policy: {shards} exceeds \
+                 the maximum: {SHARD_PATHS_MAX}."
+            )));
+        }
+        if let Some(quantizer) = read::given(index.get("quantizerType"))
+            && read::choice(quantizer, "quantizerType", &QUANTIZER_TYPES).is_err()
+        {
+            let given = read::shown(quantizer.as_str().unwrap_or_default());
+            return Err(Error::bad_request(format!(
+                "The Vector Indexing Policy's Quantizer Type::{given} is invalid."
+            )));
+        }
+    }
+    Ok(())
+}
+
 /// Refuses a replacement that changes an index or an embedding; adding and removing is allowed.
 pub(super) fn check_unchanged(current: &Object, body: &Value) -> Result<(), Error> {
     let current_of = |name| current.get(name).unwrap_or(&Value::Undefined);
     for (policy, list, what) in [
-        ("indexingPolicy", "vectorIndexes", "indexing"),
+        ("indexingPolicy", "vectorIndexes", "vector indexing"),
         ("vectorEmbeddingPolicy", "vectorEmbeddings", "embedding"),
     ] {
         let replacements = entries(body.get(policy), list);
         for entry in entries(current_of(policy), list) {
             if find(replacements, entry).is_some_and(|replacement| replacement != entry) {
                 return Err(Error::bad_request(format!(
-                    "Paths in existing vector {what} policy cannot be modified in Collection \
+                    "Paths in existing {what} policy cannot be modified in Collection \
                      Replace. They can only be added or removed."
                 )));
             }
@@ -139,7 +199,8 @@ fn check_range(what: &str, value: &Value, min: i64, max: i64) -> Result<(), Erro
     match value.as_i64() {
         Some(integer) if (min..=max).contains(&integer) => Ok(()),
         Some(integer) => Err(Error::bad_request(format!(
-            "{what} value :: {integer} is out of range. The allowed range is between {min} and {max}."
+            "The Vector Indexing Policy parameter {what} value :: {integer} is out of range. The \
+             allowed range is between {min} and {max}."
         ))),
         None => Err(read::wrong(what, "an integer")),
     }

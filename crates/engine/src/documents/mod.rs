@@ -1,15 +1,21 @@
 //! Documents: where they lie, and how one is read. Writing them is in [`write`] and [`batch`].
 
 pub(crate) mod batch;
+pub(crate) mod clear;
 mod incoming;
 mod operations;
 pub(crate) mod patch;
 mod patching;
 mod room;
 pub(crate) mod scope;
+pub(crate) mod scripted;
 mod stage;
+mod staged;
 pub(crate) mod staging;
+pub(crate) mod sweep;
 pub(crate) mod text;
+pub(crate) mod unique;
+mod view;
 pub(crate) mod write;
 
 use std::sync::Arc;
@@ -33,6 +39,7 @@ use crate::{
         text::user_bytes,
     },
     errors,
+    expiry::is_expired,
     feeds::{is_unchanged, require_match},
     keys::{self, LogicalKey},
     partition::Partition,
@@ -68,6 +75,12 @@ struct Found {
     document: Bytes,
 }
 
+impl Found {
+    fn has_expired(&self, place: &Place<'_>, now: u64) -> bool {
+        is_expired(&self.header, &self.document, place.collection, now)
+    }
+}
+
 pub(crate) async fn read(
     engine: &Inner,
     path: &DocumentPath,
@@ -101,7 +114,8 @@ async fn read_at(
     }
     let (snapshot, lsn) = place.partition.read();
     let reader = RowReader::Snapshot(&*snapshot);
-    let Some(found) = locate(place, key, &path.document, &reader).await? else {
+    let now = engine.clock.now_seconds();
+    let Some(found) = locate(place, key, &path.document, &reader, now).await? else {
         return Err(refuse(Error::not_found(), place, lsn, meter));
     };
     let mut meta = Meta { item_lsn: Some(found.primary.lsn), ..Meta::default() };
@@ -164,14 +178,16 @@ impl RowReader<'_> {
     }
 }
 
-/// Finds a document by id or, failing that, by rid.
+/// Finds a document by id or, failing that, by rid. One that has expired by now is none.
 async fn locate(
     place: &Place<'_>,
     key: &PartitionKey,
     name: &str,
     reader: &RowReader<'_>,
+    now: u64,
 ) -> Result<Option<Found>, Error> {
-    if let Some(found) = by_id(place, name, reader).await? {
+    let is_alive = |found: &Found| !found.has_expired(place, now);
+    if let Some(found) = by_id(place, name, reader).await?.filter(is_alive) {
         return Ok(Some(found));
     }
     let Some(rid) = ChildRid::parse(name) else { return Ok(None) };
@@ -186,9 +202,10 @@ async fn locate(
         return Ok(None);
     }
     let Some(id) = value.get("id").as_str() else { return Ok(None) };
-    by_id(place, id, reader).await
+    Ok(by_id(place, id, reader).await?.filter(is_alive))
 }
 
+/// The stored document with this id, expired or not.
 async fn by_id(
     place: &Place<'_>,
     id: &str,

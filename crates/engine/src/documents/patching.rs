@@ -112,7 +112,8 @@ impl Checked {
         };
         // From one moment: without the lock the newest rows may be of two.
         let (snapshot, _) = place.partition.read();
-        let old = locate(place, key, name, &RowReader::Snapshot(&*snapshot)).await?;
+        let now = engine.clock.now_seconds();
+        let old = locate(place, key, name, &RowReader::Snapshot(&*snapshot), now).await?;
         let old = old.ok_or_else(|| told(Error::not_found(), place, meter))?;
         let (version, document) = (Some(old.primary.etag), old.parse()?);
         let (condition, now_millis) = (Arc::clone(condition), engine.clock.now_millis());

@@ -5,19 +5,23 @@
 //! can pass its limit by what may be staged at a time, a few megabytes.
 
 use protocol::{Code, Error};
+use value::json;
 
 use crate::{
     Inner,
-    documents::Place,
+    documents::{Place, scope::document_key},
+    errors,
+    expiry::Expiry,
+    keys::{self, LogicalKey},
     limits::{Sizes, size},
     partition::Partition,
-    rows::KeyCounters,
+    rows::{Header, KeyCounters},
 };
 
 /// Refuses a document of `new` bytes, in the place of one of `old` bytes, if it does not fit. The same
 /// transaction has added `staged` bytes already, which the key's counters know and no others.
 /// Whoever takes no more room than before is always let in: that is the way out of a full place.
-pub(super) fn check(
+pub(super) async fn check(
     engine: &Inner,
     place: &Place<'_>,
     key: KeyCounters,
@@ -25,23 +29,94 @@ pub(super) fn check(
     old: u64,
     new: u64,
 ) -> Result<(), Error> {
-    let growth = new.saturating_sub(old);
-    if growth == 0 {
-        return Ok(());
-    }
-    let Sizes { logical_partition, .. } = engine.options.sizes;
-    let has_key = !place.collection.definition.partition_key.is_system;
-    if let Some(limit) = engine.options.sizes.of_collection(has_key) {
-        let used: u64 = place.collection.partitions.iter().map(|it| used(it)).sum();
-        if used.saturating_add(staged).saturating_add(growth) > limit {
-            return Err(collection_full(limit));
+    let wanted = Wanted { engine, place, key, staged, old, new };
+    let full = match wanted.check(Expired::default()) {
+        Err(error) if place.collection.definition.default_ttl.is_some() => error,
+        answer => return answer,
+    };
+    // What has expired takes no room, though it is still there.
+    let expired = Expired::of(place, engine.clock.now_seconds()).await?;
+    if expired.all == 0 { Err(full) } else { wanted.check(expired) }
+}
+
+/// Room that is asked for.
+struct Wanted<'a> {
+    engine: &'a Inner,
+    place: &'a Place<'a>,
+    key: KeyCounters,
+    staged: u64,
+    old: u64,
+    new: u64,
+}
+
+impl Wanted<'_> {
+    fn check(&self, expired: Expired) -> Result<(), Error> {
+        let Self { engine, place, key, staged, old, new } = *self;
+        let growth = new.saturating_sub(old);
+        if growth == 0 {
+            return Ok(());
         }
+        let Sizes { logical_partition, .. } = engine.options.sizes;
+        let has_key = !place.collection.definition.partition_key.is_system;
+        if let Some(limit) = engine.options.sizes.of_collection(has_key) {
+            let used: u64 = place.collection.partitions.iter().map(|it| used(it)).sum();
+            let used = used.saturating_sub(expired.all);
+            if used.saturating_add(staged).saturating_add(growth) > limit {
+                return Err(collection_full(limit));
+            }
+        }
+        // Without a key, the collection's limit is the only one.
+        let used = key.bytes.saturating_sub(expired.key);
+        if has_key && used.saturating_add(growth) > logical_partition {
+            return Err(key_full(logical_partition));
+        }
+        Ok(())
     }
-    // Without a key, the collection's limit is the only one.
-    if has_key && key.bytes.saturating_add(growth) > logical_partition {
-        return Err(key_full(logical_partition));
+}
+
+/// Most documents that are looked at, of each partition.
+const EXPIRED_MAX: usize = 4096;
+
+/// Bytes of documents that have expired and are not swept yet.
+#[derive(Clone, Copy, Default)]
+struct Expired {
+    /// Of the key.
+    key: u64,
+    /// Of the collection.
+    all: u64,
+}
+
+impl Expired {
+    async fn of(place: &Place<'_>, now: u64) -> Result<Self, Error> {
+        let mut sums = Self::default();
+        let expiry = Expiry::new(place.collection, now);
+        for partition in &place.collection.partitions {
+            let (snapshot, _) = partition.read();
+            for row_key in expiry.due(&*snapshot, None, EXPIRED_MAX).await?.rows {
+                let Some(number) = keys::number_at(&row_key) else { continue };
+                let rows = snapshot.get_many(&[keys::document(number)]).await;
+                let row = rows.map_err(errors::from_store)?.into_iter().next().flatten();
+                let Some(row) = row else { continue };
+                let (header, text) = Header::decode(&row).map_err(errors::from_damaged)?;
+                if !expiry.is_over(&header, &text) {
+                    continue;
+                }
+                let length = text.len() as u64;
+                sums.all += length;
+                let is_near = keys::slot_of(number) == place.key.slot;
+                if is_near && is_of_key(place, &text) {
+                    sums.key += length;
+                }
+            }
+        }
+        Ok(sums)
     }
-    Ok(())
+}
+
+fn is_of_key(place: &Place<'_>, text: &[u8]) -> bool {
+    let Ok(document) = json::parse(text) else { return false };
+    let key = document_key(place.collection, &document);
+    LogicalKey::new(place.key.slot, &key) == place.key
 }
 
 fn used(partition: &Partition) -> u64 {

@@ -22,6 +22,10 @@ const MISMATCH: &str = "Partition key provided either doesn't correspond to defi
                         collection or doesn't match partition key field values specified in the \
                         document.";
 
+/// The same when the header is what it does not fit.
+const OTHER_THAN_HEADER: &str =
+    "PartitionKey extracted from document doesn't match the one specified in the header";
+
 /// A scope is small if its slots are this part of a partition's.
 const FEW_SLOTS: usize = 64;
 
@@ -44,10 +48,7 @@ pub(crate) fn key_in_body(
     if agrees(&full_key(collection, named)?, &key, is_multi) {
         return Ok(key);
     }
-    Err(Error::new(
-        Code::PartitionKeyMismatch,
-        "PartitionKey extracted from document doesn't match the one specified in the header",
-    ))
+    Err(Error::new(Code::PartitionKeyMismatch, OTHER_THAN_HEADER))
 }
 
 /// Python sends null for a missing part of a hierarchical key; the document knows better.
@@ -57,6 +58,20 @@ fn agrees(named: &PartitionKey, actual: &PartitionKey, is_multi: bool) -> bool {
             && named.0.iter().zip(&actual.0).all(|(named, actual)| {
                 named == actual || (named, actual) == (&Component::Null, &Component::Undefined)
             })
+}
+
+/// Refuses a document of another key. Where a hierarchical key has a part that is null in the header
+/// and absent in the document, that is another key, too: a transaction has only one.
+pub(crate) fn check_key(
+    collection: &Collection,
+    document: &Value,
+    key: &PartitionKey,
+    options: &Options,
+) -> Result<(), Error> {
+    if key_in_body(collection, document, options)? == *key {
+        return Ok(());
+    }
+    Err(Error::new(Code::PartitionKeyMismatch, OTHER_THAN_HEADER))
 }
 
 /// The key of a document to be read or deleted: the header must name it in full.

@@ -4,11 +4,14 @@
 //! what is queued in the end is the net effect: one change for each document, whatever happened to
 //! it on the way.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use index::Directive;
 use protocol::{
     Code, Error, Options, Outcome, etag::Etag, request::IndexingDirective, rid::DocNum,
 };
+use store::Snapshot;
 use tokio::sync::oneshot;
 use value::{Value, json, partition_key::PartitionKey};
 
@@ -19,32 +22,37 @@ use crate::{
         Found, Place, RowReader, by_id, describe, found,
         incoming::Incoming,
         locate, room,
+        staged::{Staged, Version},
         staging::{self, Staging},
         text::user_bytes,
+        unique,
+        view::Shown,
     },
-    errors,
-    indexing::{Indexed, TermChange},
-    keys,
+    errors, keys,
     partition::{
         Refused,
         locks::KeyGuard,
-        transaction::{DocumentChange, NewVersion, OldVersion, Past, Transaction},
+        transaction::{NewVersion, Transaction},
     },
-    rows::{Damaged, Header, KeyCounters, Primary},
+    rows::{Counters, Damaged, KeyCounters},
 };
 
 /// A writer that holds the lock of its key.
-pub(super) struct Stage<'a> {
+pub(crate) struct Stage<'a> {
     pub(super) engine: &'a Inner,
     pub(super) place: &'a Place<'a>,
     pub(super) key: &'a PartitionKey,
     room: Staging<'a>,
     guard: KeyGuard<'a>,
+    /// The second in which it has the lock: what has expired by then is gone.
+    pub(super) now: u64,
     /// `None` until the first document is looked for.
     tally: Option<Tally>,
-    changes: Vec<Staged>,
+    pub(super) changes: Vec<Staged>,
     /// Bytes of documents that were read and made.
     bytes: usize,
+    /// What its queries have been shown so far; `None` before the first.
+    shown: Option<Shown>,
 }
 
 /// The key's counters.
@@ -53,23 +61,6 @@ struct Tally {
     before: KeyCounters,
     /// With the changes so far.
     now: KeyCounters,
-}
-
-/// What has become of one document. At least one version is there.
-struct Staged {
-    number: DocNum,
-    document_key: Bytes,
-    primary_key: Bytes,
-    /// The stored version.
-    old: Option<Found>,
-    new: Option<Version>,
-}
-
-/// A version that is to be stored, with what the index must know of it.
-struct Version {
-    new: NewVersion,
-    value: Value,
-    directive: Directive,
 }
 
 /// What an operation has done, for its answer.
@@ -106,7 +97,36 @@ impl<'a> Stage<'a> {
     ) -> Result<Self, Error> {
         let room = Staging::begin(place, bytes).await?;
         let guard = place.partition.lock(place.key.as_bytes()).await;
-        Ok(Self { engine, place, key, room, guard, tally: None, changes: Vec::new(), bytes: 0 })
+        Ok(Self::with(engine, place, key, room, guard))
+    }
+
+    /// The same for a script, of which nobody knows how many bytes it will write. It waits for the
+    /// key first: scripts that wait for one key must not hold what scripts of others need.
+    pub(super) async fn begin_script(
+        engine: &'a Inner,
+        place: &'a Place<'a>,
+        key: &'a PartitionKey,
+    ) -> Result<Self, Error> {
+        let guard = place.partition.lock(place.key.as_bytes()).await;
+        let room = Staging::begin_script(place).await?;
+        Ok(Self::with(engine, place, key, room, guard))
+    }
+
+    fn with(
+        engine: &'a Inner,
+        place: &'a Place<'a>,
+        key: &'a PartitionKey,
+        room: Staging<'a>,
+        guard: KeyGuard<'a>,
+    ) -> Self {
+        let now = engine.clock.now_seconds();
+        let (tally, changes, shown) = (None, Vec::new(), None);
+        Self { engine, place, key, room, guard, now, tally, changes, bytes: 0, shown }
+    }
+
+    /// Whether a script may go on: takes room for what it has read and made, and a document more.
+    pub(super) fn has_room(&mut self) -> bool {
+        self.room.grow(self.bytes)
     }
 
     /// Bytes of documents that were read and made so far.
@@ -114,9 +134,21 @@ impl<'a> Stage<'a> {
         self.bytes
     }
 
-    /// The newest version of the document with this id. A new document costs one look into the
-    /// store: the key's counters are read along with the first.
+    /// The newest version of the document with this id. One that has expired is none: it goes with
+    /// the changes of this stage, so that another can have its id.
     pub(super) async fn newest(&mut self, id: &str) -> Result<Option<Found>, Error> {
+        match self.stored(id).await? {
+            Some(found) if found.has_expired(self.place, self.now) => {
+                self.bury(found).await?;
+                Ok(None)
+            }
+            found => Ok(found),
+        }
+    }
+
+    /// The same, expired or not. A new document costs one look into the store: the key's counters
+    /// are read along with the first.
+    async fn stored(&mut self, id: &str) -> Result<Option<Found>, Error> {
         let place = self.place;
         if self.tally.is_some() {
             return by_id(place, id, &RowReader::Staged(self)).await;
@@ -135,7 +167,7 @@ impl<'a> Stage<'a> {
 
     /// The newest version of the document with this id or rid.
     pub(super) async fn locate(&self, name: &str) -> Result<Option<Found>, Error> {
-        locate(self.place, self.key, name, &RowReader::Staged(self)).await
+        locate(self.place, self.key, name, &RowReader::Staged(self), self.now).await
     }
 
     /// A row as the changes so far have left it.
@@ -171,12 +203,15 @@ impl<'a> Stage<'a> {
         charge_put(&mut charged, place, &incoming, old.is_some(), directive);
         let outcome = if old.is_some() { Outcome::Ok } else { Outcome::Created };
         let (new, document) = incoming.compose(self.engine, place, number, options);
+        let unique = unique::rows(&place.collection.definition, &place.key, &incoming.value);
+        let claimed = self.claim(number, &unique).await;
+        claimed.map_err(|error| self.refuse(error, meter))?;
         let tally = self.tally().await?;
-        self.check_room(tally, old.as_ref(), &new)?;
+        self.check_room(tally, old.as_ref(), &new).await?;
         *meter = charged;
         let etag = Some(new.etag);
         let primary_key = place.key.primary(&incoming.id);
-        let version = Version { new, value: incoming.value, directive };
+        let version = Version { new, value: incoming.value, directive, unique };
         self.record(number, primary_key, tally, old, Some(version));
         Ok(Done { outcome, etag, document })
     }
@@ -190,6 +225,17 @@ impl<'a> Stage<'a> {
         let (number, primary_key) = (old.primary.docnum, old.primary_key.clone());
         self.record(number, primary_key, tally, Some(old), None);
         Ok(Done { outcome: Outcome::Deleted, etag: None, document: Bytes::new() })
+    }
+
+    /// Removes a document that has expired. It costs nothing.
+    async fn bury(&mut self, old: Found) -> Result<(), Error> {
+        let tally = self.tally().await?;
+        let (number, primary_key) = (old.primary.docnum, old.primary_key.clone());
+        self.record(number, primary_key, tally, Some(old), None);
+        if let Some(change) = self.changes.iter_mut().find(|change| change.number == number) {
+            change.is_expired = true;
+        }
+        Ok(())
     }
 
     /// Notes what has become of a document. `old` is the version before this change, which another
@@ -213,23 +259,47 @@ impl<'a> Stage<'a> {
         match self.changes.iter().position(|change| change.number == number) {
             Some(at) if new.is_none() && self.changes[at].old.is_none() => {
                 // Made and removed: nothing has happened.
-                self.changes.remove(at);
+                let gone = self.changes.remove(at);
+                if let Some(shown) = &mut self.shown {
+                    shown.forget(gone, &mut self.changes);
+                }
             }
-            Some(at) => self.changes[at].new = new,
+            Some(at) => {
+                let change = &mut self.changes[at];
+                change.new = new;
+                if let Some(shown) = &mut self.shown {
+                    shown.hide(change);
+                }
+            }
             None => {
                 let document_key = keys::document(number);
-                self.changes.push(Staged { number, document_key, primary_key, old, new });
+                let (is_expired, shown) = (false, None);
+                self.changes.push(Staged {
+                    number,
+                    document_key,
+                    primary_key,
+                    old,
+                    new,
+                    is_expired,
+                    shown,
+                });
             }
         }
     }
 
     /// Refuses a version that has no room. It costs nothing.
-    fn check_room(&self, tally: Tally, old: Option<&Found>, new: &NewVersion) -> Result<(), Error> {
+    async fn check_room(
+        &self,
+        tally: Tally,
+        old: Option<&Found>,
+        new: &NewVersion,
+    ) -> Result<(), Error> {
         let Self { engine, place, .. } = *self;
         let old = old.map_or(0, |old| u64::from(old.primary.length));
         let staged = tally.now.bytes.saturating_sub(tally.before.bytes);
         let length = new.length() as u64;
-        room::check(engine, place, tally.now, staged, old, length).map_err(|mut error| {
+        let checked = room::check(engine, place, tally.now, staged, old, length).await;
+        checked.map_err(|mut error| {
             describe(&mut error.meta, place, place.partition.lsn());
             error
         })
@@ -251,36 +321,68 @@ impl<'a> Stage<'a> {
         Ok(*self.tally.insert(Tally { before, now: before }))
     }
 
+    /// The partition as the changes so far have left it, for queries. Others may write to it
+    /// meanwhile, but not to this key.
+    pub(super) async fn view(&mut self) -> Result<Arc<dyn Snapshot>, Error> {
+        let Self { place, now, .. } = *self;
+        let tally = self.tally().await?;
+        let shown = if let Some(shown) = &mut self.shown {
+            shown
+        } else {
+            // What was queued for this key before must be in the snapshot.
+            place.partition.drain().await?;
+            self.shown.insert(Shown::over(place.partition.read().0))
+        };
+        let counters = place.key.counters();
+        for change in self.changes.iter_mut().filter(|change| change.shown.is_none()) {
+            let transaction = Transaction {
+                key: place.key.clone(),
+                key_counters: tally.before,
+                changes: vec![change.to_change(place, now).await?],
+                // No query asks for rows of unique keys.
+                unique: Vec::new(),
+                index_generation: place.collection.index_generation,
+                permit: None,
+            };
+            // Which LSN it will have is not known, and no query asks.
+            let (batch, ..) = transaction.finish(u64::MAX, &mut Counters::default());
+            shown.show(change, batch, &counters);
+            if shown.bytes() > staging::TRANSACTION_BYTES_MAX {
+                return Err(too_large());
+            }
+        }
+        shown.count(counters, &tally.now);
+        Ok(shown.snapshot())
+    }
+
     /// Queues the changes with their terms, and lets the next writer of the key in. They will be
     /// published, whether or not anybody waits for it.
     pub(super) async fn commit(self) -> Result<Published, Refused> {
-        let Stage { engine, place, room, guard, tally, changes, .. } = self;
+        let Stage { place, room, guard, now, tally, changes, .. } = self;
         let Some(Tally { before, .. }) = tally.filter(|_| !changes.is_empty()) else {
             drop(guard);
             // What was read may not be published yet.
             place.partition.drain().await?;
             return Ok(Published::Already(place.partition.lsn()));
         };
+        let unique = unique::changes(place, &changes).await?;
         let mut with_terms = Vec::with_capacity(changes.len());
         let mut bytes = 0_usize;
         for change in changes {
-            let change = change.with_terms(engine, place).await?;
+            let change = change.with_terms(place, now).await?;
             bytes = bytes.saturating_add(staging::size(&change));
             // A document may be as large as it may be, with its index. Several together may not.
             if bytes > staging::TRANSACTION_BYTES_MAX && !with_terms.is_empty() {
-                return Err(Error::new(
-                    Code::TooLarge,
-                    "The changes to the index are too large for one transaction.",
-                )
-                .into());
+                return Err(too_large().into());
             }
             with_terms.push(change);
         }
-        let permit = room.for_batch(&with_terms).await?;
+        let permit = room.for_batch(&with_terms, &unique).await?;
         let transaction = Transaction {
             key: place.key.clone(),
             key_counters: before,
             changes: with_terms,
+            unique,
             index_generation: place.collection.index_generation,
             permit: Some(permit),
         };
@@ -290,58 +392,15 @@ impl<'a> Stage<'a> {
     }
 }
 
-impl Staged {
-    fn primary(&self, version: &Version) -> Primary {
-        let length = version.new.length();
-        // The LSN comes with the others', when the transaction is queued.
-        let length = u32::try_from(length).unwrap_or(u32::MAX);
-        Primary { docnum: self.number, etag: version.new.etag, lsn: 0, length }
-    }
-
-    async fn with_terms(self, engine: &Inner, place: &Place<'_>) -> Result<DocumentChange, Error> {
-        let Staged { number, primary_key, old, new, .. } = self;
-        let collection = place.collection;
-        let after = new.as_ref().map(|version| Indexed {
-            document: &version.value,
-            policy: &collection.definition.indexing,
-            directive: version.directive,
-        });
-        let terms = match &old {
-            None => TermChange::between(place.partition, number, None, after).await?,
-            Some(old) => {
-                let document = old.parse()?;
-                let policy = &collection.policy_of(old.header.index_generation);
-                let directive = old.header.index_directive();
-                let before = Indexed { document: &document, policy, directive };
-                TermChange::between(place.partition, number, Some(before), after).await?
-            }
-        };
-        let past = collection.definition.history_minutes.map(|_| Past {
-            previous: old.as_ref().map(|old| old.document.clone()).unwrap_or_default(),
-            time: engine.clock.now_seconds(),
-        });
-        let old = old.map(|old| OldVersion {
-            lsn: old.primary.lsn,
-            length: old.primary.length,
-            expiry: old.header.expiry(collection.definition.default_ttl),
-        });
-        let new = new.map(|version| version.new);
-        let expired = false;
-        Ok(DocumentChange { docnum: number, primary_key, old, new, terms, expired, past })
-    }
-}
-
-impl NewVersion {
-    /// Bytes of the document.
-    fn length(&self) -> usize {
-        self.row.len() - Header::LENGTH
-    }
-}
-
 impl Found {
     pub(super) fn parse(&self) -> Result<Value, Error> {
         json::parse(&self.document).map_err(|_| errors::from_damaged(Damaged("D")))
     }
+}
+
+fn too_large() -> Error {
+    let message = "The changes to the index are too large for one transaction.";
+    Error::new(Code::TooLarge, message)
 }
 
 /// The directive of a request, in the words of the index.

@@ -7,14 +7,21 @@
 
 use std::sync::Arc;
 
-use protocol::{Error, limits::DOCUMENT_ID_BYTES_MAX};
+use bytes::Bytes;
+use protocol::{
+    Error,
+    limits::{DOCUMENT_BYTES_MAX, DOCUMENT_ID_BYTES_MAX},
+};
 use store::Batch;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{
     documents::Place,
     errors,
-    partition::{Partition, transaction::DocumentChange},
+    partition::{
+        Partition,
+        transaction::{DocumentChange, Overlay},
+    },
     rows::Header,
 };
 
@@ -24,6 +31,11 @@ const STAGED_MAX: usize = 32 * 1024;
 const QUEUED_MAX: usize = 48 * 1024;
 /// Most bytes of the changes to several documents that are queued together.
 pub(super) const TRANSACTION_BYTES_MAX: usize = QUEUED_MAX * 1024 / 2;
+/// Kilobytes that scripts may read and make between them. They have their own: one may take seconds,
+/// and other writers do not wait for it.
+const SCRIPTED_MAX: usize = 64 * 1024;
+/// Most bytes of documents that one script may read and make.
+const SCRIPT_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// What a change of a batch takes beside its key and value.
 const CHANGE_BYTES: usize = 64;
 
@@ -31,13 +43,18 @@ const CHANGE_BYTES: usize = 64;
 pub(crate) struct Room {
     staged: Share,
     queued: Share,
+    scripted: Share,
 }
 
 impl Room {
     /// A quarter of the store's queue is left to what is small and waits for nothing.
     pub(crate) fn new(store: &dyn store::Engine) -> Self {
         let queued = (store.queue_bytes() / 1024 / 4 * 3).clamp(1, QUEUED_MAX);
-        Self { staged: Share::new(STAGED_MAX), queued: Share::new(queued) }
+        Self {
+            staged: Share::new(STAGED_MAX),
+            queued: Share::new(queued),
+            scripted: Share::new(SCRIPTED_MAX),
+        }
     }
 }
 
@@ -58,6 +75,12 @@ impl Share {
         let kilobytes = u32::try_from(bytes / 1024 + 1).unwrap_or(u32::MAX).min(self.kilobytes);
         let free = Arc::clone(&self.free);
         free.acquire_many_owned(kilobytes).await.map_err(|_| errors::shut_down())
+    }
+
+    /// The same, if there is room now.
+    fn try_take(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let kilobytes = u32::try_from(bytes / 1024 + 1).ok()?;
+        Arc::clone(&self.free).try_acquire_many_owned(kilobytes).ok()
     }
 }
 
@@ -95,9 +118,39 @@ impl<'a> Staging<'a> {
         Ok(Self { partition: place.partition, staged })
     }
 
+    /// Waits until the partition keeps up and a script may begin, with room for one document.
+    pub(super) async fn begin_script(place: &Place<'a>) -> Result<Self, Error> {
+        place.partition.admit().await.inspect_err(|_| place.partition.budget.note_throttled())?;
+        let staged = place.partition.room.scripted.take(DOCUMENT_BYTES_MAX).await?;
+        Ok(Self { partition: place.partition, staged })
+    }
+
+    /// Whether a script that has read and made so many bytes has room for another document. It does
+    /// not wait: scripts that hold room and wait for more could wait for each other.
+    pub(super) fn grow(&mut self, bytes: usize) -> bool {
+        let wanted = bytes + DOCUMENT_BYTES_MAX;
+        let has = self.staged.num_permits() * 1024;
+        if wanted <= has {
+            return true;
+        }
+        if bytes > SCRIPT_BYTES_MAX {
+            return false;
+        }
+        match self.partition.room.scripted.try_take(wanted - has) {
+            Some(more) => self.staged.merge(more),
+            None => return false,
+        }
+        true
+    }
+
     /// Waits until the batch of these changes may be queued.
-    pub(super) async fn for_batch(self, changes: &[DocumentChange]) -> Result<Permit, Error> {
-        let bytes: usize = changes.iter().map(size).sum();
+    pub(super) async fn for_batch(
+        self,
+        changes: &[DocumentChange],
+        unique: &Overlay,
+    ) -> Result<Permit, Error> {
+        let row = |(key, _): &(Bytes, _)| key.len() + CHANGE_BYTES;
+        let bytes: usize = changes.iter().map(size).chain(unique.iter().map(row)).sum();
         let queued = self.partition.room.queued.take(bytes * times(self.partition)).await?;
         Ok(Permit { _staged: Some(self.staged), _queued: queued })
     }

@@ -5,7 +5,10 @@
 
 use bytes::Bytes;
 use protocol::{Error, etag::Etag, rid::ChildRid};
-use value::{Value, json::Member};
+use value::{
+    Value,
+    json::{self, Member},
+};
 
 use crate::rows::Header;
 
@@ -93,6 +96,9 @@ pub(crate) fn user_bytes(document: &Bytes) -> usize {
     document.len().saturating_sub(SYSTEM_BYTES - 1)
 }
 
+/// Characters of a wrong value that a refusal repeats.
+const SHOWN_MAX: usize = 100;
+
 /// The document's own time to live; zero when it has none or the collection has none.
 pub(crate) fn own_ttl(document: &Value, default_ttl: Option<i32>) -> Result<i32, Error> {
     let ttl = document.get("ttl");
@@ -103,10 +109,17 @@ pub(crate) fn own_ttl(document: &Value, default_ttl: Option<i32>) -> Result<i32,
         .and_then(|ttl| i32::try_from(ttl).ok())
         .filter(|ttl| *ttl == -1 || *ttl > 0)
         .ok_or_else(|| {
-            Error::bad_request(
-                "The input ttl is invalid. Ensure to provide a nonzero positive integer or -1.",
-            )
+            let shown: String = json::print(ttl).chars().take(SHOWN_MAX).collect();
+            Error::bad_request(format!(
+                "The input ttl '{shown}' is invalid. Ensure to provide a nonzero positive integer \
+                 less than or equal to '2147483647', or '-1' which means never expire."
+            ))
         })
+}
+
+/// The same, of a document that was stored before anybody checked it: what is wrong does not count.
+pub(crate) fn lenient_ttl(document: &Value) -> i32 {
+    own_ttl(document, Some(-1)).unwrap_or(0)
 }
 
 #[cfg(test)]

@@ -25,6 +25,7 @@ use crate::{
         incoming::Incoming,
         patching::{Checked, Target},
         scope::{header_key, key_in_body},
+        scripted::triggers::Triggers,
         stage::{Done, Published, Stage},
     },
     partition::{Partition, Refused},
@@ -75,10 +76,12 @@ impl Retries {
 
 /// A write that is queued: what it did, and where.
 pub(super) struct Queued {
-    done: Done,
-    published: Published,
-    partition: Arc<Partition>,
-    owner: Owner,
+    pub(super) done: Done,
+    pub(super) published: Published,
+    pub(super) partition: Arc<Partition>,
+    pub(super) owner: Owner,
+    /// What triggers logged.
+    pub(super) log: Option<String>,
 }
 
 impl Queued {
@@ -89,10 +92,12 @@ impl Queued {
 
     /// Waits for publication, and answers.
     pub(super) async fn answer(self) -> Result<Response, Error> {
-        let Queued { done: Done { outcome, etag, document }, published, partition, owner } = self;
+        let Queued { done, published, partition, owner, log } = self;
+        let Done { outcome, etag, document } = done;
         let lsn = published.lsn().await?;
         let (partitions, owner) = (vec![partition.point(lsn)], Some(owner));
-        let meta = Meta { item_lsn: Some(lsn), partitions, owner, ..Meta::default() };
+        let item_lsn = Some(lsn);
+        let meta = Meta { item_lsn, partitions, owner, script_log: log, ..Meta::default() };
         let body = if document.is_empty() { Body::Empty } else { Body::Resource(document) };
         let etag = etag.map(|etag| etag.to_string());
         Ok(Response { outcome, body, etag, continuation: None, meta })
@@ -103,7 +108,7 @@ impl<'a> Write<'a> {
     /// Carries out the write.
     pub(crate) async fn run(
         &self,
-        engine: &Inner,
+        engine: &Arc<Inner>,
         options: &Options,
         meter: &mut Meter,
     ) -> Result<Response, Error> {
@@ -113,7 +118,7 @@ impl<'a> Write<'a> {
     /// Carries out the write as far as it must take turns with others: what is left is to wait.
     pub(super) async fn queue(
         &self,
-        engine: &Inner,
+        engine: &Arc<Inner>,
         options: &Options,
         meter: &mut Meter,
     ) -> Result<Queued, Error> {
@@ -136,12 +141,15 @@ impl<'a> Write<'a> {
 
     async fn attempt(
         &self,
-        engine: &Inner,
+        engine: &Arc<Inner>,
         options: &Options,
         meter: &mut Meter,
         admission: &mut Admission<'_>,
     ) -> Result<Queued, Refused> {
         let collection = engine.collection(self.collection(), options)?;
+        if let Some(triggers) = Triggers::of(self, &collection, options)? {
+            return triggers.attempt(engine, &collection, meter, admission).await;
+        }
         let read = self.read(&collection)?;
         let key = match &read {
             Read::Create { incoming, .. } | Read::Replace { incoming, .. } => {
@@ -180,7 +188,7 @@ impl<'a> Write<'a> {
         }
         let (done, published) = staged?;
         let partition = Arc::clone(place.partition);
-        Ok(Queued { done, published, partition, owner: collection.owner() })
+        Ok(Queued { done, published, partition, owner: collection.owner(), log: None })
     }
 
     fn read(&self, collection: &Collection) -> Result<Read<'a>, Error> {
@@ -200,7 +208,7 @@ impl<'a> Write<'a> {
         })
     }
 
-    fn collection(&self) -> &'a CollectionPath {
+    pub(super) fn collection(&self) -> &'a CollectionPath {
         match *self {
             Write::Create { collection, .. } => collection,
             Write::Replace { path, .. } | Write::Patch { path, .. } | Write::Delete { path } => {

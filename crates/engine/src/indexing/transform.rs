@@ -1,4 +1,5 @@
-//! Bringing documents to a new indexing policy, in the background, while queries and writes go on.
+//! Bringing documents to a new indexing policy or time to live, in the background, while queries and
+//! writes go on.
 //!
 //! A document's row says which policy its terms follow. The catalog keeps the policies of the past
 //! until no document follows them any more; until then queries use only what all of them index.
@@ -19,7 +20,7 @@ use crate::{
     Inner,
     catalog::{Catalog, Collection, storage},
     control::{AsyncPlan, Change},
-    documents::{scope::document_key, staging::Permit},
+    documents::{scope::document_key, staging::Permit, text::lenient_ttl, unique},
     errors,
     indexing::{Indexed, TermChange},
     keys::{self, LogicalKey, SEQUENCE_MAX, docnum, u64_at},
@@ -74,7 +75,7 @@ pub(crate) fn start(engine: &Arc<Inner>, collection: &Arc<Collection>) {
 
 /// How far a collection's documents have followed its policy, in percent.
 pub(crate) fn progress(collection: &Collection) -> u8 {
-    if !collection.is_transforming() {
+    if !collection.is_reindexing() {
         return 100;
     }
     let (mut done, mut total) = (0, 0);
@@ -155,17 +156,29 @@ async fn bring_up(
     let document = json::parse(&text).map_err(|_| damaged())?;
     let version =
         |policy| Indexed { document: &document, policy, directive: header.index_directive() };
-    let old = collection.policy_of(header.index_generation);
-    let new = &collection.definition.indexing;
-    let terms =
-        TermChange::between(partition, number, Some(version(&old)), Some(version(new))).await?;
-    let header = Header { index_generation: collection.index_generation, ..header };
+    let (old, new) = (collection.definition_of(header.index_generation), &collection.definition);
+    let terms = TermChange::between(
+        partition,
+        number,
+        Some(version(&old.indexing)),
+        Some(version(&new.indexing)),
+    )
+    .await?;
+    let old_expiry = header.expiry(old.default_ttl);
+    let ttl = if header.ttl == 0 { lenient_ttl(&document) } else { header.ttl };
+    let header = Header { index_generation: collection.index_generation, ttl, ..header };
     let mut row = Vec::with_capacity(row.len());
     header.encode(&mut row);
     row.extend_from_slice(&text);
     let row = Bytes::from(row);
     let index_bytes = terms.bytes();
     let mut batch = Batch::default();
+    if let Some(expiry) = old_expiry {
+        batch.delete(keys::expiry(expiry, number));
+    }
+    if let Some(expiry) = header.expiry(new.default_ttl) {
+        batch.put(keys::expiry(expiry, number), Bytes::new());
+    }
     batch.put(row_key.clone(), row.clone());
     for key in terms.removed {
         batch.delete(key);
@@ -173,8 +186,17 @@ async fn bring_up(
     for key in terms.added {
         batch.put(key, Bytes::new());
     }
+    let mut rows = vec![(row_key, Some(row))];
+    let wanted = unique::rows(new, &key, &document);
+    for (key, held) in wanted.iter().zip(partition.newest(&wanted).await?) {
+        // Documents from before there were such rows may share values: one of them has the row.
+        if held.is_none() {
+            let row = unique::holder_row(number);
+            batch.put(key.clone(), row.clone());
+            rows.push((key.clone(), Some(row)));
+        }
+    }
     let permit = Permit::for_upkeep(partition, &batch).await?;
-    let rows = vec![(row_key, Some(row))];
     let _published = partition.maintain(batch, rows, index_bytes, Some(permit))?;
     Ok(())
 }

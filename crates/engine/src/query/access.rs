@@ -13,6 +13,7 @@ use crate::{
     catalog::Collection,
     documents::scope::Scope,
     errors,
+    expiry::Expiry,
     indexing::unindexed_term,
     partition::Partition,
     query::{
@@ -36,12 +37,17 @@ pub(crate) struct Access<'a> {
     pub(crate) scope: &'a Scope,
     pub(crate) filter: &'a Filter,
     pub(crate) order: Option<&'a Order>,
+    /// What is read instead of what the partition has stored.
+    pub(crate) view: Option<&'a Arc<dyn Snapshot>>,
+    /// The second that the page is of.
+    pub(crate) now: u64,
 }
 
 impl Access<'_> {
     /// One partition's share of a page.
     pub(crate) async fn part(&self, partition: &Arc<Partition>) -> Result<Part, Error> {
         let (snapshot, lsn) = partition.read();
+        let snapshot = self.view.map_or(snapshot, Arc::clone);
         let partition_documents = partition.counters().documents;
         let documents = match self.scope.full_key(self.collection) {
             Some(key) => {
@@ -80,6 +86,7 @@ impl Access<'_> {
             documents,
             partition_documents,
             has_unindexed,
+            expiry: Expiry::new(self.collection, self.now),
             work: AtomicU64::default(),
         })
     }
@@ -204,7 +211,7 @@ impl Reader<'_> {
 
     async fn spatial(&self, path: &index::Path, boxes: &[[f64; 4]]) -> Result<Node, Error> {
         let policy = &self.collection.definition.indexing;
-        let grid = policy.spatial(path).filter(|_| !self.collection.is_transforming());
+        let grid = policy.spatial(path).filter(|_| !self.collection.is_reindexing());
         let Some(grid) = grid else { return Ok(Node::Everything) };
         let Some(id) = self.partition.names.find(self.snapshot, path).await? else {
             return Ok(Node::Nothing);
@@ -257,7 +264,7 @@ pub(crate) fn coverage(collection: &Collection, path: &index::Path) -> Coverage 
     match current {
         _ if !is_indexed_by_all => Coverage::NotIndexed,
         // Not every document has an entry that says that the path is absent.
-        Coverage::Explicit if collection.is_transforming() => Coverage::Wildcard,
+        Coverage::Explicit if collection.is_reindexing() => Coverage::Wildcard,
         current => current,
     }
 }

@@ -8,6 +8,8 @@ use value::{Value, json};
 use crate::{
     keys::META_COUNTERS,
     query::{
+        ahead::{self, Ahead, Unit},
+        expired,
         explain::Access,
         job::{Job, Part, Turns, halted, parse},
         merge,
@@ -31,6 +33,7 @@ pub(crate) async fn run(
 ) -> Result<Option<Place>, Error> {
     let mut accumulators = restore(job, partials)?;
     let mut turns = Turns::default();
+    let mut ahead = Ahead::documents(job, true);
     for group in merge::groups(&job.parts) {
         // Partitions that share a slot are counted together, or read together.
         if start.number <= group[0].reach(&job.figures).first()
@@ -42,7 +45,8 @@ pub(crate) async fn run(
             continue;
         }
         let mut readers = merge::Readers::new(group, start.number);
-        while let Some((number, text)) = readers.next(job).await? {
+        ahead.reopen();
+        while let Some((number, text)) = readers.next_of(job, &mut ahead, run).await? {
             add(job, &text, &mut accumulators, run)?;
             if job.is_late()
                 && let Some(partials) = save(&accumulators)
@@ -54,13 +58,14 @@ pub(crate) async fn run(
             turns.take().await;
         }
     }
-    finish(job, page, &accumulators, run).map(|()| None)
+    finish(job, page, &accumulators, run).await.map(|()| None)
 }
 
 /// The one row, for a query around this one.
 pub(crate) async fn row(job: &Job<'_>, run: &mut Run<'_>) -> Result<Value, Error> {
     let mut accumulators = job.program.accumulators();
-    job.documents(|_, text| add(job, text, &mut accumulators, run)).await?;
+    job.documents(run, |_, text, run| add(job, text, &mut accumulators, run)).await?;
+    attend(job, &accumulators, run).await?;
     job.program.project_group(&[], &accumulators, run).map_err(halted)
 }
 
@@ -73,7 +78,7 @@ pub(crate) async fn ordered(
     run: &mut Run<'_>,
 ) -> Result<(), Error> {
     let (mut rows, mut bytes) = (Vec::new(), 0);
-    job.documents(|number, text| {
+    job.documents(run, |number, text, run| {
         let document = parse(text)?;
         job.rows(&document, text.len(), run, &mut |row, run| {
             let Some(values) = order.bytes(&job.program.order_keys(row, run)?) else {
@@ -95,15 +100,26 @@ pub(crate) async fn ordered(
     for (_, aggregated) in rows {
         job.program.accumulate_values(&mut accumulators, aggregated, run).map_err(halted)?;
     }
-    finish(job, page, &accumulators, run)
+    finish(job, page, &accumulators, run).await
 }
 
-fn finish(
+/// Has the functions answered that SELECT calls beside its aggregates.
+async fn attend(
+    job: &Job<'_>,
+    accumulators: &[Accumulator],
+    run: &mut Run<'_>,
+) -> Result<(), Error> {
+    let ahead = Ahead::in_memory(job.program, Some(&job.functions));
+    ahead::attend(ahead, Unit::Group(&[], accumulators), run).await
+}
+
+async fn finish(
     job: &Job<'_>,
     page: &mut Page,
     accumulators: &[Accumulator],
     run: &mut Run<'_>,
 ) -> Result<(), Error> {
+    attend(job, accumulators, run).await?;
     let row = job.program.project_group(&[], accumulators, run).map_err(halted)?;
     if !row.is_undefined() {
         page.offer(|| json::print(&row).into());
@@ -168,7 +184,12 @@ async fn count_without_documents(job: &Job<'_>, part: &Part) -> Result<Option<u6
         if !is_scope_exact || !part.node.is_exact() {
             return Ok(None);
         }
-        return part.node.count(&reach).await;
+        let Some(expired) = expired::numbers(job, part).await? else { return Ok(None) };
+        return part.node.count(&reach, &expired).await;
+    }
+    let Some(expired) = expired::numbers(job, part).await? else { return Ok(None) };
+    if !expired.is_empty() && !is_whole_partition && !job.is_only_key(part).await? {
+        return Ok(None);
     }
     let key = if is_whole_partition {
         bytes::Bytes::from_static(META_COUNTERS)
@@ -184,5 +205,6 @@ async fn count_without_documents(job: &Job<'_>, part: &Part) -> Result<Option<u6
     } else {
         KeyCounters::decode(&row).map(|counters| counters.documents)
     };
-    count.map(Some).map_err(crate::errors::from_damaged)
+    let counted = count.map_err(crate::errors::from_damaged)?;
+    Ok(Some(counted.saturating_sub(expired.len() as u64)))
 }

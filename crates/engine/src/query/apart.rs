@@ -10,7 +10,11 @@ use std::{
 };
 
 use protocol::{Code, Error};
-use tokio::{sync::Semaphore, task::spawn_blocking, time::timeout};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    task::spawn_blocking,
+    time::timeout,
+};
 
 use crate::{Inner, charge::Meter, errors};
 
@@ -37,6 +41,23 @@ pub(crate) async fn run<T: Send + 'static>(
         return Err(error);
     };
     let permit = permit.map_err(|_| errors::shut_down())?;
+    run_with(Some(permit), meter, task).await
+}
+
+/// The same for the query of a script, which waits for no turn: it holds a key that others wait for,
+/// and there are few scripts at a time.
+pub(crate) async fn run_for_script<T: Send + 'static>(
+    meter: &mut Meter,
+    task: impl FnOnce(&mut Meter, &Arc<AtomicBool>) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
+    run_with(None, meter, task).await
+}
+
+async fn run_with<T: Send + 'static>(
+    permit: Option<OwnedSemaphorePermit>,
+    meter: &mut Meter,
+    task: impl FnOnce(&mut Meter, &Arc<AtomicBool>) -> Result<T, Error> + Send + 'static,
+) -> Result<T, Error> {
     let abandoned = Abandoned(Arc::default());
     let is_abandoned = Arc::clone(&abandoned.0);
     let mut spent = *meter;

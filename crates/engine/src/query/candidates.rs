@@ -229,16 +229,22 @@ impl Node {
     }
 
     /// How many documents match, from the index alone; `None` if that takes more entries than
-    /// reading the documents is worth. Only for what is exact.
-    pub(crate) async fn count(&self, reach: &Reach<'_>) -> Result<Option<u64>, Error> {
+    /// reading the documents is worth. Those in `expired`, which is sorted, do not. Only for what is
+    /// exact.
+    pub(crate) async fn count(
+        &self,
+        reach: &Reach<'_>,
+        expired: &[DocNum],
+    ) -> Result<Option<u64>, Error> {
+        let is_alive = |number: &DocNum| expired.binary_search(number).is_err();
         if let Self::Ranges(ranges) = self
             && ranges.is_unique
         {
-            return ranges.count(reach).await;
+            return ranges.count(reach, is_alive).await;
         }
         let limit = LIMITS[LIMITS.len() - 1];
         let list = self.list_within(reach, limit, Need::Exact).await?;
-        Ok(list.map(|list| list.len() as u64))
+        Ok(list.map(|list| list.iter().filter(|number| is_alive(number)).count() as u64))
     }
 
     fn list_within<'a>(
@@ -337,9 +343,14 @@ impl Ranges {
 
     /// How many entries there are, without keeping them; `None` if only the documents can tell.
     /// Only for ranges that are exact and unique.
-    async fn count(&self, reach: &Reach<'_>) -> Result<Option<u64>, Error> {
+    async fn count(
+        &self,
+        reach: &Reach<'_>,
+        is_counted: impl Fn(&DocNum) -> bool,
+    ) -> Result<Option<u64>, Error> {
         let mut count = 0;
-        let walked = self.walk(reach, usize::MAX, |_| count += 1).await?;
+        let each = |number| count += u64::from(is_counted(&number));
+        let walked = self.walk(reach, usize::MAX, each).await?;
         Ok((walked == Walk::Sure).then_some(count))
     }
 

@@ -53,8 +53,22 @@ impl Documents {
         if reach.slots.is_empty() {
             return Ok(None);
         }
+        while let Some((number, row)) = self.next_row(reach).await? {
+            self.next = number + 1;
+            let (header, document) = Header::decode(&row).map_err(errors::from_damaged)?;
+            if !reach.expiry.is_over(&header, &document) {
+                reach.note_document(document.len());
+                return Ok(Some((number, document)));
+            }
+            skip(reach).await?;
+        }
+        Ok(None)
+    }
+
+    /// The next row, of a document that may have expired.
+    async fn next_row(&mut self, reach: &Reach<'_>) -> Result<Option<(DocNum, Bytes)>, Error> {
         let next = self.next.max(reach.first());
-        let found = match &mut self.source {
+        Ok(match &mut self.source {
             Source::Index(stream) => from_index(stream, reach, next).await?,
             Source::Scan { buffer, page, is_done } => {
                 let started = Instant::now();
@@ -76,12 +90,7 @@ impl Documents {
                 }
                 buffer.pop_front().and_then(|(key, row)| Some((u64_at(&key, 1)?, row)))
             }
-        };
-        let Some((number, row)) = found else { return Ok(None) };
-        self.next = number + 1;
-        let (_, document) = Header::decode(&row).map_err(errors::from_damaged)?;
-        reach.note_document(document.len());
-        Ok(Some((number, document)))
+        })
     }
 }
 
@@ -102,10 +111,21 @@ async fn from_index(
     }
 }
 
+/// Passes a document that has expired. There may be many in a row, and they must let others have
+/// the thread.
+async fn skip(reach: &Reach<'_>) -> Result<(), Error> {
+    reach.figures.check_time()?;
+    tokio::task::yield_now().await;
+    Ok(())
+}
+
 /// A document by its number.
 pub(crate) async fn load(reach: &Reach<'_>, number: DocNum) -> Result<Option<Bytes>, Error> {
     let Some(row) = row(reach, number).await? else { return Ok(None) };
-    let (_, document) = Header::decode(&row).map_err(errors::from_damaged)?;
+    let (header, document) = Header::decode(&row).map_err(errors::from_damaged)?;
+    if reach.expiry.is_over(&header, &document) {
+        return Ok(None);
+    }
     reach.note_document(document.len());
     Ok(Some(document))
 }

@@ -220,6 +220,10 @@ fn read(totals: &Totals) -> Value {
     object.insert("documents", count(totals.documents));
     object.insert("documentBytes", count(totals.document_bytes));
     object.insert("documentsMatched", count(totals.matched));
+    if totals.calls > 0 {
+        object.insert("functionCalls", count(totals.calls));
+        object.insert("functionMessages", count(totals.call_messages));
+    }
     object.into()
 }
 

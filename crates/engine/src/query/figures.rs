@@ -25,6 +25,9 @@ pub(crate) struct Figures {
     load_nanos: AtomicU64,
     run_nanos: AtomicU64,
     listing_nanos: AtomicU64,
+    calls: AtomicU64,
+    call_messages: AtomicU64,
+    call_nanos: AtomicU64,
     /// When all reading must end, and whether whoever asked has gone.
     end: Option<(Instant, Arc<AtomicBool>)>,
 }
@@ -90,6 +93,13 @@ impl Figures {
         add(&self.run_nanos, since.elapsed());
     }
 
+    /// A message with so many calls of a user-defined function was answered, sent then.
+    pub(crate) fn calls(&self, count: usize, since: Instant) {
+        self.calls.fetch_add(count as u64, Ordering::Relaxed);
+        self.call_messages.fetch_add(1, Ordering::Relaxed);
+        add(&self.call_nanos, since.elapsed());
+    }
+
     pub(crate) fn totals(&self) -> Totals {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         Totals {
@@ -101,6 +111,9 @@ impl Figures {
             index: Duration::from_nanos(load(&self.index_nanos)),
             load: Duration::from_nanos(load(&self.load_nanos)),
             run: Duration::from_nanos(load(&self.run_nanos)),
+            calls: load(&self.calls),
+            call_messages: load(&self.call_messages),
+            call: Duration::from_nanos(load(&self.call_nanos)),
         }
     }
 }
@@ -122,4 +135,8 @@ pub(crate) struct Totals {
     pub(crate) index: Duration,
     pub(crate) load: Duration,
     pub(crate) run: Duration,
+    /// Calls of user-defined functions, the messages that they were sent in, and their time.
+    pub(crate) calls: u64,
+    pub(crate) call_messages: u64,
+    pub(crate) call: Duration,
 }

@@ -9,6 +9,7 @@ use sql::program::{Accumulator, Halt, Run, weight};
 use value::{Value, json, key};
 
 use crate::query::{
+    ahead::{Ahead, Unit},
     job::{Job, Turns, halted, parse},
     ordered::Order,
     page::{Offered, Page, Seen},
@@ -25,6 +26,12 @@ struct Group {
     first: Position,
     keys: Vec<Value>,
     accumulators: Vec<Accumulator>,
+}
+
+impl Group {
+    fn unit(&self) -> Unit<'_> {
+        Unit::Group(&self.keys, &self.accumulators)
+    }
 }
 
 /// Fills the page with the groups from `place` on.
@@ -45,7 +52,9 @@ pub(crate) async fn run(
     }
     let mut seen = job.program.shape().is_distinct.then(Seen::default);
     let mut turns = Turns::default();
-    for (ordinal, group) in groups.iter().enumerate() {
+    let mut ahead = Ahead::in_memory(job.program, Some(&job.functions));
+    let mut units = groups.iter().enumerate().map(|(at, group)| ((at, group), group.unit()));
+    while let Some((ordinal, group)) = ahead.next_of(&mut units, run).await? {
         let is_returned = match (place, order) {
             (Place::Row(start), None) => group.first < *start,
             (Place::Ordinal(start), _) => (ordinal as u64) < *start,
@@ -83,7 +92,7 @@ async fn collect(job: &Job<'_>, run: &mut Run<'_>) -> Result<Vec<Group>, Error> 
     let mut groups: HashMap<Vec<u8>, Group> = HashMap::new();
     let mut bytes = 0;
     let aggregates = job.program.accumulators().len();
-    job.documents(|number, text| {
+    job.documents(run, |number, text, run| {
         let document = parse(text)?;
         let mut row_index = 0;
         job.rows(&document, text.len(), run, &mut |row, run| {
@@ -114,7 +123,9 @@ pub(crate) async fn rows(job: &Job<'_>, run: &mut Run<'_>) -> Result<Vec<Value>,
     let mut groups = collect(job, run).await?;
     groups.sort_unstable_by_key(|group| group.first);
     let (mut rows, mut bytes) = (Vec::with_capacity(groups.len()), 0);
-    for group in groups {
+    let mut ahead = Ahead::in_memory(job.program, Some(&job.functions));
+    let mut units = groups.iter().map(|group| (group, group.unit()));
+    while let Some(group) = ahead.next_of(&mut units, run).await? {
         let row = job.program.project_group(&group.keys, &group.accumulators, run);
         let row = row.map_err(halted)?;
         bytes += weight(&row);

@@ -16,12 +16,15 @@ use crate::{
     catalog::Collection,
     documents::scope::Scope,
     errors,
+    expiry::Expiry,
     keys::META_KEY,
     partition::Partition,
     query::{
+        ahead::Ahead,
         candidates::Node,
         explain::Recorder,
         figures::Figures,
+        functions::Functions,
         merge,
         ordered::walk::Walked,
         page::{Offered, Page, Seen, too_large},
@@ -41,6 +44,8 @@ pub(crate) struct Job<'a> {
     /// The partitions to read, in the order of their slots.
     pub(crate) parts: Arc<[Part]>,
     pub(crate) figures: Arc<Figures>,
+    /// The user-defined functions of the collection.
+    pub(crate) functions: Arc<Functions<'a>>,
     /// What is done, for whoever asks.
     pub(crate) recorder: Arc<Recorder>,
     /// When a page that can be continued ends.
@@ -63,6 +68,8 @@ pub(crate) struct Part {
     pub(crate) partition_documents: u64,
     /// Whether some documents are not in the index.
     pub(crate) has_unindexed: bool,
+    /// Which documents are gone, though they are still there.
+    pub(crate) expiry: Expiry,
     pub(crate) point: PartitionPoint,
     /// What the page has read here, against what it has read elsewhere.
     pub(crate) work: AtomicU64,
@@ -70,7 +77,13 @@ pub(crate) struct Part {
 
 impl Part {
     pub(crate) fn reach<'a>(&'a self, figures: &'a Figures) -> Reach<'a> {
-        Reach { snapshot: &*self.snapshot, slots: self.slots.clone(), figures, work: &self.work }
+        Reach {
+            snapshot: &*self.snapshot,
+            slots: self.slots.clone(),
+            expiry: self.expiry,
+            figures,
+            work: &self.work,
+        }
     }
 }
 
@@ -102,6 +115,7 @@ impl Job<'_> {
             program,
             parts: Arc::clone(&self.parts),
             figures: Arc::clone(&self.figures),
+            functions: Arc::clone(&self.functions),
             recorder: Arc::clone(&self.recorder),
             collection: self.collection,
             scope: self.scope,
@@ -127,13 +141,16 @@ impl Job<'_> {
     /// cannot be continued in another page.
     pub(crate) async fn documents(
         &self,
-        mut each: impl FnMut(DocNum, &Bytes) -> Result<(), Error>,
+        run: &mut Run<'_>,
+        mut each: impl FnMut(DocNum, &Bytes, &mut Run<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
         let mut turns = Turns::default();
+        let mut ahead = Ahead::documents(self, true);
         for group in merge::groups(&self.parts) {
             let mut readers = merge::Readers::new(group, 0);
-            while let Some((number, text)) = readers.next(self).await? {
-                each(number, &text)?;
+            ahead.reopen();
+            while let Some((number, text)) = readers.next_of(self, &mut ahead, run).await? {
+                each(number, &text, run)?;
                 self.check_timeout()?;
                 turns.take().await;
             }
@@ -269,6 +286,9 @@ pub(crate) fn halted(halt: Halt) -> Error {
         Halt::Cancelled | Halt::Stopped => timed_out(),
         Halt::OutOfMemory => too_large("intermediate values take too much"),
         Halt::Udf(message) => Error::bad_request(message),
+        Halt::Waiting => {
+            Error::new(Code::Internal, "A user-defined function was not asked in time.")
+        }
         other => Error::bad_request(other.to_string()),
     }
 }

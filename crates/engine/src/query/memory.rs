@@ -4,10 +4,12 @@
 use std::collections::HashMap;
 
 use protocol::Error;
-use sql::program::{Accumulator, Halt, Program, Run, group_id, weight};
+use sql::program::{Accumulator, Halt, Program, Row, Run, group_id, weight};
 use value::{Value, json};
 
 use crate::query::{
+    ahead::{self, Ahead, Unit},
+    functions::Functions,
     job::halted,
     ordered::{Order, SortKey},
     page::{Offered, Page, Seen},
@@ -17,21 +19,22 @@ use crate::query::{
 const KEPT_BYTES_MAX: usize = 64 << 20;
 
 /// Every row of a program over these values, in its order, before TOP, OFFSET and LIMIT.
-pub(crate) fn rows(
+pub(crate) async fn rows(
     program: &Program,
     values: &[Value],
     order: Option<&Order>,
+    functions: Option<&Functions<'_>>,
     run: &mut Run<'_>,
 ) -> Result<Vec<Value>, Error> {
     let shape = program.shape();
-    let rows = if shape.groups {
-        grouped(program, values, order, run)
+    let table = Table { program, values, order, functions };
+    let mut rows = if shape.groups {
+        table.grouped(run).await?
     } else if shape.is_aggregate {
-        collapsed(program, values, order, run).map(|row| vec![row])
+        vec![table.collapsed(run).await?]
     } else {
-        listed(program, values, order, run)
+        table.listed(run).await?
     };
-    let mut rows = rows.map_err(halted)?;
     rows.retain(|row| !row.is_undefined());
     if !shape.is_distinct {
         return Ok(rows);
@@ -83,62 +86,73 @@ impl<'a, T> Sorter<'a, T> {
     }
 }
 
-/// The value of each row.
-fn listed(
-    program: &Program,
-    values: &[Value],
-    order: Option<&Order>,
-    run: &mut Run<'_>,
-) -> Result<Vec<Value>, Halt> {
-    let mut sorter = Sorter::new(order);
-    for (ordinal, value) in values.iter().enumerate() {
-        program.rows(value, run, &mut |row, run| {
-            let keys = program.order_keys(row, run)?;
-            let projected = program.project(row, run)?;
-            sorter.push(&keys, ordinal, weight(&projected), projected)
-        })?;
-    }
-    Ok(sorter.finish().collect())
+/// A program and the values that it runs over.
+struct Table<'a> {
+    program: &'a Program,
+    values: &'a [Value],
+    order: Option<&'a Order>,
+    functions: Option<&'a Functions<'a>>,
 }
 
-/// One value for all rows.
-fn collapsed(
-    program: &Program,
-    values: &[Value],
-    order: Option<&Order>,
-    run: &mut Run<'_>,
-) -> Result<Value, Halt> {
-    let mut accumulators = program.accumulators();
-    let mut sorter = Sorter::new(order);
-    for (ordinal, value) in values.iter().enumerate() {
-        program.rows(value, run, &mut |row, run| {
-            if order.is_none() {
+impl Table<'_> {
+    /// Calls `each` with every row, and the place of its value.
+    async fn each(
+        &self,
+        run: &mut Run<'_>,
+        mut each: impl FnMut(usize, &Row<'_>, &mut Run<'_>) -> Result<(), Halt> + Send,
+    ) -> Result<(), Error> {
+        let mut ahead = Ahead::in_memory(self.program, self.functions);
+        let mut units =
+            self.values.iter().enumerate().map(|(at, value)| ((at, value), Unit::Value(value)));
+        while let Some((ordinal, value)) = ahead.next_of(&mut units, run).await? {
+            let rows = self.program.rows(value, run, &mut |row, run| each(ordinal, row, run));
+            rows.map_err(halted)?;
+        }
+        Ok(())
+    }
+
+    /// The value of each row.
+    async fn listed(&self, run: &mut Run<'_>) -> Result<Vec<Value>, Error> {
+        let mut sorter = Sorter::new(self.order);
+        self.each(run, |ordinal, row, run| {
+            let keys = self.program.order_keys(row, run)?;
+            let projected = self.program.project(row, run)?;
+            sorter.push(&keys, ordinal, weight(&projected), projected)
+        })
+        .await?;
+        Ok(sorter.finish().collect())
+    }
+
+    /// One value for all rows.
+    async fn collapsed(&self, run: &mut Run<'_>) -> Result<Value, Error> {
+        let program = self.program;
+        let mut accumulators = program.accumulators();
+        let mut sorter = Sorter::new(self.order);
+        self.each(run, |ordinal, row, run| {
+            if self.order.is_none() {
                 return program.accumulate(&mut accumulators, row, run);
             }
             let keys = program.order_keys(row, run)?;
             let aggregated = program.aggregated(row, run)?;
             sorter.push(&keys, ordinal, aggregated.iter().map(weight).sum(), aggregated)
-        })?;
+        })
+        .await?;
+        for aggregated in sorter.finish() {
+            program.accumulate_values(&mut accumulators, aggregated, run).map_err(halted)?;
+        }
+        let ahead = Ahead::in_memory(program, self.functions);
+        ahead::attend(ahead, Unit::Group(&[], &accumulators), run).await?;
+        program.project_group(&[], &accumulators, run).map_err(halted)
     }
-    for aggregated in sorter.finish() {
-        program.accumulate_values(&mut accumulators, aggregated, run)?;
-    }
-    program.project_group(&[], &accumulators, run)
-}
 
-/// One value for each set of equal keys, in the order of their first rows.
-fn grouped(
-    program: &Program,
-    values: &[Value],
-    order: Option<&Order>,
-    run: &mut Run<'_>,
-) -> Result<Vec<Value>, Halt> {
-    let mut groups: Vec<(Vec<Value>, usize, Vec<Accumulator>)> = Vec::new();
-    let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
-    let mut bytes = 0;
-    let aggregates = program.accumulators().len();
-    for (ordinal, value) in values.iter().enumerate() {
-        program.rows(value, run, &mut |row, run| {
+    /// One value for each set of equal keys, in the order of their first rows.
+    async fn grouped(&self, run: &mut Run<'_>) -> Result<Vec<Value>, Error> {
+        let program = self.program;
+        let mut groups: Vec<(Vec<Value>, usize, Vec<Accumulator>)> = Vec::new();
+        let mut places: HashMap<Vec<u8>, usize> = HashMap::new();
+        let mut bytes = 0;
+        let aggregates = program.accumulators().len();
+        self.each(run, |ordinal, row, run| {
             let keys = program.group_keys(row, run)?;
             let id = group_id(&keys);
             let place = if let Some(place) = places.get(&id) {
@@ -154,15 +168,18 @@ fn grouped(
                 groups.len() - 1
             };
             program.accumulate(&mut groups[place].2, row, run)
-        })?;
+        })
+        .await?;
+        let mut sorter = Sorter::new(self.order);
+        let mut ahead = Ahead::in_memory(program, self.functions);
+        let mut units = groups.iter().map(|group| (group, Unit::Group(&group.0, &group.2)));
+        while let Some((keys, ordinal, accumulators)) = ahead.next_of(&mut units, run).await? {
+            let order_keys = program.group_order_keys(keys, accumulators, run).map_err(halted)?;
+            let row = program.project_group(keys, accumulators, run).map_err(halted)?;
+            sorter.push(&order_keys, *ordinal, weight(&row), row).map_err(halted)?;
+        }
+        Ok(sorter.finish().collect())
     }
-    let mut sorter = Sorter::new(order);
-    for (keys, ordinal, accumulators) in groups {
-        let order_keys = program.group_order_keys(&keys, &accumulators, run)?;
-        let row = program.project_group(&keys, &accumulators, run)?;
-        sorter.push(&order_keys, ordinal, weight(&row), row)?;
-    }
-    Ok(sorter.finish().collect())
 }
 
 /// Puts rows into a page from the one with this count on; the count to go on with, if there is more.

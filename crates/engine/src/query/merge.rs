@@ -8,10 +8,12 @@ use std::ops::Range;
 
 use bytes::Bytes;
 use protocol::{Error, rid::DocNum};
+use sql::program::Run;
 
 use crate::{
     keys::{SEQUENCE_MAX, docnum},
     query::{
+        ahead::{Ahead, Unit},
         documents::{Documents, load},
         figures::Figures,
         job::{Job, Part},
@@ -107,6 +109,24 @@ impl<'a> Readers<'a> {
             self.merge.put(at, document);
         }
         Ok(self.merge.take())
+    }
+}
+
+impl Readers<'_> {
+    /// The next document that is read ahead, and whose calls of functions are answered.
+    pub(crate) async fn next_of(
+        &mut self,
+        job: &Job<'_>,
+        ahead: &mut Ahead<'_, (DocNum, Bytes)>,
+        run: &mut Run<'_>,
+    ) -> Result<Option<(DocNum, Bytes)>, Error> {
+        while ahead.is_hungry(usize::MAX, job.is_late()) {
+            match self.next(job).await? {
+                Some((number, text)) => ahead.push((number, text.clone()), Unit::Document(text)),
+                None => ahead.end(),
+            }
+        }
+        ahead.next(run).await
     }
 }
 

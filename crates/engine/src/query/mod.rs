@@ -9,22 +9,28 @@
 //! - `job`, `merge`, `page`, `token`, `figures`: a page at work, partitions read as one, what fits
 //!   into a page, where the next one begins, and what it cost,
 //! - `apart`: pages that could hold up others run on threads of their own,
+//! - `ahead`, `functions`: documents read ahead for the calls of user-defined functions,
+//! - `expired`: what the index still holds though it is gone,
 //! - `unordered`, `ordered`, `aggregate`, `grouped`, `nested`: the ways in which rows come about,
-//! - `memory`, `resources`: queries over what is in memory,
+//! - `memory`, `resources`: queries over what is in memory, `inside`: queries of a transaction,
 //! - `index_metrics`, `advice`, `explain`: what a caller may be told beside the rows.
 
 mod access;
 mod advice;
 mod aggregate;
+mod ahead;
 pub(crate) mod apart;
 mod body;
 mod candidates;
 pub(crate) mod documents;
 mod door;
+mod expired;
 mod explain;
 pub(crate) mod figures;
+mod functions;
 mod grouped;
 mod index_metrics;
+pub(crate) mod inside;
 pub(crate) mod job;
 mod memory;
 pub(crate) mod merge;
@@ -54,10 +60,8 @@ use protocol::{
     request::CollectionPath,
     response::FeedKind,
 };
-use sql::{
-    filter::Filter,
-    program::{Program, Run},
-};
+use sql::{filter::Filter, program::Run};
+use store::Snapshot;
 use tokio::runtime::Handle;
 use value::Value;
 
@@ -76,6 +80,7 @@ use crate::{
         door::Door,
         explain::Recorder,
         figures::Figures,
+        functions::Functions,
         job::{Job, Part},
         ordered::Order,
         page::Page,
@@ -142,7 +147,7 @@ async fn page_here(
     place: Where<'_>,
 ) -> Result<Response, Error> {
     let QueryFeed::Documents(path) = feed else {
-        return resources::resources(engine, feed, body, options, meter);
+        return resources::resources(engine, feed, body, options, meter).await;
     };
     // Again if the indexing policy changes in between.
     loop {
@@ -190,6 +195,7 @@ async fn attempt(
         now_millis,
         started,
         compiled,
+        view: None,
     };
     match place {
         Where::Apart(is_abandoned) => work.run(meter, is_abandoned).await,
@@ -214,6 +220,8 @@ struct Work {
     now_millis: i64,
     started: Instant,
     compiled: Duration,
+    /// What it reads instead of what is stored: a transaction's own queries see its changes.
+    view: Option<Arc<dyn Snapshot>>,
 }
 
 /// What a page reads, in which order, and from where on.
@@ -308,6 +316,11 @@ impl Work {
         Response { outcome: Outcome::Ok, body, etag: None, continuation, meta }
     }
 
+    /// The second that the page is of.
+    fn now_seconds(&self) -> u64 {
+        u64::try_from(self.now_millis.div_euclid(1000)).unwrap_or(0)
+    }
+
     /// What the page reads: each partition's snapshot, and what its index knows.
     async fn job<'a>(
         &'a self,
@@ -319,7 +332,8 @@ impl Work {
         let started = Instant::now();
         let timeout = started + engine.options.query_timeout;
         let mut parts = Vec::new();
-        let access = Access { collection, scope, filter: &prepared.filter, order };
+        let (view, now) = (self.view.as_ref(), self.now_seconds());
+        let access = Access { collection, scope, filter: &prepared.filter, order, view, now };
         for partition in scope.partitions(collection) {
             if options.is_session_read(engine.options.default_consistency) {
                 partition.check_session(options.session.as_ref()).map_err(|mut error| {
@@ -330,12 +344,16 @@ impl Work {
             }
             parts.push(access.part(partition).await?);
         }
+        let figures = Arc::new(Figures::until(timeout, is_abandoned));
+        let seed = prepared.seed(self.now_millis);
+        let functions = Functions::new(collection, &engine.workers, &figures, timeout, seed);
         Ok(Job {
             collection,
             program: &prepared.program,
             scope,
             parts: parts.into(),
-            figures: Figures::until(timeout, is_abandoned).into(),
+            figures,
+            functions: functions.into(),
             recorder: Recorder::new(options.query.explain).into(),
             page_end: started + engine.options.page_time,
             timeout,
@@ -348,8 +366,11 @@ pub(crate) async fn unfiltered(
     collection: &Collection,
     scope: &Scope,
     partition: &Arc<Partition>,
+    now: u64,
 ) -> Result<Part, Error> {
-    Access { collection, scope, filter: &Filter::All, order: None }.part(partition).await
+    Access { collection, scope, filter: &Filter::All, order: None, view: None, now }
+        .part(partition)
+        .await
 }
 
 /// The rows of a query, in the way that its shape wants.
@@ -362,7 +383,7 @@ async fn rows(
 ) -> Result<Option<Place>, Error> {
     let shape = job.program.shape();
     if !shape.reads_container {
-        return without_documents(job.program, page, &place, run);
+        return without_documents(job, page, &place, run).await;
     }
     if shape.inner.is_some() {
         return nested::run(job, order, page, &place, run).await;
@@ -389,13 +410,14 @@ async fn rows(
 }
 
 /// A query without FROM.
-fn without_documents(
-    program: &Program,
+async fn without_documents(
+    job: &Job<'_>,
     page: &mut Page,
     place: &Place,
     run: &mut Run<'_>,
 ) -> Result<Option<Place>, Error> {
-    let rows = memory::rows(program, &[Value::Undefined], None, run)?;
+    let rows =
+        memory::rows(job.program, &[Value::Undefined], None, Some(&job.functions), run).await?;
     let from = if let Place::Ordinal(from) = place { *from } else { 0 };
     Ok(memory::fill(page, &rows, from).map(Place::Ordinal))
 }
@@ -409,6 +431,7 @@ fn charge(meter: &mut Meter, job: &Job<'_>) {
     let bytes = totals.matched_bytes.saturating_sub(totals.matched * SYSTEM_BYTES as u64);
     meter.query_documents(returned, bytes);
     meter.scanned_documents(totals.documents.saturating_sub(returned));
+    meter.function_calls(totals.calls);
 }
 
 /// What was asked for beside the rows.
@@ -454,6 +477,7 @@ fn query_metrics(
         index_lookup_ms: millis(totals.index),
         document_load_ms: millis(totals.load),
         execution_ms: millis(totals.run),
+        functions_ms: millis(totals.call),
         write_output_ms: 0.0,
         retrieved_documents: totals.documents,
         retrieved_bytes: totals.document_bytes,

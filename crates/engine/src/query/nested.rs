@@ -27,7 +27,7 @@ pub(crate) async fn run(
 ) -> Result<Option<Place>, Error> {
     let Some(inner) = &job.program.shape().inner else { return Ok(None) };
     let values = inner_rows(job, inner, run).await?;
-    let rows = memory::rows(job.program, &values, order, run)?;
+    let rows = memory::rows(job.program, &values, order, Some(&job.functions), run).await?;
     let from = if let Place::Ordinal(from) = place { *from } else { 0 };
     Ok(memory::fill(page, &rows, from).map(Place::Ordinal))
 }
@@ -67,7 +67,7 @@ async fn inner_rows(
 async fn listed(job: &Job<'_>, run: &mut Run<'_>) -> Result<Vec<Value>, Error> {
     let mut seen = job.program.shape().is_distinct.then(Seen::default);
     let (mut rows, mut bytes, mut failure) = (Vec::new(), 0, None);
-    job.documents(|_, text| {
+    job.documents(run, |_, text, run| {
         let document = parse(text)?;
         job.rows(&document, text.len(), run, &mut |row, run| {
             let value = job.program.project(row, run)?;

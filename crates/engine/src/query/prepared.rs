@@ -15,6 +15,7 @@ use crate::{
     query::{
         access::coverage,
         body::Text,
+        functions,
         ordered::{Order, OrderIndex},
         token::Token,
     },
@@ -41,6 +42,7 @@ impl Prepared {
         let settings = Settings {
             parameters: &text.parameters,
             computed: &definition.computed,
+            has_udf: Some(&|name| functions::find(collection, name).is_some()),
             is_planar: definition.is_geometry,
             ..Settings::default()
         };
@@ -130,7 +132,7 @@ fn composite_order(
     };
     let id = composite.id;
     let index = OrderIndex::Composite { id, members: paths.to_vec() };
-    let index = (!collection.is_transforming()).then_some(index);
+    let index = (!collection.is_reindexing()).then_some(index);
     Ok(Order { descends, keeps_undefined: true, index })
 }
 

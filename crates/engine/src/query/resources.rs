@@ -1,5 +1,5 @@
-//! Queries over the feeds of resources: databases, collections, ranges, offers. There are few of
-//! them and all are in memory; SDKs find offers this way.
+//! Queries over the feeds of resources: all but documents. There are few of them and all are in
+//! memory; SDKs find offers this way.
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use value::{Value, json};
 use crate::{
     Inner,
     charge::Meter,
-    collections, databases, offers,
+    collections, conflicts, databases, encryption_keys, offers,
     query::{
         body::Text,
         memory,
@@ -23,7 +23,7 @@ use crate::{
         prepared::identity,
         token::{Origin, Place, Token},
     },
-    ranges,
+    ranges, scripts,
 };
 
 /// Whether a query over resources can keep its thread busy. Documents have a say of their own.
@@ -34,7 +34,7 @@ pub(crate) fn is_slow(feed: &QueryFeed, body: &QueryBody) -> bool {
 }
 
 /// A page of a query over resources.
-pub(crate) fn resources(
+pub(crate) async fn resources(
     engine: &Inner,
     feed: &QueryFeed,
     body: &QueryBody,
@@ -46,7 +46,9 @@ pub(crate) fn resources(
     let query = sql::parse(&text.query)
         .and_then(|query| sql::check_burden(&query, &text.parameters).map(|()| query))
         .map_err(|error| refused(&[error]))?;
-    let settings = Settings { parameters: &text.parameters, ..Settings::default() };
+    // Resources have no functions.
+    let settings =
+        Settings { parameters: &text.parameters, has_udf: Some(&|_| false), ..Settings::default() };
     let program = Program::compile(&query, &settings).map_err(|errors| refused(&errors))?;
     let (mut response, values) = list(engine, feed, options, meter)?;
     let identity = identity(&query, &text, owner_of(&response).as_bytes());
@@ -62,11 +64,11 @@ pub(crate) fn resources(
         index: None,
     });
     let values = match &shape.inner {
-        Some(inner) => memory::rows(inner, &values, None, &mut run)?,
+        Some(inner) => memory::rows(inner, &values, None, None, &mut run).await?,
         None if !shape.reads_container => vec![Value::Undefined],
         None => values,
     };
-    let rows = memory::rows(&program, &values, order.as_ref(), &mut run)?;
+    let rows = memory::rows(&program, &values, order.as_ref(), None, &mut run).await?;
     let limit = options.max_item_count.unwrap_or(PAGE_ITEMS_DEFAULT) as usize;
     let mut page = Page::new(limit, token.skip, token.take);
     let from = if let Place::Ordinal(from) = token.place { from } else { 0 };
@@ -103,9 +105,16 @@ fn list(
                 collections::list(engine, path, &whole, &mut uncounted)?
             }
             QueryFeed::Offers => offers::list(engine, &whole, &mut uncounted)?,
+            QueryFeed::Scripts(path, kind) => {
+                scripts::list(engine, path, *kind, &whole, &mut uncounted)?
+            }
             QueryFeed::PartitionKeyRanges(path) => {
                 ranges::list(engine, path, None, &whole, &mut uncounted)?
             }
+            QueryFeed::EncryptionKeys(path) => {
+                encryption_keys::list(engine, path, &whole, &mut uncounted)?
+            }
+            QueryFeed::Conflicts(path) => conflicts::list(engine, path, &whole, &mut uncounted)?,
             QueryFeed::Documents(_) => {
                 return Err(Error::bad_request("Documents are no resources of the catalog."));
             }

@@ -14,6 +14,7 @@ use store::{Direction, PageLimit, Snapshot};
 
 use crate::{
     errors,
+    expiry::Expiry,
     keys::{SEQUENCE_MAX, docnum, u64_at},
     query::figures::Figures,
 };
@@ -26,6 +27,8 @@ const PAGE_MAX: usize = 1024;
 pub(crate) struct Reach<'a> {
     pub(crate) snapshot: &'a dyn Snapshot,
     pub(crate) slots: Range<u32>,
+    /// Which documents are gone, though they are still there.
+    pub(crate) expiry: Expiry,
     pub(crate) figures: &'a Figures,
     /// What is read here, of all that the page reads.
     pub(crate) work: &'a AtomicU64,

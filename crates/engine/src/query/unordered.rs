@@ -5,6 +5,7 @@ use protocol::{Error, rid::DocNum};
 use sql::program::Run;
 
 use crate::query::{
+    ahead::{Ahead, Unit},
     candidates::Node,
     documents::Documents,
     job::{Fed, Job, Part, Turns},
@@ -29,9 +30,20 @@ pub(crate) async fn run(
     let mut seen = job.program.shape().is_distinct.then(Seen::default);
     let mut turns = Turns::default();
     let first = if seen.is_some() { 0 } else { start.number };
+    let mut ahead = Ahead::documents(job, true);
     for group in merge::groups(&job.parts) {
         let mut readers = Readers::new(group, first);
-        while let Some((number, text)) = readers.next(job, page).await? {
+        ahead.reopen();
+        loop {
+            while ahead.is_hungry(page.wants(), job.is_late()) {
+                match readers.next(job, page).await? {
+                    Some((number, text)) => {
+                        ahead.push((number, text.clone()), Unit::Document(text));
+                    }
+                    None => ahead.end(),
+                }
+            }
+            let Some((number, text)) = ahead.next(run).await? else { break };
             let from_row = match number.cmp(&start.number) {
                 std::cmp::Ordering::Less => u32::MAX,
                 std::cmp::Ordering::Equal => start.row,

@@ -144,6 +144,13 @@ fn changed() -> Error {
     )
 }
 
+/// Scripts do not say where documents lie: they may change meanwhile.
+fn is_same_but_for_scripts(now: &Collection, before: &Collection) -> bool {
+    let state =
+        |it: &Collection| (it.version, it.map_version, it.index_generation, it.retired.len());
+    state(now) == state(before)
+}
+
 /// The switch: the new partitions hold everything, and the catalog names them.
 struct TakeOver {
     before: Arc<Collection>,
@@ -158,9 +165,11 @@ impl AsyncPlan<Vec<Arc<Partition>>> for TakeOver {
     ) -> Result<Change<Vec<Arc<Partition>>>, Error> {
         let Self { before, mut after } = self;
         // A change of the definition meanwhile, or a deletion, wins.
-        if !Arc::ptr_eq(switch::find(&catalog, before.rid)?, &before) {
+        let now = switch::find(&catalog, before.rid)?;
+        if !is_same_but_for_scripts(now, &before) {
             return Err(changed());
         }
+        after.scripts = Arc::clone(&now.scripts);
         after.version = engine.new_version();
         after.map_version += 1;
         switch::remember(&mut after, &before.partitions);

@@ -16,7 +16,7 @@ pub(crate) async fn on_disk() -> (tempfile::TempDir, Database) {
     (dir, db)
 }
 
-fn open(dir: &std::path::Path) -> Arc<dyn store::Engine> {
+pub(crate) fn open(dir: &std::path::Path) -> Arc<dyn store::Engine> {
     store_lsm::LsmStore::open(dir, store_lsm::Options::default()).expect("the store opens")
 }
 

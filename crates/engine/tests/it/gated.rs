@@ -11,7 +11,7 @@ use std::{
 
 use bytes::Bytes;
 use store::{
-    Batch, BoxFuture, Completion, Debt, Direction, Durability, Engine, Keep, KeyRange, Page,
+    Batch, BoxFuture, Completion, Debt, Direction, Durability, Engine, Image, Keep, KeyRange, Page,
     PageLimit, Partition, Result, Snapshot, Statistics, memory::MemoryStore,
 };
 use tokio::sync::watch;
@@ -100,6 +100,10 @@ impl Engine for GatedStore {
 
     fn checkpoint<'a>(&'a self, directory: &'a Path) -> BoxFuture<'a, Result<()>> {
         self.inner.checkpoint(directory)
+    }
+
+    fn image(&self) -> BoxFuture<'_, Result<Arc<dyn Image>>> {
+        self.inner.image()
     }
 
     fn compact<'a>(&'a self, partition: Option<&'a str>) -> BoxFuture<'a, Result<()>> {

@@ -12,7 +12,7 @@ use std::{
 use engine::verify;
 use protocol::Options;
 use store::{
-    Batch, BoxFuture, Completion, Debt, Durability, Engine, Error, Keep, Partition, Result,
+    Batch, BoxFuture, Completion, Debt, Durability, Engine, Error, Image, Keep, Partition, Result,
     Snapshot, Statistics, memory::MemoryStore,
 };
 
@@ -109,6 +109,10 @@ impl Engine for Mortal {
 
     fn checkpoint<'a>(&'a self, directory: &'a Path) -> BoxFuture<'a, Result<()>> {
         self.inner.checkpoint(directory)
+    }
+
+    fn image(&self) -> BoxFuture<'_, Result<Arc<dyn Image>>> {
+        self.inner.image()
     }
 
     fn compact<'a>(&'a self, partition: Option<&'a str>) -> BoxFuture<'a, Result<()>> {

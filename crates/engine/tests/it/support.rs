@@ -24,6 +24,16 @@ impl Clock for TestClock {
     }
 }
 
+impl TestClock {
+    pub(crate) fn at(seconds: u64) -> Arc<Self> {
+        Arc::new(Self(AtomicU64::new(seconds)))
+    }
+
+    pub(crate) fn set(&self, seconds: u64) {
+        self.0.store(seconds, Ordering::Relaxed);
+    }
+}
+
 pub(crate) struct Database {
     pub(crate) engine: Arc<Engine>,
 }
@@ -45,7 +55,20 @@ impl Database {
     pub(crate) async fn open_with(store: Arc<dyn store::Engine>, options: engine::Options) -> Self {
         let clock = Arc::new(TestClock(AtomicU64::new(1_700_000_000)));
         // Tests are in a hurry; those of throughput have a clock of their own.
+        let options =
+            engine::Options { rate_limit: RateLimit::Never, scripts: workers(), ..options };
+        let engine = Engine::open(store, options, clock).await;
+        Self { engine: engine.expect("the store opens") }
+    }
+
+    /// With a clock that the test sets.
+    pub(crate) async fn open_at(
+        store: Arc<dyn store::Engine>,
+        options: engine::Options,
+        clock: &Arc<TestClock>,
+    ) -> Self {
         let options = engine::Options { rate_limit: RateLimit::Never, ..options };
+        let clock = Arc::clone(clock) as Arc<dyn Clock>;
         let engine = Engine::open(store, options, clock).await;
         Self { engine: engine.expect("the store opens") }
     }
@@ -146,6 +169,16 @@ impl Database {
                 None => return ids,
             }
         }
+    }
+}
+
+/// Workers of the program that is built with the tests.
+pub(crate) fn workers() -> script::PoolOptions {
+    script::PoolOptions {
+        program: env!("CARGO_BIN_EXE_engine-script-worker-test").into(),
+        arguments: Vec::new(),
+        workers: 2,
+        waiting_max: 100,
     }
 }
 

@@ -28,9 +28,26 @@ fn feeds_have_their_envelope() {
         (FeedKind::Collections, r#"{"_rid":"","DocumentCollections":[],"_count":0}"#),
         (FeedKind::PartitionKeyRanges, r#"{"_rid":"","PartitionKeyRanges":[],"_count":0}"#),
         (FeedKind::Offers, r#"{"_rid":"","Offers":[],"_count":0}"#),
+        (
+            FeedKind::Scripts(ScriptKind::StoredProcedure),
+            r#"{"_rid":"","StoredProcedures":[],"_count":0}"#,
+        ),
+        (FeedKind::Scripts(ScriptKind::Trigger), r#"{"_rid":"","Triggers":[],"_count":0}"#),
+        (
+            FeedKind::Scripts(ScriptKind::Function),
+            r#"{"_rid":"","UserDefinedFunctions":[],"_count":0}"#,
+        ),
     ] {
         assert_eq!(feed("", kind, &[], None), expected);
     }
+}
+
+#[test]
+fn what_scripts_logged_is_encoded_and_bounded() {
+    assert_eq!(script_log("a b+c\né%"), "a%20b%2Bc%0A%C3%A9%25");
+    let long = script_log(&"é".repeat(10_000));
+    assert!(long.len() <= SCRIPT_LOG_BYTES_MAX && long.len() > SCRIPT_LOG_BYTES_MAX - 6);
+    assert!(long.ends_with("%C3%A9"), "cut inside a character");
 }
 
 #[test]

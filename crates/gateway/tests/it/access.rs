@@ -108,3 +108,17 @@ async fn hosts_are_checked() {
     assert!(reply.text().contains(r#""databaseAccountEndpoint":"https://[::1]:8081/""#));
     assert!(reply.header("strict-transport-security").is_some());
 }
+
+#[tokio::test]
+async fn keys_change_from_one_request_to_the_next() {
+    let harness = Harness::new();
+    let key = |text| gateway::Key::parse(text).expect("a key");
+    let status = async |text| harness.send(Call::get("/dbs").key(text)).await.status;
+    assert_eq!((status(gateway::PUBLISHED_KEY).await, status(SECONDARY_KEY).await), (200, 200));
+    let keys = gateway::Keys { read_write: vec![key(SECONDARY_KEY)], read_only: vec![] };
+    harness.gateway.set_keys(keys);
+    assert_eq!((status(gateway::PUBLISHED_KEY).await, status(SECONDARY_KEY).await), (401, 200));
+    assert_eq!(status(READ_ONLY_KEY).await, 401);
+    harness.gateway.set_keys(gateway::Keys::default());
+    assert_eq!(status(SECONDARY_KEY).await, 401);
+}

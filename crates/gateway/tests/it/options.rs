@@ -35,6 +35,21 @@ async fn absent_headers_are_defaults() {
 }
 
 #[tokio::test]
+async fn scripts_have_headers_of_their_own() {
+    let options = options(&[
+        ("x-ms-documentdb-pre-trigger-include", "a, é b ,,c"),
+        ("x-ms-documentdb-post-trigger-include", "d"),
+        ("x-ms-documentdb-pre-trigger-exclude", "e"),
+        ("x-ms-documentdb-post-trigger-exclude", "f"),
+        ("x-ms-documentdb-script-enable-logging", "True"),
+    ])
+    .await;
+    assert_eq!(options.pre_triggers, ["a", "é b", "c"]);
+    assert_eq!(options.post_triggers, ["d"]);
+    assert!(options.enable_script_logging);
+}
+
+#[tokio::test]
 async fn texts_are_passed_on() {
     let options = options(&[
         ("if-match", "\"e1\""),

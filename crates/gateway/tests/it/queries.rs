@@ -108,7 +108,8 @@ async fn what_is_no_feed_cannot_be_queried() {
         ("/dbs/d/users", 400),
         ("/dbs/d/users/u/permissions", 400),
         ("/dbs/d/colls/c/conflicts", 400),
-        ("/dbs/d/colls/c/sprocs", 400),
+        ("/dbs/d/colls/c/sprocs/s", 405),
+        ("/dbs/d/colls/c/udfs/f", 405),
     ] {
         for (name, value) in SIGNS {
             let harness = Harness::new();

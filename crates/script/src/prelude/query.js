@@ -153,10 +153,12 @@ function evaluate(last, options) {
   return reply;
 }
 
-// Without a callback the rows become the response's body, or are written behind what it holds.
+// Without a callback the rows become the response's body, or their text is written behind that of what
+// it holds.
 function respond(rows) {
-  if (response.getBody() === undefined) response.setBody(rows);
-  else response.appendBody(stringify(rows));
+  const before = response.getBody();
+  if (before === undefined) response.setBody(rows);
+  else response.setBody((isObject(before) ? stringify(before) : before) + stringify(rows));
 }
 
 function answer(name, last, { options, callback }) {
@@ -195,13 +197,27 @@ class Chain {
 const chainAfter = Chain.after;
 delete Chain.after;
 
+// The collection may stand before the other arguments. There is only one.
+function behindCollection(values) {
+  if (!(values[0] instanceof Collection)) return values;
+  const rest = [];
+  for (let at = 1; at < values.length; at++) append(rest, values[at]);
+  return rest;
+}
+
 for (const name in makers) {
-  define(Chain.prototype, name, function (...values) {
-    return chainAfter(this, name, values);
+  define(Chain.prototype, name, function (...given) {
+    return chainAfter(this, name, behindCollection(given));
   }, false);
-  define(Collection.prototype, name, (...values) => {
+  define(Collection.prototype, name, (...given) => {
+    const values = behindCollection(given);
     const only = makers[name](values);
     return answer(name, only, tail(name, values, only.used));
   }, false);
 }
 define(Collection.prototype, 'chain', () => new Chain(), false);
+
+// Names the variables that the functions of a query use. Ours are closures and have them anyway.
+define(Collection.prototype, 'proxy', function () {
+  return { __proto__: this };
+}, false);

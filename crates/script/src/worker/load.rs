@@ -1,7 +1,8 @@
 //! From a script's source to the function that it is.
 //!
 //! A body is a function in one of the forms that clients send: a declaration, perhaps with helpers
-//! beside it, or an expression (`function (x) {…}`, `x => …`).
+//! beside it, an expression (`function (x) {…}`, `x => …`), or a method (`name(x) {…}`), which is what
+//! JavaScript prints of a function that was written as one.
 
 use rquickjs::{Ctx, Error, Function, Value, context::EvalOptions};
 
@@ -17,21 +18,34 @@ pub(crate) fn load<'js>(
         evaluate(ctx, name, source.to_owned())?;
         return named(ctx, declared);
     }
-    let as_expression = evaluate(ctx, name, format!("({source}\n)"));
+    // An expression may be written as a statement.
+    let expression = source.trim_end().trim_end_matches(';');
+    let as_expression = evaluate(ctx, name, format!("({expression}\n)"));
     let error = match as_expression {
         Ok(value) => return value.into_function().ok_or_else(not_a_function),
-        Err(LoadError::Failure(Failure::Syntax { message, line, column })) => {
-            // The parenthesis is not the author's.
-            let column = if line == 1 { column.saturating_sub(1).max(1) } else { column };
-            LoadError::Failure(Failure::Syntax { message, line, column })
-        }
-        Err(error) => return Err(error),
+        // The parenthesis is not the author's.
+        Err(error) => moved(error, 1)?,
     };
+    if is_method(source) {
+        let object = evaluate(ctx, name, format!("({{{source}\n}})"));
+        match object {
+            Ok(object) => return only_function(object),
+            Err(error) => {
+                let error = moved(error, 2)?;
+                if first_declared(source).is_none() {
+                    return Err(error);
+                }
+            }
+        }
+    }
     // Statements with a function among them: the first that begins a line is the script.
-    let first = source.lines().find_map(declaration);
-    let Some(first) = first else { return Err(error) };
+    let Some(first) = first_declared(source) else { return Err(error) };
     evaluate(ctx, name, source.to_owned())?;
     named(ctx, first)
+}
+
+fn first_declared(source: &str) -> Option<&str> {
+    source.lines().find_map(declaration)
 }
 
 /// Why there is no function.
@@ -40,6 +54,28 @@ pub(crate) enum LoadError<'js> {
     Failure(Failure),
     /// Something was thrown at the top level.
     Thrown(Value<'js>),
+}
+
+/// A syntax error where it is in the author's own text, `by` columns before where it was found; any
+/// other error ends the search for a form.
+fn moved(error: LoadError<'_>, by: u32) -> Result<LoadError<'_>, LoadError<'_>> {
+    match error {
+        LoadError::Failure(Failure::Syntax { message, line, column }) => {
+            let column = if line == 1 { column.saturating_sub(by).max(1) } else { column };
+            Ok(LoadError::Failure(Failure::Syntax { message, line, column }))
+        }
+        other => Err(other),
+    }
+}
+
+/// The method of an object that has nothing else.
+fn only_function(object: Value<'_>) -> Result<Function<'_>, LoadError<'_>> {
+    let object = object.into_object().ok_or_else(not_a_function)?;
+    let mut values = object.values::<Value<'_>>();
+    match (values.next(), values.next()) {
+        (Some(Ok(value)), None) => value.into_function().ok_or_else(not_a_function),
+        _ => Err(not_a_function()),
+    }
 }
 
 fn not_a_function<'js>() -> LoadError<'js> {
@@ -89,17 +125,30 @@ fn syntax_error(thrown: &Value<'_>, name: &str) -> Option<Failure> {
 
 /// The name of the function that the text begins with the declaration of.
 fn declaration(source: &str) -> Option<&str> {
-    let mut rest = after_comments(source);
-    if let Some(after) = word(rest, "async") {
-        rest = after_comments(after);
-    }
-    rest = after_comments(word(rest, "function")?);
-    rest = after_comments(rest.strip_prefix('*').unwrap_or(rest));
+    let rest = after_comments(word(after_async(source), "function")?);
+    let rest = after_comments(rest.strip_prefix('*').unwrap_or(rest));
+    identifier(rest)
+}
+
+/// Whether the text begins as a method does: with a name, a parenthesis, and no `function` before
+/// them.
+fn is_method(source: &str) -> bool {
+    let rest = after_async(source);
+    identifier(rest).is_some_and(|name| {
+        name != "function" && after_comments(&rest[name.len()..]).starts_with('(')
+    })
+}
+
+fn after_async(source: &str) -> &str {
+    let rest = after_comments(source);
+    word(rest, "async").map_or(rest, after_comments)
+}
+
+fn identifier(text: &str) -> Option<&str> {
     let is_part = |part: char| part.is_alphanumeric() || part == '_' || part == '$';
-    let end = rest.find(|part| !is_part(part)).unwrap_or(rest.len());
-    let name = &rest[..end];
-    let begins_well = name.starts_with(|first: char| !first.is_numeric());
-    begins_well.then_some(name)
+    let end = text.find(|part| !is_part(part)).unwrap_or(text.len());
+    let name = &text[..end];
+    name.starts_with(|first: char| !first.is_numeric()).then_some(name)
 }
 
 fn word<'a>(text: &'a str, word: &str) -> Option<&'a str> {
@@ -123,7 +172,7 @@ fn after_comments(mut text: &str) -> &str {
 
 #[cfg(test)]
 mod tests {
-    use super::declaration;
+    use super::{declaration, is_method};
 
     #[test]
     fn finds_the_declared_name() {
@@ -135,6 +184,16 @@ mod tests {
             "function f/**/(){}",
         ] {
             assert_eq!(declaration(source), Some("f"), "{source}");
+        }
+    }
+
+    #[test]
+    fn methods_are_told_from_calls_of_nothing() {
+        for source in ["f() {}", " /* why */ async f (a) {}", "serverScript() { var x = 10; }"] {
+            assert!(is_method(source), "{source}");
+        }
+        for source in ["function (a) {}", "async function f() {}", "(f)()", "x => x", "5()", ""] {
+            assert!(!is_method(source), "{source}");
         }
     }
 

@@ -92,7 +92,7 @@ async fn errors_keep_number_message_and_place() {
     let failure = report.result.unwrap_err();
     assert_eq!(failure.code(), Code::BadRequest);
     let message = failure.to_string();
-    let begin = "Encountered exception while executing function. Exception = Error: again\r\n\
+    let begin = "Encountered exception while executing Javascript. Exception = Error: again\r\n\
         Stack trace: Error: again\n    at inner (script.js:4:";
     assert!(message.starts_with(begin), "{message}");
     assert!(message.contains("at outer (script.js:2:"), "{message}");

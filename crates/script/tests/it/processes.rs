@@ -1,6 +1,6 @@
 //! Workers as processes: what they are left with, and what becomes of a pool that loses one.
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, path::Path, process::Command, time::Duration};
 
 use protocol::{BoxFuture, Error};
 use script::{Answer, Call, Failure, Host, Pool, PoolOptions, Reply};
@@ -38,6 +38,20 @@ async fn a_worker_is_kept_for_the_next_script() {
     let first = worker_id(folder.path());
     assert_fit(&pool).await;
     assert_eq!(worker_id(folder.path()), first);
+}
+
+#[tokio::test]
+async fn an_idle_worker_can_be_let_go() {
+    let folder = TempDir::new().unwrap();
+    let pool = watched_pool(&folder);
+    assert_fit(&pool).await;
+    let first = worker_id(folder.path());
+    pool.release(Duration::from_hours(1));
+    assert_fit(&pool).await;
+    assert_eq!(worker_id(folder.path()), first);
+    pool.release(Duration::ZERO);
+    assert_fit(&pool).await;
+    assert_ne!(worker_id(folder.path()), first);
 }
 
 #[tokio::test]

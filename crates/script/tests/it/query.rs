@@ -18,6 +18,8 @@ async fn each_method_alone() {
         ("filter((d) => d.n > 1, {}, back)", r#"["a","c"]"#),
         ("map((d) => d.n > 1 ? d.id : undefined, back)", r#"["a","c"]"#),
         ("pluck('n', back)", "[3,1,2]"),
+        ("pluck(getContext().getCollection(), 'n', back)", "[3,1,2]"),
+        ("proxy({ one: 1 }).filter(__, (d) => d.n > 1, back)", r#"["a","c"]"#),
         ("pluck('tags', back)", r#"[["x","y"],[["z"],"x"]]"#),
         ("sortBy((d) => d.n, back)", r#"["b","c","a"]"#),
         ("sortByDescending((d) => d.n, back)", r#"["a","c","b"]"#),
@@ -96,7 +98,9 @@ async fn types_have_an_order() {
 #[tokio::test]
 async fn results_are_appended_without_a_callback() {
     let source = "function f() { __.pluck('id'); __.pluck('n'); }";
-    assert_eq!(body_on(&mut books(), source).await, r#""a,b,c[3,1,2]""#);
+    assert_eq!(body_on(&mut books(), source).await, r#""[\"a\",\"b\",\"c\"][3,1,2]""#);
+    let source = "function f() { __.response.setBody('n: '); __.pluck('n'); }";
+    assert_eq!(body_on(&mut books(), source).await, r#""n: [3,1,2]""#);
 }
 
 #[tokio::test]

@@ -16,6 +16,12 @@ async fn every_form_of_a_function() {
         "function () { __.response.setBody(1) }",
         "// comment\n/* another */ function f() { __.response.setBody(1) };",
         "() => __.response.setBody(1)",
+        "function () { __.response.setBody(1) };",
+        "() => { __.response.setBody(1) } ; \n",
+        "serverScript() { __.response.setBody(1) }",
+        "serverScript() {\nfunction set() { __.response.setBody(1) }\nset() }",
+        "String(1);\nfunction f() { __.response.setBody(1) }",
+        "/* why */ async serverScript() { __.response.setBody(1) }",
         "async function () { await 0; __.response.setBody(1) }",
         "async () => { __.response.setBody(1) }",
         "(function () { __.response.setBody(1) })",
@@ -36,6 +42,8 @@ async fn syntax_errors_have_a_place() {
         ("function () {\n\n  var x = ;\n}", (3, 11)),
         ("function () { var x = ; }", (1, 23)),
         ("(a) => { let b; let b; }", (1, 22)),
+        ("method() { var x = ; }", (1, 20)),
+        ("method() {\n  var x = ;\n}", (2, 11)),
     ] {
         let Err(Failure::Syntax { message, line, column }) = compile(source).await else {
             panic!("{source}");
@@ -47,9 +55,20 @@ async fn syntax_errors_have_a_place() {
 
 #[tokio::test]
 async fn what_is_not_a_function_is_refused() {
-    for source in
-        ["", "   ", "5", "'text'", "({})", "var x = 1;", "function f() {", "a\u{0}b", ")("]
-    {
+    for source in [
+        "",
+        "   ",
+        "5",
+        "'text'",
+        "({})",
+        "var x = 1;",
+        "function f() {",
+        "a\u{0}b",
+        ")(",
+        "f() {}, g() {}",
+        "f() {} }, {",
+        "get x() {}",
+    ] {
         let result = compile(source).await;
         assert!(matches!(result, Err(Failure::Syntax { .. })), "{source}: {result:?}");
     }

@@ -1,45 +1,80 @@
-//! TLS: which versions and protocols are offered, and with which certificate.
+//! TLS: which versions and protocols are offered, with which certificate, and to whom.
 
-use std::{fmt, sync::Arc};
+use std::{
+    fmt,
+    sync::{Arc, PoisonError, RwLock},
+};
 
 use anyhow::Context as _;
 use rustls::{
-    ServerConfig,
+    RootCertStore, ServerConfig,
     crypto::ring,
     pki_types::{CertificateDer, PrivateKeyDer},
+    server::WebPkiClientVerifier,
     version::{TLS12, TLS13},
 };
 use tokio_rustls::TlsAcceptor;
 
 /// What the port answers to.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) enum Tls {
     /// Plain HTTP only.
     Off,
     /// Both.
-    Optional(TlsAcceptor),
+    Optional(Acceptor),
     /// TLS only.
-    Required(TlsAcceptor),
+    Required(Acceptor),
 }
 
-impl fmt::Debug for Tls {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(match self {
-            Self::Off => "Off",
-            Self::Optional(_) => "Optional",
-            Self::Required(_) => "Required",
-        })
+/// Accepts connections with a certificate that can be replaced. Clones share it.
+#[derive(Clone)]
+pub(crate) struct Acceptor(Arc<RwLock<TlsAcceptor>>);
+
+impl Acceptor {
+    /// Begins with this certificate.
+    pub(crate) fn new(first: TlsAcceptor) -> Self {
+        Self(Arc::new(RwLock::new(first)))
+    }
+
+    /// What accepts the next connection.
+    pub(super) fn current(&self) -> TlsAcceptor {
+        self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Takes another one for the connections to come. Those that are open go on.
+    pub(crate) fn replace(&self, next: TlsAcceptor) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = next;
     }
 }
 
-/// An acceptor for this certificate. Fails when the key is not the certificate's.
+impl fmt::Debug for Acceptor {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("Acceptor")
+    }
+}
+
+/// An acceptor for this certificate. Fails when the key is not the certificate's. With `roots`,
+/// clients must show a certificate that one of them signed.
 pub(crate) fn acceptor(
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
+    roots: Option<Vec<CertificateDer<'static>>>,
 ) -> anyhow::Result<TlsAcceptor> {
-    let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
-        .with_protocol_versions(&[&TLS13, &TLS12])?
-        .with_no_client_auth()
+    let provider = Arc::new(ring::default_provider());
+    let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+        .with_protocol_versions(&[&TLS13, &TLS12])?;
+    let builder = match roots {
+        None => builder.with_no_client_auth(),
+        Some(certificates) => {
+            let mut roots = RootCertStore::empty();
+            for certificate in certificates {
+                roots.add(certificate).context("no certificate of an authority")?;
+            }
+            let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+            builder.with_client_cert_verifier(verifier.build()?)
+        }
+    };
+    let mut config = builder
         .with_single_cert(chain, key)
         .context("the certificate and its key cannot be used together")?;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];

@@ -53,7 +53,7 @@ impl Asked {
         body.insert("parameters", parameters);
         Ok(Self {
             server: Server::new(&args.server)?,
-            key: client::key(&args.key)?,
+            key: client::key(&args.key, &args.server)?,
             body: json::print(&body.into()).into_bytes(),
             text,
             path: format!("/{}/docs", args.at.path()),

@@ -13,7 +13,7 @@ use rustls::{
     ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned,
     client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier},
     crypto::ring,
-    pki_types::{CertificateDer, ServerName, UnixTime},
+    pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime},
 };
 use sha2::Sha256;
 
@@ -98,13 +98,28 @@ pub(crate) type TlsClient = StreamOwned<ClientConnection, TcpStream>;
 
 /// Connects with TLS, offering these protocols, whatever the certificate.
 pub(crate) fn connect_tls(address: SocketAddr, protocols: &[&str]) -> std::io::Result<TlsClient> {
+    connect_tls_as(address, protocols, None)
+}
+
+/// A certificate of a client, and its key.
+pub(crate) type Identity = (CertificateDer<'static>, PrivateKeyDer<'static>);
+
+/// The same, with a certificate to show.
+pub(crate) fn connect_tls_as(
+    address: SocketAddr,
+    protocols: &[&str],
+    identity: Option<Identity>,
+) -> std::io::Result<TlsClient> {
     let provider = Arc::new(ring::default_provider());
-    let mut config = ClientConfig::builder_with_provider(provider)
+    let config = ClientConfig::builder_with_provider(provider)
         .with_safe_default_protocol_versions()
         .unwrap()
         .dangerous()
-        .with_custom_certificate_verifier(Arc::new(Trusting))
-        .with_no_client_auth();
+        .with_custom_certificate_verifier(Arc::new(Trusting));
+    let mut config = match identity {
+        None => config.with_no_client_auth(),
+        Some((certificate, key)) => config.with_client_auth_cert(vec![certificate], key).unwrap(),
+    };
     config.alpn_protocols = protocols.iter().map(|name| name.as_bytes().to_vec()).collect();
     let name = ServerName::try_from("localhost").unwrap();
     let mut connection = ClientConnection::new(Arc::new(config), name).unwrap();
@@ -168,8 +183,8 @@ pub(crate) fn http2_is_ok<S: Read + Write>(stream: &mut S, path: &str) -> bool {
     }
 }
 
-const SETTINGS: u8 = 4;
-const HEADERS: u8 = 1;
+pub(crate) const HEADERS: u8 = 1;
+pub(crate) const SETTINGS: u8 = 4;
 
 /// Begins an HTTP/2 connection with these settings, and sends `GET path`.
 pub(crate) fn http2_ask<S: Write>(stream: &mut S, path: &str, settings: &[u8]) {
@@ -184,7 +199,8 @@ pub(crate) fn http2_ask<S: Write>(stream: &mut S, path: &str, settings: &[u8]) {
     stream.flush().unwrap();
 }
 
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+/// A frame of HTTP/2.
+pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
     let mut frame = vec![length[1], length[2], length[3], kind, flags];
     frame.extend_from_slice(&stream.to_be_bytes());

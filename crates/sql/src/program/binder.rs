@@ -293,6 +293,9 @@ impl<'q> Binder<'q> {
         if call.is_udf {
             self.udf_calls += 1;
             aggregates = Aggregates::Refused;
+            if self.settings.has_udf.is_some_and(|has_udf| !has_udf(name)) {
+                self.errors.push(refusal::unknown_udf(name, call.name.span));
+            }
         } else if Aggregate::lookup(name).is_some() {
             return self.aggregate(call, span, aggregates);
         } else if let Some(function) = functions::lookup(name) {

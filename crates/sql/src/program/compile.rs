@@ -115,6 +115,9 @@ impl<'q> Compiler<'q> {
             .map(|(place, source)| self.source(source, is_source && place == 0))
             .collect();
         let filter = query.filter.as_ref().map(|filter| self.expr(filter));
+        if outer == 0 {
+            self.shape.calls_for_rows = !self.shape.functions.is_empty();
+        }
         let keys: Vec<Node> = query.group_by.iter().map(|key| self.expr(key)).collect();
         let is_aggregate = walk::collapses(query);
         let mut order = Vec::new();
@@ -179,7 +182,7 @@ impl<'q> Compiler<'q> {
                 match compile_as(query, self.settings, true) {
                     Ok(program) => {
                         self.shape.is_deterministic &= program.shape.is_deterministic;
-                        self.shape.udf_calls += program.shape.udf_calls;
+                        self.shape.functions.extend_from_slice(&program.shape.functions);
                         self.shape.inner = Some(Arc::new(program));
                     }
                     Err(errors) => self.errors.extend(errors),

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use value::{Object, Value};
 
+use super::answers::Parts;
 use super::frame::{self, Frame, Frames};
 use super::node::{LikePattern, Node};
 use super::operators;
@@ -39,7 +40,7 @@ impl Node {
             Node::Array(items) => Cow::Owned(array(items, frames, run)?),
             Node::Object(members) => Cow::Owned(object(members, frames, run)?),
             Node::Call { function, args } => call(function, args, frames, run)?,
-            Node::Udf { name, args } => call_udf(name, args, frames, run)?,
+            Node::Udf { site, name, args } => call_udf(*site, name, args, frames, run)?,
             Node::Binary { op, left, right } if !is_comparison(*op) => {
                 binary(*op, left, right, frames, run)?
             }
@@ -85,8 +86,9 @@ impl Node {
         Ok(match self {
             Node::Logical { op, operands } => logical(*op, operands, frames, run)?,
             Node::Binary { op, left, right } if is_comparison(*op) => {
-                let left = left.evaluate(frames, run)?;
-                operators::comparison(*op, &left, right.evaluate(frames, run)?.as_ref())
+                // Both may have something to ask.
+                let (left, right) = (left.evaluate(frames, run), right.evaluate(frames, run));
+                operators::comparison(*op, left?.as_ref(), right?.as_ref())
             }
             Node::Unary { op: UnaryOp::Not, operand } => {
                 operand.truth(frames, run)?.map(|truth| !truth)
@@ -186,11 +188,13 @@ fn binary<'v>(
     frames: Frames<'_, 'v>,
     run: &mut Run<'_>,
 ) -> Result<Cow<'v, Value>, Halt> {
-    let left = left.evaluate(frames, run)?;
     if op == BinaryOp::Coalesce {
+        let left = left.evaluate(frames, run)?;
         return if left.is_undefined() { right.evaluate(frames, run) } else { Ok(left) };
     }
-    let right = right.evaluate(frames, run)?;
+    // Both may have something to ask.
+    let (left, right) = (left.evaluate(frames, run), right.evaluate(frames, run));
+    let (left, right) = (left?, right?);
     if let (Value::String(left), Value::String(right)) = (left.as_ref(), right.as_ref()) {
         run.hold(left.len() + right.len())?;
     }
@@ -219,12 +223,14 @@ fn like<'v>(
 fn array<'v>(items: &'v [Node], frames: Frames<'_, 'v>, run: &mut Run<'_>) -> Result<Value, Halt> {
     run.hold(size_of::<Value>() * (items.len() + 1))?;
     let mut values = Vec::with_capacity(items.len());
+    let mut parts = Parts::default();
     for item in items {
-        let value = item.evaluate(frames, run)?;
+        let Some(value) = parts.take(item.evaluate(frames, run))? else { continue };
         if !value.is_undefined() {
             values.push(run.own(value)?);
         }
     }
+    parts.finish()?;
     Ok(Value::from(values))
 }
 
@@ -235,13 +241,15 @@ pub(super) fn object<'v>(
     run: &mut Run<'_>,
 ) -> Result<Value, Halt> {
     let mut object = Object::new();
+    let mut parts = Parts::default();
     for (name, node) in members {
-        let value = node.evaluate(frames, run)?;
+        let Some(value) = parts.take(node.evaluate(frames, run))? else { continue };
         if !value.is_undefined() {
             run.hold(size_of::<Value>() + name.len())?;
             object.insert(name.as_str(), run.own(value)?);
         }
     }
+    parts.finish()?;
     Ok(Value::from(object))
 }
 
@@ -266,6 +274,7 @@ fn call<'v>(
 }
 
 fn call_udf<'v>(
+    site: usize,
     name: &str,
     args: &'v [Node],
     frames: Frames<'_, 'v>,
@@ -274,7 +283,7 @@ fn call_udf<'v>(
     run.step()?;
     let mark = run.mark();
     let args = all(args, frames, run)?;
-    let value = run.call_udf(name, &args)?;
+    let value = run.call_udf(site, name, args)?;
     run.release(mark);
     run.made(value)
 }
@@ -285,10 +294,13 @@ fn all<'v>(
     run: &mut Run<'_>,
 ) -> Result<Vec<Value>, Halt> {
     let mut values = Vec::with_capacity(nodes.len());
+    let mut parts = Parts::default();
     for node in nodes {
-        let value = node.evaluate(frames, run)?;
-        values.push(run.own(value)?);
+        if let Some(value) = parts.take(node.evaluate(frames, run))? {
+            values.push(run.own(value)?);
+        }
     }
+    parts.finish()?;
     Ok(values)
 }
 

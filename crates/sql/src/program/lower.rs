@@ -63,6 +63,19 @@ impl<'q> Compiler<'q> {
         exprs.iter().map(|expr| self.expr(expr)).collect()
     }
 
+    /// The operands of AND or OR, those that call users' functions last: in which order they are
+    /// looked at makes no difference, and a call is dear.
+    fn operands(&mut self, exprs: &'q [Expr]) -> Vec<Node> {
+        let (mut quick, mut dear) = (Vec::new(), Vec::new());
+        for expr in exprs {
+            let calls = self.shape.functions.len();
+            let node = self.expr(expr);
+            if self.shape.functions.len() > calls { dear.push(node) } else { quick.push(node) }
+        }
+        quick.append(&mut dear);
+        quick
+    }
+
     /// Everything that is computed from its parts alone.
     fn operator(&mut self, expr: &'q Expr) -> Node {
         let node = match &expr.kind {
@@ -86,7 +99,7 @@ impl<'q> Compiler<'q> {
                 Node::Binary { op: *op, left: self.boxed(left), right: self.boxed(right) }
             }
             ExprKind::Logical { op, operands } => {
-                Node::Logical { op: *op, operands: self.all(operands) }
+                Node::Logical { op: *op, operands: self.operands(operands) }
             }
             ExprKind::Conditional { condition, then, otherwise } => Node::Conditional {
                 condition: self.boxed(condition),
@@ -128,9 +141,10 @@ impl<'q> Compiler<'q> {
     fn call(&mut self, call: &'q Call) -> Node {
         let name = &call.name.text;
         if call.is_udf {
-            self.shape.udf_calls += 1;
+            let site = self.shape.functions.len();
+            self.shape.functions.push(name.clone());
             self.shape.is_deterministic = false;
-            return Node::Udf { name: name.clone(), args: self.all(&call.args) };
+            return Node::Udf { site, name: name.clone(), args: self.all(&call.args) };
         }
         if let Some(aggregate) = Aggregate::lookup(name) {
             return self.aggregate(aggregate, call);

@@ -7,7 +7,7 @@
 //!   the service,
 //! - `keys`: the expressions of GROUP BY, to be found again,
 //! - `compile`, `lower`, `names`, `parameters`: from the tree to `node`, the compiled form,
-//! - `run`: what an execution knows, and what ends it,
+//! - `run`: what an execution knows, and what ends it; `answers`: functions that answer later,
 //! - `select`, `frame`: rows as nested loops over a stack of frames,
 //! - `evaluate`, `operators`, `like`: the value of an expression,
 //! - `aggregate`: COUNT and its kin, as state that grows row by row,
@@ -17,6 +17,7 @@
 //! Recursion follows the tree, whose height the parser bounds.
 
 mod aggregate;
+mod answers;
 mod binder;
 mod compile;
 mod computed;
@@ -47,6 +48,7 @@ use std::collections::HashMap;
 use value::{Object, Value};
 
 pub use aggregate::{Accumulator, Aggregate};
+pub use answers::{Answers, Question};
 pub use computed::{Computed, check_computed, check_computed_all};
 pub use expression::{Expression, evaluate};
 pub use frame::Row;
@@ -77,13 +79,21 @@ pub struct Settings<'a> {
     pub computed: &'a [Computed],
     /// Most calls of user-defined functions.
     pub udfs_max: usize,
+    /// Whether there is a user-defined function of that name; without, all names will do.
+    pub has_udf: Option<&'a (dyn Fn(&str) -> bool + Sync)>,
     /// Whether shapes lie in a plane instead of on the Earth.
     pub is_planar: bool,
 }
 
 impl Default for Settings<'_> {
     fn default() -> Self {
-        Settings { parameters: &[], computed: &[], udfs_max: UDFS_MAX, is_planar: false }
+        Settings {
+            parameters: &[],
+            computed: &[],
+            udfs_max: UDFS_MAX,
+            has_udf: None,
+            is_planar: false,
+        }
     }
 }
 
@@ -146,12 +156,55 @@ impl Program {
         run: &mut Run<'_>,
         sink: &mut dyn FnMut(&Row<'_>, &mut Run<'_>) -> Result<(), Halt>,
     ) -> Result<(), Halt> {
-        let mark = run.mark();
+        let (mark, waits) = (run.mark(), run.waits());
         let result = self
             .select
             .each_row(document, None, run, &mut |frames, run| sink(&Row { frames }, run));
         run.release(mark);
+        if let Ok(()) | Err(Halt::Stopped) = result {
+            run.check_waits(waits)?;
+        }
         result
+    }
+
+    /// Evaluates a document for nothing but the questions that it has for user-defined functions.
+    /// It [waits](Halt::Waiting) while there are any. The values of rows are left out if only the
+    /// rows and their order are wanted.
+    pub fn rehearse(
+        &self,
+        document: &Value,
+        with_values: bool,
+        run: &mut Run<'_>,
+    ) -> Result<(), Halt> {
+        let is_grouped = self.shape.groups || self.shape.is_aggregate;
+        self.rows(document, run, &mut |row, run| {
+            let mut parts = answers::Parts::default();
+            if !self.shape.groups {
+                parts.take(self.order_keys(row, run))?;
+            }
+            if is_grouped {
+                parts.take(self.group_keys(row, run))?;
+                parts.take(self.aggregated(row, run))?;
+            } else if with_values && !self.shape.projects_document {
+                parts.take(self.project(row, run))?;
+            }
+            parts.finish()
+        })
+    }
+
+    /// The same for a group: its place in the order, and its value.
+    pub fn rehearse_group(
+        &self,
+        keys: &[Value],
+        accumulators: &[Accumulator],
+        run: &mut Run<'_>,
+    ) -> Result<(), Halt> {
+        let mut parts = answers::Parts::default();
+        if self.shape.groups {
+            parts.take(self.group_order_keys(keys, accumulators, run))?;
+        }
+        parts.take(self.project_group(keys, accumulators, run))?;
+        parts.finish()
     }
 
     /// SELECT for a row; undefined if the row has no value. NaN and the infinities, which JSON
@@ -250,9 +303,12 @@ impl Program {
     /// What the aggregates of SELECT are over, for a row.
     pub fn aggregated(&self, row: &Row<'_>, run: &mut Run<'_>) -> Result<Vec<Value>, Halt> {
         let mut values = Vec::with_capacity(self.select.aggregates.len());
+        let mut parts = answers::Parts::default();
         for call in &self.select.aggregates {
-            values.push(call.argument.evaluate(row.frames, run)?.into_owned());
+            let value = parts.take(call.argument.evaluate(row.frames, run))?;
+            values.extend(value.map(Cow::into_owned));
         }
+        parts.finish()?;
         Ok(values)
     }
 

@@ -44,6 +44,8 @@ pub(super) enum Node {
         args: Vec<Node>,
     },
     Udf {
+        /// Its place among the calls of the query.
+        site: usize,
         name: String,
         args: Vec<Node>,
     },

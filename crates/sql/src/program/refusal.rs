@@ -15,6 +15,13 @@ pub(super) fn unknown_function(name: &str, span: Span) -> Error {
     Error::new(Code::UnknownFunction, message, span)
 }
 
+/// A user-defined function that does not exist. Number and text are guessed from those of
+/// built-in functions.
+pub(super) fn unknown_udf(name: &str, span: Span) -> Error {
+    let message = format!("'{name}' is not a recognized user-defined function name.");
+    Error::new(Code::UnknownUdf, message, span)
+}
+
 /// A function with too few or too many arguments; `expected` is `2`, `2 to 3` or `at least 2`.
 pub(super) fn argument_count(name: &str, expected: &str, span: Span) -> Error {
     let name = name.to_ascii_uppercase();

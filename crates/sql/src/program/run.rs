@@ -5,6 +5,7 @@ use std::borrow::Cow;
 
 use value::Value;
 
+use super::answers::{Answers, Attended, Question};
 use crate::functions;
 
 /// How many steps pass between two questions whether the query was cancelled.
@@ -26,12 +27,15 @@ pub enum Halt {
     /// A user-defined function failed or does not exist.
     #[error("{0}")]
     Udf(String),
+    /// The answer of a user-defined function is still to come.
+    #[error("a user-defined function has not answered yet")]
+    Waiting,
     /// The receiver of its rows wants no more of them.
     #[error("no more rows are wanted")]
     Stopped,
 }
 
-/// The user-defined functions of a collection.
+/// User-defined functions that answer at once.
 pub trait Udfs {
     /// Calls the function; arguments may be undefined. The error ends the query.
     fn call(&self, name: &str, args: &[Value]) -> Result<Value, String>;
@@ -41,6 +45,10 @@ pub trait Udfs {
 pub struct Run<'a> {
     pub(super) context: functions::Context,
     udfs: Option<&'a (dyn Udfs + Sync)>,
+    /// Answers of functions that do not answer at once.
+    attended: Option<Attended>,
+    /// How many rows were left out because they wait.
+    waits: usize,
     is_cancelled: Option<&'a (dyn Fn() -> bool + Sync)>,
     steps_to_check: usize,
     steps: u64,
@@ -58,6 +66,8 @@ impl<'a> Run<'a> {
         Run {
             context: new_context(now_millis, seed),
             udfs: None,
+            attended: None,
+            waits: 0,
             is_cancelled: None,
             steps_to_check: STEPS_BETWEEN_CHECKS,
             steps: 0,
@@ -169,12 +179,48 @@ impl<'a> Run<'a> {
         Ok(Cow::Owned(value))
     }
 
-    /// Calls a user-defined function.
-    pub(super) fn call_udf(&mut self, name: &str, args: &[Value]) -> Result<Value, Halt> {
-        match self.udfs {
-            Some(udfs) => udfs.call(name, args).map_err(Halt::Udf),
-            None => Err(Halt::Udf(format!("The user-defined function '{name}' does not exist."))),
+    /// From here on, calls of user-defined functions are answered from these, those of one
+    /// document or group, evaluated from its beginning.
+    pub fn attend(&mut self, answers: Answers) {
+        self.context.random = functions::Random::new(answers.seed);
+        self.attended = Some(Attended::new(answers));
+    }
+
+    /// Gives the answers back, and the questions that have none.
+    pub fn leave(&mut self) -> Option<(Answers, Vec<Question>)> {
+        self.attended.take().map(|attended| (attended.answers, attended.questions))
+    }
+
+    /// Calls a user-defined function from a place in the query.
+    pub(super) fn call_udf(
+        &mut self,
+        site: usize,
+        name: &str,
+        args: Vec<Value>,
+    ) -> Result<Value, Halt> {
+        match (self.udfs, &mut self.attended) {
+            (Some(udfs), _) => udfs.call(name, &args).map_err(Halt::Udf),
+            (None, Some(attended)) => attended.call(site, name, args),
+            (None, None) => {
+                Err(Halt::Udf(format!("The user-defined function '{name}' does not exist.")))
+            }
         }
+    }
+
+    /// How many rows were left out so far because they wait.
+    pub(super) fn waits(&self) -> usize {
+        self.waits
+    }
+
+    /// A row is left out because it waits. Nothing that it held since the mark is left.
+    pub(super) fn wait(&mut self, mark: usize) {
+        self.waits += 1;
+        self.release(mark);
+    }
+
+    /// Waits, if a row was left out since there were so many.
+    pub(super) fn check_waits(&self, before: usize) -> Result<(), Halt> {
+        if self.waits > before { Err(Halt::Waiting) } else { Ok(()) }
     }
 }
 

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use value::Value;
 
 use super::aggregate::Accumulator;
+use super::answers::Parts;
 use super::evaluate;
 use super::frame::{self, Frame, Frames};
 use super::node::{Node, Projection, Select, Source, SourceKind};
@@ -32,8 +33,27 @@ impl Select {
         self.join(&self.sources, document, outer, run, sink)
     }
 
-    /// The loop of the first of these sources, and within it those of the others.
+    /// The loop of the first of these sources, and within it those of the others. What waits for
+    /// an answer is left out, so that the rows beside it can ask too; the run knows of it.
     fn join(
+        &self,
+        sources: &[Source],
+        document: &Value,
+        frames: Frames<'_, '_>,
+        run: &mut Run<'_>,
+        sink: &mut RowSink<'_>,
+    ) -> Result<(), Halt> {
+        let mark = run.mark();
+        match self.join_whole(sources, document, frames, run, sink) {
+            Err(Halt::Waiting) => {
+                run.wait(mark);
+                Ok(())
+            }
+            result => result,
+        }
+    }
+
+    fn join_whole(
         &self,
         sources: &[Source],
         document: &Value,
@@ -113,24 +133,26 @@ impl Select {
         sink: &mut ValueSink<'_>,
     ) -> Result<(), Halt> {
         if self.is_aggregate {
-            let (mark, mut accumulators) = (run.mark(), self.accumulators());
+            let (mark, waits, mut accumulators) = (run.mark(), run.waits(), self.accumulators());
             self.each_row(document, outer, run, &mut |frames, run| {
                 let bytes = self.accumulate(&mut accumulators, frames, run)?;
                 run.hold(bytes)
             })?;
+            run.check_waits(waits)?;
             let held = run.mark().saturating_sub(mark);
             self.send_group(Vec::new(), &accumulators, outer, run, sink)?;
             run.drop_bytes(held);
             return Ok(());
         }
         if self.is_grouped() {
-            let (mark, mut groups) = (run.mark(), Groups::default());
+            let (mark, waits, mut groups) = (run.mark(), run.waits(), Groups::default());
             self.each_row(document, outer, run, &mut |frames, run| {
                 let keys = keys(&self.keys, frames, run)?;
                 let group = groups.find(keys, || self.accumulators(), run)?;
                 let bytes = self.accumulate(group, frames, run)?;
                 run.hold(bytes)
             })?;
+            run.check_waits(waits)?;
             let held = run.mark().saturating_sub(mark);
             for (keys, accumulators) in groups.groups {
                 self.send_group(keys, &accumulators, outer, run, sink)?;
@@ -264,9 +286,10 @@ impl Select {
         run: &mut Run<'_>,
         sink: &mut ValueSink<'_>,
     ) -> Result<(), Halt> {
-        let mark = run.mark();
+        let (mark, waits) = (run.mark(), run.waits());
         let result = self.each_value(&frame::UNDEFINED, outer, run, sink);
         run.release(mark);
+        run.check_waits(waits)?;
         match result {
             Err(Halt::Stopped) => Ok(()),
             other => other,
@@ -311,9 +334,11 @@ pub(super) fn keys(
 ) -> Result<Vec<Value>, Halt> {
     let mark = run.mark();
     let mut keys = Vec::with_capacity(nodes.len());
+    let mut parts = Parts::default();
     for node in nodes {
-        keys.push(node.evaluate(frames, run)?.into_owned());
+        keys.extend(parts.take(node.evaluate(frames, run))?.map(Cow::into_owned));
     }
+    parts.finish()?;
     run.release(mark);
     Ok(keys)
 }

@@ -42,8 +42,10 @@ pub struct Shape {
     pub inner: Option<Arc<Program>>,
     /// Whether only the number of documents that match is asked for: `SELECT VALUE COUNT(1)`.
     pub counts_all: bool,
-    /// How many calls of user-defined functions are written in it.
-    pub udf_calls: usize,
+    /// The user-defined functions that it calls, once for each call that is written in it.
+    pub functions: Vec<String>,
+    /// Whether FROM or WHERE call one: then it takes them to know which rows there are.
+    pub calls_for_rows: bool,
     /// Whether a single document can keep it busy for long.
     pub is_slow: bool,
     /// Whether it depends on nothing but the documents: no clock, no chance, no user-defined

@@ -1,5 +1,6 @@
 //! Programs as an engine runs them.
 
+mod answers;
 mod bounds;
 mod checks;
 mod shapes;

@@ -8,6 +8,7 @@ mod copy;
 mod crash;
 mod figures;
 mod groups;
+mod image;
 mod journals;
 mod partitions;
 mod reopen;

@@ -137,4 +137,5 @@ pub(super) async fn are_refused(engine: &dyn Engine) {
     let refused = engine.checkpoint(&place).await;
     assert!(matches!(refused, Err(Error::Conflict(_))), "{refused:?}");
     assert!(!place.try_exists().expect("it can be looked for"));
+    assert!(matches!(engine.image().await, Err(Error::Conflict(_))));
 }

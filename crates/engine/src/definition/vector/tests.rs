@@ -41,8 +41,20 @@ fn embeddings() {
         parse_policy(&value_of(&odd))
             .unwrap_err()
             .message
-            .contains("has an invalid DistanceFunction:handMeasured")
+            .contains("The Vector Embedding Policy has an invalid DistanceFunction:handMeasured")
     );
+    for (dimensions, words) in [
+        (
+            8000,
+            "The Vector Embedding Policy has Dimensions:8000 which is more than the maximum supported value",
+        ),
+        (-1, "The Vector Embedding Policy has Dimensions:-1"),
+        (0, "The Vector Embedding Policy has Dimensions:0"),
+    ] {
+        let bad = embedding(&GOOD.replace("256", &dimensions.to_string()));
+        let message = parse_policy(&value_of(&bad)).unwrap_err().message;
+        assert!(message.contains(words), "{message}");
+    }
 }
 
 /// What creating a collection says to these indexes, with one embedding at `/v`.
@@ -50,7 +62,8 @@ fn check(indexes: &str, dimensions: u32) -> Result<(), Error> {
     let indexes = parse_indexes(Some(&value_of(indexes)))?.unwrap();
     let indexing = Object::from_iter([("vectorIndexes".to_owned(), indexes)]);
     let policy = embedding(&GOOD.replace("256", &dimensions.to_string()));
-    check_indexes(&indexing, Some(&value_of(&policy)))
+    check_indexes(&indexing, Some(&value_of(&policy)))?;
+    check_new(&indexing, &Value::Undefined)
 }
 
 #[test]
@@ -61,6 +74,7 @@ fn indexes() {
         (r#"[{"path":"/'v'","type":"diskANN","indexingSearchListSize":25}]"#, 4096),
         (r#"[{"path":"/v","type":"quantizedFlat","quantizationByteSize":512}]"#, 4096),
         (r#"[{"path":"/v","type":"diskANN","vectorIndexShardKey":["/t"]}]"#, 9),
+        (r#"[{"path":"/v","type":"diskANN","quantizerType":"spherical"}]"#, 9),
     ] {
         check(indexes, dimensions).unwrap();
     }
@@ -68,17 +82,32 @@ fn indexes() {
         ("{}", "must be an array"),
         ("[1]", "must be an object"),
         (r#"[{"path":"/v"}]"#, "vectorIndexes.type"),
-        (r#"[{"path":"/v/*","type":"flat"}]"#, "wildcard"),
+        (r#"[{"path":"/v/*","type":"flat"}]"#, "invalid Path: /v/*."),
         (r#"[{"path":"/v","type":"notFlat"}]"#, "Index Type::notFlat is invalid"),
         (r#"[{"path":"/w","type":"flat"}]"#, "path::/w not matching in Embedding's path."),
         (r#"[{"path":"/v","type":"flat"},{"path":"/v","type":"flat"}]"#, "twice"),
         (
             r#"[{"path":"/v","type":"diskANN","quantizationByteSize":0}]"#,
-            "QuantizationByteSize value :: 0 is out of range. The allowed range is between 1 and 256.",
+            "The Vector Indexing Policy parameter QuantizationByteSize value :: 0 is out of range. The allowed range is between 1 and 256.",
         ),
         (r#"[{"path":"/v","type":"diskANN","indexingSearchListSize":501}]"#, "between 25 and 500"),
         (r#"[{"path":"/v","type":"diskANN","indexingSearchListSize":"x"}]"#, "an integer"),
-        (r#"[{"path":"/v","type":"diskANN","vectorIndexShardKey":"/t"}]"#, "an array"),
+        (
+            r#"[{"path":"/v","type":"diskANN","vectorIndexShardKey":"/t"}]"#,
+            "One of the specified inputs is invalid",
+        ),
+        (
+            r#"[{"path":"/v","type":"diskANN","vectorIndexShardKey":["country"]}]"#,
+            "The Vector Indexing Policy has an invalid Shard Path: country.",
+        ),
+        (
+            r#"[{"path":"/v","type":"diskANN","vectorIndexShardKey":["/a","/b","/c"]}]"#,
+            "The number of shard paths defined in the Vector Indexing Policy: 3 exceeds the maximum: 1.",
+        ),
+        (
+            r#"[{"path":"/v","type":"diskANN","quantizerType":"round"}]"#,
+            "The Vector Indexing Policy's Quantizer Type::round is invalid.",
+        ),
     ] {
         let message = check(indexes, 256).unwrap_err().message;
         assert!(message.contains(fragment), "{indexes}: {message}");

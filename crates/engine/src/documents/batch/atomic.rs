@@ -9,12 +9,11 @@ use protocol::{
     Body, Code, Error, Meta, Options, Outcome, Response, request::CollectionPath,
     response::BatchResult,
 };
-use value::{Value, partition_key::PartitionKey};
+use value::partition_key::PartitionKey;
 
 use crate::{
     Inner,
     budget::{self, Admission, Asked},
-    catalog::Collection,
     charge::Meter,
     documents::{
         Place, RowReader,
@@ -27,7 +26,7 @@ use crate::{
         locate,
         patching::{self, Asked as Condition, Checked},
         read_found, refuse,
-        scope::{header_key, key_in_body},
+        scope::{check_key, header_key},
         stage::{Done, Stage},
         write::Retries,
     },
@@ -149,13 +148,14 @@ impl Batch<'_> {
     ) -> Result<Ended, Error> {
         let (snapshot, lsn) = place.partition.read();
         let reader = RowReader::Snapshot(&*snapshot);
+        let now = engine.clock.now_seconds();
         let before = *meter;
         let mut progress = Progress::default();
         for operation in &self.operations {
             let mut spent = part(engine, operation, self.options, meter);
             let Kind::Read { id } = &operation.kind else { continue };
             let found = match check_answer(progress.bytes) {
-                Ok(()) => match locate(place, key, id, &reader).await? {
+                Ok(()) => match locate(place, key, id, &reader, now).await? {
                     Some(found) => Ok(found),
                     None => Err(refuse(Error::not_found(), place, lsn, &mut spent)),
                 },
@@ -284,23 +284,6 @@ impl Batch<'_> {
         results.resize_with(self.operations.len(), || left_out(0.0));
         results
     }
-}
-
-/// Refuses a document of another key. Where a hierarchical key has a part that is null in the header
-/// and absent in the document, that is another key, too: a transaction has only one.
-fn check_key(
-    collection: &Collection,
-    document: &Value,
-    key: &PartitionKey,
-    options: &Options,
-) -> Result<(), Error> {
-    if key_in_body(collection, document, options)? == *key {
-        return Ok(());
-    }
-    Err(Error::new(
-        Code::PartitionKeyMismatch,
-        "PartitionKey extracted from document doesn't match the one specified in the header",
-    ))
 }
 
 fn check_size(stage: &Stage<'_>) -> Result<(), Error> {

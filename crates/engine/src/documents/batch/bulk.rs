@@ -3,6 +3,8 @@
 //! They are queued one after the other and waited for together, so that they share commits. A read
 //! waits for what was queued before it.
 
+use std::sync::Arc;
+
 use protocol::{
     Body, Code, Error, Meta, Options, Outcome, PartitionPoint, Response,
     request::{CollectionPath, DocumentPath},
@@ -51,7 +53,11 @@ struct Progress {
 }
 
 impl Bulk<'_> {
-    pub(super) async fn run(self, engine: &Inner, meter: &mut Meter) -> Result<Response, Error> {
+    pub(super) async fn run(
+        self,
+        engine: &Arc<Inner>,
+        meter: &mut Meter,
+    ) -> Result<Response, Error> {
         let collection = engine.collection(self.path, self.options)?;
         let area = self.area(&collection)?;
         let mut progress = Progress::default();
@@ -119,7 +125,7 @@ impl Bulk<'_> {
 
     async fn try_one(
         &self,
-        engine: &Inner,
+        engine: &Arc<Inner>,
         operation: &BatchOperation<'_>,
         progress: &mut Progress,
         meter: &mut Meter,

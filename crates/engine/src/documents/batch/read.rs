@@ -48,6 +48,9 @@ impl BatchOperation<'_> {
         Options {
             if_match: self.if_match.clone(),
             if_none_match: self.if_none_match.clone(),
+            // Triggers are for single writes.
+            pre_triggers: Vec::new(),
+            post_triggers: Vec::new(),
             ..options.clone()
         }
     }

@@ -17,6 +17,7 @@ use sql::program::Run;
 use value::Value;
 
 use crate::query::{
+    ahead::{self, Ahead, Unit},
     job::{Job, parse},
     page::{Page, Seen},
     token::{BYTES_MAX, Place, Position},
@@ -55,6 +56,17 @@ pub(crate) struct SortKey {
 pub(crate) struct Frontier {
     pub(crate) key: SortKey,
     pub(crate) row: u32,
+}
+
+impl Frontier {
+    /// The first row of a document that was not returned before.
+    fn row_of(&self, key: &SortKey) -> u32 {
+        match key.cmp(&self.key) {
+            std::cmp::Ordering::Less => u32::MAX,
+            std::cmp::Ordering::Equal => self.row,
+            std::cmp::Ordering::Greater => 0,
+        }
+    }
 }
 
 impl Order {
@@ -177,6 +189,7 @@ async fn sort_bytes_of(
     run: &mut Run<'_>,
 ) -> Result<Option<Vec<u8>>, Error> {
     let Some(text) = job.load(number).await? else { return Ok(None) };
+    ahead::attend(Ahead::documents(job, false), Unit::Document(text.clone()), run).await?;
     sort_bytes(job, order, &parse(&text)?, run)
 }
 

@@ -7,6 +7,7 @@ use protocol::{Error, rid::DocNum};
 use sql::program::Run;
 
 use crate::query::{
+    ahead::{Ahead, Unit},
     documents::Documents,
     explain::Access,
     job::{Fed, Job, Turns, parse},
@@ -38,35 +39,23 @@ pub(crate) async fn run(
     let mut from = start;
     loop {
         let mut first = First::new(page.wants().saturating_add(1).min(KEPT_MAX));
-        let mut turns = Turns::default();
-        for (part, list) in job.parts.iter().zip(&lists) {
-            let reach = part.reach(&job.figures);
-            // Documents lie together: most of them are read faster all than one by one.
-            let is_dense = |list: &&Vec<DocNum>| list.len() as u64 * 4 > part.documents;
-            let list = list.as_ref().filter(|list| !is_dense(list));
-            let mut documents = Documents::new(list.cloned().map(Stream::List), 0);
-            while let Some((number, text)) = documents.next(&reach).await? {
-                let values = sort_bytes(job, order, &parse(&text)?, run)?;
-                if let Some(values) = values {
-                    let key = SortKey { values, number: order.number(number) };
-                    if key >= from {
-                        first.insert(key);
-                    }
-                }
-                job.check_timeout()?;
-                turns.take().await;
-            }
-        }
+        keep_first(job, order, &lists, &from, &mut first, run).await?;
         let (keys, has_more) = first.finish();
-        for key in &keys {
-            let number = order.number(key.number);
-            let Some(text) = job.load(number).await? else { continue };
-            let from_row = match key.cmp(&frontier.key) {
-                std::cmp::Ordering::Less => u32::MAX,
-                std::cmp::Ordering::Equal => frontier.row,
-                std::cmp::Ordering::Greater => 0,
-            };
-            match job.feed(&text, from_row, page, seen.as_deref_mut(), run)? {
+        let mut turns = Turns::default();
+        let mut ahead = Ahead::documents(job, true);
+        let mut rest = keys.iter();
+        loop {
+            while ahead.is_hungry(page.wants(), job.is_late()) {
+                let Some(key) = rest.next() else {
+                    ahead.end();
+                    break;
+                };
+                if let Some(text) = job.load(order.number(key.number)).await? {
+                    ahead.push((key, text.clone()), Unit::Document(text));
+                }
+            }
+            let Some((key, text)) = ahead.next(run).await? else { break };
+            match job.feed(&text, frontier.row_of(key), page, seen.as_deref_mut(), run)? {
                 Fed::Whole => {}
                 Fed::Over => return Ok(None),
                 Fed::Full(row) => return Ok(Some(place_at(order, key, row))),
@@ -81,6 +70,48 @@ pub(crate) async fn run(
             return Ok(Some(place_at(order, last, u32::MAX)));
         }
     }
+}
+
+/// Looks at every document that can match, and keeps the first of those that are not before `from`.
+async fn keep_first(
+    job: &Job<'_>,
+    order: &Order,
+    lists: &[Option<Vec<DocNum>>],
+    from: &SortKey,
+    first: &mut First,
+    run: &mut Run<'_>,
+) -> Result<(), Error> {
+    let mut turns = Turns::default();
+    let mut ahead = Ahead::documents(job, false);
+    for (part, list) in job.parts.iter().zip(lists) {
+        let reach = part.reach(&job.figures);
+        // Documents lie together: most of them are read faster all than one by one.
+        let is_dense = |list: &&Vec<DocNum>| list.len() as u64 * 4 > part.documents;
+        let list = list.as_ref().filter(|list| !is_dense(list));
+        let mut documents = Documents::new(list.cloned().map(Stream::List), 0);
+        ahead.reopen();
+        loop {
+            while ahead.is_hungry(usize::MAX, false) {
+                match documents.next(&reach).await? {
+                    Some((number, text)) => {
+                        ahead.push((number, text.clone()), Unit::Document(text));
+                    }
+                    None => ahead.end(),
+                }
+            }
+            let Some((number, text)) = ahead.next(run).await? else { break };
+            let values = sort_bytes(job, order, &parse(&text)?, run)?;
+            if let Some(values) = values {
+                let key = SortKey { values, number: order.number(number) };
+                if key >= *from {
+                    first.insert(key);
+                }
+            }
+            job.check_timeout()?;
+            turns.take().await;
+        }
+    }
+    Ok(())
 }
 
 /// Keeps the least of the keys that it is given.

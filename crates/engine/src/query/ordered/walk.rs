@@ -12,6 +12,7 @@ use crate::{
     errors,
     query::{
         access::DEFINED,
+        ahead::{Ahead, Unit},
         candidates::{DOCUMENT_COST, ENTRY_COST, Node, Ranges, Span},
         documents::load,
         explain::Access,
@@ -77,36 +78,44 @@ pub(crate) async fn run(
         job.recorder.note(part, Access::Walk(list.as_ref().map(Vec::len)));
     }
     let mut turns = Turns::default();
+    let mut ahead = Ahead::documents(job, true);
+    let mut is_cut = false;
     loop {
-        for (cursor, part) in cursors.iter_mut().zip(job.parts.iter()) {
-            cursor.fill(&part.reach(&job.figures), order).await?;
-        }
-        let least = (0..cursors.len()).filter(|at| cursors[*at].buffer.front().is_some());
-        let least = least.min_by(|a, b| cursors[*a].buffer[0].cmp(&cursors[*b].buffer[0]));
-        let Some(at) = least else { return Ok(Ended::At(None)) };
-        let Some(key) = cursors[at].buffer.pop_front() else { return Ok(Ended::At(None)) };
-        if is_long(&key) {
-            return Ok(Ended::CutString);
-        }
-        if seen.is_none() && key == frontier.key && frontier.row == u32::MAX {
-            // All its rows were returned: it only marks the place.
-            continue;
-        }
-        let number = order.number(key.number);
-        if lists[at].as_ref().is_none_or(|list| list.binary_search(&number).is_ok()) {
-            let reach = job.parts[at].reach(&job.figures);
-            if let Some(text) = load(&reach, number).await? {
-                let from_row = match key.cmp(&frontier.key) {
-                    std::cmp::Ordering::Less => u32::MAX,
-                    std::cmp::Ordering::Equal => frontier.row,
-                    std::cmp::Ordering::Greater => 0,
-                };
-                match job.feed(&text, from_row, page, seen.as_deref_mut(), run)? {
-                    Fed::Whole => {}
-                    Fed::Over => return Ok(Ended::At(None)),
-                    Fed::Full(row) => return Ok(Ended::At(Some(place_at(order, &key, row)))),
+        while ahead.is_hungry(page.wants(), job.is_late()) {
+            let Some((at, key)) = next_entry(job, order, &mut cursors).await? else {
+                ahead.end();
+                break;
+            };
+            if is_long(&key) {
+                is_cut = true;
+                ahead.end();
+                break;
+            }
+            if seen.is_none() && key == frontier.key && frontier.row == u32::MAX {
+                // All its rows were returned: it only marks the place.
+                continue;
+            }
+            let number = order.number(key.number);
+            if lists[at].as_ref().is_none_or(|list| list.binary_search(&number).is_ok()) {
+                let reach = job.parts[at].reach(&job.figures);
+                if let Some(text) = load(&reach, number).await? {
+                    ahead.push((key, text.clone()), Unit::Document(text));
+                    continue;
                 }
             }
+            if job.is_late() && seen.is_none() && ahead.is_empty() {
+                return Ok(Ended::At(Some(place_at(order, &key, u32::MAX))));
+            }
+            job.check_timeout()?;
+            turns.take().await;
+        }
+        let Some((key, text)) = ahead.next(run).await? else {
+            return Ok(if is_cut { Ended::CutString } else { Ended::At(None) });
+        };
+        match job.feed(&text, frontier.row_of(&key), page, seen.as_deref_mut(), run)? {
+            Fed::Whole => {}
+            Fed::Over => return Ok(Ended::At(None)),
+            Fed::Full(row) => return Ok(Ended::At(Some(place_at(order, &key, row)))),
         }
         if job.is_late() && seen.is_none() {
             return Ok(Ended::At(Some(place_at(order, &key, u32::MAX))));
@@ -114,6 +123,20 @@ pub(crate) async fn run(
         job.check_timeout()?;
         turns.take().await;
     }
+}
+
+/// The first entry of all partitions, and which one it is from.
+async fn next_entry(
+    job: &Job<'_>,
+    order: &Order,
+    cursors: &mut [Cursor],
+) -> Result<Option<(usize, SortKey)>, Error> {
+    for (cursor, part) in cursors.iter_mut().zip(job.parts.iter()) {
+        cursor.fill(&part.reach(&job.figures), order).await?;
+    }
+    let least = (0..cursors.len()).filter(|at| cursors[*at].buffer.front().is_some());
+    let least = least.min_by(|a, b| cursors[*a].buffer[0].cmp(&cursors[*b].buffer[0]));
+    Ok(least.and_then(|at| Some((at, cursors[at].buffer.pop_front()?))))
 }
 
 /// Whether a string may be cut in it: an entry holds at most so much of one.

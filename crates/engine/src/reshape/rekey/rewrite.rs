@@ -12,11 +12,11 @@ use crate::{
     catalog::Collection,
     documents::{
         scope::{check_length, document_key},
-        text,
+        text, unique,
     },
     errors,
     indexing::{Indexed, TermChange},
-    keys::{self, LogicalKey, META_COUNTERS, META_HISTORY, META_KEY, META_STATE},
+    keys::{self, LogicalKey, META_CLEAR, META_COUNTERS, META_HISTORY, META_KEY, META_STATE},
     partition::Partition,
     rows::{Counters, Damaged, Header, KeyCounters, Primary},
 };
@@ -28,13 +28,14 @@ const PRIMARIES: PageLimit = PageLimit { entries: 4096, bytes: 1 << 20 };
 
 /// The rows that are rewritten, made anew or left behind. Whatever else a partition may come to hold must not be
 /// lost unnoticed.
-const KNOWN: [&[u8]; 14] = [
+const KNOWN: [&[u8]; 16] = [
     &[keys::PRIMARY],
     &[keys::DOCUMENT],
     &[keys::FEED],
     &[keys::HISTORY],
     &[keys::NAME],
     &[keys::EXPIRY],
+    &[keys::UNIQUE],
     &[keys::LOG],
     &[index::key::TERM],
     &[index::key::COMPOSITE],
@@ -43,6 +44,7 @@ const KNOWN: [&[u8]; 14] = [
     META_COUNTERS,
     META_HISTORY,
     META_KEY,
+    META_CLEAR,
 ];
 
 /// From an old partition, which stands still, into the new ones of a collection.
@@ -179,6 +181,9 @@ impl<'a> Rewrite<'a> {
         batch.put(keys::feed(header.lsn, number), feed_entry);
         if let Some(expiry) = header.expiry(after.definition.default_ttl) {
             batch.put(keys::expiry(expiry, number), Bytes::new());
+        }
+        for row in unique::rows(&after.definition, &key, &value) {
+            batch.put(row, unique::holder_row(number));
         }
         for term in terms.added {
             batch.put(term, Bytes::new());

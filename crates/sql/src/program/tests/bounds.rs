@@ -128,7 +128,7 @@ fn user_defined_functions_are_asked() {
     assert_eq!(call("false AND udf.fail()"), Ok(vec![Value::Bool(false)]));
     let program = compile("SELECT VALUE udf.count() FROM c");
     assert!(!program.shape().is_deterministic);
-    assert_eq!(program.shape().udf_calls, 1);
+    assert_eq!(program.shape().functions, ["count"]);
     let result = run_program(&program, "[{}]", &mut Run::new(0, 0));
     assert!(matches!(result, Err(Halt::Udf(message)) if message.contains("'count'")));
 }

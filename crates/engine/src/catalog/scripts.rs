@@ -1,0 +1,182 @@
+//! The stored procedures, triggers and functions of a collection.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+pub(crate) use protocol::request::ScriptKind;
+use protocol::rid::{ChildRid, CollectionRid};
+use value::Object;
+
+use crate::catalog::{
+    Version,
+    children::{Child, Children},
+    number, quoted, to_bytes,
+};
+
+/// When a trigger runs, and for which writes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct TriggerKind {
+    pub(crate) when: TriggerType,
+    pub(crate) operation: TriggerOperation,
+}
+
+/// Before or after the write.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TriggerType {
+    Pre,
+    Post,
+}
+
+/// The writes that a trigger may be named with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum TriggerOperation {
+    All,
+    Create,
+    Update,
+    Replace,
+    Delete,
+}
+
+impl TriggerType {
+    const ALL: [Self; 2] = [Self::Pre, Self::Post];
+
+    /// Reads the wire name, in any case.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name().eq_ignore_ascii_case(text))
+    }
+
+    /// The wire name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Pre => "Pre",
+            Self::Post => "Post",
+        }
+    }
+}
+
+impl TriggerOperation {
+    const ALL: [Self; 5] = [Self::All, Self::Create, Self::Update, Self::Replace, Self::Delete];
+
+    /// Reads the wire name, in any case.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|it| it.name().eq_ignore_ascii_case(text))
+    }
+
+    /// The wire name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::All => "All",
+            Self::Create => "Create",
+            Self::Update => "Update",
+            Self::Replace => "Replace",
+            Self::Delete => "Delete",
+        }
+    }
+}
+
+/// One script.
+#[derive(Clone, Debug)]
+pub(crate) struct Script {
+    pub(crate) rid: ChildRid,
+    pub(crate) kind: ScriptKind,
+    pub(crate) id: String,
+    /// Its source.
+    pub(crate) body: String,
+    pub(crate) version: Version,
+    /// Triggers only.
+    pub(crate) trigger: Option<TriggerKind>,
+    /// Everything that the client sent but the source, as it was sent.
+    pub(crate) properties: Object,
+}
+
+impl Child for Script {
+    fn number(&self) -> u64 {
+        self.rid.number
+    }
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl Script {
+    pub(crate) fn self_link(&self) -> String {
+        let CollectionRid { database, .. } = self.rid.collection;
+        let (collection, segment) = (self.rid.collection, self.kind.segment());
+        format!("dbs/{database}/colls/{collection}/{segment}/{}/", self.rid)
+    }
+
+    pub(crate) fn to_json(&self) -> Bytes {
+        let mut object = Object::new();
+        object.insert("body", self.body.as_str());
+        for (name, value) in self.properties.iter() {
+            object.insert(name, value.clone());
+        }
+        object.insert("_rid", self.rid.to_string());
+        object.insert("_ts", number(self.version.ts));
+        object.insert("_self", self.self_link());
+        object.insert("_etag", quoted(self.version.etag));
+        to_bytes(object)
+    }
+}
+
+/// The scripts of a collection. A change makes a new value beside the old one.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scripts {
+    procedures: Children<Script>,
+    triggers: Children<Script>,
+    functions: Children<Script>,
+    /// Bytes of all sources together.
+    bytes: usize,
+}
+
+impl Scripts {
+    /// Finds a script by name, then by rid.
+    pub(crate) fn find(&self, kind: ScriptKind, name_or_rid: &str) -> Option<&Arc<Script>> {
+        let scripts = self.of(kind);
+        scripts.named(name_or_rid).or_else(|| {
+            let rid = ChildRid::parse(name_or_rid)?;
+            scripts.numbered(rid.number).filter(|script| script.rid == rid)
+        })
+    }
+
+    /// The scripts of one kind.
+    pub(crate) fn of(&self, kind: ScriptKind) -> &Children<Script> {
+        match kind {
+            ScriptKind::StoredProcedure => &self.procedures,
+            ScriptKind::Trigger => &self.triggers,
+            ScriptKind::Function => &self.functions,
+        }
+    }
+
+    pub(crate) fn of_mut(&mut self, kind: ScriptKind) -> &mut Children<Script> {
+        match kind {
+            ScriptKind::StoredProcedure => &mut self.procedures,
+            ScriptKind::Trigger => &mut self.triggers,
+            ScriptKind::Function => &mut self.functions,
+        }
+    }
+
+    /// Every script of every kind.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Script>> {
+        ScriptKind::ALL.into_iter().flat_map(|kind| self.of(kind).iter())
+    }
+
+    /// Bytes of all sources together.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes
+    }
+
+    /// Puts a script in its place, new or changed.
+    pub(crate) fn insert(&mut self, script: Arc<Script>) {
+        let old = self.of(script.kind).numbered(script.rid.number);
+        let old_bytes = old.map_or(0, |old| old.body.len());
+        self.bytes = self.bytes - old_bytes + script.body.len();
+        self.of_mut(script.kind).insert(script);
+    }
+
+    pub(crate) fn remove(&mut self, script: &Script) {
+        self.bytes -= script.body.len();
+        self.of_mut(script.kind).remove(script);
+    }
+}

@@ -1,0 +1,36 @@
+//! Conflicts between writes in different regions. One region has none, so the feed is always empty;
+//! clients that look for them find that out in the service's words.
+
+use bytes::Bytes;
+use protocol::{
+    Error, Meta, Options, Response, continuation::Feed, request::CollectionPath, response::FeedKind,
+};
+
+use crate::{Inner, charge::Meter, feeds::Page};
+
+pub(crate) fn list(
+    engine: &Inner,
+    path: &CollectionPath,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
+    meter.metadata_read();
+    let collection = engine.collection(path, options)?;
+    let nothing = std::iter::empty::<(u64, &Bytes)>();
+    let page =
+        Page::take(Feed::Conflicts, &collection.rid.bytes(), options, nothing, Bytes::clone)?;
+    let meta = Meta { owner: Some(collection.owner()), ..Meta::default() };
+    Ok(page.answer(collection.rid.to_string(), FeedKind::Conflicts, meta))
+}
+
+/// Reads or deletes one, which is never there.
+pub(crate) fn find(
+    engine: &Inner,
+    path: &CollectionPath,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
+    meter.metadata_read();
+    engine.collection(path, options)?;
+    Err(Error::not_found())
+}

@@ -1,0 +1,225 @@
+//! What a script's operations do: the same as a client's, in the transaction of the script.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use protocol::{
+    Body, BoxFuture, Code, Error, Options, Outcome,
+    query::QueryBody,
+    request::{CollectionPath, IndexingDirective},
+};
+use script::{Answer, Call, Host, Operation, Reply, Target, host::Name};
+
+use crate::{
+    Inner,
+    catalog::Collection,
+    charge::Meter,
+    documents::{
+        incoming::Incoming,
+        scope::check_key,
+        stage::{Done, Stage},
+    },
+    query::inside::Inside,
+    usage,
+};
+
+/// Seconds' worth of the partition's throughput that one script may spend: it may run no longer.
+const SPENDING_S: f64 = 5.0;
+
+/// What `readDocuments` asks.
+const EVERYTHING: &[u8] = b"SELECT * FROM root";
+
+/// A transaction, as its script sees it.
+pub(super) struct Session<'s, 'p> {
+    engine: &'s Arc<Inner>,
+    path: &'s CollectionPath,
+    collection: &'s Arc<Collection>,
+    pub(super) stage: &'s mut Stage<'p>,
+    /// With the key of the transaction.
+    options: Options,
+    pub(super) meter: &'s mut Meter,
+    /// From this charge on the script is told to wrap up.
+    spending_max: f64,
+    /// Megabytes in the collection and how many it may hold (-1: any).
+    size_mb: (u64, i64),
+    /// The indexing policy has changed since the transaction began: it is to begin again.
+    pub(super) is_stale: bool,
+}
+
+impl<'s, 'p> Session<'s, 'p> {
+    pub(super) fn new(
+        engine: &'s Arc<Inner>,
+        path: &'s CollectionPath,
+        collection: &'s Arc<Collection>,
+        stage: &'s mut Stage<'p>,
+        meter: &'s mut Meter,
+    ) -> Self {
+        let rate = stage.place.partition.budget.enforced();
+        let spending_max = rate.map_or(f64::INFINITY, |rate| meter.total() + SPENDING_S * rate);
+        let options = Options { partition_key: Some(stage.key.clone()), ..Options::default() };
+        let quota = usage::quota(engine, collection);
+        let size_mb = (quota.collection_bytes >> 20, quota.collection_size_max_kb >> 10);
+        let is_stale = false;
+        Self { engine, path, collection, stage, options, meter, spending_max, size_mb, is_stale }
+    }
+
+    /// Charges for a script beside what its operations cost.
+    pub(super) fn charge(&mut self) {
+        self.meter.script();
+    }
+
+    async fn carry_out(&mut self, call: &Call) -> Result<Reply, Error> {
+        let options = self.options_of(call)?;
+        let done = match (&call.target, call.operation) {
+            (Target::Documents, Operation::Query) => return self.query(call, options).await,
+            (Target::Documents, Operation::ReadFeed) => return self.feed(options).await,
+            (Target::Documents, Operation::Create | Operation::Upsert) => {
+                let incoming = self.incoming(call)?;
+                let upsert = call.operation == Operation::Upsert;
+                self.stage.create(incoming, upsert, &options, self.meter).await?
+            }
+            (Target::Document(name), Operation::Read) => {
+                self.stage.read(text(name), &options, self.meter).await?
+            }
+            (Target::Document(name), Operation::Replace) => {
+                let incoming = self.incoming(call)?;
+                self.stage.replace(text(name), incoming, &options, self.meter).await?
+            }
+            (Target::Document(name), Operation::Delete) => {
+                self.stage.delete(text(name), &options, self.meter).await?
+            }
+            (Target::Attachments(_) | Target::Attachment(..), _) => {
+                return Err(Error::bad_request("Attachments are not supported in scripts."));
+            }
+            _ => return Err(Error::bad_request("The link is not one for this operation.")),
+        };
+        Ok(self.reply(done))
+    }
+
+    fn incoming<'b>(&self, call: &'b Call) -> Result<Incoming<'b>, Error> {
+        let body = call.body.as_deref().unwrap_or_default().as_bytes();
+        let incoming = Incoming::parse(body, self.collection)?;
+        check_key(self.collection, &incoming.value, self.stage.key, &self.options)?;
+        Ok(incoming)
+    }
+
+    fn options_of(&self, call: &Call) -> Result<Options, Error> {
+        let indexing_directive = match call.index_action.as_deref() {
+            None => IndexingDirective::Default,
+            Some(action) => match action.to_ascii_lowercase().as_str() {
+                "default" => IndexingDirective::Default,
+                "include" => IndexingDirective::Include,
+                "exclude" => IndexingDirective::Exclude,
+                _ => return Err(Error::bad_request("The indexAction is not known.")),
+            },
+        };
+        let max_item_count = match call.page_size {
+            None | Some(-1) => None,
+            Some(size) => Some(
+                u32::try_from(size)
+                    .ok()
+                    .filter(|size| *size > 0)
+                    .ok_or_else(|| Error::bad_request("The pageSize must be positive, or -1."))?,
+            ),
+        };
+        Ok(Options {
+            if_match: call.if_match.clone(),
+            if_none_match: call.if_none_match.clone(),
+            indexing_directive,
+            max_item_count,
+            continuation: call.continuation.clone(),
+            ..self.options.clone()
+        })
+    }
+
+    async fn query(&mut self, call: &Call, options: Options) -> Result<Reply, Error> {
+        let content = Bytes::copy_from_slice(call.body.as_deref().unwrap_or_default().as_bytes());
+        self.page(QueryBody { content, is_text: false }, options).await
+    }
+
+    async fn feed(&mut self, options: Options) -> Result<Reply, Error> {
+        let content = Bytes::from_static(EVERYTHING);
+        self.page(QueryBody { content, is_text: true }, options).await
+    }
+
+    async fn page(&mut self, body: QueryBody, options: Options) -> Result<Reply, Error> {
+        let view = self.stage.view().await?;
+        let inside = Inside { path: self.path, collection: self.collection, view, options };
+        let Some(page) = inside.page(self.engine, &body, self.meter).await? else {
+            self.is_stale = true;
+            return Err(Error::new(Code::RetryWith, "The indexing policy has changed."));
+        };
+        let items = match page.body {
+            Body::Feed { items, .. } => items,
+            _ => Vec::new(),
+        };
+        let mut rows =
+            Vec::with_capacity(items.iter().map(|item| item.len() + 1).sum::<usize>() + 2);
+        rows.push(b'[');
+        for (index, item) in items.iter().enumerate() {
+            if index > 0 {
+                rows.push(b',');
+            }
+            rows.extend_from_slice(item);
+        }
+        rows.push(b']');
+        Ok(Reply {
+            status: 200,
+            body: Some(String::from_utf8_lossy(&rows).into_owned()),
+            continuation: page.continuation,
+            size_mb: Some(self.size_mb),
+        })
+    }
+
+    fn reply(&self, Done { outcome, document, .. }: Done) -> Reply {
+        let status = match outcome {
+            Outcome::Ok => 200,
+            Outcome::Created => 201,
+            Outcome::Deleted => 204,
+            Outcome::NotModified => 304,
+        };
+        let body = (!document.is_empty()).then(|| String::from_utf8_lossy(&document).into_owned());
+        Reply { status, body, continuation: None, size_mb: Some(self.size_mb) }
+    }
+}
+
+impl Host for Session<'_, '_> {
+    fn call(&mut self, call: Call) -> BoxFuture<'_, Result<Answer, Error>> {
+        Box::pin(async move {
+            if self.meter.total() >= self.spending_max || !self.stage.has_room() {
+                return Ok(Answer::Refused);
+            }
+            match self.carry_out(&call).await {
+                Ok(reply) => Ok(Answer::Done(reply)),
+                Err(error) => match status(error.code).filter(|_| !self.is_stale) {
+                    Some(status) => {
+                        let body = Some(error.message);
+                        Ok(Answer::Done(Reply { status, body, ..Reply::default() }))
+                    }
+                    None => Err(error),
+                },
+            }
+        })
+    }
+}
+
+fn text(name: &Name) -> &str {
+    match name {
+        Name::Id(name) | Name::Rid(name) => name,
+    }
+}
+
+/// The number that a script finds in an error; `None` if it is none of the script's business.
+fn status(code: Code) -> Option<u16> {
+    Some(match code {
+        Code::BadRequest | Code::PartitionKeyMismatch => 400,
+        Code::Forbidden | Code::PartitionKeyQuota | Code::CollectionQuota => 403,
+        Code::NotFound => 404,
+        Code::Timeout => 408,
+        Code::Conflict => 409,
+        Code::PreconditionFailed => 412,
+        Code::TooLarge | Code::ResponseTooLarge => 413,
+        Code::RetryWith => 449,
+        _ => return None,
+    })
+}

@@ -1,0 +1,97 @@
+//! Scripts at work on documents: stored procedures, and triggers around a write.
+//!
+//! A script holds the lock of its key from before it begins until it is queued, like every writer,
+//! and gives up its changes with it. Others may read the key meanwhile, and write to every other.
+
+mod host;
+pub(crate) mod procedure;
+pub(super) mod triggers;
+
+use std::{sync::Arc, time::Duration};
+
+use protocol::{Code, Error};
+use script::{Context, Failure, Job, Kind, Limits, Outcome, Report};
+use tokio::time::timeout;
+
+use crate::{
+    Inner,
+    catalog::{Collection, scripts::Script},
+    documents::{Place, describe, scripted::host::Session},
+    partition::Refused,
+};
+
+/// How long a script waits for a worker. Its key is locked meanwhile.
+const WORKER_PATIENCE: Duration = Duration::from_secs(5);
+
+/// What a script that ended well leaves, and what it logged.
+struct Ran {
+    outcome: Outcome,
+    log: String,
+}
+
+/// What a script finds around it, whatever it is.
+fn context(collection: &Collection, logging: bool) -> Context {
+    Context {
+        self_link: collection.self_link(),
+        alt_link: collection.owner().name_path,
+        logging,
+        ..Context::default()
+    }
+}
+
+/// Runs one script on a transaction.
+async fn run(
+    engine: &Arc<Inner>,
+    script: &Script,
+    kind: Kind,
+    context: Context,
+    session: &mut Session<'_, '_>,
+) -> Result<Ran, Error> {
+    let turn = match timeout(WORKER_PATIENCE, engine.workers.enter(&kind)).await {
+        Ok(turn) => turn.map_err(|failure| error(script, failure, String::new()))?,
+        Err(_) => return Err(error(script, Failure::Busy, String::new())),
+    };
+    let job = Job {
+        name: script.id.clone(),
+        source: script.body.clone(),
+        kind,
+        context,
+        limits: Limits::default(),
+    };
+    session.charge();
+    let Report { log, result } = engine.workers.run_in(turn, job, session).await;
+    match result {
+        Ok(outcome) => Ok(Ran { outcome, log }),
+        Err(failure) => Err(error(script, failure, log)),
+    }
+}
+
+/// A refusal with session and owner, which SDKs need on every answer.
+fn told(mut refused: Refused, place: &Place<'_>) -> Refused {
+    if let Refused::Error(error) = &mut refused {
+        describe(&mut error.meta, place, place.partition.lsn());
+    }
+    refused
+}
+
+/// What the caller is told of a script that failed.
+fn error(script: &Script, failure: Failure, log: String) -> Error {
+    let code = failure.code();
+    let number = match &failure {
+        Failure::Thrown { number, .. } => *number,
+        _ => None,
+    };
+    let mut error = match failure {
+        Failure::Host(error) => *error,
+        Failure::Thrown { .. } => Error::new(code, failure.to_string()),
+        failure => Error::new(code, format!("The script '{}' failed: {failure}.", script.id)),
+    };
+    error.meta.sub_status = number.and_then(|number| u32::try_from(number).ok());
+    if code == Code::TooManyRequests {
+        error.meta.retry_after_ms = Some(1000);
+    }
+    if !log.is_empty() {
+        error.meta.script_log = Some(log);
+    }
+    error
+}

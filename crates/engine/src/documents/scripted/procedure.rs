@@ -1,0 +1,124 @@
+//! A stored procedure: called with arguments, on one partition key, all or nothing.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use protocol::{Body, Error, Meta, Options, Outcome, Response, request::ScriptPath};
+use script::Kind;
+use value::{Value, json};
+
+use crate::{
+    Inner,
+    budget::{self, Admission, Asked},
+    catalog::scripts::ScriptKind,
+    charge::Meter,
+    documents::{
+        Place, describe, refuse,
+        scope::header_key,
+        scripted::{self, Ran, host::Session},
+        stage::Stage,
+        write::Retries,
+    },
+    partition::Refused,
+};
+
+/// Runs a stored procedure. The body is a JSON array of its arguments, or nothing.
+pub(crate) async fn execute(
+    engine: &Arc<Inner>,
+    path: &ScriptPath,
+    body: &Bytes,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
+    let call = Execution { path, arguments: arguments(body)?, options };
+    let content = [path.script.as_bytes(), body];
+    let asked = Asked::new(budget::Kind::Script, &path.collection, content, options, meter);
+    let mut admission = Admission::new(asked);
+    let retries = Retries::new();
+    loop {
+        let mut attempt = *meter;
+        let answer = match call.attempt(engine, &mut attempt, &mut admission).await {
+            Ok(response) => Ok(response),
+            Err(refused) => match retries.wait(engine, refused).await {
+                Ok(()) => continue,
+                Err(error) => Err(error),
+            },
+        };
+        *meter = attempt;
+        admission.settle(engine, meter.total());
+        return answer;
+    }
+}
+
+/// The text of the arguments. SDKs send an array; a client that sends one value means one argument.
+fn arguments(body: &[u8]) -> Result<String, Error> {
+    if body.iter().all(u8::is_ascii_whitespace) {
+        return Ok("[]".to_owned());
+    }
+    let value = json::parse(body).map_err(|error| {
+        Error::bad_request(format!(
+            "The arguments of the stored procedure are invalid JSON: {error}"
+        ))
+    })?;
+    Ok(match value {
+        Value::Array(_) => json::print(&value),
+        value => json::print(&Value::Array(vec![value])),
+    })
+}
+
+struct Execution<'a> {
+    path: &'a ScriptPath,
+    arguments: String,
+    options: &'a Options,
+}
+
+impl Execution<'_> {
+    async fn attempt(
+        &self,
+        engine: &Arc<Inner>,
+        meter: &mut Meter,
+        admission: &mut Admission<'_>,
+    ) -> Result<Response, Refused> {
+        let Self { path, options, .. } = *self;
+        let collection = engine.collection(&path.collection, options)?;
+        let script = collection.scripts.find(ScriptKind::StoredProcedure, &path.script);
+        let script = Arc::clone(script.ok_or_else(|| {
+            meter.lookup();
+            Error::not_found()
+        })?);
+        let key = header_key(&collection, options)?;
+        let place = Place::of(&collection, &key);
+        admission.enter(engine, place.partition)?;
+        if options.is_session_read(engine.options.default_consistency) {
+            let session = place.partition.check_session(options.session.as_ref());
+            session.map_err(|error| refuse(error, &place, place.partition.lsn(), meter))?;
+        }
+        let mut stage = Stage::begin_script(engine, &place, &key).await?;
+        let mut session = Session::new(engine, &path.collection, &collection, &mut stage, meter);
+        let kind = Kind::StoredProcedure { arguments: self.arguments.clone() };
+        let context = scripted::context(&collection, options.enable_script_logging);
+        let ran = scripted::run(engine, &script, kind, context, &mut session).await;
+        if session.is_stale {
+            return Err(Refused::Stale);
+        }
+        let committed = match ran {
+            Ok(Ran { outcome, log }) => match stage.commit().await {
+                Ok(published) => {
+                    let lsn = published.lsn().await;
+                    lsn.map(|lsn| (outcome, log, lsn)).map_err(Refused::from)
+                }
+                Err(refused) => Err(refused),
+            },
+            Err(error) => Err(Refused::from(error)),
+        };
+        if !committed.as_ref().is_err_and(Refused::is_staged_again) {
+            place.note_charge(engine, meter);
+        }
+        let (outcome, log, lsn) = committed.map_err(|refused| scripted::told(refused, &place))?;
+        let script_log = (!log.is_empty()).then_some(log);
+        let mut meta = Meta { script_log, ..Meta::default() };
+        describe(&mut meta, &place, lsn);
+        let body = outcome.response_body.map_or(Body::Empty, |body| Body::Resource(body.into()));
+        Ok(Response { outcome: Outcome::Ok, body, etag: None, continuation: None, meta })
+    }
+}

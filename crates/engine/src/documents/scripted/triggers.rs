@@ -1,0 +1,264 @@
+//! Triggers: scripts that a client names to run before and after a write, in its transaction.
+//!
+//! The key is locked, the pre-trigger rewrites the document, the write is staged, the post-trigger
+//! sees its answer, and all of it is queued together or not at all.
+
+use std::{borrow::Cow, sync::Arc};
+
+use bytes::Bytes;
+use protocol::{Error, Options};
+use script::{Context, Kind, Property};
+use value::{json, partition_key::PartitionKey};
+
+use crate::{
+    Inner,
+    budget::Admission,
+    catalog::{
+        Collection,
+        scripts::{Script, ScriptKind, TriggerOperation, TriggerType},
+    },
+    charge::Meter,
+    documents::{
+        Place,
+        incoming::Incoming,
+        scope::{check_key, header_key, key_in_body},
+        scripted::{self, Ran, host::Session},
+        stage::{Done, Stage},
+        write::{Queued, Write},
+    },
+    partition::Refused,
+    usage,
+};
+
+/// A write with the triggers that its caller named.
+pub(in crate::documents) struct Triggers<'a> {
+    write: &'a Write<'a>,
+    options: &'a Options,
+    before: Option<Arc<Script>>,
+    after: Option<Arc<Script>>,
+}
+
+impl<'a> Triggers<'a> {
+    /// The triggers of a write; `None` if it has none. A name that does not fit is refused.
+    pub(in crate::documents) fn of(
+        write: &'a Write<'a>,
+        collection: &Collection,
+        options: &'a Options,
+    ) -> Result<Option<Self>, Error> {
+        if options.pre_triggers.is_empty() && options.post_triggers.is_empty() {
+            return Ok(None);
+        }
+        let find = |names: &[String], kind| match names {
+            [] => Ok(None),
+            [name] => trigger(write, collection, name, kind).map(Some),
+            _ => Err(Error::bad_request(
+                "A request may name one pre-trigger and one post-trigger, not several.",
+            )),
+        };
+        let before = find(&options.pre_triggers, TriggerType::Pre)?;
+        let after = find(&options.post_triggers, TriggerType::Post)?;
+        Ok(Some(Self { write, options, before, after }))
+    }
+
+    /// Carries out the write with its triggers, as far as it must take turns with others.
+    pub(in crate::documents) async fn attempt(
+        &self,
+        engine: &Arc<Inner>,
+        collection: &Arc<Collection>,
+        meter: &mut Meter,
+        admission: &mut Admission<'_>,
+    ) -> Result<Queued, Refused> {
+        let key = self.key(collection)?;
+        let place = Place::of(collection, &key);
+        admission.enter(engine, place.partition)?;
+        let staged = self.stage(engine, collection, &place, &key, meter).await;
+        if !staged.as_ref().is_err_and(Refused::is_staged_again) {
+            place.note_charge(engine, meter);
+        }
+        let (done, log, stage) = staged.map_err(|refused| scripted::told(refused, &place))?;
+        let published = stage.commit().await?;
+        let partition = Arc::clone(place.partition);
+        let log = (!log.is_empty()).then_some(log);
+        Ok(Queued { done, published, partition, owner: collection.owner(), log })
+    }
+
+    /// The key of the transaction. The header knows it before a trigger has made the document;
+    /// clients that send none have it in the document from the start.
+    fn key(&self, collection: &Collection) -> Result<PartitionKey, Error> {
+        let body = match self.write {
+            Write::Create { body, .. } | Write::Replace { body, .. } => *body,
+            Write::Patch { .. } | Write::Delete { .. } => {
+                return header_key(collection, self.options);
+            }
+        };
+        if self.options.partition_key.is_some() {
+            return header_key(collection, self.options);
+        }
+        let value = json::parse(body).map_err(|error| {
+            Error::bad_request(format!("The input content is invalid JSON: {error}"))
+        })?;
+        key_in_body(collection, &value, self.options)
+    }
+
+    async fn stage<'p>(
+        &self,
+        engine: &'p Arc<Inner>,
+        collection: &'p Arc<Collection>,
+        place: &'p Place<'p>,
+        key: &'p PartitionKey,
+        meter: &mut Meter,
+    ) -> Result<(Done, String, Stage<'p>), Refused> {
+        let path = self.write.collection();
+        let mut stage = Stage::begin_script(engine, place, key).await?;
+        let mut logged = String::new();
+        let mut body = match self.write {
+            Write::Create { body, .. } | Write::Replace { body, .. } => Cow::Borrowed(*body),
+            Write::Patch { .. } | Write::Delete { .. } => Cow::default(),
+        };
+        let context = || Context {
+            operation_type: self.operation_type().to_owned(),
+            request_values: self.request_values(),
+            ..scripted::context(collection, self.options.enable_script_logging)
+        };
+        if let Some(script) = &self.before {
+            let context = Context { request_body: text(&body)?, ..context() };
+            let mut session = Session::new(engine, path, collection, &mut stage, meter);
+            let ran = scripted::run(engine, script, Kind::PreTrigger, context, &mut session).await;
+            if session.is_stale {
+                return Err(Refused::Stale);
+            }
+            let Ran { outcome, log } = ran?;
+            logged = log;
+            if let Some(rewritten) = outcome.request_body.filter(|_| !body.is_empty()) {
+                body = Cow::Owned(rewritten.into_bytes());
+            }
+        }
+        let mut done = self.write_body(&body, &mut stage, meter).await?;
+        if let Some(script) = &self.after {
+            let quota = usage::quota(engine, collection);
+            let context = Context {
+                request_body: text(&body)?,
+                response_body: text(&done.document)?,
+                quota: (
+                    format!("collectionSize={};", quota.collection_bytes / 1024),
+                    format!("collectionSize={};", quota.collection_size_max_kb),
+                ),
+                ..context()
+            };
+            let mut session = Session::new(engine, path, collection, &mut stage, meter);
+            let ran = scripted::run(engine, script, Kind::PostTrigger, context, &mut session).await;
+            if session.is_stale {
+                return Err(Refused::Stale);
+            }
+            let Ran { outcome, log } = ran?;
+            logged.push_str(&log);
+            if let Some(response) = outcome.response_body {
+                done.document = response.into();
+            }
+        }
+        if self.options.minimal_response {
+            done.document = Bytes::new();
+        }
+        Ok((done, logged, stage))
+    }
+
+    async fn write_body(
+        &self,
+        body: &[u8],
+        stage: &mut Stage<'_>,
+        meter: &mut Meter,
+    ) -> Result<Done, Error> {
+        // The post-trigger sees the document, whether or not the caller wants it.
+        let options = &Options { minimal_response: false, ..self.options.clone() };
+        let collection = stage.place.collection;
+        let incoming = || {
+            let incoming = Incoming::parse(body, collection)?;
+            check_key(collection, &incoming.value, stage.key, options)?;
+            Ok::<_, Error>(incoming)
+        };
+        match self.write {
+            Write::Create { upsert, .. } => {
+                let incoming = incoming()?;
+                stage.create(incoming, *upsert, options, meter).await
+            }
+            Write::Replace { path, .. } => {
+                let incoming = incoming()?;
+                stage.replace(&path.document, incoming, options, meter).await
+            }
+            Write::Delete { path } => stage.delete(&path.document, options, meter).await,
+            Write::Patch { .. } => Err(no_patch()),
+        }
+    }
+
+    fn operation_type(&self) -> &'static str {
+        match self.write {
+            Write::Create { upsert: false, .. } => "Create",
+            Write::Create { upsert: true, .. } => "Upsert",
+            Write::Replace { .. } | Write::Patch { .. } => "Replace",
+            Write::Delete { .. } => "Delete",
+        }
+    }
+
+    /// Headers that scripts may ask for.
+    fn request_values(&self) -> Vec<Property> {
+        let Options { partition_key, if_match, .. } = self.options;
+        let key = partition_key.as_ref().map(ToString::to_string);
+        let values = [("x-ms-documentdb-partitionkey", key), ("If-Match", if_match.clone())];
+        let values = values.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        let property = |(name, value): (&str, String)| Property {
+            name: name.to_owned(),
+            value,
+            writable: false,
+        };
+        values.map(property).collect()
+    }
+}
+
+/// A trigger of this name that may run at this moment of this write.
+fn trigger(
+    write: &Write<'_>,
+    collection: &Collection,
+    name: &str,
+    wanted: TriggerType,
+) -> Result<Arc<Script>, Error> {
+    let script = collection.scripts.find(ScriptKind::Trigger, name).ok_or_else(|| {
+        Error::bad_request(format!("The trigger '{name}' was not found in the collection."))
+    })?;
+    let Some(kind) = &script.trigger else { return Err(Error::not_found()) };
+    if kind.when != wanted {
+        let (is, wanted) = (kind.when.name(), wanted.name());
+        return Err(Error::bad_request(format!(
+            "The trigger '{name}' is a {is}-trigger, and was named as a {wanted}-trigger."
+        )));
+    }
+    let fits = match (write, kind.operation) {
+        (Write::Patch { .. }, _) => return Err(no_patch()),
+        (_, TriggerOperation::All) => true,
+        (Write::Create { upsert: false, .. }, operation) => operation == TriggerOperation::Create,
+        (Write::Create { upsert: true, .. }, operation) => operation != TriggerOperation::Delete,
+        (Write::Replace { .. }, operation) => {
+            matches!(operation, TriggerOperation::Replace | TriggerOperation::Update)
+        }
+        (Write::Delete { .. }, operation) => operation == TriggerOperation::Delete,
+    };
+    if !fits {
+        return Err(Error::bad_request(format!(
+            "The trigger '{name}' is for the operation {}, and does not fit this one.",
+            kind.operation.name()
+        )));
+    }
+    Ok(Arc::clone(script))
+}
+
+fn no_patch() -> Error {
+    Error::bad_request("Triggers cannot be used with patch.")
+}
+
+/// A body as text; `None` if there is none.
+fn text(body: &[u8]) -> Result<Option<String>, Error> {
+    if body.is_empty() {
+        return Ok(None);
+    }
+    let text = String::from_utf8(body.to_vec());
+    text.map(Some).map_err(|_| Error::bad_request("The input content is not UTF-8."))
+}

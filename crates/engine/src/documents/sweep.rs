@@ -1,0 +1,253 @@
+//! The sweep: removes what has expired, in the background, in small steps and without a charge.
+//!
+//! Nobody sees an expired document, so nobody waits for the sweep: it rests as long as it works. Each
+//! removal is an ordinary transaction of its key, with its LSN. Rows of expiry that the document
+//! does not call for, as earlier builds left them, are removed on the way.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
+};
+
+use bytes::Bytes;
+use protocol::{Code, Error, rid::CollectionRid};
+use store::Batch;
+use value::{json, partition_key::PartitionKey};
+
+use crate::{
+    Inner,
+    catalog::Collection,
+    documents::{
+        Place,
+        scope::document_key,
+        stage::{Published, Stage},
+    },
+    errors,
+    expiry::Expiry,
+    keys::{self, u64_at},
+    partition::{Partition, Refused},
+    rows::{Damaged, Header},
+};
+
+/// Documents of one step.
+const STEP: usize = 64;
+/// Bytes of documents that go in one transaction, unless it is a single one.
+const TRANSACTION_BYTES: usize = 1 << 20;
+/// The longest rest after a step.
+const REST_MAX: Duration = Duration::from_millis(200);
+
+/// Sweeps all collections until the database closes.
+pub(crate) async fn look_after(engine: Arc<Inner>) {
+    loop {
+        tokio::select! {
+            () = tokio::time::sleep(engine.options.sweep_interval) => {}
+            () = engine.closing() => return,
+        }
+        for (rid, range_id) in places(&engine) {
+            // What is queued is done in any case.
+            let swept = tokio::select! {
+                swept = partition(&engine, rid, range_id) => swept,
+                () = engine.closing() => return,
+            };
+            if let Err(error) = swept
+                && !is_passing(error.code)
+            {
+                tracing::warn!(%error, collection = %rid, "the sweep begins anew");
+            }
+        }
+    }
+}
+
+/// Whether the next round will find things as they should be.
+fn is_passing(code: Code) -> bool {
+    matches!(code, Code::PartitionSplitting | Code::OwnerNotFound | Code::TooManyRequests)
+}
+
+/// The partitions in which documents can expire. Nothing of the catalog is held meanwhile.
+fn places(engine: &Inner) -> Vec<(CollectionRid, u32)> {
+    let catalog = engine.catalog();
+    let collections = catalog.databases.values().flat_map(|db| db.collections.values());
+    let with_ttl = collections.filter(|it| it.definition.default_ttl.is_some());
+    with_ttl.flat_map(|it| it.partitions.iter().map(|part| (it.rid, part.range_id))).collect()
+}
+
+/// The partition and its collection, as they are now.
+fn current(
+    engine: &Inner,
+    rid: CollectionRid,
+    range_id: u32,
+) -> Option<(Arc<Collection>, Arc<Partition>)> {
+    let catalog = engine.catalog();
+    let collection = catalog.databases.get(&rid.database.0)?.collections.get(&rid.number)?;
+    let partition = collection.partitions.iter().find(|it| it.range_id == range_id)?;
+    Some((Arc::clone(collection), Arc::clone(partition)))
+}
+
+/// Sweeps one partition, step by step.
+async fn partition(engine: &Inner, rid: CollectionRid, range_id: u32) -> Result<(), Error> {
+    let mut after = None;
+    loop {
+        let began = Instant::now();
+        if engine.is_closed.load(Ordering::Acquire) {
+            return Ok(());
+        }
+        let Some((collection, partition)) = current(engine, rid, range_id) else { return Ok(()) };
+        after = Step { engine, collection: &collection, partition: &partition }.run(after).await?;
+        drop((collection, partition));
+        if after.is_none() {
+            return Ok(());
+        }
+        tokio::time::sleep(began.elapsed().min(REST_MAX)).await;
+    }
+}
+
+/// Some rows that are due.
+struct Step<'a> {
+    engine: &'a Inner,
+    collection: &'a Collection,
+    partition: &'a Arc<Partition>,
+}
+
+/// A document that has expired.
+struct Expired {
+    id: String,
+    bytes: usize,
+}
+
+impl Step<'_> {
+    /// Looks at the rows behind `after`; the last of them, if there are more.
+    async fn run(&self, after: Option<Bytes>) -> Result<Option<Bytes>, Error> {
+        let expiry = Expiry::new(self.collection, self.engine.clock.now_seconds());
+        let (snapshot, _) = self.partition.read();
+        let due = expiry.due(&*snapshot, after, STEP).await?;
+        // Whoever is in a hurry goes first: the next round comes.
+        if !due.rows.is_empty() {
+            self.partition.admit().await?;
+        }
+        let mut expired: BTreeMap<Vec<u8>, (PartitionKey, Vec<Expired>)> = BTreeMap::new();
+        for row_key in &due.rows {
+            let (Some(time), Some(number)) = (u64_at(row_key, 1), keys::number_at(row_key)) else {
+                return Err(errors::from_damaged(Damaged("T")));
+            };
+            let rows = snapshot.get_many(&[keys::document(number)]).await;
+            let Some(row) = rows.map_err(errors::from_store)?.into_iter().next().flatten() else {
+                // Numbers are not given twice, so no writer can want this row.
+                self.forget(row_key)?;
+                continue;
+            };
+            let (header, text) = Header::decode(&row).map_err(errors::from_damaged)?;
+            let document = json::parse(&text).map_err(|_| errors::from_damaged(Damaged("D")))?;
+            let key = document_key(self.collection, &document);
+            let place = Place::of(self.collection, &key);
+            if expiry.is_over(&header, &text) {
+                let id = document.get("id").as_str().unwrap_or_default().to_owned();
+                let group = expired.entry(place.key.as_bytes().to_vec());
+                let (_, ids) = group.or_insert_with(|| (key, Vec::new()));
+                ids.push(Expired { id, bytes: text.len() });
+            }
+            let definition = self.collection.definition_of(header.index_generation);
+            if header.expiry(definition.default_ttl) != Some(time) {
+                self.forget_stale(row_key, time, number, &place_key(self.collection, &document))
+                    .await?;
+            }
+        }
+        let mut queued = Vec::new();
+        for (key, documents) in expired.into_values() {
+            self.remove(&key, &documents, &mut queued).await?;
+        }
+        for published in queued {
+            published.lsn().await?;
+        }
+        Ok(due.rows.last().cloned().filter(|_| due.has_more))
+    }
+
+    /// Removes documents of one key, a transaction at a time.
+    async fn remove(
+        &self,
+        key: &PartitionKey,
+        documents: &[Expired],
+        queued: &mut Vec<Published>,
+    ) -> Result<(), Error> {
+        let mut rest = documents;
+        while !rest.is_empty() {
+            let mut bytes = 0;
+            let fits = |document: &&Expired| {
+                bytes += document.bytes;
+                bytes <= TRANSACTION_BYTES
+            };
+            let count = rest.iter().take_while(fits).count().max(1);
+            let (now, later) = rest.split_at(count);
+            rest = later;
+            match self.remove_together(key, now).await {
+                // Together their terms are too many.
+                Err(Refused::Error(error)) if error.code == Code::TooLarge && now.len() > 1 => {
+                    for document in now.chunks(1) {
+                        queued.push(self.remove_together(key, document).await.map_err(refused)?);
+                    }
+                }
+                published => queued.push(published.map_err(refused)?),
+            }
+        }
+        Ok(())
+    }
+
+    async fn remove_together(
+        &self,
+        key: &PartitionKey,
+        documents: &[Expired],
+    ) -> Result<Published, Refused> {
+        let place = Place::of(self.collection, key);
+        let bytes = documents.iter().map(|document| document.bytes).sum();
+        let mut stage = Stage::begin(self.engine, &place, key, bytes).await?;
+        for document in documents {
+            // Looking for one that has expired removes it; one that was renewed stays.
+            stage.newest(&document.id).await?;
+        }
+        stage.commit().await
+    }
+
+    /// Removes a row that its document, if it is still the same, does not call for.
+    async fn forget_stale(
+        &self,
+        row_key: &Bytes,
+        time: u64,
+        number: u64,
+        key: &[u8],
+    ) -> Result<(), Error> {
+        let _guard = self.partition.lock(key).await;
+        let rows = self.partition.newest(&[keys::document(number)]).await?;
+        if let Some(row) = rows.into_iter().next().flatten() {
+            let (header, _) = Header::decode(&row).map_err(errors::from_damaged)?;
+            let definition = self.collection.definition_of(header.index_generation);
+            if header.expiry(definition.default_ttl) == Some(time) {
+                return Ok(());
+            }
+        }
+        self.forget(row_key)
+    }
+
+    fn forget(&self, row_key: &Bytes) -> Result<(), Error> {
+        // While the partition is copied each batch must name its key, and this one cannot. Later.
+        if self.partition.is_logging() {
+            return Ok(());
+        }
+        let mut batch = Batch::default();
+        batch.delete(row_key.clone());
+        let _published = self.partition.maintain(batch, Vec::new(), (0, 0), None)?;
+        Ok(())
+    }
+}
+
+/// The lock of a document's key.
+fn place_key(collection: &Collection, document: &value::Value) -> Vec<u8> {
+    Place::of(collection, &document_key(collection, document)).key.as_bytes().to_vec()
+}
+
+/// A removal that was not queued: the definition has changed, or other partitions take over.
+fn refused(refused: Refused) -> Error {
+    match refused {
+        Refused::Stale => errors::moving(),
+        Refused::Error(error) => error,
+    }
+}

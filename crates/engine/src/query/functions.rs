@@ -1,0 +1,162 @@
+//! User-defined functions at work: calls are sent to the worker processes many at a time. Who needs
+//! which calls is found out by [`ahead`](super::ahead).
+
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicU64, AtomicUsize, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use protocol::{BoxFuture, Error};
+use script::{Answer, Call, Context, Failure, Host, Job, Kind, Limits, Pool};
+use sql::program::{Answers, Question};
+use tokio::time::timeout;
+use value::{Value, hash::murmur3_128};
+
+use crate::{
+    catalog::{
+        Collection,
+        scripts::{Script, ScriptKind},
+    },
+    query::figures::Figures,
+};
+
+/// Calls that are sent to a worker at a time: few at first, more while they are quick. All of them
+/// share the time of one script.
+const FIRST_CALLS: usize = 64;
+const CALLS_MAX: usize = 4096;
+
+/// When more calls would fit into a message, and when fewer would be better. Waiting for a worker
+/// counts too, so slow is close to what a script may take.
+const QUICK: Duration = Duration::from_millis(100);
+const SLOW: Duration = Duration::from_secs(2);
+
+/// Bytes of arguments that are sent at a time, unless a single call has more.
+const CALL_BYTES_MAX: usize = 4 << 20;
+
+/// The functions of a collection, for one page of a query.
+pub(crate) struct Functions<'a> {
+    collection: &'a Collection,
+    workers: &'a Pool,
+    figures: Arc<Figures>,
+    /// When the page must be done.
+    timeout: Instant,
+    /// Where the random numbers of documents begin, and how many documents there were.
+    seed: u64,
+    units: AtomicU64,
+    /// Calls to be sent at a time.
+    calls: AtomicUsize,
+}
+
+impl<'a> Functions<'a> {
+    pub(crate) fn new(
+        collection: &'a Collection,
+        workers: &'a Pool,
+        figures: &Arc<Figures>,
+        timeout: Instant,
+        seed: u64,
+    ) -> Self {
+        Self {
+            collection,
+            workers,
+            figures: Arc::clone(figures),
+            timeout,
+            seed,
+            units: AtomicU64::new(0),
+            calls: AtomicUsize::new(FIRST_CALLS),
+        }
+    }
+
+    /// No answers yet, for the next document or group.
+    pub(crate) fn unanswered(&self) -> Answers {
+        let unit = self.units.fetch_add(1, Ordering::Relaxed);
+        Answers::new(murmur3_128(&unit.to_be_bytes(), (self.seed, 0)).0)
+    }
+
+    /// Refuses to go on when time is up.
+    pub(crate) fn check_time(&self) -> Result<(), Error> {
+        self.figures.check_time()
+    }
+
+    /// Time went into evaluating the query since then.
+    pub(crate) fn run_time(&self, since: Instant) {
+        self.figures.run_time(since);
+    }
+
+    /// The answers to some questions, in their order. Each function is sent all of its calls
+    /// together, as far as a message goes.
+    pub(crate) async fn answer(&self, questions: &[&Question]) -> Result<Vec<Value>, Failure> {
+        let mut answers = vec![Value::Undefined; questions.len()];
+        let mut order: Vec<usize> = (0..questions.len()).collect();
+        order.sort_by_key(|at| &questions[*at].function);
+        let mut rest = &order[..];
+        while let Some(first) = rest.first() {
+            let function = &questions[*first].function;
+            let (mut count, mut bytes) = (0, 0);
+            let calls = self.calls.load(Ordering::Relaxed);
+            for at in rest.iter().take(calls) {
+                let question = questions[*at];
+                bytes += question.weight();
+                if question.function != *function || count > 0 && bytes > CALL_BYTES_MAX {
+                    break;
+                }
+                count += 1;
+            }
+            let (batch, others) = rest.split_at(count);
+            rest = others;
+            let rows = batch.iter().map(|at| questions[*at].arguments.clone()).collect();
+            let values = self.call(function, rows).await?;
+            for (at, value) in batch.iter().zip(values) {
+                answers[*at] = value;
+            }
+        }
+        Ok(answers)
+    }
+
+    /// One message to a worker, with the arguments of some calls.
+    async fn call(&self, function: &str, rows: Vec<Vec<Value>>) -> Result<Vec<Value>, Failure> {
+        let started = Instant::now();
+        let calls = rows.len();
+        // It was there when the query was compiled, with the same catalog.
+        let Some(script) = find(self.collection, function) else {
+            return Err(Failure::WorkerLost(format!("there is no function '{function}'")));
+        };
+        let limits = Limits::default();
+        let left = self.timeout.saturating_duration_since(started);
+        let job = Job {
+            name: script.id.clone(),
+            source: script.body.clone(),
+            kind: Kind::Function { rows },
+            context: Context::default(),
+            limits: Limits { time: limits.time.min(left), ..limits },
+        };
+        // Workers may be busy for longer than this query has time.
+        let patience = left + job.limits.grace;
+        let report = timeout(patience, self.workers.run(job, &mut NoDatabase)).await;
+        self.figures.calls(calls, started);
+        let taken = started.elapsed();
+        if taken > SLOW {
+            self.calls.store((calls / 2).max(1), Ordering::Relaxed);
+        } else if taken < QUICK && calls == self.calls.load(Ordering::Relaxed) {
+            self.calls.store((2 * calls).min(CALLS_MAX), Ordering::Relaxed);
+        }
+        let report = report.map_err(|_| Failure::TimedOut)?;
+        report.result.map(|outcome| outcome.rows)
+    }
+}
+
+/// A function of a collection.
+pub(crate) fn find<'a>(collection: &'a Collection, name: &str) -> Option<&'a Arc<Script>> {
+    collection.scripts.find(ScriptKind::Function, name)
+}
+
+/// What a function finds around it: it computes, and nothing else.
+struct NoDatabase;
+
+impl Host for NoDatabase {
+    fn call(&mut self, _: Call) -> BoxFuture<'_, Result<Answer, Error>> {
+        Box::pin(async { Ok(Answer::Refused) })
+    }
+}

@@ -1,0 +1,86 @@
+//! Queries of a transaction over its own key: they see what it has changed.
+
+use std::{
+    sync::{Arc, atomic::AtomicBool},
+    time::Instant,
+};
+
+use protocol::{Error, Meta, Options, Response, query::QueryBody, request::CollectionPath};
+use store::Snapshot;
+use tokio::runtime::Handle;
+
+use crate::{
+    Inner,
+    catalog::Collection,
+    charge::Meter,
+    documents::scope::Scope,
+    query::{Course, Work, apart, body::Text, prepared::Prepared},
+};
+
+/// What a transaction asks.
+pub(crate) struct Inside<'a> {
+    pub(crate) path: &'a CollectionPath,
+    pub(crate) collection: &'a Arc<Collection>,
+    /// What it reads.
+    pub(crate) view: Arc<dyn Snapshot>,
+    /// With the key of the transaction.
+    pub(crate) options: Options,
+}
+
+impl Inside<'_> {
+    /// A page of the rows; `None` if the indexing policy has changed since the transaction began.
+    /// The transaction was let in: its queries are not asked again.
+    pub(crate) async fn page(
+        self,
+        engine: &Arc<Inner>,
+        body: &QueryBody,
+        meter: &mut Meter,
+    ) -> Result<Option<Response>, Error> {
+        let Inside { path, collection, view, options } = self;
+        let started = Instant::now();
+        let now_millis = engine.clock.now_millis();
+        let mut prepared = Prepared::new(Text::parse(body)?, collection, now_millis)?;
+        if let Some(key) = &options.partition_key {
+            prepared.identity.extend_from_slice(key.to_string().as_bytes());
+        }
+        let scope = Scope::of(collection, &options)?;
+        let is_slow = prepared.program.shape().is_slow;
+        let work = Work {
+            engine: Arc::clone(engine),
+            path: path.clone(),
+            options,
+            collection: Arc::clone(collection),
+            prepared,
+            scope,
+            now_millis,
+            started,
+            compiled: started.elapsed(),
+            view: Some(view),
+        };
+        if !is_slow {
+            return work.run_inside(meter, &Arc::default()).await;
+        }
+        apart::run_for_script(meter, move |meter, is_abandoned| {
+            Handle::current().block_on(work.run_inside(meter, is_abandoned))
+        })
+        .await
+    }
+}
+
+impl Work {
+    async fn run_inside(
+        &self,
+        meter: &mut Meter,
+        is_abandoned: &Arc<AtomicBool>,
+    ) -> Result<Option<Response>, Error> {
+        let order = self.prepared.order(&self.collection)?;
+        let token = self.prepared.token(&self.options, &self.scope)?;
+        let shape = self.prepared.program.shape();
+        let is_whole = shape.groups || shape.is_aggregate || shape.inner.is_some();
+        let Some(scope) = self.scope.continued(&self.collection, &token.origin, is_whole)? else {
+            return Ok(Some(self.answer(Vec::new(), None, Meta::default())));
+        };
+        let course = Course { scope, order, token };
+        self.run_admitted(course, meter, is_abandoned, &mut Vec::new()).await
+    }
+}

@@ -1,0 +1,150 @@
+//! A script on its way in: what a client must and may say of one.
+
+use protocol::{
+    Code, Error,
+    limits::{
+        FUNCTIONS_MAX, SCRIPT_BYTES_MAX, SCRIPTS_BYTES_MAX, STORED_PROCEDURES_MAX, TRIGGERS_MAX,
+    },
+};
+use value::{Object, Value, json};
+
+use crate::{
+    catalog::scripts::{ScriptKind, Scripts, TriggerKind, TriggerOperation, TriggerType},
+    databases::invalid_body,
+    definition::{missing, shown, validate_name},
+};
+
+/// What the server says of a script, whatever the client says.
+const SYSTEM: [&str; 4] = ["_rid", "_self", "_etag", "_ts"];
+
+/// A script as a client defines it.
+pub(crate) struct Definition {
+    pub(crate) id: String,
+    pub(crate) body: String,
+    pub(crate) trigger: Option<TriggerKind>,
+    /// Everything that the client said but the source.
+    pub(crate) properties: Object,
+}
+
+impl Definition {
+    /// Reads the body of a request.
+    pub(crate) fn parse(kind: ScriptKind, text: &[u8]) -> Result<Self, Error> {
+        if text.len() > SCRIPT_BYTES_MAX {
+            return Err(Error::new(Code::TooLarge, "Request size is too large"));
+        }
+        let value = json::parse(text).map_err(|error| invalid_body(&error))?;
+        let id = validate_name(value.get("id"))?;
+        let Value::Object(mut properties) = value else {
+            return Err(Error::bad_request("The input content is invalid: it is no object."));
+        };
+        let body = match properties.remove("body") {
+            Some(Value::String(body)) => body,
+            None | Some(Value::Null) => return Err(missing("body")),
+            Some(_) => return Err(Error::bad_request("The property 'body' must be a string.")),
+        };
+        for name in SYSTEM {
+            properties.remove(name);
+        }
+        let trigger = trigger_of(kind, &properties)?;
+        Ok(Self { id, body, trigger, properties })
+    }
+}
+
+/// When a script runs, if it is a trigger.
+pub(crate) fn trigger_of(
+    kind: ScriptKind,
+    properties: &Object,
+) -> Result<Option<TriggerKind>, Error> {
+    if kind != ScriptKind::Trigger {
+        return Ok(None);
+    }
+    let when = word(properties, "triggerType", TriggerType::parse)?;
+    let operation = word(properties, "triggerOperation", TriggerOperation::parse)?;
+    Ok(Some(TriggerKind { when, operation }))
+}
+
+/// COMPAT: the words count in any case and come back as they were sent: SDKs send `pre` or `Pre`
+/// and test that they get the same.
+fn word<T>(properties: &Object, name: &str, parse: impl Fn(&str) -> Option<T>) -> Result<T, Error> {
+    match properties.get(name) {
+        None | Some(Value::Null) => Err(missing(name)),
+        Some(value) => value.as_str().and_then(parse).ok_or_else(|| {
+            let found = json::print(value);
+            Error::bad_request(format!("The value {} of '{name}' is invalid.", shown(&found)))
+        }),
+    }
+}
+
+/// Refuses another script, or a longer one, when the collection has no room for it.
+pub(crate) fn check_room(
+    scripts: &Scripts,
+    kind: ScriptKind,
+    old_bytes: Option<usize>,
+    new_bytes: usize,
+) -> Result<(), Error> {
+    let (max, name) = match kind {
+        ScriptKind::StoredProcedure => (STORED_PROCEDURES_MAX, "stored procedures"),
+        ScriptKind::Trigger => (TRIGGERS_MAX, "triggers"),
+        ScriptKind::Function => (FUNCTIONS_MAX, "user defined functions"),
+    };
+    if old_bytes.is_none() && scripts.of(kind).len() >= max {
+        let message = format!("A collection may have at most {max} {name}.");
+        return Err(Error::new(Code::Forbidden, message));
+    }
+    if scripts.bytes() - old_bytes.unwrap_or(0) + new_bytes > SCRIPTS_BYTES_MAX {
+        let message =
+            format!("The scripts of a collection may have at most {SCRIPTS_BYTES_MAX} bytes.");
+        return Err(Error::new(Code::Forbidden, message));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(kind: ScriptKind, text: &str) -> Result<Definition, String> {
+        Definition::parse(kind, text.as_bytes()).map_err(|error| error.message)
+    }
+
+    #[test]
+    fn a_script_needs_an_id_and_a_source() {
+        for bad in [
+            "",
+            "[]",
+            "5",
+            "{}",
+            r#"{"id":"a"}"#,
+            r#"{"body":"f"}"#,
+            r#"{"id":"a","body":1}"#,
+            r#"{"id":"a","body":null}"#,
+            r#"{"id":"a/b","body":"f"}"#,
+            r#"{"id":"","body":"f"}"#,
+        ] {
+            assert!(parse(ScriptKind::Function, bad).is_err(), "{bad}");
+        }
+        let text = r#"{"id":"a","body":"f","_rid":"x","_ts":1,"_etag":2,"_self":3,"more":[1]}"#;
+        let script = parse(ScriptKind::Function, text).unwrap();
+        assert_eq!((script.id.as_str(), script.body.as_str()), ("a", "f"));
+        assert_eq!(json::print(&Value::Object(script.properties)), r#"{"id":"a","more":[1]}"#);
+    }
+
+    #[test]
+    fn triggers_say_when() {
+        let parse = |when: &str, operation: &str| {
+            let text = format!(
+                r#"{{"id":"a","body":"f","triggerType":{when},"triggerOperation":{operation}}}"#
+            );
+            parse(ScriptKind::Trigger, &text).map(|script| script.trigger)
+        };
+        let all = TriggerKind { when: TriggerType::Pre, operation: TriggerOperation::All };
+        assert_eq!(parse(r#""pre""#, r#""ALL""#), Ok(Some(all)));
+        let delete = TriggerKind { when: TriggerType::Post, operation: TriggerOperation::Delete };
+        assert_eq!(parse(r#""Post""#, r#""delete""#), Ok(Some(delete)));
+        let error = parse("null", r#""All""#).unwrap_err();
+        assert!(error.contains("'triggerType; '"), "{error}");
+        let error = parse(r#""Pre""#, r#""Insert""#).unwrap_err();
+        assert_eq!(error, r#"The value "Insert" of 'triggerOperation' is invalid."#);
+        assert!(parse("1", r#""All""#).is_err());
+    }
+}

@@ -1,0 +1,80 @@
+//! What documents are kept with beside their terms: the rows of their expiry and of their unique keys.
+
+use bytes::Bytes;
+use store::Snapshot;
+use value::json;
+
+use crate::{
+    OpenError,
+    catalog::Collection,
+    documents::{scope::document_key, unique},
+    keys::{self, LogicalKey, UNIQUE, u64_at},
+    rows::Header,
+    verify::Pages,
+};
+
+/// What has been found so far.
+#[derive(Default)]
+pub(super) struct Upkeep {
+    /// Rows of unique keys that name a document with their values.
+    unique: u64,
+}
+
+impl Upkeep {
+    /// Checks that some documents have their rows; the problems, one line each. Documents that are
+    /// still to be brought to the collection's definition may lack them.
+    pub(super) async fn check(
+        &mut self,
+        collection: &Collection,
+        snapshot: &dyn Snapshot,
+        documents: &[(Bytes, Bytes)],
+    ) -> Result<Vec<String>, OpenError> {
+        let mut problems = Vec::new();
+        let definition = &collection.definition;
+        for (row_key, row) in documents {
+            let (Some(number), Ok((header, text))) = (u64_at(row_key, 1), Header::decode(row))
+            else {
+                continue;
+            };
+            let is_current = header.index_generation == collection.index_generation;
+            if is_current && let Some(expiry) = header.expiry(definition.default_ttl) {
+                let rows = snapshot.get_many(&[keys::expiry(expiry, number)]).await?;
+                if rows.iter().any(Option::is_none) {
+                    problems.push(format!("document {number:015x}: no expiry row"));
+                }
+            }
+            if definition.unique_keys.is_empty() {
+                continue;
+            }
+            let Ok(document) = json::parse(&text) else { continue };
+            let key = document_key(collection, &document);
+            let key = LogicalKey::new(collection.slot(&key), &key);
+            let wanted = unique::rows(definition, &key, &document);
+            for row in snapshot.get_many(&wanted).await? {
+                match row.map(|row| unique::decode_holder(&row)) {
+                    Some(Ok(holder)) if holder == number => self.unique += 1,
+                    Some(Ok(holder)) => problems.push(format!(
+                        "document {number:015x}: its unique key is document {holder:015x}'s"
+                    )),
+                    _ if is_current => {
+                        problems.push(format!("document {number:015x}: no unique key row"));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(problems)
+    }
+
+    /// Checks that there are no other rows of unique keys.
+    pub(super) async fn finish(&self, snapshot: &dyn Snapshot) -> Result<Vec<String>, OpenError> {
+        let mut rows = 0;
+        let mut pages = Pages::new(vec![UNIQUE]);
+        while let Some(page) = pages.next(snapshot).await? {
+            rows += page.len() as u64;
+        }
+        let Self { unique } = self;
+        let problem = || format!("{rows} unique key rows, documents have {unique}");
+        Ok((rows != *unique).then(problem).into_iter().collect())
+    }
+}

@@ -1,0 +1,277 @@
+//! The backup that the server writes, one at a time, and the page that begins it and tells of it.
+//!
+//! `POST /_sheaf/backup` begins one and answers at once; `GET` says how far it is, and what became of
+//! the last one. So no connection has to last as long as a backup, and whoever asked for one may go:
+//! it is written to its end, unless the server stops.
+//!
+//! A backup writes where the server's user may, so beside a key that may write it takes a client on
+//! the same machine.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, Mutex, MutexGuard, PoisonError, atomic::Ordering},
+};
+
+use anyhow::Context as _;
+use bytes::Bytes;
+use gateway::Gateway;
+use http_body_util::{BodyExt as _, Full, Limited};
+use hyper::{Method, Request, Response, StatusCode, header};
+use tokio::{sync::watch, task::spawn_blocking};
+use value::{Object, Value, json};
+
+use super::{
+    create::{self, Progress, Summary},
+    series::Series,
+};
+use crate::{
+    clock::MachineClock,
+    database::Database,
+    net::{Origin, RequestBody},
+};
+
+/// The path that is answered here.
+pub(crate) const PATH: &str = "/_sheaf/backup";
+
+/// What is signed as the type of the resource; the link is empty.
+pub(crate) const KIND: &str = "backup";
+
+/// A request names a directory, and no file system takes longer names.
+const BODY_BYTES_MAX: usize = 16 << 10;
+
+/// Writes backups of a database.
+pub(crate) struct Backups {
+    database: Arc<Database>,
+    /// The data directory; none if the database is in memory.
+    source: Option<PathBuf>,
+    state: Mutex<State>,
+    /// Whether one is being written.
+    is_running: watch::Sender<bool>,
+}
+
+#[derive(Default)]
+struct State {
+    begun: u64,
+    running: Option<(u64, Arc<Progress>)>,
+    last: Option<(u64, Result<Summary, String>)>,
+    is_stopping: bool,
+}
+
+/// Why a request is refused.
+type Refusal = (StatusCode, String);
+
+impl Backups {
+    /// For a database in this data directory, if it has one.
+    pub(crate) fn new(database: Arc<Database>, source: Option<&Path>) -> Arc<Self> {
+        let source = source.map(Path::to_owned);
+        let is_running = watch::Sender::new(false);
+        Arc::new(Self { database, source, state: Mutex::default(), is_running })
+    }
+
+    /// Answers a request to [`PATH`].
+    pub(crate) async fn answer(
+        self: &Arc<Self>,
+        gateway: &Gateway,
+        origin: Origin,
+        request: Request<RequestBody>,
+    ) -> Response<Full<Bytes>> {
+        let (parts, body) = request.into_parts();
+        if let Err(refused) = gateway.check_signature(origin.scheme, &parts, KIND) {
+            return *refused;
+        }
+        // An IPv6 socket sees IPv4 clients under mapped addresses.
+        let answer = if !origin.peer.ip().to_canonical().is_loopback() {
+            let message = "backups are made by clients on the server's own machine only";
+            Err((StatusCode::FORBIDDEN, message.to_owned()))
+        } else if parts.method == Method::POST {
+            self.post(body).await
+        } else if parts.method == Method::GET {
+            Ok((StatusCode::OK, self.page()))
+        } else {
+            Err((StatusCode::METHOD_NOT_ALLOWED, "use GET or POST".to_owned()))
+        };
+        match answer {
+            Ok((status, body)) => respond(status, body),
+            Err((status, message)) => {
+                let mut body = Object::new();
+                let code = status.canonical_reason().unwrap_or_default().replace(' ', "");
+                body.insert("code", code);
+                body.insert("message", message);
+                respond(status, body)
+            }
+        }
+    }
+
+    async fn post(self: &Arc<Self>, body: RequestBody) -> Result<(StatusCode, Object), Refusal> {
+        let bad = |message: &str| (StatusCode::BAD_REQUEST, message.to_owned());
+        let body = Limited::new(body, BODY_BYTES_MAX).collect().await;
+        let body = body.map_err(|_| bad("the body is too long, or broke off"))?.to_bytes();
+        let asked = json::parse(&body).map_err(|_| bad("the body is no JSON"))?;
+        let directory = asked.get("directory").as_str();
+        let directory = directory.ok_or_else(|| bad("the body has no text `directory`"))?;
+        let keep = match asked.get("keep") {
+            Value::Undefined | Value::Null => None,
+            keep => match keep.as_i64().map(usize::try_from) {
+                Some(Ok(keep @ 1..)) => Some(keep),
+                _ => return Err(bad("`keep` is no whole number from 1 on")),
+            },
+        };
+        let in_memory = || bad("the database is in memory: there are no files to back up");
+        let source = self.source.clone().ok_or_else(in_memory)?;
+        let id = self.begin(PathBuf::from(directory), source, keep).await?;
+        let mut answer = Object::new();
+        answer.insert("id", count(id));
+        Ok((StatusCode::ACCEPTED, answer))
+    }
+
+    /// Takes the directory and begins, unless one is being written.
+    async fn begin(
+        self: &Arc<Self>,
+        directory: PathBuf,
+        source: PathBuf,
+        keep: Option<usize>,
+    ) -> Result<u64, Refusal> {
+        let (id, running) = self.enter()?;
+        let claim = spawn_blocking(move || {
+            let source = std::path::absolute(source)?;
+            Series::claim(&directory, &source)
+        });
+        let series = match claim.await.context("the backup panicked").and_then(|claimed| claimed) {
+            Ok(series) => series,
+            Err(error) => return Err((StatusCode::BAD_REQUEST, format!("{error:#}"))),
+        };
+        let backups = Arc::clone(self);
+        tokio::spawn(async move {
+            let ended = backups.write(series, keep, &running.progress).await;
+            match &ended {
+                Ok(summary) => tracing::info!(%summary, "made a backup"),
+                Err(error) => tracing::error!(error = %format!("{error:#}"), "a backup failed"),
+            }
+            let ended = ended.map_err(|error| format!("{error:#}"));
+            backups.state().last = Some((id, ended));
+            drop(running);
+        });
+        Ok(id)
+    }
+
+    fn enter(self: &Arc<Self>) -> Result<(u64, Running), Refusal> {
+        let mut state = self.state();
+        if state.is_stopping {
+            return Err((StatusCode::SERVICE_UNAVAILABLE, "the server is stopping".to_owned()));
+        }
+        if state.running.is_some() {
+            return Err((StatusCode::CONFLICT, "a backup is being made".to_owned()));
+        }
+        state.begun += 1;
+        let progress = Arc::<Progress>::default();
+        state.running = Some((state.begun, Arc::clone(&progress)));
+        self.is_running.send_replace(true);
+        Ok((state.begun, Running { backups: Arc::clone(self), progress }))
+    }
+
+    async fn write(
+        &self,
+        series: Series,
+        keep: Option<usize>,
+        progress: &Arc<Progress>,
+    ) -> anyhow::Result<Summary> {
+        let image = self.database.image().await.context("cannot read the data")?;
+        let progress = Arc::clone(progress);
+        let written = spawn_blocking(move || {
+            let now = MachineClock.since_epoch().as_secs();
+            let summary = create::write(&*image, &series, now, &progress)?;
+            // Tables that were replaced meanwhile need not wait for the rest.
+            drop(image);
+            Ok(create::tidy(&series, keep, summary))
+        });
+        written.await.context("the backup panicked")?
+    }
+
+    fn page(&self) -> Object {
+        let state = self.state();
+        let mut page = Object::new();
+        if let Some((id, progress)) = &state.running {
+            let mut running = Object::new();
+            running.insert("id", count(*id));
+            running.insert("bytes", count(progress.bytes.load(Ordering::Relaxed)));
+            running.insert("doneBytes", count(progress.done_bytes.load(Ordering::Relaxed)));
+            page.insert("running", running);
+        }
+        if let Some((id, ended)) = &state.last {
+            let mut last = match ended {
+                Ok(summary) => summary.to_object(),
+                Err(message) => {
+                    let mut failed = Object::new();
+                    failed.insert("error", message.as_str());
+                    failed
+                }
+            };
+            last.insert("id", count(*id));
+            page.insert("last", last);
+        }
+        page
+    }
+
+    /// Stops what is being written, and waits until it has cleaned up.
+    pub(crate) async fn stop(&self) {
+        let mut is_running = self.is_running.subscribe();
+        {
+            let mut state = self.state();
+            state.is_stopping = true;
+            if let Some((_, progress)) = &state.running {
+                progress.is_cancelled.store(true, Ordering::Relaxed);
+            }
+        }
+        // The sender is ours: it does not go away.
+        let _ = is_running.wait_for(|is_running| !is_running).await;
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A backup that is being made, however it ends.
+struct Running {
+    backups: Arc<Backups>,
+    progress: Arc<Progress>,
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.backups.state().running = None;
+        self.backups.is_running.send_replace(false);
+    }
+}
+
+impl Summary {
+    fn to_object(&self) -> Object {
+        let mut object = Object::new();
+        object.insert("name", self.name.as_str());
+        object.insert("files", count(self.files));
+        object.insert("bytes", count(self.bytes));
+        object.insert("copiedFiles", count(self.copied_files));
+        object.insert("copiedBytes", count(self.copied_bytes));
+        object.insert("writesPausedMs", self.pause.as_secs_f64() * 1000.0);
+        object.insert("removed", count(self.removed));
+        if let Some(warning) = &self.warning {
+            object.insert("warning", warning.as_str());
+        }
+        object
+    }
+}
+
+/// Counts stay far below 2^53.
+fn count(count: u64) -> Value {
+    Value::from(i64::try_from(count).unwrap_or(i64::MAX))
+}
+
+fn respond(status: StatusCode, body: Object) -> Response<Full<Bytes>> {
+    let body = Bytes::from(json::print(&Value::Object(body)));
+    let mut response = Response::new(Full::new(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, header::HeaderValue::from_static("application/json"));
+    headers.insert(header::CACHE_CONTROL, header::HeaderValue::from_static("no-store"));
+    response
+}

@@ -1,0 +1,121 @@
+//! What `sheaf backup` takes.
+
+use std::path::PathBuf;
+
+use clap::{Args, Subcommand};
+
+use super::{KeyArgs, ServerArgs};
+
+pub(super) const BACKUP_HELP: &str = "\
+The server writes a backup itself, into a directory of its own machine, while it goes on working. A
+directory holds many backups, which share the files they have in common: the next one copies only
+what is new. docs/backup.md says how to schedule, to keep and to try them.
+
+Examples:
+  sheaf backup create /backups/sheaf --keep 14        From a running server
+  sheaf backup create /backups/sheaf --offline DATA   From a stopped one
+  sheaf backup list /backups/sheaf
+  sheaf backup verify /backups/sheaf
+  sheaf backup restore /backups/sheaf --data-dir NEW
+  sheaf verify NEW && sheaf serve --data-dir NEW
+
+Exit codes:
+  0  it is done
+  1  it was refused or failed, damage was found, or the server could not be reached
+  2  the command line makes no sense";
+
+/// What `sheaf backup` does.
+#[derive(Debug, Subcommand)]
+pub(crate) enum BackupCommand {
+    /// Add a backup to a directory
+    Create(CreateArgs),
+    /// Show the backups in a directory
+    List(ListArgs),
+    /// Read the files of backups and compare their checksums
+    Verify(VerifyArgs),
+    /// Make a data directory of a backup
+    Restore(RestoreArgs),
+    /// Remove old backups
+    Prune(PruneArgs),
+}
+
+/// What `sheaf backup create` takes.
+#[derive(Args, Debug)]
+pub(crate) struct CreateArgs {
+    /// Directory of the backups on the server's machine: one with backups, an empty or a new one
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+
+    /// Remove all but so many of the newest backups afterwards
+    #[arg(long, value_name = "N", value_parser = keep)]
+    pub(crate) keep: Option<usize>,
+
+    /// Back up this data directory, whose server is stopped
+    #[arg(long, value_name = "DATA_DIR")]
+    pub(crate) offline: Option<PathBuf>,
+
+    /// Which server to ask.
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+
+    /// By which key.
+    #[command(flatten)]
+    pub(crate) key: KeyArgs,
+}
+
+/// What `sheaf backup list` takes.
+#[derive(Args, Debug)]
+pub(crate) struct ListArgs {
+    /// Directory of the backups
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+}
+
+/// What `sheaf backup verify` takes.
+#[derive(Args, Debug)]
+pub(crate) struct VerifyArgs {
+    /// Directory of the backups
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+
+    /// Only this backup [default: all]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) at: Option<String>,
+}
+
+/// What `sheaf backup restore` takes.
+#[derive(Args, Debug)]
+pub(crate) struct RestoreArgs {
+    /// Directory of the backups
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+
+    /// Which backup, as `sheaf backup list` shows it [default: the newest]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) at: Option<String>,
+
+    /// Data directory to make; it must be absent or empty
+    // Not from the environment: that names the directory of the server.
+    #[arg(long, value_name = "NEW")]
+    pub(crate) data_dir: PathBuf,
+}
+
+/// What `sheaf backup prune` takes.
+#[derive(Args, Debug)]
+pub(crate) struct PruneArgs {
+    /// Directory of the backups
+    #[arg(value_name = "DIR")]
+    pub(crate) directory: PathBuf,
+
+    /// How many of the newest stay
+    #[arg(long, value_name = "N", value_parser = keep)]
+    pub(crate) keep: usize,
+}
+
+/// At least one.
+fn keep(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("at least one backup must stay".to_owned()),
+        Ok(keep) => Ok(keep),
+    }
+}

@@ -1,0 +1,60 @@
+//! `sheaf keys`: shows the account's keys, and replaces them while the server runs.
+
+use std::{
+    fs::File,
+    io::{self, Write as _},
+    path::Path,
+    process::ExitCode,
+    thread::sleep,
+};
+
+use anyhow::Context as _;
+use gateway::Key;
+
+use super::Source;
+use crate::{
+    cli::{KeyFileArgs, KeyName, KeysCommand},
+    data_dir,
+    failure::Failure,
+    reload,
+};
+
+/// Runs the command.
+pub(crate) fn run(command: &KeysCommand) -> Result<ExitCode, Failure> {
+    match command {
+        KeysCommand::List(args) => print(&source(args).read()?.lines(KeyName::All))?,
+        KeysCommand::Regenerate(args) => regenerate(args.name, &source(&args.file))?,
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn source(args: &KeyFileArgs) -> Source {
+    let directory = args.data_dir.as_deref().unwrap_or_else(|| Path::new("sheaf-data"));
+    Source::new(args.key_file.as_deref(), Some(directory))
+}
+
+fn regenerate(name: KeyName, source: &Source) -> Result<(), Failure> {
+    let path = source.path().ok_or_else(|| Failure::usage("there is no key file"))?;
+    let path = std::path::absolute(path).map_err(Failure::start)?;
+    let directory = path.parent().unwrap_or(&path);
+    data_dir::create_private(directory)
+        .with_context(|| format!("cannot create the directory `{}`", directory.display()))
+        .map_err(Failure::start)?;
+    // Of two commands at the same time, the second must not undo the first. Where a directory
+    // cannot be locked, nobody is in the way.
+    let _turn = File::open(directory).and_then(|turn| turn.lock().map(|()| turn));
+    let mut file = source.read()?;
+    file.replace(name, || Ok(Key::generate()?)).map_err(Failure::start)?;
+    data_dir::write_private(&path, &file.lines(KeyName::All))
+        .with_context(|| format!("cannot write the key file `{}`", path.display()))
+        .map_err(Failure::start)?;
+    print(&file.lines(name))?;
+    // Whoever waits for this command to end may rely on the old key being dead.
+    sleep(reload::TAKEN_UP);
+    Ok(())
+}
+
+fn print(lines: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(lines.as_bytes()).and_then(|()| stdout.flush()).map_err(Failure::start)
+}

@@ -1,0 +1,173 @@
+//! The text of a key file: up to four keys by name, or one key and nothing else.
+
+use std::fmt;
+
+use gateway::{Key, Keys, PUBLISHED_KEY};
+use serde::Deserialize;
+
+use crate::cli::KeyName;
+
+/// The keys of an account as text. `Debug` hides them.
+#[derive(Clone, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct KeyFile {
+    primary: String,
+    secondary: Option<String>,
+    primary_readonly: Option<String>,
+    secondary_readonly: Option<String>,
+}
+
+impl KeyFile {
+    /// What an account has that nobody gave keys to.
+    pub(crate) fn published() -> Self {
+        Self { primary: PUBLISHED_KEY.to_owned(), ..Self::default() }
+    }
+
+    /// Understands both forms of a key file. No error repeats what may be part of a secret.
+    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+        let file = if is_bare(text) {
+            Self { primary: text.trim().to_owned(), ..Self::default() }
+        } else {
+            // Its `Display` would print the line, key and all.
+            toml::from_str(text).map_err(|error| error.message().to_owned())?
+        };
+        file.keys().map(|_| file)
+    }
+
+    /// The keys themselves.
+    pub(crate) fn keys(&self) -> Result<Keys, String> {
+        let mut keys = Keys::default();
+        for (name, text) in self.all() {
+            let key = Key::parse(text).map_err(|error| format!("`{}`: {error}", word(name)))?;
+            match name {
+                KeyName::Primary | KeyName::Secondary => keys.read_write.push(key),
+                _ => keys.read_only.push(key),
+            }
+        }
+        Ok(keys)
+    }
+
+    /// Whether everybody knows one of them.
+    pub(crate) fn is_published(&self) -> bool {
+        self.all().any(|(_, text)| text.trim() == PUBLISHED_KEY)
+    }
+
+    /// Puts another key in the place of one, or of all.
+    pub(crate) fn replace(
+        &mut self,
+        name: KeyName,
+        mut fresh: impl FnMut() -> anyhow::Result<String>,
+    ) -> anyhow::Result<()> {
+        match name {
+            KeyName::Primary => self.primary = fresh()?,
+            KeyName::Secondary => self.secondary = Some(fresh()?),
+            KeyName::PrimaryReadonly => self.primary_readonly = Some(fresh()?),
+            KeyName::SecondaryReadonly => self.secondary_readonly = Some(fresh()?),
+            KeyName::All => {
+                *self = Self {
+                    primary: fresh()?,
+                    secondary: Some(fresh()?),
+                    primary_readonly: Some(fresh()?),
+                    secondary_readonly: Some(fresh()?),
+                };
+            }
+        }
+        Ok(())
+    }
+
+    /// The lines of the file that hold this key, or all of them.
+    pub(crate) fn lines(&self, name: KeyName) -> String {
+        let is_asked = |other| name == KeyName::All || name == other;
+        let asked = self.all().filter(|(other, _)| is_asked(*other));
+        asked.fold(String::new(), |lines, (name, text)| {
+            lines + &format!("{} = \"{}\"\n", word(name), text.trim())
+        })
+    }
+
+    fn all(&self) -> impl Iterator<Item = (KeyName, &str)> {
+        [
+            (KeyName::Primary, Some(self.primary.as_str())),
+            (KeyName::Secondary, self.secondary.as_deref()),
+            (KeyName::PrimaryReadonly, self.primary_readonly.as_deref()),
+            (KeyName::SecondaryReadonly, self.secondary_readonly.as_deref()),
+        ]
+        .into_iter()
+        .filter_map(|(name, text)| text.map(|text| (name, text)))
+    }
+}
+
+impl fmt::Debug for KeyFile {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("KeyFile(***)")
+    }
+}
+
+/// What a key is called in the file.
+fn word(name: KeyName) -> &'static str {
+    match name {
+        KeyName::Primary => "primary",
+        KeyName::Secondary => "secondary",
+        KeyName::PrimaryReadonly => "primary_readonly",
+        KeyName::SecondaryReadonly => "secondary_readonly",
+        KeyName::All => "all",
+    }
+}
+
+/// Whether the file is nothing but a key, as the emulator's key file is.
+fn is_bare(text: &str) -> bool {
+    let is_base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
+    let text = text.trim();
+    !text.is_empty() && text.chars().all(is_base64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const KEY: &str = "b3VyIG93biBrZXk=";
+
+    #[test]
+    fn both_forms_of_a_key_file_are_read() {
+        let keys = |text: &str| KeyFile::parse(text).unwrap().keys().unwrap();
+        assert_eq!(keys(&format!("{KEY}\n")).read_write.len(), 1);
+        let full =
+            format!("primary = \"{KEY}\"\nsecondary = \"{KEY}\"\nprimary_readonly = \"{KEY}\"\n");
+        let keys = keys(&full);
+        assert_eq!((keys.read_write.len(), keys.read_only.len()), (2, 1));
+    }
+
+    #[test]
+    fn problems_are_named_and_secrets_are_not() {
+        let error = KeyFile::parse("primary = \"s3cr3t!\"").unwrap_err();
+        assert!(error.contains("primary") && !error.contains("s3cr3t"), "{error}");
+        let error = KeyFile::parse("primary = \"s3cr3t").unwrap_err();
+        assert!(!error.contains("s3cr3t"), "{error}");
+        let error = KeyFile::parse(&format!("secondary = \"{KEY}\"")).unwrap_err();
+        assert!(error.contains("primary"), "{error}");
+        assert!(KeyFile::parse("").is_err());
+        assert!(!format!("{:?}", KeyFile::parse(KEY)).contains(KEY));
+    }
+
+    #[test]
+    fn one_key_is_replaced_and_the_others_stay() {
+        let mut file = KeyFile::parse(KEY).unwrap();
+        let mut count = 0;
+        let mut replace = |file: &mut KeyFile, name| {
+            file.replace(name, || {
+                count += 1;
+                Ok(format!("{count:04}"))
+            })
+            .unwrap();
+            assert_eq!(KeyFile::parse(&file.lines(KeyName::All)).as_ref(), Ok(&*file));
+        };
+        replace(&mut file, KeyName::SecondaryReadonly);
+        let lines = format!("primary = \"{KEY}\"\nsecondary_readonly = \"0001\"\n");
+        assert_eq!(file.lines(KeyName::All), lines);
+        replace(&mut file, KeyName::Primary);
+        assert_eq!(file.lines(KeyName::Primary), "primary = \"0002\"\n");
+        replace(&mut file, KeyName::All);
+        assert_eq!(file.lines(KeyName::All).lines().count(), 4);
+        assert!(!file.lines(KeyName::All).contains("0001") && !file.is_published());
+        assert!(KeyFile::published().is_published());
+    }
+}

@@ -1,0 +1,64 @@
+//! What of a running server is made of files, and changes with them.
+
+use std::{net::SocketAddr, path::PathBuf, sync::Arc};
+
+use anyhow::anyhow;
+use gateway::Gateway;
+
+use crate::{certificate::Certificate, keys::Source, net::Acceptor, reload::Reload};
+
+/// The account's keys.
+pub(crate) struct LiveKeys {
+    pub(crate) source: Source,
+    pub(crate) gateway: Arc<Gateway>,
+    /// Where the server listens: not every key may be used everywhere.
+    pub(crate) addresses: Vec<SocketAddr>,
+    /// The published key may be used everywhere.
+    pub(crate) is_allowed: bool,
+}
+
+impl Reload for LiveKeys {
+    fn name(&self) -> &'static str {
+        "key file"
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        self.source.path().into_iter().map(Into::into).collect()
+    }
+
+    /// A file that is gone leaves the keys as they are: the published one must not come back
+    /// because somebody moved a file.
+    fn reload(&self) -> anyhow::Result<()> {
+        let Some(path) = self.source.path() else { return Ok(()) };
+        if !path.try_exists()? {
+            return Err(anyhow!("`{}` is not there", path.display()));
+        }
+        let loaded = self.source.load().map_err(|failure| anyhow!("{failure}"))?;
+        loaded
+            .check_exposure(&self.addresses, self.is_allowed)
+            .map_err(|failure| anyhow!("{failure}"))?;
+        self.gateway.set_keys(loaded.keys);
+        Ok(())
+    }
+}
+
+/// The certificate.
+pub(crate) struct LiveCertificate {
+    pub(crate) certificate: Certificate,
+    pub(crate) acceptor: Acceptor,
+}
+
+impl Reload for LiveCertificate {
+    fn name(&self) -> &'static str {
+        "TLS certificate"
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        self.certificate.files()
+    }
+
+    fn reload(&self) -> anyhow::Result<()> {
+        self.acceptor.replace(self.certificate.acceptor()?);
+        Ok(())
+    }
+}
