@@ -1,21 +1,24 @@
 //! `load`: measures what a request costs a server.
 //!
 //! `load run` prints a table of creates and point reads against several servers, one after the
-//! other; `load startup` the time until a server is ready and the memory it holds; `load query` what
-//! queries read and cost as the data grows, next to Postgres; `load floor` is the bare HTTP server
+//! other; `load startup` the time until a server is ready and the memory it holds; `load backup` what
+//! backups cost beside a plain copy; `load query` what queries read and cost as the data grows, next to
+//! Postgres; `load ttl` what it costs to sweep what has expired; `load floor` is the bare HTTP server
 //! that `run` starts as a child and compares with.
 //!
 //! Reading order: [`api`] (the requests), [`process`] (the servers), [`cell`] (one measurement),
-//! [`table`] (all of them), [`startup`], [`query`].
+//! [`table`] (all of them), [`startup`], [`backup`], [`query`], [`ttl`].
 
 mod api;
 mod arguments;
+mod backup;
 mod cell;
 mod floor;
 mod process;
 mod query;
 mod startup;
 mod table;
+mod ttl;
 
 use anyhow::{Result, bail};
 use arguments::Arguments;
@@ -29,8 +32,10 @@ async fn main() -> Result<()> {
     match command.as_str() {
         "run" => table::run(&arguments).await,
         "startup" => startup::run(&arguments).await,
+        "backup" => backup::run(&arguments).await,
         "query" => query::run(&arguments).await,
+        "ttl" => ttl::run(&arguments).await,
         "floor" => floor::serve(),
-        _ => bail!("usage: load run | startup | query | floor\n{}", arguments::HELP),
+        _ => bail!("usage: load run | startup | backup | query | ttl | floor\n{}", arguments::HELP),
     }
 }

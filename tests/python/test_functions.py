@@ -185,7 +185,7 @@ def test_exceptions(rows):
         rows("SELECT VALUE udf.picky(c.n) FROM c")
     assert error.value.status_code == 400
     message = error.value.message
-    assert "Encountered exception while executing function. Exception = Error: not seventeen" in message
+    assert "Encountered exception while executing Javascript. Exception = Error: not seventeen" in message
     assert "picky.js:1" in message
     # What the rest of the filter leaves out is not asked about.
     assert len(rows("SELECT * FROM c WHERE udf.picky(c.n) AND c.n != 17")) == 29

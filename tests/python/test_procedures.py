@@ -249,6 +249,19 @@ def test_a_book_and_its_authors_in_one_transaction(database, name):
     assert list(container.query_items("SELECT * FROM c", partition_key="p")) == before
 
 
+def test_functions_in_the_query_of_a_procedure(container, name):
+    container.scripts.create_user_defined_function({"id": "tax", "body": source("tax")})
+    taxed = procedure(container, "taxed")
+    for income in [500, 5000]:
+        container.create_item({"id": str(income), "pk": name, "income": income})
+    rows = taxed(name, {"id": "50000", "pk": name, "income": 50000}, 1000)
+    assert rows == [{"id": "5000", "tax": 1000}, {"id": "50000", "tax": 20000}]
+    # What the function throws is the query's error, and here the end of the transaction.
+    failure = refused((400, 400), taxed, name, {"id": "text", "pk": name, "income": "much"}, 1000)
+    assert "An income must be a number." in failure.message
+    assert [item["id"] for item in stored(container, name)] == ["500", "5000", "50000"]
+
+
 def test_promises(container, calls, name):
     for n in range(3):
         container.create_item({"id": str(n), "pk": name, "n": n})

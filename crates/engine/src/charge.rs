@@ -180,6 +180,11 @@ impl Meter {
         self.total += self.table().feed_document_per_kb * kilobytes(bytes).max(1.0);
     }
 
+    /// Entries of the change feed that a page had to pass over.
+    pub(crate) fn feed_entries(&mut self, count: usize) {
+        self.total += self.table().index_entry * count as f64;
+    }
+
     /// A look-up that found nothing, or found that nothing was to be done.
     pub(crate) fn lookup(&mut self) {
         self.total += LOOKUP;

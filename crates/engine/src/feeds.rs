@@ -88,7 +88,7 @@ fn position(feed: Feed, owner: &[u8], options: &Options) -> Result<Option<u64>, 
     })
 }
 
-fn page_items(options: &Options) -> usize {
+pub(crate) fn page_items(options: &Options) -> usize {
     options.max_item_count.unwrap_or(PAGE_ITEMS_DEFAULT) as usize
 }
 
@@ -174,7 +174,7 @@ pub(crate) async fn documents(
 }
 
 /// Refuses a reader whose session has seen more than the partition has.
-fn check_session(
+pub(crate) fn check_session(
     engine: &Inner,
     collection: &Collection,
     partition: &Partition,

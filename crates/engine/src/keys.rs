@@ -27,6 +27,8 @@ pub(crate) const PRIMARY: u8 = b'P';
 pub(crate) const DOCUMENT: u8 = b'D';
 /// LSN, document number -> change feed entry.
 pub(crate) const FEED: u8 = b'F';
+/// LSN, document number -> a change, with the versions before and behind it.
+pub(crate) const HISTORY: u8 = b'H';
 /// Path id -> path.
 pub(crate) const NAME: u8 = b'N';
 /// Expiry, document number -> nothing.
@@ -43,8 +45,13 @@ pub(crate) const LOG: u8 = b'S';
 pub(crate) const META_STATE: &[u8] = b"Ms";
 /// Counters of the partition.
 pub(crate) const META_COUNTERS: &[u8] = b"Mc";
+/// How far back the history reaches.
+pub(crate) const META_HISTORY: &[u8] = b"Mh";
 /// Counters of one logical key; slot and key follow.
 pub(crate) const META_KEY: &[u8] = b"Mk";
+
+/// That the documents of a logical key are being deleted; slot and key follow.
+pub(crate) const META_CLEAR: &[u8] = b"Md";
 
 /// Joins a slot and a sequence.
 pub(crate) fn docnum(slot: u32, sequence: u64) -> DocNum {
@@ -86,6 +93,16 @@ impl LogicalKey {
         out.extend_from_slice(&self.bytes);
         key::encode_name(id, &mut out);
         out.into()
+    }
+
+    /// What the primary keys of all its documents begin with.
+    pub(crate) fn primaries(&self) -> Bytes {
+        [&[PRIMARY], &self.bytes[..]].concat().into()
+    }
+
+    /// The key of the row that says that they are being deleted.
+    pub(crate) fn clear(&self) -> Bytes {
+        [META_CLEAR, &self.bytes].concat().into()
     }
 
     /// The key of the row of some values of a unique key.
@@ -166,6 +183,11 @@ pub(crate) fn feed(lsn: u64, docnum: DocNum) -> Bytes {
     pair(FEED, lsn, docnum)
 }
 
+/// A row of a change feed: of the latest versions, or of all.
+pub(crate) fn change(letter: u8, lsn: u64, docnum: DocNum) -> Bytes {
+    pair(letter, lsn, docnum)
+}
+
 pub(crate) fn expiry(seconds: u64, docnum: DocNum) -> Bytes {
     pair(EXPIRY, seconds, docnum)
 }
@@ -193,7 +215,7 @@ pub(crate) enum Home {
 pub(crate) fn number_at(key: &[u8]) -> Option<DocNum> {
     match *key.first()? {
         DOCUMENT | ATTACHMENT | MEDIA => u64_at(key, 1),
-        FEED | EXPIRY => u64_at(key, 9),
+        FEED | HISTORY | EXPIRY => u64_at(key, 9),
         index::key::TERM | index::key::COMPOSITE | index::key::SPATIAL => {
             Some(index::key::split(key)?.2)
         }
@@ -217,6 +239,7 @@ pub(crate) fn home(key: &[u8]) -> Option<Home> {
         PRIMARY | UNIQUE => slot_at(key, 1)?,
         DOCUMENT
         | FEED
+        | HISTORY
         | EXPIRY
         | ATTACHMENT
         | MEDIA
@@ -226,7 +249,10 @@ pub(crate) fn home(key: &[u8]) -> Option<Home> {
         NAME => return Some(Home::Everywhere),
         LOG => return Some(Home::Nowhere),
         _ if key.starts_with(META_KEY) => slot_at(key, META_KEY.len())?,
-        _ if key == META_STATE || key == META_COUNTERS => return Some(Home::Nowhere),
+        _ if key.starts_with(META_CLEAR) => slot_at(key, META_CLEAR.len())?,
+        _ if [META_STATE, META_COUNTERS, META_HISTORY].contains(&key) => {
+            return Some(Home::Nowhere);
+        }
         _ => return None,
     };
     Some(Home::Slot(slot))
@@ -280,15 +306,17 @@ mod tests {
             logical.primary("x"),
             logical.counters(),
             logical.unique(1, b"values"),
+            logical.clear(),
             document(number),
             feed(5, number),
+            change(HISTORY, 5, number),
             expiry(5, number),
             term.into(),
         ] {
             assert_eq!(home(&row), Some(Home::Slot(7)), "{row:?}");
         }
         assert_eq!(home(&name(1)), Some(Home::Everywhere));
-        for row in [&log(3)[..], META_STATE, META_COUNTERS] {
+        for row in [&log(3)[..], META_STATE, META_COUNTERS, META_HISTORY] {
             assert_eq!(home(row), Some(Home::Nowhere));
         }
         for row in [&b""[..], b"Z", b"D", b"Mz", b"P12"] {

@@ -6,6 +6,7 @@
 mod area;
 mod budget;
 mod catalog;
+mod changes;
 mod charge;
 mod collections;
 mod conflicts;
@@ -192,7 +193,9 @@ impl Engine {
         transform::resume(&inner);
         inner.in_background(reshape::balance::look_after(Arc::clone(&inner)));
         inner.in_background(scripts::idle::look_after(Arc::clone(&inner)));
+        inner.in_background(documents::clear::resume(Arc::clone(&inner)));
         inner.in_background(documents::sweep::look_after(Arc::clone(&inner)));
+        inner.in_background(changes::retention::look_after(Arc::clone(&inner)));
         Ok(Arc::new(Self { inner }))
     }
 
@@ -305,6 +308,9 @@ async fn dispatch(
         Operation::DeleteDocument(path) => {
             Write::Delete { path: &path }.run(engine, &options, meter).await
         }
+        Operation::DeleteByPartitionKey(path) => {
+            documents::clear::run(engine, &path, &options, meter).await
+        }
         Operation::ListDocuments(path) => feeds::documents(engine, &path, &options, meter).await,
         Operation::CreateEncryptionKey { database, body, upsert } => {
             encryption_keys::create(engine, database, (&body, upsert), options, meter).await
@@ -340,6 +346,9 @@ async fn dispatch(
         Operation::ReadConflict { collection, .. }
         | Operation::DeleteConflict { collection, .. } => {
             conflicts::find(engine, &collection, &options, meter)
+        }
+        Operation::ReadChanges { collection, mode, since } => {
+            changes::page(engine, &collection, mode, since, &options, meter).await
         }
         Operation::ExecuteBatch { collection, body, mode } => {
             documents::batch::run(engine, &collection, &body, mode, &options, meter).await

@@ -3,9 +3,12 @@
 //! Each row that may grow begins with a format byte. A byte this build does not know means that a
 //! newer one wrote the row: it is refused, never guessed at.
 
+mod history;
+
 use bytes::Bytes;
 use protocol::etag::Etag;
 
+pub(crate) use self::history::{ChangeKind, HistoryRow};
 use crate::keys::u64_at;
 
 /// The format of partitions that this build writes. Fixtures of every landed format are kept in
@@ -127,6 +130,11 @@ pub(crate) fn feed_entry(operation: FeedOperation, ts: u64) -> Bytes {
     let mut out = vec![operation as u8];
     out.extend_from_slice(&ts.to_be_bytes());
     out.into()
+}
+
+/// When the version was written that an `F` row is about; `None` if the row is damaged.
+pub(crate) fn feed_time(row: &[u8]) -> Option<u64> {
+    u64_at(row, 1)
 }
 
 /// The partition's counters, kept with every commit.

@@ -124,7 +124,7 @@ impl<'a> Dates<'a> {
 }
 
 /// Reads an HTTP date in any case: Rust sends the lower-case form that it signs.
-fn parse_date(text: &str) -> Option<SystemTime> {
+pub(crate) fn parse_date(text: &str) -> Option<SystemTime> {
     let mut is_word_start = true;
     let capitalised: String = text
         .chars()

@@ -15,7 +15,7 @@ use protocol::{
 };
 
 use crate::{
-    batch,
+    batch, changes,
     headers::{flag, integer, text},
     query::{self, Kind},
     route::{RangeAction, Resource},
@@ -24,6 +24,7 @@ use crate::{
 };
 
 /// The operation that a request asks for, its body still missing.
+#[expect(clippy::too_many_lines, reason = "a table")]
 pub(crate) fn operation(
     resource: Resource,
     method: &Method,
@@ -53,7 +54,7 @@ pub(crate) fn operation(
         Resource::EncryptionKey(path) => encryption_key(path, method),
         Resource::Collections(path) => collections(path, method, headers, version),
         Resource::Collection(path) => collection(path, method),
-        Resource::Documents(path) => documents(path, method, headers),
+        Resource::Documents(path) => documents(path, method, headers, options),
         Resource::Document(path) => document(path, method),
         Resource::Attachments(path) => attachments(path, method, headers),
         Resource::Attachment(path) => attachment(path, method),
@@ -76,6 +77,10 @@ pub(crate) fn operation(
         },
         Resource::Scripts(path, kind) => scripts(path, kind, method, headers),
         Resource::Script(path) => script(path, method),
+        Resource::PartitionKeyDelete(path) => match *method {
+            Method::POST => Ok(Operation::DeleteByPartitionKey(path)),
+            _ => Err(method_not_allowed()),
+        },
         Resource::PartitionKeyRanges(path) => ranges(path, method, options),
         Resource::PartitionKeyRange(path, range) => match *method {
             Method::GET => Ok(Operation::ReadPartitionKeyRange { path, range }),
@@ -215,10 +220,13 @@ fn documents(
     collection: CollectionPath,
     method: &Method,
     headers: &HeaderMap,
+    options: &mut Options,
 ) -> Result<Operation, Error> {
     match *method {
-        Method::GET if text(headers, "a-im")?.is_some() => Err(not_yet("The change feed")),
-        Method::GET => Ok(Operation::ListDocuments(collection)),
+        Method::GET => match changes::asked(headers, options)? {
+            Some((mode, since)) => Ok(Operation::ReadChanges { collection, mode, since }),
+            None => Ok(Operation::ListDocuments(collection)),
+        },
         Method::POST => Ok(Operation::CreateDocument {
             collection,
             body: Bytes::new(),

@@ -4,7 +4,7 @@
 //! - `gateway`: the pipeline,
 //! - [`settings`]: keys and what the account says of itself,
 //! - `route`: path to target, `auth`: signature to principal,
-//! - `decode`, `query`, `batch`, `options`, `body`: target, headers and body to [`protocol::Request`],
+//! - `decode`, `query`, `batch`, `changes`, `options`, `body`: target, headers and body to [`protocol::Request`],
 //! - `call`: the one inward call,
 //! - `encode`, `failure`, `status`: answer or error to a response,
 //! - `sign`: the other side of `auth`, for clients of ours,
@@ -17,6 +17,7 @@ mod auth;
 mod batch;
 mod body;
 mod call;
+mod changes;
 mod decode;
 mod encode;
 mod failure;

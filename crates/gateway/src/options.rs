@@ -52,7 +52,8 @@ pub(crate) fn read(parts: &Parts, version: Version, settings: &Settings) -> Resu
     })
 }
 
-/// COMPAT: when a range is gone (410/1002), queries of `@azure/cosmos` ask the same range for ever,
+/// COMPAT: when a range is gone (410/1002), readers of the change feed of `azure-cosmos` come to read
+/// ranges twice that were split elsewhere than they were merged; queries of `@azure/cosmos` ask the same range for ever,
 /// and those of `azure-cosmos` begin anew and give rows twice. Others refresh and go on.
 fn keeps_old_ranges(headers: &HeaderMap) -> bool {
     let agent = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();

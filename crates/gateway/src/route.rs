@@ -46,6 +46,8 @@ pub(crate) enum Resource {
     Conflict(CollectionPath, String),
     Scripts(CollectionPath, ScriptKind),
     Script(ScriptPath),
+    /// The deletion of all documents of a partition key.
+    PartitionKeyDelete(CollectionPath),
     PartitionKeyRanges(CollectionPath),
     PartitionKeyRange(CollectionPath, String),
     /// What administrators may do with a range.
@@ -188,6 +190,11 @@ fn resource(shape: &[&str]) -> Result<Resource, Error> {
         ["dbs", db, "colls", coll, "pkranges", range] => {
             Resource::PartitionKeyRange(collection(db, coll), (*range).to_owned())
         }
+        ["dbs", db, "colls", coll, "operations", operation]
+            if operation.eq_ignore_ascii_case("partitionkeydelete") =>
+        {
+            Resource::PartitionKeyDelete(collection(db, coll))
+        }
         ["offers"] => Resource::Offers,
         ["offers", offer] => Resource::Offer((*offer).to_owned()),
         ["addresses", ..] => return Err(direct_mode()),
@@ -220,7 +227,6 @@ fn later(shape: &[&str]) -> Option<&'static str> {
         ["dbs", _, "users", _, "permissions"] | ["dbs", _, "users", _, "permissions", _] => {
             "The resource type 'permissions'"
         }
-        ["dbs", _, "colls", _, "operations", "partitionkeydelete"] => "Delete by partition key",
         _ => return None,
     })
 }

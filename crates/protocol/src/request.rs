@@ -162,7 +162,16 @@ pub enum Operation {
         body: Bytes,
     },
     DeleteDocument(DocumentPath),
+    /// Deletes all documents of the partition key that the options name.
+    DeleteByPartitionKey(CollectionPath),
     ListDocuments(CollectionPath),
+    /// What has changed in a collection since a position.
+    ReadChanges {
+        collection: CollectionPath,
+        mode: ChangeMode,
+        /// Only what was written later than this second.
+        since: Option<u64>,
+    },
 
     /// The body is a JSON description or, with a head, the media itself.
     CreateAttachment {
@@ -272,7 +281,10 @@ impl Operation {
             Operation::ReplaceDocument { .. } => "replace_document",
             Operation::PatchDocument { .. } => "patch_document",
             Operation::DeleteDocument(_) => "delete_document",
+            Operation::DeleteByPartitionKey(_) => "delete_by_partition_key",
             Operation::ListDocuments(_) => "list_documents",
+            Operation::ReadChanges { mode: ChangeMode::Latest, .. } => "read_changes",
+            Operation::ReadChanges { mode: ChangeMode::All, .. } => "read_all_changes",
             Operation::CreateAttachment { upsert: false, .. } => "create_attachment",
             Operation::CreateAttachment { upsert: true, .. } => "upsert_attachment",
             Operation::ReadAttachment(_) => "read_attachment",
@@ -308,6 +320,7 @@ impl Operation {
             self,
             Operation::ReadDocument(_)
                 | Operation::ListDocuments(_)
+                | Operation::ReadChanges { .. }
                 | Operation::ReadAttachment(_)
                 | Operation::ListAttachments(_)
                 | Operation::ReadMedia(_)
@@ -336,12 +349,22 @@ impl Operation {
                 | Operation::ReadConflict { .. }
                 | Operation::ReadScript(_)
                 | Operation::ListScripts { .. }
+                | Operation::ReadChanges { .. }
                 | Operation::Query { .. }
                 | Operation::PlanQuery { .. }
                 | Operation::ReadOffer(_)
                 | Operation::ListOffers
         )
     }
+}
+
+/// What a change feed gives of each document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeMode {
+    /// Its latest version, once.
+    Latest,
+    /// Every version, and its end.
+    All,
 }
 
 /// What the operations of a batch have to do with each other.

@@ -77,8 +77,8 @@ pub struct Reply {
     pub body: Option<String>,
     /// Where the next page begins, if there is one.
     pub continuation: Option<String>,
-    /// Megabytes in the collection and how many it may hold, if they are known.
-    pub size_mb: Option<(u64, u64)>,
+    /// Megabytes in the collection and how many it may hold (-1: any), if they are known.
+    pub size_mb: Option<(u64, i64)>,
 }
 
 /// The answer to a call.

@@ -146,7 +146,7 @@ impl Answered {
                 out.number(reply.status.into()).optional(reply.body.as_deref());
                 out.optional(reply.continuation.as_deref()).flag(reply.size_mb.is_some());
                 let (size, size_max) = reply.size_mb.unwrap_or_default();
-                out.number(size).number(size_max);
+                out.number(size).number(size_max.cast_unsigned());
                 out.finish()
             }
         }
@@ -161,7 +161,7 @@ impl Answered {
                 let (status, body) = (from.narrow()?, from.optional()?);
                 let continuation = from.optional()?;
                 let has_size = from.flag()?;
-                let size = (from.number()?, from.number()?);
+                let size = (from.number()?, from.number()?.cast_signed());
                 let size_mb = has_size.then_some(size);
                 Answered::Answer(Answer::Done(Reply { status, body, continuation, size_mb }))
             }

@@ -80,11 +80,8 @@ impl DataDir {
 /// Creates a directory, and its parents, that only this user may enter. Their names are durable
 /// before anything is put into them: a file is only as safe as the directories above it.
 pub(crate) fn create_private(path: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
     // Recursive only so that another process may create the same directory at the same time.
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    let builder = private_directories();
     // Of `data`, the parent is empty text; of `/here/data`, it is a directory that can be synced.
     let path = std::path::absolute(path)?;
     let mut missing = Vec::new();
@@ -110,6 +107,15 @@ pub(crate) fn create_private(path: &Path) -> io::Result<()> {
         directory.parent().map_or(Ok(()), sync_directory)?;
     }
     Ok(())
+}
+
+/// Creates directories, and their parents, that only this user may enter.
+pub(crate) fn private_directories() -> DirBuilder {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
 }
 
 /// Creates the directory of the documents, or takes it from others who may enter it. The directory

@@ -56,7 +56,7 @@ for (const [words, throughput] of [["one partition", 400], ["three partitions", 
       assert.deepEqual(await rows(query), expected);
       assert.deepEqual(await rows(query, { partitionKey: "k3" }), expected.filter(({ n }) => n % 7 === 3));
       const failure = await refuses(400, () => rows("SELECT VALUE udf.tax(c.salary) FROM c"));
-      assert.match(failure.message, /Encountered exception while executing function. Exception = no input/);
+      assert.match(failure.message, /Encountered exception while executing Javascript. Exception = no input/);
     });
 
     test("regular expressions and tables", async () => {

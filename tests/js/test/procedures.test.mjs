@@ -130,6 +130,18 @@ describe("transactions", () => {
     assert.deepEqual(await stored("p", books), after);
   });
 
+  test("functions in the query of a procedure", async () => {
+    await container.scripts.userDefinedFunctions.create({ id: "tax", body: source("tax") });
+    const taxed = await procedure(container, "taxed");
+    const pk = await key({ id: "500", income: 500 }, { id: "5000", income: 5000 });
+    const rows = await taxed(pk, { id: "50000", pk, income: 50000 }, 1000);
+    assert.deepEqual(rows, [{ id: "5000", tax: 1000 }, { id: "50000", tax: 20000 }]);
+    // What the function throws is the query's error, and here the end of the transaction.
+    const failure = await refuses(400, () => taxed(pk, { id: "text", pk, income: "much" }, 1000), 400);
+    assert.match(failure.message, /An income must be a number\./);
+    assert.deepEqual((await stored(pk)).map(({ id }) => id), ["500", "5000", "50000"]);
+  });
+
   test("async functions and promises", async () => {
     const pk = await key({ id: "0" }, { id: "1" }, { id: "2" });
     assert.deepEqual(await call.copyAll(pk, ["0", "2"], "-copy"), ["0-copy", "2-copy"]);

@@ -37,9 +37,9 @@ use crate::{
 /// The name of the catalog's key space.
 const CATALOG: &str = "catalog";
 
-/// The format of data that this build writes: 1 had no index, 2 no rows of unique keys, and rows of
-/// expiry that could be out of date. Fixtures of every landed format are kept in
-/// `crates/engine/testdata/formats`.
+/// The format of data that this build writes: 1 had no index, 2 no history of changes, no rows of
+/// unique keys, and rows of expiry that could be out of date. Fixtures of every landed format are
+/// kept in `crates/engine/testdata/formats`.
 const CATALOG_FORMAT: u8 = 3;
 
 /// Key of the format of the whole data directory.
@@ -248,7 +248,7 @@ impl CatalogStore {
     }
 
     /// Writes the collections as this build reads them, and from then on refuses older builds:
-    /// they would not keep the index.
+    /// they would not keep the index, or the history.
     async fn upgrade(&self, catalog: &Catalog) -> Result<(), OpenError> {
         let mut batch = Batch::default();
         for collection in catalog.databases.values().flat_map(|db| db.collections.values()) {

@@ -6,12 +6,13 @@
 //! - `indexing` with `index_path`: which values are indexed,
 //! - `legacy_index`, `composite`, `spatial`, `vector`, `full_text`: the special indexes,
 //! - `encryption`: what clients encrypt,
-//! - `ttl`, `conflict`, `computed_property`, `kept`: the rest.
+//! - `ttl`, `change_feed`, `conflict`, `computed_property`, `kept`: the rest.
 //!
 //! A definition is rebuilt from its own JSON at every start, so normalising must be idempotent and
 //! must go on accepting whatever it once returned. Rules that came later judge only what clients
 //! send (`check_new`).
 
+mod change_feed;
 mod composite;
 mod computed_property;
 mod conflict;
@@ -57,6 +58,9 @@ pub(crate) struct Definition {
     /// Seconds after which documents expire; `None` when none does, -1 when only those do that say
     /// so themselves.
     pub default_ttl: Option<i32>,
+    /// Minutes for which every version of a document is kept for the change feed; `None` when only
+    /// the latest is.
+    pub history_minutes: Option<u32>,
     /// The paths of each unique key. Never changes.
     pub unique_keys: Vec<Vec<Path>>,
     /// The named expressions that queries use like properties.
@@ -72,6 +76,7 @@ impl Definition {
     /// a collection could do without a partition key.
     pub(crate) fn create(body: &Value, partition_key_optional: bool) -> Result<Self, Error> {
         let id = validate_name(body.get("id"))?;
+        change_feed::check(body.get("changeFeedPolicy"))?;
         let partition_key =
             partition_key::create(body.get("partitionKey"), partition_key_optional)?;
         let unique_keys = unique_key::parse(body.get("uniqueKeyPolicy"))?;
@@ -91,6 +96,7 @@ impl Definition {
         if id != self.id {
             return Err(Error::bad_request("the id of a collection cannot be changed"));
         }
+        change_feed::check(body.get("changeFeedPolicy"))?;
         partition_key::check_unchanged(&self.partition_key, body.get("partitionKey"))?;
         unique_key::check_unchanged(&self.unique_keys, body.get("uniqueKeyPolicy"))?;
         vector::check_unchanged(&self.json, body)?;
@@ -216,6 +222,7 @@ impl Definition {
             partition_key,
             indexing,
             default_ttl,
+            history_minutes: change_feed::retention(body.get("changeFeedPolicy")),
             unique_keys,
             computed: Vec::new(),
             is_geometry,

@@ -2,6 +2,7 @@
 
 use std::{ops::Range, sync::Arc};
 
+use bytes::Bytes;
 use protocol::{Code, Error, Options, PartitionPoint, limits::PARTITION_KEY_BYTES_MAX};
 use value::{
     Value, json,
@@ -11,7 +12,7 @@ use value::{
 use crate::{
     area::{Area, Edge},
     catalog::Collection,
-    keys::{LogicalKey, SLOT_COUNT},
+    keys::{LogicalKey, PRIMARY, SLOT_COUNT, slot_rows},
     partition::Partition,
     query::token::{EDGE_BYTES_MAX, Origin},
 };
@@ -24,6 +25,9 @@ const MISMATCH: &str = "Partition key provided either doesn't correspond to defi
 /// The same when the header is what it does not fit.
 const OTHER_THAN_HEADER: &str =
     "PartitionKey extracted from document doesn't match the one specified in the header";
+
+/// A scope is small if its slots are this part of a partition's.
+const FEW_SLOTS: usize = 64;
 
 /// The partition key that a document's content gives it.
 pub(crate) fn document_key(collection: &Collection, document: &Value) -> PartitionKey {
@@ -298,6 +302,29 @@ impl Scope {
     pub(crate) fn slots_in(&self, partition: &Partition) -> Range<u32> {
         let slots = self.area.slots();
         slots.start.max(partition.slots.start)..slots.end.min(partition.slots.end)
+    }
+
+    /// The piece of the hash space that it is about.
+    pub(crate) fn place(&self) -> Area {
+        match self.only.as_deref() {
+            Some([place]) => place.clone(),
+            _ => self.area.clone(),
+        }
+    }
+
+    /// Where the primary rows lie of the documents that it covers, if they are a small part of a
+    /// partition's.
+    pub(crate) fn primaries_in(&self, partition: &Partition) -> Option<Range<Bytes>> {
+        let slots = self.slots_in(partition);
+        if let Exact::Key(key) = &self.exact {
+            let start = LogicalKey::new(self.area.start.slot, key);
+            let prefix = [&[PRIMARY], start.as_bytes()].concat();
+            // What follows a part of a key is a part of it, or the id: no such begins so high.
+            let end = [&prefix[..], &[u8::MAX]].concat();
+            return Some(prefix.into()..end.into());
+        }
+        let is_few = slots.len() <= partition.slots.len() / FEW_SLOTS;
+        is_few.then(|| slot_rows(&[PRIMARY], slots))
     }
 
     /// The same, for a document as text; it is parsed only if it must be.

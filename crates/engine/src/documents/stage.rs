@@ -22,20 +22,19 @@ use crate::{
         Found, Place, RowReader, by_id, describe, found,
         incoming::Incoming,
         locate, room,
+        staged::{Staged, Version},
         staging::{self, Staging},
         text::user_bytes,
         unique,
         view::Shown,
     },
-    errors,
-    indexing::{Indexed, TermChange},
-    keys,
+    errors, keys,
     partition::{
         Refused,
         locks::KeyGuard,
-        transaction::{DocumentChange, NewVersion, OldVersion, Overlay, Transaction},
+        transaction::{NewVersion, Overlay, Transaction},
     },
-    rows::{Counters, Damaged, Header, KeyCounters, Primary},
+    rows::{Counters, Damaged, KeyCounters},
 };
 
 /// A writer that holds the lock of its key.
@@ -66,29 +65,6 @@ pub(super) struct Tally {
     before: KeyCounters,
     /// With the changes so far.
     now: KeyCounters,
-}
-
-/// What has become of one document. At least one version is there.
-pub(super) struct Staged {
-    pub(super) number: DocNum,
-    document_key: Bytes,
-    pub(super) primary_key: Bytes,
-    /// The stored version.
-    pub(super) old: Option<Found>,
-    new: Option<Version>,
-    /// Whether it goes because its time is over.
-    is_expired: bool,
-    /// The keys under which queries have been shown it, unless it has changed since.
-    pub(super) shown: Option<Vec<Bytes>>,
-}
-
-/// A version that is to be stored, with what the index must know of it.
-struct Version {
-    new: NewVersion,
-    value: Value,
-    directive: Directive,
-    /// The rows of its unique keys.
-    unique: Vec<Bytes>,
 }
 
 /// What an operation has done, for its answer.
@@ -358,7 +334,7 @@ impl<'a> Stage<'a> {
     /// The partition as the changes so far have left it, for queries. Others may write to it
     /// meanwhile, but not to this key.
     pub(super) async fn view(&mut self) -> Result<Arc<dyn Snapshot>, Error> {
-        let Self { place, .. } = *self;
+        let Self { place, now, .. } = *self;
         let tally = self.tally().await?;
         let shown = if let Some(shown) = &mut self.shown {
             shown
@@ -372,7 +348,7 @@ impl<'a> Stage<'a> {
             let transaction = Transaction {
                 key: place.key.clone(),
                 key_counters: tally.before,
-                changes: vec![change.to_change(place).await?],
+                changes: vec![change.to_change(place, now).await?],
                 // No query asks for rows of unique keys.
                 rows: Vec::new(),
                 index_generation: place.collection.index_generation,
@@ -392,7 +368,7 @@ impl<'a> Stage<'a> {
     /// Queues the changes with their terms, and lets the next writer of the key in. They will be
     /// published, whether or not anybody waits for it.
     pub(super) async fn commit(self) -> Result<Published, Refused> {
-        let Stage { engine, place, room, guard, tally, changes, mut rows, media, .. } = self;
+        let Stage { engine, place, room, guard, now, tally, changes, mut rows, media, .. } = self;
         let is_changed = !changes.is_empty() || !rows.is_empty();
         let Some(Tally { before, .. }) = tally.filter(|_| is_changed) else {
             drop(guard);
@@ -404,7 +380,7 @@ impl<'a> Stage<'a> {
         let mut with_terms = Vec::with_capacity(changes.len());
         let mut bytes = 0_usize;
         for change in changes {
-            let change = change.with_terms(place).await?;
+            let change = change.with_terms(place, now).await?;
             bytes = bytes.saturating_add(staging::size(&change));
             // A document may be as large as it may be, with its index. Several together may not.
             if bytes > staging::TRANSACTION_BYTES_MAX && !with_terms.is_empty() {
@@ -425,71 +401,6 @@ impl<'a> Stage<'a> {
         engine.media.note(media);
         drop(guard);
         Ok(Published::Soon(published))
-    }
-}
-
-impl Staged {
-    /// The rows of the unique keys of its new version.
-    pub(super) fn unique(&self) -> &[Bytes] {
-        self.new.as_ref().map_or(&[], |version| &version.unique)
-    }
-
-    fn primary(&self, version: &Version) -> Primary {
-        let length = version.new.length();
-        // The LSN comes with the others', when the transaction is queued.
-        let length = u32::try_from(length).unwrap_or(u32::MAX);
-        Primary { docnum: self.number, etag: version.new.etag, lsn: 0, length }
-    }
-
-    async fn with_terms(self, place: &Place<'_>) -> Result<DocumentChange, Error> {
-        let terms = self.terms(place).await?;
-        let old = self.old_version(place);
-        let Staged { number, primary_key, new, is_expired: expired, .. } = self;
-        let new = new.map(|version| version.new);
-        Ok(DocumentChange { docnum: number, primary_key, old, new, terms, expired })
-    }
-
-    /// The same, while it may still change.
-    async fn to_change(&self, place: &Place<'_>) -> Result<DocumentChange, Error> {
-        let terms = self.terms(place).await?;
-        let old = self.old_version(place);
-        let new = self.new.as_ref().map(|version| version.new.clone());
-        let primary_key = self.primary_key.clone();
-        let (docnum, expired) = (self.number, self.is_expired);
-        Ok(DocumentChange { docnum, primary_key, old, new, terms, expired })
-    }
-
-    async fn terms(&self, place: &Place<'_>) -> Result<TermChange, Error> {
-        let Staged { number, old, new, .. } = self;
-        let collection = place.collection;
-        let after = new.as_ref().map(|version| Indexed {
-            document: &version.value,
-            policy: &collection.definition.indexing,
-            directive: version.directive,
-        });
-        let Some(old) = old else {
-            return TermChange::between(place.partition, *number, None, after).await;
-        };
-        let document = old.parse()?;
-        let policy = &collection.definition_of(old.header.index_generation).indexing;
-        let directive = old.header.index_directive();
-        let before = Indexed { document: &document, policy, directive };
-        TermChange::between(place.partition, *number, Some(before), after).await
-    }
-
-    fn old_version(&self, place: &Place<'_>) -> Option<OldVersion> {
-        self.old.as_ref().map(|old| {
-            let definition = place.collection.definition_of(old.header.index_generation);
-            let expiry = old.header.expiry(definition.default_ttl);
-            OldVersion { lsn: old.primary.lsn, length: old.primary.length, expiry }
-        })
-    }
-}
-
-impl NewVersion {
-    /// Bytes of the document.
-    fn length(&self) -> usize {
-        self.row.len() - Header::LENGTH
     }
 }
 

@@ -6,12 +6,14 @@
 //! a short critical section that gives a transaction its LSN and its place in the store's queue,
 //! so the order of LSNs is the order of visibility.
 
+pub(crate) mod history;
 pub(crate) mod hot;
 pub(crate) mod locks;
 pub(crate) mod log;
 pub(crate) mod moving;
 pub(crate) mod numbers;
 pub(crate) mod transaction;
+mod unindexed;
 
 use std::{
     collections::HashMap,
@@ -32,16 +34,18 @@ use crate::{
     area::Area,
     budget::Budget,
     catalog::rows::RangeRow,
+    changes::position::Position,
     documents::staging::{Permit, Room},
     errors,
     indexing::names::Names,
-    keys::{META_COUNTERS, META_STATE},
+    keys::{META_COUNTERS, META_HISTORY, META_STATE},
     partition::{
         hot::HotKeys,
         locks::{KeyGuard, KeyLocks},
         log::Counted,
         numbers::SharedSlot,
         transaction::{Overlay, Transaction},
+        unindexed::Unindexed,
     },
     rows::{Counters, State},
 };
@@ -110,6 +114,8 @@ struct Sequencer {
     log: Option<u64>,
     /// Others are taking over: nothing is queued any more, unless they give up.
     is_moving: bool,
+    /// How far back the history reaches; `None` if there is none.
+    history: Option<Position>,
 }
 
 impl Sequencer {
@@ -127,19 +133,6 @@ impl Sequencer {
 pub(crate) struct Transformation {
     pub(crate) done: AtomicU64,
     pub(crate) total: AtomicU64,
-}
-
-/// What is known of documents that the index leaves out. Most partitions have none, and their
-/// queries need not look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-enum Unindexed {
-    /// Nobody has looked yet.
-    Unknown,
-    /// There were none, and none were written since.
-    None,
-    /// Some were written.
-    Some,
 }
 
 /// Why a transaction was not queued.
@@ -179,8 +172,9 @@ impl Partition {
         range: RangeRow,
     ) -> Result<Self, Error> {
         let store = engine.open(&name, OWNER_EPOCH).await.map_err(errors::from_store)?;
-        let keys = [Bytes::from_static(META_COUNTERS)];
+        let keys = [Bytes::from_static(META_COUNTERS), Bytes::from_static(META_HISTORY)];
         let rows = store.snapshot().get_many(&keys).await.map_err(errors::from_store)?;
+        let history = history::decode(rows.get(1).and_then(Option::as_ref))?;
         let counters = match rows.first() {
             Some(Some(row)) => Counters::decode(row).map_err(errors::from_damaged)?,
             _ => Counters::default(),
@@ -195,7 +189,7 @@ impl Partition {
             store,
             room: Arc::clone(room),
             locks: KeyLocks::default(),
-            sequencer: Mutex::new(Sequencer { counters, ..Sequencer::default() }),
+            sequencer: Mutex::new(Sequencer { counters, history, ..Sequencer::default() }),
             pending: Mutex::default(),
             published_lsn: AtomicU64::new(counters.last_lsn),
             next_sequence: AtomicU64::new(counters.next_sequence),
@@ -237,22 +231,6 @@ impl Partition {
         // The LSN first: the snapshot may hold more, never less.
         let lsn = self.published_lsn.load(Ordering::Acquire);
         (self.store.snapshot(), lsn)
-    }
-
-    /// Notes that a document which the index leaves out is about to be written.
-    pub(crate) fn note_unindexed(&self) {
-        self.unindexed.store(Unindexed::Some as u8, Ordering::SeqCst);
-    }
-
-    /// Whether there is surely no document that the index leaves out.
-    pub(crate) fn is_all_indexed(&self) -> bool {
-        self.unindexed.load(Ordering::SeqCst) == Unindexed::None as u8
-    }
-
-    /// Notes that a reader found no such document; one that is being written counts for more.
-    pub(crate) fn note_all_indexed(&self) {
-        let (unknown, none) = (Unindexed::Unknown as u8, Unindexed::None as u8);
-        let _ = self.unindexed.compare_exchange(unknown, none, Ordering::SeqCst, Ordering::SeqCst);
     }
 
     /// The LSN that readers can see.
@@ -352,7 +330,9 @@ impl Partition {
         counters.last_lsn += 1;
         counters.next_sequence = self.next_sequence.load(Ordering::Relaxed);
         let lsn = counters.last_lsn;
+        let has_history = transaction.has_history();
         let (mut batch, overlay, permit) = transaction.finish(lsn, &mut counters);
+        sequencer.note_history(&mut batch, lsn, has_history);
         sequencer.log(&mut batch, Counted::between(&before, &counters));
         sequencer.counters = counters;
         let (ticket, keys) = self.overlay(&mut sequencer, overlay);

@@ -11,8 +11,9 @@ use protocol::Error;
 use store::{Batch, Direction, Durability, PageLimit, Snapshot};
 
 use crate::{
+    changes::position::Position,
     errors,
-    keys::{self, META_COUNTERS},
+    keys::{self, META_COUNTERS, META_HISTORY},
     partition::{Partition, log},
     rows::Counters,
 };
@@ -108,11 +109,22 @@ impl Partition {
 
     /// Ends the filling of this partition: its counters, and all that was written before them,
     /// durably.
-    pub(crate) async fn fill(&self, counters: Counters) -> Result<(), Error> {
+    pub(crate) async fn fill(
+        &self,
+        counters: Counters,
+        history: Option<Position>,
+    ) -> Result<(), Error> {
         let mut batch = Batch::default();
+        if let Some(history) = &history {
+            batch.put(META_HISTORY, history.encode());
+        }
         batch.put(Bytes::from_static(META_COUNTERS), counters.encode());
         self.submit(batch, Durability::Durable).await?;
-        self.sequencer().counters = counters;
+        {
+            let mut sequencer = self.sequencer();
+            sequencer.counters = counters;
+            sequencer.history = history;
+        }
         self.next_sequence.store(counters.next_sequence, Ordering::Relaxed);
         self.published_lsn.store(counters.last_lsn, Ordering::Release);
         Ok(())

@@ -1,7 +1,7 @@
 //! A transaction: the changes to documents of one logical key that commit together.
 //!
 //! Staged without an LSN; [`Transaction::finish`] turns it into the one store batch, with the
-//! document, its primary row, its change feed entry, its expiry and the counters.
+//! document, its primary row, its change feed entries, its expiry and the counters.
 
 use bytes::Bytes;
 use protocol::{etag::Etag, rid::DocNum};
@@ -11,7 +11,9 @@ use crate::{
     documents::staging::Permit,
     indexing::TermChange,
     keys::{self, LogicalKey, META_COUNTERS},
-    rows::{Counters, FeedOperation, Header, KeyCounters, Primary, feed_entry},
+    rows::{
+        ChangeKind, Counters, FeedOperation, Header, HistoryRow, KeyCounters, Primary, feed_entry,
+    },
 };
 
 /// The version of a document that a change replaces or deletes.
@@ -41,9 +43,19 @@ pub(crate) struct DocumentChange {
     pub(crate) new: Option<NewVersion>,
     /// What that changes in the index.
     pub(crate) terms: TermChange,
-    /// Whether it is removed because its time to live is over.
-    #[allow(dead_code, reason = "for whoever keeps the history of changes")]
+    /// Nobody asked for it: the document's time was up.
     pub(crate) expired: bool,
+    /// What the history keeps of it; `None` if there is none.
+    pub(crate) past: Option<Past>,
+}
+
+/// What the history keeps of a change, beside the new version.
+#[derive(Clone, Debug)]
+pub(crate) struct Past {
+    /// The document before; empty if there was none.
+    pub(crate) previous: Bytes,
+    /// The second of a deletion. A new version has its own.
+    pub(crate) time: u64,
 }
 
 /// Changes to documents of one logical key, staged.
@@ -65,6 +77,11 @@ pub(crate) struct Transaction {
 pub(crate) type Overlay = Vec<(Bytes, Option<Bytes>)>;
 
 impl Transaction {
+    /// Whether the history has all of it.
+    pub(crate) fn has_history(&self) -> bool {
+        self.changes.iter().all(|change| change.past.is_some())
+    }
+
     /// The batch and the overlay of this transaction under its LSN; folds it into the counters.
     pub(crate) fn finish(
         self,
@@ -95,7 +112,10 @@ impl Transaction {
 /// Puts one change's rows where they belong: what a later writer reads into the overlay, the rest
 /// into the batch.
 fn stage(change: DocumentChange, lsn: u64, batch: &mut Batch, overlay: &mut Overlay) {
-    let DocumentChange { docnum, primary_key, old, new, terms, expired: _ } = change;
+    if let Some(row) = history(&change) {
+        batch.put(keys::change(keys::HISTORY, lsn, change.docnum), row.encode());
+    }
+    let DocumentChange { docnum, primary_key, old, new, terms, .. } = change;
     for key in terms.removed {
         batch.delete(key);
     }
@@ -124,6 +144,27 @@ fn stage(change: DocumentChange, lsn: u64, batch: &mut Batch, overlay: &mut Over
     if let Some(expiry) = new.expiry {
         batch.put(keys::expiry(expiry, docnum), Bytes::new());
     }
+}
+
+/// The row of the history, if there is one.
+fn history(change: &DocumentChange) -> Option<HistoryRow> {
+    let Past { previous, time } = change.past.clone()?;
+    let kind = match (&change.old, &change.new) {
+        (_, None) => ChangeKind::Delete,
+        (Some(_), Some(_)) => ChangeKind::Replace,
+        (None, Some(_)) => ChangeKind::Create,
+    };
+    Some(HistoryRow {
+        kind,
+        is_expired: change.expired,
+        time: change.new.as_ref().map_or(time, |new| new.ts),
+        previous_lsn: change.old.map_or(0, |old| old.lsn),
+        previous,
+        current: change
+            .new
+            .as_ref()
+            .map_or_else(Bytes::new, |new| Bytes::copy_from_slice(&new.row[Header::LENGTH..])),
+    })
 }
 
 fn count(change: &DocumentChange, key: &mut KeyCounters, partition: &mut Counters) {

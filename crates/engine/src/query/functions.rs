@@ -12,6 +12,7 @@ use std::{
 use protocol::{BoxFuture, Error};
 use script::{Answer, Call, Context, Failure, Host, Job, Kind, Limits, Pool};
 use sql::program::{Answers, Question};
+use tokio::time::timeout;
 use value::{Value, hash::murmur3_128};
 
 use crate::{
@@ -27,9 +28,10 @@ use crate::{
 const FIRST_CALLS: usize = 64;
 const CALLS_MAX: usize = 4096;
 
-/// When more calls would fit into a message, and when fewer would be better.
+/// When more calls would fit into a message, and when fewer would be better. Waiting for a worker
+/// counts too, so slow is close to what a script may take.
 const QUICK: Duration = Duration::from_millis(100);
-const SLOW: Duration = Duration::from_millis(500);
+const SLOW: Duration = Duration::from_secs(2);
 
 /// Bytes of arguments that are sent at a time, unless a single call has more.
 const CALL_BYTES_MAX: usize = 4 << 20;
@@ -130,7 +132,9 @@ impl<'a> Functions<'a> {
             context: Context::default(),
             limits: Limits { time: limits.time.min(left), ..limits },
         };
-        let report = self.workers.run(job, &mut NoDatabase).await;
+        // Workers may be busy for longer than this query has time.
+        let patience = left + job.limits.grace;
+        let report = timeout(patience, self.workers.run(job, &mut NoDatabase)).await;
         self.figures.calls(calls, started);
         let taken = started.elapsed();
         if taken > SLOW {
@@ -138,6 +142,7 @@ impl<'a> Functions<'a> {
         } else if taken < QUICK && calls == self.calls.load(Ordering::Relaxed) {
             self.calls.store((2 * calls).min(CALLS_MAX), Ordering::Relaxed);
         }
+        let report = report.map_err(|_| Failure::TimedOut)?;
         report.result.map(|outcome| outcome.rows)
     }
 }

@@ -56,7 +56,7 @@ use crate::{
 const READERS_STEP: Duration = Duration::from_millis(20);
 
 /// Ancestors that a partition remembers. Sessions and clients that know none of them refresh.
-const PARENTS_MAX: usize = 64;
+pub(crate) const PARENTS_MAX: usize = 64;
 
 /// A split or merge that is done.
 pub(crate) struct Reshaped {

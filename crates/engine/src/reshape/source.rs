@@ -118,7 +118,7 @@ impl Intake {
             return false;
         }
         if self.sides.cuts(slot) {
-            match self.sides.is_in(&self.area, slot, key) {
+            match self.sides.is_in(&self.area, slot, key, row) {
                 Some(true) => {}
                 Some(false) => return false,
                 None => {

@@ -11,6 +11,7 @@ use store::Batch;
 use crate::{
     Inner,
     catalog::{Catalog, Collection, storage},
+    changes::position::Position,
     control::{AsyncPlan, Change},
     partition::{Partition, numbers::SharedSlot},
     reshape::{
@@ -88,6 +89,23 @@ impl AsyncPlan<(Vec<Arc<Partition>>, Instant)> for Switch {
 }
 
 impl Switch {
+    /// How far back the history of a new partition reaches: as far as those of the old ones, each
+    /// for what it held.
+    fn history(&self, collection: &Collection, partition: &Partition) -> Option<Position> {
+        let is_kept = collection.definition.history_minutes.is_some();
+        if !is_kept && !self.parents.iter().any(|parent| parent.partition.has_history()) {
+            return None;
+        }
+        let mut history = Position::at(0);
+        for parent in &self.parents {
+            let old = &parent.partition;
+            for (area, lsn) in old.history_from().within(&old.area.common(&partition.area)) {
+                history.set(&area, lsn);
+            }
+        }
+        Some(history)
+    }
+
     /// Stops the old partitions and brings the new ones to exactly where they are.
     async fn level(&mut self, collection: &Collection) -> Result<(), Error> {
         let mut last = Counters::default();
@@ -110,7 +128,8 @@ impl Switch {
                     next_sequence = next_sequence.max(other.next_sequence());
                 }
             }
-            partition.fill(Counters { next_sequence, last_lsn, ..*counters }).await?;
+            let history = self.history(collection, partition);
+            partition.fill(Counters { next_sequence, last_lsn, ..*counters }, history).await?;
             partition.require_generation(collection.index_generation);
             let total = if collection.is_transforming() { counters.documents } else { 0 };
             partition.transformation.total.store(total, Ordering::Relaxed);

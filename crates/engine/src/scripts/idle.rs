@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Duration};
 use crate::Inner;
 
 /// How long a worker stays for the next script.
-const IDLE_MAX: Duration = Duration::from_secs(60);
+const IDLE_MAX: Duration = Duration::from_mins(1);
 /// How often it is looked for those that stayed too long.
 const ROUND: Duration = Duration::from_secs(15);
 

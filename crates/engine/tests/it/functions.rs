@@ -188,7 +188,7 @@ async fn the_tax() {
     db.create(r#"{"id":"4","pk":"k"}"#).await.expect("created");
     let error = db.rows(text).await.expect_err("an exception");
     assert_eq!(error.code, Code::BadRequest);
-    let message = "Encountered exception while executing function. Exception = no input\r\n";
+    let message = "Encountered exception while executing Javascript. Exception = no input\r\n";
     assert!(error.message.starts_with(message), "{}", error.message);
     // Documents that the rest of the filter leaves out are not asked about.
     let guarded = text.replace("WHERE", "WHERE IS_DEFINED(c.income) AND");

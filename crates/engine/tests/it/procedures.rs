@@ -27,6 +27,10 @@ const HELP: &str = r"
     const find = (sql, then) => must(coll.queryDocuments(link, sql, (e, rows) => { if (e) throw e; then(rows); }));
 ";
 
+/// Answers with what callbacks are told of the collection.
+const SIZE_MAX: &str =
+    "coll.readDocuments(link, (e, found, options) => answer(options.maxCollectionSizeInMB));";
+
 async fn database() -> Database {
     Database::memory().await.with_collection(400).await
 }
@@ -331,6 +335,10 @@ async fn it_runs_in_collections_without_a_key() {
     db.procedure("create({ id: 'a', n: 1 }, () => find('SELECT VALUE c.n FROM c', answer));").await;
     let answer = db.call_procedure("[]", Options::default()).await.expect("done");
     assert_eq!(resource(&answer), parsed("[1]"));
+    db.procedure(SIZE_MAX).await;
+    let answer = db.call_procedure("[]", Options::default()).await.expect("10 GB");
+    assert_eq!(resource(&answer), parsed("10240"));
+    assert_eq!(database().await.run(SIZE_MAX).await.expect("any size"), parsed("-1"));
 }
 
 #[tokio::test]

@@ -153,10 +153,12 @@ function evaluate(last, options) {
   return reply;
 }
 
-// Without a callback the rows become the response's body, or are written behind what it holds.
+// Without a callback the rows become the response's body, or their text is written behind that of what
+// it holds.
 function respond(rows) {
-  if (response.getBody() === undefined) response.setBody(rows);
-  else response.appendBody(stringify(rows));
+  const before = response.getBody();
+  if (before === undefined) response.setBody(rows);
+  else response.setBody((isObject(before) ? stringify(before) : before) + stringify(rows));
 }
 
 function answer(name, last, { options, callback }) {

@@ -98,7 +98,9 @@ async fn types_have_an_order() {
 #[tokio::test]
 async fn results_are_appended_without_a_callback() {
     let source = "function f() { __.pluck('id'); __.pluck('n'); }";
-    assert_eq!(body_on(&mut books(), source).await, r#""a,b,c[3,1,2]""#);
+    assert_eq!(body_on(&mut books(), source).await, r#""[\"a\",\"b\",\"c\"][3,1,2]""#);
+    let source = "function f() { __.response.setBody('n: '); __.pluck('n'); }";
+    assert_eq!(body_on(&mut books(), source).await, r#""n: [3,1,2]""#);
 }
 
 #[tokio::test]

@@ -78,6 +78,14 @@ impl Summary {
             figure("documentBytes"),
             figure("documentsMatched"),
         );
+        if figure("functionCalls") > 0.0 {
+            let _ = writeln!(
+                text,
+                "functions: {:.0} calls in {:.0} messages",
+                figure("functionCalls"),
+                figure("functionMessages"),
+            );
+        }
     }
 }
 
@@ -161,7 +169,8 @@ mod tests {
             r#""candidates":17}],"index":{"and":[{"path":"/a","ranges":["= 5","= 6"]},"#,
             r#"{"path":"/b","ranges":["strings"],"checksValues":true}]},"isIndexExact":false}],"#,
             r#""order":{"index":["/ts DESC"]},"residualFilter":"(c.a = 5)","#,
-            r#""read":{"indexEntries":40,"documents":17,"documentBytes":900,"documentsMatched":3},"#,
+            r#""read":{"indexEntries":40,"documents":17,"documentBytes":900,"documentsMatched":3,"#,
+            r#""functionCalls":17,"functionMessages":1},"#,
             r#""rows":3,"requestCharge":3.5}"#,
         );
         let mut summary = Summary::default();
@@ -176,6 +185,7 @@ partition 0 (1200 documents): the index is walked in order, 17 candidates
 order: index /ts DESC
 checked on each document: (c.a = 5)
 read: 80 index entries, 34 documents of 1800 bytes, of which 6 matched
+functions: 34 calls in 2 messages
 6 rows, and there are more; 2 pages, 7.00 RU
 ";
         assert_eq!(summary.text(true), expected);

@@ -40,8 +40,8 @@ pub(super) struct Session<'s, 'p> {
     pub(super) meter: &'s mut Meter,
     /// From this charge on the script is told to wrap up.
     spending_max: f64,
-    /// Megabytes in the collection and how many it may hold.
-    size_mb: (u64, u64),
+    /// Megabytes in the collection and how many it may hold (-1: any).
+    size_mb: (u64, i64),
     /// The indexing policy has changed since the transaction began: it is to begin again.
     pub(super) is_stale: bool,
 }
@@ -58,10 +58,7 @@ impl<'s, 'p> Session<'s, 'p> {
         let spending_max = rate.map_or(f64::INFINITY, |rate| meter.total() + SPENDING_S * rate);
         let options = Options { partition_key: Some(stage.key.clone()), ..Options::default() };
         let quota = usage::quota(engine, collection);
-        let size_mb = (
-            quota.collection_bytes >> 20,
-            u64::try_from(quota.collection_size_max_kb >> 10).unwrap_or(u64::MAX),
-        );
+        let size_mb = (quota.collection_bytes >> 20, quota.collection_size_max_kb >> 10);
         let is_stale = false;
         Self { engine, path, collection, stage, options, meter, spending_max, size_mb, is_stale }
     }

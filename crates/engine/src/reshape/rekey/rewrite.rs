@@ -17,7 +17,7 @@ use crate::{
     },
     errors,
     indexing::{Indexed, TermChange},
-    keys::{self, LogicalKey, META_COUNTERS, META_KEY, META_STATE},
+    keys::{self, LogicalKey, META_CLEAR, META_COUNTERS, META_HISTORY, META_KEY, META_STATE},
     partition::Partition,
     rows::{Counters, Damaged, Header, KeyCounters, Primary},
 };
@@ -27,12 +27,13 @@ const DOCUMENTS: PageLimit = PageLimit { entries: 256, bytes: 1 << 20 };
 /// Primary rows that are counted at a time.
 const PRIMARIES: PageLimit = PageLimit { entries: 4096, bytes: 1 << 20 };
 
-/// The rows that are rewritten, or made anew. Whatever else a partition may come to hold must not be
+/// The rows that are rewritten, made anew or left behind. Whatever else a partition may come to hold must not be
 /// lost unnoticed.
-const KNOWN: [&[u8]; 15] = [
+const KNOWN: [&[u8]; 18] = [
     &[keys::PRIMARY],
     &[keys::DOCUMENT],
     &[keys::FEED],
+    &[keys::HISTORY],
     &[keys::NAME],
     &[keys::EXPIRY],
     &[keys::UNIQUE],
@@ -44,7 +45,9 @@ const KNOWN: [&[u8]; 15] = [
     &[index::key::SPATIAL],
     META_STATE,
     META_COUNTERS,
+    META_HISTORY,
     META_KEY,
+    META_CLEAR,
 ];
 
 /// From an old partition, which stands still, into the new ones of a collection.
@@ -85,7 +88,8 @@ impl<'a> Rewrite<'a> {
             count_keys(partition, paths).await?;
             let next_sequence = partition.next_sequence();
             let last_lsn = last.last_lsn;
-            partition.fill(Counters { next_sequence, last_lsn, ..*sums }).await?;
+            // The history is about documents under their old numbers: it ends here.
+            partition.fill(Counters { next_sequence, last_lsn, ..*sums }, None).await?;
         }
         Ok(())
     }

@@ -1,0 +1,177 @@
+//! The change feed: what was written to a collection, in the order of its transactions.
+//!
+//! Every partition orders its transactions by LSN, and each document has one `F` row, under the LSN
+//! of its latest version. Reading on is a scan from the LSN that the reader has seen.
+//!
+//! - `start`: where a reader begins, `position`: where it was,
+//! - `reader`: a page at work, `rows`: transactions in their order, `item`: what is given of each,
+//! - `retention`: for how long all versions are kept.
+//!
+//! Where a collection's policy asks for all versions and deletes, each change has an `H` row beside,
+//! with the document before and behind it, and readers of that feed scan those.
+
+mod item;
+pub(crate) mod position;
+mod reader;
+pub(crate) mod retention;
+mod rows;
+mod start;
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use protocol::{
+    Body, Error, Meta, Options, Outcome, PartitionPoint, Response,
+    request::{ChangeMode, CollectionPath},
+    response::FeedKind,
+};
+
+use crate::{
+    Inner,
+    budget::{self, Asked, Kind},
+    catalog::Collection,
+    changes::{
+        position::Position,
+        reader::{Reader, Wanted},
+        start::Start,
+    },
+    charge::Meter,
+    documents::scope::Scope,
+    feeds::{check_session, page_items},
+    partition::Partition,
+};
+
+/// A page of the change feed, or "not modified" when there is nothing new: its etag is the position
+/// to go on from, in either case.
+///
+/// A page is empty only if a million rows were looked at in vain: it says that there is more, and
+/// its etag is behind them.
+pub(crate) async fn page(
+    engine: &Inner,
+    path: &CollectionPath,
+    mode: ChangeMode,
+    since: Option<u64>,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
+    let collection = engine.collection(path, options)?;
+    let scope = Scope::of(&collection, options)?;
+    let now = engine.clock.now_seconds();
+    let start = Start::of(&collection, mode, since, now, options)?;
+    let etag = options.if_none_match.as_deref().unwrap_or_default().as_bytes();
+    let asked = Asked::new(Kind::Feed, path, [etag, &[]], options, meter);
+    let feed = Feed { engine, collection: &collection, scope: &scope, options, asked };
+    let page = match start {
+        Start::Now => feed.now(meter)?,
+        Start::At(position) => {
+            let is_first = options.if_none_match.is_none();
+            let (collection, scope, limit) = (&*collection, &scope, page_items(options));
+            let wanted = Wanted { collection, scope, mode, since, is_first, now, limit };
+            feed.read(position, Reader::new(wanted), meter).await?
+        }
+    };
+    let is_news = page.has_more || !page.items.is_empty();
+    let (outcome, body) = if is_news {
+        let (owner_rid, kind) = (collection.rid.to_string(), FeedKind::Documents);
+        (Outcome::Ok, Body::Feed { owner_rid, kind, items: page.items })
+    } else {
+        (Outcome::NotModified, Body::Empty)
+    };
+    let etag = page.position.to_text(&scope.place(), &collection.rid.bytes());
+    let meta = Meta { partitions: page.points, owner: Some(collection.owner()), ..Meta::default() };
+    Ok(Response { outcome, body, etag: Some(etag), continuation: None, meta })
+}
+
+/// A request, as far as it is understood.
+struct Feed<'a> {
+    engine: &'a Inner,
+    collection: &'a Collection,
+    scope: &'a Scope,
+    options: &'a Options,
+    asked: Asked<'a>,
+}
+
+/// What it is answered with.
+struct Page {
+    items: Vec<Bytes>,
+    /// More is known to be there.
+    has_more: bool,
+    position: Position,
+    points: Vec<PartitionPoint>,
+}
+
+impl Feed<'_> {
+    /// The position behind what is there.
+    fn now(&self, meter: &mut Meter) -> Result<Page, Error> {
+        let Self { engine, collection, scope, options, asked } = self;
+        let partitions = || scope.partitions(collection);
+        let tickets = budget::admit_all(engine, asked, partitions())?;
+        let mut position = Position::at(0);
+        let mut points = Vec::new();
+        for partition in partitions() {
+            check_session(engine, collection, partition, options)?;
+            let lsn = partition.lsn();
+            position.advance(&partition.area, lsn);
+            points.push(partition.point(lsn));
+        }
+        meter.lookup();
+        tickets.settle(engine, meter.total(), &[]);
+        Ok(Page { items: Vec::new(), has_more: false, position, points })
+    }
+
+    /// Reads on from a position, partition after partition, until the page is full.
+    async fn read(
+        &self,
+        mut position: Position,
+        mut reader: Reader<'_>,
+        meter: &mut Meter,
+    ) -> Result<Page, Error> {
+        let Self { engine, collection, scope, options, asked } = self;
+        let mut partitions: Vec<&Arc<Partition>> = scope.partitions(collection).collect();
+        let turn = partitions.partition_point(|it| it.area.start.slot < position.turn);
+        if turn < partitions.len() {
+            partitions.rotate_left(turn);
+        }
+        let mut points = Vec::new();
+        let mut has_more = false;
+        let mut settled = 0.0;
+        for (at, partition) in partitions.iter().enumerate() {
+            check_session(engine, collection, partition, options)?;
+            let tickets = match budget::admit_all(engine, asked, std::iter::once(*partition)) {
+                Ok(tickets) => tickets,
+                // What was read is a page.
+                Err(_) if !reader.items.is_empty() => {
+                    has_more = true;
+                    break;
+                }
+                Err(error) => return Err(error),
+            };
+            let read = reader.read(partition, &position, meter).await?;
+            position.advance(&partition.area, read.position);
+            points.push(partition.point(read.lsn));
+            has_more = read.position < read.lsn || reader.is_full() && at + 1 < partitions.len();
+            if reader.items.is_empty() && !has_more && at + 1 == partitions.len() {
+                meter.lookup();
+            }
+            tickets.settle(engine, meter.total() - settled, &[read.work]);
+            settled = meter.total();
+            if has_more {
+                let next = partitions[(at + 1) % partitions.len()];
+                position.turn = next.area.start.slot;
+                break;
+            }
+        }
+        self.note_key(meter);
+        Ok(Page { items: reader.items, has_more, position, points })
+    }
+
+    /// What one key costs its partition.
+    fn note_key(&self, meter: &Meter) {
+        let Self { engine, collection, scope, .. } = self;
+        if let Some(key) = scope.full_key(collection)
+            && let Some(partition) = scope.partitions(collection).next()
+        {
+            partition.hot.note(key.as_bytes(), meter.total(), engine.clock.now_millis());
+        }
+    }
+}

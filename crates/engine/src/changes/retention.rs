@@ -1,0 +1,54 @@
+//! Sweeping what the history of changes need not keep any longer.
+//!
+//! In the background, some rows at a time, and at nobody's charge.
+
+use std::{
+    sync::{Arc, atomic::Ordering},
+    time::Duration,
+};
+
+use crate::{Inner, catalog::Collection, partition::Partition};
+
+/// How often it is looked.
+const ROUND: Duration = Duration::from_secs(1);
+
+/// Sweeps all partitions until the database closes.
+pub(crate) async fn look_after(engine: Arc<Inner>) {
+    loop {
+        for (partition, before) in due(&engine) {
+            sweep(&engine, partition, before).await;
+        }
+        tokio::select! {
+            () = tokio::time::sleep(ROUND) => {}
+            () = engine.closing() => return,
+        }
+    }
+}
+
+/// The partitions that have a history, and the second before which it may be forgotten.
+fn due(engine: &Inner) -> Vec<(Arc<Partition>, u64)> {
+    let (catalog, now) = (engine.catalog(), engine.clock.now_seconds());
+    let collections = catalog.databases.values().flat_map(|db| db.collections.values());
+    let of = |collection: &Arc<Collection>| {
+        let minutes = collection.definition.history_minutes;
+        // Where the policy was taken back, nothing is kept.
+        let before = minutes.map_or(u64::MAX, |it| now.saturating_sub(u64::from(it) * 60));
+        let partitions = collection.partitions.iter().filter(|it| it.has_history());
+        partitions.map(|it| (Arc::clone(it), before)).collect::<Vec<_>>()
+    };
+    collections.flat_map(of).collect()
+}
+
+async fn sweep(engine: &Inner, partition: Arc<Partition>, before: u64) {
+    while !engine.is_closed.load(Ordering::Acquire) {
+        match partition.sweep_history(before).await {
+            Ok(true) => tokio::task::yield_now().await,
+            Ok(false) => return,
+            Err(error) => {
+                // A partition that is split or dropped has others in its place, or none.
+                tracing::debug!(%error, partition.name, "the history was not swept");
+                return;
+            }
+        }
+    }
+}

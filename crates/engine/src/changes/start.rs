@@ -1,0 +1,142 @@
+//! Where a reader of the change feed begins.
+
+use std::ops::Bound;
+
+use protocol::{Error, Options, etag::strip_quotes, request::ChangeMode};
+use store::{Direction, PageLimit, Snapshot};
+
+use crate::{
+    area::Area,
+    catalog::Collection,
+    changes::position::Position,
+    errors,
+    keys::{self, SLOT_COUNT, u64_at},
+    partition::Partition,
+    reshape::PARENTS_MAX,
+    rows::{Damaged, feed_time},
+};
+
+/// Writers on their way for so long may have an earlier time and a later LSN than others.
+const SLACK_S: u64 = 60;
+
+/// How far a client's clock may be ahead of ours.
+const AHEAD_MAX_S: u64 = 15 * 60;
+
+/// Where a reader begins.
+pub(super) enum Start {
+    /// Behind what is there.
+    Now,
+    /// Where an earlier page ended, or at the beginning.
+    At(Position),
+}
+
+impl Start {
+    /// What the headers say.
+    pub(super) fn of(
+        collection: &Collection,
+        mode: ChangeMode,
+        since: Option<u64>,
+        now: u64,
+        options: &Options,
+    ) -> Result<Self, Error> {
+        if since.is_some_and(|since| since > now + AHEAD_MAX_S) {
+            return Err(Error::bad_request(
+                "The time in the header 'If-Modified-Since' lies in the future.",
+            ));
+        }
+        let is_kept = collection.definition.history_minutes.is_some();
+        if mode == ChangeMode::All && !is_kept {
+            return Err(Error::bad_request(
+                "The change feed of all versions and deletes is not kept for this collection: set \
+                 the retention of its change feed policy.",
+            ));
+        }
+        match options.if_none_match.as_deref() {
+            Some("*") => Ok(Self::Now),
+            Some(etag) => {
+                let text = strip_quotes(etag.trim());
+                let position = Position::parse(text, &collection.rid.bytes());
+                position.map(Self::At).ok_or_else(|| {
+                    Error::bad_request(
+                        "The change feed position in the header 'If-None-Match' is damaged or \
+                         belongs to another collection.",
+                    )
+                })
+            }
+            None if mode == ChangeMode::All => Err(Error::bad_request(
+                "The change feed of all versions and deletes begins now or at a position: it \
+                 cannot be read from the beginning or from a point in time.",
+            )),
+            None => Ok(Self::At(Position::at(0))),
+        }
+    }
+}
+
+/// A position that no page of this collection ended at.
+pub(super) fn ahead() -> Error {
+    Error::bad_request(
+        "The change feed position in the header 'If-None-Match' is ahead of the collection: it \
+         belongs to another one.",
+    )
+}
+
+/// Refuses a position that the history does not reach back to.
+pub(super) fn check_history(partition: &Partition, pieces: &[(Area, u64)]) -> Result<(), Error> {
+    let history = partition.history_from();
+    let is_gone = |(area, position): &(Area, u64)| {
+        history.within(area).iter().any(|(_, kept)| kept > position)
+    };
+    if pieces.iter().any(is_gone) {
+        return Err(Error::bad_request(
+            "The change feed position in the header 'If-None-Match' is older than what is kept of \
+             all versions and deletes. Begin anew, from now.",
+        ));
+    }
+    Ok(())
+}
+
+/// An LSN up to which nothing was written later than this second.
+///
+/// LSNs and times rise together, nearly, so a few looks find it. Where partitions were merged they
+/// do not, and the feed is read from its beginning.
+pub(super) async fn of_time(
+    collection: &Collection,
+    partition: &Partition,
+    snapshot: &dyn Snapshot,
+    since: u64,
+    last: u64,
+) -> Result<u64, Error> {
+    if !is_in_order_of_time(collection, partition) {
+        return Ok(0);
+    }
+    let (mut low, mut high) = (0, last);
+    while low < high {
+        let middle = low + (high - low) / 2;
+        match first_behind(snapshot, middle).await? {
+            Some((lsn, time)) if lsn <= high && time.saturating_add(SLACK_S) <= since => low = lsn,
+            _ => high = middle,
+        }
+    }
+    Ok(low)
+}
+
+/// Whether the partition was never merged with another: each range that it came from held all of
+/// its keys.
+fn is_in_order_of_time(collection: &Collection, partition: &Partition) -> bool {
+    let held_all = |parent: &u32| {
+        let past = collection.past.iter().find(|(id, _)| id == parent);
+        past.is_some_and(|(_, area)| area.covers(&partition.area))
+    };
+    partition.parents.len() < PARENTS_MAX && partition.parents.iter().all(held_all)
+}
+
+/// The LSN and time of the first entry behind an LSN.
+async fn first_behind(snapshot: &dyn Snapshot, lsn: u64) -> Result<Option<(u64, u64)>, Error> {
+    let end = keys::feed(u64::MAX, u64::from(SLOT_COUNT) << keys::SEQUENCE_BITS);
+    let range = (Bound::Included(keys::feed(lsn + 1, 0)), Bound::Included(end));
+    let limit = PageLimit { entries: 1, bytes: 1 };
+    let page = snapshot.scan(range, Direction::Forward, limit).await.map_err(errors::from_store)?;
+    let Some((key, row)) = page.entries.first() else { return Ok(None) };
+    let entry = u64_at(key, 1).zip(feed_time(row));
+    entry.map(Some).ok_or_else(|| errors::from_damaged(Damaged("F")))
+}
