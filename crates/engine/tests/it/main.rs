@@ -27,6 +27,7 @@ mod queries;
 mod query_limits;
 mod query_properties;
 mod random;
+mod recreation;
 mod reindexing;
 mod scripts;
 mod split_crashes;
