@@ -199,6 +199,7 @@ impl Gateway {
 
         let is_offer =
             matches!(operation, Operation::ReadOffer(_) | Operation::ReplaceOffer { .. });
+        let is_query = matches!(operation, Operation::Query { .. });
         let context = Context { principal, activity_id, connection: connection_of(parts) };
         let again = again.and_then(|again| repeat(again, parts, version, &operation));
         let request = Request { operation, options };
@@ -208,7 +209,8 @@ impl Gateway {
         {
             answer = call::guarded(self.service.as_ref(), &context, request).await;
         }
-        let response = answer?;
+        let told = |error| if is_query { options::told_finally(error, headers) } else { error };
+        let response = answer.map_err(told)?;
         Ok(if is_offer { Answer::Offer(response) } else { Answer::Service(response) })
     }
 

@@ -1,5 +1,6 @@
 //! The engine through its one entry, on the memory store and on the one that keeps its promises.
 
+mod attachment_moves;
 mod attachments;
 mod batch_races;
 mod batches;
@@ -27,6 +28,7 @@ mod queries;
 mod query_limits;
 mod query_properties;
 mod random;
+mod recreation;
 mod reindexing;
 mod scripts;
 mod split_crashes;
