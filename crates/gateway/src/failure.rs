@@ -70,7 +70,11 @@ fn message(error: &Error, failed: &Failed<'_>) -> String {
 /// Errors of the database are JSON inside the message; those of the front door are plain text.
 /// COMPAT: people and tools match on both forms.
 fn inner(error: &Error) -> String {
-    if matches!(error.code, Code::Unauthorized | Code::Forbidden) {
+    let is_of_the_door = matches!(
+        error.code,
+        Code::Unauthorized | Code::Forbidden | Code::ActionNotSupported | Code::ActionNotGranted
+    );
+    if is_of_the_door {
         return error.message.clone();
     }
     let mut errors = br#"Message: {"Errors":["#.to_vec();

@@ -9,17 +9,21 @@ use std::{
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::{Method, body::Body, http::request::Parts};
+use hyper::{HeaderMap, Method, body::Body, http::request::Parts};
 use protocol::{Code, Context, Error, Operation, Options, Principal, Request, Service};
 
 use crate::{
-    account, activity, auth, batch,
+    account, activity,
+    auth::{self, Token},
+    batch,
     body::{self, BodyError},
     call, decode,
     encode::{self, Answer, Asked},
     handled::{self, Credential, Handled},
+    issuers::Issuers,
     options,
-    route::{self, Resource, Target},
+    role::Role,
+    route::{self, Resource, Signed, Target},
     settings::{Keys, Settings},
     version::Version,
 };
@@ -46,6 +50,7 @@ pub struct Gateway {
     settings: Settings,
     /// Apart from the settings, because they change while requests are served.
     keys: RwLock<Arc<Keys>>,
+    issuers: RwLock<Arc<Issuers>>,
     recorder: Arc<dyn Recorder>,
     clock: Arc<dyn Clock>,
 }
@@ -59,7 +64,7 @@ impl Gateway {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let keys = RwLock::new(Arc::new(std::mem::take(&mut settings.keys)));
-        Self { service, settings, keys, recorder, clock }
+        Self { service, settings, keys, issuers: RwLock::default(), recorder, clock }
     }
 
     /// Takes these keys in the place of those before, from the next request on.
@@ -67,9 +72,9 @@ impl Gateway {
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
     }
 
-    fn keys(&self) -> Arc<Keys> {
-        // Nothing can fail while it is held, so what it guards is whole.
-        Arc::clone(&self.keys.read().unwrap_or_else(PoisonError::into_inner))
+    /// Takes the access tokens of these issuers from the next request on. At first there are none.
+    pub fn set_issuers(&self, issuers: Issuers) {
+        *self.issuers.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(issuers);
     }
 
     /// Answers one request; whatever goes wrong is an answer too. `scheme` is `http` or `https`,
@@ -131,9 +136,8 @@ impl Gateway {
             target.signed.links.extend(other.signed.links.iter().cloned());
         }
         let headers = &parts.headers;
-        let (keys, now) = (self.keys(), self.clock.now());
-        let principal = auth::verify(&parts.method, &target.signed, headers, &keys, now)?;
-        known.credential = Some(Credential::of(&principal));
+        let (principal, role) = self.admit(&parts.method, &target.signed, headers)?;
+        known.credential = Some(Credential::of(&principal, role));
         let bytes_max = self.settings.limits.body_bytes_max;
 
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
@@ -154,6 +158,7 @@ impl Gateway {
         known.is_control = handled::is_control(&operation);
         known.is_plan = matches!(operation, Operation::PlanQuery { .. });
         authorize(&principal, operation.is_read())?;
+        role.map_or(Ok(()), |role| role.check(&operation, known.is_control))?;
         match decode::body_of(&mut operation) {
             Some(slot) => *slot = body::read(headers, body, bytes_max).await?,
             None => body::drain(headers, body, bytes_max).await?,
@@ -173,6 +178,27 @@ impl Gateway {
         }
         let response = answer?;
         Ok(if is_offer { Answer::Offer(response) } else { Answer::Service(response) })
+    }
+
+    /// Finds out who asks, and in which role if not by a key.
+    fn admit(
+        &self,
+        method: &Method,
+        signed: &Signed,
+        headers: &HeaderMap,
+    ) -> Result<(Principal, Option<Role>), Error> {
+        let now = self.clock.now();
+        match auth::token(headers)? {
+            Token::Signature(signature) => {
+                let keys = read(&self.keys);
+                let principal = auth::verify(method, signed, headers, &signature, &keys, now)?;
+                Ok((principal, None))
+            }
+            Token::Access(token) => {
+                let role = read(&self.issuers).verify(&token, now)?;
+                Ok((Principal::Account { read_only: false }, Some(role)))
+            }
+        }
     }
 
     fn conclude(
@@ -195,6 +221,11 @@ impl Gateway {
         }
         self.recorder.record(operation, status, asked.elapsed, charge);
     }
+}
+
+/// What is in force at this moment. Nothing can fail while it is replaced, so it is whole.
+fn read<T>(lock: &RwLock<Arc<T>>) -> Arc<T> {
+    Arc::clone(&lock.read().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// A number for the connection, if requests come by it one at a time.

@@ -2,6 +2,8 @@
 
 use protocol::{Operation, Principal};
 
+use crate::role::Role;
+
 /// What became of a request, as an extension of its response.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handled {
@@ -24,6 +26,8 @@ pub enum Credential {
     Key,
     /// A key that may read.
     ReadOnlyKey,
+    /// An access token.
+    AccessToken,
 }
 
 impl Credential {
@@ -32,13 +36,15 @@ impl Credential {
         match self {
             Self::Key => "key",
             Self::ReadOnlyKey => "read-only key",
+            Self::AccessToken => "access token",
         }
     }
 
-    pub(crate) fn of(principal: &Principal) -> Self {
-        match principal {
-            Principal::Account { read_only: false } => Self::Key,
-            Principal::Account { read_only: true } => Self::ReadOnlyKey,
+    pub(crate) fn of(principal: &Principal, role: Option<Role>) -> Self {
+        match (principal, role) {
+            (_, Some(_)) => Self::AccessToken,
+            (Principal::Account { read_only: false }, None) => Self::Key,
+            (Principal::Account { read_only: true }, None) => Self::ReadOnlyKey,
         }
     }
 }
