@@ -72,7 +72,7 @@ fn median(times: usize, mut measure: impl FnMut() -> Result<Duration>) -> Result
 }
 
 /// Creates documents 0 to `documents` over several connections.
-async fn fill(server: &Server, documents: usize, connections: usize) -> Result<()> {
+pub(crate) async fn fill(server: &Server, documents: usize, connections: usize) -> Result<()> {
     let api = Api::new(&server.host);
     let mut first = Connection::open(&server.host).await?;
     first.expect(api.create_database()?, 201).await?;
