@@ -108,11 +108,13 @@ impl Gateway {
         };
         let charge = charge_of(&result);
         let cause = result.as_ref().err().map(|error| error.message.clone());
+        let is_refused = result.as_ref().is_err_and(|error| handled::is_refusal(error.code));
         let mut response = encode::response(&asked, result);
-        let reason = cause.as_deref().map(handled::reason);
+        let reason = cause.as_deref().filter(|_| is_refused).map(handled::reason);
         self.conclude(known.name, response.status().as_u16(), &asked, charge, cause);
         let Known { name: operation, is_control, credential, .. } = known;
-        let handled = Handled { operation, is_control, credential, activity_id, reason };
+        let handled =
+            Handled { operation, is_control, is_refused, credential, activity_id, reason };
         response.extensions_mut().insert(handled);
         response
     }
