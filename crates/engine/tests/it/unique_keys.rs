@@ -273,6 +273,36 @@ async fn a_new_partition_key_keeps_them() {
     world.close().await;
 }
 
+/// Two documents that a client told apart by `_partitionKey` may share values, and would be of one key
+/// then: refused, unless one of them has expired.
+#[tokio::test]
+async fn a_new_partition_key_is_refused_to_twins() {
+    let body =
+        r#"{"id":"c","defaultTtl":-1,"uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/v"]}]}}"#;
+    let world = World::new(body).await;
+    let twin = |id: &str, key: &str, ttl: &str| {
+        format!(r#"{{"id":"{id}","_partitionKey":"{key}","pk":"k","v":1{ttl}}}"#)
+    };
+    world.create(&twin("a", "x", r#","ttl":5"#)).await.expect("created");
+    world.create(&twin("b", "y", "")).await.expect("created");
+    let give = || {
+        let body = Bytes::from(BY_PK);
+        let give = Operation::GivePartitionKey { path: collection(), body };
+        world.db.call(give, Options::default())
+    };
+    let refused = give().await.expect_err("twins");
+    assert_eq!(refused.code, Code::BadRequest);
+    assert!(refused.message.contains("unique key"), "{}", refused.message);
+    assert_eq!(world.db.all(Options::default()).await.len(), 2, "nothing was changed");
+    world.clock.set(START + 5);
+    give().await.expect("given");
+    assert_eq!(world.db.all(keyed(r#"["k"]"#)).await, ["b"]);
+    assert_eq!(world.create(r#"{"id":"z","pk":"k","v":1}"#).await, Err(Code::Conflict));
+    world.db.delete("b", r#"["k"]"#).await.expect("deleted");
+    assert_eq!(world.create(r#"{"id":"z","pk":"k","v":1}"#).await, Ok(()));
+    world.close().await;
+}
+
 /// Data of a build that kept no such rows gets them after the start.
 #[tokio::test]
 async fn earlier_collections_get_their_rows() {
