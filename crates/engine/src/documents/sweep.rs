@@ -12,7 +12,6 @@ use std::{
 
 use bytes::Bytes;
 use protocol::{Code, Error, rid::CollectionRid};
-use store::Batch;
 use value::{json, partition_key::PartitionKey};
 
 use crate::{
@@ -228,14 +227,7 @@ impl Step<'_> {
     }
 
     fn forget(&self, row_key: &Bytes) -> Result<(), Error> {
-        // While the partition is copied each batch must name its key, and this one cannot. Later.
-        if self.partition.is_logging() {
-            return Ok(());
-        }
-        let mut batch = Batch::default();
-        batch.delete(row_key.clone());
-        let _published = self.partition.maintain(batch, Vec::new(), (0, 0), None)?;
-        Ok(())
+        self.partition.forget_unlogged(row_key)
     }
 }
 
