@@ -199,7 +199,11 @@ impl<'a> Write<'a> {
                 old
             }
             Action::Replace { name, .. } | Action::Media { name, .. } | Action::Delete { name } => {
-                let Some(old) = list.find(document, name).cloned() else {
+                let found = match &self.action {
+                    Action::Media { .. } => list.find_linked(document, name),
+                    _ => list.find(document, name),
+                };
+                let Some(old) = found.cloned() else {
                     return Err(stage.refuse(Error::not_found(), meter));
                 };
                 Some(old)
@@ -230,7 +234,7 @@ impl<'a> Write<'a> {
             let message = format!("A document may have at most {ATTACHMENTS_MAX} attachments.");
             return Err(Error::new(Code::Forbidden, message));
         }
-        let number = old.as_ref().map_or(list.next, |old| old.number);
+        let number = old.as_ref().map_or_else(|| list.free_number(document), |old| old.number);
         let rid = AttachmentRid { document, number };
         let New { id, properties, media } = self.new_version(old.as_ref(), stored, rid, &list)?;
         let ts = stage.engine.clock.now_seconds();
