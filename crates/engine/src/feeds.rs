@@ -86,11 +86,7 @@ impl Page {
 }
 
 /// Where the caller's last page ended; `None` for the first one.
-pub(crate) fn position(
-    feed: Feed,
-    owner: &[u8],
-    options: &Options,
-) -> Result<Option<u64>, Error> {
+pub(crate) fn position(feed: Feed, owner: &[u8], options: &Options) -> Result<Option<u64>, Error> {
     let Some(token) = &options.continuation else { return Ok(None) };
     continuation::decode(feed, owner, token).map(Some).ok_or_else(|| {
         Error::bad_request("Invalid Continuation Token: it is damaged or belongs to another feed.")

@@ -277,8 +277,7 @@ async fn a_new_partition_key_keeps_them() {
 /// then: refused, unless one of them has expired.
 #[tokio::test]
 async fn a_new_partition_key_is_refused_to_twins() {
-    let body =
-        r#"{"id":"c","defaultTtl":-1,"uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/v"]}]}}"#;
+    let body = r#"{"id":"c","defaultTtl":-1,"uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/v"]}]}}"#;
     let world = World::new(body).await;
     let twin = |id: &str, key: &str, ttl: &str| {
         format!(r#"{{"id":"{id}","_partitionKey":"{key}","pk":"k","v":1{ttl}}}"#)
