@@ -15,6 +15,7 @@ mod staged;
 pub(crate) mod staging;
 pub(crate) mod sweep;
 pub(crate) mod text;
+pub(crate) mod twins;
 pub(crate) mod unique;
 mod view;
 pub(crate) mod write;

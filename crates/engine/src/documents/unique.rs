@@ -4,7 +4,7 @@
 //! it is. Writers of one logical key take turns, so what one finds is what is there. A missing value
 //! counts as null; numbers are compared as doubles, all else as it is.
 
-use std::collections::HashSet;
+use std::collections::BTreeMap;
 
 use bytes::Bytes;
 use protocol::{Code, Error, rid::DocNum};
@@ -12,13 +12,21 @@ use value::{Value, hash::murmur3_128, json, key};
 
 use crate::{
     definition::Definition,
-    documents::{Place, RowReader, stage::Stage, staged::Staged},
+    documents::{
+        Place, RowReader,
+        stage::Stage,
+        staged::Staged,
+        twins::{self, Holder},
+    },
     errors,
     expiry::is_expired,
-    keys::{self, LogicalKey, u64_at},
+    keys::{self, LogicalKey},
     partition::transaction::Overlay,
     rows::{Damaged, Header},
 };
+
+/// Expired documents that give up the same values in one transaction.
+const EXPIRED_MAX: usize = 64;
 
 /// Values of so many bytes stand in the row as they are; longer ones are hashed.
 const PLAIN_BYTES_MAX: usize = 200;
@@ -58,32 +66,26 @@ fn shortened(values: Vec<u8>) -> Vec<u8> {
     out
 }
 
-/// What such a row holds.
-pub(crate) fn holder_row(number: DocNum) -> Bytes {
-    number.to_be_bytes().to_vec().into()
-}
-
-/// The document that a row names.
-pub(crate) fn decode_holder(row: &[u8]) -> Result<DocNum, Damaged> {
-    u64_at(row, 0).filter(|_| row.len() == 8).ok_or(Damaged("U"))
-}
-
 impl Stage<'_> {
     /// Refuses values that another document of the key has. One that has expired gives them up.
     pub(super) async fn claim(&mut self, number: DocNum, wanted: &[Bytes]) -> Result<(), Error> {
         for key in wanted {
-            let Some(holder) = self.holder(key).await?.filter(|holder| *holder != number) else {
-                continue;
-            };
-            let row = RowReader::Staged(self).get(keys::document(holder)).await?;
-            let Some(row) = row else { continue };
-            let (header, text) = Header::decode(&row).map_err(errors::from_damaged)?;
-            if !is_expired(&header, &text, self.place.collection, self.now) {
-                return Err(violation());
+            let mut expired = 0;
+            while let Some(holder) = self.holder(key).await?.filter(|holder| *holder != number) {
+                let row = RowReader::Staged(self).get(keys::document(holder)).await?;
+                let Some(row) = row else { break };
+                let (header, text) = Header::decode(&row).map_err(errors::from_damaged)?;
+                let is_gone = is_expired(&header, &text, self.place.collection, self.now);
+                // Should there be more of them than fit a transaction, the sweep comes first.
+                if !is_gone || expired == EXPIRED_MAX {
+                    return Err(violation());
+                }
+                expired += 1;
+                let document =
+                    json::parse(&text).map_err(|_| errors::from_damaged(Damaged("D")))?;
+                // Looking for it by its id takes it away.
+                self.newest(document.get("id").as_str().unwrap_or_default()).await?;
             }
-            let document = json::parse(&text).map_err(|_| errors::from_damaged(Damaged("D")))?;
-            // Looking for it by its id takes it away.
-            self.newest(document.get("id").as_str().unwrap_or_default()).await?;
         }
         Ok(())
     }
@@ -94,14 +96,28 @@ impl Stage<'_> {
         if let Some(change) = self.changes.iter().find(has) {
             return Ok(Some(change.number));
         }
-        let Some(row) = RowReader::Newest(self.place.partition).get(key.clone()).await? else {
+        let partition = self.place.partition;
+        let Some(row) = RowReader::Newest(partition).get(key.clone()).await? else {
             return Ok(None);
         };
-        let holder = decode_holder(&row).map_err(errors::from_damaged)?;
-        let is_changed = self.changes.iter().any(|change| change.number == holder);
+        let Holder { number, is_shared } = Holder::decode(&row).map_err(errors::from_damaged)?;
+        let is_changed = |number| self.changes.iter().any(|change| change.number == number);
         // One that was changed has given them up: it would have been found.
-        Ok(Some(holder).filter(|_| !is_changed))
+        match (is_changed(number), is_shared) {
+            (false, _) => Ok(Some(number)),
+            (true, false) => Ok(None),
+            (true, true) => twins::next(partition, key, is_changed).await,
+        }
     }
+}
+
+/// What some documents do with the values of one row.
+#[derive(Default)]
+struct Moves {
+    given_up: Vec<DocNum>,
+    /// Who has them, now or still.
+    taken: Option<DocNum>,
+    is_kept: bool,
 }
 
 /// How the rows change with some documents.
@@ -110,28 +126,65 @@ pub(super) async fn changes(place: &Place<'_>, changes: &[Staged]) -> Result<Ove
     if definition.unique_keys.is_empty() {
         return Ok(Overlay::new());
     }
-    let added: HashSet<&Bytes> = changes.iter().flat_map(Staged::unique).collect();
-    let mut removed = Vec::new();
+    let mut moves: BTreeMap<Bytes, Moves> = BTreeMap::new();
     for change in changes {
-        let Some(old) = &change.old else { continue };
-        let given_up = rows(definition, &place.key, &old.parse()?);
-        let given_up = given_up.into_iter().filter(|key| !added.contains(key));
-        removed.extend(given_up.map(|key| (key, change.number)));
-    }
-    let wanted: Vec<Bytes> = removed.iter().map(|(key, _)| key.clone()).collect();
-    let found = place.partition.newest(&wanted).await?;
-    let mut overlay = Overlay::new();
-    for ((key, number), row) in removed.into_iter().zip(found) {
-        // Documents from before there were rows may share values: the row is of one of them.
-        if row.is_some_and(|row| decode_holder(&row) == Ok(number)) {
-            overlay.push((key, None));
+        if let Some(old) = &change.old {
+            for key in rows(definition, &place.key, &old.parse()?) {
+                let is_kept = change.unique().contains(&key);
+                let moves = moves.entry(key).or_default();
+                if is_kept {
+                    moves.is_kept = true;
+                } else {
+                    moves.given_up.push(change.number);
+                }
+            }
+        }
+        for key in change.unique() {
+            moves.entry(key.clone()).or_default().taken = Some(change.number);
         }
     }
-    for change in changes {
-        let row = holder_row(change.number);
-        overlay.extend(change.unique().iter().map(|key| (key.clone(), Some(row.clone()))));
+    // Of values that only come, nobody had any: that was found when they were claimed.
+    let is_known = |moves: &Moves| moves.is_kept || !moves.given_up.is_empty();
+    let known = moves.iter().filter(|(_, moves)| is_known(moves));
+    let wanted: Vec<Bytes> = known.map(|(key, _)| key.clone()).collect();
+    let mut found = place.partition.newest(&wanted).await?.into_iter();
+    let mut overlay = Overlay::new();
+    for (key, moves) in moves {
+        let row = if is_known(&moves) { found.next().flatten() } else { None };
+        let holder = row.map(|row| Holder::decode(&row)).transpose();
+        moves.rows(place, key, holder.map_err(errors::from_damaged)?, &mut overlay).await?;
     }
     Ok(overlay)
+}
+
+impl Moves {
+    async fn rows(
+        self,
+        place: &Place<'_>,
+        key: Bytes,
+        holder: Option<Holder>,
+        overlay: &mut Overlay,
+    ) -> Result<(), Error> {
+        let Self { given_up, taken, .. } = self;
+        let is_shared = holder.is_some_and(|holder| holder.is_shared);
+        let mut holds = taken;
+        if is_shared {
+            let waiting = given_up.iter().chain(&taken);
+            overlay.extend(waiting.map(|number| (twins::twin(&key, *number), None)));
+            if taken.is_none() && holder.is_some_and(|it| given_up.contains(&it.number)) {
+                let is_gone = |number| given_up.contains(&number);
+                holds = twins::next(place.partition, &key, is_gone).await?;
+                overlay.extend(holds.map(|number| (twins::twin(&key, number), None)));
+            }
+        }
+        match (holds, holder) {
+            (Some(number), _) => overlay.push((key, Some(Holder { number, is_shared }.encode()))),
+            (None, Some(holder)) if given_up.contains(&holder.number) => overlay.push((key, None)),
+            // Documents from before there were rows may share values: the row is of another one.
+            (None, _) => {}
+        }
+        Ok(())
+    }
 }
 
 /// The service's words.

@@ -20,12 +20,18 @@ use crate::{
     Inner,
     catalog::{Catalog, Collection, storage},
     control::{AsyncPlan, Change},
-    documents::{scope::document_key, staging::Permit, text::lenient_ttl, unique},
+    documents::{
+        scope::document_key,
+        staging::Permit,
+        text::lenient_ttl,
+        twins::{self, Holder},
+        unique,
+    },
     errors,
     expiry::is_expired,
     indexing::{Indexed, TermChange},
     keys::{self, LogicalKey, SEQUENCE_MAX, docnum, u64_at},
-    partition::Partition,
+    partition::{Partition, transaction::Overlay},
     rows::{Damaged, Header},
 };
 
@@ -191,15 +197,20 @@ async fn bring_up(
     }
     let mut rows = vec![(row_key, Some(row))];
     let wanted = unique::rows(new, &key, &document);
+    let mut unique = Overlay::new();
     for (key, held) in wanted.iter().zip(partition.newest(&wanted).await?) {
-        // Documents from before there were such rows may share values: one of them has the row,
-        // and not one that has expired.
-        if is_free(collection, partition, held, now).await? {
-            let row = unique::holder_row(number);
-            batch.put(key.clone(), row.clone());
-            rows.push((key.clone(), Some(row)));
+        let held = held.map(|row| Holder::decode(&row)).transpose();
+        let held = held.map_err(errors::from_damaged)?;
+        let is_free = is_free(collection, partition, held, now).await?;
+        twins::bring_up(key, number, held, is_free, &mut unique);
+    }
+    for (key, row) in &unique {
+        match row {
+            Some(row) => batch.put(key.clone(), row.clone()),
+            None => batch.delete(key.clone()),
         }
     }
+    rows.extend(unique);
     let permit = Permit::for_upkeep(partition, &batch).await?;
     let _published = partition.maintain(batch, rows, index_bytes, Some(permit))?;
     Ok(())
@@ -209,12 +220,11 @@ async fn bring_up(
 async fn is_free(
     collection: &Collection,
     partition: &Partition,
-    held: Option<Bytes>,
+    held: Option<Holder>,
     now: u64,
 ) -> Result<bool, Error> {
     let Some(held) = held else { return Ok(true) };
-    let holder = unique::decode_holder(&held).map_err(errors::from_damaged)?;
-    let rows = partition.newest(&[keys::document(holder)]).await?;
+    let rows = partition.newest(&[keys::document(held.number)]).await?;
     let Some(row) = rows.into_iter().next().flatten() else { return Ok(true) };
     let (header, text) = Header::decode(&row).map_err(errors::from_damaged)?;
     Ok(is_expired(&header, &text, collection, now))

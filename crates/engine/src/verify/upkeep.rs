@@ -7,7 +7,11 @@ use value::json;
 use crate::{
     OpenError,
     catalog::Collection,
-    documents::{scope::document_key, unique},
+    documents::{
+        scope::document_key,
+        twins::{self, Holder},
+        unique,
+    },
     keys::{self, LogicalKey, UNIQUE, u64_at},
     rows::Header,
     verify::Pages,
@@ -16,7 +20,7 @@ use crate::{
 /// What has been found so far.
 #[derive(Default)]
 pub(super) struct Upkeep {
-    /// Rows of unique keys that name a document with their values.
+    /// Rows of unique keys that name a document with their values, or one that waits for them.
     unique: u64,
 }
 
@@ -50,12 +54,16 @@ impl Upkeep {
             let key = document_key(collection, &document);
             let key = LogicalKey::new(collection.slot(&key), &key);
             let wanted = unique::rows(definition, &key, &document);
-            for row in snapshot.get_many(&wanted).await? {
-                match row.map(|row| unique::decode_holder(&row)) {
-                    Some(Ok(holder)) if holder == number => self.unique += 1,
-                    Some(Ok(holder)) => problems.push(format!(
-                        "document {number:015x}: its unique key is document {holder:015x}'s"
-                    )),
+            for (key, row) in wanted.iter().zip(snapshot.get_many(&wanted).await?) {
+                match row.map(|row| Holder::decode(&row)) {
+                    Some(Ok(holder)) if holder.number == number => self.unique += 1,
+                    Some(Ok(Holder { number: holder, .. })) => {
+                        let waits = snapshot.get_many(&[twins::twin(key, number)]).await?;
+                        self.unique += waits.iter().flatten().count() as u64;
+                        problems.push(format!(
+                            "document {number:015x}: its unique key is document {holder:015x}'s"
+                        ));
+                    }
                     _ if is_current => {
                         problems.push(format!("document {number:015x}: no unique key row"));
                     }

@@ -42,5 +42,6 @@ mod told;
 mod triggers;
 mod ttl;
 mod ttl_properties;
+mod unique_earlier;
 mod unique_keys;
 mod usage;

@@ -13,7 +13,9 @@ use crate::{
     documents::{
         attachments,
         scope::{check_length, document_key},
-        text, unique,
+        text,
+        twins::Holder,
+        unique,
     },
     errors,
     expiry::Expiry,
@@ -200,7 +202,7 @@ impl<'a> Rewrite<'a> {
         }
         let unique = unique::rows(&after.definition, &key, &value);
         for row in &unique {
-            batch.put(row.clone(), unique::holder_row(number));
+            batch.put(row.clone(), Holder::alone(number).encode());
         }
         for term in terms.added {
             batch.put(term, Bytes::new());
