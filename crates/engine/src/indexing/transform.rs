@@ -14,7 +14,7 @@ use std::{
 use bytes::Bytes;
 use protocol::{Code, Error, rid::CollectionRid};
 use store::{Batch, Direction, PageLimit};
-use value::json;
+use value::{Value, json};
 
 use crate::{
     Inner,
@@ -196,14 +196,7 @@ async fn bring_up(
         batch.put(key, Bytes::new());
     }
     let mut rows = vec![(row_key, Some(row))];
-    let wanted = unique::rows(new, &key, &document);
-    let mut unique = Overlay::new();
-    for (key, held) in wanted.iter().zip(partition.newest(&wanted).await?) {
-        let held = held.map(|row| Holder::decode(&row)).transpose();
-        let held = held.map_err(errors::from_damaged)?;
-        let is_free = is_free(collection, partition, held, now).await?;
-        twins::bring_up(key, number, held, is_free, &mut unique);
-    }
+    let unique = unique_rows(collection, partition, number, (&key, &document), now).await?;
     for (key, row) in &unique {
         match row {
             Some(row) => batch.put(key.clone(), row.clone()),
@@ -214,6 +207,25 @@ async fn bring_up(
     let permit = Permit::for_upkeep(partition, &batch).await?;
     let _published = partition.maintain(batch, rows, index_bytes, Some(permit))?;
     Ok(())
+}
+
+/// What changes in the rows of unique keys. Only under the lock of the key.
+async fn unique_rows(
+    collection: &Collection,
+    partition: &Partition,
+    number: u64,
+    (key, document): (&LogicalKey, &Value),
+    now: u64,
+) -> Result<Overlay, Error> {
+    let mut rows = Overlay::new();
+    let wanted = unique::rows(&collection.definition, key, document);
+    for (key, held) in wanted.iter().zip(partition.newest(&wanted).await?) {
+        let held = held.map(|row| Holder::decode(&row)).transpose();
+        let held = held.map_err(errors::from_damaged)?;
+        let is_free = is_free(collection, partition, held, now).await?;
+        twins::bring_up(key, number, held, is_free, &mut rows);
+    }
+    Ok(rows)
 }
 
 /// Whether nobody who is still there has the row of a unique key. Only under the lock of its key.
