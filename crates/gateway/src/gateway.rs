@@ -17,7 +17,7 @@ use crate::{
     body::{self, BodyError},
     call, decode,
     encode::{self, Answer, Asked},
-    options,
+    options, resource_token,
     route::{self, Resource, Signed, Target},
     settings::{Keys, Settings},
     version::Version,
@@ -157,13 +157,23 @@ impl Gateway {
         }
         let headers = &parts.headers;
         let (keys, now) = (self.keys(), self.clock.now());
-        let principal = auth::verify(&parts.method, &target.signed, headers, &keys, now)?;
+        let principal = match resource_token::verify(headers, &keys, now)? {
+            Some(grant) => Principal::Token(grant),
+            None => auth::verify(&parts.method, &target.signed, headers, &keys, now)?,
+        };
         let bytes_max = self.settings.limits.body_bytes_max;
 
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
         if is_read && matches!(target.resource, Resource::Account) {
             known.name = "read_account";
             body::drain(headers, body, bytes_max).await?;
+            if matches!(principal, Principal::Token(_)) {
+                // Whether its permission is still there, only the database knows.
+                let context = Context { principal, activity_id, connection: None };
+                let (operation, options) = (Operation::ReadAccount, Options::default());
+                let request = Request { operation, options };
+                call::guarded(self.service.as_ref(), &context, request).await?;
+            }
             return account::body(&self.settings, scheme, headers, &parts.uri).map(Answer::Account);
         }
 
@@ -171,6 +181,7 @@ impl Gateway {
         authorize(&principal, is_read || parts.method == Method::POST)?;
         let version = Version::read(headers)?;
         let mut options = options::read(parts, version, &self.settings)?;
+        options.tokens.minter = Some(Arc::new(resource_token::Mint { keys, now }));
         let again = other.map(|other| (other, options.clone()));
         let mut operation =
             decode::operation(target.resource, &parts.method, headers, version, &mut options)?;
@@ -193,8 +204,14 @@ impl Gateway {
         let again = again.and_then(|again| repeat(again, parts, version, &operation));
         let request = Request { operation, options };
         let mut answer = call::guarded(self.service.as_ref(), &context, request).await;
-        if let (Err(Error { code: Code::NotFound | Code::OwnerNotFound, .. }), Some(request)) =
-            (&answer, again)
+        // A token of what the path really names is not one of what it first seems to.
+        let is_other = |code| match code {
+            Code::NotFound | Code::OwnerNotFound => true,
+            Code::Unauthorized => matches!(context.principal, Principal::Token(_)),
+            _ => false,
+        };
+        if let (Err(Error { code, .. }), Some(request)) = (&answer, again)
+            && is_other(*code)
         {
             answer = call::guarded(self.service.as_ref(), &context, request).await;
         }
@@ -260,14 +277,14 @@ fn repeat(
     Some(Request { operation: again, options })
 }
 
-/// The rights of a principal; the engine takes them as checked.
+/// The rights of a key; the engine takes them as checked. Those of a token are for the engine to know.
 fn authorize(principal: &Principal, is_read: bool) -> Result<(), Error> {
     match principal {
         Principal::Account { read_only: true } if !is_read => Err(Error::new(
             Code::Forbidden,
             "The authorization token was signed with a read-only key, which may only read.",
         )),
-        Principal::Account { .. } => Ok(()),
+        Principal::Account { .. } | Principal::Token(_) => Ok(()),
     }
 }
 

@@ -3,7 +3,7 @@
 //! In reading order, which is the order a request passes through:
 //! - `gateway`: the pipeline,
 //! - [`settings`]: keys and what the account says of itself,
-//! - `route`: path to target, `auth`: signature to principal,
+//! - `route`: path to target, `auth`: signature to principal, `resource_token`: token to principal,
 //! - `decode`, `query`, `batch`, `changes`, `options`, `body`: target, headers and body to [`protocol::Request`],
 //! - `call`: the one inward call,
 //! - `encode`, `failure`, `status`: answer or error to a response,
@@ -25,6 +25,7 @@ mod gateway;
 mod headers;
 mod options;
 mod query;
+mod resource_token;
 mod route;
 pub mod settings;
 mod sign;

@@ -78,6 +78,8 @@ pub(crate) fn query(resource: Resource, is_text: bool) -> Result<Operation, Reso
         Resource::PartitionKeyRanges(path) => QueryFeed::PartitionKeyRanges(path),
         Resource::Offers => QueryFeed::Offers,
         Resource::EncryptionKeys(path) => QueryFeed::EncryptionKeys(path),
+        Resource::Users(path) => QueryFeed::Users(path),
+        Resource::Permissions(path) => QueryFeed::Permissions(path),
         Resource::Conflicts(path) => QueryFeed::Conflicts(path),
         Resource::Scripts(path, kind) => QueryFeed::Scripts(path, kind),
         other => return Err(other),

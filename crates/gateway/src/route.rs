@@ -8,7 +8,8 @@ use protocol::{
     Code, Error,
     limits::DOCUMENT_ID_BYTES_MAX,
     request::{
-        CollectionPath, DatabasePath, DocumentPath, EncryptionKeyPath, ScriptKind, ScriptPath,
+        CollectionPath, DatabasePath, DocumentPath, EncryptionKeyPath, PermissionPath, ScriptKind,
+        ScriptPath, UserPath,
     },
     rid::DatabaseRid,
 };
@@ -33,6 +34,10 @@ pub(crate) enum Resource {
     Database(DatabasePath),
     EncryptionKeys(DatabasePath),
     EncryptionKey(EncryptionKeyPath),
+    Users(DatabasePath),
+    User(UserPath),
+    Permissions(UserPath),
+    Permission(PermissionPath),
     Collections(DatabasePath),
     Collection(CollectionPath),
     Documents(CollectionPath),
@@ -159,6 +164,13 @@ fn resource(shape: &[&str]) -> Result<Resource, Error> {
             database: database(db),
             key: (*key).to_owned(),
         }),
+        ["dbs", db, "users"] => Resource::Users(database(db)),
+        ["dbs", db, "users", name] => Resource::User(user(db, name)),
+        ["dbs", db, "users", name, "permissions"] => Resource::Permissions(user(db, name)),
+        ["dbs", db, "users", name, "permissions", permission] => {
+            let permission = (*permission).to_owned();
+            Resource::Permission(PermissionPath { user: user(db, name), permission })
+        }
         ["dbs", db, "colls"] => Resource::Collections(database(db)),
         ["dbs", db, "colls", coll] => Resource::Collection(collection(db, coll)),
         ["dbs", db, "colls", coll, "docs"] => Resource::Documents(collection(db, coll)),
@@ -204,10 +216,6 @@ fn scripts(shape: &[&str]) -> Option<Resource> {
 /// The resources of later versions.
 fn later(shape: &[&str]) -> Option<&'static str> {
     Some(match shape {
-        ["dbs", _, "users"] | ["dbs", _, "users", _] => "The resource type 'users'",
-        ["dbs", _, "users", _, "permissions"] | ["dbs", _, "users", _, "permissions", _] => {
-            "The resource type 'permissions'"
-        }
         ["dbs", _, "colls", _, "operations", "partitionkeydelete"] => "Delete by partition key",
         ["dbs", _, "colls", _, "docs", _, "attachments"]
         | ["dbs", _, "colls", _, "docs", _, "attachments", _] => "The resource type 'attachments'",
@@ -222,6 +230,10 @@ fn database(name: &str) -> DatabasePath {
 
 fn collection(db: &str, coll: &str) -> CollectionPath {
     CollectionPath { database: database(db), collection: coll.to_owned() }
+}
+
+fn user(db: &str, name: &str) -> UserPath {
+    UserPath { database: database(db), user: name.to_owned() }
 }
 
 /// Direct mode asks for the addresses of replicas, to speak to them in a binary protocol.

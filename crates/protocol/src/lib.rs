@@ -7,12 +7,14 @@ pub mod continuation;
 pub mod error;
 pub mod etag;
 pub mod limits;
+pub mod paths;
 pub mod query;
 pub mod request;
 pub mod response;
 pub mod rid;
 pub mod service;
 pub mod session;
+pub mod token;
 
 pub use error::{Code, Error};
 pub use request::{Operation, Options, Request};

@@ -80,6 +80,8 @@ pub enum FeedKind {
     Offers,
     Scripts(ScriptKind),
     ClientEncryptionKeys,
+    Users,
+    Permissions,
     Conflicts,
 }
 

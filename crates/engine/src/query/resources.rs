@@ -24,6 +24,7 @@ use crate::{
         token::{Origin, Place, Token},
     },
     ranges, scripts,
+    users::{self, permissions},
 };
 
 /// Whether a query over resources can keep its thread busy. Documents have a say of their own.
@@ -92,7 +93,8 @@ fn list(
     meter: &mut Meter,
 ) -> Result<(Response, Vec<Value>), Error> {
     let intended = options.intended_collection_rid.clone();
-    let mut whole = Options { intended_collection_rid: intended, ..Options::default() };
+    let tokens = options.tokens.clone();
+    let mut whole = Options { intended_collection_rid: intended, tokens, ..Options::default() };
     whole.max_item_count = Some(u32::MAX);
     let mut values = Vec::new();
     meter.metadata_read();
@@ -113,6 +115,10 @@ fn list(
             }
             QueryFeed::EncryptionKeys(path) => {
                 encryption_keys::list(engine, path, &whole, &mut uncounted)?
+            }
+            QueryFeed::Users(path) => users::list(engine, path, &whole, &mut uncounted)?,
+            QueryFeed::Permissions(path) => {
+                permissions::list(engine, path, &whole, &mut uncounted)?
             }
             QueryFeed::Conflicts(path) => conflicts::list(engine, path, &whole, &mut uncounted)?,
             QueryFeed::Documents(_) => {

@@ -30,6 +30,15 @@ fn paths_mean_resources() {
             "/dbs/a/clientencryptionkeys",
             r#"EncryptionKeys(DatabasePath("a")) ["clientencryptionkeys"] ["dbs/a"]"#,
         ),
+        ("/dbs/a/users", r#"Users(DatabasePath("a")) ["users"] ["dbs/a"]"#),
+        (
+            "/dbs/a/users/u/permissions",
+            r#"Permissions(UserPath { database: DatabasePath("a"), user: "u" }) ["permissions"] ["dbs/a/users/u"]"#,
+        ),
+        (
+            "/dbs/a/users/u/permissions/p",
+            r#"Permission(PermissionPath { user: UserPath { database: DatabasePath("a"), user: "u" }, permission: "p" }) ["permissions"] ["dbs/a/users/u/permissions/p"]"#,
+        ),
         ("/offers", r#"Offers ["offers"] [""]"#),
         ("/offers/AbCd", r#"Offer("AbCd") ["offers"] ["abcd", "offers/AbCd"]"#),
     ] {
@@ -112,8 +121,6 @@ fn what_administrators_do_is_signed_as_the_resource() {
 #[test]
 fn later_resources_are_known() {
     for path in [
-        "/dbs/a/users",
-        "/dbs/a/users/u/permissions/p",
         "/dbs/a/colls/b/docs/d/attachments",
         "/dbs/a/colls/b/docs/d/attachments/x",
         "/dbs/a/colls/b/operations/partitionkeydelete",

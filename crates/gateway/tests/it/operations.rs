@@ -247,8 +247,6 @@ async fn scripts() {
 #[tokio::test]
 async fn later_features_say_so() {
     for (method, path) in [
-        ("GET", "/dbs/d/users"),
-        ("POST", "/dbs/d/users/u/permissions"),
         ("GET", "/dbs/d/clientencryptionkeys"),
         ("GET", "/dbs/d/colls/c/conflicts"),
         ("GET", "/dbs/d/colls/c/docs/x/attachments"),
