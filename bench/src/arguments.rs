@@ -9,9 +9,10 @@ pub(crate) const HELP: &str = "\
   --sheaf PATH       the server [../target/release/sheaf, seen from bench/]
   --seconds N        length of each measurement [5]
   --connections N    connections kept open [64]
-  --documents N      documents that `startup` loads [100000], and `query` [1000000]
+  --documents N      documents that `startup` loads [100000], `backup` [200000], `query` [1000000],
+                     `ttl` [50000]
   --small N          `query`: documents of the small collection to compare with [100000]
-  --only WORD        `run`: only servers whose name contains WORD; `query`: only such queries
+  --only WORD        `run`, `scripts`: only servers whose name contains WORD; `query`: only such queries
   --postgres DIR     `query`: where initdb and postgres are [found by itself]
   --keep DIR         `query`: load the data there, leave it there, and use it the next time";
 

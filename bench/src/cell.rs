@@ -238,6 +238,16 @@ impl Metrics {
     }
 }
 
+impl Metrics {
+    /// The sum of a figure over all its labels, by the start of its lines.
+    pub(crate) fn sum(&self, start: &str) -> Result<f64> {
+        let lines = self.0.lines().filter(|line| line.starts_with(start));
+        let values =
+            lines.map(|line| Ok(line.rsplit(' ').next().unwrap_or_default().parse::<f64>()?));
+        values.sum::<Result<f64>>()
+    }
+}
+
 fn mean_group(begin: Option<(f64, f64)>, end: Option<(f64, f64)>) -> Option<f64> {
     let ((groups_before, batches_before), (groups, batches)) = (begin?, end?);
     (groups > groups_before).then(|| (batches - batches_before) / (groups - groups_before))

@@ -1,21 +1,26 @@
 //! `load`: measures what a request costs a server.
 //!
 //! `load run` prints a table of creates and point reads against several servers, one after the
-//! other; `load startup` the time until a server is ready and the memory it holds; `load query` what
-//! queries read and cost as the data grows, next to Postgres; `load floor` is the bare HTTP server
-//! that `run` starts as a child and compares with.
+//! other; `load startup` the time until a server is ready and the memory it holds; `load backup` what
+//! backups cost beside a plain copy; `load query` what queries read and cost as the data grows, next to
+//! Postgres; `load ttl` what it costs to sweep what has expired; `load scripts` what stored procedures
+//! cost beside creates; `load hostile` how much endless ones slow others down; `load floor` is the bare
+//! HTTP server that `run` starts as a child and compares with, `load spin` a process that is busy.
 //!
 //! Reading order: [`api`] (the requests), [`process`] (the servers), [`cell`] (one measurement),
-//! [`table`] (all of them), [`startup`], [`query`].
+//! [`table`] (all of them), [`startup`], [`backup`], [`query`], [`ttl`], [`scripts`].
 
 mod api;
 mod arguments;
+mod backup;
 mod cell;
 mod floor;
 mod process;
 mod query;
+mod scripts;
 mod startup;
 mod table;
+mod ttl;
 
 use anyhow::{Result, bail};
 use arguments::Arguments;
@@ -29,8 +34,16 @@ async fn main() -> Result<()> {
     match command.as_str() {
         "run" => table::run(&arguments).await,
         "startup" => startup::run(&arguments).await,
+        "backup" => backup::run(&arguments).await,
         "query" => query::run(&arguments).await,
+        "ttl" => ttl::run(&arguments).await,
+        "scripts" => scripts::cost::run(&arguments).await,
+        "hostile" => scripts::hostile::run(&arguments).await,
         "floor" => floor::serve(),
-        _ => bail!("usage: load run | startup | query | floor\n{}", arguments::HELP),
+        "spin" => scripts::hostile::spin(),
+        _ => bail!(
+            "usage: load run | startup | backup | query | ttl | scripts | hostile | floor\n{}",
+            arguments::HELP
+        ),
     }
 }

@@ -71,13 +71,33 @@ impl Kind {
 
 /// CPU time that a process used so far, all threads.
 pub(crate) fn cpu_of(process: u32) -> Result<Duration> {
-    let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
-    // The second field is the program's name in parentheses and may hold spaces.
-    let rest = stat.rsplit(')').next().unwrap_or_default();
-    let mut fields = rest.split_whitespace().skip(11).map(str::parse::<f64>);
-    let mut next = || fields.next().context("short /proc/PID/stat")?.context("not a number");
-    let (user, system) = (next()?, next()?);
-    Ok(Duration::from_secs_f64((user + system) / TICKS_PER_SECOND))
+    Ok(Times::of(process)?.own)
+}
+
+/// What `/proc` says of a process.
+struct Times {
+    parent: u32,
+    /// CPU time, all threads.
+    own: Duration,
+    /// CPU time of its children that have ended.
+    of_ended_children: Duration,
+}
+
+impl Times {
+    fn of(process: u32) -> Result<Self> {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat"))?;
+        // The second field is the program's name in parentheses and may hold spaces.
+        let rest = stat.rsplit(')').next().unwrap_or_default();
+        let fields: Vec<&str> = rest.split_whitespace().collect();
+        let field = |at: usize| fields.get(at).context("short /proc/PID/stat");
+        let ticks = |at: usize| -> Result<f64> { field(at)?.parse().context("not a number") };
+        let time = |ticks: f64| Duration::from_secs_f64(ticks / TICKS_PER_SECOND);
+        Ok(Self {
+            parent: field(1)?.parse()?,
+            own: time(ticks(11)? + ticks(12)?),
+            of_ended_children: time(ticks(13)? + ticks(14)?),
+        })
+    }
 }
 
 /// A running server; killed when dropped.
@@ -114,6 +134,23 @@ impl Server {
     /// CPU time used so far, all threads.
     pub(crate) fn cpu(&self) -> Result<Duration> {
         cpu_of(self.child.id())
+    }
+
+    /// CPU time used so far: by the server, and by its script workers, those that have ended included.
+    pub(crate) fn cpu_with_workers(&self) -> Result<(Duration, Duration)> {
+        let times = Times::of(self.child.id())?;
+        let living: Duration = self.workers_cpu().iter().map(|(_, cpu)| *cpu).sum();
+        Ok((times.own, times.of_ended_children + living))
+    }
+
+    /// CPU time used so far by each script worker that lives, by its process id.
+    pub(crate) fn workers_cpu(&self) -> Vec<(u32, Duration)> {
+        let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+        let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        // One that has ended meanwhile is none.
+        let times = ids.filter_map(|id| Some((id, Times::of(id).ok()?)));
+        let own = self.child.id();
+        times.filter(|(_, times)| times.parent == own).map(|(id, times)| (id, times.own)).collect()
     }
 
     /// Resident memory, in bytes.

@@ -1,6 +1,7 @@
 //! `load startup`: how long until a server is ready, and what it holds in memory.
 
 use std::{
+    ops::Range,
     path::Path,
     sync::{
         Arc,
@@ -43,7 +44,7 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
 
     let documents = arguments.documents.unwrap_or(DOCUMENTS);
     let begin = Instant::now();
-    fill(&server, documents, arguments.connections).await?;
+    fill(&server, 0..documents, arguments.connections).await?;
     let rate = documents as f64 / begin.elapsed().as_secs_f64();
     println!("load of {documents:7} documents     {rate:8.0} documents/s");
     println!("memory, right after           {:8.1} MB", megabytes(server.resident_bytes()?));
@@ -71,14 +72,20 @@ fn median(times: usize, mut measure: impl FnMut() -> Result<Duration>) -> Result
     Ok(all[times / 2])
 }
 
-/// Creates documents 0 to `documents` over several connections.
-async fn fill(server: &Server, documents: usize, connections: usize) -> Result<()> {
+/// Creates these documents over several connections; with the first of all, their collection.
+pub(crate) async fn fill(
+    server: &Server,
+    documents: Range<usize>,
+    connections: usize,
+) -> Result<()> {
     let api = Api::new(&server.host);
-    let mut first = Connection::open(&server.host).await?;
-    first.expect(api.create_database()?, 201).await?;
-    first.expect(api.create_collection(LAYOUT)?, 201).await?;
+    if documents.start == 0 {
+        let mut first = Connection::open(&server.host).await?;
+        first.expect(api.create_database()?, 201).await?;
+        first.expect(api.create_collection(LAYOUT)?, 201).await?;
+    }
     let template = Arc::new(api.create_template(LAYOUT)?);
-    let next = Arc::new(AtomicUsize::new(0));
+    let next = Arc::new(AtomicUsize::new(documents.start));
     let mut workers = Vec::with_capacity(connections);
     for _ in 0..connections {
         let mut connection = Connection::open(&server.host).await?;
@@ -86,7 +93,7 @@ async fn fill(server: &Server, documents: usize, connections: usize) -> Result<(
         workers.push(tokio::spawn(async move {
             loop {
                 let number = next.fetch_add(1, Ordering::Relaxed);
-                if number >= documents {
+                if number >= documents.end {
                     return anyhow::Ok(());
                 }
                 let mut request = (*template).clone();

@@ -40,6 +40,49 @@ def test_a_container_made_again_with_another_key(database, other, name):
     assert stale.read_item("x", "b")["other"] == "b"
 
 
+def test_everything_of_a_container_made_again(database, other, name):
+    """Ranges, sessions, feeds and tokens that the client keeps are those of the old one."""
+    made = database.create_container(name, PartitionKey("/pk"), offer_throughput=25000)
+    stale = other.get_container_client(name)
+    for number in range(30):
+        stale.create_item({"id": f"i{number}", "pk": f"k{number}"})
+    pages = stale.query_items("SELECT VALUE c.id FROM c", partition_key="k1", max_item_count=1).by_page()
+    next(pages)
+    query = "SELECT VALUE COUNT(1) FROM c"
+    assert list(stale.query_items(query, enable_cross_partition_query=True)) == [30]
+    assert len(list(stale.read_feed_ranges())) == 3
+    old = made.read()
+    database.delete_container(name)
+    database.create_container(name, PartitionKey("/pk"))
+    # Its session has seen more than the new one has: as with the service, it must begin anew by a write.
+    with pytest.raises(exceptions.CosmosResourceNotFoundError):
+        stale.read_item("i1", "k1")
+    assert stale.upsert_item({"id": "i1", "pk": "k1"})["id"] == "i1"
+    assert list(stale.query_items(query, enable_cross_partition_query=True)) == [1]
+    assert len(stale.read_items([("i1", "k1"), ("i2", "k2")])) == 1
+    assert len(list(stale.read_feed_ranges(force_refresh=True))) == 1
+    assert stale.read()["_rid"] != old["_rid"]
+    stale.delete_item("i1", "k1")
+
+
+def test_a_database_made_again(server, name):
+    with CosmosClient(server.endpoint, PUBLISHED_KEY) as mine, CosmosClient(server.endpoint, PUBLISHED_KEY) as theirs:
+        stale = mine.create_database(name).create_container("c", PartitionKey("/pk"))
+        stale.create_item({"id": "old", "pk": "a"})
+        theirs.delete_database(name)
+        with pytest.raises(exceptions.CosmosResourceNotFoundError):
+            stale.create_item({"id": "x", "pk": "a"})
+        theirs.create_database(name)
+        with pytest.raises(exceptions.CosmosResourceNotFoundError):
+            stale.read_item("old", "a")
+        theirs.get_database_client(name).create_container("c", PartitionKey("/pk"))
+        with pytest.raises(exceptions.CosmosResourceNotFoundError):
+            stale.read_item("old", "a")
+        assert stale.create_item({"id": "new", "pk": "a"})["id"] == "new"
+        assert [item["id"] for item in stale.read_all_items()] == ["new"]
+        theirs.delete_database(name)
+
+
 def test_a_container_that_went_away(database, other, name):
     database.create_container(name, PartitionKey("/pk"))
     stale = other.get_container_client(name)

@@ -2,9 +2,8 @@
 
 import json
 
-from data import ABSENT, FIXED, fixed, is_whole
+from data import ABSENT, FIXED, PATH, fixed, is_whole
 from http_client import Client, pk
-from reshape import PATH
 
 QUERY = {
     "Content-Type": "application/query+json", "x-ms-documentdb-isquery": "true",

@@ -1,57 +1,13 @@
 """The clients as child processes."""
 
-import json
-import subprocess
 import sys
-import threading
 from pathlib import Path
+
+from client_process import Client
 
 HERE = Path(__file__).parent
 PYTHON = [sys.executable, str(HERE / "client.py")]
 JAVASCRIPT = ["node", str(HERE / "client.mjs")]
-STOP_TIMEOUT_S = 90
-
-
-class Client:
-    """One process; its reports go to the ledger."""
-
-    def __init__(self, command, role, name, endpoint, seed, ledger, log):
-        self.name, self.role, self.ledger = name, role, ledger
-        self.is_ready, self.has_ended = threading.Event(), False
-        self._log = open(log, "ab")
-        self._process = subprocess.Popen(
-            [*command, role, endpoint, name, str(seed)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log,
-        )
-        self._thread = threading.Thread(target=self._read, daemon=True)
-        self._thread.start()
-
-    def _read(self):
-        for line in self._process.stdout:
-            try:
-                report = json.loads(line)
-                self.ledger.take(self.name, report)
-            except Exception as error:
-                self.ledger.problem(f"{self.name}: {error!r} in {line[:300]}")
-                continue
-            self.is_ready.set()
-            self.has_ended |= report["kind"] == "end"
-        if not self.has_ended:
-            self.ledger.problem(f"{self.name}: ended before its time, exit code {self._process.wait()}")
-        self.is_ready.set()
-
-    def stop(self):
-        """Lets the client finish what it is doing."""
-        self._process.stdin.close()
-
-    def wait(self):
-        try:
-            self._process.wait(STOP_TIMEOUT_S)
-        except subprocess.TimeoutExpired:
-            self.ledger.problem(f"{self.name}: hangs")
-            self._process.kill()
-        self._thread.join()
-        self._log.close()
 
 
 def start(endpoint, seed, ledger, log):

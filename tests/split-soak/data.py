@@ -5,6 +5,7 @@ others belong to one writer each, and what they hold follows from their id and v
 """
 
 DATABASE, COLLECTION = "soak", "things"
+PATH = f"/dbs/{DATABASE}/colls/{COLLECTION}"
 KEYS = 97
 FIXED = 210
 GROUPS = 7

@@ -9,10 +9,8 @@ again on its port. At the end every document is compared with what was acknowled
 import argparse
 import random
 import shutil
-import socket
 import sys
 import tempfile
-import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -21,10 +19,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
 import clients  # noqa: E402
 from check import check_all  # noqa: E402
-from data import COLLECTION, DATABASE, fixed, key  # noqa: E402
+from data import COLLECTION, DATABASE, PATH, fixed, key  # noqa: E402
 from http_client import Client  # noqa: E402
 from ledger import Ledger  # noqa: E402
-from reshape import PATH, Reshaper  # noqa: E402
+from life import Life, free_port  # noqa: E402
+from reshape import Reshaper  # noqa: E402
 from server import Server, verify  # noqa: E402
 
 FILLERS = 1500          # they make a split long enough to be killed in
@@ -33,33 +32,6 @@ SPLITS, KILLS = 15, 3   # the short form
 SHORT_MAX_S = 300       # by then a slow machine has come so far, too
 SPLITS_PER_MINUTE = 3   # the least of the long form
 UNDER_WAY_S = 15        # longest wait for a split to be killed in
-
-
-class Life:
-    """Which life of the server it is, for those who wait for the next."""
-
-    def __init__(self):
-        self._generation, self._is_up = 0, True
-        self._changed = threading.Condition()
-
-    def wait_until_up(self):
-        with self._changed:
-            self._changed.wait_for(lambda: self._is_up)
-            return self._generation
-
-    def is_same(self, generation):
-        with self._changed:
-            return self._is_up and self._generation == generation
-
-    def end(self):
-        with self._changed:
-            self._is_up = False
-            self._generation += 1
-
-    def begin(self):
-        with self._changed:
-            self._is_up = True
-            self._changed.notify_all()
 
 
 class Soak:
@@ -75,7 +47,8 @@ class Soak:
         self.set_up()
         log = scratch / "clients.log"
         self.clients = clients.start(self.server.endpoint, seed, self.ledger, log)
-        self.reshaper = Reshaper(self.server.port, self.server.endpoint, seed, self.ledger, self.life)
+        self.reshaper = Reshaper(self.server.port, self.server.endpoint, (DATABASE, COLLECTION), seed,
+                                 self.ledger, self.life)
 
     def set_up(self):
         """The collection, and what nobody changes."""
@@ -161,13 +134,6 @@ class Soak:
         self.verify()
         if "panicked at" in (self.scratch / "server.log").read_text():
             self.ledger.problem("the server panicked: see its log")
-
-
-def free_port():
-    """A port that a server can have again and again: clients know only one."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def report(soak, seconds):

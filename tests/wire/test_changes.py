@@ -202,3 +202,30 @@ def test_positions_survive_a_restart(tmp_path):
         found, _ = follow(client, coll, etag, x_ms_max_item_count="4")
         assert ids(found) == [f"d{n}" for n in range(4, 10)]
         client.close()
+
+
+def test_readers_are_throttled(tmp_path):
+    """And lose nothing by it: the position is theirs."""
+    with Server("--rate-limit", "always") as server:
+        client = Client(server.port)
+        client.post("/dbs", {"id": "d"})
+        key = {"paths": ["/pk"], "kind": "Hash", "version": 2}
+        none = {"indexingMode": "none", "automatic": False}
+        body = {"id": "c", "partitionKey": key, "indexingPolicy": none}
+        assert client.post("/dbs/d/colls", body).status == 201
+        docs, made = "/dbs/d/colls/c/docs", 0
+        while made < 60:
+            answer = client.post(docs, {"id": f"d{made}", "pk": "x"})
+            assert answer.status in (201, 429), answer
+            made += answer.status == 201
+            if answer.status == 429:
+                time.sleep(int(answer.headers["x-ms-retry-after-ms"]) / 1000)
+        statuses = []
+        for _ in range(100):
+            answer = client.get(docs, FEED | {"x-ms-max-item-count": "1000"})
+            statuses.append(answer.status)
+            if answer.status == 429:
+                assert int(answer.headers["x-ms-retry-after-ms"]) > 0
+                break
+        assert statuses[0] in (200, 429) and statuses[-1] == 429, statuses
+        client.close()

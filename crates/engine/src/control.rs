@@ -112,6 +112,9 @@ impl Inner {
         for partition in partitions {
             partition.retire().await;
         }
+        if !partitions.is_empty() {
+            self.media.forget();
+        }
         let names: Vec<_> = partitions.iter().map(|partition| partition.name.clone()).collect();
         self.give_back(names).await;
     }

@@ -35,6 +35,10 @@ pub(crate) const NAME: u8 = b'N';
 pub(crate) const EXPIRY: u8 = b'T';
 /// Logical key, unique key, values -> document number.
 pub(crate) const UNIQUE: u8 = b'U';
+/// Document number -> the list of its attachments; with an attachment's number -> that attachment.
+pub(crate) const ATTACHMENT: u8 = b'A';
+/// Document number, attachment number -> media.
+pub(crate) const MEDIA: u8 = b'B';
 /// Number -> a batch that was committed while the partition was being copied.
 pub(crate) const LOG: u8 = b'S';
 /// State of the partition. What a partition knows of itself lies under `M`.
@@ -45,6 +49,9 @@ pub(crate) const META_COUNTERS: &[u8] = b"Mc";
 pub(crate) const META_HISTORY: &[u8] = b"Mh";
 /// Counters of one logical key; slot and key follow.
 pub(crate) const META_KEY: &[u8] = b"Mk";
+
+/// That the documents of a logical key are being deleted; slot and key follow.
+pub(crate) const META_CLEAR: &[u8] = b"Md";
 
 /// Joins a slot and a sequence.
 pub(crate) fn docnum(slot: u32, sequence: u64) -> DocNum {
@@ -86,6 +93,16 @@ impl LogicalKey {
         out.extend_from_slice(&self.bytes);
         key::encode_name(id, &mut out);
         out.into()
+    }
+
+    /// What the primary keys of all its documents begin with.
+    pub(crate) fn primaries(&self) -> Bytes {
+        [&[PRIMARY], &self.bytes[..]].concat().into()
+    }
+
+    /// The key of the row that says that they are being deleted.
+    pub(crate) fn clear(&self) -> Bytes {
+        [META_CLEAR, &self.bytes].concat().into()
     }
 
     /// The key of the row of some values of a unique key.
@@ -140,6 +157,21 @@ pub(crate) fn document(docnum: DocNum) -> Bytes {
     out.into()
 }
 
+/// The list of a document's attachments.
+pub(crate) fn attachments(docnum: DocNum) -> Bytes {
+    [&[ATTACHMENT][..], &docnum.to_be_bytes()].concat().into()
+}
+
+/// One attachment of a document.
+pub(crate) fn attachment(docnum: DocNum, number: u32) -> Bytes {
+    [&[ATTACHMENT][..], &docnum.to_be_bytes(), &number.to_be_bytes()].concat().into()
+}
+
+/// The media of an attachment.
+pub(crate) fn media(docnum: DocNum, number: u32) -> Bytes {
+    [&[MEDIA][..], &docnum.to_be_bytes(), &number.to_be_bytes()].concat().into()
+}
+
 pub(crate) fn name(id: u64) -> Bytes {
     let mut out = Vec::with_capacity(9);
     out.push(NAME);
@@ -182,7 +214,7 @@ pub(crate) enum Home {
 /// The document number in the key of a row that has one.
 pub(crate) fn number_at(key: &[u8]) -> Option<DocNum> {
     match *key.first()? {
-        DOCUMENT => u64_at(key, 1),
+        DOCUMENT | ATTACHMENT | MEDIA => u64_at(key, 1),
         FEED | HISTORY | EXPIRY => u64_at(key, 9),
         index::key::TERM | index::key::COMPOSITE | index::key::SPATIAL => {
             Some(index::key::split(key)?.2)
@@ -209,12 +241,15 @@ pub(crate) fn home(key: &[u8]) -> Option<Home> {
         | FEED
         | HISTORY
         | EXPIRY
+        | ATTACHMENT
+        | MEDIA
         | index::key::TERM
         | index::key::COMPOSITE
         | index::key::SPATIAL => slot_of(number_at(key)?),
         NAME => return Some(Home::Everywhere),
         LOG => return Some(Home::Nowhere),
         _ if key.starts_with(META_KEY) => slot_at(key, META_KEY.len())?,
+        _ if key.starts_with(META_CLEAR) => slot_at(key, META_CLEAR.len())?,
         _ if [META_STATE, META_COUNTERS, META_HISTORY].contains(&key) => {
             return Some(Home::Nowhere);
         }
@@ -271,6 +306,7 @@ mod tests {
             logical.primary("x"),
             logical.counters(),
             logical.unique(1, b"values"),
+            logical.clear(),
             document(number),
             feed(5, number),
             change(HISTORY, 5, number),

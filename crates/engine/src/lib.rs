@@ -59,7 +59,11 @@ use crate::{
     budget::rates::{self, SharedBudgets},
     catalog::{Catalog, Collection, Missing, storage::CatalogStore},
     charge::Meter,
-    documents::{scripted::procedure, write::Write},
+    documents::{
+        attachments::{self, media::MediaUsage},
+        scripted::procedure,
+        write::Write,
+    },
     indexing::transform,
     reshape::rekey::rekey,
     rows::Damaged,
@@ -153,6 +157,8 @@ struct Inner {
     shared_budgets: SharedBudgets,
     /// The processes that run users' scripts.
     pub(crate) workers: script::Pool,
+    /// What media take.
+    pub(crate) media: MediaUsage,
 }
 
 impl Engine {
@@ -183,12 +189,14 @@ impl Engine {
             is_closed: AtomicBool::new(false),
             shared_budgets: SharedBudgets::default(),
             workers,
+            media: MediaUsage::default(),
         };
         rates::apply(&inner, &inner.catalog());
         let inner = Arc::new(inner);
         transform::resume(&inner);
         inner.in_background(reshape::balance::look_after(Arc::clone(&inner)));
         inner.in_background(scripts::idle::look_after(Arc::clone(&inner)));
+        inner.in_background(documents::clear::resume(Arc::clone(&inner)));
         inner.in_background(documents::sweep::look_after(Arc::clone(&inner)));
         inner.in_background(changes::retention::look_after(Arc::clone(&inner)));
         Ok(Arc::new(Self { inner }))
@@ -306,6 +314,9 @@ async fn dispatch(
         Operation::DeleteDocument(path) => {
             Write::Delete { path: &path }.run(engine, &options, meter).await
         }
+        Operation::DeleteByPartitionKey(path) => {
+            documents::clear::run(engine, &path, &options, meter).await
+        }
         Operation::ListDocuments(path) => feeds::documents(engine, &path, &options, meter).await,
         Operation::CreateEncryptionKey { database, body, upsert } => {
             encryption_keys::create(engine, database, (&body, upsert), options, meter).await
@@ -337,6 +348,26 @@ async fn dispatch(
             permissions::delete(engine, path, options, meter).await
         }
         Operation::ListPermissions(path) => permissions::list(engine, &path, &options, meter),
+        Operation::CreateAttachment { document, body, media, upsert } => {
+            let write = attachments::Write::create(&body, media, upsert)?;
+            write.run(engine, &document, &options, meter).await
+        }
+        Operation::ReadAttachment(path) => attachments::read(engine, &path, &options, meter).await,
+        Operation::ReplaceAttachment { path, body } => {
+            let write = attachments::Write::replace(&path.attachment, &body)?;
+            write.run(engine, &path.document, &options, meter).await
+        }
+        Operation::DeleteAttachment(path) => {
+            let write = attachments::Write::delete(&path.attachment);
+            write.run(engine, &path.document, &options, meter).await
+        }
+        Operation::ListAttachments(path) => attachments::list(engine, &path, &options, meter).await,
+        Operation::ReadMedia(media) => {
+            attachments::media::read(engine, &media, &options, meter).await
+        }
+        Operation::ReplaceMedia { media, head, body } => {
+            attachments::media::replace(engine, &media, head, body, options, meter).await
+        }
         Operation::ListConflicts(path) => conflicts::list(engine, &path, &options, meter),
         Operation::ReadConflict { collection, .. }
         | Operation::DeleteConflict { collection, .. } => {

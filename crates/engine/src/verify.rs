@@ -2,6 +2,7 @@
 //!
 //! Rows are checked a page at a time, so memory does not grow with the data.
 
+mod attachments;
 mod history;
 mod shared;
 mod terms;
@@ -143,6 +144,7 @@ impl Check<'_> {
         }
         self.primaries(&sums, report).await?;
         self.feed(&sums, report).await?;
+        report.problems(&self.place, attachments::check(self.snapshot).await?);
         let counters = self.counters(&sums, report).await?;
         self.history(&counters, report).await?;
         let problems = terms.finish(self.snapshot, counters.index_bytes).await?;

@@ -49,6 +49,19 @@ where
     as_text(collect(headers, body, bytes_max, Keep::All).await?)
 }
 
+/// The same for a body that is no JSON: the bytes as they come, perhaps none.
+pub(crate) async fn read_raw<B>(
+    headers: &HeaderMap,
+    body: B,
+    bytes_max: usize,
+) -> Result<Bytes, Error>
+where
+    B: Body<Data = Bytes> + Unpin,
+    B::Error: Into<BodyError>,
+{
+    collect(headers, body, bytes_max, Keep::All).await
+}
+
 /// Reads and forgets a body that the operation does not have, so that the connection can be used
 /// for the next request.
 pub(crate) async fn drain<B>(headers: &HeaderMap, body: B, bytes_max: usize) -> Result<(), Error>

@@ -32,8 +32,6 @@ pub(crate) fn asked(
     };
     let position = options.if_none_match.take().or_else(|| options.continuation.take());
     options.if_none_match = position;
-    // Readers of the change feed refresh and go on when a range is gone, in every SDK.
-    options.keeps_old_ranges = false;
     Ok(Some((mode, since(headers)?)))
 }
 
@@ -72,11 +70,10 @@ mod tests {
 
     #[test]
     fn modes_times_and_positions() {
-        let mut options = Options { keeps_old_ranges: true, ..Options::default() };
+        let mut options = Options::default();
         assert_eq!(read(&[], &mut options).ok(), Some(None));
         let answer = read(&[("a-im", "incremental FEED")], &mut options);
         assert_eq!(answer.ok(), Some(Some((ChangeMode::Latest, None))));
-        assert!(!options.keeps_old_ranges);
         let date = ("if-modified-since", "Thu, 01 Jan 1970 00:01:40 GMT");
         let answer = read(&[("a-im", "Full-Fidelity Feed"), date], &mut options);
         assert_eq!(answer.ok(), Some(Some((ChangeMode::All, Some(100)))));

@@ -9,8 +9,8 @@ use protocol::{
     Code, Error, Operation, Options,
     etag::strip_quotes,
     request::{
-        CollectionPath, DatabasePath, DocumentPath, EncryptionKeyPath, Migration, PermissionPath,
-        ScriptKind, ScriptPath, ThroughputRequest, UserPath,
+        AttachmentPath, CollectionPath, DatabasePath, DocumentPath, EncryptionKeyPath, MediaHead,
+        Migration, PermissionPath, ScriptKind, ScriptPath, ThroughputRequest, UserPath,
     },
 };
 
@@ -19,11 +19,11 @@ use crate::{
     headers::{flag, integer, text},
     query::{self, Kind},
     route::{RangeAction, Resource},
-    unsupported::not_yet,
     version::Version,
 };
 
 /// The operation that a request asks for, its body still missing.
+#[expect(clippy::too_many_lines, reason = "a table")]
 pub(crate) fn operation(
     resource: Resource,
     method: &Method,
@@ -59,6 +59,16 @@ pub(crate) fn operation(
         Resource::Collection(path) => collection(path, method),
         Resource::Documents(path) => documents(path, method, headers, options),
         Resource::Document(path) => document(path, method),
+        Resource::Attachments(path) => attachments(path, method, headers),
+        Resource::Attachment(path) => attachment(path, method),
+        Resource::Media(media) => match *method {
+            Method::GET => Ok(Operation::ReadMedia(media)),
+            Method::PUT => {
+                let head = media_head(headers)?;
+                Ok(Operation::ReplaceMedia { media, head, body: Bytes::new() })
+            }
+            _ => Err(method_not_allowed()),
+        },
         Resource::Conflicts(path) => match *method {
             Method::GET => Ok(Operation::ListConflicts(path)),
             _ => Err(method_not_allowed()),
@@ -70,6 +80,10 @@ pub(crate) fn operation(
         },
         Resource::Scripts(path, kind) => scripts(path, kind, method, headers),
         Resource::Script(path) => script(path, method),
+        Resource::PartitionKeyDelete(path) => match *method {
+            Method::POST => Ok(Operation::DeleteByPartitionKey(path)),
+            _ => Err(method_not_allowed()),
+        },
         Resource::PartitionKeyRanges(path) => ranges(path, method, options),
         Resource::PartitionKeyRange(path, range) => match *method {
             Method::GET => Ok(Operation::ReadPartitionKeyRange { path, range }),
@@ -96,7 +110,6 @@ pub(crate) fn operation(
             }
             _ => Err(method_not_allowed()),
         },
-        Resource::NotYet(feature) => Err(not_yet(feature)),
     }
 }
 
@@ -116,6 +129,9 @@ pub(crate) fn body_of(operation: &mut Operation) -> Option<&mut Bytes> {
         | Operation::CreateDocument { body, .. }
         | Operation::ReplaceDocument { body, .. }
         | Operation::PatchDocument { body, .. }
+        | Operation::CreateAttachment { body, .. }
+        | Operation::ReplaceAttachment { body, .. }
+        | Operation::ReplaceMedia { body, .. }
         | Operation::ExecuteBatch { body, .. }
         | Operation::CreateScript { body, .. }
         | Operation::ReplaceScript { body, .. }
@@ -275,6 +291,53 @@ fn document(path: DocumentPath, method: &Method) -> Result<Operation, Error> {
         Method::PATCH => Ok(Operation::PatchDocument { path, body: Bytes::new() }),
         _ => Err(method_not_allowed()),
     }
+}
+
+fn attachments(
+    document: DocumentPath,
+    method: &Method,
+    headers: &HeaderMap,
+) -> Result<Operation, Error> {
+    match *method {
+        Method::GET => Ok(Operation::ListAttachments(document)),
+        Method::POST => {
+            // A JSON file may be media, too: only those have a slug.
+            let is_description = text(headers, "slug")?.is_none()
+                && text(headers, "content-type")?.is_none_or(is_json);
+            let media = if is_description { None } else { Some(media_head(headers)?) };
+            let upsert = is_upsert(headers)?;
+            Ok(Operation::CreateAttachment { document, body: Bytes::new(), media, upsert })
+        }
+        _ => Err(method_not_allowed()),
+    }
+}
+
+fn attachment(path: AttachmentPath, method: &Method) -> Result<Operation, Error> {
+    match *method {
+        Method::GET => Ok(Operation::ReadAttachment(path)),
+        Method::PUT => Ok(Operation::ReplaceAttachment { path, body: Bytes::new() }),
+        Method::DELETE => Ok(Operation::DeleteAttachment(path)),
+        _ => Err(method_not_allowed()),
+    }
+}
+
+fn is_json(content_type: &str) -> bool {
+    let name = content_type.split(';').next().unwrap_or_default().trim();
+    name.eq_ignore_ascii_case("application/json")
+}
+
+fn media_head(headers: &HeaderMap) -> Result<MediaHead, Error> {
+    let slug = text(headers, "slug")?.map(str::to_owned);
+    let content_type = text(headers, "content-type")?.unwrap_or("application/octet-stream");
+    Ok(MediaHead { slug, content_type: content_type.to_owned() })
+}
+
+/// Whether the body is not JSON, but any bytes.
+pub(crate) fn has_raw_body(operation: &Operation) -> bool {
+    matches!(
+        operation,
+        Operation::CreateAttachment { media: Some(_), .. } | Operation::ReplaceMedia { .. }
+    )
 }
 
 fn scripts(

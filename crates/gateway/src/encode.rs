@@ -117,7 +117,7 @@ fn finish(
     body: Bytes,
     is_head: bool,
 ) -> hyper::Response<Full<Bytes>> {
-    if !body.is_empty() {
+    if !body.is_empty() && !headers.contains_key("content-type") {
         put(&mut headers, "content-type", "application/json");
     }
     let body = if is_head {
@@ -152,6 +152,10 @@ fn success(headers: &mut HeaderMap, asked: &Asked<'_>, answer: Response) -> (Sta
     let has_body = matches!(answer.outcome, Outcome::Ok | Outcome::Created);
     let body = match answer.body {
         Body::Resource(json) if has_body => json,
+        Body::Media { content_type, content } if has_body => {
+            put(headers, "content-type", &content_type);
+            content
+        }
         Body::Feed { owner_rid, kind, items } if has_body => {
             put(headers, "x-ms-item-count", &items.len().to_string());
             let explain = answer.meta.query.as_ref().and_then(|query| query.explain.as_deref());
@@ -189,6 +193,7 @@ fn feed(owner_rid: &str, kind: FeedKind, items: &[Bytes], explain: Option<&str>)
         FeedKind::ClientEncryptionKeys => "ClientEncryptionKeys",
         FeedKind::Users => "Users",
         FeedKind::Permissions => "Permissions",
+        FeedKind::Attachments => "Attachments",
         FeedKind::Conflicts => "Conflicts",
         FeedKind::Scripts(ScriptKind::StoredProcedure) => "StoredProcedures",
         FeedKind::Scripts(ScriptKind::Trigger) => "Triggers",

@@ -17,6 +17,7 @@ use crate::{
     body::{self, BodyError},
     call, decode,
     encode::{self, Answer, Asked},
+    handled::{self, Credential, Handled},
     options, resource_token,
     route::{self, Resource, Signed, Target},
     settings::{Keys, Settings},
@@ -87,7 +88,8 @@ impl Gateway {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
         let activity_id = activity::id(&parts.headers);
-        let mut known = Known { name: "refused", is_plan: false };
+        let mut known =
+            Known { name: "refused", is_plan: false, is_control: false, credential: None };
         let result = self.answer(scheme, &parts, body, activity_id, &mut known).await;
         let asked = Asked {
             activity_id,
@@ -101,8 +103,12 @@ impl Gateway {
         };
         let charge = charge_of(&result);
         let cause = result.as_ref().err().map(|error| error.message.clone());
-        let response = encode::response(&asked, result);
+        let mut response = encode::response(&asked, result);
+        let reason = cause.as_deref().map(handled::reason);
         self.conclude(known.name, response.status().as_u16(), &asked, charge, cause);
+        let Known { name: operation, is_control, credential, .. } = known;
+        let handled = Handled { operation, is_control, credential, activity_id, reason };
+        response.extensions_mut().insert(handled);
         response
     }
 
@@ -161,6 +167,7 @@ impl Gateway {
             Some(grant) => Principal::Token(grant),
             None => auth::verify(&parts.method, &target.signed, headers, &keys, now)?,
         };
+        known.credential = Some(Credential::of(&principal));
         let bytes_max = self.settings.limits.body_bytes_max;
 
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
@@ -186,10 +193,13 @@ impl Gateway {
         let mut operation =
             decode::operation(target.resource, &parts.method, headers, version, &mut options)?;
         known.name = operation.name();
+        known.is_control = handled::is_control(&operation);
         known.is_plan = matches!(operation, Operation::PlanQuery { .. });
         authorize(&principal, operation.is_read())?;
         let may_lack_body = decode::may_lack_body(&operation);
+        let is_raw = decode::has_raw_body(&operation);
         match decode::body_of(&mut operation) {
+            Some(slot) if is_raw => *slot = body::read_raw(headers, body, bytes_max).await?,
             Some(slot) if may_lack_body => {
                 *slot = body::read_any(headers, body, bytes_max).await?;
             }
@@ -257,6 +267,8 @@ struct Known {
     name: &'static str,
     /// Errors of a plan have words of their own.
     is_plan: bool,
+    is_control: bool,
+    credential: Option<Credential>,
 }
 
 /// The same request to the resource that a twice encoded path names.

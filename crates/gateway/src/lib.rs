@@ -8,6 +8,7 @@
 //! - `call`: the one inward call,
 //! - `encode`, `failure`, `status`: answer or error to a response,
 //! - `sign`: the other side of `auth`, for clients of ours,
+//! - `handled`: what became of it, for whoever keeps count,
 //! - `account`: the answer to `GET /`,
 //! - `activity`, `headers`, `version`, `unsupported`: what several of these share.
 
@@ -22,6 +23,7 @@ mod decode;
 mod encode;
 mod failure;
 mod gateway;
+mod handled;
 mod headers;
 mod options;
 mod query;
@@ -35,6 +37,7 @@ mod version;
 
 pub use body::BodyError;
 pub use gateway::{Clock, Connection, Gateway, Recorder};
+pub use handled::{Credential, Handled};
 pub use settings::{
     CrossPartition, Key, KeyError, Keys, Limits, PUBLISHED_KEY, Settings, Staleness,
 };

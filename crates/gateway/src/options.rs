@@ -63,7 +63,8 @@ fn token_seconds(headers: &HeaderMap) -> Result<Option<u32>, Error> {
     allowed.map(Some).ok_or_else(|| invalid(name, &seconds.to_string()))
 }
 
-/// COMPAT: when a range is gone (410/1002), queries of `@azure/cosmos` ask the same range for ever,
+/// COMPAT: when a range is gone (410/1002), readers of the change feed of `azure-cosmos` come to read
+/// ranges twice that were split elsewhere than they were merged; queries of `@azure/cosmos` ask the same range for ever,
 /// and those of `azure-cosmos` begin anew and give rows twice. Others refresh and go on.
 fn keeps_old_ranges(headers: &HeaderMap) -> bool {
     let agent = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();

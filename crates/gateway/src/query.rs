@@ -10,7 +10,6 @@ use crate::{
     headers::{flag, integer, invalid, text},
     route::Resource,
     settings::CrossPartition,
-    unsupported::not_yet,
     version::Version,
 };
 
@@ -77,6 +76,7 @@ pub(crate) fn query(resource: Resource, is_text: bool) -> Result<Operation, Reso
         Resource::Documents(path) => QueryFeed::Documents(path),
         Resource::PartitionKeyRanges(path) => QueryFeed::PartitionKeyRanges(path),
         Resource::Offers => QueryFeed::Offers,
+        Resource::Attachments(path) => QueryFeed::Attachments(path),
         Resource::EncryptionKeys(path) => QueryFeed::EncryptionKeys(path),
         Resource::Users(path) => QueryFeed::Users(path),
         Resource::Permissions(path) => QueryFeed::Permissions(path),
@@ -98,7 +98,6 @@ pub(crate) fn plan(resource: Resource, is_text: bool) -> Result<Operation, Error
                 body: QueryBody { is_text, ..QueryBody::default() },
             })
         }
-        Resource::NotYet(feature) => Err(not_yet(feature)),
         _ => Err(Error::bad_request("A query plan can be had for a query of documents only.")),
     }
 }

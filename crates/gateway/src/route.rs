@@ -8,8 +8,8 @@ use protocol::{
     Code, Error,
     limits::DOCUMENT_ID_BYTES_MAX,
     request::{
-        CollectionPath, DatabasePath, DocumentPath, EncryptionKeyPath, PermissionPath, ScriptKind,
-        ScriptPath, UserPath,
+        AttachmentPath, CollectionPath, DatabasePath, DocumentPath, EncryptionKeyPath,
+        PermissionPath, ScriptKind, ScriptPath, UserPath,
     },
     rid::DatabaseRid,
 };
@@ -42,10 +42,16 @@ pub(crate) enum Resource {
     Collection(CollectionPath),
     Documents(CollectionPath),
     Document(DocumentPath),
+    Attachments(DocumentPath),
+    Attachment(AttachmentPath),
+    /// Media, by the rid of their attachment.
+    Media(String),
     Conflicts(CollectionPath),
     Conflict(CollectionPath, String),
     Scripts(CollectionPath, ScriptKind),
     Script(ScriptPath),
+    /// The deletion of all documents of a partition key.
+    PartitionKeyDelete(CollectionPath),
     PartitionKeyRanges(CollectionPath),
     PartitionKeyRange(CollectionPath, String),
     /// What administrators may do with a range.
@@ -54,8 +60,6 @@ pub(crate) enum Resource {
     NewPartitionKey(CollectionPath),
     Offers,
     Offer(String),
-    /// A resource that only later versions have, by the name to refuse it with.
-    NotYet(&'static str),
 }
 
 /// What can be done with a range.
@@ -174,10 +178,17 @@ fn resource(shape: &[&str]) -> Result<Resource, Error> {
         ["dbs", db, "colls"] => Resource::Collections(database(db)),
         ["dbs", db, "colls", coll] => Resource::Collection(collection(db, coll)),
         ["dbs", db, "colls", coll, "docs"] => Resource::Documents(collection(db, coll)),
-        ["dbs", db, "colls", coll, "docs", doc] => Resource::Document(DocumentPath {
-            collection: collection(db, coll),
-            document: (*doc).to_owned(),
-        }),
+        ["dbs", db, "colls", coll, "docs", doc] => Resource::Document(document(db, coll, doc)),
+        ["dbs", db, "colls", coll, "docs", doc, "attachments"] => {
+            Resource::Attachments(document(db, coll, doc))
+        }
+        ["dbs", db, "colls", coll, "docs", doc, "attachments", attachment] => {
+            Resource::Attachment(AttachmentPath {
+                document: document(db, coll, doc),
+                attachment: (*attachment).to_owned(),
+            })
+        }
+        ["media", media] => Resource::Media((*media).to_owned()),
         ["dbs", db, "colls", coll, "conflicts"] => Resource::Conflicts(collection(db, coll)),
         ["dbs", db, "colls", coll, "conflicts", conflict] => {
             Resource::Conflict(collection(db, coll), (*conflict).to_owned())
@@ -188,12 +199,17 @@ fn resource(shape: &[&str]) -> Result<Resource, Error> {
         ["dbs", db, "colls", coll, "pkranges", range] => {
             Resource::PartitionKeyRange(collection(db, coll), (*range).to_owned())
         }
+        ["dbs", db, "colls", coll, "operations", operation]
+            if operation.eq_ignore_ascii_case("partitionkeydelete") =>
+        {
+            Resource::PartitionKeyDelete(collection(db, coll))
+        }
         ["offers"] => Resource::Offers,
         ["offers", offer] => Resource::Offer((*offer).to_owned()),
         ["addresses", ..] => return Err(direct_mode()),
         _ => match scripts(shape) {
             Some(resource) => resource,
-            None => Resource::NotYet(later(shape).ok_or_else(unknown)?),
+            None => return Err(unknown()),
         },
     })
 }
@@ -213,17 +229,6 @@ fn scripts(shape: &[&str]) -> Option<Resource> {
     }
 }
 
-/// The resources of later versions.
-fn later(shape: &[&str]) -> Option<&'static str> {
-    Some(match shape {
-        ["dbs", _, "colls", _, "operations", "partitionkeydelete"] => "Delete by partition key",
-        ["dbs", _, "colls", _, "docs", _, "attachments"]
-        | ["dbs", _, "colls", _, "docs", _, "attachments", _] => "The resource type 'attachments'",
-        ["media"] | ["media", _] => "The resource type 'media'",
-        _ => return None,
-    })
-}
-
 fn database(name: &str) -> DatabasePath {
     DatabasePath(name.to_owned())
 }
@@ -234,6 +239,10 @@ fn collection(db: &str, coll: &str) -> CollectionPath {
 
 fn user(db: &str, name: &str) -> UserPath {
     UserPath { database: database(db), user: name.to_owned() }
+}
+
+fn document(db: &str, coll: &str, doc: &str) -> DocumentPath {
+    DocumentPath { collection: collection(db, coll), document: doc.to_owned() }
 }
 
 /// Direct mode asks for the addresses of replicas, to speak to them in a binary protocol.
@@ -267,7 +276,7 @@ fn signed(shape: &[&str], names: &[String], raw: &[&str]) -> Signed {
 /// the decoded path, and the path as it stands.
 fn links(shape: &[&str], names: &[String], raw: &[&str]) -> Vec<String> {
     let is_by_rid = match shape {
-        ["offers", ..] => true,
+        ["offers" | "media", ..] => true,
         ["dbs", database, ..] => DatabaseRid::parse(database).is_some(),
         _ => false,
     };

@@ -21,8 +21,9 @@ pub enum Feed {
     UserDefinedFunctions = 8,
     ClientEncryptionKeys = 9,
     Conflicts = 10,
-    Users = 11,
-    Permissions = 12,
+    Attachments = 11,
+    Users = 12,
+    Permissions = 13,
 }
 
 /// Makes a token for the page of `feed` of `owner` (its rid's bytes) that ended at `position`.

@@ -7,7 +7,6 @@ pub mod continuation;
 pub mod error;
 pub mod etag;
 pub mod limits;
-pub mod paths;
 pub mod query;
 pub mod request;
 pub mod response;

@@ -39,6 +39,18 @@ pub const PARTITION_THROUGHPUT_MAX: u32 = 10_000;
 /// Databases and collections together. The service allows 500 unless asked; tests make more.
 pub const RESOURCES_MAX: usize = 5_000;
 
+/// Attachments of one document. The service publishes no number.
+pub const ATTACHMENTS_MAX: usize = 100;
+
+/// Largest description of an attachment, in bytes of JSON.
+pub const ATTACHMENT_BYTES_MAX: usize = 64 * 1024;
+
+/// Largest media of one attachment: what a request may bring.
+pub const MEDIA_BYTES_MAX: usize = REQUEST_BYTES_MAX;
+
+/// All media of the account together.
+pub const MEDIA_TOTAL_BYTES_MAX: u64 = 2 * 1024 * 1024 * 1024;
+
 /// Client encryption keys of one database.
 pub const ENCRYPTION_KEYS_MAX: usize = 20;
 

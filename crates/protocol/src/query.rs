@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::request::{CollectionPath, DatabasePath, ScriptKind, UserPath};
+use crate::request::{CollectionPath, DatabasePath, DocumentPath, ScriptKind, UserPath};
 
 /// The feed that a query selects from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -17,6 +17,7 @@ pub enum QueryFeed {
     EncryptionKeys(DatabasePath),
     Users(DatabasePath),
     Permissions(UserPath),
+    Attachments(DocumentPath),
     Conflicts(CollectionPath),
 }
 

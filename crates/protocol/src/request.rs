@@ -3,10 +3,13 @@
 use bytes::Bytes;
 use value::partition_key::{Epk, PartitionKey};
 
-pub use crate::paths::{
-    CollectionPath, DatabasePath, DocumentPath, EncryptionKeyPath, PermissionPath, ScriptKind,
-    ScriptPath, UserPath,
+mod paths;
+
+pub use paths::{
+    AttachmentPath, CollectionPath, DatabasePath, DocumentPath, EncryptionKeyPath, MediaHead,
+    PermissionPath, ScriptKind, ScriptPath, UserPath,
 };
+
 use crate::{
     query::{QueryBody, QueryFeed, QueryOptions},
     session::SessionTokens,
@@ -134,6 +137,8 @@ pub enum Operation {
         body: Bytes,
     },
     DeleteDocument(DocumentPath),
+    /// Deletes all documents of the partition key that the options name.
+    DeleteByPartitionKey(CollectionPath),
     ListDocuments(CollectionPath),
     /// What has changed in a collection since a position.
     ReadChanges {
@@ -142,6 +147,29 @@ pub enum Operation {
         /// Only what was written later than this second.
         since: Option<u64>,
     },
+
+    /// The body is a JSON description or, with a head, the media itself.
+    CreateAttachment {
+        document: DocumentPath,
+        body: Bytes,
+        media: Option<MediaHead>,
+        upsert: bool,
+    },
+    ReadAttachment(AttachmentPath),
+    ReplaceAttachment {
+        path: AttachmentPath,
+        body: Bytes,
+    },
+    DeleteAttachment(AttachmentPath),
+    ListAttachments(DocumentPath),
+    /// Media, by the rid of their attachment.
+    ReadMedia(String),
+    ReplaceMedia {
+        media: String,
+        head: MediaHead,
+        body: Bytes,
+    },
+
     /// Several operations on documents, as a JSON array.
     ExecuteBatch {
         collection: CollectionPath,
@@ -241,9 +269,18 @@ impl Operation {
             Operation::ReplaceDocument { .. } => "replace_document",
             Operation::PatchDocument { .. } => "patch_document",
             Operation::DeleteDocument(_) => "delete_document",
+            Operation::DeleteByPartitionKey(_) => "delete_by_partition_key",
             Operation::ListDocuments(_) => "list_documents",
             Operation::ReadChanges { mode: ChangeMode::Latest, .. } => "read_changes",
             Operation::ReadChanges { mode: ChangeMode::All, .. } => "read_all_changes",
+            Operation::CreateAttachment { upsert: false, .. } => "create_attachment",
+            Operation::CreateAttachment { upsert: true, .. } => "upsert_attachment",
+            Operation::ReadAttachment(_) => "read_attachment",
+            Operation::ReplaceAttachment { .. } => "replace_attachment",
+            Operation::DeleteAttachment(_) => "delete_attachment",
+            Operation::ListAttachments(_) => "list_attachments",
+            Operation::ReadMedia(_) => "read_media",
+            Operation::ReplaceMedia { .. } => "replace_media",
             Operation::ExecuteBatch { mode: BatchMode::Atomic, .. } => "execute_batch",
             Operation::ExecuteBatch { .. } => "execute_bulk",
             Operation::ListConflicts(_) => "list_conflicts",
@@ -272,6 +309,9 @@ impl Operation {
             Operation::ReadDocument(_)
                 | Operation::ListDocuments(_)
                 | Operation::ReadChanges { .. }
+                | Operation::ReadAttachment(_)
+                | Operation::ListAttachments(_)
+                | Operation::ReadMedia(_)
                 | Operation::Query { feed: QueryFeed::Documents(_), .. }
         )
     }
@@ -297,6 +337,9 @@ impl Operation {
                 | Operation::ReadPartitionKeyRange { .. }
                 | Operation::ReadDocument(_)
                 | Operation::ListDocuments(_)
+                | Operation::ReadAttachment(_)
+                | Operation::ListAttachments(_)
+                | Operation::ReadMedia(_)
                 | Operation::ListConflicts(_)
                 | Operation::ReadConflict { .. }
                 | Operation::ReadScript(_)

@@ -39,6 +39,13 @@ pub enum Body {
     Empty,
     /// One resource, as JSON text.
     Resource(Bytes),
+    /// Media, which are of any type.
+    Media {
+        /// The media type.
+        content_type: String,
+        /// The media.
+        content: Bytes,
+    },
     /// A page of resources.
     Feed {
         /// The rid text of the resource that owns the feed; empty for databases and offers.
@@ -82,6 +89,7 @@ pub enum FeedKind {
     ClientEncryptionKeys,
     Users,
     Permissions,
+    Attachments,
     Conflicts,
 }
 

@@ -56,6 +56,15 @@ pub enum ChildKind {
     StoredProcedure = 8,
 }
 
+/// An attachment of a document.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AttachmentRid {
+    /// The document that it belongs to.
+    pub document: ChildRid,
+    /// Its number there.
+    pub number: u32,
+}
+
 /// A client encryption key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct EncryptionKeyRid {
@@ -183,6 +192,24 @@ impl ChildRid {
     }
 }
 
+impl AttachmentRid {
+    /// The rid's bytes: the document's and the number.
+    pub fn bytes(self) -> [u8; 20] {
+        let mut bytes = [0; 20];
+        bytes[..16].copy_from_slice(&self.document.bytes());
+        bytes[16..].copy_from_slice(&self.number.to_be_bytes());
+        bytes
+    }
+
+    /// Reads the text form; `None` for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        let bytes: [u8; 20] = decode(text)?.try_into().ok()?;
+        let document = ChildRid::from_bytes(&bytes[..16])?;
+        let this = Self { document, number: word(&bytes[16..]) };
+        (document.kind == ChildKind::Document).then_some(this)
+    }
+}
+
 /// What tells a client encryption key from other things that hang off a database by way of no user.
 const ENCRYPTION_KEY: u32 = 2;
 
@@ -299,6 +326,12 @@ impl fmt::Display for ChildRid {
     }
 }
 
+impl fmt::Display for AttachmentRid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&encode(&self.bytes()))
+    }
+}
+
 impl fmt::Display for EncryptionKeyRid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&encode(&self.bytes()))
@@ -347,6 +380,10 @@ mod tests {
         assert_eq!(child(ChildKind::Trigger, 1), "obLD1IAAAAEBAAAAAAAAcA==");
         assert_eq!(child(ChildKind::StoredProcedure, 1), "obLD1IAAAAEBAAAAAAAAgA==");
         assert_eq!(OfferRid(0x12_3456).to_string(), "VjQS");
+        let attachment = AttachmentRid { document: COLLECTION.document(1), number: 1 };
+        assert_eq!(attachment.to_string(), "obLD1IAAAAEBAAAAAAAAAAAAAAE=");
+        assert_eq!(AttachmentRid::parse("obLD1IAAAAEBAAAAAAAAAAAAAAE="), Some(attachment));
+        assert_eq!(AttachmentRid::parse("obLD1IAAAAEBAAAAAAAAAA=="), None, "a document");
         let key = EncryptionKeyRid { database: DatabaseRid(0xA1B2_C3D4), number: 1 };
         assert_eq!(key.to_string(), "obLD1AAAAAABAAAAAgAAAA==");
         assert_eq!(EncryptionKeyRid::parse("obLD1AAAAAABAAAAAgAAAA=="), Some(key));

@@ -42,7 +42,7 @@ impl Admin {
     /// Answers a request whose path begins with [`PREFIX`].
     pub(crate) fn answer(
         &self,
-        origin: Origin,
+        origin: &Origin,
         method: &Method,
         path: &str,
     ) -> Response<Full<Bytes>> {
@@ -56,7 +56,7 @@ impl Admin {
         response
     }
 
-    fn page(&self, origin: Origin, path: &str) -> Response<Full<Bytes>> {
+    fn page(&self, origin: &Origin, path: &str) -> Response<Full<Bytes>> {
         match &path[PREFIX.len()..] {
             "health" => match self.database.failure() {
                 None => text(StatusCode::OK, JSON, r#"{"status":"ok"}"#.to_owned()),

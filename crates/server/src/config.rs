@@ -4,8 +4,12 @@
 use std::{fs, num::NonZero, path::Path, path::PathBuf, time::Duration};
 
 use crate::{
+    audit::AuditSettings,
     cli::ServeArgs,
+    cors::Origin,
     failure::Failure,
+    net::{ClientLimits, Limit},
+    network::Network,
     settings::{
         Charges, Consistency, CrossPartition, Limits, LogFormat, LogLevel, MetricsAccess,
         RateLimit, Settings, TlsMode,
@@ -31,6 +35,10 @@ pub(crate) struct Config {
     pub(crate) allows_published_key: bool,
     /// Who may read the metrics.
     pub(crate) metrics: MetricsAccess,
+    /// Networks that may connect; `None` for all.
+    pub(crate) allow_networks: Option<Vec<Network>>,
+    /// Web pages that may use the database.
+    pub(crate) cors_origins: Vec<Origin>,
     /// What the port answers to.
     pub(crate) tls: TlsMode,
     /// Certificate and key files; `None` for a generated certificate.
@@ -55,6 +63,8 @@ pub(crate) struct Config {
     pub(crate) cross_partition: CrossPartition,
     /// Most connections at a time.
     pub(crate) connections_max: u32,
+    /// What one client may take.
+    pub(crate) client_limits: ClientLimits,
     /// Largest request body.
     pub(crate) body_bytes_max: u32,
     /// Time for a handshake or a request head.
@@ -69,6 +79,8 @@ pub(crate) struct Config {
     pub(crate) idle_timeout: Duration,
     /// Time for the last requests.
     pub(crate) shutdown_timeout: Duration,
+    /// The audit log; `None` keeps none.
+    pub(crate) audit: Option<AuditSettings>,
     /// Shape of log lines.
     pub(crate) log_format: LogFormat,
     /// How much is logged.
@@ -92,14 +104,20 @@ impl Config {
             span.map_or_else(|| Duration::from_secs(default), |span| span.0)
         };
         let limits = said.limits.unwrap_or(Limits::Current);
+        let connections_max = at_least("max-connections", said.max_connections, 4096, 1)?;
+        let data_dir = (!is_in_memory).then_some(data_dir);
+        let audit_bytes = said.audit_log_size.map_or(16 << 20, |size| size.0);
+        let audit = audit(said.audit_log, data_dir.as_deref(), audit_bytes, said.audit_log_files)?;
         Ok(Self {
             host: said.host.unwrap_or_else(|| "127.0.0.1".to_owned()),
             port: said.port.unwrap_or(8081),
-            data_dir: (!is_in_memory).then_some(data_dir),
+            data_dir,
             cache_bytes: u64::from(said.cache_mb.unwrap_or(64)) << 20,
             key_file: said.key_file,
             allows_published_key: said.allow_published_key.unwrap_or(false),
             metrics: said.metrics.unwrap_or(MetricsAccess::Loopback),
+            allow_networks: said.allow_networks,
+            cors_origins: cors_origins(said.cors_origins)?,
             tls: said.tls.unwrap_or(TlsMode::Optional),
             tls_files: pair(said.tls_cert, said.tls_key)?,
             tls_client_ca: client_ca(said.tls_client_ca, said.tls)?,
@@ -111,7 +129,12 @@ impl Config {
             consistency: said.consistency.unwrap_or(Consistency::Session),
             staleness: staleness(said.max_staleness_prefix, said.max_staleness_interval)?,
             cross_partition: said.cross_partition.unwrap_or(CrossPartition::Auto),
-            connections_max: at_least("max-connections", said.max_connections, 4096, 1)?,
+            connections_max,
+            client_limits: ClientLimits {
+                connections: limit(said.max_connections_per_client, (connections_max / 2).max(1)),
+                requests: limit(said.max_requests_per_client, 1024),
+                failures: limit(said.max_failures_per_client, 1000),
+            },
             body_bytes_max: at_least("max-body-bytes", said.max_body_bytes, 4 << 20, 1024)?,
             header_timeout: seconds(said.header_timeout, 10),
             query_timeout: seconds(said.query_timeout, 60),
@@ -121,6 +144,7 @@ impl Config {
             // meet a connection that the server is just closing.
             idle_timeout: seconds(said.idle_timeout, 300),
             shutdown_timeout: seconds(said.shutdown_timeout, 30),
+            audit,
             log_format: said.log_format.unwrap_or(LogFormat::Text),
             log_level: said.log_level.unwrap_or(LogLevel::Info),
         })
@@ -166,6 +190,35 @@ fn client_ca(path: Option<PathBuf>, tls: Option<TlsMode>) -> Result<Option<PathB
         ));
     }
     Ok(path)
+}
+
+/// Where the audit log is. `off` is no name of a file, unless written `./off`.
+fn audit(
+    said: Option<PathBuf>,
+    data_dir: Option<&Path>,
+    bytes_max: u64,
+    files: Option<u32>,
+) -> Result<Option<AuditSettings>, Failure> {
+    const BYTES_MIN: u64 = 64 << 10;
+    if bytes_max < BYTES_MIN {
+        return Err(Failure::usage(format!(
+            "`audit-log-size` is {bytes_max} bytes: use 64KB or more"
+        )));
+    }
+    let files_max = at_least("audit-log-files", files, 5, 1)?;
+    let own = data_dir.map(|directory| directory.join("audit.log"));
+    let path = said.or(own).filter(|path| path != Path::new("off"));
+    Ok(path.map(|path| AuditSettings { path, bytes_max, files_max }))
+}
+
+/// What was said is for everybody. What was not should not be in the way of tests and tools.
+fn limit(said: Option<u32>, default: u32) -> Limit {
+    Limit { max: said.unwrap_or(default), spares_loopback: said.is_none() }
+}
+
+fn cors_origins(said: Option<Vec<String>>) -> Result<Vec<Origin>, Failure> {
+    let said = said.unwrap_or_default();
+    said.iter().map(|text| Origin::parse(text).map_err(Failure::usage)).collect()
 }
 
 /// The most of the era, where nothing else is said. What is bought makes partitions at once, so it
@@ -303,6 +356,20 @@ mod tests {
         let open = Settings { tls_client_ca: Some("a".into()), ..Settings::default() };
         assert!(Config::resolve(open.clone()).unwrap_err().message().contains("`required`"));
         Config::resolve(Settings { tls: Some(TlsMode::Required), ..open }).unwrap();
+    }
+
+    #[test]
+    fn the_audit_log_lies_with_the_data() {
+        let resolve = |text: &str| Config::resolve(parse(text).unwrap()).map(|config| config.audit);
+        let audit = resolve("data-dir = \"/data\"").unwrap().unwrap();
+        assert_eq!(audit.path, Path::new("/data/audit.log"));
+        assert_eq!((audit.bytes_max, audit.files_max), (16 << 20, 5));
+        assert_eq!(resolve("in-memory = true").unwrap(), None);
+        assert_eq!(resolve("audit-log = \"off\"").unwrap(), None);
+        let said = "in-memory = true\naudit-log = \"a\"\naudit-log-size = \"1MB\"";
+        assert_eq!(resolve(said).unwrap().unwrap().bytes_max, 1 << 20);
+        assert!(resolve("audit-log-size = \"2KB\"").unwrap_err().message().contains("64KB"));
+        assert!(resolve("audit-log-files = 0").unwrap_err().message().contains("1 or more"));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The data directory: who may read it, and that one process at a time uses it.
 //!
 //! ```text
+//! DIR/audit.log the audit log, unless it is kept elsewhere
 //! DIR/keys     the account's keys, once `sheaf keys regenerate` made some
 //! DIR/lock     held while a process uses the directory; names that process
 //! DIR/store/   the store's files
@@ -80,11 +81,8 @@ impl DataDir {
 /// Creates a directory, and its parents, that only this user may enter. Their names are durable
 /// before anything is put into them: a file is only as safe as the directories above it.
 pub(crate) fn create_private(path: &Path) -> io::Result<()> {
-    let mut builder = DirBuilder::new();
     // Recursive only so that another process may create the same directory at the same time.
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    let builder = private_directories();
     // Of `data`, the parent is empty text; of `/here/data`, it is a directory that can be synced.
     let path = std::path::absolute(path)?;
     let mut missing = Vec::new();
@@ -110,6 +108,15 @@ pub(crate) fn create_private(path: &Path) -> io::Result<()> {
         directory.parent().map_or(Ok(()), sync_directory)?;
     }
     Ok(())
+}
+
+/// Creates directories, and their parents, that only this user may enter.
+pub(crate) fn private_directories() -> DirBuilder {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder
 }
 
 /// Creates the directory of the documents, or takes it from others who may enter it. The directory
@@ -153,7 +160,7 @@ pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// Options for a file that only this user may read.
+/// Options for a file that only this user may read, should it have to be created.
 pub(crate) fn private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true);

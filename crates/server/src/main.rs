@@ -1,18 +1,19 @@
 //! `sheaf`: the program. Configuration, wiring, the network, and what operators look at.
 //!
 //! In reading order:
-//! - `cli`, `settings`, `config`, `size`, `span`: what can be asked, and what was,
+//! - `cli`, `settings`, `config`, `size`, `span`, `network`: what can be asked, and what was,
 //! - `serve`, `verify`, `compact`, `backup`, `query`, `partition`, `top`, `cert`: the commands;
 //!   `remote`, `client`, `table`: what those share that ask a running server,
 //! - `keys` (also `sheaf keys`), `reload`, `live`, `data_dir`, `certificate`, `database`, `clock`,
 //!   `descriptors`: what a server needs
 //!   before it can run,
 //! - `net`: sockets, TLS, HTTP, and the bounds on all of them,
-//! - `app`, `admin`, `metrics`, `partitions`: who answers,
+//! - `app`, `audit`, `cors`, `admin`, `metrics`, `partitions`: who answers,
 //! - `logging`, `signals`, `failure`: how it talks to the operating system and its operator.
 
 mod admin;
 mod app;
+mod audit;
 mod backup;
 mod cert;
 mod certificate;
@@ -21,6 +22,7 @@ mod client;
 mod clock;
 mod compact;
 mod config;
+mod cors;
 mod data_dir;
 mod database;
 mod descriptors;
@@ -30,6 +32,7 @@ mod live;
 mod logging;
 mod metrics;
 mod net;
+mod network;
 mod partition;
 mod partitions;
 mod query;

@@ -23,7 +23,10 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use crate::{database::Database, net::Room};
+use crate::{
+    database::Database,
+    net::{Closed, Room},
+};
 
 /// Upper bounds of the latency histogram, in seconds: from a cached read to a slow query.
 const LATENCY_BOUNDS: [f64; 14] = [
@@ -115,6 +118,7 @@ impl fmt::Debug for AtScrape {
 impl Collector for AtScrape {
     fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> fmt::Result {
         gauge(&mut encoder, "connections", "Open connections", self.room.taken() as f64)?;
+        self.encode_refused(&mut encoder)?;
         self.encode_partitions(&mut encoder)?;
         self.encode_reshapes(&mut encoder)?;
         let store = self.database.store_statistics();
@@ -141,6 +145,17 @@ impl Collector for AtScrape {
 }
 
 impl AtScrape {
+    fn encode_refused(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
+        let kind = ConstCounter::new(0.0).metric_type();
+        let help = "Connections that were not let in";
+        let mut family = encoder.encode_descriptor("connections_refused", help, None, kind)?;
+        for (closed, reason) in Closed::ALL {
+            let count = self.room.gate().refused(closed) as f64;
+            ConstCounter::new(count).encode(family.encode_family(&[("reason", reason)])?)?;
+        }
+        Ok(())
+    }
+
     fn encode_reshapes(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let engine::Reshapes { splits, merges, longest_pause } = self.database.reshapes();
         counter(encoder, "partition_splits", "Partitions that were split", splits as f64)?;

@@ -7,13 +7,15 @@ mod activity;
 mod answer;
 mod body;
 mod budget;
+mod clients;
 mod connection;
+mod gate;
 mod listener;
 mod refusal;
 pub(crate) mod tls;
 mod transport;
 
-use std::{future::Future, net::SocketAddr, time::Duration};
+use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -23,17 +25,30 @@ use tokio::sync::watch;
 pub(crate) use self::{
     body::RequestBody,
     budget::BodyBudget,
+    clients::{Client, ClientLimits, Limit},
+    gate::{Closed, Gate},
     listener::{Listener, Room, resolve},
     tls::{Acceptor, Tls},
 };
 
 /// How a request came in.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Origin {
     /// `http` or `https`.
     pub(crate) scheme: &'static str,
     /// Who sent it.
     pub(crate) peer: SocketAddr,
+    /// Whose limits it counts for.
+    client: Arc<Client>,
+}
+
+/// What a request showed about its sender: an extension of its response, from a [`Handler`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It is somebody who may come in.
+    Proven,
+    /// It is nobody who proved anything.
+    Stranger,
 }
 
 /// Answers requests.
@@ -44,6 +59,12 @@ pub(crate) trait Handler: Send + Sync + 'static {
         origin: Origin,
         request: Request<RequestBody>,
     ) -> impl Future<Output = Response<Full<Bytes>>> + Send;
+
+    /// Told of a connection that was not let in.
+    fn closed(&self, peer: SocketAddr, why: Closed);
+
+    /// Told of a request that was refused because its client has too many, or failed too often.
+    fn refused(&self, origin: &Origin, method: &hyper::Method, path: &str);
 }
 
 /// How long a client may take.

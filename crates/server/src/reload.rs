@@ -7,7 +7,11 @@ use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
 use tokio::{sync::watch, time::sleep};
 
-use crate::{net::stopped, signals::Hangups};
+use crate::{
+    audit::{Audit, Line},
+    net::stopped,
+    signals::Hangups,
+};
 
 /// How often files are looked at.
 const INTERVAL: Duration = Duration::from_millis(500);
@@ -30,6 +34,7 @@ pub(crate) trait Reload: Send + Sync {
 pub(crate) async fn run(
     targets: Vec<Arc<dyn Reload>>,
     mut hangups: Hangups,
+    audit: Arc<Audit>,
     mut stop: watch::Receiver<bool>,
 ) {
     let mut watched = Vec::new();
@@ -37,9 +42,12 @@ pub(crate) async fn run(
     let mut is_told = false;
     loop {
         // A disk, or a server of files, may keep anybody waiting who asks.
+        let audit = Arc::clone(&audit);
         let looked = tokio::task::spawn_blocking(move || {
             for target in &mut watched {
-                Watched::look(target, is_told);
+                if Watched::look(target, is_told) {
+                    audit.changed(Line::server("reloaded", target.target.name()));
+                }
             }
             watched.extend(new.into_iter().map(Watched::new));
             watched
@@ -78,17 +86,19 @@ impl Watched {
     }
 
     /// Reads the files if they changed. The stamps are taken before: a file that is written while
-    /// it is read has another one the next time.
-    fn look(&mut self, is_told: bool) {
+    /// it is read has another one the next time. Says whether something is new.
+    fn look(&mut self, is_told: bool) -> bool {
         let stamps = stamps(self.target.as_ref());
         let is_there = stamps.iter().any(Option::is_some);
         if stamps == self.seen && !(is_told && is_there) {
-            return;
+            return false;
         }
         self.seen = stamps;
-        if self.read() {
+        let is_read = self.read();
+        if is_read {
             tracing::info!("read the {} again", self.target.name());
         }
+        is_read
     }
 
     fn read(&self) -> bool {

@@ -19,11 +19,13 @@ use tokio::{sync::watch, task::JoinHandle};
 use crate::{
     admin::Admin,
     app::App,
+    audit::{Audit, Line},
     backup::Backups,
     certificate::Certificate,
     cli::ServeArgs,
     clock::MachineClock,
     config::Config,
+    cors::Cors,
     data_dir::DataDir,
     database::Database,
     descriptors,
@@ -32,7 +34,7 @@ use crate::{
     live::{LiveCertificate, LiveKeys},
     logging,
     metrics::Metrics,
-    net::{self, Acceptor, BodyBudget, Listener, Room, Timeouts, Tls},
+    net::{self, Acceptor, BodyBudget, Gate, Listener, Room, Timeouts, Tls},
     reload::{self, Reload},
     settings::TlsMode,
     signals::{Hangups, Signals},
@@ -67,26 +69,34 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let listener = bind(&addresses).await?;
     let directory = config.data_dir.as_deref().map(DataDir::create).transpose();
     let directory = directory.map_err(Failure::start)?;
+    let audit = config.audit.as_ref().map(Audit::open).transpose().map_err(Failure::start)?;
+    let audit = Arc::new(audit.unwrap_or_default());
     let (tls, certificate) = tls(&config, directory.as_ref()).map_err(Failure::start)?;
     let database = Database::open(&config, directory.as_ref()).await.map_err(Failure::start)?;
     let database = Arc::new(database);
 
     let stop = Stop::new();
-    let room = Room::new(descriptors::connections_max(config.connections_max));
+    let room = Room::new(
+        descriptors::connections_max(config.connections_max),
+        Gate::new(config.allow_networks.clone(), config.client_limits),
+    );
     let metrics = Metrics::new(Arc::clone(&database), room.clone(), MachineClock.since_epoch());
     let backups = Backups::new(Arc::clone(&database), config.data_dir.as_deref());
-    let app = app(&config, keys.keys, Arc::clone(&database), metrics, &stop, &backups);
+    let app = app(&config, keys.keys, Arc::clone(&database), metrics, &stop, (&backups, &audit));
     let is_allowed = config.allows_published_key;
     let keys = LiveKeys { source, gateway: Arc::clone(&app.gateway), addresses, is_allowed };
     let targets = [Some(Arc::new(keys) as Arc<dyn Reload>), certificate].into_iter().flatten();
-    tokio::spawn(reload::run(targets.collect(), hangups, stop.receiver()));
+    tokio::spawn(reload::run(targets.collect(), hangups, Arc::clone(&audit), stop.receiver()));
     let endpoint = endpoint(&tls, listener.address());
     let budget = BodyBudget::new(u64::from(config.body_bytes_max));
     let served =
         tokio::spawn(listener.run(app, tls, timeouts(&config), room, budget, stop.receiver()));
     announce(&endpoint);
+    audit.changed(Line::server("server_started", &endpoint));
     stop_on_signal(signals, stop, served).await;
     backups.stop().await;
+    audit.changed(Line::server("server_stopped", &endpoint));
+    audit.close();
     database.close().await.map_err(Failure::start)?;
     // Only now may another process take the directory.
     drop(directory);
@@ -190,7 +200,7 @@ fn app(
     database: Arc<Database>,
     metrics: Metrics,
     stop: &Stop,
-    backups: &Arc<Backups>,
+    (backups, audit): (&Arc<Backups>, &Arc<Audit>),
 ) -> App {
     let settings = gateway::Settings {
         keys,
@@ -205,7 +215,9 @@ fn app(
     let gateway = Arc::new(gateway);
     let is_draining = Arc::clone(&stop.is_draining);
     let admin = Admin { database, metrics, metrics_access: config.metrics, is_draining };
-    App { gateway, admin, backups: Arc::clone(backups) }
+    let cors = Cors::new(config.cors_origins.clone());
+    let (backups, audit) = (Arc::clone(backups), Arc::clone(audit));
+    App { gateway, admin, backups, cors, audit }
 }
 
 fn timeouts(config: &Config) -> Timeouts {

@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
 
-use crate::{size::Size, span::Span};
+use crate::{network::Network, size::Size, span::Span};
 
 /// Whether a request may be refused because the provisioned throughput is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
@@ -208,6 +208,17 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_METRICS", value_name = "WHO", help_heading = "Access")]
     pub(crate) metrics: Option<MetricsAccess>,
 
+    /// Networks that may connect, as 10.0.0.0/8 or ::1, separated by commas [default: all]
+    #[arg(long, env = "SHEAF_ALLOW_NETWORKS", value_name = "NETWORKS", help_heading = "Access")]
+    #[arg(value_delimiter = ',')]
+    pub(crate) allow_networks: Option<Vec<Network>>,
+
+    /// Web pages that may use the database, as https://app.example or *, separated by commas
+    /// [default: none]
+    #[arg(long, env = "SHEAF_CORS_ORIGINS", value_name = "ORIGINS", help_heading = "Access")]
+    #[arg(value_delimiter = ',')]
+    pub(crate) cors_origins: Option<Vec<String>>,
+
     /// What the port answers to [default: optional]
     #[arg(long, env = "SHEAF_TLS", value_name = "MODE", help_heading = "TLS")]
     pub(crate) tls: Option<TlsMode>,
@@ -261,6 +272,24 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_MAX_CONNECTIONS", value_name = "N", help_heading = "Bounds")]
     pub(crate) max_connections: Option<u32>,
 
+    /// Most connections of one address, 0 for no limit [default: half of max-connections, no
+    /// limit for clients on this machine]
+    #[arg(long, env = "SHEAF_MAX_CONNECTIONS_PER_CLIENT", value_name = "N")]
+    #[arg(help_heading = "Bounds")]
+    pub(crate) max_connections_per_client: Option<u32>,
+
+    /// Most requests under way of one address, 0 for no limit; more are refused with 429
+    /// [default: 1024, no limit for clients on this machine]
+    #[arg(long, env = "SHEAF_MAX_REQUESTS_PER_CLIENT", value_name = "N")]
+    #[arg(help_heading = "Bounds")]
+    pub(crate) max_requests_per_client: Option<u32>,
+
+    /// Requests without a valid signature in a minute after which an address is turned away for a
+    /// minute, 0 for never [default: 1000, never for clients on this machine]
+    #[arg(long, env = "SHEAF_MAX_FAILURES_PER_CLIENT", value_name = "N")]
+    #[arg(help_heading = "Bounds")]
+    pub(crate) max_failures_per_client: Option<u32>,
+
     /// Largest request body; larger ones are refused with 413 [default: 4194304]
     #[arg(long, env = "SHEAF_MAX_BODY_BYTES", value_name = "BYTES", help_heading = "Bounds")]
     pub(crate) max_body_bytes: Option<u32>,
@@ -289,6 +318,18 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_SHUTDOWN_TIMEOUT", value_name = "TIME", help_heading = "Bounds")]
     pub(crate) shutdown_timeout: Option<Span>,
 
+    /// File of the audit log, or `off` [default: `audit.log` in the data directory; off in memory]
+    #[arg(long, env = "SHEAF_AUDIT_LOG", value_name = "FILE", help_heading = "Logging")]
+    pub(crate) audit_log: Option<PathBuf>,
+
+    /// Size at which a file of the audit log is put aside [default: 16MB]
+    #[arg(long, env = "SHEAF_AUDIT_LOG_SIZE", value_name = "SIZE", help_heading = "Logging")]
+    pub(crate) audit_log_size: Option<Size>,
+
+    /// Files of the audit log that are kept [default: 5]
+    #[arg(long, env = "SHEAF_AUDIT_LOG_FILES", value_name = "N", help_heading = "Logging")]
+    pub(crate) audit_log_files: Option<u32>,
+
     /// Shape of the log lines on stderr [default: text]
     #[arg(long, env = "SHEAF_LOG_FORMAT", value_name = "FORMAT", help_heading = "Logging")]
     pub(crate) log_format: Option<LogFormat>,
@@ -312,6 +353,8 @@ impl Settings {
             key_file: self.key_file.or(lower.key_file),
             allow_published_key: self.allow_published_key.or(lower.allow_published_key),
             metrics: self.metrics.or(lower.metrics),
+            allow_networks: self.allow_networks.or(lower.allow_networks),
+            cors_origins: self.cors_origins.or(lower.cors_origins),
             tls: self.tls.or(lower.tls),
             tls_cert: self.tls_cert.or(lower.tls_cert),
             tls_key: self.tls_key.or(lower.tls_key),
@@ -325,6 +368,11 @@ impl Settings {
             max_staleness_interval: self.max_staleness_interval.or(lower.max_staleness_interval),
             cross_partition: self.cross_partition.or(lower.cross_partition),
             max_connections: self.max_connections.or(lower.max_connections),
+            max_connections_per_client: self
+                .max_connections_per_client
+                .or(lower.max_connections_per_client),
+            max_requests_per_client: self.max_requests_per_client.or(lower.max_requests_per_client),
+            max_failures_per_client: self.max_failures_per_client.or(lower.max_failures_per_client),
             max_body_bytes: self.max_body_bytes.or(lower.max_body_bytes),
             query_timeout: self.query_timeout.or(lower.query_timeout),
             script_workers: self.script_workers.or(lower.script_workers),
@@ -332,6 +380,9 @@ impl Settings {
             stall_timeout: self.stall_timeout.or(lower.stall_timeout),
             idle_timeout: self.idle_timeout.or(lower.idle_timeout),
             shutdown_timeout: self.shutdown_timeout.or(lower.shutdown_timeout),
+            audit_log: self.audit_log.or(lower.audit_log),
+            audit_log_size: self.audit_log_size.or(lower.audit_log_size),
+            audit_log_files: self.audit_log_files.or(lower.audit_log_files),
             log_format: self.log_format.or(lower.log_format),
             log_level: self.log_level.or(lower.log_level),
         }

@@ -13,6 +13,7 @@
 //! The newest journal grows on. It is cut at the sequence number of the instant, see `extent`.
 
 use std::{
+    collections::HashSet,
     fs::File,
     io::{Cursor, ErrorKind, Read},
     panic::{AssertUnwindSafe, catch_unwind},
@@ -128,19 +129,23 @@ fn journals(directory: &Path) -> Result<Vec<(String, File)>> {
 }
 
 impl Capture {
-    /// fjall's own list of keyspaces. Only the committer changes it, so it stands still; a table too
-    /// many does no harm, as opening removes those that no version lists.
+    /// fjall's own list of keyspaces. Only the committer changes it, so it stands still. Until a restart
+    /// fjall keeps every table it ever had, one for each change: those that the version does not
+    /// mention are left out. One too many does no harm, as opening removes it.
     fn add_list(&mut self, directory: &Path) -> Result<()> {
         let keyspace = directory.join(KEYSPACES).join(LIST);
         let below = format!("{KEYSPACES}/{LIST}");
         let (version, current) = current_version(&keyspace)?;
-        self.add_version(&below, version, current, read(&keyspace.join(format!("v{version}")))?);
+        let content = read(&keyspace.join(format!("v{version}")))?;
+        let mentioned = mentioned(&content);
+        self.add_version(&below, version, current, content);
         let tables = keyspace.join(TABLES);
         let io = |error: std::io::Error| io_error(&tables, &error);
         for entry in tables.read_dir().map_err(io)? {
             let entry = entry.map_err(io)?;
             let name = entry.file_name();
-            let Some(name) = name.to_str().filter(|name| name.parse::<u64>().is_ok()) else {
+            let number = name.to_str().and_then(|name| name.parse().ok());
+            let Some(name) = number.filter(|number: &u64| mentioned.contains(number)) else {
                 continue;
             };
             let file = File::open(entry.path()).map_err(io)?;
@@ -193,6 +198,13 @@ fn current_version(keyspace: &Path) -> Result<(u64, Vec<u8>)> {
     let number = content.first_chunk().copied().map(u64::from_le_bytes);
     let damaged = || Error::Corrupt(format!("`{}` is damaged", path.display()));
     Ok((number.ok_or_else(damaged)?, content))
+}
+
+/// The numbers of tables that a version lists, and more that only look so: each stands there in little
+/// endian, before the byte 0 for the kind of its checksum.
+fn mentioned(version: &[u8]) -> HashSet<u64> {
+    let places = version.windows(9).filter(|bytes| bytes[8] == 0);
+    places.filter_map(|bytes| bytes.first_chunk().copied().map(u64::from_le_bytes)).collect()
 }
 
 fn read(path: &Path) -> Result<Vec<u8>> {

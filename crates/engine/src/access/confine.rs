@@ -4,11 +4,14 @@
 //! and the change feed read this key, and writes write it. A range of the hash space may be named only
 //! if the key is in it: readers that go from range to range would get the same documents in each.
 
-use protocol::{Error, Operation, Options, Request, request::CollectionPath};
+use protocol::{
+    Error, Operation, Options, Request,
+    request::{AttachmentPath, CollectionPath},
+};
 use value::partition_key::{Component, Hashing, PartitionKey};
 
 use crate::{
-    access::too_little,
+    access::{reach::stored, too_little},
     catalog::{Catalog, Collection},
     documents::{batch, scope::Scope},
 };
@@ -45,6 +48,19 @@ pub(crate) fn confine(
     }
     options.partition_key = Some(key.clone());
     Ok(())
+}
+
+/// Refuses media of a document of another key.
+pub(crate) async fn check_media(
+    catalog: &Catalog,
+    AttachmentPath { document, .. }: &AttachmentPath,
+    key: &PartitionKey,
+) -> Result<(), Error> {
+    let Ok(collection) = catalog.collection(&document.collection) else { return Ok(()) };
+    let is_multi = collection.definition.partition_key.hashing == Hashing::MultiHash;
+    let stored = stored(collection, &document.document).await?;
+    let is_granted = stored.is_some_and(|stored| begins_with(&stored.key, key, is_multi));
+    if is_granted { Ok(()) } else { Err(too_little()) }
 }
 
 /// Refuses a range without the key.

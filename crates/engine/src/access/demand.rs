@@ -6,7 +6,7 @@
 use protocol::{
     Operation,
     query::QueryFeed,
-    request::{CollectionPath, DatabasePath, DocumentPath, ScriptPath},
+    request::{AttachmentPath, CollectionPath, DatabasePath, DocumentPath, ScriptPath},
 };
 
 use crate::catalog::users::Mode;
@@ -19,6 +19,9 @@ pub(crate) enum On<'a> {
     Database(&'a DatabasePath),
     Collection(&'a CollectionPath),
     Document(&'a DocumentPath),
+    Attachment(&'a AttachmentPath),
+    /// The same, by the name of its media.
+    Media(&'a str),
     Script(&'a ScriptPath),
 }
 
@@ -91,6 +94,19 @@ pub(crate) fn demand(operation: &Operation) -> (On<'_>, Needs) {
         Operation::ReplaceDocument { path, .. }
         | Operation::PatchDocument { path, .. }
         | Operation::DeleteDocument(path) => (On::Document(path), Documents(Mode::All)),
+        Operation::DeleteByPartitionKey(path) => (On::Collection(path), Documents(Mode::All)),
+
+        Operation::CreateAttachment { document, .. } => {
+            (On::Document(document), Documents(Mode::All))
+        }
+        Operation::ListAttachments(document) => (On::Document(document), Documents(Mode::Read)),
+        Operation::ReadAttachment(path) => (On::Attachment(path), Documents(Mode::Read)),
+        Operation::ReplaceAttachment { path, .. } | Operation::DeleteAttachment(path) => {
+            (On::Attachment(path), Documents(Mode::All))
+        }
+        Operation::ReadMedia(media) => (On::Media(media), Documents(Mode::Read)),
+        Operation::ReplaceMedia { media, .. } => (On::Media(media), Documents(Mode::All)),
+
         Operation::ListDocuments(path) => (On::Collection(path), Documents(Mode::Read)),
         Operation::ReadChanges { collection, .. } => {
             (On::Collection(collection), Documents(Mode::Read))
@@ -134,6 +150,7 @@ fn query(feed: &QueryFeed) -> (On<'_>, Needs) {
         QueryFeed::Documents(path) | QueryFeed::Conflicts(path) => {
             (On::Collection(path), Needs::Documents(Mode::Read))
         }
+        QueryFeed::Attachments(path) => (On::Document(path), Needs::Documents(Mode::Read)),
         QueryFeed::Scripts(path, _) => (On::Collection(path), READ),
     }
 }

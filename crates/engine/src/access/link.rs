@@ -3,7 +3,7 @@
 use protocol::{
     Error,
     limits::DOCUMENT_ID_BYTES_MAX,
-    request::{CollectionPath, DatabasePath, DocumentPath, ScriptKind, ScriptPath},
+    request::{AttachmentPath, CollectionPath, DatabasePath, DocumentPath, ScriptKind, ScriptPath},
 };
 
 use crate::definition::shown;
@@ -18,8 +18,7 @@ pub(crate) enum Link {
     Collection(CollectionPath),
     Document(DocumentPath),
     Script(ScriptPath),
-    /// There are no attachments here, so its token opens nothing but what lies above.
-    Attachment(DocumentPath),
+    Attachment(AttachmentPath),
 }
 
 impl Link {
@@ -44,7 +43,10 @@ impl Link {
             ["dbs"] => Self::Database(DatabasePath(names[0].to_owned())),
             ["dbs", "colls"] => Self::Collection(collection()),
             ["dbs", "colls", "docs"] => Self::Document(document()),
-            ["dbs", "colls", "docs", "attachments"] => Self::Attachment(document()),
+            ["dbs", "colls", "docs", "attachments"] => Self::Attachment(AttachmentPath {
+                document: document(),
+                attachment: names[3].to_owned(),
+            }),
             ["dbs", "colls", word] => {
                 let kind = ScriptKind::ALL.into_iter().find(|kind| kind.segment() == *word);
                 let kind = kind.ok_or_else(|| invalid(text))?;
@@ -62,7 +64,8 @@ impl Link {
         match self {
             Self::Database(path) => path,
             Self::Collection(path) => &path.database,
-            Self::Document(path) | Self::Attachment(path) => &path.collection.database,
+            Self::Document(path) => &path.collection.database,
+            Self::Attachment(path) => &path.document.collection.database,
             Self::Script(path) => &path.collection.database,
         }
     }
@@ -71,7 +74,8 @@ impl Link {
         match self {
             Self::Database(_) => None,
             Self::Collection(path) => Some(path),
-            Self::Document(path) | Self::Attachment(path) => Some(&path.collection),
+            Self::Document(path) => Some(&path.collection),
+            Self::Attachment(path) => Some(&path.document.collection),
             Self::Script(path) => Some(&path.collection),
         }
     }

@@ -20,8 +20,8 @@ use protocol::{Code, Error, Principal, Request, token::Grant};
 use crate::{
     Inner,
     access::{
-        demand::{Needs, demand},
-        reach::{Reach, reach},
+        demand::{Needs, On, demand},
+        reach::{Reach, of_media, reach},
     },
     catalog::{
         Catalog,
@@ -46,6 +46,8 @@ pub(crate) async fn check(
     if needs == Needs::Nothing {
         return Ok(());
     }
+    let media = if let On::Media(name) = on { of_media(name) } else { None };
+    let on = media.as_ref().map_or(on, On::Attachment);
     let place = reach(&catalog, &rights.link, on, request.options.partition_key.as_ref()).await?;
     match (place, needs) {
         (Reach::Within | Reach::Above, Needs::Way) => {
@@ -64,9 +66,13 @@ pub(crate) async fn check(
         }
         (Reach::Within, Needs::Documents(mode)) => {
             has(rights, mode)?;
-            match &rights.key {
-                Some(key) => confine::confine(&catalog, rights.link.collection(), key, request),
-                None => Ok(()),
+            match (&rights.key, &media) {
+                (None, _) => Ok(()),
+                // They are addressed without a partition key: their document has it.
+                (Some(key), Some(media)) => confine::check_media(&catalog, media, key).await,
+                (Some(key), None) => {
+                    confine::confine(&catalog, rights.link.collection(), key, request)
+                }
             }
         }
         (Reach::Within, Needs::Nothing) => Ok(()),

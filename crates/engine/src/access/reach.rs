@@ -3,8 +3,8 @@
 
 use protocol::{
     Error,
-    request::{CollectionPath, DatabasePath, ScriptPath},
-    rid::{ChildKind, ChildRid},
+    request::{AttachmentPath, CollectionPath, DatabasePath, DocumentPath, ScriptPath},
+    rid::{AttachmentRid, ChildKind, ChildRid},
 };
 use value::{json, partition_key::PartitionKey};
 
@@ -35,10 +35,13 @@ pub(crate) async fn reach(
     key: Option<&PartitionKey>,
 ) -> Result<Reach, Error> {
     let (database, collection) = match asked {
-        On::Account => return Ok(Reach::Elsewhere),
+        On::Account | On::Media(_) => return Ok(Reach::Elsewhere),
         On::Database(path) => (path, None),
         On::Collection(path) => (&path.database, Some(path)),
         On::Document(path) => (&path.collection.database, Some(&path.collection)),
+        On::Attachment(AttachmentPath { document, .. }) => {
+            (&document.collection.database, Some(&document.collection))
+        }
         On::Script(path) => (&path.collection.database, Some(&path.collection)),
     };
     if !same_database(catalog, granted.database(), database) {
@@ -52,9 +55,17 @@ pub(crate) async fn reach(
     let is_same = match (granted, asked) {
         (Link::Collection(_), _) => true,
         (_, On::Collection(_)) => return Ok(Reach::Above),
-        (Link::Document(granted), On::Document(asked)) => {
+        (
+            Link::Document(granted),
+            On::Document(asked) | On::Attachment(AttachmentPath { document: asked, .. }),
+        ) => {
             let names = (granted.document.as_str(), asked.document.as_str());
             same_document(catalog.collection(collection).ok(), names, key).await?
+        }
+        (Link::Attachment(granted), On::Attachment(asked)) => {
+            let names = (granted.document.document.as_str(), asked.document.document.as_str());
+            granted.attachment == asked.attachment
+                && same_document(catalog.collection(collection).ok(), names, key).await?
         }
         (Link::Script(granted), On::Script(asked)) => same_script(catalog, granted, asked),
         _ => false,
@@ -68,9 +79,13 @@ pub(crate) fn is_same(catalog: &Catalog, one: &Link, other: &Link) -> bool {
     match (one, other) {
         (Link::Database(one), Link::Database(other)) => same_database(catalog, one, other),
         (Link::Collection(one), Link::Collection(other)) => is_there(one, other),
-        (Link::Document(one), Link::Document(other))
-        | (Link::Attachment(one), Link::Attachment(other)) => {
+        (Link::Document(one), Link::Document(other)) => {
             is_there(&one.collection, &other.collection) && one.document == other.document
+        }
+        (Link::Attachment(one), Link::Attachment(other)) => {
+            is_there(&one.document.collection, &other.document.collection)
+                && one.document.document == other.document.document
+                && one.attachment == other.attachment
         }
         (Link::Script(one), Link::Script(other)) => {
             is_there(&one.collection, &other.collection) && same_script(catalog, one, other)
@@ -120,14 +135,25 @@ async fn same_document(
     Ok(stored(collection, asked).await?.is_some_and(|stored| stored.id == granted))
 }
 
+/// The attachment that media belong to, by its rids; `None` if they are nobody's.
+pub(crate) fn of_media(media: &str) -> Option<AttachmentPath> {
+    let AttachmentRid { document, .. } = AttachmentRid::parse(media)?;
+    let collection = CollectionPath {
+        database: DatabasePath(document.collection.database.to_string()),
+        collection: document.collection.to_string(),
+    };
+    let document = DocumentPath { collection, document: document.to_string() };
+    Some(AttachmentPath { document, attachment: media.to_owned() })
+}
+
 /// A document's name.
-struct Stored {
+pub(crate) struct Stored {
     id: String,
-    key: PartitionKey,
+    pub(crate) key: PartitionKey,
 }
 
 /// The document with this rid, if it is one.
-async fn stored(collection: &Collection, rid: &str) -> Result<Option<Stored>, Error> {
+pub(crate) async fn stored(collection: &Collection, rid: &str) -> Result<Option<Stored>, Error> {
     let rid = ChildRid::parse(rid)
         .filter(|rid| rid.collection == collection.rid && rid.kind == ChildKind::Document);
     let Some(ChildRid { number, .. }) = rid else { return Ok(None) };

@@ -174,7 +174,7 @@ mod tests {
         let mut children = Children::default();
         let names: Vec<&'static str> =
             (1..=2000).map(|number: u64| &*number.to_string().leak()).collect();
-        for (number, name) in (1..).zip(&names).rev() {
+        for (number, name) in (1..=2000).zip(&names).rev() {
             children.insert(Arc::new(Named(number, name)));
         }
         let before = children.clone();

@@ -188,7 +188,8 @@ fn to_digits(bytes: &[u8]) -> String {
     let (first, pairs) = bytes.as_rchunks::<2>();
     let first = first.iter().map(|byte| u16::from(*byte));
     let pairs = pairs.iter().map(|pair| u16::from_be_bytes(*pair));
-    first.chain(pairs).map(|number| format!("{number:05}")).collect()
+    let groups: Vec<String> = first.chain(pairs).map(|number| format!("{number:05}")).collect();
+    groups.concat()
 }
 
 fn from_digits(text: &str) -> Option<Vec<u8>> {
@@ -207,11 +208,15 @@ fn from_digits(text: &str) -> Option<Vec<u8>> {
 
 /// Seven bits a byte, the lowest first: most numbers are small.
 fn put_number(out: &mut Vec<u8>, mut number: u64) {
-    while number >= 0x80 {
-        out.push((number & 0x7f) as u8 | 0x80);
+    loop {
+        let [.., low] = number.to_be_bytes();
         number >>= 7;
+        if number == 0 {
+            out.push(low & 0x7f);
+            return;
+        }
+        out.push(low | 0x80);
     }
-    out.push(number as u8);
 }
 
 fn take_number(rest: &mut &[u8]) -> Option<u64> {

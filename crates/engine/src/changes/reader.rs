@@ -2,6 +2,7 @@
 
 use bytes::Bytes;
 use protocol::{Error, limits::PAGE_BYTES_MAX, request::ChangeMode};
+use store::Snapshot;
 use value::{Value, partition_key::Epk};
 
 use crate::{
@@ -26,8 +27,10 @@ use crate::{
     rows::{Header, HistoryRow, feed_time},
 };
 
-/// Documents that are loaded at once.
+/// Documents that are loaded at once, and rows that are looked at for them.
 const CHUNK: usize = 64;
+const FIRST_CHUNK: usize = 8;
+const CHUNK_ROWS: usize = 4096;
 
 /// Rows that are read one after the other before it is asked which of them can matter at all.
 const NARROW_AFTER: usize = 2000;
@@ -56,7 +59,9 @@ pub(super) struct Reader<'a> {
     wanted: Wanted<'a>,
     pub(super) items: Vec<Bytes>,
     bytes: usize,
+    /// Rows looked at, and documents loaded.
     scanned: usize,
+    loaded: usize,
 }
 
 /// How far a partition was read.
@@ -74,7 +79,7 @@ type Pieces = Vec<(Area, u64)>;
 
 impl<'a> Reader<'a> {
     pub(super) fn new(wanted: Wanted<'a>) -> Self {
-        Self { wanted, items: Vec::new(), bytes: 0, scanned: 0 }
+        Self { wanted, items: Vec::new(), bytes: 0, scanned: 0, loaded: 0 }
     }
 
     /// Whether the page takes no more.
@@ -93,62 +98,75 @@ impl<'a> Reader<'a> {
     ) -> Result<Read, Error> {
         let (snapshot, lsn) = partition.read();
         let pieces = position.within(&self.wanted.scope.place().common(&partition.area));
-        let mut after = pieces.iter().map(|(_, lsn)| *lsn).min().unwrap_or(lsn);
-        if pieces.iter().any(|(_, position)| *position > lsn) {
-            return Err(start::ahead());
-        }
-        if self.wanted.mode == ChangeMode::All {
-            // Asked once the rows are held: what is swept from now on is in the snapshot.
-            start::check_history(partition, &pieces)?;
-        }
-        if let Some(since) = self.wanted.since.filter(|_| self.wanted.is_first) {
-            let floor =
-                start::of_time(self.wanted.collection, partition, &*snapshot, since, lsn).await?;
-            after = after.max(floor);
-        }
+        let after = self.start(partition, &*snapshot, &pieces, lsn).await?;
         let letter = match self.wanted.mode {
             ChangeMode::Latest => keys::FEED,
             ChangeMode::All => keys::HISTORY,
         };
         let mut rows = Rows::new(&*snapshot, letter, after, lsn);
+        let before = (self.items.len(), self.loaded);
+        let position = self.fill(&mut rows, partition, &pieces, meter).await?;
+        meter.feed_entries(rows.scanned.saturating_sub(self.items.len() - before.0));
+        let work = 1000 * (self.loaded - before.1) + rows.scanned;
+        Ok(Read { lsn, position, work: work as u64 })
+    }
+
+    /// Everything up to the LSN that this gives was read before, or is not asked for.
+    async fn start(
+        &self,
+        partition: &Partition,
+        snapshot: &dyn Snapshot,
+        pieces: &Pieces,
+        lsn: u64,
+    ) -> Result<u64, Error> {
+        if pieces.iter().any(|(_, position)| *position > lsn) {
+            return Err(start::ahead());
+        }
+        if self.wanted.mode == ChangeMode::All {
+            // Asked once the rows are held: what is swept from now on is in the snapshot.
+            start::check_history(partition, pieces)?;
+        }
+        let after = pieces.iter().map(|(_, position)| *position).min().unwrap_or(lsn);
+        let Some(since) = self.wanted.since.filter(|_| self.wanted.is_first) else {
+            return Ok(after);
+        };
+        let collection = self.wanted.collection;
+        Ok(after.max(start::of_time(collection, partition, snapshot, since, lsn).await?))
+    }
+
+    /// Adds transactions to the page until it is full or there are no more; gives the LSN up to
+    /// which it has everything.
+    async fn fill(
+        &mut self,
+        rows: &mut Rows<'_>,
+        partition: &Partition,
+        pieces: &Pieces,
+        meter: &mut Meter,
+    ) -> Result<u64, Error> {
         let mut narrowing = self.narrowing(partition);
         let slots = self.wanted.scope.slots_in(partition);
-        let (before, mut loaded) = (self.items.len(), 0);
-        let mut position = after;
-        'page: while !self.is_full() {
-            let want = (self.wanted.limit - self.items.len()).min(CHUNK);
-            let (mut chunk, seen) = (Vec::new(), rows.scanned);
-            let mut has_more = true;
-            while has_more && chunk.len() < want && rows.scanned - seen < CHUNK * CHUNK {
+        while !self.is_full() {
+            let (want, seen) = (self.chunk(), rows.scanned);
+            let (mut chunk, mut has_more) = (Vec::new(), true);
+            while has_more && chunk.len() < want && rows.scanned - seen < CHUNK_ROWS {
                 let admits = |entry: &Entry| {
                     slots.contains(&slot_of(entry.number))
                         && self.is_recent(entry)
-                        && may_be_new(&pieces, entry)
+                        && may_be_new(pieces, entry)
                 };
                 has_more = rows.next(&mut chunk, admits).await?;
             }
             self.scanned += rows.scanned - seen;
-            loaded += chunk.len();
-            for transaction in self.load(&rows, &pieces, chunk).await? {
-                let size: usize = transaction.items.iter().map(Bytes::len).sum();
-                let is_large = self.items.len() + transaction.items.len() > self.wanted.limit
-                    || self.bytes + size > PAGE_BYTES_MAX;
-                if is_large && !self.items.is_empty() {
+            for transaction in self.load(rows, pieces, chunk).await? {
+                let lsn = transaction.lsn;
+                if !self.take(transaction, meter) {
                     // It is not torn: the next page begins with it.
-                    position = transaction.lsn - 1;
-                    break 'page;
+                    return Ok(lsn - 1);
                 }
-                for item in &transaction.items {
-                    meter.feed_document(user_bytes(item));
-                }
-                self.bytes += size;
-                self.items.extend(transaction.items);
-                position = transaction.lsn;
                 if self.is_full() {
-                    break 'page;
+                    return Ok(lsn);
                 }
             }
-            position = rows.position();
             if !has_more {
                 break;
             }
@@ -158,8 +176,33 @@ impl<'a> Reader<'a> {
                 rows.narrow(range, self.wanted.limit).await?;
             }
         }
-        meter.feed_entries(rows.scanned.saturating_sub(self.items.len() - before));
-        Ok(Read { lsn, position, work: (1000 * loaded + rows.scanned) as u64 })
+        Ok(rows.position())
+    }
+
+    /// How many documents are loaded next: few at first, and not many more than fit.
+    fn chunk(&self) -> usize {
+        let free = self.wanted.limit - self.items.len();
+        let average = self.bytes.checked_div(self.items.len());
+        let fitting = average.map_or(FIRST_CHUNK, |average| {
+            PAGE_BYTES_MAX.saturating_sub(self.bytes) / average.max(1) + 1
+        });
+        free.min(fitting).clamp(1, CHUNK)
+    }
+
+    /// Adds a transaction to the page, if it fits or the page is empty.
+    fn take(&mut self, transaction: Loaded, meter: &mut Meter) -> bool {
+        let size: usize = transaction.items.iter().map(Bytes::len).sum();
+        let is_large = self.items.len() + transaction.items.len() > self.wanted.limit
+            || self.bytes + size > PAGE_BYTES_MAX;
+        if is_large && !self.items.is_empty() {
+            return false;
+        }
+        for item in &transaction.items {
+            meter.feed_document(user_bytes(item));
+        }
+        self.bytes += size;
+        self.items.extend(transaction.items);
+        true
     }
 
     /// Where the primary rows lie of the few documents that are asked for, if they are few: the
@@ -178,12 +221,13 @@ impl<'a> Reader<'a> {
 
     /// The items of some changes, by transaction. What is not asked for is left out.
     async fn load(
-        &self,
+        &mut self,
         rows: &Rows<'_>,
         pieces: &Pieces,
         chunk: Vec<Entry>,
     ) -> Result<Vec<Loaded>, Error> {
         let mut loaded: Vec<Loaded> = Vec::new();
+        self.loaded += chunk.len();
         let documents = match self.wanted.mode {
             ChangeMode::Latest => {
                 let wanted: Vec<Bytes> =

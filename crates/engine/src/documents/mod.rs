@@ -1,6 +1,8 @@
 //! Documents: where they lie, and how one is read. Writing them is in [`write`] and [`batch`].
 
+pub(crate) mod attachments;
 pub(crate) mod batch;
+pub(crate) mod clear;
 mod incoming;
 mod operations;
 pub(crate) mod patch;
@@ -9,6 +11,7 @@ mod room;
 pub(crate) mod scope;
 pub(crate) mod scripted;
 mod stage;
+mod staged;
 pub(crate) mod staging;
 pub(crate) mod sweep;
 pub(crate) mod text;

@@ -22,20 +22,19 @@ use crate::{
         Found, Place, RowReader, by_id, describe, found,
         incoming::Incoming,
         locate, room,
+        staged::{Staged, Version},
         staging::{self, Staging},
         text::user_bytes,
         unique,
         view::Shown,
     },
-    errors,
-    indexing::{Indexed, TermChange},
-    keys,
+    errors, keys,
     partition::{
         Refused,
         locks::KeyGuard,
-        transaction::{DocumentChange, NewVersion, OldVersion, Past, Transaction},
+        transaction::{NewVersion, Overlay, Transaction},
     },
-    rows::{Counters, Damaged, Header, KeyCounters, Primary},
+    rows::{Counters, Damaged, KeyCounters},
 };
 
 /// A writer that holds the lock of its key.
@@ -50,6 +49,10 @@ pub(crate) struct Stage<'a> {
     /// `None` until the first document is looked for.
     tally: Option<Tally>,
     pub(super) changes: Vec<Staged>,
+    /// What changes beside documents: attachments.
+    pub(super) rows: Overlay,
+    /// Bytes of media that come and go with them.
+    pub(super) media: (u64, u64),
     /// Bytes of documents that were read and made.
     bytes: usize,
     /// What its queries have been shown so far; `None` before the first.
@@ -58,33 +61,10 @@ pub(crate) struct Stage<'a> {
 
 /// The key's counters.
 #[derive(Clone, Copy)]
-struct Tally {
+pub(super) struct Tally {
     before: KeyCounters,
     /// With the changes so far.
     now: KeyCounters,
-}
-
-/// What has become of one document. At least one version is there.
-pub(super) struct Staged {
-    pub(super) number: DocNum,
-    document_key: Bytes,
-    pub(super) primary_key: Bytes,
-    /// The stored version.
-    pub(super) old: Option<Found>,
-    new: Option<Version>,
-    /// Whether it goes because its time is over.
-    is_expired: bool,
-    /// The keys under which queries have been shown it, unless it has changed since.
-    pub(super) shown: Option<Vec<Bytes>>,
-}
-
-/// A version that is to be stored, with what the index must know of it.
-struct Version {
-    new: NewVersion,
-    value: Value,
-    directive: Directive,
-    /// The rows of its unique keys.
-    unique: Vec<Bytes>,
 }
 
 /// What an operation has done, for its answer.
@@ -144,8 +124,9 @@ impl<'a> Stage<'a> {
         guard: KeyGuard<'a>,
     ) -> Self {
         let now = engine.clock.now_seconds();
-        let (tally, changes, shown) = (None, Vec::new(), None);
-        Self { engine, place, key, room, guard, now, tally, changes, bytes: 0, shown }
+        let (changes, rows, media) = (Vec::new(), Overlay::new(), (0, 0));
+        let (tally, bytes, shown) = (None, 0, None);
+        Self { engine, place, key, room, guard, now, tally, changes, rows, media, bytes, shown }
     }
 
     /// Whether a script may go on: takes room for what it has read and made, and a document more.
@@ -206,6 +187,9 @@ impl<'a> Stage<'a> {
                 return Ok(change.new.as_ref().map(row));
             }
         }
+        if let Some((_, row)) = self.rows.iter().rev().find(|(other, _)| *other == key) {
+            return Ok(row.clone());
+        }
         RowReader::Newest(self.place.partition).get(key).await
     }
 
@@ -247,6 +231,7 @@ impl<'a> Stage<'a> {
         let tally = self.tally().await?;
         meter.delete(user_bytes(&old.document), indexed);
         let (number, primary_key) = (old.primary.docnum, old.primary_key.clone());
+        self.remove_attachments(number).await?;
         self.record(number, primary_key, tally, Some(old), None);
         Ok(Done { outcome: Outcome::Deleted, etag: None, document: Bytes::new() })
     }
@@ -255,6 +240,7 @@ impl<'a> Stage<'a> {
     async fn bury(&mut self, old: Found) -> Result<(), Error> {
         let tally = self.tally().await?;
         let (number, primary_key) = (old.primary.docnum, old.primary_key.clone());
+        self.remove_attachments(number).await?;
         self.record(number, primary_key, tally, Some(old), None);
         if let Some(change) = self.changes.iter_mut().find(|change| change.number == number) {
             change.is_expired = true;
@@ -329,7 +315,7 @@ impl<'a> Stage<'a> {
         })
     }
 
-    async fn tally(&mut self) -> Result<Tally, Error> {
+    pub(super) async fn tally(&mut self) -> Result<Tally, Error> {
         if let Some(tally) = self.tally {
             return Ok(tally);
         }
@@ -364,7 +350,7 @@ impl<'a> Stage<'a> {
                 key_counters: tally.before,
                 changes: vec![change.to_change(place, now).await?],
                 // No query asks for rows of unique keys.
-                unique: Vec::new(),
+                rows: Vec::new(),
                 index_generation: place.collection.index_generation,
                 permit: None,
             };
@@ -382,14 +368,15 @@ impl<'a> Stage<'a> {
     /// Queues the changes with their terms, and lets the next writer of the key in. They will be
     /// published, whether or not anybody waits for it.
     pub(super) async fn commit(self) -> Result<Published, Refused> {
-        let Stage { place, room, guard, now, tally, changes, .. } = self;
-        let Some(Tally { before, .. }) = tally.filter(|_| !changes.is_empty()) else {
+        let Stage { engine, place, room, guard, now, tally, changes, mut rows, media, .. } = self;
+        let is_changed = !changes.is_empty() || !rows.is_empty();
+        let Some(Tally { before, .. }) = tally.filter(|_| is_changed) else {
             drop(guard);
             // What was read may not be published yet.
             place.partition.drain().await?;
             return Ok(Published::Already(place.partition.lsn()));
         };
-        let unique = unique::changes(place, &changes).await?;
+        rows.extend(unique::changes(place, &changes).await?);
         let mut with_terms = Vec::with_capacity(changes.len());
         let mut bytes = 0_usize;
         for change in changes {
@@ -401,89 +388,19 @@ impl<'a> Stage<'a> {
             }
             with_terms.push(change);
         }
-        let permit = room.for_batch(&with_terms, &unique).await?;
+        let permit = room.for_batch(&with_terms, &rows).await?;
         let transaction = Transaction {
             key: place.key.clone(),
             key_counters: before,
             changes: with_terms,
-            unique,
+            rows,
             index_generation: place.collection.index_generation,
             permit: Some(permit),
         };
         let published = place.partition.sequence(transaction)?;
+        engine.media.note(media);
         drop(guard);
         Ok(Published::Soon(published))
-    }
-}
-
-impl Staged {
-    /// The rows of the unique keys of its new version.
-    pub(super) fn unique(&self) -> &[Bytes] {
-        self.new.as_ref().map_or(&[], |version| &version.unique)
-    }
-
-    fn primary(&self, version: &Version) -> Primary {
-        let length = version.new.length();
-        // The LSN comes with the others', when the transaction is queued.
-        let length = u32::try_from(length).unwrap_or(u32::MAX);
-        Primary { docnum: self.number, etag: version.new.etag, lsn: 0, length }
-    }
-
-    async fn with_terms(self, place: &Place<'_>, now: u64) -> Result<DocumentChange, Error> {
-        let terms = self.terms(place).await?;
-        let (old, past) = (self.old_version(place), self.past(place, now));
-        let Staged { number, primary_key, new, is_expired: expired, .. } = self;
-        let new = new.map(|version| version.new);
-        Ok(DocumentChange { docnum: number, primary_key, old, new, terms, expired, past })
-    }
-
-    /// The same, while it may still change.
-    async fn to_change(&self, place: &Place<'_>, now: u64) -> Result<DocumentChange, Error> {
-        let terms = self.terms(place).await?;
-        let (old, past) = (self.old_version(place), self.past(place, now));
-        let new = self.new.as_ref().map(|version| version.new.clone());
-        let primary_key = self.primary_key.clone();
-        let (docnum, expired) = (self.number, self.is_expired);
-        Ok(DocumentChange { docnum, primary_key, old, new, terms, expired, past })
-    }
-
-    async fn terms(&self, place: &Place<'_>) -> Result<TermChange, Error> {
-        let Staged { number, old, new, .. } = self;
-        let collection = place.collection;
-        let after = new.as_ref().map(|version| Indexed {
-            document: &version.value,
-            policy: &collection.definition.indexing,
-            directive: version.directive,
-        });
-        let Some(old) = old else {
-            return TermChange::between(place.partition, *number, None, after).await;
-        };
-        let document = old.parse()?;
-        let policy = &collection.definition_of(old.header.index_generation).indexing;
-        let directive = old.header.index_directive();
-        let before = Indexed { document: &document, policy, directive };
-        TermChange::between(place.partition, *number, Some(before), after).await
-    }
-
-    fn old_version(&self, place: &Place<'_>) -> Option<OldVersion> {
-        self.old.as_ref().map(|old| {
-            let definition = place.collection.definition_of(old.header.index_generation);
-            let expiry = old.header.expiry(definition.default_ttl);
-            OldVersion { lsn: old.primary.lsn, length: old.primary.length, expiry }
-        })
-    }
-
-    /// What the history keeps of it.
-    fn past(&self, place: &Place<'_>, now: u64) -> Option<Past> {
-        let previous = self.old.as_ref().map(|old| old.document.clone()).unwrap_or_default();
-        place.collection.definition.history_minutes.map(|_| Past { previous, time: now })
-    }
-}
-
-impl NewVersion {
-    /// Bytes of the document.
-    fn length(&self) -> usize {
-        self.row.len() - Header::LENGTH
     }
 }
 

@@ -143,14 +143,16 @@ impl<'a> Staging<'a> {
         true
     }
 
-    /// Waits until the batch of these changes may be queued.
+    /// Waits until the batch of these changes and other rows may be queued.
     pub(super) async fn for_batch(
         self,
         changes: &[DocumentChange],
-        unique: &Overlay,
+        rows: &Overlay,
     ) -> Result<Permit, Error> {
-        let row = |(key, _): &(Bytes, _)| key.len() + CHANGE_BYTES;
-        let bytes: usize = changes.iter().map(size).chain(unique.iter().map(row)).sum();
+        let row = |(key, row): &(Bytes, Option<Bytes>)| {
+            CHANGE_BYTES + key.len() + row.as_ref().map_or(0, Bytes::len)
+        };
+        let bytes: usize = changes.iter().map(size).chain(rows.iter().map(row)).sum();
         let queued = self.partition.room.queued.take(bytes * times(self.partition)).await?;
         Ok(Permit { _staged: Some(self.staged), _queued: queued })
     }

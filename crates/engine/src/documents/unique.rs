@@ -12,10 +12,7 @@ use value::{Value, hash::murmur3_128, json, key};
 
 use crate::{
     definition::Definition,
-    documents::{
-        Place, RowReader,
-        stage::{Stage, Staged},
-    },
+    documents::{Place, RowReader, stage::Stage, staged::Staged},
     errors,
     expiry::is_expired,
     keys::{self, LogicalKey, u64_at},

@@ -10,7 +10,7 @@ use std::{
 use bytes::Bytes;
 use store::{Batch, BoxFuture, Direction, KeyRange, Page, PageLimit, Snapshot, is_empty_range};
 
-use crate::{documents::stage::Staged, keys::META_COUNTERS, rows::KeyCounters};
+use crate::{documents::staged::Staged, keys::META_COUNTERS, rows::KeyCounters};
 
 /// Rows by key; `None` where there is none any more.
 type Rows = BTreeMap<Bytes, Option<Bytes>>;

@@ -13,6 +13,7 @@ pub(crate) mod log;
 pub(crate) mod moving;
 pub(crate) mod numbers;
 pub(crate) mod transaction;
+mod unindexed;
 
 use std::{
     collections::HashMap,
@@ -44,6 +45,7 @@ use crate::{
         log::Counted,
         numbers::SharedSlot,
         transaction::{Overlay, Transaction},
+        unindexed::Unindexed,
     },
     rows::{Counters, State},
 };
@@ -131,19 +133,6 @@ impl Sequencer {
 pub(crate) struct Transformation {
     pub(crate) done: AtomicU64,
     pub(crate) total: AtomicU64,
-}
-
-/// What is known of documents that the index leaves out. Most partitions have none, and their
-/// queries need not look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-enum Unindexed {
-    /// Nobody has looked yet.
-    Unknown,
-    /// There were none, and none were written since.
-    None,
-    /// Some were written.
-    Some,
 }
 
 /// Why a transaction was not queued.
@@ -242,22 +231,6 @@ impl Partition {
         // The LSN first: the snapshot may hold more, never less.
         let lsn = self.published_lsn.load(Ordering::Acquire);
         (self.store.snapshot(), lsn)
-    }
-
-    /// Notes that a document which the index leaves out is about to be written.
-    pub(crate) fn note_unindexed(&self) {
-        self.unindexed.store(Unindexed::Some as u8, Ordering::SeqCst);
-    }
-
-    /// Whether there is surely no document that the index leaves out.
-    pub(crate) fn is_all_indexed(&self) -> bool {
-        self.unindexed.load(Ordering::SeqCst) == Unindexed::None as u8
-    }
-
-    /// Notes that a reader found no such document; one that is being written counts for more.
-    pub(crate) fn note_all_indexed(&self) {
-        let (unknown, none) = (Unindexed::Unknown as u8, Unindexed::None as u8);
-        let _ = self.unindexed.compare_exchange(unknown, none, Ordering::SeqCst, Ordering::SeqCst);
     }
 
     /// The LSN that readers can see.

@@ -65,8 +65,8 @@ pub(crate) struct Transaction {
     /// The key's counters before this transaction.
     pub(crate) key_counters: KeyCounters,
     pub(crate) changes: Vec<DocumentChange>,
-    /// What they change in the rows of unique keys.
-    pub(crate) unique: Overlay,
+    /// What changes beside documents: unique keys, attachments.
+    pub(crate) rows: Overlay,
     /// The indexing policy that its terms follow.
     pub(crate) index_generation: u32,
     /// Its share of the memory that staged writes may take; given back when it is published.
@@ -95,9 +95,9 @@ impl Transaction {
             count(&change, &mut key_counters, counters);
             stage(change, lsn, &mut batch, &mut overlay);
         }
+        overlay.extend(self.rows);
         let row = (key_counters.documents > 0).then(|| key_counters.encode());
         overlay.push((self.key.counters(), row));
-        overlay.extend(self.unique);
         for (key, row) in &overlay {
             match row {
                 Some(row) => batch.put(key.clone(), row.clone()),

@@ -1,5 +1,5 @@
-//! Queries over the feeds of resources: all but documents. There are few of them and all are in
-//! memory; SDKs find offers this way.
+//! Queries over the feeds of resources: all but documents. There are few of them, and nearly all are
+//! in memory; SDKs find offers this way.
 
 use std::time::Instant;
 
@@ -14,7 +14,9 @@ use value::{Value, json};
 use crate::{
     Inner,
     charge::Meter,
-    collections, conflicts, databases, encryption_keys, offers,
+    collections, conflicts, databases,
+    documents::attachments,
+    encryption_keys, offers,
     query::{
         body::Text,
         memory,
@@ -51,7 +53,7 @@ pub(crate) async fn resources(
     let settings =
         Settings { parameters: &text.parameters, has_udf: Some(&|_| false), ..Settings::default() };
     let program = Program::compile(&query, &settings).map_err(|errors| refused(&errors))?;
-    let (mut response, values) = list(engine, feed, options, meter)?;
+    let (mut response, values) = list(engine, feed, options, meter).await?;
     let identity = identity(&query, &text, owner_of(&response).as_bytes());
     let shape = program.shape();
     let token = Token::of_page(options, &identity, shape, Origin::default())?;
@@ -86,16 +88,21 @@ pub(crate) async fn resources(
 }
 
 /// The whole feed: the answer that a page of it would be, and its resources.
-fn list(
+async fn list(
     engine: &Inner,
     feed: &QueryFeed,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<(Response, Vec<Value>), Error> {
     let intended = options.intended_collection_rid.clone();
-    let tokens = options.tokens.clone();
-    let mut whole = Options { intended_collection_rid: intended, tokens, ..Options::default() };
-    whole.max_item_count = Some(u32::MAX);
+    let mut whole = Options {
+        intended_collection_rid: intended,
+        // Attachments lie with their document.
+        partition_key: options.partition_key.clone(),
+        max_item_count: Some(u32::MAX),
+        tokens: options.tokens.clone(),
+        ..Options::default()
+    };
     let mut values = Vec::new();
     meter.metadata_read();
     loop {
@@ -121,6 +128,9 @@ fn list(
                 permissions::list(engine, path, &whole, &mut uncounted)?
             }
             QueryFeed::Conflicts(path) => conflicts::list(engine, path, &whole, &mut uncounted)?,
+            QueryFeed::Attachments(path) => {
+                attachments::list(engine, path, &whole, &mut uncounted).await?
+            }
             QueryFeed::Documents(_) => {
                 return Err(Error::bad_request("Documents are no resources of the catalog."));
             }

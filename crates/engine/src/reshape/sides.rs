@@ -22,7 +22,7 @@ use crate::{
     area::{Area, Edge},
     catalog::Collection,
     errors,
-    keys::{self, META_KEY, PRIMARY, SEQUENCE_MAX, UNIQUE},
+    keys::{self, META_CLEAR, META_KEY, PRIMARY, SEQUENCE_MAX, UNIQUE},
     rows::{Damaged, Header, HistoryRow, Primary},
 };
 
@@ -49,17 +49,13 @@ impl Keys {
 
     /// The effective key of a row that holds the key itself, or the document.
     pub(crate) fn epk_of_row(&self, key: &[u8], row: Option<&Bytes>) -> Option<Epk> {
-        let behind = if key.starts_with(META_KEY) {
-            META_KEY.len()
-        } else if holds_key(key) {
-            1
-        } else if key.first() == Some(&keys::DOCUMENT) {
+        if key.first() == Some(&keys::DOCUMENT) {
             return self.epk_of_document(&Header::decode(row?).ok()?.1);
-        } else if key.first() == Some(&keys::HISTORY) {
+        }
+        if key.first() == Some(&keys::HISTORY) {
             return self.epk_of_document(HistoryRow::decode(row?).ok()?.document());
-        } else {
-            return None;
-        };
+        }
+        let behind = key_at(key)?;
         let mut rest = key.get(behind + 3..)?;
         let mut components = Vec::with_capacity(self.paths.len());
         for _ in &*self.paths {
@@ -83,9 +79,10 @@ impl Keys {
     }
 }
 
-/// Whether slot and logical key follow the first letter of a row's key.
-fn holds_key(key: &[u8]) -> bool {
-    matches!(key.first(), Some(&(PRIMARY | UNIQUE)))
+/// Where slot and logical key stand in the key of a row that has them.
+fn key_at(key: &[u8]) -> Option<usize> {
+    let prefixes: [&[u8]; 4] = [META_KEY, META_CLEAR, &[PRIMARY], &[UNIQUE]];
+    prefixes.into_iter().find(|prefix| key.starts_with(prefix)).map(<[u8]>::len)
 }
 
 /// The documents of one slot that go right of a cut.
@@ -134,7 +131,7 @@ impl Sides {
     pub(crate) fn is_in(&self, area: &Area, slot: u32, key: &[u8], row: &[u8]) -> Option<bool> {
         // The history knows of documents that have no primary row any more.
         let is_past = key.first() == Some(&keys::HISTORY);
-        if is_past || key.starts_with(META_KEY) || holds_key(key) {
+        if is_past || key_at(key).is_some() {
             let row = is_past.then(|| Bytes::copy_from_slice(row));
             let inside = Some(self.keys.epk_of_row(key, row.as_ref())?);
             return Some(area.contains(&Edge { slot, inside }));

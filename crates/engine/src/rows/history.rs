@@ -102,7 +102,7 @@ mod tests {
             time: 1_700_000_000,
             previous_lsn: 0,
             previous: Bytes::new(),
-            current: behind.clone(),
+            current: behind,
         };
         let replace = HistoryRow {
             kind: ChangeKind::Replace,

@@ -1,8 +1,11 @@
 //! The change feed of all versions and deletes: what it gives, for how long, and from where.
 
 use std::{
-    collections::BTreeMap,
-    sync::{Arc, atomic::AtomicU64, atomic::Ordering},
+    collections::{BTreeMap, BTreeSet},
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
 };
 
 use bytes::Bytes;
@@ -169,7 +172,7 @@ async fn the_policy_decides() {
     assert_eq!(found.iter().map(summary).collect::<Vec<_>>(), ["delete 4 Some(1) None"]);
     // Where it is off, everything is given back.
     replace(None).await.expect("off");
-    until("the rows are swept", async || history_rows(&*store).await == 0).await;
+    until("the rows are swept", async || history_rows(&store).await == 0).await;
     verified(db, store).await;
 }
 
@@ -228,6 +231,61 @@ async fn a_new_key_ends_the_history() {
     verified(db, store).await;
 }
 
+/// What was done to each key, in order: an id, and its new number or that it was deleted.
+type Done = BTreeMap<String, Vec<(String, Option<i64>)>>;
+
+/// A writer who remembers.
+struct Writer {
+    is_deep: bool,
+    done: Done,
+    alive: BTreeSet<(String, String)>,
+}
+
+impl Writer {
+    async fn write(&mut self, db: &Database, rng: &mut Rng, n: i64) {
+        let (key, id) = (format!("k{}", rng.below(6)), rng.below(5).to_string());
+        let place = (key.clone(), id.clone());
+        if !rng.chance(30) {
+            let body = format!(r#"{{"id":"{id}","t":"acme","pk":"{key}","n":{n}}}"#);
+            db.write(&body, true, Options::default()).await.expect("written");
+            self.alive.insert(place);
+            self.done.entry(key).or_default().push((id, Some(n)));
+        } else if self.alive.remove(&place) {
+            let full =
+                if self.is_deep { format!(r#"["acme","{key}"]"#) } else { format!(r#"["{key}"]"#) };
+            db.delete(&id, &full).await.expect("deleted");
+            self.done.entry(key).or_default().push((id, None));
+        }
+    }
+}
+
+async fn reshape(db: &Database, rng: &mut Rng) {
+    let now = ranges(db).await;
+    let range = &now[rng.below(now.len())].0;
+    let is_split = now.len() < 4 && rng.chance(60);
+    let result = if is_split { split(db, range).await } else { merge(db, range).await };
+    let is_refused = |error: &Error| error.code == Code::BadRequest;
+    assert!(result.as_ref().err().is_none_or(is_refused), "{result:?}");
+}
+
+/// What a reader of these changes knows was done.
+fn replayed(changes: &[Value]) -> Done {
+    let mut replayed = Done::new();
+    let mut last: BTreeMap<(String, String), Option<i64>> = BTreeMap::new();
+    for change in changes {
+        let kind = text(change.get("metadata").get("operationType"));
+        let document = change.get(if kind == "delete" { "previous" } else { "current" });
+        let (key, id) = (text(document.get("pk")), text(document.get("id")));
+        let n = if kind == "delete" { None } else { document.get("n").as_i64() };
+        // Each change begins where the one before it ended.
+        let before = last.insert((key.clone(), id.clone()), n).flatten();
+        assert_eq!(change.get("previous").get("n").as_i64(), before, "{key}/{id}");
+        assert_eq!(kind == "create", before.is_none());
+        replayed.entry(key).or_default().push((id, n));
+    }
+    replayed
+}
+
 /// Replaying the feed gives exactly what the writers did, through splits and merges.
 async fn replays(seed: u64, is_deep: bool) {
     let mut rng = Rng::new(seed);
@@ -238,39 +296,14 @@ async fn replays(seed: u64, is_deep: bool) {
         BY_KEY
     };
     let db = kept(Arc::clone(&store), clock(), key).await;
-    let full = |key: &str| {
-        if is_deep { format!(r#"["acme","{key}"]"#) } else { format!(r#"["{key}"]"#) }
-    };
     let start = now(&db).await;
     let mut position = start.clone();
     let mut read_so_far = Vec::new();
-    // What was done to each key: (id, n or none).
-    let mut done: BTreeMap<String, Vec<(String, Option<i64>)>> = BTreeMap::new();
-    let mut alive: BTreeMap<(String, String), i64> = BTreeMap::new();
-    for n in 0..150_i64 {
-        let (key, id) = (format!("k{}", rng.below(6)), rng.below(5).to_string());
-        let place = (key.clone(), id.clone());
-        if rng.chance(30) {
-            if alive.remove(&place).is_some() {
-                db.delete(&id, &full(&key)).await.expect("deleted");
-                done.entry(key).or_default().push((id, None));
-            }
-        } else {
-            let body = format!(r#"{{"id":"{id}","t":"acme","pk":"{key}","n":{n}}}"#);
-            db.write(&body, true, Options::default()).await.expect("written");
-            alive.insert(place, n);
-            done.entry(key).or_default().push((id, Some(n)));
-        }
+    let mut writer = Writer { is_deep, done: Done::new(), alive: BTreeSet::new() };
+    for n in 0..150 {
+        writer.write(&db, &mut rng, n).await;
         if rng.chance(8) {
-            let now = ranges(&db).await;
-            let at = rng.below(now.len());
-            let result = if now.len() < 4 && rng.chance(60) {
-                split(&db, &now[at].0).await
-            } else {
-                merge(&db, &now[at].0).await
-            };
-            let is_refused = |error: &Error| error.code == Code::BadRequest;
-            assert!(result.as_ref().err().is_none_or(is_refused), "{result:?}");
+            reshape(&db, &mut rng).await;
         }
         if rng.chance(20) {
             let size = 1 + u32::try_from(rng.below(4)).expect("small");
@@ -283,23 +316,9 @@ async fn replays(seed: u64, is_deep: bool) {
         }
     }
     read_so_far.extend(follow(&db, &position, &Options::default()).await.0);
-    for found in [read_so_far, follow(&db, &start, &Options::default()).await.0] {
-        let mut replayed: BTreeMap<String, Vec<(String, Option<i64>)>> = BTreeMap::new();
-        let mut last: BTreeMap<(String, String), Option<i64>> = BTreeMap::new();
-        for change in &found {
-            let kind = text(change.get("metadata").get("operationType"));
-            let document = if kind == "delete" { "previous" } else { "current" };
-            let document = change.get(document);
-            let (key, id) = (text(document.get("pk")), text(document.get("id")));
-            let n = if kind == "delete" { None } else { document.get("n").as_i64() };
-            // Each change begins where the one before it ended.
-            let before = last.insert((key.clone(), id.clone()), n).flatten();
-            assert_eq!(change.get("previous").get("n").as_i64(), before, "{key}/{id}");
-            assert_eq!(kind == "create", before.is_none());
-            replayed.entry(key).or_default().push((id, n));
-        }
-        assert_eq!(replayed, done);
-    }
+    assert_eq!(replayed(&read_so_far), writer.done);
+    let at_once = follow(&db, &start, &Options::default()).await.0;
+    assert_eq!(replayed(&at_once), writer.done);
     verified(db, store).await;
 }
 

@@ -8,7 +8,7 @@ use protocol::{Code, Options, Outcome, request::BatchMode};
 use store::memory::MemoryStore;
 use value::{
     Value,
-    partition_key::{Epk, PartitionKey},
+    partition_key::{Epk, Hashing, PartitionKey},
 };
 
 use crate::{
@@ -88,14 +88,15 @@ async fn write(db: &Database, rng: &mut Rng, is_deep: bool, n: &mut u32) {
     *n += 1;
     let id = rng.below(12);
     let body = |id: usize, n: u32| format!(r#"{{"id":"{id}","t":"acme","pk":"{key}","n":{n}}}"#);
-    if rng.chance(20) {
+    let choice = rng.below(10);
+    if choice < 2 {
         let _ = db.delete(&id.to_string(), &full_key(is_deep, &key)).await;
-    } else if rng.chance(20) {
+    } else if choice < 4 {
         let upsert = |id| {
             let body = body(id, *n);
             format!(r#"{{"operationType":"Upsert","resourceBody":{body}}}"#)
         };
-        let batch: Vec<String> = (0..1 + rng.below(6)).map(|at| upsert((id + at) % 12)).collect();
+        let batch: Vec<String> = (0..=rng.below(6)).map(|at| upsert((id + at) % 12)).collect();
         let batch = format!("[{}]", batch.join(","));
         let options = keyed(&full_key(is_deep, &key));
         execute(db, &batch, BatchMode::Atomic, options).await.expect("done");
@@ -147,11 +148,31 @@ fn store(directory: Option<&tempfile::TempDir>) -> Arc<dyn store::Engine> {
     }
 }
 
-async fn round(seed: u64, is_deep: bool) {
-    let mut rng = Rng::new(seed);
-    let directory = seed.is_multiple_of(4).then(|| tempfile::tempdir().expect("a directory"));
-    let mut store = store(directory.as_ref());
-    let mut db = Database::open(Arc::clone(&store)).await;
+/// Whether a reader is to have a document of this key.
+type Admits = Box<dyn Fn(&str) -> bool>;
+
+/// Readers of the whole, of one key, and of what lies before and behind another.
+fn readers(is_deep: bool) -> Vec<(Copy, Admits)> {
+    let hashing = if is_deep { Hashing::MultiHash } else { Hashing::V2 };
+    let epk = move |key: &str| {
+        let key = PartitionKey::parse_header(&full_key(is_deep, key)).expect("a key");
+        key.effective(hashing)
+    };
+    let key_of = |id: &str| id.split('/').next().unwrap_or_default().to_owned();
+    let (cut, same) = (epk("k3"), epk("k3"));
+    let part = |min, max| Options { epk_range: Some((min, max)), ..Options::default() };
+    let below = Copy::new(part(Epk::min(), cut.clone()));
+    let above = Copy::new(part(cut.clone(), Epk::max()));
+    vec![
+        (Copy::new(Options::default()), Box::new(|_| true)),
+        (Copy::new(keyed(&full_key(is_deep, "k1"))), Box::new(move |id| key_of(id) == "k1")),
+        (below, Box::new(move |id| epk(&key_of(id)) < cut)),
+        (above, Box::new(move |id| epk(&key_of(id)) >= same)),
+    ]
+}
+
+async fn create(store: &Arc<dyn store::Engine>, is_deep: bool) -> Database {
+    let db = Database::open(Arc::clone(store)).await;
     db.create_database("db").await;
     let definition = if is_deep {
         r#"{"paths":["/t","/pk"],"kind":"MultiHash","version":2}"#
@@ -160,29 +181,15 @@ async fn round(seed: u64, is_deep: bool) {
     };
     let body = format!(r#"{{"id":"c","partitionKey":{definition}}}"#);
     db.create_collection(&body, Some(400)).await.expect("created");
-    let hashing = if is_deep {
-        value::partition_key::Hashing::MultiHash
-    } else {
-        value::partition_key::Hashing::V2
-    };
-    let epk = move |key: &str| {
-        let key = PartitionKey::parse_header(&full_key(is_deep, key)).expect("a key");
-        key.effective(hashing)
-    };
-    // The whole, one key, and what lies before and behind another.
-    let cut = epk("k3");
-    let part = |min, max| Options { epk_range: Some((min, max)), ..Options::default() };
-    type Admits = Box<dyn Fn(&str) -> bool>;
-    let key_of = |id: &str| id.split('/').next().unwrap_or_default().to_owned();
-    let mut readers: Vec<(Copy, Admits)> = vec![
-        (Copy::new(Options::default()), Box::new(|_| true)),
-        (Copy::new(keyed(&full_key(is_deep, "k1"))), Box::new(move |id| key_of(id) == "k1")),
-        (Copy::new(part(Epk::min(), cut.clone())), {
-            let cut = cut.clone();
-            Box::new(move |id| epk(&key_of(id)) < cut)
-        }),
-        (Copy::new(part(cut.clone(), Epk::max())), Box::new(move |id| epk(&key_of(id)) >= cut)),
-    ];
+    db
+}
+
+async fn round(seed: u64, is_deep: bool) {
+    let mut rng = Rng::new(seed);
+    let directory = seed.is_multiple_of(4).then(|| tempfile::tempdir().expect("a directory"));
+    let mut store = store(directory.as_ref());
+    let mut db = create(&store, is_deep).await;
+    let mut readers = readers(is_deep);
     let mut kept: Vec<(usize, Copy)> = Vec::new();
     let mut n = 0;
     for step in 0..220 {

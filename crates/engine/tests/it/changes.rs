@@ -205,11 +205,11 @@ async fn a_key_that_hardly_changes() {
     let db = Database::memory().await.with_collection(400).await;
     write(&db, "first", "rare").await;
     let mut rare = vec!["first".to_owned()];
-    for round in 0..6 {
+    for round in 0..3 {
         for number in 0..2600 {
             write(&db, &format!("d{round}-{number}"), &format!("k{}", number % 50)).await;
         }
-        if round == 2 || round == 4 {
+        if round < 2 {
             rare.push(format!("r{round}"));
             write(&db, &format!("r{round}"), "rare").await;
         }
@@ -218,7 +218,7 @@ async fn a_key_that_hardly_changes() {
         let options = Options { max_item_count: Some(size), ..keyed(r#"["rare"]"#) };
         let (pages, end) = follow(&db, None, &options).await;
         assert_eq!(ids(&pages), rare, "pages of {size}");
-        assert_eq!(end, "15603", "the end is that of the partition");
+        assert_eq!(end, "7803", "the end is that of the partition");
         assert!(pages.iter().all(|page| !page.is_empty()));
     }
     // The same by its effective key, as Python asks for it.

@@ -1,11 +1,13 @@
 //! The engine through its one entry, on the memory store and on the one that keeps its promises.
 
+mod attachments;
 mod batch_races;
 mod batches;
 mod bulk;
 mod change_history;
 mod change_properties;
 mod changes;
+mod clearing;
 mod collections;
 mod concurrency;
 mod consistency;

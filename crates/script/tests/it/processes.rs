@@ -46,7 +46,7 @@ async fn an_idle_worker_can_be_let_go() {
     let pool = watched_pool(&folder);
     assert_fit(&pool).await;
     let first = worker_id(folder.path());
-    pool.release(Duration::from_secs(3600));
+    pool.release(Duration::from_hours(1));
     assert_fit(&pool).await;
     assert_eq!(worker_id(folder.path()), first);
     pool.release(Duration::ZERO);

@@ -27,7 +27,7 @@ const ANSWER_TIME: Duration = Duration::from_mins(1);
 
 /// How often the server is asked how far it is: soon at first, for small databases.
 const LOOK_FIRST: Duration = Duration::from_millis(20);
-const LOOK_LAST: Duration = Duration::from_secs(1);
+const LOOK_LAST: Duration = Duration::from_millis(100);
 
 /// Lets the server write a backup, and says what it was.
 pub(crate) async fn create(args: &CreateArgs, directory: &Path) -> Result<Summary, Failure> {

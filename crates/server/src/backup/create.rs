@@ -58,7 +58,7 @@ pub(crate) fn write(
             .with_context(|| format!("cannot copy `{}`", file.path))?;
         files.push(Entry { path: file.path.clone(), id });
     }
-    series.pool.sync(&copied.ids).context("cannot write the backup")?;
+    series.pool.sync().context("cannot write the backup")?;
     let copied_bytes = copied.ids.iter().map(|id| id.bytes).sum();
     let server = env!("CARGO_PKG_VERSION").to_owned();
     let manifest = Manifest { name, server, copied_bytes, files };

@@ -3,7 +3,7 @@
 //! A file gets its name when it is whole and durable, so what has a name can be relied on.
 
 use std::{
-    collections::{BTreeSet, HashSet},
+    collections::HashSet,
     fs::{self, File},
     io::{self, Read},
     path::{Path, PathBuf},
@@ -13,7 +13,7 @@ use anyhow::{Context as _, bail, ensure};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::manifest::FileId;
-use crate::data_dir::{create_private, private_file, sync_directory};
+use crate::data_dir::{private_file, sync_directory};
 
 /// What is copied at a time. Between two of these a copy can be stopped.
 const PIECE_BYTES: usize = 1 << 20;
@@ -37,10 +37,8 @@ impl Pool {
         Self { files, incoming }
     }
 
-    /// Files are spread over directories: some systems are slow with many in one.
     fn path(&self, id: FileId) -> PathBuf {
-        let name = id.to_string();
-        self.files.join(&name[..2]).join(name)
+        self.files.join(id.to_string())
     }
 
     /// Whether a whole file of this name is there.
@@ -69,28 +67,22 @@ impl Pool {
             return Ok((id, Put::Known));
         }
         file.sync_all()?;
-        let path = self.path(id);
-        create_private(path.parent().unwrap_or(&self.files))?;
-        fs::rename(&draft, &path)?;
+        fs::rename(&draft, self.path(id))?;
         Ok((id, Put::Copied))
     }
 
-    /// Makes the names of these files durable.
-    pub(crate) fn sync(&self, ids: &[FileId]) -> io::Result<()> {
-        let folders: BTreeSet<_> = ids.iter().map(|id| self.path(*id)).collect();
-        let folders: BTreeSet<_> = folders.iter().filter_map(|path| path.parent()).collect();
-        folders.into_iter().try_for_each(sync_directory)?;
+    /// Makes the names of all files durable.
+    pub(crate) fn sync(&self) -> io::Result<()> {
         sync_directory(&self.files)
     }
 
-    /// Copies a file out, and checks it on the way.
+    /// Copies a file out, and checks it on the way. It is not durable yet.
     pub(crate) fn get(&self, id: FileId, to: &Path) -> anyhow::Result<()> {
         let from = self.path(id);
         let mut source =
             File::open(&from).with_context(|| format!("cannot read `{}`", from.display()))?;
         let mut target = private_file().create_new(true).open(to)?;
         let found = copy(&mut source, &mut target, &mut |_| Ok(()))?;
-        target.sync_all()?;
         if found != id {
             bail!("`{}` is damaged: its checksum does not match", from.display());
         }
@@ -117,18 +109,12 @@ impl Pool {
     pub(crate) fn sweep(&self, wanted: &HashSet<FileId>) -> io::Result<u64> {
         let wanted: HashSet<String> = wanted.iter().map(FileId::to_string).collect();
         let mut bytes = 0;
-        for folder in fs::read_dir(&self.files)? {
-            let folder = folder?;
-            if !folder.file_type()?.is_dir() {
-                continue;
-            }
-            for file in fs::read_dir(folder.path())? {
-                let file = file?;
-                let is_wanted = file.file_name().to_str().is_some_and(|name| wanted.contains(name));
-                if !is_wanted && file.file_type()?.is_file() {
-                    bytes += file.metadata()?.len();
-                    fs::remove_file(file.path())?;
-                }
+        for file in fs::read_dir(&self.files)? {
+            let file = file?;
+            let is_wanted = file.file_name().to_str().is_some_and(|name| wanted.contains(name));
+            if !is_wanted && file.file_type()?.is_file() {
+                bytes += file.metadata()?.len();
+                fs::remove_file(file.path())?;
             }
         }
         Ok(bytes)

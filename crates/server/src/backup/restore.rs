@@ -8,7 +8,7 @@ use std::{
 use anyhow::{Context as _, ensure};
 
 use super::{manifest::Manifest, series::Series};
-use crate::data_dir::{DataDir, create_private};
+use crate::data_dir::{DataDir, private_directories};
 
 /// Restores a backup into a new data directory. If it fails, the directory is left as it was; if it
 /// is killed, no server opens what is there.
@@ -29,7 +29,8 @@ pub(crate) fn files(series: &Series, manifest: &Manifest, directory: &Path) -> a
     for file in &manifest.files {
         // The list was checked: no path leads elsewhere.
         let path = directory.join(&file.path);
-        create_private(path.parent().unwrap_or(directory))?;
+        // The store makes everything durable at its end.
+        private_directories().create(path.parent().unwrap_or(directory))?;
         let got = series.pool.get(file.id, &path);
         got.with_context(|| format!("cannot restore `{}`", file.path))?;
     }
@@ -70,7 +71,8 @@ impl Drop for Target {
         if self.is_kept {
             return;
         }
-        // The store's directory is gone already; if it is not, nothing more can be done here.
+        // The store's directory is empty again; if it is not, nothing more can be done here.
+        let _ = fs::remove_dir(self.path.join("store"));
         let _ = fs::remove_file(self.path.join("lock"));
         if !self.was_there {
             let _ = fs::remove_dir(&self.path);

@@ -4,7 +4,7 @@
 //! DIR/sheaf-backups      says what this is, and in which format
 //! DIR/lock               held while a backup is written or removed, shared while one is read
 //! DIR/backups/NAME       the list of a backup's files: it is written last, so one that is there is whole
-//! DIR/files/ab/ab…-123   the files, each once, by checksum and length
+//! DIR/files/ab…-123      the files, each once, by checksum and length
 //! DIR/incoming/          what is being written
 //! ```
 
@@ -151,8 +151,12 @@ impl Series {
         let mut file = private_file().create(true).truncate(true).open(&draft)?;
         file.write_all(manifest.print().as_bytes())?;
         file.sync_all()?;
-        fs::rename(&draft, self.path(&manifest.name))?;
-        sync_directory(&self.directory.join("backups"))?;
+        let path = self.path(&manifest.name);
+        fs::rename(&draft, &path)?;
+        sync_directory(&self.directory.join("backups")).inspect_err(|_| {
+            // Whoever hears that there is no backup removes its files.
+            let _ = fs::remove_file(&path);
+        })?;
         Ok(())
     }
 

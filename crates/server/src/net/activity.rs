@@ -10,6 +10,7 @@ use std::{
     pin::Pin,
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     task::{Context, Poll, ready},
+    time::Duration,
 };
 
 use hyper::Version;
@@ -28,6 +29,10 @@ pub(super) enum Cause {
     Idle,
 }
 
+/// How long a connection may be idle that nobody came in by: those who never do should not keep
+/// others out.
+const STRANGER_IDLE_MAX: Duration = Duration::from_secs(30);
+
 /// What one connection is doing. Shared by its transport, its requests and its watchdog.
 #[derive(Debug)]
 pub(super) struct Activity(Mutex<State>);
@@ -36,6 +41,8 @@ pub(super) struct Activity(Mutex<State>);
 struct State {
     /// Requests under way; above one only in HTTP/2.
     requests: u32,
+    /// Somebody came in by it.
+    is_proven: bool,
     /// HTTP/2: bytes outside requests (settings, pings) are normal and start no request head.
     is_multiplexed: bool,
     /// When the connection began, or its last request ended.
@@ -57,6 +64,7 @@ impl Activity {
     pub(super) fn new(now: Instant) -> Self {
         Self(Mutex::new(State {
             requests: 0,
+            is_proven: false,
             is_multiplexed: false,
             quiet_since: now,
             head_since: Some(now),
@@ -125,7 +133,14 @@ impl Activity {
         let unread = unread.map(|since| (*since + timeouts.stall, Cause::StalledWrite));
         let quiet = match (state.requests, state.head_since) {
             (0, Some(since)) => Some((since + timeouts.header, Cause::SlowHead)),
-            (0, None) => Some((state.quiet_since + timeouts.idle, Cause::Idle)),
+            (0, None) => {
+                let idle = if state.is_proven {
+                    timeouts.idle
+                } else {
+                    timeouts.idle.min(STRANGER_IDLE_MAX)
+                };
+                Some((state.quiet_since + idle, Cause::Idle))
+            }
             _ => None,
         };
         [blocked, unread, quiet].into_iter().flatten().min_by_key(|(deadline, _)| *deadline)
@@ -145,6 +160,11 @@ pub(super) struct RequestGuard {
 }
 
 impl RequestGuard {
+    /// Somebody who may come in sent the request.
+    pub(super) fn prove(&self) {
+        self.activity.lock().is_proven = true;
+    }
+
     /// The answer is there, and is to be written from now on.
     pub(super) fn answer(&mut self, now: Instant) -> (Arc<Activity>, AnswerId) {
         let mut state = self.activity.lock();
@@ -207,8 +227,6 @@ impl Watchdog {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use super::*;
 
     const TIMEOUTS: Timeouts = Timeouts {
@@ -262,7 +280,21 @@ mod tests {
         let activity = Activity::new(start);
         activity.is_http2();
         activity.read(start + Duration::from_secs(1));
-        let idle = start + TIMEOUTS.idle;
+        let idle = start + STRANGER_IDLE_MAX;
         assert_eq!(activity.deadline(&TIMEOUTS), Some((idle, Cause::Idle)));
+    }
+
+    #[test]
+    fn strangers_may_not_be_idle_for_long() {
+        let activity = Arc::new(Activity::new(Instant::now()));
+        let idle = |time: Duration| {
+            let (deadline, cause) = activity.deadline(&TIMEOUTS).unwrap();
+            assert_eq!(cause, Cause::Idle);
+            assert_eq!(deadline, activity.lock().quiet_since + time);
+        };
+        drop(activity.request(Version::HTTP_11));
+        idle(STRANGER_IDLE_MAX);
+        activity.request(Version::HTTP_11).prove();
+        idle(TIMEOUTS.idle);
     }
 }

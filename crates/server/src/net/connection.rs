@@ -8,8 +8,14 @@ use std::{
     convert::Infallible, future::poll_fn, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration,
 };
 
+use bytes::Bytes;
 use http_body_util::BodyExt as _;
-use hyper::{Request, Response, body::Incoming, service::service_fn};
+use hyper::{
+    Request, Response, StatusCode,
+    body::Incoming,
+    header::{CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER},
+    service::service_fn,
+};
 use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto::Builder,
@@ -22,7 +28,7 @@ use tokio::{
 };
 
 use super::{
-    BodyBudget, Handler, Origin, RequestBody, Timeouts, Tls,
+    BodyBudget, Client, Handler, Origin, RequestBody, Standing, Timeouts, Tls,
     activity::{Activity, Cause, RequestGuard, Watchdog},
     answer::AnswerBody,
     budget::Reserved,
@@ -44,6 +50,9 @@ const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long an idle connection gets to say goodbye.
 const FAREWELL: Duration = Duration::from_secs(1);
+
+/// How long a client waits that has too many requests under way.
+const BUSY_WAIT: Duration = Duration::from_millis(100);
 
 /// What all connections share.
 pub(super) struct Shared<H> {
@@ -77,6 +86,7 @@ pub(super) fn http() -> Builder<TokioExecutor> {
 pub(super) async fn serve<H: Handler>(
     stream: TcpStream,
     peer: SocketAddr,
+    client: Arc<Client>,
     shared: Arc<Shared<H>>,
     mut stop: watch::Receiver<bool>,
 ) {
@@ -88,11 +98,11 @@ pub(super) async fn serve<H: Handler>(
     };
     match opening {
         Ok(Opened::Plain(stream)) => {
-            let origin = Origin { scheme: "http", peer };
+            let origin = Origin { scheme: "http", peer, client };
             drive(stream, origin, shared, stop).await;
         }
         Ok(Opened::Tls(stream)) => {
-            let origin = Origin { scheme: "https", peer };
+            let origin = Origin { scheme: "https", peer, client };
             drive(stream, origin, shared, stop).await;
         }
         Ok(Opened::Refused(stream, refusal)) => refuse(stream, refusal).await,
@@ -139,7 +149,7 @@ async fn drive<H: Handler, S>(
     let transport = TokioIo::new(Transport::new(stream, Arc::clone(&activity)));
     let service = service_fn(|request: Request<Incoming>| {
         let guard = activity.request(request.version());
-        answer(request, guard, origin, Arc::clone(&shared))
+        answer(request, guard, origin.clone(), Arc::clone(&shared))
     });
     let mut connection = pin!(shared.http.serve_connection(transport, service));
     let mut is_stopping = false;
@@ -176,12 +186,50 @@ async fn answer<H: Handler>(
     shared: Arc<Shared<H>>,
 ) -> Result<Response<AnswerBody>, Infallible> {
     let version = request.version();
+    let (client, now) = (Arc::clone(&origin.client), Instant::now());
+    let turn = client.request();
+    let away = client.away_for(now);
+    let (Some(_turn), None) = (turn, away) else {
+        shared.handler.refused(&origin, request.method(), request.uri().path());
+        let (head, body) = too_many(away).into_parts();
+        return Ok(Response::from_parts(head, AnswerBody::new(guard, version, body)));
+    };
     let (stall, budget) = (shared.timeouts.stall, shared.budget.clone());
     let reserved = Reserved::default();
     let request = request.map(|incoming| RequestBody::new(incoming, stall, budget, &reserved));
-    let (head, body) = shared.handler.handle(origin, request).await.into_parts();
+    let (mut head, body) = shared.handler.handle(origin, request).await.into_parts();
     // The request is answered: its own body is not kept any longer.
     drop(reserved);
+    match head.extensions.remove() {
+        Some(Standing::Proven) => {
+            client.prove(now);
+            guard.prove();
+        }
+        Some(Standing::Stranger) => client.fail(now),
+        None => {}
+    }
     let bytes = body.collect().await?.to_bytes();
     Ok(Response::from_parts(head, AnswerBody::new(guard, version, bytes)))
+}
+
+/// The answer to a client that has too many requests under way, or that is turned away for this
+/// long. SDKs wait for as long as it says.
+fn too_many(away: Option<Duration>) -> Response<Bytes> {
+    let (wait, message) = match away {
+        None => (BUSY_WAIT, "your address has too many requests under way"),
+        Some(time) => (time, "too many requests from your address proved nothing"),
+    };
+    let body = format!(r#"{{"code":"TooManyRequests","message":"{message}"}}"#);
+    let mut response = Response::new(Bytes::from(body));
+    *response.status_mut() = StatusCode::TOO_MANY_REQUESTS;
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    headers.insert("x-ms-substatus", HeaderValue::from_static("3200"));
+    let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
+    headers.insert("x-ms-retry-after-ms", HeaderValue::from(millis));
+    headers.insert(RETRY_AFTER, HeaderValue::from(wait.as_secs().max(1)));
+    if away.is_some() {
+        headers.insert(CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
 }

@@ -5,11 +5,11 @@ use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 use tokio::{
     net::{TcpListener, TcpStream, lookup_host},
     sync::{Semaphore, watch},
-    time::{sleep, timeout},
+    time::{Instant, sleep, timeout},
 };
 
 use super::{
-    BodyBudget, Handler, Timeouts, Tls,
+    BodyBudget, Gate, Handler, Timeouts, Tls,
     connection::{self, Shared, TLS_HANDSHAKE},
     refusal::{Refusal, refuse},
     stopped,
@@ -82,17 +82,19 @@ impl Listener {
 /// The room for connections.
 #[derive(Clone, Debug)]
 pub(crate) struct Room {
+    gate: Gate,
     connections_max: u32,
     connections: Arc<Semaphore>,
     refusals: Arc<Semaphore>,
 }
 
 impl Room {
-    /// Room for so many connections.
-    pub(crate) fn new(connections_max: u32) -> Self {
+    /// Room for so many connections of those whom the gate lets in.
+    pub(crate) fn new(connections_max: u32, gate: Gate) -> Self {
         // A u32 is never more than a semaphore takes, where a usize has 64 bits.
         let connections = (connections_max as usize).min(Semaphore::MAX_PERMITS);
         Self {
+            gate,
             connections_max,
             connections: Arc::new(Semaphore::new(connections)),
             refusals: Arc::new(Semaphore::new(REFUSALS_MAX)),
@@ -104,6 +106,11 @@ impl Room {
         (self.connections_max as usize).saturating_sub(self.connections.available_permits())
     }
 
+    /// Connections that were not let in.
+    pub(crate) fn gate(&self) -> &Gate {
+        &self.gate
+    }
+
     /// Serves a connection if there is room, refuses it otherwise.
     fn take<H: Handler>(
         &self,
@@ -112,18 +119,33 @@ impl Room {
         shared: &Arc<Shared<H>>,
         stop: &watch::Receiver<bool>,
     ) {
+        let seat = match self.gate.enter(peer.ip(), Instant::now()) {
+            Ok(seat) => seat,
+            Err(closed) => {
+                tracing::debug!(%peer, why = closed.name(), "connection refused");
+                shared.handler.closed(peer, closed);
+                return self.refuse(stream, closed.refusal());
+            }
+        };
         if let Ok(slot) = Arc::clone(&self.connections).try_acquire_owned() {
             let (shared, stop) = (Arc::clone(shared), stop.clone());
             tokio::spawn(async move {
-                connection::serve(stream, peer, shared, stop).await;
-                drop(slot);
+                let client = Arc::clone(&seat.client);
+                connection::serve(stream, peer, client, shared, stop).await;
+                drop((slot, seat));
             });
             return;
         }
         tracing::debug!(%peer, "connection refused: all are taken");
+        self.refuse(stream, Some(Refusal::Busy));
+    }
+
+    /// Says why, if there is something to say and not too many are being told.
+    fn refuse(&self, stream: TcpStream, refusal: Option<Refusal>) {
+        let Some(refusal) = refusal else { return };
         if let Ok(slot) = Arc::clone(&self.refusals).try_acquire_owned() {
             tokio::spawn(async move {
-                refuse_plain(stream).await;
+                refuse_plain(stream, refusal).await;
                 drop(slot);
             });
         }
@@ -139,11 +161,11 @@ impl Room {
     }
 }
 
-/// Says 503 to a client that speaks plain HTTP; a handshake just for that would cost too much.
-async fn refuse_plain(stream: TcpStream) {
+/// Answers a client that speaks plain HTTP; a handshake just for that would cost too much.
+async fn refuse_plain(stream: TcpStream, refusal: Refusal) {
     let mut first = [0];
     let peek = timeout(Duration::from_secs(1), stream.peek(&mut first)).await;
     if matches!(peek, Ok(Ok(1))) && first[0] != TLS_HANDSHAKE {
-        refuse(stream, Refusal::Busy).await;
+        refuse(stream, refusal).await;
     }
 }

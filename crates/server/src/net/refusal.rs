@@ -20,6 +20,10 @@ pub(super) enum Refusal {
     Busy,
     /// Only TLS is answered.
     TlsRequired,
+    /// The client's network is not let in.
+    Network,
+    /// The client has all the connections that it may have.
+    ClientBusy,
 }
 
 impl Refusal {
@@ -34,6 +38,17 @@ impl Refusal {
                 "400 Bad Request",
                 "BadRequest",
                 "this server answers TLS only; use an https:// endpoint",
+            ),
+            Self::Network => (
+                "403 Forbidden",
+                "Forbidden",
+                "the setting allow-networks does not let your address in",
+            ),
+            Self::ClientBusy => (
+                "503 Service Unavailable",
+                "ServiceUnavailable",
+                "your address has all its connections; close unused ones or raise \
+                 max-connections-per-client",
             ),
         };
         let body = format!(r#"{{"code":"{code}","message":"{message}"}}"#);

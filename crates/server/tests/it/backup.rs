@@ -199,7 +199,7 @@ fn damage_is_said_and_leaves_no_data() {
     let list = fs::read_to_string(place.join("backups").join(made)).unwrap();
     let journal = list.lines().find(|line| line.contains(".jnl")).unwrap();
     let [_, checksum, bytes, _] = journal.split(' ').collect::<Vec<_>>()[..] else { panic!() };
-    let path = place.join("files").join(&checksum[..2]).join(format!("{checksum}-{bytes}"));
+    let path = place.join("files").join(format!("{checksum}-{bytes}"));
     let mut content = fs::read(&path).unwrap();
     content[20] ^= 1;
     fs::write(&path, content).unwrap();

@@ -183,8 +183,8 @@ pub(crate) fn http2_is_ok<S: Read + Write>(stream: &mut S, path: &str) -> bool {
     }
 }
 
-const SETTINGS: u8 = 4;
-const HEADERS: u8 = 1;
+pub(crate) const HEADERS: u8 = 1;
+pub(crate) const SETTINGS: u8 = 4;
 
 /// Begins an HTTP/2 connection with these settings, and sends `GET path`.
 pub(crate) fn http2_ask<S: Write>(stream: &mut S, path: &str, settings: &[u8]) {
@@ -199,7 +199,8 @@ pub(crate) fn http2_ask<S: Write>(stream: &mut S, path: &str, settings: &[u8]) {
     stream.flush().unwrap();
 }
 
-fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
+/// A frame of HTTP/2.
+pub(crate) fn frame(kind: u8, flags: u8, stream: u32, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap().to_be_bytes();
     let mut frame = vec![length[1], length[2], length[3], kind, flags];
     frame.extend_from_slice(&stream.to_be_bytes());

@@ -3,11 +3,14 @@
 #![expect(clippy::unwrap_used, reason = "the helpers of tests may panic as tests may")]
 
 mod admin;
+mod audit;
 mod backup;
 mod bounds;
 mod certificate;
 mod client;
+mod clients;
 mod configuration;
+mod hostile;
 mod keys;
 mod partition;
 mod process;

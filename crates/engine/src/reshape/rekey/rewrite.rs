@@ -4,19 +4,20 @@
 use std::{collections::HashSet, ops::Bound, sync::Arc};
 
 use bytes::Bytes;
-use protocol::{Code, Error, etag::Etag};
+use protocol::{Code, Error, etag::Etag, rid::DocNum};
 use store::{Batch, Direction, PageLimit, Snapshot};
 use value::json;
 
 use crate::{
     catalog::Collection,
     documents::{
+        attachments,
         scope::{check_length, document_key},
         text, unique,
     },
     errors,
     indexing::{Indexed, TermChange},
-    keys::{self, LogicalKey, META_COUNTERS, META_HISTORY, META_KEY, META_STATE},
+    keys::{self, LogicalKey, META_CLEAR, META_COUNTERS, META_HISTORY, META_KEY, META_STATE},
     partition::Partition,
     rows::{Counters, Damaged, Header, KeyCounters, Primary},
 };
@@ -28,7 +29,7 @@ const PRIMARIES: PageLimit = PageLimit { entries: 4096, bytes: 1 << 20 };
 
 /// The rows that are rewritten, made anew or left behind. Whatever else a partition may come to hold must not be
 /// lost unnoticed.
-const KNOWN: [&[u8]; 15] = [
+const KNOWN: [&[u8]; 18] = [
     &[keys::PRIMARY],
     &[keys::DOCUMENT],
     &[keys::FEED],
@@ -36,6 +37,8 @@ const KNOWN: [&[u8]; 15] = [
     &[keys::NAME],
     &[keys::EXPIRY],
     &[keys::UNIQUE],
+    &[keys::ATTACHMENT],
+    &[keys::MEDIA],
     &[keys::LOG],
     &[index::key::TERM],
     &[index::key::COMPOSITE],
@@ -44,6 +47,7 @@ const KNOWN: [&[u8]; 15] = [
     META_COUNTERS,
     META_HISTORY,
     META_KEY,
+    META_CLEAR,
 ];
 
 /// From an old partition, which stands still, into the new ones of a collection.
@@ -58,6 +62,7 @@ pub(super) struct Rewrite<'a> {
 struct Moved {
     /// The place of its partition among the new ones.
     child: usize,
+    number: DocNum,
     id: String,
     primary_key: Bytes,
     batch: Batch,
@@ -117,9 +122,12 @@ impl<'a> Rewrite<'a> {
             documents.iter().map(|(number, header, _)| keys::feed(header.lsn, *number)).collect();
         let entries = self.from.get_many(&wanted).await.map_err(errors::from_store)?;
         let mut moved = Vec::with_capacity(documents.len());
-        for ((_, header, text), entry) in documents.into_iter().zip(entries) {
+        for ((number, header, text), entry) in documents.into_iter().zip(entries) {
             let entry = entry.ok_or_else(|| errors::from_damaged(Damaged("F")))?;
-            moved.push(self.document(header, &text, entry).await?);
+            let document = self.document(header, &text, entry).await?;
+            let to = &self.after.partitions[document.child];
+            attachments::copy(self.from, number, to, document.number).await?;
+            moved.push(document);
         }
         self.check_ids(&moved).await?;
         let mut batches = vec![Batch::default(); self.sums.len()];
@@ -187,7 +195,7 @@ impl<'a> Rewrite<'a> {
         for term in terms.added {
             batch.put(term, Bytes::new());
         }
-        Ok(Moved { child, id, primary_key, batch, length: length as u64, index_bytes })
+        Ok(Moved { child, number, id, primary_key, batch, length: length as u64, index_bytes })
     }
 
     /// Refuses two documents with one id under one key. A collection without a partition key can

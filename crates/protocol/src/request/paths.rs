@@ -85,3 +85,21 @@ pub struct PermissionPath {
     /// Name or rid of the permission.
     pub permission: String,
 }
+
+/// An attachment of a document, by name or by rid text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AttachmentPath {
+    /// The document.
+    pub document: DocumentPath,
+    /// Name or rid of the attachment.
+    pub attachment: String,
+}
+
+/// What is said of media that come as a raw body.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MediaHead {
+    /// The name of the attachment.
+    pub slug: Option<String>,
+    /// The media type.
+    pub content_type: String,
+}

@@ -8,21 +8,21 @@ import subprocess
 import threading
 import time
 
-from data import COLLECTION, DATABASE
 from http_client import Client
 from server import binary
 
-PATH = f"/dbs/{DATABASE}/colls/{COLLECTION}"
 RANGES_MIN, RANGES_MAX = 2, 10
 BETWEEN_S = (0.1, 1.2)
 GONE = (OSError, http.client.HTTPException)
 
 
 class Reshaper(threading.Thread):
-    """Reshapes the collection until it is stopped."""
+    """Reshapes a collection, (database, collection), until it is stopped."""
 
-    def __init__(self, port, endpoint, seed, ledger, life):
+    def __init__(self, port, endpoint, collection, seed, ledger, life):
         super().__init__(daemon=True)
+        self.database, self.collection = collection
+        self.path = f"/dbs/{self.database}/colls/{self.collection}"
         self.client, self.endpoint = Client(port), endpoint
         self.rng, self.ledger, self.life = random.Random(f"{seed}-reshape"), ledger, life
         self.splits = self.merges = self.refused = self.interrupted = 0
@@ -85,7 +85,7 @@ class Reshaper(threading.Thread):
                 self.ledger.problem(f"{action}: range {child} does not say that it comes from {parents}")
 
     def by_call(self, action, id):
-        answer = self.client.post(f"/_sheaf{PATH}/pkranges/{id}/{action}")
+        answer = self.client.post(f"/_sheaf{self.path}/pkranges/{id}/{action}")
         # A server that has just started may still be clearing up after a split that was killed.
         if answer.status == 409 or (answer.status == 400 and "cannot be" in answer.message):
             return None
@@ -95,7 +95,8 @@ class Reshaper(threading.Thread):
         return body["parents"], [child["id"] for child in body["children"]], body["writesPausedMs"]
 
     def by_command(self, action, id):
-        command = [binary(), "partition", action, "-d", DATABASE, "-c", COLLECTION, "--endpoint", self.endpoint, id]
+        where = ["-d", self.database, "-c", self.collection, "--endpoint", self.endpoint]
+        command = [binary(), "partition", action, *where, id]
         settings = {name: value for name, value in os.environ.items() if name[:6] != "SHEAF_"}
         done = subprocess.run(command, capture_output=True, text=True, env=settings, check=False)
         if done.returncode == 1 and ("cannot be" in done.stderr or "409 Conflict" in done.stderr):
@@ -109,7 +110,7 @@ class Reshaper(threading.Thread):
 
     def ranges(self):
         """The ranges in their order, checked: one next to the other, none ever with other bounds."""
-        answer = self.client.get(f"{PATH}/pkranges")
+        answer = self.client.get(f"{self.path}/pkranges")
         ranges = sorted(answer.json["PartitionKeyRanges"], key=lambda range: range["minInclusive"])
         bounds = [""] + [range["maxExclusive"] for range in ranges]
         if bounds[-1] != "FF" or [range["minInclusive"] for range in ranges] != bounds[:-1]:
@@ -118,7 +119,7 @@ class Reshaper(threading.Thread):
             known = self._known.setdefault(range["id"], range)
             if any(known[name] != range[name] for name in ("minInclusive", "maxExclusive", "parents", "_rid")):
                 self.ledger.problem(f"range {range['id']} was {known} and is {range}")
-        again = self.client.get(f"{PATH}/pkranges", {"A-IM": "Incremental Feed", "If-None-Match": answer.etag})
+        again = self.client.get(f"{self.path}/pkranges", {"A-IM": "Incremental Feed", "If-None-Match": answer.etag})
         if again.status != 304:
             self.ledger.problem(f"ranges that did not change answer {again}")
         return ranges

@@ -1,0 +1,219 @@
+//! Attachments of the 2015 API: small JSON descriptions that belong to a document, perhaps with media
+//! of their own. They lie with the document, are written under the lock of its key, and vanish with
+//! it in the same transaction. In reading order:
+//! - `rows`: the bytes of the list of a document's attachments, and of one,
+//! - `incoming`: what clients must and may say,
+//! - `write`: create, replace, delete,
+//! - `media`: the media themselves, and what they take in all.
+//!
+//! Every row is found by a number in a key: a writer sees what is queued by key, not by scans. So the
+//! list says which attachments there are.
+
+mod incoming;
+pub(crate) mod media;
+pub(crate) mod rows;
+mod write;
+
+use bytes::Bytes;
+use protocol::{
+    Body, Error, Meta, Options, Outcome, Response,
+    continuation::Feed,
+    request::{AttachmentPath, DocumentPath},
+    response::FeedKind,
+    rid::{AttachmentRid, ChildRid, DocNum},
+};
+use store::{Batch, Snapshot};
+
+use self::rows::{Attachment, Entry, List};
+pub(crate) use self::write::Write;
+use crate::{
+    Inner,
+    budget::{Admission, Asked, Kind},
+    catalog::{Collection, number, quoted, to_bytes},
+    charge::Meter,
+    documents::{Place, RowReader, describe, locate, refuse, scope::header_key, stage::Stage},
+    errors,
+    feeds::{Page, is_unchanged},
+    keys,
+    partition::{Partition, transaction::Overlay},
+    rows::Damaged,
+};
+
+pub(crate) async fn read(
+    engine: &Inner,
+    path: &AttachmentPath,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
+    let found = look(engine, &path.document, path.attachment.as_bytes(), options, meter).await?;
+    let Looked { document, list, snapshot, meta, collection } = found;
+    let Some(entry) = list.find(document, &path.attachment) else {
+        meter.lookup();
+        return Err(Error { meta: Box::new(meta), ..Error::not_found() });
+    };
+    let keys = [keys::attachment(document.number, entry.number)];
+    let rows = snapshot.get_many(&keys).await.map_err(errors::from_store)?;
+    let attachment = present(rows.into_iter().next().flatten())?;
+    let etag = Some(attachment.etag.to_string());
+    if is_unchanged(options, attachment.etag) {
+        meter.lookup();
+        let (outcome, body) = (Outcome::NotModified, Body::Empty);
+        return Ok(Response { outcome, body, etag, continuation: None, meta });
+    }
+    let body = print(&collection, document, entry, &attachment);
+    meter.read(body.len());
+    Ok(Response {
+        outcome: Outcome::Ok,
+        body: Body::Resource(body),
+        etag,
+        continuation: None,
+        meta,
+    })
+}
+
+pub(crate) async fn list(
+    engine: &Inner,
+    path: &DocumentPath,
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Response, Error> {
+    let found = look(engine, path, b"", options, meter).await?;
+    let Looked { document, list, snapshot, meta, collection } = found;
+    let key = |entry: &Entry| keys::attachment(document.number, entry.number);
+    let wanted: Vec<Bytes> = list.entries.iter().map(key).collect();
+    let rows = snapshot.get_many(&wanted).await.map_err(errors::from_store)?;
+    let mut items = Vec::with_capacity(rows.len());
+    for (entry, row) in list.entries.iter().zip(rows) {
+        let attachment = present(row)?;
+        items.push((u64::from(entry.number), print(&collection, document, entry, &attachment)));
+    }
+    let read: usize = items.iter().map(|(_, item)| item.len()).sum();
+    meter.read(read);
+    let owner = document.bytes();
+    let page = Page::take(Feed::Attachments, &owner, options, items.into_iter(), |item| item)?;
+    Ok(page.answer(document.to_string(), FeedKind::Attachments, meta))
+}
+
+/// A document's attachments as they are published.
+struct Looked {
+    document: ChildRid,
+    list: List,
+    snapshot: std::sync::Arc<dyn Snapshot>,
+    meta: Meta,
+    collection: std::sync::Arc<Collection>,
+}
+
+async fn look(
+    engine: &Inner,
+    path: &DocumentPath,
+    name: &[u8],
+    options: &Options,
+    meter: &mut Meter,
+) -> Result<Looked, Error> {
+    let collection = engine.collection(&path.collection, options)?;
+    let key = header_key(&collection, options)?;
+    let place = Place::of(&collection, &key);
+    let content = [path.document.as_bytes(), name];
+    let asked = Asked::new(Kind::Read, &path.collection, content, options, meter);
+    let mut admission = Admission::new(asked);
+    admission.enter(engine, place.partition)?;
+    // What is asked for next is as small as this: it is settled as one look-up.
+    let mut first = *meter;
+    first.lookup();
+    admission.settle(engine, first.total());
+    if options.is_session_read(engine.options.default_consistency) {
+        let session = place.partition.check_session(options.session.as_ref());
+        session.map_err(|error| refuse(error, &place, place.partition.lsn(), meter))?;
+    }
+    let (snapshot, lsn) = place.partition.read();
+    let reader = RowReader::Snapshot(&*snapshot);
+    let now = engine.clock.now_seconds();
+    let Some(found) = locate(&place, &key, &path.document, &reader, now).await? else {
+        return Err(refuse(Error::owner_not_found(), &place, lsn, meter));
+    };
+    let number = found.primary.docnum;
+    let list = List::decode_row(reader.get(keys::attachments(number)).await?)?;
+    let mut meta = Meta::default();
+    describe(&mut meta, &place, lsn);
+    place.note_charge(engine, &first);
+    let document = collection.rid.document(number);
+    Ok(Looked { document, list, snapshot, meta, collection })
+}
+
+fn present(row: Option<Bytes>) -> Result<Attachment, Error> {
+    let row = row.ok_or(Damaged("A")).map_err(errors::from_damaged)?;
+    Attachment::decode(&row).map_err(errors::from_damaged)
+}
+
+/// An attachment as clients see it.
+fn print(
+    collection: &Collection,
+    document: ChildRid,
+    entry: &Entry,
+    attachment: &Attachment,
+) -> Bytes {
+    let rid = AttachmentRid { document, number: entry.number };
+    let mut object = attachment.properties.clone();
+    if entry.media.is_some() {
+        object.insert("media", media::link(rid));
+    }
+    object.insert("_rid", rid.to_string());
+    object.insert("_ts", number(attachment.ts));
+    let owner = format!("{}docs/{document}/", collection.self_link());
+    object.insert("_self", format!("{owner}attachments/{rid}/"));
+    object.insert("_etag", quoted(attachment.etag));
+    to_bytes(object)
+}
+
+impl Stage<'_> {
+    /// Writes rows that are no document's, with the bytes of media that they bring and take.
+    async fn put_rows(&mut self, rows: Overlay, media: (u64, u64)) -> Result<(), Error> {
+        self.tally().await?;
+        self.rows.extend(rows);
+        self.media = (self.media.0 + media.0, self.media.1 + media.1);
+        Ok(())
+    }
+
+    /// Removes the attachments of a document that is removed.
+    pub(super) async fn remove_attachments(&mut self, document: DocNum) -> Result<(), Error> {
+        let Some(row) = self.row(keys::attachments(document)).await? else { return Ok(()) };
+        let list = List::decode(&row).map_err(errors::from_damaged)?;
+        let mut rows = vec![(keys::attachments(document), None)];
+        for entry in &list.entries {
+            rows.push((keys::attachment(document, entry.number), None));
+            if entry.media.is_some() {
+                rows.push((keys::media(document, entry.number), None));
+            }
+        }
+        self.put_rows(rows, (0, list.media_bytes())).await
+    }
+}
+
+/// Gives a document that is rewritten under another number its attachments, one at a time.
+pub(crate) async fn copy(
+    from: &dyn Snapshot,
+    old: DocNum,
+    to: &Partition,
+    new: DocNum,
+) -> Result<(), Error> {
+    let get = async |key| from.get_many(&[key]).await.map_err(errors::from_store);
+    let Some(Some(row)) = get(keys::attachments(old)).await?.into_iter().next() else {
+        return Ok(());
+    };
+    let list = List::decode(&row).map_err(errors::from_damaged)?;
+    let mut batch = Batch::default();
+    batch.put(keys::attachments(new), row);
+    for entry in &list.entries {
+        let mut pairs =
+            vec![(keys::attachment(old, entry.number), keys::attachment(new, entry.number))];
+        if entry.media.is_some() {
+            pairs.push((keys::media(old, entry.number), keys::media(new, entry.number)));
+        }
+        for (old, new) in pairs {
+            let row = get(old).await?.into_iter().next().flatten();
+            batch.put(new, row.ok_or(Damaged("A")).map_err(errors::from_damaged)?);
+        }
+        to.follow(std::mem::take(&mut batch)).await?;
+    }
+    if batch.changes.is_empty() { Ok(()) } else { to.follow(batch).await }
+}

@@ -1,0 +1,346 @@
+//! Writing attachments: under the lock of the document's key, and as one transaction.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use protocol::{
+    Body, Code, Error, Meta, Options, Outcome, Response,
+    limits::ATTACHMENTS_MAX,
+    request::{DocumentPath, MediaHead},
+    rid::{AttachmentRid, ChildRid},
+};
+
+use super::{
+    incoming::{Incoming, check_media},
+    media, present, print,
+    rows::{Attachment, Entry, List},
+};
+use crate::{
+    Inner,
+    budget::{Admission, Asked, Kind},
+    charge::Meter,
+    documents::{
+        Place,
+        scope::header_key,
+        stage::{Published, Stage},
+        write::Retries,
+    },
+    feeds::require_match,
+    keys,
+    partition::{Partition, Refused},
+};
+
+/// What is to become of an attachment.
+pub(crate) struct Write<'a> {
+    action: Action<'a>,
+    /// Bytes that it brings.
+    length: usize,
+}
+
+enum Action<'a> {
+    Create {
+        incoming: Incoming,
+        upsert: bool,
+    },
+    Replace {
+        name: &'a str,
+        incoming: Incoming,
+    },
+    /// New media for an attachment that has some.
+    Media {
+        name: &'a str,
+        content_type: String,
+        content: Bytes,
+    },
+    Delete {
+        name: &'a str,
+    },
+}
+
+/// A write that is queued.
+struct Queued {
+    outcome: Outcome,
+    /// The attachment, if it is still there.
+    answer: Option<(Bytes, String)>,
+    published: Published,
+    partition: Arc<Partition>,
+    owner: protocol::Owner,
+}
+
+impl<'a> Write<'a> {
+    pub(crate) fn create(
+        body: &Bytes,
+        media: Option<MediaHead>,
+        upsert: bool,
+    ) -> Result<Self, Error> {
+        let incoming = match media {
+            Some(head) => Incoming::media(head, body.clone())?,
+            None => Incoming::parse(body)?,
+        };
+        let length = incoming.length();
+        Ok(Self { action: Action::Create { incoming, upsert }, length })
+    }
+
+    pub(crate) fn replace(name: &'a str, body: &[u8]) -> Result<Self, Error> {
+        let incoming = Incoming::parse(body)?;
+        Ok(Self { action: Action::Replace { name, incoming }, length: body.len() })
+    }
+
+    pub(super) fn media(name: &'a str, head: MediaHead, content: Bytes) -> Result<Self, Error> {
+        let content_type = head.content_type;
+        check_media(&content_type, &content)?;
+        let length = content.len();
+        Ok(Self { action: Action::Media { name, content_type, content }, length })
+    }
+
+    pub(crate) fn delete(name: &'a str) -> Self {
+        Self { action: Action::Delete { name }, length: 0 }
+    }
+
+    /// Carries out the write.
+    pub(crate) async fn run(
+        &self,
+        engine: &Inner,
+        path: &DocumentPath,
+        options: &Options,
+        meter: &mut Meter,
+    ) -> Result<Response, Error> {
+        let media = match &self.action {
+            Action::Create { incoming: Incoming { media: Some(content), .. }, .. }
+            | Action::Media { content, .. } => content.len() as u64,
+            _ => 0,
+        };
+        // Before anything is locked: it may have to be added up.
+        engine.media.check(engine, media).await?;
+        let (kind, name) = match &self.action {
+            Action::Create { incoming, .. } => {
+                (Kind::Create, incoming.id.as_deref().unwrap_or_default())
+            }
+            Action::Replace { name, .. } | Action::Media { name, .. } => (Kind::Replace, *name),
+            Action::Delete { name } => (Kind::Delete, *name),
+        };
+        let content = [path.document.as_bytes(), name.as_bytes()];
+        let asked = Asked::new(kind, &path.collection, content, options, meter);
+        let mut admission = Admission::new(asked);
+        let retries = Retries::new();
+        let queued = loop {
+            let mut attempt = *meter;
+            let queued =
+                match self.attempt(engine, path, options, &mut attempt, &mut admission).await {
+                    Ok(queued) => Ok(queued),
+                    Err(refused) => match retries.wait(engine, refused).await {
+                        Ok(()) => continue,
+                        Err(error) => Err(error),
+                    },
+                };
+            *meter = attempt;
+            admission.settle(engine, meter.total());
+            break queued?;
+        };
+        let Queued { outcome, answer, published, partition, owner } = queued;
+        let lsn = published.lsn().await?;
+        let (partitions, owner) = (vec![partition.point(lsn)], Some(owner));
+        let meta = Meta { partitions, owner, ..Meta::default() };
+        let (body, etag) = match answer {
+            Some((body, etag)) => (Body::Resource(body), Some(etag)),
+            None => (Body::Empty, None),
+        };
+        Ok(Response { outcome, body, etag, continuation: None, meta })
+    }
+
+    async fn attempt(
+        &self,
+        engine: &Inner,
+        path: &DocumentPath,
+        options: &Options,
+        meter: &mut Meter,
+        admission: &mut Admission<'_>,
+    ) -> Result<Queued, Refused> {
+        let collection = engine.collection(&path.collection, options)?;
+        let key = header_key(&collection, options)?;
+        let place = Place::of(&collection, &key);
+        admission.enter(engine, place.partition)?;
+        let staged = async {
+            let mut stage = Stage::begin(engine, &place, &key, self.length).await?;
+            let Some(document) = stage.locate(&path.document).await? else {
+                return Err(stage.refuse(Error::owner_not_found(), meter).into());
+            };
+            let document = collection.rid.document(document.primary.docnum);
+            let (outcome, answer) = self.stage(&mut stage, document, options, meter).await?;
+            Ok((outcome, answer, stage.commit().await?))
+        };
+        let staged: Result<_, Refused> = staged.await;
+        if !staged.as_ref().is_err_and(Refused::is_staged_again) {
+            place.note_charge(engine, meter);
+        }
+        let (outcome, answer, published) = staged?;
+        let (partition, owner) = (Arc::clone(place.partition), collection.owner());
+        Ok(Queued { outcome, answer, published, partition, owner })
+    }
+
+    /// Checks the write against what is there, and stages its rows.
+    async fn stage(
+        &self,
+        stage: &mut Stage<'_>,
+        document: ChildRid,
+        options: &Options,
+        meter: &mut Meter,
+    ) -> Result<(Outcome, Option<(Bytes, String)>), Error> {
+        let list_key = keys::attachments(document.number);
+        let mut list = List::decode_row(stage.row(list_key.clone()).await?)?;
+        let old = match &self.action {
+            Action::Create { incoming: Incoming { id: None, .. }, .. } => None,
+            Action::Create { incoming: Incoming { id: Some(id), .. }, upsert } => {
+                // By rid too: a name must not take over another attachment's links.
+                let old = list.find(document, id).cloned();
+                if old.as_ref().is_some_and(|old| !upsert || old.id != *id) {
+                    return Err(stage.refuse(Error::conflict(), meter));
+                }
+                old
+            }
+            Action::Replace { name, .. } | Action::Media { name, .. } | Action::Delete { name } => {
+                let Some(old) = list.find(document, name).cloned() else {
+                    return Err(stage.refuse(Error::not_found(), meter));
+                };
+                Some(old)
+            }
+        };
+        let stored = match &old {
+            Some(old) => {
+                let row = stage.row(keys::attachment(document.number, old.number)).await?;
+                let stored = present(row)?;
+                require_match(options, stored.etag).map_err(|error| stage.refuse(error, meter))?;
+                Some(stored)
+            }
+            None => None,
+        };
+        let gone = old.as_ref().and_then(|old| old.media).map_or(0, u64::from);
+        if let (Action::Delete { .. }, Some(old)) = (&self.action, &old) {
+            list.entries.retain(|entry| entry.number != old.number);
+            let rows = vec![
+                (list_key, Some(list.encode())),
+                (keys::attachment(document.number, old.number), None),
+                (keys::media(document.number, old.number), None),
+            ];
+            meter.delete(0, 0);
+            stage.put_rows(rows, (0, gone)).await?;
+            return Ok((Outcome::Deleted, None));
+        }
+        if old.is_none() && list.entries.len() >= ATTACHMENTS_MAX {
+            let message = format!("A document may have at most {ATTACHMENTS_MAX} attachments.");
+            return Err(Error::new(Code::Forbidden, message));
+        }
+        let number = old.as_ref().map_or(list.next, |old| old.number);
+        let rid = AttachmentRid { document, number };
+        let New { id, properties, media } = self.new_version(old.as_ref(), stored, rid, &list)?;
+        let ts = stage.engine.clock.now_seconds();
+        let attachment = Attachment { etag: stage.engine.new_etag(ts), ts, properties };
+        let length = |content: &Bytes| u32::try_from(content.len()).unwrap_or(u32::MAX - 1);
+        let stays = old.as_ref().and_then(|old| old.media);
+        let entry = Entry {
+            number,
+            media: match &media {
+                Media::None => None,
+                Media::Stays => stays,
+                Media::New(content) => Some(length(content)),
+            },
+            id,
+        };
+        let body = print(stage.place.collection, document, &entry, &attachment);
+        let outcome = match list.entries.iter_mut().find(|other| other.number == number) {
+            Some(other) => {
+                *other = entry;
+                meter.replace(self.length, 0);
+                Outcome::Ok
+            }
+            None => {
+                list.next = number + 1;
+                list.entries.push(entry);
+                meter.create(self.length, 0);
+                Outcome::Created
+            }
+        };
+        let etag = attachment.etag.to_string();
+        let mut rows = vec![
+            (list_key, Some(list.encode())),
+            (keys::attachment(document.number, number), Some(attachment.encode())),
+        ];
+        let media_key = keys::media(document.number, number);
+        let change = match media {
+            Media::New(content) => {
+                let come = content.len() as u64;
+                rows.push((media_key, Some(content)));
+                (come, gone)
+            }
+            Media::None if stays.is_some() => {
+                rows.push((media_key, None));
+                (0, gone)
+            }
+            Media::None | Media::Stays => (0, 0),
+        };
+        stage.put_rows(rows, change).await?;
+        Ok((outcome, Some((body, etag))))
+    }
+
+    /// What an attachment will be.
+    fn new_version(
+        &self,
+        old: Option<&Entry>,
+        stored: Option<Attachment>,
+        rid: AttachmentRid,
+        list: &List,
+    ) -> Result<New, Error> {
+        match &self.action {
+            Action::Create { incoming, .. } | Action::Replace { incoming, .. } => {
+                let id = incoming.id.clone().unwrap_or_else(|| rid.to_string());
+                let is_other = |entry: &&Entry| Some(entry.number) != old.map(|old| old.number);
+                let taken = list.find(rid.document, &id).filter(is_other);
+                if taken.is_some() {
+                    return Err(Error::conflict());
+                }
+                let mut properties = incoming.properties.clone();
+                properties.insert("id", id.as_str());
+                let link = properties.get("media").and_then(|link| link.as_str());
+                let media = match &incoming.media {
+                    Some(content) => Media::New(content.clone()),
+                    // Who sends back the link keeps the media.
+                    None if old.is_some_and(|old| old.media.is_some())
+                        && link == Some(&media::link(rid)) =>
+                    {
+                        Media::Stays
+                    }
+                    None => Media::None,
+                };
+                Ok(New { id, properties, media })
+            }
+            Action::Media { content_type, content, .. } => {
+                let (Some(old), Some(stored)) = (old, stored) else {
+                    return Err(Error::not_found());
+                };
+                if old.media.is_none() {
+                    return Err(Error::not_found());
+                }
+                let mut properties = stored.properties;
+                properties.insert("contentType", content_type.as_str());
+                Ok(New { id: old.id.clone(), properties, media: Media::New(content.clone()) })
+            }
+            Action::Delete { .. } => Err(Error::not_found()),
+        }
+    }
+}
+
+/// What an attachment will be.
+struct New {
+    id: String,
+    properties: value::Object,
+    media: Media,
+}
+
+/// What becomes of its media.
+enum Media {
+    /// There are none here, or none any more.
+    None,
+    /// They are as they were.
+    Stays,
+    New(Bytes),
+}

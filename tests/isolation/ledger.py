@@ -1,0 +1,88 @@
+"""What the clients reported, and whether all of it can be right."""
+
+import threading
+from collections import Counter
+
+CONNECTION_ERRORS_S = 10  # after a server is ready again
+# What a transfer or a read may be refused with while workers are killed: the worker is lost, or under
+# a heavy load the script's time is up or no worker was free for too long.
+EXCUSED = (408, 429, 500)
+
+
+class Ledger:
+    """All reports of all clients."""
+
+    def __init__(self):
+        self.reports = {}          # id of a transfer -> how it ended: done, exists, declined, refused, stale, unknown
+        self.stale = 0             # batches that came too late, and were made again
+        self.counts = Counter()    # way and outcome -> how many
+        self.reads = Counter()
+        self.errors = []           # of reads
+        self.refusals = Counter()  # status -> how many
+        self.problems = []
+        self.lives = []            # (killed, ready again), in seconds of the clock on the wall
+        self.losses = []           # when a worker was killed
+        self.transfers = 0
+        self._lock = threading.Lock()
+
+    def problem(self, text):
+        with self._lock:
+            self.problems.append(text)
+        if len(self.problems) <= 20:
+            print(f"PROBLEM {text}", flush=True)
+
+    def take(self, client, report):
+        with self._lock:
+            take = getattr(self, f"_{report['kind']}")
+        take(client, report)
+
+    def _ready(self, client, report):
+        pass
+
+    _end = _ready
+
+    def _transfer(self, client, report):
+        id, outcome = report["id"], report["outcome"]
+        with self._lock:
+            self.reports[id] = report
+            self.stale += report["stale"]
+            self.counts[report["way"], outcome] += 1
+            self.transfers += outcome in ("done", "exists")
+        if outcome == "exists" and not report["unanswered"] and not self._met_kill(report):
+            self.problem(f"{client}: {id} was sent once, and its journal exists already")
+
+    def _read(self, client, report):
+        with self._lock:
+            self.reads[report["way"]] += 1
+        if report["problem"]:
+            self.problem(f"{client}: by {report['way']}: {report['problem']}")
+
+    def _error(self, client, report):
+        with self._lock:
+            self.errors.append((client, report))  # judged when the lives are known
+
+    def _met_kill(self, report):
+        return any(report["started"] <= ready + CONNECTION_ERRORS_S and killed <= report["ended"]
+                   for killed, ready in self.lives)
+
+    def _met_loss(self, report):
+        return any(report["started"] <= lost <= report["ended"] for lost in self.losses)
+
+    def may_be_done(self, report):
+        """Whether a transfer that ended with a refusal may have been done by a try before, of ours or
+        of the SDK's, that got no answer."""
+        return report["unanswered"] > 0 or self._met_kill(report)
+
+    def judge(self):
+        """Errors have a reason, or they are problems."""
+        refused = [(id, report) for id, report in self.reports.items() if report["outcome"] == "refused"]
+        for client, report in self.errors + refused:
+            if report.get("connection"):
+                if not self._met_kill(report):
+                    self.problem(f"{client}: no connection although nobody killed the server: {report['text']}")
+                continue
+            status = int(report.get("status") or report["text"].partition("/")[0])
+            self.refusals[status] += 1
+            is_loss = status == 500
+            if status not in EXCUSED or (is_loss and not self._met_loss(report) and not self._met_kill(report)):
+                self.problem(f"{client}: {report['text']}")
