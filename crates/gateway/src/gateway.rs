@@ -188,7 +188,9 @@ impl Gateway {
         authorize(&principal, is_read || parts.method == Method::POST)?;
         let version = Version::read(headers)?;
         let mut options = options::read(parts, version, &self.settings)?;
-        options.tokens.minter = Some(Arc::new(resource_token::Mint { keys, now }));
+        if matches!(target.resource, Resource::Permissions(_) | Resource::Permission(_)) {
+            options.tokens.minter = Some(Arc::new(resource_token::Mint { keys, now }));
+        }
         let again = other.map(|other| (other, options.clone()));
         let mut operation =
             decode::operation(target.resource, &parts.method, headers, version, &mut options)?;
