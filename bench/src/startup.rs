@@ -20,7 +20,7 @@ use crate::{
     table::Scratch,
 };
 
-const LAYOUT: Layout = Layout::ManyKeys;
+pub(crate) const LAYOUT: Layout = Layout::ManyKeys;
 /// Documents to load unless told otherwise.
 const DOCUMENTS: usize = 100_000;
 /// Starts of which the median is printed; a single one says little on a busy machine.

@@ -9,22 +9,10 @@
 
 #![no_main]
 
-use std::{
-    sync::{Arc, LazyLock},
-    time::{Duration, SystemTime},
-};
-
-use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
-use gateway::{Clock, Gateway, Key, Keys, PUBLISHED_KEY, Recorder, Settings};
-use hmac::{Hmac, KeyInit, Mac};
-use http_body_util::{BodyExt, Full};
+use fuzz::{DATE, Request, send, signature_of};
+use http_body_util::Full;
 use libfuzzer_sys::fuzz_target;
-use sha2::Sha256;
-use tokio::runtime::Runtime;
-use value::json;
-
-const DATE: &str = "Thu, 01 Jan 1970 00:16:40 GMT";
 
 /// The headers that `QUERY` and `PLAN` stand for.
 const QUERY: (&str, &str) = ("x-ms-documentdb-isquery", "true");
@@ -32,84 +20,16 @@ const PLAN: (&str, &str) = ("x-ms-cosmos-is-query-plan-request", "true");
 const SQL: (&str, &str) = ("content-type", "application/sql");
 const EVERYWHERE: (&str, &str) = ("x-ms-documentdb-query-enablecrosspartition", "true");
 
-struct Fixed;
-
-impl Clock for Fixed {
-    fn now(&self) -> SystemTime {
-        SystemTime::UNIX_EPOCH + Duration::from_secs(1000)
-    }
-}
-
-impl Recorder for Fixed {
-    fn record(&self, _: &'static str, _: u16, _: Duration, _: f64) {}
-}
-
-static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
-    tokio::runtime::Builder::new_current_thread().enable_time().build().expect("a runtime")
-});
-
-static GATEWAY: LazyLock<Gateway> = LazyLock::new(|| {
-    let store = Arc::new(store::memory::MemoryStore::new());
-    let clock = Arc::new(engine::SystemClock);
-    let engine = RUNTIME.block_on(engine::Engine::open(store, engine::Options::default(), clock));
-    let key = Key::parse(PUBLISHED_KEY).expect("a key");
-    let keys = Keys { read_write: vec![key], read_only: Vec::new() };
-    let settings = Settings { keys, ..Settings::default() };
-    let gateway = Gateway::new(engine.expect("a database"), settings, Arc::new(Fixed), Arc::new(Fixed));
-    for (path, body) in [
-        ("POST /dbs", r#"{"id":"d"}"#),
-        ("POST /dbs/d/colls", r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash"}}"#),
-        (
-            "POST /dbs/d/colls/c/docs\nx-ms-documentdb-partitionkey:[\"a\"]",
-            r#"{"id":"1","pk":"a","n":1,"list":[1,"x",{"y":null}]}"#,
-        ),
-        (
-            "POST /dbs/d/colls/c/docs\nx-ms-documentdb-partitionkey:[\"b\"]",
-            r#"{"id":"2","pk":"b","n":-2.5,"text":"é"}"#,
-        ),
-    ] {
-        let text = format!("{path}\n\n{body}");
-        let status = RUNTIME.block_on(exchange(&gateway, text.as_bytes()));
-        assert_eq!(status, Some(201), "{path}");
-    }
-    gateway
-});
-
 fuzz_target!(|input: &[u8]| {
-    let gateway = &*GATEWAY;
-    RUNTIME.block_on(exchange(gateway, input));
+    let Some(unsigned) = request(input, None) else { return };
+    let (_, refusal) = send(unsigned);
+    let signature = signature_of(&refusal);
+    if let Some(signed) = signature.and_then(|signature| request(input, Some(&signature))) {
+        send(signed);
+    }
 });
 
-/// Sends a request unsigned, then signed; the status of the second.
-async fn exchange(gateway: &Gateway, input: &[u8]) -> Option<u16> {
-    let (status, refusal) = send(gateway, request(input, None)?).await;
-    let payload = refusal.split_once("payload to sign: '").and_then(|(_, rest)| rest.split_once('\''));
-    let Some((payload, _)) = payload else { return Some(status) };
-    let key = STANDARD.decode(PUBLISHED_KEY).expect("base64");
-    let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("any length");
-    mac.update(payload.as_bytes());
-    let signature = STANDARD.encode(mac.finalize().into_bytes());
-    let (status, _) = send(gateway, request(input, Some(&signature))?).await;
-    Some(status)
-}
-
-async fn send(gateway: &Gateway, request: hyper::Request<Full<Bytes>>) -> (u16, String) {
-    let is_head = request.method() == hyper::Method::HEAD;
-    let response = gateway.handle("http", request).await;
-    let status = response.status().as_u16();
-    assert!(status < 500, "{response:?}");
-    assert!(response.headers().contains_key("x-ms-request-charge"));
-    assert!(response.headers().contains_key("x-ms-activity-id"));
-    let body = response.into_body().collect().await.expect("a whole body").to_bytes();
-    if body.is_empty() {
-        assert!(is_head || status < 400);
-        return (status, String::new());
-    }
-    let value = json::parse(&body).expect("JSON");
-    (status, value.get("message").as_str().unwrap_or_default().to_owned())
-}
-
-fn request(input: &[u8], signature: Option<&str>) -> Option<hyper::Request<Full<Bytes>>> {
+fn request(input: &[u8], signature: Option<&str>) -> Option<Request> {
     let split = input.windows(2).position(|pair| pair == b"\n\n")?;
     let (head, body) = (&input[..split], &input[split + 2..]);
     let mut lines = head.split(|byte| *byte == b'\n');

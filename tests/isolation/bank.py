@@ -6,7 +6,7 @@ So a client that got no answer can send the same transfer again: if it was done,
 
 DATABASE, COLLECTION = "isolation", "bank"
 PATH = f"/dbs/{DATABASE}/colls/{COLLECTION}"
-KEYS = [f"branch{n}" for n in range(6)]
+KEYS = [f"branch{n}" for n in range(16)]
 ACCOUNTS = [f"account{n}" for n in range(5)]
 BALANCE = 100
 TOTAL = BALANCE * len(ACCOUNTS)

@@ -7,12 +7,12 @@ const require = createRequire(new URL("../js/package.json", import.meta.url));
 const { CosmosClient } = require("@azure/cosmos");
 
 const KEY = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
-const LOOPS = { transfer: 10, read: 3 };
+const LOOPS = { transfer: 6, read: 3 };
 const AFTER_ERROR_MS = 200;
-const BETWEEN_READS_MS = 30;
+const BETWEEN_READS_MS = 100;
 
 // What there is: see bank.py.
-const KEYS = Array.from({ length: 6 }, (_, n) => `branch${n}`);
+const KEYS = Array.from({ length: 16 }, (_, n) => `branch${n}`);
 const ACCOUNTS = Array.from({ length: 5 }, (_, n) => `account${n}`);
 const TOTAL = 100 * ACCOUNTS.length;
 const AMOUNT_MAX = 60;

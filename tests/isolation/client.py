@@ -1,4 +1,5 @@
-"""A client on azure-cosmos, in a process of its own: `client.py transfer|read ENDPOINT NAME SEED`.
+"""A client on azure-cosmos, in a process of its own: `client.py transfer|raw|read ENDPOINT NAME SEED`;
+`raw` makes transfers without the SDK.
 
 It reports in lines of JSON on stdout, and stops when stdin ends. Whether what it saw is right, and
 whether an error was to be expected, is for the harness to say.
@@ -14,12 +15,13 @@ from azure.core.exceptions import ServiceRequestError, ServiceResponseError
 from azure.cosmos import CosmosClient, exceptions
 
 from bank import ACCOUNTS, AMOUNT_MAX, COLLECTION, DATABASE, KEYS, TOTAL, wrong
+from raw import Raw
 
 # The published emulator key.
 KEY = "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw=="
-THREADS = {"transfer": 2, "read": 2}
+THREADS = {"transfer": 2, "raw": 24, "read": 2}
 AFTER_ERROR_S = 0.2
-BETWEEN_READS_S = 0.03
+BETWEEN_READS_S = 0.1
 WHERE = "FROM c WHERE c.kind = 'account'"
 
 stopping = threading.Event()
@@ -160,9 +162,12 @@ class Reads:
 
 def main():
     role, endpoint, name, seed = sys.argv[1:]
-    client = CosmosClient(endpoint, KEY)
-    container = client.get_database_client(DATABASE).get_container_client(COLLECTION)
-    kind = {"transfer": Transfers, "read": Reads}[role]
+    if role == "raw":
+        container = Raw(endpoint)
+    else:
+        client = CosmosClient(endpoint, KEY)
+        container = client.get_database_client(DATABASE).get_container_client(COLLECTION)
+    kind = Reads if role == "read" else Transfers
     loops = [kind(container, f"{name}{number}", seed) for number in range(THREADS[role])]
 
     def run(loop):

@@ -33,12 +33,15 @@ HERE = Path(__file__).parent
 PYTHON, JAVASCRIPT = [sys.executable, str(HERE / "client.py")], ["node", str(HERE / "client.mjs")]
 CLIENTS = [
     (JAVASCRIPT, "transfer", "javascript-transfers"), (PYTHON, "transfer", "python-transfers"),
+    (PYTHON, "raw", "raw-transfers"),
     (JAVASCRIPT, "read", "javascript-reads"), (PYTHON, "read", "python-reads"),
 ]  # fmt: skip
 FILLERS = 400
+WORKERS = 8
 TRANSFERS, KILLS, LOSSES, SPLITS = 1000, 2, 10, 3   # what the short form comes to
 SHORT_MAX_S = 300                                   # by then a slow machine has come so far, too
 BETWEEN_KILLS_S = {True: (8, 12), False: (20, 40)}  # of the short form and the long one
+BETWEEN_RESHAPES_S = {True: (0.1, 1.2), False: (2, 6)}
 BETWEEN_LOSSES_S = (0.2, 1.0)
 
 
@@ -71,11 +74,11 @@ class WorkerKiller(threading.Thread):
 class Test:
     """One data directory through many lives of the server."""
 
-    def __init__(self, scratch, seed):
+    def __init__(self, scratch, seed, is_short):
         self.scratch, self.seed, self.rng = scratch, seed, random.Random(seed)
         self.ledger, self.life = Ledger(), Life()
         self.kills = self.losses = self.verified = self.entries = 0
-        self.server = Server("--rate-limit", "never", data_dir=scratch / "data",
+        self.server = Server("--rate-limit", "never", "--script-workers", WORKERS, data_dir=scratch / "data",
                              log=scratch / "server.log", port=free_port())
         self.set_up()
         self.clients = [
@@ -85,7 +88,7 @@ class Test:
         for client in self.clients:
             client.is_ready.wait()
         self.reshaper = Reshaper(self.server.port, self.server.endpoint, (DATABASE, COLLECTION), seed,
-                                 self.ledger, self.life)
+                                 self.ledger, self.life, BETWEEN_RESHAPES_S[is_short])
         self.killer = WorkerKiller(self)
 
     def set_up(self):
@@ -191,7 +194,7 @@ def main():
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     parser.add_argument("--keep-going", action="store_true", help="do not stop at the first problem")
     arguments = parser.parse_args()
-    test = Test(Path(tempfile.mkdtemp(prefix="sheaf-isolation-")), arguments.seed)
+    test = Test(Path(tempfile.mkdtemp(prefix="sheaf-isolation-")), arguments.seed, not arguments.transfers)
     seconds = 0
     try:
         seconds = test.run(arguments.transfers, arguments.keep_going)

@@ -19,9 +19,10 @@ GONE = (OSError, http.client.HTTPException)
 class Reshaper(threading.Thread):
     """Reshapes a collection, (database, collection), until it is stopped."""
 
-    def __init__(self, port, endpoint, collection, seed, ledger, life):
+    def __init__(self, port, endpoint, collection, seed, ledger, life, between_s=BETWEEN_S):
         super().__init__(daemon=True)
         self.database, self.collection = collection
+        self.between_s = between_s
         self.path = f"/dbs/{self.database}/colls/{self.collection}"
         self.client, self.endpoint = Client(port), endpoint
         self.rng, self.ledger, self.life = random.Random(f"{seed}-reshape"), ledger, life
@@ -34,7 +35,7 @@ class Reshaper(threading.Thread):
         self._etag = None
 
     def run(self):
-        while not self._stopping.wait(self.rng.uniform(*BETWEEN_S)):
+        while not self._stopping.wait(self.rng.uniform(*self.between_s)):
             generation = self.life.wait_until_up()
             try:
                 self.step()

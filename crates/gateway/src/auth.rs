@@ -22,19 +22,30 @@ use crate::{
 /// How far the date of a request may lie from the server's clock, either way.
 const SKEW_MAX: Duration = Duration::from_mins(15);
 
+/// What a request brings along.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Token {
+    /// A signature by a key of the account.
+    Signature(Vec<u8>),
+    /// The token of a permission.
+    Resource(String),
+    /// An access token of somebody else's.
+    Access(String),
+}
+
 /// Finds out who signed a request.
 pub(crate) fn verify(
     method: &Method,
     signed: &Signed,
     headers: &HeaderMap,
+    signature: &[u8],
     keys: &Keys,
     now: SystemTime,
 ) -> Result<Principal, Error> {
-    let signature = signature(headers)?;
     let dates = Dates::read(headers)?;
     let payloads = payloads(method, signed, &dates);
-    let by_read_write = any_match(&keys.read_write, &payloads, &signature);
-    let by_read_only = any_match(&keys.read_only, &payloads, &signature);
+    let by_read_write = any_match(&keys.read_write, &payloads, signature);
+    let by_read_only = any_match(&keys.read_only, &payloads, signature);
     if !bool::from(by_read_write | by_read_only) {
         return Err(wrong_signature(&payloads));
     }
@@ -42,9 +53,9 @@ pub(crate) fn verify(
     Ok(Principal::Account { read_only: !bool::from(by_read_write) })
 }
 
-/// The signature in `authorization`, which is percent-encoded by most clients: decoding leaves a
-/// plain one as it is, since base64 has no `%`.
-fn signature(headers: &HeaderMap) -> Result<Vec<u8>, Error> {
+/// What `authorization` holds, which is percent-encoded by most clients: decoding leaves a plain one
+/// as it is, since base64 has no `%`.
+pub(crate) fn token(headers: &HeaderMap) -> Result<Token, Error> {
     let header = headers.get("authorization").ok_or_else(|| {
         unauthorized(
             "Required Header authorization is missing. Ensure a valid Authorization token is \
@@ -59,14 +70,16 @@ fn signature(headers: &HeaderMap) -> Result<Vec<u8>, Error> {
     };
     let kind = part("type").ok_or_else(malformed)?;
     part("ver").ok_or_else(malformed)?;
-    if !kind.eq_ignore_ascii_case("master") {
-        return Err(unauthorized(
-            "Only master keys are supported by this version of Sheaf: the authorization token \
-             must be of type 'master'.",
-        ));
+    let secret = part("sig").ok_or_else(malformed)?;
+    match kind.to_ascii_lowercase().as_str() {
+        "master" => Ok(Token::Signature(STANDARD.decode(secret).map_err(|_| malformed())?)),
+        "resource" => Ok(Token::Resource(secret.to_owned())),
+        "aad" => Ok(Token::Access(secret.to_owned())),
+        _ => Err(unauthorized(
+            "The authorization token must be of type 'master', 'resource' or 'aad': this version \
+             of Sheaf knows no others.",
+        )),
     }
-    let signature = part("sig").ok_or_else(malformed)?;
-    STANDARD.decode(signature).map_err(|_| malformed())
 }
 
 /// The dates a client may have signed, as sent.

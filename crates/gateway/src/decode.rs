@@ -60,7 +60,7 @@ pub(crate) fn operation(
         Resource::Documents(path) => documents(path, method, headers, options),
         Resource::Document(path) => document(path, method),
         Resource::Attachments(path) => attachments(path, method, headers),
-        Resource::Attachment(path) => attachment(path, method),
+        Resource::Attachment(path) => attachment(*path, method),
         Resource::Media(media) => match *method {
             Method::GET => Ok(Operation::ReadMedia(media)),
             Method::PUT => {

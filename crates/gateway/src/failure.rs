@@ -3,7 +3,7 @@
 use protocol::{Code, Error, error::QueryFailure};
 use value::json::quote;
 
-use crate::{activity, status::Status};
+use crate::{activity, handled, status::Status};
 
 /// What the message names as the speaker.
 const SDK: &str = concat!("sheaf/", env!("CARGO_PKG_VERSION"));
@@ -70,7 +70,7 @@ fn message(error: &Error, failed: &Failed<'_>) -> String {
 /// Errors of the database are JSON inside the message; those of the front door are plain text.
 /// COMPAT: people and tools match on both forms.
 fn inner(error: &Error) -> String {
-    if matches!(error.code, Code::Unauthorized | Code::Forbidden) {
+    if handled::is_refusal(error.code) {
         return error.message.clone();
     }
     let mut errors = br#"Message: {"Errors":["#.to_vec();

@@ -9,16 +9,20 @@ use std::{
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::{Method, body::Body, http::request::Parts};
+use hyper::{HeaderMap, Method, body::Body, http::request::Parts};
 use protocol::{Code, Context, Error, Operation, Options, Principal, Request, Service};
 
 use crate::{
-    account, activity, auth, batch,
+    account, activity,
+    auth::{self, Token},
+    batch,
     body::{self, BodyError},
     call, decode,
     encode::{self, Answer, Asked},
     handled::{self, Credential, Handled},
+    issuers::Issuers,
     options, resource_token,
+    role::Role,
     route::{self, Resource, Signed, Target},
     settings::{Keys, Settings},
     version::Version,
@@ -46,6 +50,7 @@ pub struct Gateway {
     settings: Settings,
     /// Apart from the settings, because they change while requests are served.
     keys: RwLock<Arc<Keys>>,
+    issuers: RwLock<Arc<Issuers>>,
     recorder: Arc<dyn Recorder>,
     clock: Arc<dyn Clock>,
 }
@@ -59,7 +64,7 @@ impl Gateway {
         clock: Arc<dyn Clock>,
     ) -> Self {
         let keys = RwLock::new(Arc::new(std::mem::take(&mut settings.keys)));
-        Self { service, settings, keys, recorder, clock }
+        Self { service, settings, keys, issuers: RwLock::default(), recorder, clock }
     }
 
     /// Takes these keys in the place of those before, from the next request on.
@@ -67,9 +72,9 @@ impl Gateway {
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
     }
 
-    fn keys(&self) -> Arc<Keys> {
-        // Nothing can fail while it is held, so what it guards is whole.
-        Arc::clone(&self.keys.read().unwrap_or_else(PoisonError::into_inner))
+    /// Takes the access tokens of these issuers from the next request on. At first there are none.
+    pub fn set_issuers(&self, issuers: Issuers) {
+        *self.issuers.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(issuers);
     }
 
     /// Answers one request; whatever goes wrong is an answer too. `scheme` is `http` or `https`,
@@ -103,11 +108,13 @@ impl Gateway {
         };
         let charge = charge_of(&result);
         let cause = result.as_ref().err().map(|error| error.message.clone());
+        let is_refused = result.as_ref().is_err_and(|error| handled::is_refusal(error.code));
         let mut response = encode::response(&asked, result);
-        let reason = cause.as_deref().map(handled::reason);
+        let reason = cause.as_deref().filter(|_| is_refused).map(handled::reason);
         self.conclude(known.name, response.status().as_u16(), &asked, charge, cause);
         let Known { name: operation, is_control, credential, .. } = known;
-        let handled = Handled { operation, is_control, credential, activity_id, reason };
+        let handled =
+            Handled { operation, is_control, is_refused, credential, activity_id, reason };
         response.extensions_mut().insert(handled);
         response
     }
@@ -122,10 +129,14 @@ impl Gateway {
     ) -> Result<(), Box<hyper::Response<Full<Bytes>>>> {
         let started = Instant::now();
         let signed = Signed { types: vec![kind.to_owned()], links: vec![String::new()] };
-        let (keys, now) = (&self.settings.keys, self.clock.now());
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
-        let checked = auth::verify(&parts.method, &signed, &parts.headers, keys, now)
-            .and_then(|principal| authorize(&principal, is_read));
+        let checked = self.admit(&parts.method, &signed, &parts.headers).and_then(|known| {
+            match known {
+                (principal @ Principal::Account { .. }, None) => authorize(&principal, is_read),
+                // Roles are about data, and tokens about resources.
+                _ => Err(Error::new(Code::Forbidden, "This takes a key of the account.")),
+            }
+        });
         checked.map_err(|error| {
             let asked = Asked {
                 activity_id: activity::id(&parts.headers),
@@ -162,12 +173,8 @@ impl Gateway {
             target.signed.links.extend(other.signed.links.iter().cloned());
         }
         let headers = &parts.headers;
-        let (keys, now) = (self.keys(), self.clock.now());
-        let principal = match resource_token::verify(headers, &keys, now)? {
-            Some(grant) => Principal::Token(grant),
-            None => auth::verify(&parts.method, &target.signed, headers, &keys, now)?,
-        };
-        known.credential = Some(Credential::of(&principal));
+        let (principal, role) = self.admit(&parts.method, &target.signed, headers)?;
+        known.credential = Some(Credential::of(&principal, role));
         let bytes_max = self.settings.limits.body_bytes_max;
 
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
@@ -189,6 +196,7 @@ impl Gateway {
         let version = Version::read(headers)?;
         let mut options = options::read(parts, version, &self.settings)?;
         if matches!(target.resource, Resource::Permissions(_) | Resource::Permission(_)) {
+            let (keys, now) = (read(&self.keys), self.clock.now());
             options.tokens.minter = Some(Arc::new(resource_token::Mint { keys, now }));
         }
         let again = other.map(|other| (other, options.clone()));
@@ -198,6 +206,7 @@ impl Gateway {
         known.is_control = handled::is_control(&operation);
         known.is_plan = matches!(operation, Operation::PlanQuery { .. });
         authorize(&principal, operation.is_read())?;
+        role.map_or(Ok(()), |role| role.check(&operation, known.is_control))?;
         let may_lack_body = decode::may_lack_body(&operation);
         let is_raw = decode::has_raw_body(&operation);
         match decode::body_of(&mut operation) {
@@ -212,6 +221,7 @@ impl Gateway {
 
         let is_offer =
             matches!(operation, Operation::ReadOffer(_) | Operation::ReplaceOffer { .. });
+        let is_query = matches!(operation, Operation::Query { .. });
         let context = Context { principal, activity_id, connection: connection_of(parts) };
         let again = again.and_then(|again| repeat(again, parts, version, &operation));
         let request = Request { operation, options };
@@ -227,8 +237,34 @@ impl Gateway {
         {
             answer = call::guarded(self.service.as_ref(), &context, request).await;
         }
-        let response = answer?;
+        let told = |error| if is_query { options::told_finally(error, headers) } else { error };
+        let response = answer.map_err(told)?;
         Ok(if is_offer { Answer::Offer(response) } else { Answer::Service(response) })
+    }
+
+    /// Finds out who asks, and in which role if not by a key.
+    fn admit(
+        &self,
+        method: &Method,
+        signed: &Signed,
+        headers: &HeaderMap,
+    ) -> Result<(Principal, Option<Role>), Error> {
+        let now = self.clock.now();
+        match auth::token(headers)? {
+            Token::Signature(signature) => {
+                let keys = read(&self.keys);
+                let principal = auth::verify(method, signed, headers, &signature, &keys, now)?;
+                Ok((principal, None))
+            }
+            Token::Resource(token) => {
+                let grant = resource_token::verify(&token, &read(&self.keys), now)?;
+                Ok((Principal::Token(grant), None))
+            }
+            Token::Access(token) => {
+                let role = read(&self.issuers).verify(&token, now)?;
+                Ok((Principal::Account { read_only: false }, Some(role)))
+            }
+        }
     }
 
     fn conclude(
@@ -251,6 +287,11 @@ impl Gateway {
         }
         self.recorder.record(operation, status, asked.elapsed, charge);
     }
+}
+
+/// What is in force at this moment. Nothing can fail while it is replaced, so it is whole.
+fn read<T>(lock: &RwLock<Arc<T>>) -> Arc<T> {
+    Arc::clone(&lock.read().unwrap_or_else(PoisonError::into_inner))
 }
 
 /// A number for the connection, if requests come by it one at a time.

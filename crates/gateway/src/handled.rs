@@ -1,6 +1,8 @@
 //! How a request was taken, for whoever counts strangers or keeps an audit log.
 
-use protocol::{Operation, Principal};
+use protocol::{Code, Operation, Principal};
+
+use crate::role::Role;
 
 /// What became of a request, as an extension of its response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,11 +11,13 @@ pub struct Handled {
     pub operation: &'static str,
     /// It changes what the account consists of rather than documents.
     pub is_control: bool,
+    /// It was refused for who asked, rather than for what: limits of storage are a 403, too.
+    pub is_refused: bool,
     /// By what the caller was let in; `None` if by nothing.
     pub credential: Option<Credential>,
     /// Names the request in answers and logs.
     pub activity_id: u128,
-    /// Why it failed, if it did: words of ours, and names from the request's own path.
+    /// Why it was refused, if it was: words of ours, and names from the request's own path.
     pub reason: Option<String>,
 }
 
@@ -26,6 +30,8 @@ pub enum Credential {
     ReadOnlyKey,
     /// The token of a permission.
     ResourceToken,
+    /// An access token.
+    AccessToken,
 }
 
 impl Credential {
@@ -35,14 +41,16 @@ impl Credential {
             Self::Key => "key",
             Self::ReadOnlyKey => "read-only key",
             Self::ResourceToken => "resource token",
+            Self::AccessToken => "access token",
         }
     }
 
-    pub(crate) fn of(principal: &Principal) -> Self {
-        match principal {
-            Principal::Account { read_only: false } => Self::Key,
-            Principal::Account { read_only: true } => Self::ReadOnlyKey,
-            Principal::Token(_) => Self::ResourceToken,
+    pub(crate) fn of(principal: &Principal, role: Option<Role>) -> Self {
+        match (principal, role) {
+            (Principal::Token(_), _) => Self::ResourceToken,
+            (Principal::Account { .. }, Some(_)) => Self::AccessToken,
+            (Principal::Account { read_only: false }, None) => Self::Key,
+            (Principal::Account { read_only: true }, None) => Self::ReadOnlyKey,
         }
     }
 }
@@ -52,6 +60,14 @@ impl Credential {
 pub(crate) fn is_control(operation: &Operation) -> bool {
     let name = operation.name();
     !(operation.is_read() || name.ends_with("_document") || name.starts_with("execute_"))
+}
+
+/// Whether an error is about who asked.
+pub(crate) fn is_refusal(code: Code) -> bool {
+    matches!(
+        code,
+        Code::Unauthorized | Code::Forbidden | Code::ActionNotSupported | Code::ActionNotGranted
+    )
 }
 
 /// The first sentence of an error: what follows may repeat what the client signed.

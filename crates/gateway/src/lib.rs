@@ -3,7 +3,8 @@
 //! In reading order, which is the order a request passes through:
 //! - `gateway`: the pipeline,
 //! - [`settings`]: keys and what the account says of itself,
-//! - `route`: path to target, `auth`: signature to principal, `resource_token`: token to principal,
+//! - `route`: path to target, `auth`: signature to principal, `resource_token`: the same of tokens of permissions,
+//!   `issuers`, `role`: of access tokens,
 //! - `decode`, `query`, `batch`, `changes`, `options`, `body`: target, headers and body to [`protocol::Request`],
 //! - `call`: the one inward call,
 //! - `encode`, `failure`, `status`: answer or error to a response,
@@ -25,9 +26,11 @@ mod failure;
 mod gateway;
 mod handled;
 mod headers;
+mod issuers;
 mod options;
 mod query;
 mod resource_token;
+mod role;
 mod route;
 pub mod settings;
 mod sign;
@@ -38,6 +41,8 @@ mod version;
 pub use body::BodyError;
 pub use gateway::{Clock, Connection, Gateway, Recorder};
 pub use handled::{Credential, Handled};
+pub use issuers::{Issuer, Issuers, KeySet};
+pub use role::Role;
 pub use settings::{
     CrossPartition, Key, KeyError, Keys, Limits, PUBLISHED_KEY, Settings, Staleness,
 };

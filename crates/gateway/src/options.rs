@@ -2,7 +2,7 @@
 
 use hyper::{HeaderMap, header::USER_AGENT, http::request::Parts};
 use protocol::{
-    Error, Options,
+    Code, Error, Options,
     limits::{PAGE_ITEMS_MAX, TOKEN_SECONDS},
     query::QueryOptions,
     request::{ConsistencyLevel, IndexingDirective},
@@ -67,8 +67,22 @@ fn token_seconds(headers: &HeaderMap) -> Result<Option<u32>, Error> {
 /// ranges twice that were split elsewhere than they were merged; queries of `@azure/cosmos` ask the same range for ever,
 /// and those of `azure-cosmos` begin anew and give rows twice. Others refresh and go on.
 fn keeps_old_ranges(headers: &HeaderMap) -> bool {
-    let agent = headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default();
-    ["azure-cosmos-js", "azsdk-python-cosmos"].iter().any(|sdk| agent.contains(sdk))
+    ["azure-cosmos-js", "azsdk-python-cosmos"].iter().any(|sdk| agent(headers).contains(sdk))
+}
+
+fn agent(headers: &HeaderMap) -> &str {
+    headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default()
+}
+
+/// COMPAT: a range that is not even remembered is one of a collection that was deleted and made
+/// again. Queries of `@azure/cosmos` would ask for it for ever, so to them it is not found.
+pub(crate) fn told_finally(error: Error, headers: &HeaderMap) -> Error {
+    if error.code != Code::PartitionGone || !agent(headers).contains("azure-cosmos-js") {
+        return error;
+    }
+    let message = "The partition key range is not one of this collection, which was perhaps deleted \
+                   and made again: make a new client.";
+    Error { code: Code::NotFound, message: message.to_owned(), ..error }
 }
 
 /// The key is a JSON array. SDKs escape what is not ASCII; those who do not mean UTF-8.

@@ -11,8 +11,6 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit, Mac};
-use hyper::HeaderMap;
-use percent_encoding::percent_decode_str;
 use protocol::{
     Code, Error,
     rid::PermissionRid,
@@ -55,25 +53,9 @@ impl Minter for Mint {
     }
 }
 
-/// What the token of a request grants; `None` if it has none of this kind.
-pub(crate) fn verify(
-    headers: &HeaderMap,
-    keys: &Keys,
-    now: SystemTime,
-) -> Result<Option<Grant>, Error> {
-    let Some(header) = headers.get("authorization").and_then(|header| header.to_str().ok()) else {
-        return Ok(None);
-    };
-    let text = percent_decode_str(header.trim()).decode_utf8_lossy();
-    let mut parts = text.splitn(3, '&');
-    let mut part = |name: &str| {
-        parts.next()?.trim().split_once('=').filter(|(key, _)| *key == name).map(|(_, value)| value)
-    };
-    if !part("type").is_some_and(|kind| kind.eq_ignore_ascii_case("resource")) {
-        return Ok(None);
-    }
-    part("ver").ok_or_else(invalid)?;
-    let (mac, content) = part("sig").and_then(decode).ok_or_else(invalid)?;
+/// What a token grants; `text` is what follows `sig=`.
+pub(crate) fn verify(text: &str, keys: &Keys, now: SystemTime) -> Result<Grant, Error> {
+    let (mac, content) = decode(text).ok_or_else(invalid)?;
     // Every key is tried, whether one fits or not: the time taken must not tell which.
     let mut is_signed = Choice::from(0);
     for key in &keys.read_write {
@@ -94,7 +76,7 @@ pub(crate) fn verify(
             ),
         ));
     }
-    Ok(Some(grant))
+    Ok(grant)
 }
 
 /// The two parts of a signature. The semicolon in the end belongs to it, but may be lost on the way.
@@ -140,12 +122,15 @@ fn invalid() -> Error {
 
 #[cfg(test)]
 mod tests {
-    use hyper::header::HeaderValue;
+    use hyper::{HeaderMap, header::HeaderValue};
     use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
     use protocol::rid::{DatabaseRid, UserRid};
 
     use super::*;
-    use crate::settings::PUBLISHED_KEY;
+    use crate::{
+        auth::{self, Token},
+        settings::PUBLISHED_KEY,
+    };
 
     const NOW: u64 = 1_700_000_000;
 
@@ -166,7 +151,12 @@ mod tests {
     fn check(token: &str, keys: &Keys, now: u64) -> Result<Option<Grant>, Code> {
         let value = HeaderValue::from_str(token).expect("a header");
         let headers = HeaderMap::from_iter([(hyper::header::AUTHORIZATION, value)]);
-        verify(&headers, keys, at(now)).map_err(|error| error.code)
+        match auth::token(&headers).map_err(|error| error.code)? {
+            Token::Resource(text) => {
+                verify(&text, keys, at(now)).map(Some).map_err(|error| error.code)
+            }
+            _ => Ok(None),
+        }
     }
 
     fn token(keys: &Arc<Keys>) -> String {

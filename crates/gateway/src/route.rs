@@ -43,7 +43,7 @@ pub(crate) enum Resource {
     Documents(CollectionPath),
     Document(DocumentPath),
     Attachments(DocumentPath),
-    Attachment(AttachmentPath),
+    Attachment(Box<AttachmentPath>),
     /// Media, by the rid of their attachment.
     Media(String),
     Conflicts(CollectionPath),
@@ -183,10 +183,9 @@ fn resource(shape: &[&str]) -> Result<Resource, Error> {
             Resource::Attachments(document(db, coll, doc))
         }
         ["dbs", db, "colls", coll, "docs", doc, "attachments", attachment] => {
-            Resource::Attachment(AttachmentPath {
-                document: document(db, coll, doc),
-                attachment: (*attachment).to_owned(),
-            })
+            let attachment = (*attachment).to_owned();
+            let document = document(db, coll, doc);
+            Resource::Attachment(Box::new(AttachmentPath { document, attachment }))
         }
         ["media", media] => Resource::Media((*media).to_owned()),
         ["dbs", db, "colls", coll, "conflicts"] => Resource::Conflicts(collection(db, coll)),

@@ -25,6 +25,8 @@ impl Status {
             Code::CollectionRidMismatch => (400, 1024, "BadRequest"),
             Code::Unauthorized => (401, 0, "Unauthorized"),
             Code::Forbidden | Code::CollectionQuota => (403, 0, "Forbidden"),
+            Code::ActionNotSupported => (403, 5300, "Forbidden"),
+            Code::ActionNotGranted => (403, 5302, "Forbidden"),
             Code::PartitionKeyQuota => (403, 1014, "Forbidden"),
             Code::NotFound => (404, 0, "NotFound"),
             Code::SessionNotAvailable => (404, 1002, "NotFound"),

@@ -20,6 +20,10 @@ pub enum Code {
     Unauthorized,
     /// A good credential without the right, or not valid at this time.
     Forbidden,
+    /// No access token may do this, whoever holds it; use a key.
+    ActionNotSupported,
+    /// A good access token whose holder has no role for this.
+    ActionNotGranted,
     /// The logical partition is full.
     PartitionKeyQuota,
     /// The collection is full.

@@ -12,6 +12,9 @@ use crate::{
     wire::{Answered, Ask, Done, Left, Mode, Run, Said},
 };
 
+/// Bytes of the results of a function, of all rows together.
+const ROWS_BYTES_MAX: usize = 8 << 20;
+
 /// How an execution ended.
 pub(crate) enum Ended {
     /// By the worker's own word: it is ready for the next.
@@ -152,6 +155,8 @@ fn outcome(left: Left, rows_expected: usize) -> Result<Outcome, Failure> {
     }
     let rows = match &left.rows {
         None => Vec::new(),
+        // Values take many times as much as their text.
+        Some(text) if text.len() > ROWS_BYTES_MAX => return Err(Failure::TooLarge),
         Some(text) => unboxed_rows(text)?,
     };
     if rows.len() != rows_expected {

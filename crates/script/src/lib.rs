@@ -24,3 +24,11 @@ mod wire;
 pub use host::{Answer, Call, Host, Operation, Reply, Target};
 pub use job::{Context, Failure, Job, Kind, Limits, Outcome, Property, Report};
 pub use pool::{Pool, PoolOptions, Turn};
+
+/// Reads a message in each way that a message can be read, for `fuzz/`.
+#[cfg(fuzzing)]
+pub fn decode_message(message: &[u8]) {
+    let _ = wire::Run::decode(message);
+    let _ = wire::Answered::decode(message);
+    let _ = wire::Said::decode(message);
+}

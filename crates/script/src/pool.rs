@@ -47,7 +47,7 @@ struct Lane {
     waiting: Arc<Semaphore>,
 }
 
-/// The right to run one script.
+/// The right to run scripts, one after the other.
 #[must_use]
 pub struct Turn(#[expect(dead_code, reason = "held until it is dropped")] OwnedSemaphorePermit);
 
@@ -80,7 +80,7 @@ impl Pool {
     /// Waits for a turn and runs one script in it.
     pub async fn run(&self, job: Job, host: &mut dyn Host) -> Report {
         match self.enter(&job.kind).await {
-            Ok(turn) => self.run_in(turn, job, host).await,
+            Ok(turn) => self.run_in(&turn, job, host).await,
             Err(failure) => Report { log: String::new(), result: Err(failure) },
         }
     }
@@ -98,8 +98,7 @@ impl Pool {
     /// it is either fit for the next script or gone when this returns.
     ///
     /// Dropping the future kills the worker that was at it.
-    pub async fn run_in(&self, turn: Turn, job: Job, host: &mut dyn Host) -> Report {
-        let _turn = turn;
+    pub async fn run_in(&self, _turn: &Turn, job: Job, host: &mut dyn Host) -> Report {
         let failed = |failure| Report { log: String::new(), result: Err(failure) };
         let run = match drive::run_message(&job) {
             Ok(run) => run,

@@ -99,10 +99,10 @@ impl App {
             reason: handled.reason.as_deref(),
             count: None,
         };
-        match status {
-            401 | 403 => self.audit.refused(line("refused")),
-            200..300 if handled.is_control => self.audit.changed(line("changed")),
-            _ => {}
+        if handled.is_refused {
+            self.audit.refused(line("refused"));
+        } else if handled.is_control && (200..300).contains(&status) {
+            self.audit.changed(line("changed"));
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::{
     cli::ServeArgs,
     cors::Origin,
     failure::Failure,
+    issuers::Tokens,
     net::{ClientLimits, Limit},
     network::Network,
     settings::{
@@ -33,6 +34,8 @@ pub(crate) struct Config {
     pub(crate) key_file: Option<PathBuf>,
     /// The published key may be used on an address that others reach.
     pub(crate) allows_published_key: bool,
+    /// Whose access tokens are taken.
+    pub(crate) tokens: Tokens,
     /// Who may read the metrics.
     pub(crate) metrics: MetricsAccess,
     /// Networks that may connect; `None` for all.
@@ -115,6 +118,7 @@ impl Config {
             cache_bytes: u64::from(said.cache_mb.unwrap_or(64)) << 20,
             key_file: said.key_file,
             allows_published_key: said.allow_published_key.unwrap_or(false),
+            tokens: tokens(said.token_issuers, said.trust_any_token)?,
             metrics: said.metrics.unwrap_or(MetricsAccess::Loopback),
             allow_networks: said.allow_networks,
             cors_origins: cors_origins(said.cors_origins)?,
@@ -192,6 +196,18 @@ fn client_ca(path: Option<PathBuf>, tls: Option<TlsMode>) -> Result<Option<PathB
     Ok(path)
 }
 
+/// Whose access tokens are taken. To trust everybody and to trust some makes no sense.
+fn tokens(file: Option<PathBuf>, trusts_any: Option<bool>) -> Result<Tokens, Failure> {
+    match (file, trusts_any.unwrap_or(false)) {
+        (None, false) => Ok(Tokens::None),
+        (Some(path), false) => Ok(Tokens::Issuers(path)),
+        (None, true) => Ok(Tokens::Any),
+        (Some(_), true) => Err(Failure::usage(
+            "`trust-any-token` takes every token, so `token-issuers` says nothing: give one of them",
+        )),
+    }
+}
+
 /// Where the audit log is. `off` is no name of a file, unless written `./off`.
 fn audit(
     said: Option<PathBuf>,
@@ -232,9 +248,14 @@ fn throughput_max(limits: Limits, said: Option<u32>) -> Result<u32, Failure> {
 }
 
 /// As many as there are processors, where nothing else is said. Each may take tens of megabytes.
+/// Scripts that may run at a time on the smallest machine.
+const SCRIPT_WORKERS_MIN: u32 = 8;
+
 fn script_workers(said: Option<u32>) -> Result<u32, Failure> {
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-    let workers = said.unwrap_or_else(|| u32::try_from(processors).unwrap_or(u32::MAX).min(256));
+    // More than there are processors: a few scripts that loop must not keep all others waiting.
+    let usual = u32::try_from(processors).unwrap_or(u32::MAX).clamp(SCRIPT_WORKERS_MIN, 256);
+    let workers = said.unwrap_or(usual);
     if !(1..=256).contains(&workers) {
         return Err(Failure::usage(format!("`script-workers` is {workers}: use 1 to 256")));
     }

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 use anyhow::anyhow;
 use gateway::Gateway;
 
-use crate::{certificate::Certificate, keys::Source, net::Acceptor, reload::Reload};
+use crate::{certificate::Certificate, issuers, keys::Source, net::Acceptor, reload::Reload};
 
 /// The account's keys.
 pub(crate) struct LiveKeys {
@@ -59,6 +59,30 @@ impl Reload for LiveCertificate {
 
     fn reload(&self) -> anyhow::Result<()> {
         self.acceptor.replace(self.certificate.acceptor()?);
+        Ok(())
+    }
+}
+
+/// The issuers of access tokens, and their keys.
+pub(crate) struct LiveIssuers {
+    pub(crate) path: PathBuf,
+    pub(crate) gateway: Arc<Gateway>,
+}
+
+impl Reload for LiveIssuers {
+    fn name(&self) -> &'static str {
+        "issuers of access tokens"
+    }
+
+    /// The key sets too: they change more often than the file that names them.
+    fn files(&self) -> Vec<PathBuf> {
+        let mut files = vec![self.path.clone()];
+        files.extend(issuers::key_files(&self.path));
+        files
+    }
+
+    fn reload(&self) -> anyhow::Result<()> {
+        self.gateway.set_issuers(issuers::load(&self.path)?);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@
 //! - `cli`, `settings`, `config`, `size`, `span`, `network`: what can be asked, and what was,
 //! - `serve`, `verify`, `compact`, `backup`, `query`, `partition`, `top`, `cert`: the commands;
 //!   `remote`, `client`, `table`: what those share that ask a running server,
-//! - `keys` (also `sheaf keys`), `reload`, `live`, `data_dir`, `certificate`, `database`, `clock`,
+//! - `keys` (also `sheaf keys`), `issuers`, `reload`, `live`, `data_dir`, `certificate`, `database`, `clock`,
 //!   `descriptors`: what a server needs
 //!   before it can run,
 //! - `net`: sockets, TLS, HTTP, and the bounds on all of them,
@@ -27,6 +27,7 @@ mod data_dir;
 mod database;
 mod descriptors;
 mod failure;
+mod issuers;
 mod keys;
 mod live;
 mod logging;

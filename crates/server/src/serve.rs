@@ -30,8 +30,9 @@ use crate::{
     database::Database,
     descriptors,
     failure::Failure,
+    issuers::{self, Tokens},
     keys,
-    live::{LiveCertificate, LiveKeys},
+    live::{LiveCertificate, LiveIssuers, LiveKeys},
     logging,
     metrics::Metrics,
     net::{self, Acceptor, BodyBudget, Gate, Listener, Room, Timeouts, Tls},
@@ -65,6 +66,7 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let keys = source.load()?;
     let addresses = resolve(&config).await?;
     keys.check_exposure(&addresses, config.allows_published_key)?;
+    issuers::check_exposure(&config.tokens, &addresses)?;
     // The port first: of two servers started by mistake, the second then leaves no trace.
     let listener = bind(&addresses).await?;
     let directory = config.data_dir.as_deref().map(DataDir::create).transpose();
@@ -85,7 +87,9 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let app = app(&config, keys.keys, Arc::clone(&database), metrics, &stop, (&backups, &audit));
     let is_allowed = config.allows_published_key;
     let keys = LiveKeys { source, gateway: Arc::clone(&app.gateway), addresses, is_allowed };
-    let targets = [Some(Arc::new(keys) as Arc<dyn Reload>), certificate].into_iter().flatten();
+    let issuers = tokens(&config, &app.gateway).map_err(Failure::start)?;
+    let keys = Some(Arc::new(keys) as Arc<dyn Reload>);
+    let targets = [keys, certificate, issuers].into_iter().flatten();
     tokio::spawn(reload::run(targets.collect(), hangups, Arc::clone(&audit), stop.receiver()));
     let endpoint = endpoint(&tls, listener.address());
     let budget = BodyBudget::new(u64::from(config.body_bytes_max));
@@ -192,6 +196,22 @@ fn tls(
         TlsMode::Optional | TlsMode::Off => Tls::Optional(acceptor),
     };
     Ok((tls, Some(Arc::new(live))))
+}
+
+/// Has the gateway take access tokens; gives the file to be read again when it changes.
+fn tokens(config: &Config, gateway: &Arc<Gateway>) -> anyhow::Result<Option<Arc<dyn Reload>>> {
+    match &config.tokens {
+        Tokens::None => Ok(None),
+        Tokens::Any => {
+            gateway.set_issuers(gateway::Issuers::trusting_any());
+            Ok(None)
+        }
+        Tokens::Issuers(path) => {
+            gateway.set_issuers(issuers::load(path)?);
+            let live = LiveIssuers { path: path.clone(), gateway: Arc::clone(gateway) };
+            Ok(Some(Arc::new(live)))
+        }
+    }
 }
 
 fn app(

@@ -204,6 +204,16 @@ pub(crate) struct Settings {
     #[arg(value_name = "BOOL", hide_possible_values = true)]
     pub(crate) allow_published_key: Option<bool>,
 
+    /// File that says whose access tokens are taken (Entra ID), and what they may do
+    #[arg(long, env = "SHEAF_TOKEN_ISSUERS", value_name = "FILE", help_heading = "Access")]
+    pub(crate) token_issuers: Option<PathBuf>,
+
+    /// Take every access token for good: for development, on this machine only
+    #[arg(long, env = "SHEAF_TRUST_ANY_TOKEN", help_heading = "Access")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(value_name = "BOOL", hide_possible_values = true)]
+    pub(crate) trust_any_token: Option<bool>,
+
     /// Who may read /_sheaf/metrics without a key [default: loopback]
     #[arg(long, env = "SHEAF_METRICS", value_name = "WHO", help_heading = "Access")]
     pub(crate) metrics: Option<MetricsAccess>,
@@ -352,6 +362,8 @@ impl Settings {
             logical_partition_size: self.logical_partition_size.or(lower.logical_partition_size),
             key_file: self.key_file.or(lower.key_file),
             allow_published_key: self.allow_published_key.or(lower.allow_published_key),
+            token_issuers: self.token_issuers.or(lower.token_issuers),
+            trust_any_token: self.trust_any_token.or(lower.trust_any_token),
             metrics: self.metrics.or(lower.metrics),
             allow_networks: self.allow_networks.or(lower.allow_networks),
             cors_origins: self.cors_origins.or(lower.cors_origins),

@@ -74,7 +74,7 @@ test("there are no conflicts", async () => {
 
 describe("a client with an old cache", () => {
   test("goes on when a container was made again", async () => {
-    const body = definition({ throughput: 25000 });
+    const body = definition({ throughput: 400 });
     const { container } = await database.containers.create(body);
     for (let n = 0; n < 20; n++) await container.items.create({ id: `i${n}`, pk: `k${n}` });
     const query = "SELECT VALUE c.id FROM c ORDER BY c.id";
@@ -82,12 +82,29 @@ describe("a client with an old cache", () => {
     const other = connect().database(database.id);
     await other.container(container.id).delete();
     assert.equal((await container.item("i1", "k1").read()).statusCode, 404);
-    await other.containers.create({ ...body, throughput: 400 });
+    await other.containers.create(body);
     const { resource: made } = await container.items.create({ id: "new", pk: "k1" });
     assert.deepEqual((await container.item("new", "k1").read()).resource, made);
     assert.equal((await container.item("i1", "k1").read()).statusCode, 404);
     assert.deepEqual((await container.items.query(query).fetchAll()).resources, ["new"]);
     assert.deepEqual((await container.items.query(query, { partitionKey: "k1" }).fetchAll()).resources, ["new"]);
+  });
+
+  test("is told when the ranges it knows are gone", async () => {
+    const body = definition({ throughput: 25000 });
+    const { container } = await database.containers.create(body);
+    for (let n = 0; n < 20; n++) await container.items.create({ id: `i${n}`, pk: `k${n}` });
+    const query = "SELECT VALUE c.id FROM c ORDER BY c.id";
+    assert.equal((await container.items.query(query).fetchAll()).resources.length, 20);
+    const other = connect().database(database.id);
+    await other.container(container.id).delete();
+    await other.containers.create({ ...body, throughput: 400 });
+    await container.items.create({ id: "new", pk: "k1" });
+    // It keeps its ranges as long as it lives, and would ask for ever if it were told to ask again.
+    await refuses(404, () => container.items.query(query).fetchAll());
+    assert.deepEqual((await container.items.query(query, { partitionKey: "k1" }).fetchAll()).resources, ["new"]);
+    const fresh = connect().database(database.id).container(container.id);
+    assert.deepEqual((await fresh.items.query(query).fetchAll()).resources, ["new"]);
   });
 
   test("goes on when a database was made again", async () => {

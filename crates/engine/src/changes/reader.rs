@@ -33,7 +33,7 @@ const FIRST_CHUNK: usize = 8;
 const CHUNK_ROWS: usize = 4096;
 
 /// Rows that are read one after the other before it is asked which of them can matter at all.
-const NARROW_AFTER: usize = 2000;
+const NARROW_AFTER: usize = 256;
 
 /// Rows that one request may look at without finding anything. Millions a second are read.
 const SCANNED_ROWS_MAX: usize = 1_000_000;
@@ -143,7 +143,8 @@ impl<'a> Reader<'a> {
         pieces: &Pieces,
         meter: &mut Meter,
     ) -> Result<u64, Error> {
-        let mut narrowing = self.narrowing(partition);
+        let narrowing = self.narrowing(partition);
+        let mut narrow_at = NARROW_AFTER;
         let slots = self.wanted.scope.slots_in(partition);
         while !self.is_full() {
             let (want, seen) = (self.chunk(), rows.scanned);
@@ -170,10 +171,13 @@ impl<'a> Reader<'a> {
             if !has_more {
                 break;
             }
-            if rows.scanned >= NARROW_AFTER
-                && let Some(range) = narrowing.take()
+            if rows.scanned >= narrow_at
+                && let Some(range) = &narrowing
             {
-                rows.narrow(range, self.wanted.limit).await?;
+                // Whichever is less: neither is worth much more than the other.
+                let most = rows.scanned * 4;
+                let is_done = rows.narrow(range.clone(), self.wanted.limit, most).await?;
+                narrow_at = if is_done { rows.scanned + NARROW_AFTER } else { rows.scanned * 4 };
             }
         }
         Ok(rows.position())

@@ -20,9 +20,8 @@ const FIRST_PAGE: usize = 32;
 const PAGE_MAX: usize = 1024;
 const PAGE_BYTES: usize = 1 << 20;
 
-/// Primary rows read at a time, and of one partition for one page.
+/// Primary rows read at a time.
 const PRIMARIES: PageLimit = PageLimit { entries: 4096, bytes: 1 << 20 };
-const PRIMARIES_MAX: usize = 1_000_000;
 
 /// A change to a document.
 #[derive(Clone, Debug)]
@@ -153,9 +152,15 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// Reads only transactions that wrote the current version of a document whose primary row is in
-    /// this range: the next `count` of them. Where those are many, nothing changes.
-    pub(super) async fn narrow(&mut self, range: Range<Bytes>, count: usize) -> Result<(), Error> {
+    /// Goes on with those transactions only that wrote the current version of a document whose primary
+    /// row is in this range: the next `count` of them. Nothing changes where it has more than `most`
+    /// rows; whether it has not.
+    pub(super) async fn narrow(
+        &mut self,
+        range: Range<Bytes>,
+        count: usize,
+        most: usize,
+    ) -> Result<bool, Error> {
         let mut lsns = BTreeSet::new();
         let mut is_all = true;
         let mut read = 0;
@@ -164,6 +169,7 @@ impl<'a> Rows<'a> {
             let page = self.snapshot.scan((start, end.clone()), Direction::Forward, PRIMARIES);
             let page = page.await.map_err(errors::from_store)?;
             read += page.entries.len();
+            self.scanned += page.entries.len();
             for (_, row) in &page.entries {
                 let lsn = Primary::decode(row).map_err(errors::from_damaged)?.lsn;
                 if lsn > self.after && lsn <= self.last {
@@ -175,13 +181,13 @@ impl<'a> Rows<'a> {
                 }
             }
             match page.entries.last() {
-                Some(_) if page.has_more && read >= PRIMARIES_MAX => return Ok(()),
+                Some(_) if page.has_more && read >= most => return Ok(false),
                 Some((key, _)) if page.has_more => start = Bound::Excluded(key.clone()),
                 _ => break,
             }
             tokio::task::yield_now().await;
         }
         self.only = Some(Few { lsns: lsns.into_iter().collect(), is_all });
-        Ok(())
+        Ok(true)
     }
 }

@@ -191,7 +191,18 @@ async fn locate(
     if let Some(found) = by_id(place, name, reader).await?.filter(is_alive) {
         return Ok(Some(found));
     }
-    let Some(rid) = ChildRid::parse(name) else { return Ok(None) };
+    let Some(id) = id_of(place, key, name, reader).await? else { return Ok(None) };
+    Ok(by_id(place, &id, reader).await?.filter(is_alive))
+}
+
+/// The id of the document with this rid.
+async fn id_of(
+    place: &Place<'_>,
+    key: &PartitionKey,
+    rid: &str,
+    reader: &RowReader<'_>,
+) -> Result<Option<String>, Error> {
+    let Some(rid) = ChildRid::parse(rid) else { return Ok(None) };
     if rid.collection != place.collection.rid || rid.kind != ChildKind::Document {
         return Ok(None);
     }
@@ -202,8 +213,7 @@ async fn locate(
     if document_key(place.collection, &value) != *key {
         return Ok(None);
     }
-    let Some(id) = value.get("id").as_str() else { return Ok(None) };
-    Ok(by_id(place, id, reader).await?.filter(is_alive))
+    Ok(value.get("id").as_str().map(str::to_owned))
 }
 
 /// The stored document with this id, expired or not.

@@ -19,7 +19,7 @@ use crate::{
     Inner,
     charge::Meter,
     documents::{
-        Found, Place, RowReader, by_id, describe, found,
+        Found, Place, RowReader, by_id, describe, found, id_of,
         incoming::Incoming,
         locate, room,
         staged::{Staged, Version},
@@ -99,21 +99,20 @@ impl<'a> Stage<'a> {
         key: &'a PartitionKey,
         bytes: usize,
     ) -> Result<Self, Error> {
+        let guard = staging::wait_for_key(place, bytes).await?;
         let room = Staging::begin(place, bytes).await?;
-        let guard = place.partition.lock(place.key.as_bytes()).await;
         Ok(Self::with(engine, place, key, room, guard))
     }
 
-    /// The same for a script, of which nobody knows how many bytes it will write. It waits for the
-    /// key first: scripts that wait for one key must not hold what scripts of others need.
+    /// The same for a script, which came with so many bytes. Nobody knows how many it will write.
     pub(super) async fn begin_script(
         engine: &'a Inner,
         place: &'a Place<'a>,
         key: &'a PartitionKey,
+        bytes: usize,
     ) -> Result<Self, Error> {
-        let guard = place.partition.lock(place.key.as_bytes()).await;
-        let room = Staging::begin_script(place).await?;
-        Ok(Self::with(engine, place, key, room, guard))
+        let guard = staging::wait_for_key(place, bytes).await?;
+        Ok(Self::with(engine, place, key, Staging::of_script(place), guard))
     }
 
     fn with(
@@ -129,9 +128,9 @@ impl<'a> Stage<'a> {
         Self { engine, place, key, room, guard, now, tally, changes, rows, media, bytes, shown }
     }
 
-    /// Whether a script may go on: takes room for what it has read and made, and a document more.
-    pub(super) fn has_room(&mut self) -> bool {
-        self.room.grow(self.bytes)
+    /// Whether a script may go on with what it has made so far.
+    pub(super) fn has_room(&self) -> bool {
+        self.bytes <= staging::SCRIPT_BYTES_MAX
     }
 
     /// Bytes of documents that were read and made so far.
@@ -168,6 +167,11 @@ impl<'a> Stage<'a> {
             }
             _ => Ok(None),
         }
+    }
+
+    /// The id of the document with this rid.
+    pub(super) async fn id_of(&self, rid: &str) -> Result<Option<String>, Error> {
+        id_of(self.place, self.key, rid, &RowReader::Staged(self)).await
     }
 
     /// The newest version of the document with this id or rid.

@@ -1,17 +1,15 @@
 //! The memory that writes may take between their parsing and their publication.
 //!
-//! Twice a writer waits for room: for its document, before it locks its key, and for its batch, once
+//! Twice a writer waits for room: for its document, once it has its key, and for its batch, once
 //! the size of that is known. The index can make a batch many times as large as its document, and
-//! the store's queue refuses what it has no room for. Whoever has room in the queue waits for nothing
-//! but the store, so nobody waits in a circle.
+//! the store's queue refuses what it has no room for. Whoever has room waits for nothing but the
+//! store, so nobody waits in a circle, and writers of a key that a script holds for seconds keep
+//! nobody else waiting. There may be only so many of those: the next one is told to come back.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
-use protocol::{
-    Error,
-    limits::{DOCUMENT_BYTES_MAX, DOCUMENT_ID_BYTES_MAX},
-};
+use protocol::{Code, Error, limits::DOCUMENT_ID_BYTES_MAX};
 use store::Batch;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -20,6 +18,7 @@ use crate::{
     errors,
     partition::{
         Partition,
+        locks::KeyGuard,
         transaction::{DocumentChange, Overlay},
     },
     rows::Header,
@@ -31,11 +30,13 @@ const STAGED_MAX: usize = 32 * 1024;
 const QUEUED_MAX: usize = 48 * 1024;
 /// Most bytes of the changes to several documents that are queued together.
 pub(super) const TRANSACTION_BYTES_MAX: usize = QUEUED_MAX * 1024 / 2;
-/// Kilobytes that scripts may read and make between them. They have their own: one may take seconds,
-/// and other writers do not wait for it.
-const SCRIPTED_MAX: usize = 64 * 1024;
-/// Most bytes of documents that one script may read and make.
-const SCRIPT_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Kilobytes of documents whose writers may wait for keys, over all partitions.
+const WAITING_MAX: usize = 256 * 1024;
+/// When a writer may come back that found too many waiting.
+const WAITING_RETRY_MS: u64 = 100;
+/// Most bytes of documents that one script may replace, delete and make. How many scripts run at a
+/// time is limited by their workers.
+pub(super) const SCRIPT_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// What a change of a batch takes beside its key and value.
 const CHANGE_BYTES: usize = 64;
 
@@ -43,7 +44,7 @@ const CHANGE_BYTES: usize = 64;
 pub(crate) struct Room {
     staged: Share,
     queued: Share,
-    scripted: Share,
+    waiting: Share,
 }
 
 impl Room {
@@ -53,7 +54,7 @@ impl Room {
         Self {
             staged: Share::new(STAGED_MAX),
             queued: Share::new(queued),
-            scripted: Share::new(SCRIPTED_MAX),
+            waiting: Share::new(WAITING_MAX),
         }
     }
 }
@@ -103,44 +104,47 @@ impl Permit {
 /// The room of a write that is being staged.
 pub(super) struct Staging<'a> {
     partition: &'a Partition,
-    staged: OwnedSemaphorePermit,
+    /// A script has none: its worker is its room.
+    staged: Option<OwnedSemaphorePermit>,
+}
+
+/// Waits until the partition keeps up, and for a key to write a document of this size to.
+pub(super) async fn wait_for_key<'a>(
+    place: &Place<'a>,
+    body: usize,
+) -> Result<KeyGuard<'a>, Error> {
+    let partition = place.partition;
+    // Counted here: re-indexing waits at the same place, and is nobody's request.
+    partition.admit().await.inspect_err(|_| partition.budget.note_throttled())?;
+    if let Some(guard) = partition.try_lock(place.key.as_bytes()) {
+        return Ok(guard);
+    }
+    let Some(_waiting) = partition.room.waiting.try_take(bytes_of(place, body)) else {
+        partition.budget.note_throttled();
+        let message = "Too many writers are waiting for their partition keys.";
+        let mut error = Error::new(Code::TooManyRequests, message);
+        error.meta.retry_after_ms = Some(WAITING_RETRY_MS);
+        return Err(error);
+    };
+    Ok(partition.lock(place.key.as_bytes()).await)
+}
+
+/// What a document on its way in takes. The key stands in the primary row and in the key's counters;
+/// the document is there as it came, as it will be stored, and as it is answered.
+fn bytes_of(place: &Place<'_>, body: usize) -> usize {
+    3 * body + 2 * place.key.as_bytes().len() + 2 * DOCUMENT_ID_BYTES_MAX
 }
 
 impl<'a> Staging<'a> {
-    /// Waits until the partition keeps up and a document of this size may be staged.
+    /// Waits until a document of this size may be staged.
     pub(super) async fn begin(place: &Place<'a>, body: usize) -> Result<Self, Error> {
-        // Counted here: re-indexing waits at the same place, and is nobody's request.
-        place.partition.admit().await.inspect_err(|_| place.partition.budget.note_throttled())?;
-        // The key stands in the primary row and in the key's counters; the document is there as
-        // it came, as it will be stored, and as it is answered.
-        let bytes = 3 * body + 2 * place.key.as_bytes().len() + 2 * DOCUMENT_ID_BYTES_MAX;
-        let staged = place.partition.room.staged.take(bytes).await?;
-        Ok(Self { partition: place.partition, staged })
+        let staged = place.partition.room.staged.take(bytes_of(place, body)).await?;
+        Ok(Self { partition: place.partition, staged: Some(staged) })
     }
 
-    /// Waits until the partition keeps up and a script may begin, with room for one document.
-    pub(super) async fn begin_script(place: &Place<'a>) -> Result<Self, Error> {
-        place.partition.admit().await.inspect_err(|_| place.partition.budget.note_throttled())?;
-        let staged = place.partition.room.scripted.take(DOCUMENT_BYTES_MAX).await?;
-        Ok(Self { partition: place.partition, staged })
-    }
-
-    /// Whether a script that has read and made so many bytes has room for another document. It does
-    /// not wait: scripts that hold room and wait for more could wait for each other.
-    pub(super) fn grow(&mut self, bytes: usize) -> bool {
-        let wanted = bytes + DOCUMENT_BYTES_MAX;
-        let has = self.staged.num_permits() * 1024;
-        if wanted <= has {
-            return true;
-        }
-        if bytes > SCRIPT_BYTES_MAX {
-            return false;
-        }
-        match self.partition.room.scripted.try_take(wanted - has) {
-            Some(more) => self.staged.merge(more),
-            None => return false,
-        }
-        true
+    /// The room of a script.
+    pub(super) fn of_script(place: &Place<'a>) -> Self {
+        Self { partition: place.partition, staged: None }
     }
 
     /// Waits until the batch of these changes and other rows may be queued.
@@ -154,7 +158,7 @@ impl<'a> Staging<'a> {
         };
         let bytes: usize = changes.iter().map(size).chain(rows.iter().map(row)).sum();
         let queued = self.partition.room.queued.take(bytes * times(self.partition)).await?;
-        Ok(Permit { _staged: Some(self.staged), _queued: queued })
+        Ok(Permit { _staged: self.staged, _queued: queued })
     }
 }
 

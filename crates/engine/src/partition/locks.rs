@@ -43,6 +43,17 @@ impl KeyLocks {
         held
     }
 
+    /// The key, if nobody holds it or waits for it.
+    pub(crate) fn try_lock(&self, key: &[u8]) -> Option<KeyGuard<'_>> {
+        let mut locks = self.table();
+        if locks.contains_key(key) {
+            return None;
+        }
+        let lock = Arc::clone(locks.entry(key.into()).or_default());
+        let guard = lock.try_lock_owned().ok()?;
+        Some(KeyGuard { owner: self, key: key.into(), guard: Some(guard) })
+    }
+
     fn table(&self) -> MutexGuard<'_, Locks> {
         self.locks.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -69,7 +80,8 @@ mod tests {
     async fn one_holder_per_key_and_nothing_left_behind() {
         let locks = Arc::new(KeyLocks::default());
         let first = locks.lock(b"a").await;
-        let other_key = locks.lock(b"b").await;
+        assert!(locks.try_lock(b"a").is_none());
+        let other_key = locks.try_lock(b"b").expect("a free key");
         let waiter = {
             let locks = Arc::clone(&locks);
             tokio::spawn(async move { drop(locks.lock(b"a").await) })

@@ -282,6 +282,11 @@ impl Partition {
         self.is_failed.load(Ordering::Acquire)
     }
 
+    /// A logical key, if nobody has it.
+    pub(crate) fn try_lock(&self, key: &[u8]) -> Option<KeyGuard<'_>> {
+        self.locks.try_lock(key)
+    }
+
     /// Waits for a logical key.
     pub(crate) async fn lock(&self, key: &[u8]) -> KeyGuard<'_> {
         self.locks.lock(key).await

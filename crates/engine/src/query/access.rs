@@ -46,8 +46,8 @@ pub(crate) struct Access<'a> {
 impl Access<'_> {
     /// One partition's share of a page.
     pub(crate) async fn part(&self, partition: &Arc<Partition>) -> Result<Part, Error> {
-        let (snapshot, lsn) = partition.read();
-        let snapshot = self.view.map_or(snapshot, Arc::clone);
+        let (stored, lsn) = partition.read();
+        let snapshot = Arc::clone(self.view.unwrap_or(&stored));
         let partition_documents = partition.counters().documents;
         let documents = match self.scope.full_key(self.collection) {
             Some(key) => {
@@ -61,7 +61,8 @@ impl Access<'_> {
             None => partition_documents,
         };
         let has_unindexed = has_unindexed(partition, &*snapshot).await?;
-        let reader = Reader { collection: self.collection, partition, snapshot: &*snapshot };
+        // Names are given once and for all: a view may be older than those of its own rows.
+        let reader = Reader { collection: self.collection, partition, snapshot: &*stored };
         let mut node = reader.node(self.filter).await?;
         if has_unindexed {
             node = Node::or(vec![node, unindexed()]);

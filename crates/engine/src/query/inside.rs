@@ -14,56 +14,64 @@ use crate::{
     catalog::Collection,
     charge::Meter,
     documents::scope::Scope,
-    query::{Course, Work, apart, body::Text, prepared::Prepared},
+    query::{Course, INLINE_BYTES_MAX, Work, apart, body::Text, prepared::Prepared},
 };
 
 /// What a transaction asks.
-pub(crate) struct Inside<'a> {
-    pub(crate) path: &'a CollectionPath,
-    pub(crate) collection: &'a Arc<Collection>,
+pub(crate) struct Inside {
+    pub(crate) engine: Arc<Inner>,
+    pub(crate) path: CollectionPath,
+    pub(crate) collection: Arc<Collection>,
     /// What it reads.
     pub(crate) view: Arc<dyn Snapshot>,
     /// With the key of the transaction.
     pub(crate) options: Options,
+    pub(crate) body: QueryBody,
 }
 
-impl Inside<'_> {
+impl Inside {
     /// A page of the rows; `None` if the indexing policy has changed since the transaction began.
     /// The transaction was let in: its queries are not asked again.
-    pub(crate) async fn page(
-        self,
-        engine: &Arc<Inner>,
-        body: &QueryBody,
-        meter: &mut Meter,
-    ) -> Result<Option<Response>, Error> {
-        let Inside { path, collection, view, options } = self;
-        let started = Instant::now();
-        let now_millis = engine.clock.now_millis();
-        let mut prepared = Prepared::new(Text::parse(body)?, collection, now_millis)?;
-        if let Some(key) = &options.partition_key {
-            prepared.identity.extend_from_slice(key.to_string().as_bytes());
+    pub(crate) async fn page(self, meter: &mut Meter) -> Result<Option<Response>, Error> {
+        if self.body.content.len() > INLINE_BYTES_MAX {
+            return apart::run_for_script(meter, move |meter, is_abandoned| {
+                let work = self.work()?;
+                Handle::current().block_on(work.run_inside(meter, is_abandoned))
+            })
+            .await;
         }
-        let scope = Scope::of(collection, &options)?;
-        let is_slow = prepared.program.shape().is_slow;
-        let work = Work {
-            engine: Arc::clone(engine),
-            path: path.clone(),
-            options,
-            collection: Arc::clone(collection),
-            prepared,
-            scope,
-            now_millis,
-            started,
-            compiled: started.elapsed(),
-            view: Some(view),
-        };
-        if !is_slow {
+        let work = self.work()?;
+        if !work.prepared.program.shape().is_slow {
             return work.run_inside(meter, &Arc::default()).await;
         }
         apart::run_for_script(meter, move |meter, is_abandoned| {
             Handle::current().block_on(work.run_inside(meter, is_abandoned))
         })
         .await
+    }
+
+    fn work(self) -> Result<Work, Error> {
+        let Inside { engine, path, collection, view, options, body } = self;
+        let started = Instant::now();
+        let now_millis = engine.clock.now_millis();
+        let mut prepared = Prepared::new(Text::parse(&body)?, &collection, now_millis)?;
+        if let Some(key) = &options.partition_key {
+            prepared.identity.extend_from_slice(key.to_string().as_bytes());
+        }
+        let scope = Scope::of(&collection, &options)?;
+        let (compiled, view) = (started.elapsed(), Some(view));
+        Ok(Work {
+            engine,
+            path,
+            collection,
+            prepared,
+            scope,
+            options,
+            now_millis,
+            started,
+            compiled,
+            view,
+        })
     }
 }
 

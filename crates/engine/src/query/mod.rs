@@ -127,7 +127,7 @@ pub(crate) async fn plan(
 }
 
 /// Longest body that is read and checked on a thread that others share.
-const INLINE_BYTES_MAX: usize = 8 * 1024;
+pub(crate) const INLINE_BYTES_MAX: usize = 8 * 1024;
 
 /// Which thread a query is on.
 #[derive(Clone, Copy)]
@@ -291,7 +291,10 @@ impl Work {
         // Whatever came of it: this was read.
         charge(meter, &job);
         work.extend(job.parts.iter().map(|part| part.work.load(Ordering::Relaxed)));
-        if let (Some(key), [part]) = (self.scope.full_key(collection), &*job.parts) {
+        // A transaction notes what it has spent when it is over.
+        if let (Some(key), [part], None) =
+            (self.scope.full_key(collection), &*job.parts, &self.view)
+        {
             part.partition.hot.note(key.as_bytes(), meter.total(), self.now_millis);
         }
         let continuation = next?.filter(|_| !page.is_over()).map(|place| {

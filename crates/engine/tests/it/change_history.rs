@@ -19,7 +19,7 @@ use value::{Value, json};
 
 use crate::{
     batches::execute,
-    changes::etag,
+    changes::{changes, etag},
     migration::{BY_DEVICE, give},
     random::Rng,
     splitting::{merge, ranges, split, until},
@@ -214,6 +214,35 @@ async fn what_is_old_is_swept() {
         assert_eq!(old.expect_err("swept").code, Code::BadRequest, "{position}");
     }
     assert_eq!(follow(&db, "700", &Options::default()).await.0.len(), 5);
+    verified(db, store).await;
+}
+
+/// A document whose time is up is gone from the one feed at once, and its end is in the other.
+#[tokio::test]
+async fn what_expires_is_marked() {
+    let (store, clock) = (Arc::new(MemoryStore::new()), clock());
+    let definition = format!(r#"{BY_KEY}"defaultTtl":10,"#);
+    let db = kept(Arc::clone(&store), Arc::clone(&clock), &definition).await;
+    let start = now(&db).await;
+    db.create(r#"{"id":"a","pk":"x","n":1}"#).await.expect("created");
+    db.create(r#"{"id":"b","pk":"x","n":2,"ttl":-1}"#).await.expect("created");
+    let latest = async || {
+        let page = changes(&db, None, None, Options::default()).await.expect("a page");
+        items(&page).iter().map(|item| text(item.get("id"))).collect::<Vec<_>>()
+    };
+    assert_eq!(latest().await, ["a", "b"]);
+    clock.0.store(NOW + 10, Ordering::Relaxed);
+    assert_eq!(latest().await, ["b"]);
+    until("it is swept", async || {
+        let (found, _) = follow(&db, &start, &Options::default()).await;
+        found.len() == 3
+    })
+    .await;
+    let (found, _) = follow(&db, &start, &Options::default()).await;
+    assert_eq!(summary(&found[2]), "delete 3 Some(1) None");
+    let metadata = found[2].get("metadata");
+    assert_eq!(metadata.get("timeToLiveExpired").as_bool(), Some(true));
+    assert_eq!(text(metadata.get("id")), "a");
     verified(db, store).await;
 }
 

@@ -2,6 +2,7 @@
 
 mod access;
 mod access_matrix;
+mod attachment_moves;
 mod attachments;
 mod batch_races;
 mod batches;
@@ -29,6 +30,7 @@ mod queries;
 mod query_limits;
 mod query_properties;
 mod random;
+mod recreation;
 mod reindexing;
 mod scripts;
 mod split_crashes;

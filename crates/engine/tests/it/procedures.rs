@@ -298,6 +298,87 @@ async fn a_procedure_holds_up_its_own_key_and_no_other() {
 }
 
 #[tokio::test]
+async fn many_at_a_time_are_all_done_whole() {
+    let db = Arc::new(database().await);
+    db.procedure(
+        "const doc = (n) => ({ id: 'd' + n, pk: args[0], v: 'v'.repeat(2000) });
+         create(doc(0), () => create(doc(1), () => create(doc(2), () => answer('all'))));",
+    )
+    .await;
+    let mut tasks = Vec::new();
+    for key in 0..64 {
+        let db = Arc::clone(&db);
+        tasks.push(tokio::spawn(async move {
+            let options = keyed(&format!(r#"["k{key}"]"#));
+            let answer = db.call_procedure(&format!(r#"["k{key}"]"#), options.clone()).await;
+            match answer {
+                Ok(answer) => assert_eq!(text(&resource(&answer)), "all"),
+                Err(error) => assert_eq!(error.code, Code::TooManyRequests),
+            }
+            let documents = db.all(options).await.len();
+            assert!(documents == 3 || documents == 0, "{documents} of key {key}");
+            documents
+        }));
+    }
+    let mut documents = 0;
+    for task in tasks {
+        documents += task.await.expect("done");
+    }
+    assert!(documents > 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writers_that_wait_for_a_script_hold_up_nobody_else() {
+    let db = Arc::new(database().await);
+    db.procedure("for (;;);").await;
+    let running = tokio::spawn({
+        let db = Arc::clone(&db);
+        async move { db.call_procedure("[]", keyed(KEY)).await.map(|_| ()) }
+    });
+    // Until the script has its key, writes to it go through.
+    let mut tries = 0;
+    loop {
+        tries += 1;
+        let id = format!("t{tries}");
+        let write = format!(r#"{{"id":"{id}","pk":"x"}}"#);
+        let write = db.create(&write);
+        if tokio::time::timeout(std::time::Duration::from_millis(100), write).await.is_err() {
+            break;
+        }
+    }
+    let large = Arc::new("v".repeat(1_900_000));
+    let mut waiting = Vec::new();
+    for n in 0..12 {
+        let (db, large) = (Arc::clone(&db), Arc::clone(&large));
+        waiting.push(tokio::spawn(async move {
+            db.create(&format!(r#"{{"id":"large{n}","pk":"x","v":"{large}"}}"#)).await.map(|_| ())
+        }));
+    }
+    for n in 0..20 {
+        db.create(&format!(r#"{{"id":"o{n}","pk":"y"}}"#)).await.expect("another key");
+        tokio::task::yield_now().await;
+    }
+    assert!(!running.is_finished(), "the others were done before the script was");
+    assert_eq!(running.await.expect("ended").expect_err("too long").code, Code::Timeout);
+    for task in waiting {
+        task.await.expect("ended").expect("written when the key was free");
+    }
+}
+
+#[tokio::test]
+async fn a_link_by_rid_means_that_document() {
+    let db = database().await;
+    let first = resource(&db.create(r#"{"id":"a","pk":"x","n":1}"#).await.expect("created"));
+    let rid = text(first.get("_rid"));
+    db.create(&format!(r#"{{"id":"{rid}","pk":"x","n":2}}"#)).await.expect("created");
+    let statements = format!(
+        "must(coll.readDocument(link + 'docs/{rid}', (e, d) => {{ if (e) throw e;
+            must(coll.readDocument(coll.getAltLink() + '/docs/{rid}', (e, b) => answer([d.n, b.n]))); }}));"
+    );
+    assert_eq!(db.run(&statements).await.expect("done"), parsed("[1,2]"));
+}
+
+#[tokio::test]
 async fn increments_at_the_same_time_are_all_there() {
     let db = Arc::new(database().await);
     db.create(r#"{"id":"n","pk":"x","n":0}"#).await.expect("created");

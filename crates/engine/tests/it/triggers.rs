@@ -105,6 +105,26 @@ async fn one_transaction_with_the_write() {
 }
 
 #[tokio::test]
+async fn a_body_that_is_none_is_refused_as_ever() {
+    let db = database().await;
+    for body in ["{", "", "[1", "\u{0}"] {
+        let error = db.write(body, false, with(&["stamp"], &[])).await.expect_err(body);
+        assert_eq!(error.code, Code::BadRequest, "{body}: {error}");
+        assert!(error.message.contains("invalid JSON"), "{error}");
+    }
+}
+
+#[tokio::test]
+async fn the_log_of_one_survives_the_failure_of_the_other() {
+    let db = database().await;
+    let options = Options { enable_script_logging: true, ..with(&[], &["count"]) };
+    db.delete("meta", KEY).await.expect("deleted");
+    let error = db.put("a", options).await.expect_err("no metadata");
+    assert_eq!(error.meta.script_log.as_deref().map(str::trim), Some("id a"), "{error}");
+    assert!(error.meta.owner.is_some());
+}
+
+#[tokio::test]
 async fn names_must_fit() {
     let db = database().await;
     for (options, part) in [

@@ -49,10 +49,22 @@ fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
 
 /// Verifies a `GET dbs` made of these headers.
 fn verify_get(pairs: &[(&'static str, &str)], now: SystemTime) -> Result<Principal, Error> {
-    verify(&Method::GET, &signed("dbs", ""), &headers(pairs), &keys(), now)
+    verify_headers(&Method::GET, &signed("dbs", ""), &headers(pairs), now)
 }
 
-fn token(key: &Key, payload: &str) -> String {
+fn verify_headers(
+    method: &Method,
+    signed: &Signed,
+    headers: &HeaderMap,
+    now: SystemTime,
+) -> Result<Principal, Error> {
+    match token(headers)? {
+        Token::Signature(signature) => verify(method, signed, headers, &signature, &keys(), now),
+        Token::Resource(_) | Token::Access(_) => Err(malformed()),
+    }
+}
+
+fn by(key: &Key, payload: &str) -> String {
     format!("type=master&ver=1.0&sig={}", STANDARD.encode(sign(key, payload)))
 }
 
@@ -65,11 +77,11 @@ fn the_published_vectors_verify() {
         let lower = plain.replace('=', "%3d").replace('&', "%26").replace('/', "%2f");
         for authorization in [plain, upper, lower] {
             let headers = headers(&[("authorization", &authorization), ("x-ms-date", DATE)]);
-            let principal = verify(&method, &signed(kind, link), &headers, &keys(), now());
+            let principal = verify_headers(&method, &signed(kind, link), &headers, now());
             let principal = principal.unwrap_or_else(|error| panic!("{verb} {kind}: {error}"));
             assert_eq!(principal, Principal::Account { read_only: false });
             // The same signature is good for nothing else.
-            let other = verify(&method, &signed(kind, "other"), &headers, &keys(), now());
+            let other = verify_headers(&method, &signed(kind, "other"), &headers, now());
             assert_eq!(other.expect_err("another link").code, Code::Unauthorized);
         }
     }
@@ -80,7 +92,7 @@ fn every_key_counts_and_tells_what_it_may() {
     let payload = format!("get\ndbs\n\n{}\n\n", DATE.to_lowercase());
     let keys = keys();
     for (key, read_only) in [(&keys.read_write[0], false), (&keys.read_only[0], true)] {
-        let token = token(key, &payload);
+        let token = by(key, &payload);
         let principal = verify_get(&[("authorization", &token), ("x-ms-date", DATE)], now());
         assert_eq!(principal.ok(), Some(Principal::Account { read_only }));
     }
@@ -90,7 +102,7 @@ fn every_key_counts_and_tells_what_it_may() {
 fn either_date_may_be_signed_but_one_must() {
     let date = DATE.to_lowercase();
     let with = |payload: &str, pairs: &[(&'static str, &str)]| {
-        let token = token(&key(), payload);
+        let token = by(&key(), payload);
         let mut all = vec![("authorization", token.as_str())];
         all.extend_from_slice(pairs);
         verify_get(&all, now()).map_err(|error| error.code)
@@ -110,7 +122,7 @@ fn either_date_may_be_signed_but_one_must() {
 
 #[test]
 fn dates_are_good_for_a_quarter_of_an_hour() {
-    let token = token(&key(), &format!("get\ndbs\n\n{}\n\n", DATE.to_lowercase()));
+    let token = by(&key(), &format!("get\ndbs\n\n{}\n\n", DATE.to_lowercase()));
     let at = |now| verify_get(&[("authorization", &token), ("x-ms-date", DATE)], now);
     let quarter = Duration::from_mins(15);
     for good in [now(), now() + quarter, now() - quarter] {
@@ -124,7 +136,7 @@ fn dates_are_good_for_a_quarter_of_an_hour() {
 
 #[test]
 fn what_does_not_verify_says_what_was_expected() {
-    let wrong = token(&Key::parse("d3Jvbmc=").expect("a key"), "anything");
+    let wrong = by(&Key::parse("d3Jvbmc=").expect("a key"), "anything");
     let error = verify_get(&[("authorization", &wrong), ("x-ms-date", DATE)], now())
         .expect_err("the wrong key");
     let payload = "payload to sign: 'get\ndbs\n\ntue, 01 jan 2030 00:00:00 gmt\n\n'";

@@ -249,6 +249,19 @@ async fn a_revoked_token_does_not_see_the_account() {
     assert!(matches!(harness.one_call().1.operation, Operation::ReadAccount));
 }
 
+/// What administrators ask beside the protocol takes a key.
+#[tokio::test]
+async fn a_token_is_not_for_administration() {
+    let (harness, good, _) = tokens().await;
+    for call in [Call::get("/_sheaf/x"), Call::new("POST", "/_sheaf/x")] {
+        let parts = with(&call, &good).request(()).into_parts().0;
+        let refused = harness.gateway.check_signature("http", &parts, "x").expect_err("a token");
+        assert_eq!(refused.status(), 403);
+        let parts = call.signing("x", "").request(()).into_parts().0;
+        assert!(harness.gateway.check_signature("http", &parts, "x").is_ok());
+    }
+}
+
 #[tokio::test]
 async fn tokens_have_the_life_that_is_asked_for() {
     let harness = Harness::new();

@@ -17,5 +17,6 @@ mod process;
 mod query;
 mod shutdown;
 mod start;
+mod tokens;
 mod top;
 mod transport;

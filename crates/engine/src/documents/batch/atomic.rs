@@ -9,6 +9,7 @@ use protocol::{
     Body, Code, Error, Meta, Options, Outcome, Response, request::CollectionPath,
     response::BatchResult,
 };
+use tokio::time::timeout;
 use value::partition_key::PartitionKey;
 
 use crate::{
@@ -46,6 +47,9 @@ pub(super) struct Batch<'a> {
 
 /// How long the conditions of patches may take together: the key is locked meanwhile.
 const CONDITIONS_PATIENCE: Duration = Duration::from_secs(1);
+
+/// How long a transaction with conditions waits for its key.
+const KEY_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What became of the operations, and the LSN of the transaction or of what it has read.
 struct Ended {
@@ -191,7 +195,13 @@ impl Batch<'_> {
             }
         }
         let bytes = bytes.min(TRANSACTION_BYTES_MAX);
-        let mut stage = Stage::begin(engine, place, key, bytes).await?;
+        let begin = Stage::begin(engine, place, key, bytes);
+        let mut stage = if self.operations.iter().any(BatchOperation::has_condition) {
+            // On a thread of its own, of which there are few.
+            timeout(KEY_PATIENCE, begin).await.map_err(|_| key_is_busy())??
+        } else {
+            begin.await?
+        };
         let before = *meter;
         let mut progress = Progress::default();
         for operation in &self.operations {
@@ -284,6 +294,13 @@ impl Batch<'_> {
         results.resize_with(self.operations.len(), || left_out(0.0));
         results
     }
+}
+
+fn key_is_busy() -> Error {
+    let message = "Others have been writing to the partition key for long.";
+    let mut error = Error::new(Code::TooManyRequests, message);
+    error.meta.retry_after_ms = Some(100);
+    error
 }
 
 fn check_size(stage: &Stage<'_>) -> Result<(), Error> {

@@ -70,6 +70,14 @@ impl<'s, 'p> Session<'s, 'p> {
 
     async fn carry_out(&mut self, call: &Call) -> Result<Reply, Error> {
         let options = self.options_of(call)?;
+        let name = match &call.target {
+            Target::Document(Name::Id(id)) => id.clone(),
+            Target::Document(Name::Rid(rid)) => match self.stage.id_of(rid).await? {
+                Some(id) => id,
+                None => return Err(self.stage.refuse(Error::not_found(), self.meter)),
+            },
+            _ => String::new(),
+        };
         let done = match (&call.target, call.operation) {
             (Target::Documents, Operation::Query) => return self.query(call, options).await,
             (Target::Documents, Operation::ReadFeed) => return self.feed(options).await,
@@ -78,15 +86,15 @@ impl<'s, 'p> Session<'s, 'p> {
                 let upsert = call.operation == Operation::Upsert;
                 self.stage.create(incoming, upsert, &options, self.meter).await?
             }
-            (Target::Document(name), Operation::Read) => {
-                self.stage.read(text(name), &options, self.meter).await?
+            (Target::Document(_), Operation::Read) => {
+                self.stage.read(&name, &options, self.meter).await?
             }
-            (Target::Document(name), Operation::Replace) => {
+            (Target::Document(_), Operation::Replace) => {
                 let incoming = self.incoming(call)?;
-                self.stage.replace(text(name), incoming, &options, self.meter).await?
+                self.stage.replace(&name, incoming, &options, self.meter).await?
             }
-            (Target::Document(name), Operation::Delete) => {
-                self.stage.delete(text(name), &options, self.meter).await?
+            (Target::Document(_), Operation::Delete) => {
+                self.stage.delete(&name, &options, self.meter).await?
             }
             (Target::Attachments(_) | Target::Attachment(..), _) => {
                 return Err(Error::bad_request("Attachments are not supported in scripts."));
@@ -144,8 +152,15 @@ impl<'s, 'p> Session<'s, 'p> {
 
     async fn page(&mut self, body: QueryBody, options: Options) -> Result<Reply, Error> {
         let view = self.stage.view().await?;
-        let inside = Inside { path: self.path, collection: self.collection, view, options };
-        let Some(page) = inside.page(self.engine, &body, self.meter).await? else {
+        let inside = Inside {
+            engine: Arc::clone(self.engine),
+            path: self.path.clone(),
+            collection: Arc::clone(self.collection),
+            view,
+            options,
+            body,
+        };
+        let Some(page) = inside.page(self.meter).await? else {
             self.is_stale = true;
             return Err(Error::new(Code::RetryWith, "The indexing policy has changed."));
         };
@@ -200,12 +215,6 @@ impl Host for Session<'_, '_> {
                 },
             }
         })
-    }
-}
-
-fn text(name: &Name) -> &str {
-    match name {
-        Name::Id(name) | Name::Rid(name) => name,
     }
 }
 

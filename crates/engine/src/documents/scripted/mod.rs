@@ -9,8 +9,8 @@ pub(super) mod triggers;
 
 use std::{sync::Arc, time::Duration};
 
-use protocol::{Code, Error};
-use script::{Context, Failure, Job, Kind, Limits, Outcome, Report};
+use protocol::Error;
+use script::{Context, Failure, Job, Kind, Limits, Outcome, Report, Turn};
 use tokio::time::timeout;
 
 use crate::{
@@ -39,18 +39,25 @@ fn context(collection: &Collection, logging: bool) -> Context {
     }
 }
 
+/// Waits for a worker. Whoever has one keeps it until its changes are queued, so that there are never
+/// more of them in memory than there are workers.
+async fn enter(engine: &Inner) -> Result<Turn, Error> {
+    let turn = timeout(WORKER_PATIENCE, engine.workers.enter(&Kind::PreTrigger)).await;
+    turn.unwrap_or(Err(Failure::Busy)).map_err(|failure| {
+        let mut error = Error::new(failure.code(), format!("{failure}."));
+        error.meta.retry_after_ms = Some(1000);
+        error
+    })
+}
+
 /// Runs one script on a transaction.
 async fn run(
     engine: &Arc<Inner>,
+    turn: &Turn,
     script: &Script,
-    kind: Kind,
-    context: Context,
+    (kind, context): (Kind, Context),
     session: &mut Session<'_, '_>,
 ) -> Result<Ran, Error> {
-    let turn = match timeout(WORKER_PATIENCE, engine.workers.enter(&kind)).await {
-        Ok(turn) => turn.map_err(|failure| error(script, failure, String::new()))?,
-        Err(_) => return Err(error(script, Failure::Busy, String::new())),
-    };
     let job = Job {
         name: script.id.clone(),
         source: script.body.clone(),
@@ -87,9 +94,6 @@ fn error(script: &Script, failure: Failure, log: String) -> Error {
         failure => Error::new(code, format!("The script '{}' failed: {failure}.", script.id)),
     };
     error.meta.sub_status = number.and_then(|number| u32::try_from(number).ok());
-    if code == Code::TooManyRequests {
-        error.meta.retry_after_ms = Some(1000);
-    }
     if !log.is_empty() {
         error.meta.script_log = Some(log);
     }

@@ -93,11 +93,13 @@ impl Execution<'_> {
             let session = place.partition.check_session(options.session.as_ref());
             session.map_err(|error| refuse(error, &place, place.partition.lsn(), meter))?;
         }
-        let mut stage = Stage::begin_script(engine, &place, &key).await?;
+        let mut stage = Stage::begin_script(engine, &place, &key, self.arguments.len()).await?;
+        let turn =
+            scripted::enter(engine).await.map_err(|error| scripted::told(error.into(), &place))?;
         let mut session = Session::new(engine, &path.collection, &collection, &mut stage, meter);
         let kind = Kind::StoredProcedure { arguments: self.arguments.clone() };
         let context = scripted::context(&collection, options.enable_script_logging);
-        let ran = scripted::run(engine, &script, kind, context, &mut session).await;
+        let ran = scripted::run(engine, &turn, &script, (kind, context), &mut session).await;
         if session.is_stale {
             return Err(Refused::Stale);
         }

@@ -7,7 +7,7 @@ use std::{borrow::Cow, sync::Arc};
 
 use bytes::Bytes;
 use protocol::{Error, Options};
-use script::{Context, Kind, Property};
+use script::{Context, Kind, Property, Turn};
 use value::{json, partition_key::PartitionKey};
 
 use crate::{
@@ -75,8 +75,11 @@ impl<'a> Triggers<'a> {
         if !staged.as_ref().is_err_and(Refused::is_staged_again) {
             place.note_charge(engine, meter);
         }
-        let (done, log, stage) = staged.map_err(|refused| scripted::told(refused, &place))?;
-        let published = stage.commit().await?;
+        let (done, log, stage, turn) = staged.map_err(|refused| scripted::told(refused, &place))?;
+        let committed = stage.commit().await;
+        drop(turn);
+        let published =
+            committed.map_err(|refused| scripted::told(logged(refused, &log), &place))?;
         let partition = Arc::clone(place.partition);
         let log = (!log.is_empty()).then_some(log);
         Ok(Queued { done, published, partition, owner: collection.owner(), log })
@@ -91,12 +94,12 @@ impl<'a> Triggers<'a> {
                 return header_key(collection, self.options);
             }
         };
-        if self.options.partition_key.is_some() {
-            return header_key(collection, self.options);
-        }
         let value = json::parse(body).map_err(|error| {
             Error::bad_request(format!("The input content is invalid JSON: {error}"))
         })?;
+        if self.options.partition_key.is_some() {
+            return header_key(collection, self.options);
+        }
         key_in_body(collection, &value, self.options)
     }
 
@@ -107,14 +110,33 @@ impl<'a> Triggers<'a> {
         place: &'p Place<'p>,
         key: &'p PartitionKey,
         meter: &mut Meter,
-    ) -> Result<(Done, String, Stage<'p>), Refused> {
-        let path = self.write.collection();
-        let mut stage = Stage::begin_script(engine, place, key).await?;
-        let mut logged = String::new();
-        let mut body = match self.write {
-            Write::Create { body, .. } | Write::Replace { body, .. } => Cow::Borrowed(*body),
-            Write::Patch { .. } | Write::Delete { .. } => Cow::default(),
+    ) -> Result<(Done, String, Stage<'p>, Turn), Refused> {
+        let body = match self.write {
+            Write::Create { body, .. } | Write::Replace { body, .. } => *body,
+            Write::Patch { .. } | Write::Delete { .. } => &[],
         };
+        let mut stage = Stage::begin_script(engine, place, key, body.len()).await?;
+        let turn = scripted::enter(engine).await?;
+        let mut log = String::new();
+        let staged = self.run(engine, collection, &turn, &mut stage, (body, &mut log), meter).await;
+        match staged {
+            Ok(done) => Ok((done, log, stage, turn)),
+            Err(refused) => Err(logged(refused, &log)),
+        }
+    }
+
+    /// Runs the triggers with the write between them, and notes what they log.
+    async fn run(
+        &self,
+        engine: &Arc<Inner>,
+        collection: &Arc<Collection>,
+        turn: &Turn,
+        stage: &mut Stage<'_>,
+        (body, logged): (&[u8], &mut String),
+        meter: &mut Meter,
+    ) -> Result<Done, Refused> {
+        let path = self.write.collection();
+        let mut body = Cow::Borrowed(body);
         let context = || Context {
             operation_type: self.operation_type().to_owned(),
             request_values: self.request_values(),
@@ -122,18 +144,19 @@ impl<'a> Triggers<'a> {
         };
         if let Some(script) = &self.before {
             let context = Context { request_body: text(&body)?, ..context() };
-            let mut session = Session::new(engine, path, collection, &mut stage, meter);
-            let ran = scripted::run(engine, script, Kind::PreTrigger, context, &mut session).await;
+            let mut session = Session::new(engine, path, collection, stage, meter);
+            let job = (Kind::PreTrigger, context);
+            let ran = scripted::run(engine, turn, script, job, &mut session).await;
             if session.is_stale {
                 return Err(Refused::Stale);
             }
             let Ran { outcome, log } = ran?;
-            logged = log;
+            *logged = log;
             if let Some(rewritten) = outcome.request_body.filter(|_| !body.is_empty()) {
                 body = Cow::Owned(rewritten.into_bytes());
             }
         }
-        let mut done = self.write_body(&body, &mut stage, meter).await?;
+        let mut done = self.write_body(&body, stage, meter).await?;
         if let Some(script) = &self.after {
             let quota = usage::quota(engine, collection);
             let context = Context {
@@ -145,8 +168,9 @@ impl<'a> Triggers<'a> {
                 ),
                 ..context()
             };
-            let mut session = Session::new(engine, path, collection, &mut stage, meter);
-            let ran = scripted::run(engine, script, Kind::PostTrigger, context, &mut session).await;
+            let mut session = Session::new(engine, path, collection, stage, meter);
+            let job = (Kind::PostTrigger, context);
+            let ran = scripted::run(engine, turn, script, job, &mut session).await;
             if session.is_stale {
                 return Err(Refused::Stale);
             }
@@ -159,7 +183,7 @@ impl<'a> Triggers<'a> {
         if self.options.minimal_response {
             done.document = Bytes::new();
         }
-        Ok((done, logged, stage))
+        Ok(done)
     }
 
     async fn write_body(
@@ -248,6 +272,17 @@ fn trigger(
         )));
     }
     Ok(Arc::clone(script))
+}
+
+/// A refusal with what was logged before it.
+fn logged(mut refused: Refused, log: &str) -> Refused {
+    if let Refused::Error(error) = &mut refused
+        && !log.is_empty()
+    {
+        let later = error.meta.script_log.take().unwrap_or_default();
+        error.meta.script_log = Some(format!("{log}{later}"));
+    }
+    refused
 }
 
 fn no_patch() -> Error {

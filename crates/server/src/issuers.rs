@@ -1,0 +1,149 @@
+//! The file that says whose access tokens are taken, and what their holders may do.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
+
+use anyhow::{Context as _, anyhow, bail};
+use gateway::{Issuer, Issuers, KeySet, Role};
+use serde::Deserialize;
+
+use crate::failure::Failure;
+
+/// Largest file of keys. Entra's has some 20 KB.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+
+/// Whose access tokens are taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Tokens {
+    /// Nobody's.
+    None,
+    /// Those of the issuers in this file.
+    Issuers(PathBuf),
+    /// Everybody's.
+    Any,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct IssuersFile {
+    #[serde(default)]
+    issuer: Vec<IssuerEntry>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct IssuerEntry {
+    issuer: String,
+    audiences: Vec<String>,
+    /// A file; a relative path counts from the directory of this one.
+    jwks: PathBuf,
+    roles: BTreeMap<String, String>,
+}
+
+/// Refuses to trust everybody where everybody can connect.
+pub(crate) fn check_exposure(tokens: &Tokens, addresses: &[SocketAddr]) -> Result<(), Failure> {
+    let exposed = addresses.iter().find(|address| !address.ip().is_loopback());
+    match exposed {
+        Some(address) if *tokens == Tokens::Any => Err(Failure::usage(format!(
+            "`{}` can be reached by others, and `trust-any-token` lets all of them in: listen on \
+             127.0.0.1, or name whom to trust with --token-issuers",
+            address.ip()
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Reads the file and the keys that it names.
+pub(crate) fn load(path: &Path) -> anyhow::Result<Issuers> {
+    let entries = read(path)?.issuer;
+    let issuers =
+        entries.into_iter().map(|entry| issuer(path, entry)).collect::<anyhow::Result<_>>();
+    let context = || format!("file of token issuers `{}`", path.display());
+    let issuers: Vec<Issuer> = issuers.with_context(context)?;
+    if issuers.is_empty() {
+        return Err(anyhow!("it names no `[[issuer]]`")).with_context(context);
+    }
+    Ok(Issuers::new(issuers))
+}
+
+/// The files of keys that it names, as far as it can be read.
+pub(crate) fn key_files(path: &Path) -> Vec<PathBuf> {
+    let entries = read(path).map(|file| file.issuer).unwrap_or_default();
+    entries.iter().map(|entry| beside(path, &entry.jwks)).collect()
+}
+
+fn read(path: &Path) -> anyhow::Result<IssuersFile> {
+    let context = || format!("cannot read the file of token issuers `{}`", path.display());
+    let text = bounded(path).with_context(context)?;
+    toml::from_str(&text).map_err(|error| anyhow!("{}", error.to_string().trim_end()))
+}
+
+fn issuer(path: &Path, entry: IssuerEntry) -> anyhow::Result<Issuer> {
+    if entry.issuer.is_empty() || entry.audiences.is_empty() {
+        bail!("every issuer needs `issuer` and `audiences`, so that tokens for others are refused");
+    }
+    let file = beside(path, &entry.jwks);
+    let text = bounded(&file).with_context(|| format!("cannot read `{}`", file.display()))?;
+    let keys = KeySet::parse(text.as_bytes())
+        .map_err(|problem| anyhow!("key set `{}`: {problem}", file.display()))?;
+    let role = |(name, role): (String, String)| match Role::parse(&role) {
+        Some(role) => Ok((name, role)),
+        None => Err(anyhow!("role `{role}` of `{name}`: use reader, contributor or owner")),
+    };
+    let roles = entry.roles.into_iter().map(role).collect::<anyhow::Result<_>>()?;
+    Ok(Issuer { name: entry.issuer, audiences: entry.audiences, keys, roles })
+}
+
+fn beside(path: &Path, other: &Path) -> PathBuf {
+    path.parent().map_or_else(|| other.to_owned(), |directory| directory.join(other))
+}
+
+fn bounded(path: &Path) -> anyhow::Result<String> {
+    if fs::metadata(path)?.len() > FILE_BYTES_MAX {
+        bail!("it is larger than {FILE_BYTES_MAX} bytes");
+    }
+    Ok(fs::read_to_string(path)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FILE: &str = "[[issuer]]\nissuer = \"i\"\naudiences = [\"a\"]\njwks = \"keys.json\"\n\
+                        [issuer.roles]\n\"Data.Read\" = \"reader\"\n";
+    const KEYS: &str = r#"{"keys":[{"kty":"RSA","n":"AQAB","e":"AQAB"}]}"#;
+
+    #[test]
+    fn problems_are_named() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("issuers.toml");
+        let error = |text: &str| {
+            fs::write(&path, text).unwrap();
+            format!("{:#}", load(&path).map(|_| ()).unwrap_err())
+        };
+        assert!(error(FILE).contains("keys.json"));
+        fs::write(scratch.path().join("keys.json"), "{}").unwrap();
+        assert!(error(FILE).contains("there is no array `keys`"));
+        fs::write(scratch.path().join("keys.json"), KEYS).unwrap();
+        assert!(error("").contains("names no `[[issuer]]`"));
+        assert!(error("issuers = 1").contains("unknown field"));
+        assert!(error(&FILE.replace("reader", "king")).contains("`king`"));
+        assert!(error(&FILE.replace("[\"a\"]", "[]")).contains("audiences"));
+        fs::write(&path, FILE).unwrap();
+        load(&path).unwrap();
+        assert_eq!(key_files(&path), [scratch.path().join("keys.json")]);
+    }
+
+    #[test]
+    fn everybody_is_trusted_on_this_machine_only() {
+        let outside = [SocketAddr::from(([0, 0, 0, 0], 1))];
+        let inside = [SocketAddr::from(([127, 0, 0, 1], 1))];
+        assert!(check_exposure(&Tokens::Any, &outside).is_err());
+        check_exposure(&Tokens::Any, &inside).unwrap();
+        check_exposure(&Tokens::None, &outside).unwrap();
+    }
+}
