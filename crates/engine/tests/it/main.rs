@@ -25,6 +25,7 @@ mod migration;
 mod migration_races;
 mod offers;
 mod patching;
+mod procedure_races;
 mod procedures;
 mod queries;
 mod query_limits;

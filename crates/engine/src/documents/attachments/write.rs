@@ -179,7 +179,7 @@ impl<'a> Write<'a> {
     }
 
     /// Checks the write against what is there, and stages its rows.
-    async fn stage(
+    pub(super) async fn stage(
         &self,
         stage: &mut Stage<'_>,
         document: ChildRid,
