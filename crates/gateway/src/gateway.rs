@@ -21,7 +21,7 @@ use crate::{
     encode::{self, Answer, Asked},
     handled::{self, Credential, Handled},
     issuers::Issuers,
-    options,
+    options, resource_token,
     role::Role,
     route::{self, Resource, Signed, Target},
     settings::{Keys, Settings},
@@ -132,11 +132,9 @@ impl Gateway {
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
         let checked = self.admit(&parts.method, &signed, &parts.headers).and_then(|known| {
             match known {
-                (principal, None) => authorize(&principal, is_read),
-                // Roles are about data.
-                (_, Some(_)) => {
-                    Err(Error::new(Code::Forbidden, "This takes a key of the account."))
-                }
+                (principal @ Principal::Account { .. }, None) => authorize(&principal, is_read),
+                // Roles are about data, and tokens about resources.
+                _ => Err(Error::new(Code::Forbidden, "This takes a key of the account.")),
             }
         });
         checked.map_err(|error| {
@@ -183,6 +181,13 @@ impl Gateway {
         if is_read && matches!(target.resource, Resource::Account) {
             known.name = "read_account";
             body::drain(headers, body, bytes_max).await?;
+            if matches!(principal, Principal::Token(_)) {
+                // Whether its permission is still there, only the database knows.
+                let context = Context { principal, activity_id, connection: None };
+                let (operation, options) = (Operation::ReadAccount, Options::default());
+                let request = Request { operation, options };
+                call::guarded(self.service.as_ref(), &context, request).await?;
+            }
             return account::body(&self.settings, scheme, headers, &parts.uri).map(Answer::Account);
         }
 
@@ -190,6 +195,10 @@ impl Gateway {
         authorize(&principal, is_read || parts.method == Method::POST)?;
         let version = Version::read(headers)?;
         let mut options = options::read(parts, version, &self.settings)?;
+        if matches!(target.resource, Resource::Permissions(_) | Resource::Permission(_)) {
+            let (keys, now) = (read(&self.keys), self.clock.now());
+            options.tokens.minter = Some(Arc::new(resource_token::Mint { keys, now }));
+        }
         let again = other.map(|other| (other, options.clone()));
         let mut operation =
             decode::operation(target.resource, &parts.method, headers, version, &mut options)?;
@@ -217,8 +226,14 @@ impl Gateway {
         let again = again.and_then(|again| repeat(again, parts, version, &operation));
         let request = Request { operation, options };
         let mut answer = call::guarded(self.service.as_ref(), &context, request).await;
-        if let (Err(Error { code: Code::NotFound | Code::OwnerNotFound, .. }), Some(request)) =
-            (&answer, again)
+        // A token of what the path really names is not one of what it first seems to.
+        let is_other = |code| match code {
+            Code::NotFound | Code::OwnerNotFound => true,
+            Code::Unauthorized => matches!(context.principal, Principal::Token(_)),
+            _ => false,
+        };
+        if let (Err(Error { code, .. }), Some(request)) = (&answer, again)
+            && is_other(*code)
         {
             answer = call::guarded(self.service.as_ref(), &context, request).await;
         }
@@ -240,6 +255,10 @@ impl Gateway {
                 let keys = read(&self.keys);
                 let principal = auth::verify(method, signed, headers, &signature, &keys, now)?;
                 Ok((principal, None))
+            }
+            Token::Resource(token) => {
+                let grant = resource_token::verify(&token, &read(&self.keys), now)?;
+                Ok((Principal::Token(grant), None))
             }
             Token::Access(token) => {
                 let role = read(&self.issuers).verify(&token, now)?;
@@ -313,14 +332,14 @@ fn repeat(
     Some(Request { operation: again, options })
 }
 
-/// The rights of a principal; the engine takes them as checked.
+/// The rights of a key; the engine takes them as checked. Those of a token are for the engine to know.
 fn authorize(principal: &Principal, is_read: bool) -> Result<(), Error> {
     match principal {
         Principal::Account { read_only: true } if !is_read => Err(Error::new(
             Code::Forbidden,
             "The authorization token was signed with a read-only key, which may only read.",
         )),
-        Principal::Account { .. } => Ok(()),
+        Principal::Account { .. } | Principal::Token(_) => Ok(()),
     }
 }
 

@@ -30,6 +30,7 @@ use crate::{
         token::{Origin, Place, Token},
     },
     ranges, scripts,
+    users::{self, permissions},
 };
 
 /// Whether a query over resources can keep its thread busy. Documents have a say of their own.
@@ -135,6 +136,7 @@ async fn list(
         // Attachments lie with their document.
         partition_key: options.partition_key.clone(),
         max_item_count: Some(u32::MAX),
+        tokens: options.tokens.clone(),
         ..Options::default()
     };
     let mut values = Vec::new();
@@ -156,6 +158,10 @@ async fn list(
             }
             QueryFeed::EncryptionKeys(path) => {
                 encryption_keys::list(engine, path, &whole, &mut uncounted)?
+            }
+            QueryFeed::Users(path) => users::list(engine, path, &whole, &mut uncounted)?,
+            QueryFeed::Permissions(path) => {
+                permissions::list(engine, path, &whole, &mut uncounted)?
             }
             QueryFeed::Conflicts(path) => conflicts::list(engine, path, &whole, &mut uncounted)?,
             QueryFeed::Attachments(path) => {

@@ -1,5 +1,7 @@
 //! The engine through its one entry, on the memory store and on the one that keeps its promises.
 
+mod access;
+mod access_matrix;
 mod attachment_moves;
 mod attachments;
 mod batch_races;
@@ -45,3 +47,4 @@ mod ttl;
 mod ttl_properties;
 mod unique_keys;
 mod usage;
+mod users;
