@@ -10,7 +10,9 @@ use std::{
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{HeaderMap, Method, body::Body, http::request::Parts};
-use protocol::{Code, Context, Error, Operation, Options, Principal, Request, Service};
+use protocol::{
+    Code, Context, Error, Operation, Options, Principal, Request, Response, Service, token::Minter,
+};
 
 use crate::{
     account, activity,
@@ -21,7 +23,8 @@ use crate::{
     encode::{self, Answer, Asked},
     handled::{self, Credential, Handled},
     issuers::Issuers,
-    options, resource_token,
+    options,
+    resource_token::{self, Mint},
     role::Role,
     route::{self, Resource, Signed, Target},
     settings::{Keys, Settings},
@@ -181,13 +184,7 @@ impl Gateway {
         if is_read && matches!(target.resource, Resource::Account) {
             known.name = "read_account";
             body::drain(headers, body, bytes_max).await?;
-            if matches!(principal, Principal::Token(_)) {
-                // Whether its permission is still there, only the database knows.
-                let context = Context { principal, activity_id, connection: None };
-                let (operation, options) = (Operation::ReadAccount, Options::default());
-                let request = Request { operation, options };
-                call::guarded(self.service.as_ref(), &context, request).await?;
-            }
+            self.check_grant(principal, activity_id).await?;
             return account::body(&self.settings, scheme, headers, &parts.uri).map(Answer::Account);
         }
 
@@ -195,10 +192,7 @@ impl Gateway {
         authorize(&principal, is_read || parts.method == Method::POST)?;
         let version = Version::read(headers)?;
         let mut options = options::read(parts, version, &self.settings)?;
-        if matches!(target.resource, Resource::Permissions(_) | Resource::Permission(_)) {
-            let (keys, now) = (read(&self.keys), self.clock.now());
-            options.tokens.minter = Some(Arc::new(resource_token::Mint { keys, now }));
-        }
+        options.tokens.minter = self.minter(&target.resource);
         let again = other.map(|other| (other, options.clone()));
         let mut operation =
             decode::operation(target.resource, &parts.method, headers, version, &mut options)?;
@@ -207,16 +201,7 @@ impl Gateway {
         known.is_plan = matches!(operation, Operation::PlanQuery { .. });
         authorize(&principal, operation.is_read())?;
         role.map_or(Ok(()), |role| role.check(&operation, known.is_control))?;
-        let may_lack_body = decode::may_lack_body(&operation);
-        let is_raw = decode::has_raw_body(&operation);
-        match decode::body_of(&mut operation) {
-            Some(slot) if is_raw => *slot = body::read_raw(headers, body, bytes_max).await?,
-            Some(slot) if may_lack_body => {
-                *slot = body::read_any(headers, body, bytes_max).await?;
-            }
-            Some(slot) => *slot = body::read(headers, body, bytes_max).await?,
-            None => body::drain(headers, body, bytes_max).await?,
-        }
+        fill(&mut operation, headers, body, bytes_max).await?;
         batch::check_body(&operation)?;
 
         let is_offer =
@@ -225,21 +210,49 @@ impl Gateway {
         let context = Context { principal, activity_id, connection: connection_of(parts) };
         let again = again.and_then(|again| repeat(again, parts, version, &operation));
         let request = Request { operation, options };
-        let mut answer = call::guarded(self.service.as_ref(), &context, request).await;
-        // A token of what the path really names is not one of what it first seems to.
-        let is_other = |code| match code {
-            Code::NotFound | Code::OwnerNotFound => true,
-            Code::Unauthorized => matches!(context.principal, Principal::Token(_)),
-            _ => false,
-        };
-        if let (Err(Error { code, .. }), Some(request)) = (&answer, again)
-            && is_other(*code)
-        {
-            answer = call::guarded(self.service.as_ref(), &context, request).await;
-        }
+        let answer = self.ask(&context, request, again).await;
         let told = |error| if is_query { options::told_finally(error, headers) } else { error };
         let response = answer.map_err(told)?;
         Ok(if is_offer { Answer::Offer(response) } else { Answer::Service(response) })
+    }
+
+    /// Calls the service, and once more for the other meaning of the path if it has one.
+    async fn ask(
+        &self,
+        context: &Context,
+        request: Request,
+        again: Option<Request>,
+    ) -> Result<Response, Error> {
+        let answer = call::guarded(self.service.as_ref(), context, request).await;
+        let is_nothing = |error: &Error| match error.code {
+            Code::NotFound | Code::OwnerNotFound => true,
+            // A token of what the path really names is not one of what it first seems to.
+            Code::Unauthorized => matches!(context.principal, Principal::Token(_)),
+            _ => false,
+        };
+        match (answer, again) {
+            (Err(error), Some(request)) if is_nothing(&error) => {
+                call::guarded(self.service.as_ref(), context, request).await
+            }
+            (answer, _) => answer,
+        }
+    }
+
+    /// Refuses a token whose permission is gone, which only the database knows.
+    async fn check_grant(&self, principal: Principal, activity_id: u128) -> Result<(), Error> {
+        if !matches!(principal, Principal::Token(_)) {
+            return Ok(());
+        }
+        let context = Context { principal, activity_id, connection: None };
+        let request = Request { operation: Operation::ReadAccount, options: Options::default() };
+        call::guarded(self.service.as_ref(), &context, request).await.map(|_| ())
+    }
+
+    /// Who makes tokens, where some may be asked for.
+    fn minter(&self, resource: &Resource) -> Option<Arc<dyn Minter>> {
+        let is_asked = matches!(resource, Resource::Permissions(_) | Resource::Permission(_));
+        let mint = || Mint { keys: read(&self.keys), now: self.clock.now() };
+        is_asked.then(|| Arc::new(mint()) as Arc<dyn Minter>)
     }
 
     /// Finds out who asks, and in which role if not by a key.
@@ -287,6 +300,30 @@ impl Gateway {
         }
         self.recorder.record(operation, status, asked.elapsed, charge);
     }
+}
+
+/// Reads the body into its place in the operation.
+async fn fill<B>(
+    operation: &mut Operation,
+    headers: &HeaderMap,
+    body: B,
+    bytes_max: usize,
+) -> Result<(), Error>
+where
+    B: Body<Data = Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let may_lack_body = decode::may_lack_body(operation);
+    let is_raw = decode::has_raw_body(operation);
+    match decode::body_of(operation) {
+        Some(slot) if is_raw => *slot = body::read_raw(headers, body, bytes_max).await?,
+        Some(slot) if may_lack_body => {
+            *slot = body::read_any(headers, body, bytes_max).await?;
+        }
+        Some(slot) => *slot = body::read(headers, body, bytes_max).await?,
+        None => body::drain(headers, body, bytes_max).await?,
+    }
+    Ok(())
 }
 
 /// What is in force at this moment. Nothing can fail while it is replaced, so it is whole.

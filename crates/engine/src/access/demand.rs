@@ -42,6 +42,11 @@ pub(crate) enum Needs {
 }
 
 /// The table.
+#[expect(
+    clippy::too_many_lines,
+    clippy::match_same_arms,
+    reason = "a table: a line for each kind of resource, though another has the same answer"
+)]
 pub(crate) fn demand(operation: &Operation) -> (On<'_>, Needs) {
     use Needs::{Documents, Key, Nothing, Way};
     const READ: Needs = Needs::Mode(Mode::Read);

@@ -26,7 +26,8 @@ impl Link {
     pub(crate) fn parse(text: &str) -> Result<Self, Error> {
         let parts: Vec<&str> = text.trim_matches('/').split('/').collect();
         let is_name = |name: &&str| !name.is_empty() && name.len() <= DOCUMENT_ID_BYTES_MAX;
-        let is_whole = parts.len() % 2 == 0 && parts.iter().skip(1).step_by(2).all(is_name);
+        let is_whole =
+            parts.len().is_multiple_of(2) && parts.iter().skip(1).step_by(2).all(is_name);
         if !is_whole || text.len() > BYTES_MAX {
             return Err(invalid(text));
         }

@@ -174,8 +174,8 @@ mod tests {
         let mut children = Children::default();
         let names: Vec<&'static str> =
             (1..=2000).map(|number: u64| &*number.to_string().leak()).collect();
-        for (number, name) in (1..=2000).zip(&names).rev() {
-            children.insert(Arc::new(Named(number, name)));
+        for (number, name) in (1..2001u32).zip(&names).rev() {
+            children.insert(Arc::new(Named(number.into(), name)));
         }
         let before = children.clone();
         for number in (1..=2000).filter(|number| number % 3 == 0) {

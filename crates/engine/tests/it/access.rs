@@ -69,7 +69,7 @@ async fn changes(db: &Database, who: &Principal, mut options: Options) -> Vec<St
     let mut all = Vec::new();
     loop {
         let page = db.call_as(who, read.clone(), options.clone()).await.expect("a page");
-        options.if_none_match = page.etag.clone();
+        options.if_none_match.clone_from(&page.etag);
         if page.outcome == protocol::Outcome::NotModified {
             return ids(&all);
         }

@@ -53,6 +53,7 @@ const RUN: &str = ".3.3.3311.31";
 /// How many numbers there are below.
 const OPERATIONS: usize = 57;
 
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn number(operation: &Operation) -> usize {
     match operation {
         Operation::ReadAccount => 0,

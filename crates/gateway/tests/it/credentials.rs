@@ -21,6 +21,7 @@ use crate::support::{Call, Harness, READ_ONLY_KEY, SECONDARY_KEY, resource};
 const OPERATIONS: usize = 59;
 
 /// Whether a key that may only read may do it. A new operation does not compile without a line.
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn reader_may(operation: &Operation) -> bool {
     match operation {
         Operation::ReadAccount
@@ -87,6 +88,7 @@ fn reader_may(operation: &Operation) -> bool {
 }
 
 /// A call for every operation.
+#[expect(clippy::too_many_lines, reason = "a table")]
 fn calls() -> Vec<Call> {
     let (d, c) = ("/dbs/d", "/dbs/d/colls/c");
     let feeds = [
@@ -159,6 +161,7 @@ fn grant() -> Grant {
 }
 
 /// A service that gives tokens: one that is good, and one that has expired by the time it is there.
+#[expect(clippy::unnecessary_wraps, reason = "the form of every answer")]
 fn minting(request: &Request) -> Result<Response, Error> {
     let minter = request.options.tokens.minter.as_ref();
     let mint = |seconds| minter.and_then(|minter| minter.mint(grant(), seconds));
