@@ -174,7 +174,8 @@ def report(test, seconds):
     counts = {way: {outcome: count for (by, outcome), count in sorted(ledger.counts.items()) if by == way}
               for way in ("procedure", "replace", "patch")}
     print(f"{ledger.transfers} acknowledged transfers ({ledger.transfers / seconds:.0f}/s) between {len(KEYS)} keys' "
-          f"accounts, {test.entries} in the journal, {sum(ledger.reads.values())} sums read {dict(ledger.reads)}")
+          f"accounts, {test.entries} in the journal ({ledger.unclear} by "
+          f"tries without an answer), {sum(ledger.reads.values())} sums read {dict(ledger.reads)}")
     for way, outcomes in counts.items():
         print(f"  by {way}: {outcomes}")
     print(f"{test.kills} kills, {test.losses} workers killed, {test.reshaper.splits} splits, {test.reshaper.merges} merges, "

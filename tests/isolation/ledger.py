@@ -18,6 +18,8 @@ class Ledger:
         self.counts = Counter()    # way and outcome -> how many
         self.reads = Counter()
         self.errors = []           # of reads
+        self.doubtful = []         # transfers whose journal existed although they were sent once
+        self.unclear = 0           # done by a try without an answer, and refused by the next
         self.refusals = Counter()  # status -> how many
         self.problems = []
         self.lives = []            # (killed, ready again), in seconds of the clock on the wall
@@ -48,8 +50,9 @@ class Ledger:
             self.stale += report["stale"]
             self.counts[report["way"], outcome] += 1
             self.transfers += outcome in ("done", "exists")
-        if outcome == "exists" and not report["unanswered"] and not self._met_kill(report):
-            self.problem(f"{client}: {id} was sent once, and its journal exists already")
+        if outcome == "exists" and not report["unanswered"]:
+            with self._lock:
+                self.doubtful.append((client, report))  # judged when the lives are known
 
     def _read(self, client, report):
         with self._lock:
@@ -68,13 +71,22 @@ class Ledger:
     def _met_loss(self, report):
         return any(report["started"] <= lost <= report["ended"] for lost in self.losses)
 
+    def _was_under_way(self, report):
+        """Whether the server was killed between question and answer: then an SDK may have asked twice."""
+        return any(report["started"] <= killed <= report["ended"] for killed, _ in self.lives)
+
     def may_be_done(self, report):
         """Whether a transfer that ended with a refusal may have been done by a try before, of ours or
         of the SDK's, that got no answer."""
-        return report["unanswered"] > 0 or self._met_kill(report)
+        is_free = report["unanswered"] > 0 or self._was_under_way(report)
+        self.unclear += is_free
+        return is_free
 
     def judge(self):
         """Errors have a reason, or they are problems."""
+        for client, report in self.doubtful:
+            if not self._was_under_way(report):
+                self.problem(f"{client}: {report['id']} was sent once, and its journal exists already")
         refused = [(id, report) for id, report in self.reports.items() if report["outcome"] == "refused"]
         for client, report in self.errors + refused:
             if report.get("connection"):

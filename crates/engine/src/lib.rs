@@ -3,6 +3,7 @@
 //! [`Engine`] implements [`protocol::Service`]: one call in, one answer out. Follow a write from
 //! `documents::write` to `partition::sequence`; a read from `documents::read` to a snapshot.
 
+mod access;
 mod area;
 mod budget;
 mod catalog;
@@ -33,6 +34,7 @@ mod scripts;
 mod statistics;
 mod throughput;
 mod usage;
+mod users;
 mod verify;
 
 use std::{
@@ -45,8 +47,8 @@ use std::{
 };
 
 use protocol::{
-    BoxFuture, Code, Context, Error, Operation, Options as RequestOptions, Request, Response,
-    Service, request::CollectionPath, rid::CollectionRid,
+    Body, BoxFuture, Code, Context, Error, Meta, Operation, Options as RequestOptions, Outcome,
+    Request, Response, Service, request::CollectionPath, rid::CollectionRid,
 };
 use tokio::{
     sync::{Notify, Semaphore},
@@ -65,6 +67,7 @@ use crate::{
     indexing::transform,
     reshape::rekey::rekey,
     rows::Damaged,
+    users::permissions,
 };
 pub use crate::{
     charge::Charges,
@@ -230,12 +233,13 @@ impl Service for Engine {
     fn call<'a>(
         &'a self,
         context: &'a Context,
-        request: Request,
+        mut request: Request,
     ) -> BoxFuture<'a, Result<Response, Error>> {
         Box::pin(async move {
             if self.inner.is_closed.load(Ordering::Acquire) {
                 return Err(errors::shut_down());
             }
+            access::check(&self.inner, &context.principal, &mut request).await?;
             let Options { charges, default_consistency, .. } = self.inner.options;
             let Request { operation, options } = &request;
             let factor = consistency::charge_factor(operation, options, default_consistency);
@@ -260,6 +264,8 @@ async fn dispatch(
 ) -> Result<Response, Error> {
     let Request { operation, options } = request;
     match operation {
+        // Whoever has come so far is let in.
+        Operation::ReadAccount => Ok(admitted()),
         Operation::CreateDatabase { body, upsert, throughput } => {
             databases::create(engine, &body, upsert, throughput, meter).await
         }
@@ -322,6 +328,26 @@ async fn dispatch(
         Operation::ListEncryptionKeys(path) => {
             encryption_keys::list(engine, &path, &options, meter)
         }
+        Operation::CreateUser { database, body, upsert } => {
+            users::create(engine, database, (&body, upsert), options, meter).await
+        }
+        Operation::ReadUser(path) => users::read(engine, &path, &options, meter),
+        Operation::ReplaceUser { path, body } => {
+            users::replace(engine, path, &body, options, meter).await
+        }
+        Operation::DeleteUser(path) => users::delete(engine, path, options, meter).await,
+        Operation::ListUsers(path) => users::list(engine, &path, &options, meter),
+        Operation::CreatePermission { user, body, upsert } => {
+            permissions::create(engine, user, (&body, upsert), options, meter).await
+        }
+        Operation::ReadPermission(path) => permissions::read(engine, &path, &options, meter),
+        Operation::ReplacePermission { path, body } => {
+            permissions::replace(engine, path, &body, options, meter).await
+        }
+        Operation::DeletePermission(path) => {
+            permissions::delete(engine, path, options, meter).await
+        }
+        Operation::ListPermissions(path) => permissions::list(engine, &path, &options, meter),
         Operation::CreateAttachment { document, body, media, upsert } => {
             let write = attachments::Write::create(&body, media, upsert)?;
             write.run(engine, &document, &options, meter).await
@@ -377,6 +403,11 @@ async fn dispatch(
         }
         Operation::ListOffers => offers::list(engine, &options, meter),
     }
+}
+
+fn admitted() -> Response {
+    let (outcome, body) = (Outcome::Ok, Body::Empty);
+    Response { outcome, body, etag: None, continuation: None, meta: Meta::default() }
 }
 
 impl Inner {

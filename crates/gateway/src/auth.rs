@@ -27,6 +27,8 @@ const SKEW_MAX: Duration = Duration::from_mins(15);
 pub(crate) enum Token {
     /// A signature by a key of the account.
     Signature(Vec<u8>),
+    /// The token of a permission.
+    Resource(String),
     /// An access token of somebody else's.
     Access(String),
 }
@@ -71,10 +73,11 @@ pub(crate) fn token(headers: &HeaderMap) -> Result<Token, Error> {
     let secret = part("sig").ok_or_else(malformed)?;
     match kind.to_ascii_lowercase().as_str() {
         "master" => Ok(Token::Signature(STANDARD.decode(secret).map_err(|_| malformed())?)),
+        "resource" => Ok(Token::Resource(secret.to_owned())),
         "aad" => Ok(Token::Access(secret.to_owned())),
         _ => Err(unauthorized(
-            "The authorization token must be of type 'master' or 'aad': this version of Sheaf \
-             knows no others.",
+            "The authorization token must be of type 'master', 'resource' or 'aad': this version \
+             of Sheaf knows no others.",
         )),
     }
 }

@@ -21,7 +21,6 @@ pub(crate) fn operation(resource: Resource, headers: &HeaderMap) -> Result<Opera
         Resource::Documents(collection) => {
             Ok(Operation::ExecuteBatch { collection, body: Bytes::new(), mode: mode(headers)? })
         }
-        Resource::NotYet(feature) => Err(not_yet(feature)),
         _ => Err(Error::bad_request("A batch request can be made of documents only.")),
     }
 }

@@ -10,7 +10,7 @@ use protocol::{
     etag::strip_quotes,
     request::{
         AttachmentPath, CollectionPath, DatabasePath, DocumentPath, EncryptionKeyPath, MediaHead,
-        Migration, ScriptKind, ScriptPath, ThroughputRequest,
+        Migration, PermissionPath, ScriptKind, ScriptPath, ThroughputRequest, UserPath,
     },
 };
 
@@ -19,7 +19,6 @@ use crate::{
     headers::{flag, integer, text},
     query::{self, Kind},
     route::{RangeAction, Resource},
-    unsupported::not_yet,
     version::Version,
 };
 
@@ -52,12 +51,16 @@ pub(crate) fn operation(
         Resource::Database(path) => database(path, method),
         Resource::EncryptionKeys(path) => encryption_keys(path, method, headers),
         Resource::EncryptionKey(path) => encryption_key(path, method),
+        Resource::Users(path) => users(path, method, headers),
+        Resource::User(path) => user(path, method),
+        Resource::Permissions(path) => permissions(path, method, headers),
+        Resource::Permission(path) => permission(path, method),
         Resource::Collections(path) => collections(path, method, headers, version),
         Resource::Collection(path) => collection(path, method),
         Resource::Documents(path) => documents(path, method, headers, options),
         Resource::Document(path) => document(path, method),
         Resource::Attachments(path) => attachments(path, method, headers),
-        Resource::Attachment(path) => attachment(path, method),
+        Resource::Attachment(path) => attachment(*path, method),
         Resource::Media(media) => match *method {
             Method::GET => Ok(Operation::ReadMedia(media)),
             Method::PUT => {
@@ -107,7 +110,6 @@ pub(crate) fn operation(
             }
             _ => Err(method_not_allowed()),
         },
-        Resource::NotYet(feature) => Err(not_yet(feature)),
     }
 }
 
@@ -117,6 +119,10 @@ pub(crate) fn body_of(operation: &mut Operation) -> Option<&mut Bytes> {
         Operation::CreateDatabase { body, .. }
         | Operation::CreateEncryptionKey { body, .. }
         | Operation::ReplaceEncryptionKey { body, .. }
+        | Operation::CreateUser { body, .. }
+        | Operation::ReplaceUser { body, .. }
+        | Operation::CreatePermission { body, .. }
+        | Operation::ReplacePermission { body, .. }
         | Operation::CreateCollection { body, .. }
         | Operation::ReplaceCollection { body, .. }
         | Operation::GivePartitionKey { body, .. }
@@ -184,6 +190,46 @@ fn encryption_key(path: EncryptionKeyPath, method: &Method) -> Result<Operation,
     match *method {
         Method::GET => Ok(Operation::ReadEncryptionKey(path)),
         Method::PUT => Ok(Operation::ReplaceEncryptionKey { path, body: Bytes::new() }),
+        _ => Err(method_not_allowed()),
+    }
+}
+
+fn users(database: DatabasePath, method: &Method, headers: &HeaderMap) -> Result<Operation, Error> {
+    match *method {
+        Method::GET => Ok(Operation::ListUsers(database)),
+        Method::POST => {
+            let (body, upsert) = (Bytes::new(), is_upsert(headers)?);
+            Ok(Operation::CreateUser { database, body, upsert })
+        }
+        _ => Err(method_not_allowed()),
+    }
+}
+
+fn user(path: UserPath, method: &Method) -> Result<Operation, Error> {
+    match *method {
+        Method::GET => Ok(Operation::ReadUser(path)),
+        Method::PUT => Ok(Operation::ReplaceUser { path, body: Bytes::new() }),
+        Method::DELETE => Ok(Operation::DeleteUser(path)),
+        _ => Err(method_not_allowed()),
+    }
+}
+
+fn permissions(user: UserPath, method: &Method, headers: &HeaderMap) -> Result<Operation, Error> {
+    match *method {
+        Method::GET => Ok(Operation::ListPermissions(user)),
+        Method::POST => {
+            let (body, upsert) = (Bytes::new(), is_upsert(headers)?);
+            Ok(Operation::CreatePermission { user, body, upsert })
+        }
+        _ => Err(method_not_allowed()),
+    }
+}
+
+fn permission(path: PermissionPath, method: &Method) -> Result<Operation, Error> {
+    match *method {
+        Method::GET => Ok(Operation::ReadPermission(path)),
+        Method::PUT => Ok(Operation::ReplacePermission { path, body: Bytes::new() }),
+        Method::DELETE => Ok(Operation::DeletePermission(path)),
         _ => Err(method_not_allowed()),
     }
 }

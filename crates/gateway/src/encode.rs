@@ -191,6 +191,8 @@ fn feed(owner_rid: &str, kind: FeedKind, items: &[Bytes], explain: Option<&str>)
         FeedKind::PartitionKeyRanges => "PartitionKeyRanges",
         FeedKind::Offers => "Offers",
         FeedKind::ClientEncryptionKeys => "ClientEncryptionKeys",
+        FeedKind::Users => "Users",
+        FeedKind::Permissions => "Permissions",
         FeedKind::Attachments => "Attachments",
         FeedKind::Conflicts => "Conflicts",
         FeedKind::Scripts(ScriptKind::StoredProcedure) => "StoredProcedures",

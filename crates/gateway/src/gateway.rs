@@ -10,7 +10,9 @@ use std::{
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{HeaderMap, Method, body::Body, http::request::Parts};
-use protocol::{Code, Context, Error, Operation, Options, Principal, Request, Service};
+use protocol::{
+    Code, Context, Error, Operation, Options, Principal, Request, Response, Service, token::Minter,
+};
 
 use crate::{
     account, activity,
@@ -22,6 +24,7 @@ use crate::{
     handled::{self, Credential, Handled},
     issuers::Issuers,
     options,
+    resource_token::{self, Mint},
     role::Role,
     route::{self, Resource, Signed, Target},
     settings::{Keys, Settings},
@@ -132,11 +135,9 @@ impl Gateway {
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
         let checked = self.admit(&parts.method, &signed, &parts.headers).and_then(|known| {
             match known {
-                (principal, None) => authorize(&principal, is_read),
-                // Roles are about data.
-                (_, Some(_)) => {
-                    Err(Error::new(Code::Forbidden, "This takes a key of the account."))
-                }
+                (principal @ Principal::Account { .. }, None) => authorize(&principal, is_read),
+                // Roles are about data, and tokens about resources.
+                _ => Err(Error::new(Code::Forbidden, "This takes a key of the account.")),
             }
         });
         checked.map_err(|error| {
@@ -183,6 +184,7 @@ impl Gateway {
         if is_read && matches!(target.resource, Resource::Account) {
             known.name = "read_account";
             body::drain(headers, body, bytes_max).await?;
+            self.check_grant(principal, activity_id).await?;
             return account::body(&self.settings, scheme, headers, &parts.uri).map(Answer::Account);
         }
 
@@ -190,6 +192,7 @@ impl Gateway {
         authorize(&principal, is_read || parts.method == Method::POST)?;
         let version = Version::read(headers)?;
         let mut options = options::read(parts, version, &self.settings)?;
+        options.tokens.minter = self.minter(&target.resource);
         let again = other.map(|other| (other, options.clone()));
         let mut operation =
             decode::operation(target.resource, &parts.method, headers, version, &mut options)?;
@@ -198,16 +201,7 @@ impl Gateway {
         known.is_plan = matches!(operation, Operation::PlanQuery { .. });
         authorize(&principal, operation.is_read())?;
         role.map_or(Ok(()), |role| role.check(&operation, known.is_control))?;
-        let may_lack_body = decode::may_lack_body(&operation);
-        let is_raw = decode::has_raw_body(&operation);
-        match decode::body_of(&mut operation) {
-            Some(slot) if is_raw => *slot = body::read_raw(headers, body, bytes_max).await?,
-            Some(slot) if may_lack_body => {
-                *slot = body::read_any(headers, body, bytes_max).await?;
-            }
-            Some(slot) => *slot = body::read(headers, body, bytes_max).await?,
-            None => body::drain(headers, body, bytes_max).await?,
-        }
+        fill(&mut operation, headers, body, bytes_max).await?;
         batch::check_body(&operation)?;
 
         let is_offer =
@@ -216,15 +210,49 @@ impl Gateway {
         let context = Context { principal, activity_id, connection: connection_of(parts) };
         let again = again.and_then(|again| repeat(again, parts, version, &operation));
         let request = Request { operation, options };
-        let mut answer = call::guarded(self.service.as_ref(), &context, request).await;
-        if let (Err(Error { code: Code::NotFound | Code::OwnerNotFound, .. }), Some(request)) =
-            (&answer, again)
-        {
-            answer = call::guarded(self.service.as_ref(), &context, request).await;
-        }
+        let answer = self.ask(&context, request, again).await;
         let told = |error| if is_query { options::told_finally(error, headers) } else { error };
         let response = answer.map_err(told)?;
         Ok(if is_offer { Answer::Offer(response) } else { Answer::Service(response) })
+    }
+
+    /// Calls the service, and once more for the other meaning of the path if it has one.
+    async fn ask(
+        &self,
+        context: &Context,
+        request: Request,
+        again: Option<Request>,
+    ) -> Result<Response, Error> {
+        let answer = call::guarded(self.service.as_ref(), context, request).await;
+        let is_nothing = |error: &Error| match error.code {
+            Code::NotFound | Code::OwnerNotFound => true,
+            // A token of what the path really names is not one of what it first seems to.
+            Code::Unauthorized => matches!(context.principal, Principal::Token(_)),
+            _ => false,
+        };
+        match (answer, again) {
+            (Err(error), Some(request)) if is_nothing(&error) => {
+                call::guarded(self.service.as_ref(), context, request).await
+            }
+            (answer, _) => answer,
+        }
+    }
+
+    /// Refuses a token whose permission is gone, which only the database knows.
+    async fn check_grant(&self, principal: Principal, activity_id: u128) -> Result<(), Error> {
+        if !matches!(principal, Principal::Token(_)) {
+            return Ok(());
+        }
+        let context = Context { principal, activity_id, connection: None };
+        let request = Request { operation: Operation::ReadAccount, options: Options::default() };
+        call::guarded(self.service.as_ref(), &context, request).await.map(|_| ())
+    }
+
+    /// Who makes tokens, where some may be asked for.
+    fn minter(&self, resource: &Resource) -> Option<Arc<dyn Minter>> {
+        let is_asked = matches!(resource, Resource::Permissions(_) | Resource::Permission(_));
+        let mint = || Mint { keys: read(&self.keys), now: self.clock.now() };
+        is_asked.then(|| Arc::new(mint()) as Arc<dyn Minter>)
     }
 
     /// Finds out who asks, and in which role if not by a key.
@@ -240,6 +268,10 @@ impl Gateway {
                 let keys = read(&self.keys);
                 let principal = auth::verify(method, signed, headers, &signature, &keys, now)?;
                 Ok((principal, None))
+            }
+            Token::Resource(token) => {
+                let grant = resource_token::verify(&token, &read(&self.keys), now)?;
+                Ok((Principal::Token(grant), None))
             }
             Token::Access(token) => {
                 let role = read(&self.issuers).verify(&token, now)?;
@@ -268,6 +300,30 @@ impl Gateway {
         }
         self.recorder.record(operation, status, asked.elapsed, charge);
     }
+}
+
+/// Reads the body into its place in the operation.
+async fn fill<B>(
+    operation: &mut Operation,
+    headers: &HeaderMap,
+    body: B,
+    bytes_max: usize,
+) -> Result<(), Error>
+where
+    B: Body<Data = Bytes> + Send + Unpin,
+    B::Error: Into<BodyError>,
+{
+    let may_lack_body = decode::may_lack_body(operation);
+    let is_raw = decode::has_raw_body(operation);
+    match decode::body_of(operation) {
+        Some(slot) if is_raw => *slot = body::read_raw(headers, body, bytes_max).await?,
+        Some(slot) if may_lack_body => {
+            *slot = body::read_any(headers, body, bytes_max).await?;
+        }
+        Some(slot) => *slot = body::read(headers, body, bytes_max).await?,
+        None => body::drain(headers, body, bytes_max).await?,
+    }
+    Ok(())
 }
 
 /// What is in force at this moment. Nothing can fail while it is replaced, so it is whole.
@@ -313,14 +369,14 @@ fn repeat(
     Some(Request { operation: again, options })
 }
 
-/// The rights of a principal; the engine takes them as checked.
+/// The rights of a key; the engine takes them as checked. Those of a token are for the engine to know.
 fn authorize(principal: &Principal, is_read: bool) -> Result<(), Error> {
     match principal {
         Principal::Account { read_only: true } if !is_read => Err(Error::new(
             Code::Forbidden,
             "The authorization token was signed with a read-only key, which may only read.",
         )),
-        Principal::Account { .. } => Ok(()),
+        Principal::Account { .. } | Principal::Token(_) => Ok(()),
     }
 }
 

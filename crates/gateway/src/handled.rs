@@ -28,6 +28,8 @@ pub enum Credential {
     Key,
     /// A key that may read.
     ReadOnlyKey,
+    /// The token of a permission.
+    ResourceToken,
     /// An access token.
     AccessToken,
 }
@@ -38,13 +40,15 @@ impl Credential {
         match self {
             Self::Key => "key",
             Self::ReadOnlyKey => "read-only key",
+            Self::ResourceToken => "resource token",
             Self::AccessToken => "access token",
         }
     }
 
     pub(crate) fn of(principal: &Principal, role: Option<Role>) -> Self {
         match (principal, role) {
-            (_, Some(_)) => Self::AccessToken,
+            (Principal::Token(_), _) => Self::ResourceToken,
+            (Principal::Account { .. }, Some(_)) => Self::AccessToken,
             (Principal::Account { read_only: false }, None) => Self::Key,
             (Principal::Account { read_only: true }, None) => Self::ReadOnlyKey,
         }

@@ -3,7 +3,8 @@
 //! In reading order, which is the order a request passes through:
 //! - `gateway`: the pipeline,
 //! - [`settings`]: keys and what the account says of itself,
-//! - `route`: path to target, `auth`: signature to principal, `issuers`, `role`: the same of access tokens,
+//! - `route`: path to target, `auth`: signature to principal, `resource_token`: the same of tokens of permissions,
+//!   `issuers`, `role`: of access tokens,
 //! - `decode`, `query`, `batch`, `changes`, `options`, `body`: target, headers and body to [`protocol::Request`],
 //! - `call`: the one inward call,
 //! - `encode`, `failure`, `status`: answer or error to a response,
@@ -28,6 +29,7 @@ mod headers;
 mod issuers;
 mod options;
 mod query;
+mod resource_token;
 mod role;
 mod route;
 pub mod settings;

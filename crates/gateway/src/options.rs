@@ -3,10 +3,11 @@
 use hyper::{HeaderMap, header::USER_AGENT, http::request::Parts};
 use protocol::{
     Code, Error, Options,
-    limits::PAGE_ITEMS_MAX,
+    limits::{PAGE_ITEMS_MAX, TOKEN_SECONDS},
     query::QueryOptions,
     request::{ConsistencyLevel, IndexingDirective},
     session::SessionTokens,
+    token::TokenOptions,
 };
 use value::partition_key::{Epk, PartitionKey};
 
@@ -49,7 +50,17 @@ pub(crate) fn read(parts: &Parts, version: Version, settings: &Settings) -> Resu
                 query::options(headers, version, settings.cross_partition)?
             }
         },
+        // Who makes them is known where the keys are.
+        tokens: TokenOptions { seconds: token_seconds(headers)?, minter: None },
     })
+}
+
+/// How long the token of a permission is to be good.
+fn token_seconds(headers: &HeaderMap) -> Result<Option<u32>, Error> {
+    let name = "x-ms-documentdb-expiry-seconds";
+    let Some(seconds) = integer(headers, name)? else { return Ok(None) };
+    let allowed = u32::try_from(seconds).ok().filter(|seconds| TOKEN_SECONDS.contains(seconds));
+    allowed.map(Some).ok_or_else(|| invalid(name, &seconds.to_string()))
 }
 
 /// COMPAT: when a range is gone (410/1002), readers of the change feed of `azure-cosmos` come to read

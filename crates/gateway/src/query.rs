@@ -10,7 +10,6 @@ use crate::{
     headers::{flag, integer, invalid, text},
     route::Resource,
     settings::CrossPartition,
-    unsupported::not_yet,
     version::Version,
 };
 
@@ -79,6 +78,8 @@ pub(crate) fn query(resource: Resource, is_text: bool) -> Result<Operation, Reso
         Resource::Offers => QueryFeed::Offers,
         Resource::Attachments(path) => QueryFeed::Attachments(path),
         Resource::EncryptionKeys(path) => QueryFeed::EncryptionKeys(path),
+        Resource::Users(path) => QueryFeed::Users(path),
+        Resource::Permissions(path) => QueryFeed::Permissions(path),
         Resource::Conflicts(path) => QueryFeed::Conflicts(path),
         Resource::Scripts(path, kind) => QueryFeed::Scripts(path, kind),
         other => return Err(other),
@@ -97,7 +98,6 @@ pub(crate) fn plan(resource: Resource, is_text: bool) -> Result<Operation, Error
                 body: QueryBody { is_text, ..QueryBody::default() },
             })
         }
-        Resource::NotYet(feature) => Err(not_yet(feature)),
         _ => Err(Error::bad_request("A query plan can be had for a query of documents only.")),
     }
 }

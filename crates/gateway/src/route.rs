@@ -8,8 +8,8 @@ use protocol::{
     Code, Error,
     limits::DOCUMENT_ID_BYTES_MAX,
     request::{
-        AttachmentPath, CollectionPath, DatabasePath, DocumentPath, EncryptionKeyPath, ScriptKind,
-        ScriptPath,
+        AttachmentPath, CollectionPath, DatabasePath, DocumentPath, EncryptionKeyPath,
+        PermissionPath, ScriptKind, ScriptPath, UserPath,
     },
     rid::DatabaseRid,
 };
@@ -34,12 +34,16 @@ pub(crate) enum Resource {
     Database(DatabasePath),
     EncryptionKeys(DatabasePath),
     EncryptionKey(EncryptionKeyPath),
+    Users(DatabasePath),
+    User(UserPath),
+    Permissions(UserPath),
+    Permission(PermissionPath),
     Collections(DatabasePath),
     Collection(CollectionPath),
     Documents(CollectionPath),
     Document(DocumentPath),
     Attachments(DocumentPath),
-    Attachment(AttachmentPath),
+    Attachment(Box<AttachmentPath>),
     /// Media, by the rid of their attachment.
     Media(String),
     Conflicts(CollectionPath),
@@ -56,8 +60,6 @@ pub(crate) enum Resource {
     NewPartitionKey(CollectionPath),
     Offers,
     Offer(String),
-    /// A resource that only later versions have, by the name to refuse it with.
-    NotYet(&'static str),
 }
 
 /// What can be done with a range.
@@ -166,6 +168,13 @@ fn resource(shape: &[&str]) -> Result<Resource, Error> {
             database: database(db),
             key: (*key).to_owned(),
         }),
+        ["dbs", db, "users"] => Resource::Users(database(db)),
+        ["dbs", db, "users", name] => Resource::User(user(db, name)),
+        ["dbs", db, "users", name, "permissions"] => Resource::Permissions(user(db, name)),
+        ["dbs", db, "users", name, "permissions", permission] => {
+            let permission = (*permission).to_owned();
+            Resource::Permission(PermissionPath { user: user(db, name), permission })
+        }
         ["dbs", db, "colls"] => Resource::Collections(database(db)),
         ["dbs", db, "colls", coll] => Resource::Collection(collection(db, coll)),
         ["dbs", db, "colls", coll, "docs"] => Resource::Documents(collection(db, coll)),
@@ -174,10 +183,9 @@ fn resource(shape: &[&str]) -> Result<Resource, Error> {
             Resource::Attachments(document(db, coll, doc))
         }
         ["dbs", db, "colls", coll, "docs", doc, "attachments", attachment] => {
-            Resource::Attachment(AttachmentPath {
-                document: document(db, coll, doc),
-                attachment: (*attachment).to_owned(),
-            })
+            let attachment = (*attachment).to_owned();
+            let document = document(db, coll, doc);
+            Resource::Attachment(Box::new(AttachmentPath { document, attachment }))
         }
         ["media", media] => Resource::Media((*media).to_owned()),
         ["dbs", db, "colls", coll, "conflicts"] => Resource::Conflicts(collection(db, coll)),
@@ -200,7 +208,7 @@ fn resource(shape: &[&str]) -> Result<Resource, Error> {
         ["addresses", ..] => return Err(direct_mode()),
         _ => match scripts(shape) {
             Some(resource) => resource,
-            None => Resource::NotYet(later(shape).ok_or_else(unknown)?),
+            None => return Err(unknown()),
         },
     })
 }
@@ -220,23 +228,16 @@ fn scripts(shape: &[&str]) -> Option<Resource> {
     }
 }
 
-/// The resources of later versions.
-fn later(shape: &[&str]) -> Option<&'static str> {
-    Some(match shape {
-        ["dbs", _, "users"] | ["dbs", _, "users", _] => "The resource type 'users'",
-        ["dbs", _, "users", _, "permissions"] | ["dbs", _, "users", _, "permissions", _] => {
-            "The resource type 'permissions'"
-        }
-        _ => return None,
-    })
-}
-
 fn database(name: &str) -> DatabasePath {
     DatabasePath(name.to_owned())
 }
 
 fn collection(db: &str, coll: &str) -> CollectionPath {
     CollectionPath { database: database(db), collection: coll.to_owned() }
+}
+
+fn user(db: &str, name: &str) -> UserPath {
+    UserPath { database: database(db), user: name.to_owned() }
 }
 
 fn document(db: &str, coll: &str, doc: &str) -> DocumentPath {

@@ -22,6 +22,8 @@ pub enum Feed {
     ClientEncryptionKeys = 9,
     Conflicts = 10,
     Attachments = 11,
+    Users = 12,
+    Permissions = 13,
 }
 
 /// Makes a token for the page of `feed` of `owner` (its rid's bytes) that ended at `position`.

@@ -13,6 +13,7 @@ pub mod response;
 pub mod rid;
 pub mod service;
 pub mod session;
+pub mod token;
 
 pub use error::{Code, Error};
 pub use request::{Operation, Options, Request};

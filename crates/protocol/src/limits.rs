@@ -73,3 +73,18 @@ pub const SCRIPT_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// All scripts of one collection together, in bytes. They are held in memory; the service does not
 /// say what it allows.
 pub const SCRIPTS_BYTES_MAX: usize = 16 * 1024 * 1024;
+
+/// Users of one database.
+pub const USERS_MAX: usize = 100_000;
+
+/// Permissions of one user.
+pub const PERMISSIONS_MAX: usize = 1_000;
+
+/// Largest user or permission, in bytes of JSON. They are held in memory.
+pub const USER_BYTES_MAX: usize = 16 * 1024;
+
+/// How long a resource token is good, in seconds, when the caller does not say.
+pub const TOKEN_SECONDS_DEFAULT: u32 = 60 * 60;
+
+/// The shortest and the longest life of a resource token, in seconds.
+pub const TOKEN_SECONDS: std::ops::RangeInclusive<u32> = 10..=24 * 60 * 60;

@@ -2,7 +2,7 @@
 
 use bytes::Bytes;
 
-use crate::request::{CollectionPath, DatabasePath, DocumentPath, ScriptKind};
+use crate::request::{CollectionPath, DatabasePath, DocumentPath, ScriptKind, UserPath};
 
 /// The feed that a query selects from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,6 +15,8 @@ pub enum QueryFeed {
     Offers,
     Scripts(CollectionPath, ScriptKind),
     EncryptionKeys(DatabasePath),
+    Users(DatabasePath),
+    Permissions(UserPath),
     Attachments(DocumentPath),
     Conflicts(CollectionPath),
 }

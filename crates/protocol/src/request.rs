@@ -5,11 +5,15 @@ use value::partition_key::{Epk, PartitionKey};
 
 mod paths;
 
-pub use paths::{AttachmentPath, EncryptionKeyPath, MediaHead};
+pub use paths::{
+    AttachmentPath, CollectionPath, DatabasePath, DocumentPath, EncryptionKeyPath, MediaHead,
+    PermissionPath, ScriptKind, ScriptPath, UserPath,
+};
 
 use crate::{
     query::{QueryBody, QueryFeed, QueryOptions},
     session::SessionTokens,
+    token::TokenOptions,
 };
 
 /// One request: what to do, and the options that most operations share.
@@ -21,68 +25,13 @@ pub struct Request {
     pub options: Options,
 }
 
-/// A database, by name or by rid text; the engine looks for the name first.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DatabasePath(pub String);
-
-/// A collection in a database, each by name or by rid text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CollectionPath {
-    /// The database.
-    pub database: DatabasePath,
-    /// Name or rid of the collection.
-    pub collection: String,
-}
-
-/// A document in a collection, by id or by rid text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DocumentPath {
-    /// The collection.
-    pub collection: CollectionPath,
-    /// Id or rid of the document.
-    pub document: String,
-}
-
-/// What a script is: the three kinds live in feeds of their own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum ScriptKind {
-    /// Called by a client, with arguments.
-    StoredProcedure,
-    /// Runs before or after a write that names it.
-    Trigger,
-    /// A function of the SQL dialect.
-    Function,
-}
-
-impl ScriptKind {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::StoredProcedure, Self::Trigger, Self::Function];
-
-    /// The word in links: `sprocs`, `triggers` or `udfs`.
-    pub fn segment(self) -> &'static str {
-        match self {
-            Self::StoredProcedure => "sprocs",
-            Self::Trigger => "triggers",
-            Self::Function => "udfs",
-        }
-    }
-}
-
-/// A script in a collection, by name or by rid text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ScriptPath {
-    /// The collection.
-    pub collection: CollectionPath,
-    /// Which of its feeds.
-    pub kind: ScriptKind,
-    /// Name or rid of the script.
-    pub script: String,
-}
-
 /// The operations. Bodies are JSON text, still unparsed: the engine parses each exactly once.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "the names of the fields say what they are")]
 pub enum Operation {
+    /// Nothing but to be let in: what the account says of itself is not the database's to say.
+    ReadAccount,
+
     CreateDatabase {
         body: Bytes,
         upsert: bool,
@@ -103,6 +52,32 @@ pub enum Operation {
         body: Bytes,
     },
     ListEncryptionKeys(DatabasePath),
+
+    CreateUser {
+        database: DatabasePath,
+        body: Bytes,
+        upsert: bool,
+    },
+    ReadUser(UserPath),
+    ReplaceUser {
+        path: UserPath,
+        body: Bytes,
+    },
+    DeleteUser(UserPath),
+    ListUsers(DatabasePath),
+
+    CreatePermission {
+        user: UserPath,
+        body: Bytes,
+        upsert: bool,
+    },
+    ReadPermission(PermissionPath),
+    ReplacePermission {
+        path: PermissionPath,
+        body: Bytes,
+    },
+    DeletePermission(PermissionPath),
+    ListPermissions(UserPath),
 
     CreateCollection {
         database: DatabasePath,
@@ -255,8 +230,10 @@ pub enum Operation {
 
 impl Operation {
     /// A short, stable name for metrics and logs.
+    #[expect(clippy::too_many_lines, reason = "a table")]
     pub fn name(&self) -> &'static str {
         match self {
+            Operation::ReadAccount => "read_account",
             Operation::CreateDatabase { .. } => "create_database",
             Operation::ReadDatabase(_) => "read_database",
             Operation::DeleteDatabase(_) => "delete_database",
@@ -265,6 +242,18 @@ impl Operation {
             Operation::ReadEncryptionKey(_) => "read_encryption_key",
             Operation::ReplaceEncryptionKey { .. } => "replace_encryption_key",
             Operation::ListEncryptionKeys(_) => "list_encryption_keys",
+            Operation::CreateUser { upsert: false, .. } => "create_user",
+            Operation::CreateUser { upsert: true, .. } => "upsert_user",
+            Operation::ReadUser(_) => "read_user",
+            Operation::ReplaceUser { .. } => "replace_user",
+            Operation::DeleteUser(_) => "delete_user",
+            Operation::ListUsers(_) => "list_users",
+            Operation::CreatePermission { upsert: false, .. } => "create_permission",
+            Operation::CreatePermission { upsert: true, .. } => "upsert_permission",
+            Operation::ReadPermission(_) => "read_permission",
+            Operation::ReplacePermission { .. } => "replace_permission",
+            Operation::DeletePermission(_) => "delete_permission",
+            Operation::ListPermissions(_) => "list_permissions",
             Operation::CreateCollection { .. } => "create_collection",
             Operation::ReadCollection(_) => "read_collection",
             Operation::ReplaceCollection { .. } => "replace_collection",
@@ -328,14 +317,21 @@ impl Operation {
         )
     }
 
-    /// Whether a read-only credential may run it.
+    /// Whether a read-only credential may run it. Who reads a permission gets a token, which may
+    /// grant more than reading, so that is none.
     pub fn is_read(&self) -> bool {
+        if let Operation::Query { feed, .. } = self {
+            return !matches!(feed, QueryFeed::Permissions(_));
+        }
         matches!(
             self,
-            Operation::ReadDatabase(_)
+            Operation::ReadAccount
+                | Operation::ReadDatabase(_)
                 | Operation::ListDatabases
                 | Operation::ReadEncryptionKey(_)
                 | Operation::ListEncryptionKeys(_)
+                | Operation::ReadUser(_)
+                | Operation::ListUsers(_)
                 | Operation::ReadCollection(_)
                 | Operation::ListCollections(_)
                 | Operation::ListPartitionKeyRanges { .. }
@@ -350,7 +346,6 @@ impl Operation {
                 | Operation::ReadScript(_)
                 | Operation::ListScripts { .. }
                 | Operation::ReadChanges { .. }
-                | Operation::Query { .. }
                 | Operation::PlanQuery { .. }
                 | Operation::ReadOffer(_)
                 | Operation::ListOffers
@@ -488,6 +483,8 @@ pub struct Options {
     pub enable_script_logging: bool,
     /// What concerns queries only.
     pub query: QueryOptions,
+    /// How the tokens of permissions are made.
+    pub tokens: TokenOptions,
 }
 
 impl Options {

@@ -87,6 +87,8 @@ pub enum FeedKind {
     Offers,
     Scripts(ScriptKind),
     ClientEncryptionKeys,
+    Users,
+    Permissions,
     Attachments,
     Conflicts,
 }

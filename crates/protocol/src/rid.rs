@@ -74,6 +74,24 @@ pub struct EncryptionKeyRid {
     pub number: u32,
 }
 
+/// A user.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct UserRid {
+    /// The database it lives in.
+    pub database: DatabaseRid,
+    /// Its number there: 31 bits, never zero.
+    pub number: u32,
+}
+
+/// A permission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PermissionRid {
+    /// The user it belongs to.
+    pub user: UserRid,
+    /// Its number there: at most [`DOCNUM_MAX`].
+    pub number: u64,
+}
+
 /// An offer: 24 bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct OfferRid(pub u32);
@@ -221,6 +239,51 @@ impl EncryptionKeyRid {
     }
 }
 
+impl UserRid {
+    /// The rid's bytes.
+    pub fn bytes(self) -> [u8; 8] {
+        let mut bytes = [0; 8];
+        bytes[..4].copy_from_slice(&self.database.bytes());
+        bytes[4..].copy_from_slice(&(self.number & !COLLECTION_BIT).to_be_bytes());
+        bytes
+    }
+
+    /// Reads the rid's bytes; `None` for a collection's rid or another length.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let bytes: [u8; 8] = bytes.try_into().ok()?;
+        let (database, number) = (word(&bytes[..4]), word(&bytes[4..]));
+        (number & COLLECTION_BIT == 0).then_some(Self { database: DatabaseRid(database), number })
+    }
+
+    /// Reads the text form; `None` for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::from_bytes(&decode(text)?)
+    }
+}
+
+impl PermissionRid {
+    /// The rid's bytes: the user, and the number little-endian.
+    pub fn bytes(self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.user.bytes());
+        bytes[8..].copy_from_slice(&(self.number & DOCNUM_MAX).to_le_bytes());
+        bytes
+    }
+
+    /// Reads the rid's bytes; `None` for a child of a collection or another length.
+    pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let bytes: [u8; 16] = bytes.try_into().ok()?;
+        let user = UserRid::from_bytes(&bytes[..8])?;
+        let number = bytes[8..].iter().rev().fold(0, |sum, byte| sum << 8 | u64::from(*byte));
+        (number <= DOCNUM_MAX).then_some(Self { user, number })
+    }
+
+    /// Reads the text form; `None` for anything else.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::from_bytes(&decode(text)?)
+    }
+}
+
 impl OfferRid {
     /// Reads the text form; `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
@@ -275,6 +338,18 @@ impl fmt::Display for EncryptionKeyRid {
     }
 }
 
+impl fmt::Display for UserRid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&encode(&self.bytes()))
+    }
+}
+
+impl fmt::Display for PermissionRid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&encode(&self.bytes()))
+    }
+}
+
 impl fmt::Display for OfferRid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&encode(&self.0.to_le_bytes()[..3]))
@@ -318,6 +393,14 @@ mod tests {
             "a type of the user's"
         );
         assert_eq!(EncryptionKeyRid::parse("obLD1AAAAAEBAAAAAAAAAA=="), None, "a permission");
+        let user = UserRid { database: DatabaseRid(0xA1B2_C3D4), number: 1 };
+        let permission = PermissionRid { user, number: 1 };
+        assert_eq!(user.to_string(), "obLD1AAAAAE=");
+        assert_eq!(permission.to_string(), "obLD1AAAAAEBAAAAAAAAAA==");
+        assert_eq!(UserRid::parse("obLD1AAAAAE="), Some(user));
+        assert_eq!(UserRid::parse("obLD1IAAAAE="), None, "a collection");
+        assert_eq!(PermissionRid::parse("obLD1AAAAAEBAAAAAAAAAA=="), Some(permission));
+        assert_eq!(PermissionRid::parse("obLD1IAAAAEBAAAAAAAAAA=="), None, "a document");
     }
 
     #[test]

@@ -2,12 +2,13 @@
 
 use std::{future::Future, pin::Pin};
 
-use crate::{Error, Request, Response};
+use crate::{Error, Request, Response, token::Grant};
 
 /// A future that can be named in an object-safe trait.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Who is asking, as proven by an authenticator. The engine takes it as given.
+/// Who is asking, as proven by an authenticator. What the holder of a token may do is the engine's to
+/// find out; the rights of a key are checked before.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Principal {
     /// Holds a key of the account.
@@ -15,6 +16,8 @@ pub enum Principal {
         /// A read-only key may read and query, nothing else.
         read_only: bool,
     },
+    /// Holds the token of a permission, which is genuine and has not expired.
+    Token(Grant),
 }
 
 /// What travels with a request besides its content.

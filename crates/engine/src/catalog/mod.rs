@@ -9,6 +9,8 @@ pub(crate) mod high_water;
 pub(crate) mod rows;
 pub(crate) mod scripts;
 pub(crate) mod storage;
+pub(crate) mod user_rows;
+pub(crate) mod users;
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -28,7 +30,12 @@ use value::{Object, Value, json, partition_key::PartitionKey};
 pub(crate) use crate::catalog::high_water::HighWater;
 use crate::{
     area::{Area, Edge},
-    catalog::{children::Children, encryption_keys::EncryptionKey, scripts::Scripts},
+    catalog::{
+        children::Children,
+        encryption_keys::EncryptionKey,
+        scripts::Scripts,
+        users::{User, find_user},
+    },
     definition::Definition,
     partition::Partition,
 };
@@ -66,6 +73,8 @@ pub(crate) struct Database {
     pub(crate) next_collection: u32,
     /// The keys with which clients encrypt what they store here.
     pub(crate) encryption_keys: Arc<Children<EncryptionKey>>,
+    /// Who may be given tokens.
+    pub(crate) users: Arc<Children<User>>,
 }
 
 /// A collection and its partitions.
@@ -207,9 +216,9 @@ impl Database {
         next_collection: u32,
     ) -> Self {
         let (collections, names) = (BTreeMap::new(), HashMap::new());
-        // Keys are rows of their own.
-        let encryption_keys = Arc::default();
-        Self { rid, id, version, collections, names, next_collection, encryption_keys }
+        // Keys and users are rows of their own.
+        let (encryption_keys, users) = (Arc::default(), Arc::default());
+        Self { rid, id, version, collections, names, next_collection, encryption_keys, users }
     }
 
     /// Finds a collection by name, then by rid.
@@ -239,6 +248,11 @@ impl Database {
             self.encryption_keys.numbered(rid.number.into())
         };
         self.encryption_keys.named(name).or_else(by_rid)
+    }
+
+    /// Finds a user by name, then by rid.
+    pub(crate) fn user(&self, name: &str) -> Option<&Arc<User>> {
+        find_user(&self.users, self.rid, name)
     }
 
     /// A rid for a new collection, which no collection here has for a name.

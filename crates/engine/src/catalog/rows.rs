@@ -328,12 +328,12 @@ pub(crate) fn decode_encryption_key(
 
 const DAMAGED: Damaged = Damaged("catalog");
 
-fn insert_version(row: &mut Object, version: Version) {
+pub(super) fn insert_version(row: &mut Object, version: Version) {
     row.insert("etag", version.etag.to_string());
     row.insert("ts", number(version.ts));
 }
 
-fn version(row: &Value) -> Result<Version, Damaged> {
+pub(super) fn version(row: &Value) -> Result<Version, Damaged> {
     let etag = Etag::parse(&text(row, "etag")?).ok_or(DAMAGED)?;
     let ts = row.get("ts").as_i64().and_then(|ts| u64::try_from(ts).ok()).ok_or(DAMAGED)?;
     Ok(Version { etag, ts })
@@ -343,7 +343,7 @@ fn parse(bytes: &[u8]) -> Result<Value, Damaged> {
     json::parse(bytes).map_err(|_| DAMAGED)
 }
 
-fn text(row: &Value, key: &str) -> Result<String, Damaged> {
+pub(super) fn text(row: &Value, key: &str) -> Result<String, Damaged> {
     row.get(key).as_str().map(str::to_owned).ok_or(DAMAGED)
 }
 
@@ -351,7 +351,7 @@ fn whole_number(row: &Value, key: &str) -> Option<u64> {
     row.get(key).as_i64().and_then(|number| u64::try_from(number).ok())
 }
 
-fn small(row: &Value, key: &str) -> Result<u32, Damaged> {
+pub(super) fn small(row: &Value, key: &str) -> Result<u32, Damaged> {
     row.get(key).as_i64().and_then(|number| u32::try_from(number).ok()).ok_or(DAMAGED)
 }
 

@@ -26,6 +26,7 @@ use crate::{
             encode_script,
         },
         scripts::{Script, Scripts},
+        user_rows::{self, USER},
     },
     documents::staging::Room,
     errors,
@@ -160,6 +161,7 @@ impl CatalogStore {
                     load_script(scripts.entry(rid.collection).or_default(), rid, row)?;
                 }
                 ENCRYPTION_KEY => load_encryption_key(&mut catalog, key, row)?,
+                USER => user_rows::load(&mut catalog, key, row)?,
                 _ if &key[..] == NEXT_KEY => {
                     let next = u64_at(row, 0).ok_or(OpenError::Damaged)?;
                     catalog.next_database = u32::try_from(next >> 32).unwrap_or(u32::MAX);
@@ -292,6 +294,7 @@ pub(crate) fn delete_database(batch: &mut Batch, database: &Database) {
         batch.delete(key(ENCRYPTION_KEY, &child.rid.bytes()));
     }
     batch.delete(next_encryption_key(database.rid));
+    user_rows::delete_users(batch, database);
 }
 
 pub(crate) fn put_collection(batch: &mut Batch, collection: &Collection) {
@@ -359,10 +362,13 @@ fn load_script(scripts: &mut Scripts, rid: ChildRid, row: &[u8]) -> Result<(), O
     Ok(())
 }
 
-/// Rows of scripts whose collection is gone, and of encryption keys whose database is: builds from
-/// before there were such rows leave them behind when they delete their owner.
+/// Rows of scripts whose collection is gone, and of encryption keys and users whose database is:
+/// builds from before there were such rows leave them behind when they delete their owner.
 fn orphans(rows: &[(Bytes, Bytes)], catalog: &Catalog) -> Vec<Bytes> {
     let is_orphan = |key: &Bytes| {
+        if key[0] == USER {
+            return user_rows::is_orphan(key, catalog);
+        }
         if key[0] == ENCRYPTION_KEY {
             let rid = EncryptionKeyRid::from_bytes(&key[1..]);
             return !rid.is_some_and(|rid| catalog.databases.contains_key(&rid.database.0));
@@ -373,7 +379,7 @@ fn orphans(rows: &[(Bytes, Bytes)], catalog: &Catalog) -> Vec<Bytes> {
         owner.is_none()
     };
     let owned = rows.iter().map(|(key, _)| key);
-    let owned = owned.filter(|key| matches!(key[0], SCRIPT | ENCRYPTION_KEY));
+    let owned = owned.filter(|key| matches!(key[0], SCRIPT | ENCRYPTION_KEY | USER));
     owned.filter(|key| is_orphan(key)).cloned().collect()
 }
 

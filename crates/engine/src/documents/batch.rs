@@ -15,6 +15,7 @@ use protocol::{
 };
 
 use tokio::runtime::Handle;
+use value::partition_key::PartitionKey;
 
 use crate::{
     Inner, charge::Meter, consistency::read_factor, documents::batch::read::BatchOperation, query,
@@ -51,6 +52,13 @@ pub(crate) async fn run(
             bulk::Bulk { path, operations, stops_at_failure, options }.run(engine, meter).await
         }
     }
+}
+
+/// The partition keys that operations of a batch name themselves. A body that is none is refused when
+/// it is carried out.
+pub(crate) fn named_keys(body: &[u8]) -> Vec<PartitionKey> {
+    let operations = read::operations(body).unwrap_or_default();
+    operations.into_iter().filter_map(|operation| operation.key).collect()
 }
 
 /// A meter for one operation.

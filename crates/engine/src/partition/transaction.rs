@@ -95,6 +95,9 @@ impl Transaction {
         let mut key_counters = self.key_counters;
         for change in self.changes {
             count(&change, &mut key_counters, counters);
+            if let Some(new) = &change.new {
+                counters.times.note(lsn, new.ts);
+            }
             stage(change, lsn, &mut batch, &mut overlay);
         }
         overlay.extend(self.rows);

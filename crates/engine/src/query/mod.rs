@@ -39,7 +39,7 @@ mod ordered;
 mod page;
 mod plan;
 mod prepared;
-mod resources;
+pub(crate) mod resources;
 mod stream;
 pub(crate) mod token;
 mod unordered;

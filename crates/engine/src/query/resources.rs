@@ -3,12 +3,16 @@
 
 use std::time::Instant;
 
+use bytes::Bytes;
 use protocol::{
     Body, Error, Options, Response,
     limits::PAGE_ITEMS_DEFAULT,
     query::{QueryBody, QueryFeed},
 };
-use sql::program::{Program, Run, Settings};
+use sql::{
+    Query,
+    program::{Program, Run, Settings},
+};
 use value::{Value, json};
 
 use crate::{
@@ -26,6 +30,7 @@ use crate::{
         token::{Origin, Place, Token},
     },
     ranges, scripts,
+    users::{self, permissions},
 };
 
 /// Whether a query over resources can keep its thread busy. Documents have a say of their own.
@@ -43,47 +48,79 @@ pub(crate) async fn resources(
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let text = Text::parse(body)?;
-    let refused = |errors: &[sql::Error]| Error::query(sql::error::to_json(errors, &text.query));
-    let query = sql::parse(&text.query)
-        .and_then(|query| sql::check_burden(&query, &text.parameters).map(|()| query))
-        .map_err(|error| refused(&[error]))?;
-    // Resources have no functions.
-    let settings =
-        Settings { parameters: &text.parameters, has_udf: Some(&|_| false), ..Settings::default() };
-    let program = Program::compile(&query, &settings).map_err(|errors| refused(&errors))?;
+    let compiled = Compiled::new(body)?;
     let (mut response, values) = list(engine, feed, options, meter).await?;
-    let identity = identity(&query, &text, owner_of(&response).as_bytes());
-    let shape = program.shape();
-    let token = Token::of_page(options, &identity, shape, Origin::default())?;
-    let now_millis = engine.clock.now_millis();
-    let timeout = Instant::now() + engine.options.query_timeout;
-    let is_cancelled = move || Instant::now() >= timeout;
-    let mut run = Run::new(now_millis, now_millis.unsigned_abs()).with_cancel(&is_cancelled);
-    let order = (!shape.order.is_empty()).then(|| Order {
-        descends: shape.order.iter().map(|key| key.is_descending).collect(),
-        keeps_undefined: true,
-        index: None,
-    });
-    let values = match &shape.inner {
-        Some(inner) => memory::rows(inner, &values, None, None, &mut run).await?,
-        None if !shape.reads_container => vec![Value::Undefined],
-        None => values,
-    };
-    let rows = memory::rows(&program, &values, order.as_ref(), None, &mut run).await?;
-    let limit = options.max_item_count.unwrap_or(PAGE_ITEMS_DEFAULT) as usize;
-    let mut page = Page::new(limit, token.skip, token.take);
-    let from = if let Place::Ordinal(from) = token.place { from } else { 0 };
-    response.continuation = memory::fill(&mut page, &rows, from).map(|next| {
-        let place = Place::Ordinal(next);
-        let token = Token { skip: page.skip, take: page.take, origin: token.origin, place };
-        token.encode(&identity)
-    });
-    response.etag = None;
+    let owner = owner_of(&response);
+    let (rows, continuation) = compiled.rows(engine, &owner, values, options).await?;
+    (response.continuation, response.etag) = (continuation, None);
     if let Body::Feed { items, .. } = &mut response.body {
-        *items = page.items;
+        *items = rows;
     }
     Ok(response)
+}
+
+/// A query over resources that are in memory, checked.
+pub(crate) struct Compiled {
+    text: Text,
+    query: Query,
+    program: Program,
+}
+
+impl Compiled {
+    pub(crate) fn new(body: &QueryBody) -> Result<Self, Error> {
+        let text = Text::parse(body)?;
+        let refused =
+            |errors: &[sql::Error]| Error::query(sql::error::to_json(errors, &text.query));
+        let query = sql::parse(&text.query)
+            .and_then(|query| sql::check_burden(&query, &text.parameters).map(|()| query))
+            .map_err(|error| refused(&[error]))?;
+        // Resources have no functions.
+        let settings = Settings {
+            parameters: &text.parameters,
+            has_udf: Some(&|_| false),
+            ..Settings::default()
+        };
+        let program = Program::compile(&query, &settings).map_err(|errors| refused(&errors))?;
+        Ok(Self { text, query, program })
+    }
+
+    /// A page of the rows that these resources of an owner give, and where the next one begins.
+    pub(crate) async fn rows(
+        &self,
+        engine: &Inner,
+        owner: &str,
+        values: Vec<Value>,
+        options: &Options,
+    ) -> Result<(Vec<Bytes>, Option<String>), Error> {
+        let Self { text, query, program } = self;
+        let identity = identity(query, text, owner.as_bytes());
+        let shape = program.shape();
+        let token = Token::of_page(options, &identity, shape, Origin::default())?;
+        let now_millis = engine.clock.now_millis();
+        let timeout = Instant::now() + engine.options.query_timeout;
+        let is_cancelled = move || Instant::now() >= timeout;
+        let mut run = Run::new(now_millis, now_millis.unsigned_abs()).with_cancel(&is_cancelled);
+        let order = (!shape.order.is_empty()).then(|| Order {
+            descends: shape.order.iter().map(|key| key.is_descending).collect(),
+            keeps_undefined: true,
+            index: None,
+        });
+        let values = match &shape.inner {
+            Some(inner) => memory::rows(inner, &values, None, None, &mut run).await?,
+            None if !shape.reads_container => vec![Value::Undefined],
+            None => values,
+        };
+        let rows = memory::rows(program, &values, order.as_ref(), None, &mut run).await?;
+        let limit = options.max_item_count.unwrap_or(PAGE_ITEMS_DEFAULT) as usize;
+        let mut page = Page::new(limit, token.skip, token.take);
+        let from = if let Place::Ordinal(from) = token.place { from } else { 0 };
+        let continuation = memory::fill(&mut page, &rows, from).map(|next| {
+            let place = Place::Ordinal(next);
+            let token = Token { skip: page.skip, take: page.take, origin: token.origin, place };
+            token.encode(&identity)
+        });
+        Ok((page.items, continuation))
+    }
 }
 
 /// The whole feed: the answer that a page of it would be, and its resources.
@@ -99,6 +136,7 @@ async fn list(
         // Attachments lie with their document.
         partition_key: options.partition_key.clone(),
         max_item_count: Some(u32::MAX),
+        tokens: options.tokens.clone(),
         ..Options::default()
     };
     let mut values = Vec::new();
@@ -120,6 +158,10 @@ async fn list(
             }
             QueryFeed::EncryptionKeys(path) => {
                 encryption_keys::list(engine, path, &whole, &mut uncounted)?
+            }
+            QueryFeed::Users(path) => users::list(engine, path, &whole, &mut uncounted)?,
+            QueryFeed::Permissions(path) => {
+                permissions::list(engine, path, &whole, &mut uncounted)?
             }
             QueryFeed::Conflicts(path) => conflicts::list(engine, path, &whole, &mut uncounted)?,
             // They are read from the partition, which pays for it.

@@ -1,11 +1,14 @@
 //! The engine through its one entry, on the memory store and on the one that keeps its promises.
 
+mod access;
+mod access_matrix;
 mod attachment_moves;
 mod attachments;
 mod batch_races;
 mod batches;
 mod bulk;
 mod change_history;
+mod change_pages;
 mod change_properties;
 mod changes;
 mod clearing;
@@ -23,6 +26,7 @@ mod migration;
 mod migration_races;
 mod offers;
 mod patching;
+mod procedure_races;
 mod procedures;
 mod queries;
 mod query_limits;
@@ -45,3 +49,4 @@ mod ttl_properties;
 mod unique_earlier;
 mod unique_keys;
 mod usage;
+mod users;

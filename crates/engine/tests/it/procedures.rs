@@ -13,7 +13,7 @@ use protocol::{
 use store::memory::MemoryStore;
 use value::{Value, json};
 
-use crate::support::{Database, collection, items, keyed, resource, text, workers};
+use crate::support::{Database, collection, document, items, keyed, resource, text, workers};
 
 const KEY: &str = r#"["x"]"#;
 
@@ -43,7 +43,7 @@ impl Database {
     }
 
     /// Makes a procedure `p` of these statements.
-    async fn procedure(&self, statements: &str) {
+    pub(crate) async fn procedure(&self, statements: &str) {
         let source = format!("function p(...args) {{ {HELP} {statements} }}");
         let mut body = br#"{"id":"p","body":"#.to_vec();
         json::quote(&source, &mut body);
@@ -52,7 +52,11 @@ impl Database {
         self.register(ScriptKind::StoredProcedure, &body).await;
     }
 
-    async fn call_procedure(&self, arguments: &str, options: Options) -> Result<Response, Error> {
+    pub(crate) async fn call_procedure(
+        &self,
+        arguments: &str,
+        options: Options,
+    ) -> Result<Response, Error> {
         let (kind, script) = (ScriptKind::StoredProcedure, "p".to_owned());
         let path = ScriptPath { collection: collection(), kind, script };
         let body = Bytes::from(arguments.to_owned());
@@ -251,6 +255,39 @@ async fn queries_see_what_the_procedure_has_done() {
 }
 
 #[tokio::test]
+async fn attachments_are_part_of_the_transaction() {
+    let db = database().await;
+    let statements = r#"
+        const out = [];
+        const note = (e, a, o) => out.push(e ? e.number : a && a.id ? [a.id, a.n ?? null] : (o ?? a).statusCode);
+        create({ id: 'd', pk: 'x' }, (d) => {
+            const first = { id: 'a', contentType: 'text/plain', media: 'http://elsewhere/a', n: 1 };
+            must(coll.createAttachment(d._self, first, (e, a) => {
+                if (e) throw e;
+                note(e, a);
+                must(coll.createAttachment(d._self, first, note));
+                must(coll.upsertAttachment(d._self, { ...first, n: 2 }, note));
+                must(coll.createAttachment(d._self, { ...first, id: 'b', n: 5 }, note));
+                must(coll.readAttachment(a._self, note));
+                must(coll.readAttachment(coll.getAltLink() + '/docs/d/attachments/none', note));
+                must(coll.replaceAttachment(a._self, { ...first, n: 3 }, note));
+                must(coll.readAttachments(d._self, { pageSize: 1 }, (e, rows, o) => out.push([rows.length, typeof o.continuation])));
+                must(coll.queryAttachments(d._self, 'SELECT VALUE c.n FROM c WHERE c.n > 3', (e, rows) => out.push(rows)));
+                must(coll.deleteAttachment(a._self, (e, o) => { note(e, undefined, o); answer(out); if (args[0]) throw new Error('no'); }));
+            }));
+        });"#;
+    db.procedure(statements).await;
+    db.call_procedure("[true]", keyed(KEY)).await.expect_err("thrown");
+    assert!(db.all(keyed(KEY)).await.is_empty());
+    let answer = db.call_procedure("[]", keyed(KEY)).await.expect("done");
+    let expected = r#"[["a",1],409,["a",2],["b",5],["a",2],404,["a",3],[1,"string"],[5],204]"#;
+    assert_eq!(resource(&answer), parsed(expected));
+    let list = Operation::ListAttachments(document("d"));
+    let left = items(&db.call(list, keyed(KEY)).await.expect("listed"));
+    assert_eq!(left.iter().map(|it| text(it.get("id"))).collect::<Vec<_>>(), ["b"]);
+}
+
+#[tokio::test]
 async fn pages_of_a_query_go_on_in_the_next_execution() {
     let db = database().await;
     for n in 0..7 {
@@ -277,95 +314,6 @@ async fn pages_of_a_query_go_on_in_the_next_execution() {
 }
 
 #[tokio::test]
-async fn a_procedure_holds_up_its_own_key_and_no_other() {
-    let db = Arc::new(database().await);
-    db.procedure("create({ id: 'mine', pk: 'x' }, () => { for (;;); });").await;
-    let running = tokio::spawn({
-        let db = Arc::clone(&db);
-        async move { db.call_procedure("[]", keyed(KEY)).await.map(|_| ()) }
-    });
-    // Other keys can be written all the while; this one can be read.
-    let mut written = 0;
-    while !running.is_finished() {
-        db.create(&format!(r#"{{"id":"o{written}","pk":"y"}}"#)).await.expect("another key");
-        assert_eq!(db.read("mine", KEY).await.expect_err("not yet").code, Code::NotFound);
-        written += 1;
-        tokio::task::yield_now().await;
-    }
-    assert_eq!(running.await.expect("ended").expect_err("too long").code, Code::Timeout);
-    assert!(written > 1, "{written}");
-    db.create(r#"{"id":"mine","pk":"x"}"#).await.expect("the key is free at once");
-}
-
-#[tokio::test]
-async fn many_at_a_time_are_all_done_whole() {
-    let db = Arc::new(database().await);
-    db.procedure(
-        "const doc = (n) => ({ id: 'd' + n, pk: args[0], v: 'v'.repeat(2000) });
-         create(doc(0), () => create(doc(1), () => create(doc(2), () => answer('all'))));",
-    )
-    .await;
-    let mut tasks = Vec::new();
-    for key in 0..64 {
-        let db = Arc::clone(&db);
-        tasks.push(tokio::spawn(async move {
-            let options = keyed(&format!(r#"["k{key}"]"#));
-            let answer = db.call_procedure(&format!(r#"["k{key}"]"#), options.clone()).await;
-            match answer {
-                Ok(answer) => assert_eq!(text(&resource(&answer)), "all"),
-                Err(error) => assert_eq!(error.code, Code::TooManyRequests),
-            }
-            let documents = db.all(options).await.len();
-            assert!(documents == 3 || documents == 0, "{documents} of key {key}");
-            documents
-        }));
-    }
-    let mut documents = 0;
-    for task in tasks {
-        documents += task.await.expect("done");
-    }
-    assert!(documents > 0);
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn writers_that_wait_for_a_script_hold_up_nobody_else() {
-    let db = Arc::new(database().await);
-    db.procedure("for (;;);").await;
-    let running = tokio::spawn({
-        let db = Arc::clone(&db);
-        async move { db.call_procedure("[]", keyed(KEY)).await.map(|_| ()) }
-    });
-    // Until the script has its key, writes to it go through.
-    let mut tries = 0;
-    loop {
-        tries += 1;
-        let id = format!("t{tries}");
-        let write = format!(r#"{{"id":"{id}","pk":"x"}}"#);
-        let write = db.create(&write);
-        if tokio::time::timeout(std::time::Duration::from_millis(100), write).await.is_err() {
-            break;
-        }
-    }
-    let large = Arc::new("v".repeat(1_900_000));
-    let mut waiting = Vec::new();
-    for n in 0..12 {
-        let (db, large) = (Arc::clone(&db), Arc::clone(&large));
-        waiting.push(tokio::spawn(async move {
-            db.create(&format!(r#"{{"id":"large{n}","pk":"x","v":"{large}"}}"#)).await.map(|_| ())
-        }));
-    }
-    for n in 0..20 {
-        db.create(&format!(r#"{{"id":"o{n}","pk":"y"}}"#)).await.expect("another key");
-        tokio::task::yield_now().await;
-    }
-    assert!(!running.is_finished(), "the others were done before the script was");
-    assert_eq!(running.await.expect("ended").expect_err("too long").code, Code::Timeout);
-    for task in waiting {
-        task.await.expect("ended").expect("written when the key was free");
-    }
-}
-
-#[tokio::test]
 async fn a_link_by_rid_means_that_document() {
     let db = database().await;
     let first = resource(&db.create(r#"{"id":"a","pk":"x","n":1}"#).await.expect("created"));
@@ -376,36 +324,6 @@ async fn a_link_by_rid_means_that_document() {
             must(coll.readDocument(coll.getAltLink() + '/docs/{rid}', (e, b) => answer([d.n, b.n]))); }}));"
     );
     assert_eq!(db.run(&statements).await.expect("done"), parsed("[1,2]"));
-}
-
-#[tokio::test]
-async fn increments_at_the_same_time_are_all_there() {
-    let db = Arc::new(database().await);
-    db.create(r#"{"id":"n","pk":"x","n":0}"#).await.expect("created");
-    db.procedure(
-        "must(coll.readDocument(coll.getAltLink() + '/docs/n', (e, d) => { d.n += 1;
-            must(coll.replaceDocument(d._self, d, { etag: d._etag }, (e) => { if (e) throw e; })); }));",
-    )
-    .await;
-    let patch = r#"[{"op":"incr","path":"/n","value":1}]"#;
-    let mut tasks = Vec::new();
-    for task in 0..8 {
-        let db = Arc::clone(&db);
-        tasks.push(tokio::spawn(async move {
-            for _ in 0..5 {
-                if task % 2 == 0 {
-                    db.call_procedure("[]", keyed(KEY)).await.expect("executed");
-                } else {
-                    db.patch("n", patch, keyed(KEY)).await.expect("patched");
-                }
-            }
-        }));
-    }
-    for task in tasks {
-        task.await.expect("done");
-    }
-    let n = resource(&db.read("n", KEY).await.expect("there"));
-    assert_eq!(n.get("n").as_i64(), Some(40));
 }
 
 #[tokio::test]
@@ -420,47 +338,6 @@ async fn it_runs_in_collections_without_a_key() {
     let answer = db.call_procedure("[]", Options::default()).await.expect("10 GB");
     assert_eq!(resource(&answer), parsed("10240"));
     assert_eq!(database().await.run(SIZE_MAX).await.expect("any size"), parsed("-1"));
-}
-
-#[tokio::test]
-async fn a_split_meanwhile_does_no_harm() {
-    let db = Arc::new(database().await);
-    db.procedure(
-        "const end = Date.now() + 300; let n = 0;
-         const go = () => { if (Date.now() < end) create({ id: args[0] + n++, pk: 'x' }, go); else answer(n); };
-         go();",
-    )
-    .await;
-    let running = tokio::spawn({
-        let db = Arc::clone(&db);
-        async move {
-            let mut made = 0;
-            for round in 0..3 {
-                let answer = db.call_procedure(&format!(r#"["r{round}-"]"#), keyed(KEY)).await;
-                made += resource(&answer.expect("executed")).as_i64().unwrap_or(0);
-            }
-            made
-        }
-    });
-    let mut splits = 0;
-    while !running.is_finished() {
-        let list = Operation::ListPartitionKeyRanges { path: collection(), known: None };
-        let ranges = items(&db.call(list, Options::default()).await.expect("ranges"));
-        for range in ranges.iter().map(|range| text(range.get("id"))) {
-            if db
-                .call(Operation::SplitPartition { path: collection(), range }, Options::default())
-                .await
-                .is_ok()
-            {
-                splits += 1;
-            }
-        }
-        tokio::task::yield_now().await;
-    }
-    let made = running.await.expect("done");
-    assert!(splits > 0 && made > 0);
-    let documents = db.all(keyed(KEY)).await;
-    assert_eq!(documents.len(), usize::try_from(made).expect("a count"));
 }
 
 #[tokio::test]

@@ -60,7 +60,7 @@ fn verify_headers(
 ) -> Result<Principal, Error> {
     match token(headers)? {
         Token::Signature(signature) => verify(method, signed, headers, &signature, &keys(), now),
-        Token::Access(_) => Err(malformed()),
+        Token::Resource(_) | Token::Access(_) => Err(malformed()),
     }
 }
 

@@ -3,6 +3,7 @@
 mod access;
 mod answers;
 mod bodies;
+mod credentials;
 mod operations;
 mod options;
 mod queries;

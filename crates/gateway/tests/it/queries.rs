@@ -57,6 +57,8 @@ async fn every_feed_can_be_queried() {
         (DOCS, QueryFeed::Documents(collection())),
         ("/dbs/d/colls/c/pkranges", QueryFeed::PartitionKeyRanges(collection())),
         ("/offers", QueryFeed::Offers),
+        ("/dbs/d/clientencryptionkeys", QueryFeed::EncryptionKeys(database())),
+        ("/dbs/d/colls/c/conflicts", QueryFeed::Conflicts(collection())),
     ] {
         for (name, value) in SIGNS {
             for path in [path.to_owned(), format!("{path}/")] {
@@ -105,9 +107,11 @@ async fn what_is_no_feed_cannot_be_queried() {
         ("/dbs/d/colls/c", 405),
         ("/dbs/d/colls/c/docs/x", 405),
         ("/dbs/d/colls/c/pkranges/0", 405),
-        ("/dbs/d/users", 400),
-        ("/dbs/d/users/u/permissions", 400),
-        ("/dbs/d/colls/c/conflicts", 400),
+        ("/dbs/d/users/u", 405),
+        ("/dbs/d/users/u/permissions/p", 405),
+        ("/dbs/d/colls/c/conflicts/x", 405),
+        ("/dbs/d/colls/c/docs/x/attachments/a", 405),
+        ("/dbs/d/clientencryptionkeys/k", 405),
         ("/dbs/d/colls/c/sprocs/s", 405),
         ("/dbs/d/colls/c/udfs/f", 405),
     ] {

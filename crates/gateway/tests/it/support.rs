@@ -161,7 +161,7 @@ pub(crate) fn resource(json: &'static str) -> Response {
 }
 
 /// A request to make.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Call {
     method: &'static str,
     path: String,

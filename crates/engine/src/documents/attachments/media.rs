@@ -161,12 +161,11 @@ impl MediaUsage {
             return Ok(());
         }
         let known = *self.lock();
-        let used = match known {
-            Some(used) => used,
-            None => {
-                let used = sum(&engine.catalog()).await?;
-                *self.lock().get_or_insert(used)
-            }
+        let used = if let Some(used) = known {
+            used
+        } else {
+            let used = sum(&engine.catalog()).await?;
+            *self.lock().get_or_insert(used)
         };
         check_room(used, bytes)
     }

@@ -4,12 +4,14 @@
 //! - `rows`: the bytes of the list of a document's attachments, and of one,
 //! - `incoming`: what clients must and may say,
 //! - `write`: create, replace, delete,
-//! - `media`: the media themselves, and what they take in all.
+//! - `media`: the media themselves, and what they take in all,
+//! - `inside`: attachments in the transaction of a script.
 //!
 //! Every row is found by a number in a key: a writer sees what is queued by key, not by scans. So the
 //! list says which attachments there are.
 
 mod incoming;
+mod inside;
 pub(crate) mod media;
 pub(crate) mod rows;
 mod write;

@@ -179,109 +179,109 @@ impl<'a> Write<'a> {
     }
 
     /// Checks the write against what is there, and stages its rows.
-    async fn stage(
+    pub(super) async fn stage(
         &self,
         stage: &mut Stage<'_>,
         document: ChildRid,
         options: &Options,
         meter: &mut Meter,
     ) -> Result<(Outcome, Option<(Bytes, String)>), Error> {
-        let list_key = keys::attachments(document.number);
-        let mut list = List::decode_row(stage.row(list_key.clone()).await?)?;
-        let old = match &self.action {
-            Action::Create { incoming: Incoming { id: None, .. }, .. } => None,
+        let list = List::decode_row(stage.row(keys::attachments(document.number)).await?)?;
+        let Some(old) = self.old(document, &list, stage, meter)? else {
+            if list.entries.len() >= ATTACHMENTS_MAX {
+                let message = format!("A document may have at most {ATTACHMENTS_MAX} attachments.");
+                return Err(Error::new(Code::Forbidden, message));
+            }
+            return self.put(stage, document, list, None, meter).await;
+        };
+        let row = stage.row(keys::attachment(document.number, old.number)).await?;
+        let stored = present(row)?;
+        require_match(options, stored.etag).map_err(|error| stage.refuse(error, meter))?;
+        if matches!(self.action, Action::Delete { .. }) {
+            meter.delete(0, 0);
+            remove(stage, document, list, &old).await?;
+            return Ok((Outcome::Deleted, None));
+        }
+        self.put(stage, document, list, Some((old, stored)), meter).await
+    }
+
+    /// The attachment that is to be changed, if there is one and there may be.
+    fn old(
+        &self,
+        document: ChildRid,
+        list: &List,
+        stage: &Stage<'_>,
+        meter: &mut Meter,
+    ) -> Result<Option<Entry>, Error> {
+        match &self.action {
+            Action::Create { incoming: Incoming { id: None, .. }, .. } => Ok(None),
             Action::Create { incoming: Incoming { id: Some(id), .. }, upsert } => {
                 // By rid too: a name must not take over another attachment's links.
                 let old = list.find(document, id).cloned();
                 if old.as_ref().is_some_and(|old| !upsert || old.id != *id) {
                     return Err(stage.refuse(Error::conflict(), meter));
                 }
-                old
+                Ok(old)
             }
             Action::Replace { name, .. } | Action::Media { name, .. } | Action::Delete { name } => {
                 let found = match &self.action {
                     Action::Media { .. } => list.find_linked(document, name),
                     _ => list.find(document, name),
                 };
-                let Some(old) = found.cloned() else {
-                    return Err(stage.refuse(Error::not_found(), meter));
-                };
-                Some(old)
+                match found {
+                    Some(old) => Ok(Some(old.clone())),
+                    None => Err(stage.refuse(Error::not_found(), meter)),
+                }
             }
-        };
-        let stored = match &old {
-            Some(old) => {
-                let row = stage.row(keys::attachment(document.number, old.number)).await?;
-                let stored = present(row)?;
-                require_match(options, stored.etag).map_err(|error| stage.refuse(error, meter))?;
-                Some(stored)
-            }
-            None => None,
-        };
-        let gone = old.as_ref().and_then(|old| old.media).map_or(0, u64::from);
-        if let (Action::Delete { .. }, Some(old)) = (&self.action, &old) {
-            list.entries.retain(|entry| entry.number != old.number);
-            let rows = vec![
-                (list_key, Some(list.encode())),
-                (keys::attachment(document.number, old.number), None),
-                (keys::media(document.number, old.number), None),
-            ];
-            meter.delete(0, 0);
-            stage.put_rows(rows, (0, gone)).await?;
-            return Ok((Outcome::Deleted, None));
         }
-        if old.is_none() && list.entries.len() >= ATTACHMENTS_MAX {
-            let message = format!("A document may have at most {ATTACHMENTS_MAX} attachments.");
-            return Err(Error::new(Code::Forbidden, message));
-        }
+    }
+
+    /// Stages the rows of a new attachment, or of one that changes.
+    async fn put(
+        &self,
+        stage: &mut Stage<'_>,
+        document: ChildRid,
+        mut list: List,
+        old: Option<(Entry, Attachment)>,
+        meter: &mut Meter,
+    ) -> Result<(Outcome, Option<(Bytes, String)>), Error> {
+        let (old, stored) = old.unzip();
+        let stays = old.as_ref().and_then(|old| old.media);
         let number = old.as_ref().map_or_else(|| list.free_number(document), |old| old.number);
         let rid = AttachmentRid { document, number };
         let New { id, properties, media } = self.new_version(old.as_ref(), stored, rid, &list)?;
         let ts = stage.engine.clock.now_seconds();
         let attachment = Attachment { etag: stage.engine.new_etag(ts), ts, properties };
-        let length = |content: &Bytes| u32::try_from(content.len()).unwrap_or(u32::MAX - 1);
-        let stays = old.as_ref().and_then(|old| old.media);
-        let entry = Entry {
-            number,
-            media: match &media {
-                Media::None => None,
-                Media::Stays => stays,
-                Media::New(content) => Some(length(content)),
-            },
-            id,
-        };
-        let body = print(stage.place.collection, document, &entry, &attachment);
-        let outcome = match list.entries.iter_mut().find(|other| other.number == number) {
-            Some(other) => {
-                *other = entry;
-                meter.replace(self.length, 0);
-                Outcome::Ok
-            }
-            None => {
-                list.next = number + 1;
-                list.entries.push(entry);
-                meter.create(self.length, 0);
-                Outcome::Created
-            }
-        };
         let etag = attachment.etag.to_string();
-        let mut rows = vec![
-            (list_key, Some(list.encode())),
-            (keys::attachment(document.number, number), Some(attachment.encode())),
-        ];
+        let gone = stays.map_or(0, u64::from);
         let media_key = keys::media(document.number, number);
-        let change = match media {
+        let mut rows = vec![(keys::attachment(document.number, number), Some(attachment.encode()))];
+        let (length, change) = match media {
             Media::New(content) => {
-                let come = content.len() as u64;
+                let come = content.len();
                 rows.push((media_key, Some(content)));
-                (come, gone)
+                (Some(u32::try_from(come).unwrap_or(u32::MAX - 1)), (come as u64, gone))
             }
-            Media::None if stays.is_some() => {
+            Media::Stays => (stays, (0, 0)),
+            Media::None => {
                 rows.push((media_key, None));
-                (0, gone)
+                (None, (0, gone))
             }
-            Media::None | Media::Stays => (0, 0),
         };
+        let entry = Entry { number, media: length, id };
+        let body = print(stage.place.collection, document, &entry, &attachment);
+        let place = list.entries.iter_mut().find(|other| other.number == number);
+        let outcome = if let Some(other) = place {
+            *other = entry;
+            meter.replace(self.length, 0);
+            Outcome::Ok
+        } else {
+            list.next = number + 1;
+            list.entries.push(entry);
+            meter.create(self.length, 0);
+            Outcome::Created
+        };
+        rows.push((keys::attachments(document.number), Some(list.encode())));
         stage.put_rows(rows, change).await?;
         Ok((outcome, Some((body, etag))))
     }
@@ -331,6 +331,22 @@ impl<'a> Write<'a> {
             Action::Delete { .. } => Err(Error::not_found()),
         }
     }
+}
+
+/// Stages the removal of an attachment.
+async fn remove(
+    stage: &mut Stage<'_>,
+    document: ChildRid,
+    mut list: List,
+    old: &Entry,
+) -> Result<(), Error> {
+    list.entries.retain(|entry| entry.number != old.number);
+    let rows = vec![
+        (keys::attachments(document.number), Some(list.encode())),
+        (keys::attachment(document.number, old.number), None),
+        (keys::media(document.number, old.number), None),
+    ];
+    stage.put_rows(rows, (0, old.media.map_or(0, u64::from))).await
 }
 
 /// What an attachment will be.

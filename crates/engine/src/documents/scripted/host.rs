@@ -31,7 +31,7 @@ const EVERYTHING: &[u8] = b"SELECT * FROM root";
 
 /// A transaction, as its script sees it.
 pub(super) struct Session<'s, 'p> {
-    engine: &'s Arc<Inner>,
+    pub(super) engine: &'s Arc<Inner>,
     path: &'s CollectionPath,
     collection: &'s Arc<Collection>,
     pub(super) stage: &'s mut Stage<'p>,
@@ -71,12 +71,14 @@ impl<'s, 'p> Session<'s, 'p> {
     async fn carry_out(&mut self, call: &Call) -> Result<Reply, Error> {
         let options = self.options_of(call)?;
         let name = match &call.target {
-            Target::Document(Name::Id(id)) => id.clone(),
-            Target::Document(Name::Rid(rid)) => match self.stage.id_of(rid).await? {
-                Some(id) => id,
-                None => return Err(self.stage.refuse(Error::not_found(), self.meter)),
-            },
-            _ => String::new(),
+            Target::Document(name) => self.id(name).await?,
+            Target::Documents => String::new(),
+            Target::Attachments(document) => {
+                return self.on_attachments(call, document, options).await;
+            }
+            Target::Attachment(document, name) => {
+                return self.on_attachment(call, (document, name), &options).await;
+            }
         };
         let done = match (&call.target, call.operation) {
             (Target::Documents, Operation::Query) => return self.query(call, options).await,
@@ -95,9 +97,6 @@ impl<'s, 'p> Session<'s, 'p> {
             }
             (Target::Document(_), Operation::Delete) => {
                 self.stage.delete(&name, &options, self.meter).await?
-            }
-            (Target::Attachments(_) | Target::Attachment(..), _) => {
-                return Err(Error::bad_request("Attachments are not supported in scripts."));
             }
             _ => return Err(Error::bad_request("The link is not one for this operation.")),
         };
@@ -169,6 +168,22 @@ impl<'s, 'p> Session<'s, 'p> {
             Body::Feed { items, .. } => items,
             _ => Vec::new(),
         };
+        Ok(self.rows(&items, page.continuation))
+    }
+
+    /// The id of a document, however it is called.
+    pub(super) async fn id(&mut self, name: &Name) -> Result<String, Error> {
+        match name {
+            Name::Id(id) => Ok(id.clone()),
+            Name::Rid(rid) => match self.stage.id_of(rid).await? {
+                Some(id) => Ok(id),
+                None => Err(self.stage.refuse(Error::not_found(), self.meter)),
+            },
+        }
+    }
+
+    /// A page as an array.
+    pub(super) fn rows(&self, items: &[Bytes], continuation: Option<String>) -> Reply {
         let mut rows =
             Vec::with_capacity(items.iter().map(|item| item.len() + 1).sum::<usize>() + 2);
         rows.push(b'[');
@@ -179,15 +194,15 @@ impl<'s, 'p> Session<'s, 'p> {
             rows.extend_from_slice(item);
         }
         rows.push(b']');
-        Ok(Reply {
+        Reply {
             status: 200,
             body: Some(String::from_utf8_lossy(&rows).into_owned()),
-            continuation: page.continuation,
+            continuation,
             size_mb: Some(self.size_mb),
-        })
+        }
     }
 
-    fn reply(&self, Done { outcome, document, .. }: Done) -> Reply {
+    pub(super) fn reply(&self, Done { outcome, document, .. }: Done) -> Reply {
         let status = match outcome {
             Outcome::Ok => 200,
             Outcome::Created => 201,

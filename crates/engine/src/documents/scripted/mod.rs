@@ -3,6 +3,7 @@
 //! A script holds the lock of its key from before it begins until it is queued, like every writer,
 //! and gives up its changes with it. Others may read the key meanwhile, and write to every other.
 
+mod attachments;
 mod host;
 pub(crate) mod procedure;
 pub(super) mod triggers;

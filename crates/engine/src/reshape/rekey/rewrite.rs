@@ -96,9 +96,9 @@ impl<'a> Rewrite<'a> {
         for (partition, sums) in self.after.partitions.iter().zip(&self.sums) {
             count_keys(partition, paths).await?;
             let next_sequence = partition.next_sequence();
-            let last_lsn = last.last_lsn;
+            let Counters { last_lsn, times, .. } = last;
             // The history is about documents under their old numbers: it ends here.
-            partition.fill(Counters { next_sequence, last_lsn, ..*sums }, None).await?;
+            partition.fill(Counters { next_sequence, last_lsn, times, ..*sums }, None).await?;
         }
         Ok(())
     }

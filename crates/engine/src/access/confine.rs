@@ -1,0 +1,116 @@
+//! Keeping a request to one partition key, or to those that begin with it.
+//!
+//! A request that names a key must name one of them. One that names none is narrowed: feeds, queries
+//! and the change feed read this key, and writes write it. A range of the hash space may be named only
+//! if the key is in it: readers that go from range to range would get the same documents in each.
+
+use protocol::{
+    Error, Operation, Options, Request,
+    request::{AttachmentPath, CollectionPath},
+};
+use value::partition_key::{Component, Hashing, PartitionKey};
+
+use crate::{
+    access::{reach::stored, too_little},
+    catalog::{Catalog, Collection},
+    documents::{batch, scope::Scope},
+};
+
+/// Does it. `path` is the collection of the permission.
+pub(crate) fn confine(
+    catalog: &Catalog,
+    path: Option<&CollectionPath>,
+    key: &PartitionKey,
+    Request { operation, options }: &mut Request,
+) -> Result<(), Error> {
+    let collection = path.and_then(|path| catalog.collection(path).ok());
+    let is_multi = collection.is_some_and(|collection| {
+        collection.definition.partition_key.hashing == Hashing::MultiHash
+    });
+    if let Operation::ExecuteBatch { body, .. } = operation {
+        let named = batch::named_keys(body);
+        if !named.iter().all(|named| begins_with(named, key, is_multi)) {
+            return Err(too_little());
+        }
+    }
+    match &options.partition_key {
+        Some(named) if begins_with(named, key, is_multi) => return Ok(()),
+        Some(_) => return Err(too_little()),
+        None => {}
+    }
+    // The operations of a bulk name their keys themselves, and the range that these are in.
+    if !matches!(operation, Operation::ExecuteBatch { .. }) {
+        if let Some(collection) = collection {
+            check_range(collection, key, options)?;
+        }
+        options.range_id = None;
+        options.epk_range = None;
+    }
+    options.partition_key = Some(key.clone());
+    Ok(())
+}
+
+/// Refuses media of a document of another key.
+pub(crate) async fn check_media(
+    catalog: &Catalog,
+    AttachmentPath { document, .. }: &AttachmentPath,
+    key: &PartitionKey,
+) -> Result<(), Error> {
+    let Ok(collection) = catalog.collection(&document.collection) else { return Ok(()) };
+    let is_multi = collection.definition.partition_key.hashing == Hashing::MultiHash;
+    let stored = stored(collection, &document.document).await?;
+    let is_granted = stored.is_some_and(|stored| begins_with(&stored.key, key, is_multi));
+    if is_granted { Ok(()) } else { Err(too_little()) }
+}
+
+/// Refuses a range without the key.
+fn check_range(
+    collection: &Collection,
+    key: &PartitionKey,
+    options: &Options,
+) -> Result<(), Error> {
+    if options.range_id.is_none() && options.epk_range.is_none() {
+        return Ok(());
+    }
+    let only = Options { partition_key: Some(key.clone()), ..Options::default() };
+    let place = Scope::of(collection, &only)?.place();
+    let asked = Scope::of(collection, options)?.place();
+    if asked.overlaps(&place) { Ok(()) } else { Err(too_little()) }
+}
+
+/// Whether a key is the granted one or, if it is hierarchical, begins with it. In those, a part that
+/// is absent counts as null, since some SDKs cannot tell the two apart.
+fn begins_with(named: &PartitionKey, granted: &PartitionKey, is_multi: bool) -> bool {
+    let is_one = |part: &Component| matches!(part, Component::Null | Component::Undefined);
+    let same = |(one, other): (&Component, &Component)| {
+        one == other || is_multi && is_one(one) && is_one(other)
+    };
+    let is_long_enough =
+        if is_multi { named.0.len() >= granted.0.len() } else { named.0.len() == granted.0.len() };
+    is_long_enough && named.0.iter().zip(&granted.0).all(same)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_that_are_granted() {
+        let key = |text| PartitionKey::parse_header(text).expect(text);
+        for (named, granted, is_multi, expected) in [
+            (r#"["a"]"#, r#"["a"]"#, false, true),
+            (r#"["b"]"#, r#"["a"]"#, false, false),
+            ("[]", r#"["a"]"#, false, false),
+            ("[1]", r#"["1"]"#, false, false),
+            ("[null]", "[{}]", false, false),
+            (r#"["a",1]"#, r#"["a"]"#, true, true),
+            (r#"["a",1]"#, r#"["a"]"#, false, false),
+            (r#"["a"]"#, r#"["a",1]"#, true, false),
+            (r#"["a",null]"#, r#"["a",{}]"#, true, true),
+            (r#"["b",1]"#, r#"["a"]"#, true, false),
+        ] {
+            let is_granted = begins_with(&key(named), &key(granted), is_multi);
+            assert_eq!(is_granted, expected, "{named} of {granted}");
+        }
+    }
+}

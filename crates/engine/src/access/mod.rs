@@ -1,0 +1,122 @@
+//! What the holder of a resource token may do: the one place that decides it, before any operation
+//! looks at a resource.
+//!
+//! A token names its permission, which is looked up here: without one, or with other rights than the
+//! token was made for, it is good for nothing. What is about another resource is refused in the same
+//! way whether that exists or not.
+//!
+//! - `link`: what a permission is about,
+//! - `demand`: the table of operations and what each asks for,
+//! - `reach`: how the two lie to each other,
+//! - `confine`: keeping to one partition key.
+
+mod confine;
+mod demand;
+pub(crate) mod link;
+pub(crate) mod reach;
+
+use protocol::{Code, Error, Principal, Request, token::Grant};
+
+use crate::{
+    Inner,
+    access::{
+        demand::{Needs, On, demand},
+        reach::{Reach, of_media, reach},
+    },
+    catalog::{
+        Catalog,
+        users::{Mode, Rights},
+    },
+};
+
+/// Refuses a request that its caller has no right to, and keeps others to what they have a right to.
+pub(crate) async fn check(
+    engine: &Inner,
+    principal: &Principal,
+    request: &mut Request,
+) -> Result<(), Error> {
+    let grant = match principal {
+        // Checked by who let it in.
+        Principal::Account { .. } => return Ok(()),
+        Principal::Token(grant) => *grant,
+    };
+    let catalog = engine.catalog();
+    let rights = rights(&catalog, grant).ok_or_else(no_longer_good)?;
+    let (on, needs) = demand(&request.operation);
+    if needs == Needs::Nothing {
+        return Ok(());
+    }
+    let media = if let On::Media(name) = on { of_media(name) } else { None };
+    let on = media.as_ref().map_or(on, On::Attachment);
+    let place = reach(&catalog, &rights.link, on, request.options.partition_key.as_ref()).await?;
+    match (place, needs) {
+        (Reach::Within | Reach::Above, Needs::Way) => {
+            if place == Reach::Above || rights.key.is_some() {
+                // They tell of other documents.
+                request.options.populate_quota = false;
+                request.options.populate_statistics = false;
+            }
+            Ok(())
+        }
+        (Reach::Elsewhere | Reach::Above, _) => Err(elsewhere()),
+        (Reach::Within, Needs::Key) => Err(too_little()),
+        (Reach::Within, Needs::Mode(mode)) => {
+            // What is no document belongs to all partition keys.
+            if rights.key.is_some() { Err(too_little()) } else { has(rights, mode) }
+        }
+        (Reach::Within, Needs::Documents(mode)) => {
+            has(rights, mode)?;
+            match (&rights.key, &media) {
+                (None, _) => Ok(()),
+                // They are addressed without a partition key: their document has it.
+                (Some(key), Some(media)) => confine::check_media(&catalog, media, key).await,
+                (Some(key), None) => {
+                    confine::confine(&catalog, rights.link.collection(), key, request)
+                }
+            }
+        }
+        (Reach::Within, Needs::Nothing) => Ok(()),
+    }
+}
+
+/// The rights that a token was made for, if they are still there.
+fn rights(catalog: &Catalog, Grant { permission, generation }: Grant) -> Option<&Rights> {
+    let database = catalog.databases.get(&permission.user.database.0)?;
+    let user = database.users.numbered(permission.user.number.into())?;
+    let permission = user.permissions.numbered(permission.number)?;
+    let is_current = permission.generation == generation;
+    // A name may have come to mean another database.
+    let is_inside = catalog.database(permission.rights.link.database())?.rid == database.rid;
+    (is_current && is_inside).then_some(&permission.rights)
+}
+
+fn has(rights: &Rights, mode: Mode) -> Result<(), Error> {
+    if rights.mode >= mode { Ok(()) } else { Err(too_little()) }
+}
+
+/// A token whose permission is gone, or is another one now.
+fn no_longer_good() -> Error {
+    Error::new(
+        Code::Unauthorized,
+        "The input authorization token can't serve the request: the permission that it was made \
+         of does not exist any more, or has changed. Read the permission for a new token.",
+    )
+}
+
+/// A token of another resource. It does not say whether what was asked for exists.
+fn elsewhere() -> Error {
+    Error::new(
+        Code::Unauthorized,
+        "The input authorization token can't serve the request: its permission is not for this \
+         resource.",
+    )
+}
+
+/// The service's words for a token that does not grant enough.
+fn too_little() -> Error {
+    Error::new(
+        Code::Forbidden,
+        "Insufficient permissions provided in the authorization header for the corresponding \
+         request. Please retry with another authorization header.",
+    )
+}

@@ -1,0 +1,171 @@
+//! The users of a database, and the permissions that each of them has.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use protocol::{
+    limits::TOKEN_SECONDS_DEFAULT,
+    rid::{DatabaseRid, PermissionRid, UserRid},
+    token::{Grant, TokenOptions},
+};
+use value::{
+    Object, Value,
+    partition_key::{Component, PartitionKey},
+};
+
+use crate::{
+    access::link::Link,
+    catalog::{
+        Version,
+        children::{Child, Children},
+        number, quoted, to_bytes,
+    },
+};
+
+/// A user: a name under which permissions are kept.
+#[derive(Clone, Debug)]
+pub(crate) struct User {
+    pub(crate) rid: UserRid,
+    pub(crate) id: String,
+    pub(crate) version: Version,
+    pub(crate) permissions: Arc<Children<Permission>>,
+}
+
+/// What the holder of a permission's token may do.
+#[derive(Clone, Debug)]
+pub(crate) struct Permission {
+    pub(crate) rid: PermissionRid,
+    pub(crate) id: String,
+    pub(crate) version: Version,
+    pub(crate) rights: Rights,
+    /// How often the rights have changed: tokens of earlier ones are no longer good.
+    pub(crate) generation: u32,
+}
+
+/// The rights themselves.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Rights {
+    pub(crate) mode: Mode,
+    /// The link as the client gave it, which is how it is shown.
+    pub(crate) resource: String,
+    /// The same, taken apart.
+    pub(crate) link: Link,
+    /// Only documents of this key, or of keys that begin so.
+    pub(crate) key: Option<PartitionKey>,
+}
+
+/// How much of the resource is granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Mode {
+    Read,
+    All,
+}
+
+impl Mode {
+    /// Reads the wire name, in any case.
+    pub(crate) fn parse(text: &str) -> Option<Self> {
+        [Self::Read, Self::All].into_iter().find(|it| it.name().eq_ignore_ascii_case(text))
+    }
+
+    /// The wire name.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Read => "Read",
+            Self::All => "All",
+        }
+    }
+}
+
+impl Child for User {
+    fn number(&self) -> u64 {
+        self.rid.number.into()
+    }
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+impl Child for Permission {
+    fn number(&self) -> u64 {
+        self.rid.number
+    }
+
+    fn id(&self) -> &str {
+        &self.id
+    }
+}
+
+/// Finds a user by name, then by rid.
+pub(crate) fn find_user<'a>(
+    users: &'a Children<User>,
+    database: DatabaseRid,
+    name: &str,
+) -> Option<&'a Arc<User>> {
+    let by_rid = || {
+        let rid = UserRid::parse(name).filter(|rid| rid.database == database)?;
+        users.numbered(rid.number.into())
+    };
+    users.named(name).or_else(by_rid)
+}
+
+impl User {
+    /// Finds a permission by name, then by rid.
+    pub(crate) fn permission(&self, name: &str) -> Option<&Arc<Permission>> {
+        let by_rid = || {
+            let rid = PermissionRid::parse(name).filter(|rid| rid.user == self.rid)?;
+            self.permissions.numbered(rid.number)
+        };
+        self.permissions.named(name).or_else(by_rid)
+    }
+
+    pub(crate) fn self_link(&self) -> String {
+        format!("dbs/{}/users/{}/", self.rid.database, self.rid)
+    }
+
+    pub(crate) fn to_json(&self) -> Bytes {
+        let mut object = Object::new();
+        object.insert("id", self.id.as_str());
+        object.insert("_rid", self.rid.to_string());
+        object.insert("_self", self.self_link());
+        object.insert("_etag", quoted(self.version.etag));
+        object.insert("_permissions", "permissions/");
+        object.insert("_ts", number(self.version.ts));
+        to_bytes(object)
+    }
+}
+
+impl Permission {
+    /// As it is shown, with a new token.
+    pub(crate) fn to_json(&self, tokens: &TokenOptions) -> Bytes {
+        let Self { rid, id, version, rights, generation } = self;
+        let mut object = Object::new();
+        object.insert("id", id.as_str());
+        object.insert("permissionMode", rights.mode.name());
+        object.insert("resource", rights.resource.as_str());
+        if let Some(key) = &rights.key {
+            object.insert("resourcePartitionKey", key_json(key));
+        }
+        object.insert("_rid", rid.to_string());
+        let user = rid.user;
+        object.insert("_self", format!("dbs/{}/users/{user}/permissions/{rid}/", user.database));
+        object.insert("_etag", quoted(version.etag));
+        object.insert("_ts", number(version.ts));
+        let grant = Grant { permission: *rid, generation: *generation };
+        let seconds = tokens.seconds.unwrap_or(TOKEN_SECONDS_DEFAULT);
+        let minted = tokens.minter.as_ref().and_then(|minter| minter.mint(grant, seconds));
+        if let Some(token) = minted {
+            object.insert("_token", token);
+        }
+        to_bytes(object)
+    }
+}
+
+/// A partition key as its header has it: an absent part is an empty object.
+pub(crate) fn key_json(key: &PartitionKey) -> Value {
+    let part = |part: &Component| match part {
+        Component::Undefined => Value::Object(Object::new()),
+        part => part.to_value(),
+    };
+    Value::Array(key.0.iter().map(part).collect())
+}

@@ -1,0 +1,122 @@
+//! The bodies of users and permissions.
+
+use protocol::{Code, Error, limits::USER_BYTES_MAX};
+use value::{Value, json, partition_key::PartitionKey};
+
+use crate::{
+    access::link::Link,
+    catalog::users::{Mode, Rights},
+    databases::invalid_body,
+    definition::{missing, shown, validate_name},
+    documents::scope::check_length,
+};
+
+fn read(text: &[u8]) -> Result<Value, Error> {
+    if text.len() > USER_BYTES_MAX {
+        return Err(Error::new(Code::TooLarge, "Request size is too large"));
+    }
+    json::parse(text).map_err(|error| invalid_body(&error))
+}
+
+/// The name of a user.
+pub(crate) fn user(text: &[u8]) -> Result<String, Error> {
+    validate_name(read(text)?.get("id"))
+}
+
+/// The name of a permission, and what it grants.
+pub(crate) fn permission(text: &[u8]) -> Result<(String, Rights), Error> {
+    let body = read(text)?;
+    let id = validate_name(body.get("id"))?;
+    let word = string(&body, "permissionMode")?;
+    let mode = Mode::parse(word).ok_or_else(|| {
+        Error::bad_request(format!(
+            "The permissionMode '{}' is neither 'All' nor 'Read'.",
+            shown(word)
+        ))
+    })?;
+    let resource = string(&body, "resource")?.to_owned();
+    let link = Link::parse(&resource)?;
+    let key = partition_key(body.get("resourcePartitionKey"))?;
+    if key.is_some() && matches!(link, Link::Database(_)) {
+        return Err(Error::bad_request(
+            "A permission on a database cannot have a resourcePartitionKey.",
+        ));
+    }
+    Ok((id, Rights { mode, resource, link, key }))
+}
+
+fn string<'a>(body: &'a Value, name: &str) -> Result<&'a str, Error> {
+    match body.get(name) {
+        Value::Undefined | Value::Null => Err(missing(name)),
+        Value::String(text) => Ok(text),
+        _ => Err(Error::bad_request(format!("The property '{name}' must be a string."))),
+    }
+}
+
+/// Reads a partition key: an array as in its header, or the one value of it, as JavaScript allows.
+pub(crate) fn partition_key(value: &Value) -> Result<Option<PartitionKey>, Error> {
+    let text = match value {
+        Value::Undefined | Value::Null => return Ok(None),
+        Value::Array(_) => json::print(value),
+        value => json::print(&Value::Array(vec![value.clone()])),
+    };
+    let key = PartitionKey::parse_header(&text).ok().filter(|key| !key.0.is_empty());
+    let key = key.ok_or_else(|| {
+        Error::bad_request("The resourcePartitionKey must be an array of one or more scalars.")
+    })?;
+    check_length(&key)?;
+    Ok(Some(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<(String, Rights), Code> {
+        permission(text.as_bytes()).map_err(|error| error.code)
+    }
+
+    #[test]
+    fn modes_in_any_case_and_keys_in_two_forms() {
+        for (mode, meant) in [("All", Mode::All), ("all", Mode::All), ("READ", Mode::Read)] {
+            for key in [r#"["a"]"#, r#""a""#] {
+                let text = format!(
+                    r#"{{"id":"p","permissionMode":"{mode}","resource":"dbs/d/colls/c","resourcePartitionKey":{key}}}"#
+                );
+                let (id, rights) = parse(&text).expect("a permission");
+                assert_eq!((id.as_str(), rights.mode), ("p", meant));
+                assert_eq!(rights.key, PartitionKey::parse_header(r#"["a"]"#).ok());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_refused() {
+        let long = "a".repeat(USER_BYTES_MAX);
+        for (text, code) in [
+            ("", Code::BadRequest),
+            ("[]", Code::BadRequest),
+            (r#"{"id":"p"}"#, Code::BadRequest),
+            (r#"{"id":"p","permissionMode":"Write","resource":"dbs/d"}"#, Code::BadRequest),
+            (r#"{"id":"p","permissionMode":1,"resource":"dbs/d"}"#, Code::BadRequest),
+            (r#"{"id":"p","permissionMode":"All"}"#, Code::BadRequest),
+            (r#"{"id":"p","permissionMode":"All","resource":"dbs"}"#, Code::BadRequest),
+            (r#"{"id":"a/b","permissionMode":"All","resource":"dbs/d"}"#, Code::BadRequest),
+            (
+                r#"{"id":"p","permissionMode":"All","resource":"dbs/d","resourcePartitionKey":["a"]}"#,
+                Code::BadRequest,
+            ),
+            (
+                r#"{"id":"p","permissionMode":"All","resource":"dbs/d/colls/c","resourcePartitionKey":[]}"#,
+                Code::BadRequest,
+            ),
+            (
+                r#"{"id":"p","permissionMode":"All","resource":"dbs/d/colls/c","resourcePartitionKey":[[1]]}"#,
+                Code::BadRequest,
+            ),
+            (&long, Code::TooLarge),
+        ] {
+            assert_eq!(parse(text).err(), Some(code), "{}", shown(text));
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Resource tokens: made for permissions, and recognised when they come back.
+//!
+//! A token names its permission and the second it expires in, under an HMAC of a key of the account.
+//! It is made with the primary key and taken from either, so a key that is regenerated takes the
+//! tokens made with it along. Clients see `type=resource&ver=1&sig=<HMAC>;<content>;`.
+
+use std::{
+    sync::Arc,
+    time::{Duration, SystemTime, UNIX_EPOCH},
+};
+
+use base64::{Engine as _, engine::general_purpose::STANDARD};
+use hmac::{Hmac, KeyInit, Mac};
+use protocol::{
+    Code, Error,
+    rid::PermissionRid,
+    token::{Grant, Minter},
+};
+use sha2::Sha256;
+use subtle::{Choice, ConstantTimeEq};
+
+use crate::settings::{Key, Keys};
+
+/// Stands before what is signed: no signature of a request begins so, and none can pass for a token.
+const PURPOSE: &[u8] = b"sheaf resource token\n";
+
+/// The first byte of the content.
+const VERSION: u8 = 1;
+
+/// Version, permission, generation, expiry, and what makes every token another one.
+const CONTENT_BYTES: usize = 1 + 16 + 4 + 8 + 8;
+
+/// Makes tokens, with the keys of this moment.
+#[derive(Debug)]
+pub(crate) struct Mint {
+    pub(crate) keys: Arc<Keys>,
+    pub(crate) now: SystemTime,
+}
+
+impl Minter for Mint {
+    fn mint(&self, grant: Grant, seconds: u32) -> Option<String> {
+        let key = self.keys.read_write.first()?;
+        let expiry = seconds_of(self.now + Duration::from_secs(seconds.into()));
+        let mut nonce = [0; 8];
+        getrandom::fill(&mut nonce).ok()?;
+        let mut content = vec![VERSION];
+        content.extend_from_slice(&grant.permission.bytes());
+        content.extend_from_slice(&grant.generation.to_be_bytes());
+        content.extend_from_slice(&expiry.to_be_bytes());
+        content.extend_from_slice(&nonce);
+        let (mac, content) = (STANDARD.encode(sign(key, &content)), STANDARD.encode(&content));
+        Some(format!("type=resource&ver=1&sig={mac};{content};"))
+    }
+}
+
+/// What a token grants; `text` is what follows `sig=`.
+pub(crate) fn verify(text: &str, keys: &Keys, now: SystemTime) -> Result<Grant, Error> {
+    let (mac, content) = decode(text).ok_or_else(invalid)?;
+    // Every key is tried, whether one fits or not: the time taken must not tell which.
+    let mut is_signed = Choice::from(0);
+    for key in &keys.read_write {
+        is_signed |= sign(key, &content).ct_eq(&mac);
+    }
+    if !bool::from(is_signed) {
+        return Err(invalid());
+    }
+    let (grant, expiry) = read(&content).ok_or_else(invalid)?;
+    if seconds_of(now) >= expiry {
+        let date = httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(expiry));
+        return Err(Error::new(
+            Code::Forbidden,
+            format!(
+                "The authorization token is not valid at the current time. Please create another \
+                 token and retry (token end time: {date}, current server time: {}).",
+                httpdate::fmt_http_date(now)
+            ),
+        ));
+    }
+    Ok(grant)
+}
+
+/// The two parts of a signature. The semicolon in the end belongs to it, but may be lost on the way.
+fn decode(signature: &str) -> Option<(Vec<u8>, Vec<u8>)> {
+    let (mac, content) = signature.trim().trim_end_matches(';').split_once(';')?;
+    Some((STANDARD.decode(mac).ok()?, STANDARD.decode(content).ok()?))
+}
+
+/// What a signed content says, and when it expires.
+fn read(content: &[u8]) -> Option<(Grant, u64)> {
+    let content: [u8; CONTENT_BYTES] = content.try_into().ok()?;
+    let number = |at: usize, len: usize| {
+        content[at..at + len].iter().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte))
+    };
+    if content[0] != VERSION {
+        return None;
+    }
+    let permission = PermissionRid::from_bytes(&content[1..17])?;
+    let generation = u32::try_from(number(17, 4)).ok()?;
+    Some((Grant { permission, generation }, number(21, 8)))
+}
+
+fn sign(key: &Key, content: &[u8]) -> Vec<u8> {
+    let mut mac =
+        Hmac::<Sha256>::new_from_slice(key.bytes()).expect("HMAC takes a key of any length");
+    mac.update(PURPOSE);
+    mac.update(content);
+    mac.finalize().into_bytes().to_vec()
+}
+
+fn seconds_of(time: SystemTime) -> u64 {
+    time.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
+}
+
+/// Whatever is wrong with it: who made it up learns nothing.
+fn invalid() -> Error {
+    Error::new(
+        Code::Unauthorized,
+        "The input authorization token can't serve the request: it is no resource token that this \
+         account has made, or the key that it was made with has been regenerated.",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::{HeaderMap, header::HeaderValue};
+    use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+    use protocol::rid::{DatabaseRid, UserRid};
+
+    use super::*;
+    use crate::{
+        auth::{self, Token},
+        settings::PUBLISHED_KEY,
+    };
+
+    const NOW: u64 = 1_700_000_000;
+
+    fn at(seconds: u64) -> SystemTime {
+        UNIX_EPOCH + Duration::from_secs(seconds)
+    }
+
+    fn grant() -> Grant {
+        let user = UserRid { database: DatabaseRid(0xA1B2_C3D4), number: 1 };
+        Grant { permission: PermissionRid { user, number: 7 }, generation: 3 }
+    }
+
+    fn keys(texts: &[&str]) -> Arc<Keys> {
+        let read_write = texts.iter().map(|text| Key::parse(text).expect("a key")).collect();
+        Arc::new(Keys { read_write, read_only: vec![Key::parse("cmVhZA==").expect("a key")] })
+    }
+
+    fn check(token: &str, keys: &Keys, now: u64) -> Result<Option<Grant>, Code> {
+        let value = HeaderValue::from_str(token).expect("a header");
+        let headers = HeaderMap::from_iter([(hyper::header::AUTHORIZATION, value)]);
+        match auth::token(&headers).map_err(|error| error.code)? {
+            Token::Resource(text) => {
+                verify(&text, keys, at(now)).map(Some).map_err(|error| error.code)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn token(keys: &Arc<Keys>) -> String {
+        let mint = Mint { keys: Arc::clone(keys), now: at(NOW) };
+        mint.mint(grant(), 10).expect("a token")
+    }
+
+    #[test]
+    fn a_token_is_good_until_it_expires() {
+        let keys = keys(&[PUBLISHED_KEY]);
+        let token = token(&keys);
+        assert!(token.starts_with("type=resource&ver=1&sig=") && token.ends_with(';'), "{token}");
+        let encoded = utf8_percent_encode(&token, NON_ALPHANUMERIC).to_string();
+        for text in [&token, &encoded, token.trim_end_matches(';')] {
+            assert_eq!(check(text, &keys, NOW), Ok(Some(grant())));
+            assert_eq!(check(text, &keys, NOW + 9), Ok(Some(grant())));
+            assert_eq!(check(text, &keys, NOW + 10), Err(Code::Forbidden));
+        }
+        assert_ne!(self::token(&keys), token, "never the same twice");
+        assert_eq!(check("type=master&ver=1.0&sig=aaaa", &keys, NOW), Ok(None));
+    }
+
+    #[test]
+    fn a_token_goes_with_its_key() {
+        const OTHER: &str = "b3RoZXI=";
+        let token = token(&keys(&[PUBLISHED_KEY]));
+        assert_eq!(check(&token, &keys(&[OTHER, PUBLISHED_KEY]), NOW), Ok(Some(grant())));
+        assert_eq!(check(&token, &keys(&[OTHER]), NOW), Err(Code::Unauthorized));
+        assert_eq!(check(&token, &Keys::default(), NOW), Err(Code::Unauthorized));
+        // A key that may only read makes none.
+        let by_reader = self::token(&keys(&["cmVhZA=="]));
+        assert_eq!(check(&by_reader, &keys(&[PUBLISHED_KEY]), NOW), Err(Code::Unauthorized));
+    }
+
+    #[test]
+    fn no_byte_of_a_token_can_be_changed() {
+        let keys = keys(&[PUBLISHED_KEY]);
+        let token = token(&keys);
+        let (mac, content) = decode(&token["type=resource&ver=1&sig=".len()..]).expect("two parts");
+        let text = |mac: &[u8], content: &[u8]| {
+            let (mac, content) = (STANDARD.encode(mac), STANDARD.encode(content));
+            format!("type=resource&ver=1&sig={mac};{content};")
+        };
+        assert_eq!(check(&text(&mac, &content), &keys, NOW), Ok(Some(grant())));
+        for bit in 0..8 * mac.len() {
+            let mut mac = mac.clone();
+            mac[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(check(&text(&mac, &content), &keys, NOW), Err(Code::Unauthorized));
+        }
+        for bit in 0..8 * content.len() {
+            let mut content = content.clone();
+            content[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(check(&text(&mac, &content), &keys, NOW), Err(Code::Unauthorized));
+        }
+        for bad in [
+            "type=resource",
+            "type=resource&ver=1",
+            "type=resource&ver=1&sig=",
+            "type=resource&ver=1&sig=;;",
+            "type=resource&ver=1&sig=aaaa",
+            "type=resource&sig=aaaa;bbbb;",
+            "type=resource&ver=1&sig=aaaa;bbbb;",
+            "type=resource&ver=1&sig=aaaa;bbbb;cccc;",
+            &text(&[], &content),
+            &text(&mac, &[]),
+            &text(&mac[1..], &content),
+            &text(&mac, &content[1..]),
+        ] {
+            assert_eq!(check(bad, &keys, NOW), Err(Code::Unauthorized), "{bad}");
+        }
+    }
+}
