@@ -1,4 +1,4 @@
-"""Writers, splits, merges and kills, and followers of the change feed: see `run`."""
+"""Writers, documents that expire, splits, merges and kills, and followers of the change feed: see `run`."""
 
 import argparse
 import random
@@ -20,6 +20,7 @@ PATH = f"/dbs/{DATABASE}/colls/{COLLECTION}"
 WRITERS = 3
 ALL_VERSIONS = "Full-Fidelity Feed"
 RANGES_MAX = 5
+SWEEP_PATIENCE_S = 120
 
 
 def arguments():
@@ -39,7 +40,8 @@ def free_port():
 def create(client):
     assert client.post("/dbs", {"id": DATABASE}).status == 201
     key = {"paths": ["/pk"], "kind": "Hash", "version": 2}
-    body = {"id": COLLECTION, "partitionKey": key, "changeFeedPolicy": {"retentionDuration": 1440}}
+    policy = {"retentionDuration": 1440}
+    body = {"id": COLLECTION, "partitionKey": key, "changeFeedPolicy": policy, "defaultTtl": -1}
     assert client.post(f"/dbs/{DATABASE}/colls", body).status == 201
 
 
@@ -70,6 +72,15 @@ def disturb(server, client, options, done):
         time.sleep(dice.random())
 
 
+def wait_for_sweep(writers, follower):
+    """Until the feed has told the end of every document that expires."""
+    mortals = set().union(*(writer.mortals for writer in writers))
+    end = time.monotonic() + SWEEP_PATIENCE_S
+    while not mortals <= follower.reader.expired and follower.is_alive():
+        assert time.monotonic() < end, f"not swept: {sorted(mortals - follower.reader.expired)[:5]}"
+        time.sleep(0.1)
+
+
 def main():
     options = arguments()
     done = {"split": 0, "merge": 0, "kill": 0}
@@ -95,6 +106,7 @@ def main():
             stop.set()
             for writer in writers:
                 writer.join()
+            wait_for_sweep(writers, followers[3])
             for follower in followers:
                 follower.is_last.set()
             for follower in followers:
@@ -112,23 +124,25 @@ def main():
 
 
 def report(options, done, writers, followers, verified):
-    histories = {}
+    histories, perhaps, mortals = {}, {}, 0
     for writer in writers:
         histories |= writer.history
+        perhaps |= writer.perhaps
+        mortals += len(writer.mortals)
     problems = [thread.failure for thread in [*writers, *followers] if thread.failure]
     for follower in followers:
-        problems += [f"{follower.name}: {problem}" for problem in follower.reader.problems(histories)]
+        problems += [f"{follower.name}: {problem}" for problem in follower.reader.problems(histories, perhaps)]
     code, said = verified
     if code != 0:
         problems.append(said)
     writes, unknown = sum(it.writes for it in writers), sum(it.unknown for it in writers)
-    print(f"{writes} writes ({unknown} without an answer), {done['split']} splits, {done['merge']} merges, {done['kill']} kills")
+    print(f"{writes} writes ({unknown} without an answer), {mortals} expired, {done['split']} splits, {done['merge']} merges, {done['kill']} kills")
     for follower in followers:
         print(f"{follower.name}: {follower.pages} pages, {follower.errors} failures, {follower.reader.repeated} repeated")
     for problem in problems[:20]:
         print(f"PROBLEM {problem}")
     print(f"{len(problems)} problems (seed {options.seed})")
-    if not done["split"] or not done["merge"] or not followers[1].reader.changes:
+    if not done["split"] or not done["merge"] or not mortals or not followers[1].reader.changes:
         problems.append("nothing happened")
     sys.exit(bool(problems))
 

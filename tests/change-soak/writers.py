@@ -2,6 +2,9 @@
 
 Every document has one writer, which does one thing at a time. A write that got no answer has
 happened or not: its writer looks, once the server is back.
+
+Some documents are made once and expire soon after. Of those that got no answer nobody can say
+whether they were there.
 """
 
 import random
@@ -23,6 +26,7 @@ class Writer(threading.Thread):
         self.number, self.stop, self.client = number, stop, Client(port)
         self.dice = random.Random(number)
         self.history = {}  # (key, id) -> states, in order
+        self.mortals, self.perhaps = set(), {}  # that expire; of those, what got no answer -> state
         self.writes, self.unknown, self.failure, self.version = 0, 0, None, 0
 
     def run(self):
@@ -36,11 +40,14 @@ class Writer(threading.Thread):
     def step(self):
         key, id = f"key{self.dice.randrange(KEYS)}", self.dice.randrange(8)
         choice = self.dice.random()
-        if choice < 0.2:
+        if choice < 0.1:
+            self.mortal(key)
+            return
+        if choice < 0.25:
             self.batch(key, [f"w{self.number}-{(id + n) % 8}" for n in range(self.dice.randrange(2, 5))])
             return
         id = f"w{self.number}-{id}"
-        if choice < 0.45 and self.state(key, id) is not GONE:
+        if choice < 0.5 and self.state(key, id) is not GONE:
             self.attempt([(key, id, GONE)], lambda: self.client.delete(f"{DOCS}/{id}", pk(key)), {204})
         else:
             self.version += 1
@@ -54,6 +61,24 @@ class Writer(threading.Thread):
         ]
         changes = [(key, id, self.version) for id in ids]
         self.attempt(changes, lambda: self.client.post(DOCS, operations, BATCH | pk(key)), {200})
+
+    def mortal(self, key):
+        self.version += 1
+        place = key, f"t{self.number}-{self.version}"
+        body = {"id": place[1], "pk": key, "n": self.version, "ttl": self.dice.randrange(1, 4)}
+        try:
+            status = self.client.post(DOCS, body).status
+        except OSError:
+            self.client.close()
+            self.unknown += 1
+            status = 503
+        if status == 503:
+            self.perhaps[place] = self.version
+            return
+        assert status == 201, status
+        self.writes += 1
+        self.mortals.add(place)
+        self.history[place] = [self.version, GONE]
 
     def state(self, key, id):
         states = self.history.get((key, id))

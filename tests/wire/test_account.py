@@ -26,7 +26,6 @@ def test_account_describes_itself(client, server):
     # Either would send clients to ports that are not there.
     assert not [member for member in account if member.lower().startswith("thinclient")]
     assert answer.headers["x-ms-max-media-storage-usage-mb"].isdigit()
-    assert answer.headers["x-ms-media-storage-usage-mb"].isdigit()
 
 
 @pytest.mark.parametrize("host", ["db.example", "localhost:9999", "[::1]:8081", "10.0.0.7:80"])

@@ -69,6 +69,11 @@ impl Page {
         Ok(page)
     }
 
+    /// Bytes of its items.
+    pub(crate) fn bytes(&self) -> usize {
+        self.items.iter().map(Bytes::len).sum()
+    }
+
     pub(crate) fn answer(self, owner_rid: String, kind: FeedKind, meta: Meta) -> Response {
         Response {
             outcome: Outcome::Ok,
@@ -81,7 +86,7 @@ impl Page {
 }
 
 /// Where the caller's last page ended; `None` for the first one.
-fn position(feed: Feed, owner: &[u8], options: &Options) -> Result<Option<u64>, Error> {
+pub(crate) fn position(feed: Feed, owner: &[u8], options: &Options) -> Result<Option<u64>, Error> {
     let Some(token) = &options.continuation else { return Ok(None) };
     continuation::decode(feed, owner, token).map(Some).ok_or_else(|| {
         Error::bad_request("Invalid Continuation Token: it is damaged or belongs to another feed.")

@@ -4,11 +4,15 @@
 //! newer one wrote the row: it is refused, never guessed at.
 
 mod history;
+mod times;
 
 use bytes::Bytes;
 use protocol::etag::Etag;
 
-pub(crate) use self::history::{ChangeKind, HistoryRow};
+pub(crate) use self::{
+    history::{ChangeKind, HistoryRow},
+    times::{SLACK_S, Times},
+};
 use crate::keys::u64_at;
 
 /// The format of partitions that this build writes. Fixtures of every landed format are kept in
@@ -147,14 +151,15 @@ pub(crate) struct Counters {
     /// The next document's sequence.
     pub(crate) next_sequence: u64,
     pub(crate) last_lsn: u64,
+    pub(crate) times: Times,
 }
 
 impl Counters {
     pub(crate) fn encode(&self) -> Bytes {
         let mut out = vec![FORMAT];
-        for number in
-            [self.documents, self.bytes, self.index_bytes, self.next_sequence, self.last_lsn]
-        {
+        let numbers =
+            [self.documents, self.bytes, self.index_bytes, self.next_sequence, self.last_lsn];
+        for number in numbers.into_iter().chain(self.times.to_numbers()) {
             out.extend_from_slice(&number.to_be_bytes());
         }
         out.into()
@@ -168,6 +173,7 @@ impl Counters {
                 index_bytes: u64_at(bytes, 17)?,
                 next_sequence: u64_at(bytes, 25)?,
                 last_lsn: u64_at(bytes, 33)?,
+                times: Times::decode(bytes.get(41..)?)?,
             };
             (bytes[0] == FORMAT).then_some(counters)
         };
@@ -246,9 +252,20 @@ mod tests {
         let (read, document) = Header::decode(&row.into()).expect("a whole row");
         assert_eq!(read, Header { lsn: 42, ..header });
         assert_eq!(&document[..], b"{}");
-        let counters =
-            Counters { documents: 1, bytes: 2, index_bytes: 3, next_sequence: 4, last_lsn: 5 };
-        assert_eq!(Counters::decode(&counters.encode()), Ok(counters));
+        let mut counters = Counters {
+            documents: 1,
+            bytes: 2,
+            index_bytes: 3,
+            next_sequence: 4,
+            last_lsn: 5,
+            times: Times::default(),
+        };
+        // Rows of builds that did not keep times.
+        assert_eq!(Counters::decode(&counters.encode()[..41]), Ok(counters));
+        counters.times.note(5, 1_700_000_000);
+        let row = counters.encode();
+        assert_eq!(Counters::decode(&row), Ok(counters));
+        assert!((42..row.len()).all(|length| Counters::decode(&row[..length]).is_err()));
         assert_eq!(State::decode(&State::Open.encode()), Ok(State::Open));
     }
 

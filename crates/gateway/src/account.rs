@@ -18,10 +18,10 @@ const QUERY_ENGINE: &str = concat!(
     r#""clientDisableOptimisticDirectExecution":false}"#,
 );
 
-/// Headers that only this answer has; a single-node account has no media and no plan.
-pub(crate) const HEADERS: [(&str, &str); 5] = [
+/// Headers that only this answer has; a single-node account has no plan. How much of the room for media is taken
+/// is not said: it would have to be added up.
+pub(crate) const HEADERS: [(&str, &str); 4] = [
     ("x-ms-max-media-storage-usage-mb", "2048"),
-    ("x-ms-media-storage-usage-mb", "0"),
     ("x-ms-databaseaccount-consumed-mb", "0"),
     ("x-ms-databaseaccount-reserved-mb", "0"),
     ("x-ms-databaseaccount-provisioned-mb", "0"),

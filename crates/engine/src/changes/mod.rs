@@ -17,7 +17,7 @@ pub(crate) mod retention;
 mod rows;
 mod start;
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use protocol::{
@@ -44,8 +44,8 @@ use crate::{
 /// A page of the change feed, or "not modified" when there is nothing new: its etag is the position
 /// to go on from, in either case.
 ///
-/// A page is empty only if a million rows were looked at in vain: it says that there is more, and
-/// its etag is behind them.
+/// A page is empty only if its time was up before anything was found: it says that there is more,
+/// and its etag is behind what was looked at. A 304 would make readers wait for news that are there.
 pub(crate) async fn page(
     engine: &Inner,
     path: &CollectionPath,
@@ -64,9 +64,9 @@ pub(crate) async fn page(
     let page = match start {
         Start::Now => feed.now(meter)?,
         Start::At(position) => {
-            let is_first = options.if_none_match.is_none();
             let (collection, scope, limit) = (&*collection, &scope, page_items(options));
-            let wanted = Wanted { collection, scope, mode, since, is_first, now, limit };
+            let until = Instant::now() + engine.options.page_time;
+            let wanted = Wanted { collection, scope, mode, since, now, until, limit };
             feed.read(position, Reader::new(wanted), meter).await?
         }
     };

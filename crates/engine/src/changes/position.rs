@@ -95,8 +95,11 @@ impl Position {
         for (piece, lsn) in self.within(area) {
             put(&mut pieces, piece.end, lsn);
         }
+        if pieces.is_empty() {
+            // Nothing was read of nothing: the reader stays where it was.
+            pieces.clone_from(&self.pieces);
+        }
         match &pieces[..] {
-            [] => "0".to_owned(),
             [(_, lsn)] => lsn.to_string(),
             pieces => {
                 let mut bytes = vec![FORMAT];

@@ -1,5 +1,7 @@
 //! Fills a page of the change feed from one partition after another.
 
+use std::time::Instant;
+
 use bytes::Bytes;
 use protocol::{Error, limits::PAGE_BYTES_MAX, request::ChangeMode};
 use store::Snapshot;
@@ -27,15 +29,17 @@ use crate::{
     rows::{Header, HistoryRow, feed_time},
 };
 
-/// Documents that are loaded at once, and rows that are looked at for them.
+/// Changes that are gathered, rows that are looked at for them, and documents that are loaded at
+/// once: a page is never much larger in memory than it may be.
 const CHUNK: usize = 64;
 const FIRST_CHUNK: usize = 8;
+const LOADED: usize = 16;
 const CHUNK_ROWS: usize = 4096;
 
 /// Rows that are read one after the other before it is asked which of them can matter at all.
 const NARROW_AFTER: usize = 256;
 
-/// Rows that one request may look at without finding anything. Millions a second are read.
+/// Rows after which a page is given that has something.
 const SCANNED_ROWS_MAX: usize = 1_000_000;
 
 /// What a page is asked for.
@@ -46,10 +50,10 @@ pub(super) struct Wanted<'a> {
     pub(super) mode: ChangeMode,
     /// Only what was written behind this second.
     pub(super) since: Option<u64>,
-    /// The reader has no position yet.
-    pub(super) is_first: bool,
     /// The second in which it is read.
     pub(super) now: u64,
+    /// A page is given by then, even if nothing was found.
+    pub(super) until: Instant,
     /// Most items, unless one transaction has more.
     pub(super) limit: usize,
 }
@@ -86,7 +90,9 @@ impl<'a> Reader<'a> {
     pub(super) fn is_full(&self) -> bool {
         self.items.len() >= self.wanted.limit
             || self.bytes >= PAGE_BYTES_MAX
-            || self.scanned >= SCANNED_ROWS_MAX
+            || self.scanned >= SCANNED_ROWS_MAX && !self.items.is_empty()
+            // Something was looked at: so the position moves on.
+            || self.scanned > 0 && Instant::now() >= self.wanted.until
     }
 
     /// Reads on in a partition, as far as the page has room.
@@ -127,11 +133,9 @@ impl<'a> Reader<'a> {
             start::check_history(partition, pieces)?;
         }
         let after = pieces.iter().map(|(_, position)| *position).min().unwrap_or(lsn);
-        let Some(since) = self.wanted.since.filter(|_| self.wanted.is_first) else {
-            return Ok(after);
-        };
+        let Some(since) = self.wanted.since else { return Ok(after) };
         let collection = self.wanted.collection;
-        Ok(after.max(start::of_time(collection, partition, snapshot, since, lsn).await?))
+        start::of_time(collection, partition, snapshot, since, (after, lsn)).await
     }
 
     /// Adds transactions to the page until it is full or there are no more; gives the LSN up to
@@ -148,39 +152,64 @@ impl<'a> Reader<'a> {
         let slots = self.wanted.scope.slots_in(partition);
         while !self.is_full() {
             let (want, seen) = (self.chunk(), rows.scanned);
-            let (mut chunk, mut has_more) = (Vec::new(), true);
-            while has_more && chunk.len() < want && rows.scanned - seen < CHUNK_ROWS {
+            let room = PAGE_BYTES_MAX.saturating_sub(self.bytes);
+            let (mut chunk, mut bytes, mut has_more) = (Vec::new(), 0, true);
+            while has_more && chunk.len() < want && bytes < room && rows.scanned - seen < CHUNK_ROWS
+            {
                 let admits = |entry: &Entry| {
                     slots.contains(&slot_of(entry.number))
                         && self.is_recent(entry)
                         && may_be_new(pieces, entry)
                 };
+                let before = chunk.len();
                 has_more = rows.next(&mut chunk, admits).await?;
+                bytes += chunk[before..].iter().map(|entry| entry.row.len()).sum::<usize>();
             }
             self.scanned += rows.scanned - seen;
-            for transaction in self.load(rows, pieces, chunk).await? {
-                let lsn = transaction.lsn;
-                if !self.take(transaction, meter) {
-                    // It is not torn: the next page begins with it.
-                    return Ok(lsn - 1);
-                }
-                if self.is_full() {
-                    return Ok(lsn);
-                }
+            if let Some(position) = self.take_all(rows, pieces, chunk, meter).await? {
+                return Ok(position);
             }
             if !has_more {
                 break;
             }
             if rows.scanned >= narrow_at
+                && !rows.is_narrow()
                 && let Some(range) = &narrowing
             {
-                // Whichever is less: neither is worth much more than the other.
-                let most = rows.scanned * 4;
-                let is_done = rows.narrow(range.clone(), self.wanted.limit, most).await?;
+                // Neither is worth much more than what was read, nor than what is left to be read.
+                let (most, seen) = ((rows.scanned * 4).min(rows.left()), rows.scanned);
+                let is_done = most > NARROW_AFTER && rows.narrow(range.clone(), most).await?;
+                self.scanned += rows.scanned - seen;
                 narrow_at = if is_done { rows.scanned + NARROW_AFTER } else { rows.scanned * 4 };
             }
         }
         Ok(rows.position())
+    }
+
+    /// Loads changes and adds them to the page, a few at a time; gives the LSN up to which it has
+    /// everything if that fills it.
+    async fn take_all(
+        &mut self,
+        rows: &Rows<'_>,
+        pieces: &Pieces,
+        mut chunk: Vec<Entry>,
+        meter: &mut Meter,
+    ) -> Result<Option<u64>, Error> {
+        while !chunk.is_empty() {
+            let rest = chunk.split_off(whole(&chunk));
+            for transaction in self.load(rows, pieces, chunk).await? {
+                let lsn = transaction.lsn;
+                if !self.take(transaction, meter) {
+                    // It is not torn: the next page begins with it.
+                    return Ok(Some(lsn - 1));
+                }
+                if self.is_full() {
+                    return Ok(Some(lsn));
+                }
+            }
+            chunk = rest;
+        }
+        Ok(None)
     }
 
     /// How many documents are loaded next: few at first, and not many more than fit.
@@ -303,6 +332,15 @@ impl<'a> Reader<'a> {
 struct Loaded {
     lsn: u64,
     items: Vec<Bytes>,
+}
+
+/// How many of these changes are loaded at once: whole transactions.
+fn whole(chunk: &[Entry]) -> usize {
+    let mut count = chunk.len().min(LOADED);
+    while count < chunk.len() && chunk[count].lsn == chunk[count - 1].lsn {
+        count += 1;
+    }
+    count
 }
 
 /// Whether a change may be behind what was read before.

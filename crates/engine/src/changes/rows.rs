@@ -23,6 +23,9 @@ const PAGE_BYTES: usize = 1 << 20;
 /// Primary rows read at a time.
 const PRIMARIES: PageLimit = PageLimit { entries: 4096, bytes: 1 << 20 };
 
+/// Transactions that are kept in mind of those that matter.
+const FEW_MAX: usize = 4096;
+
 /// A change to a document.
 #[derive(Clone, Debug)]
 pub(super) struct Entry {
@@ -42,6 +45,8 @@ pub(super) struct Rows<'a> {
     buffer: VecDeque<Entry>,
     /// Where the next rows are to be read; `None` if all were.
     from: Option<(u64, DocNum)>,
+    /// The last transaction that is read meanwhile.
+    until: u64,
     page: usize,
     /// Rows read.
     pub(super) scanned: usize,
@@ -66,6 +71,7 @@ impl<'a> Rows<'a> {
             last,
             buffer: VecDeque::new(),
             from: (after < last).then(|| (after + 1, 0)),
+            until: last,
             page: FIRST_PAGE,
             scanned: 0,
             only: None,
@@ -83,13 +89,19 @@ impl<'a> Rows<'a> {
         out: &mut Vec<Entry>,
         admits: impl Fn(&Entry) -> bool,
     ) -> Result<bool, Error> {
-        self.jump();
-        if self.buffer.is_empty() {
-            self.fill().await?;
-        }
-        let Some(lsn) = self.buffer.front().map(|entry| entry.lsn) else {
-            self.after = self.last;
-            return Ok(false);
+        let lsn = loop {
+            self.jump();
+            if self.buffer.is_empty() {
+                self.fill().await?;
+            }
+            match self.buffer.front() {
+                Some(entry) => break entry.lsn,
+                None if self.is_narrow() => {}
+                None => {
+                    self.after = self.last;
+                    return Ok(false);
+                }
+            }
         };
         loop {
             while let Some(entry) = self.buffer.pop_front_if(|entry| entry.lsn == lsn) {
@@ -115,6 +127,7 @@ impl<'a> Rows<'a> {
                 self.after = lsn - 1;
                 self.buffer.clear();
                 self.from = Some((lsn, 0));
+                self.until = lsn;
                 self.page = FIRST_PAGE;
             }
             None if few.is_all => {
@@ -123,6 +136,7 @@ impl<'a> Rows<'a> {
             }
             None => {
                 self.only = None;
+                self.until = self.last;
                 self.buffer.clear();
                 self.from = (self.after < self.last).then(|| (self.after + 1, 0));
             }
@@ -133,7 +147,7 @@ impl<'a> Rows<'a> {
         let Some((lsn, number)) = self.from else { return Ok(()) };
         let range = (
             Bound::Included(keys::change(self.letter, lsn, number)),
-            Bound::Included(keys::change(self.letter, self.last, DocNum::MAX)),
+            Bound::Included(keys::change(self.letter, self.until, DocNum::MAX)),
         );
         let limit = PageLimit { entries: self.page, bytes: PAGE_BYTES };
         let page = self.snapshot.scan(range, Direction::Forward, limit).await;
@@ -152,21 +166,27 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
+    /// Whether it goes on with some transactions only, and then perhaps with the rest.
+    pub(super) fn is_narrow(&self) -> bool {
+        self.only.as_ref().is_some_and(|few| !few.lsns.is_empty() || !few.is_all)
+    }
+
+    /// Transactions that are left.
+    pub(super) fn left(&self) -> usize {
+        usize::try_from(self.last - self.after).unwrap_or(usize::MAX)
+    }
+
     /// Goes on with those transactions only that wrote the current version of a document whose primary
-    /// row is in this range: the next `count` of them. Nothing changes where it has more than `most`
-    /// rows; whether it has not.
-    pub(super) async fn narrow(
-        &mut self,
-        range: Range<Bytes>,
-        count: usize,
-        most: usize,
-    ) -> Result<bool, Error> {
+    /// row is in this range: the next of them. Nothing changes where it has more than `most` rows;
+    /// whether it has not.
+    pub(super) async fn narrow(&mut self, range: Range<Bytes>, most: usize) -> Result<bool, Error> {
         let mut lsns = BTreeSet::new();
         let mut is_all = true;
         let mut read = 0;
         let (mut start, end) = (Bound::Included(range.start), Bound::Excluded(range.end));
         loop {
-            let page = self.snapshot.scan((start, end.clone()), Direction::Forward, PRIMARIES);
+            let limit = PageLimit { entries: PRIMARIES.entries.min(most - read), ..PRIMARIES };
+            let page = self.snapshot.scan((start, end.clone()), Direction::Forward, limit);
             let page = page.await.map_err(errors::from_store)?;
             read += page.entries.len();
             self.scanned += page.entries.len();
@@ -174,7 +194,7 @@ impl<'a> Rows<'a> {
                 let lsn = Primary::decode(row).map_err(errors::from_damaged)?.lsn;
                 if lsn > self.after && lsn <= self.last {
                     lsns.insert(lsn);
-                    if lsns.len() > count {
+                    if lsns.len() > FEW_MAX {
                         lsns.pop_last();
                         is_all = false;
                     }

@@ -13,11 +13,8 @@ use crate::{
     keys::{self, SLOT_COUNT, u64_at},
     partition::Partition,
     reshape::PARENTS_MAX,
-    rows::{Damaged, feed_time},
+    rows::{Damaged, SLACK_S, feed_time},
 };
-
-/// Writers on their way for so long may have an earlier time and a later LSN than others.
-const SLACK_S: u64 = 60;
 
 /// How far a client's clock may be ahead of ours.
 const AHEAD_MAX_S: u64 = 15 * 60;
@@ -95,33 +92,49 @@ pub(super) fn check_history(partition: &Partition, pieces: &[(Area, u64)]) -> Re
     Ok(())
 }
 
-/// An LSN up to which nothing was written later than this second.
+/// An LSN from `after` on such that nothing behind `after` and up to it was written later than this
+/// second.
 ///
-/// LSNs and times rise together, nearly, so a few looks find it. Where partitions were merged they
-/// do not, and the feed is read from its beginning.
+/// LSNs and times rise together, nearly, so a few looks find it. Where the clock was set back or
+/// partitions were merged they do not, and what is older than that is read from its beginning.
 pub(super) async fn of_time(
     collection: &Collection,
     partition: &Partition,
     snapshot: &dyn Snapshot,
     since: u64,
-    last: u64,
+    (after, last): (u64, u64),
 ) -> Result<u64, Error> {
-    if !is_in_order_of_time(collection, partition) {
-        return Ok(0);
+    // Asked once the rows are held: it may know of more than they do, never of less.
+    let times = partition.counters().times;
+    let is_in_order = match times.step {
+        0 => is_in_order_of_time(collection, partition),
+        _ => times.before <= since,
+    };
+    if !is_in_order {
+        return Ok(after);
     }
-    let (mut low, mut high) = (0, last);
+    let (mut low, mut high) = (after.max(times.step.saturating_sub(1).min(last)), last);
+    // A reader that is on its way has passed all that is older.
+    if low < high && !is_before(first_behind(snapshot, low).await?, high, since) {
+        return Ok(low);
+    }
     while low < high {
         let middle = low + (high - low) / 2;
         match first_behind(snapshot, middle).await? {
-            Some((lsn, time)) if lsn <= high && time.saturating_add(SLACK_S) <= since => low = lsn,
+            Some((lsn, time)) if is_before(Some((lsn, time)), high, since) => low = lsn,
             _ => high = middle,
         }
     }
     Ok(low)
 }
 
+/// Whether an entry is none that is asked for, nor any before it.
+fn is_before(entry: Option<(u64, u64)>, last: u64, since: u64) -> bool {
+    entry.is_some_and(|(lsn, time)| lsn <= last && time.saturating_add(SLACK_S) <= since)
+}
+
 /// Whether the partition was never merged with another: each range that it came from held all of
-/// its keys.
+/// its keys. Builds that did not keep times did not note it otherwise.
 fn is_in_order_of_time(collection: &Collection, partition: &Partition) -> bool {
     let held_all = |parent: &u32| {
         let past = collection.past.iter().find(|(id, _)| id == parent);

@@ -3,11 +3,13 @@
 //! What was written before the call goes, what is written after it stays: versions are told apart by
 //! their LSN. It goes in steps, each a transaction of the key, and the caller is answered when the last
 //! is done. A row in the partition says that it was begun, so that the next start finishes what a
-//! crash or a stop interrupts.
+//! crash or a stop interrupts. What fails for a passing reason is told, and goes on in the background.
+//! Two of one key share the row: it has the later LSN, and goes with that.
 
 use std::{
     ops::Bound,
     sync::{Arc, atomic::Ordering},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -35,6 +37,8 @@ use crate::{
 const STEP: usize = 100;
 /// Bytes of documents of one step, unless it is a single one.
 const STEP_BYTES: usize = 1 << 20;
+/// The rest before what could not be done is tried again.
+const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run(
     engine: &Arc<Inner>,
@@ -49,14 +53,23 @@ pub(crate) async fn run(
         Admission::new(Asked::new(Kind::Delete, path, [b"all", &[]], options, meter));
     admission.enter(engine, place.partition)?;
     let before = place.partition.counters().last_lsn;
-    let clear = Clear { engine: Arc::clone(engine), rid: collection.rid, key, before };
+    let (rid, numbering) = (collection.rid, collection.numbering());
+    let clear = Clear { engine: Arc::clone(engine), rid, numbering, key, before };
     let (sender, receiver) = oneshot::channel();
     let mut spent = meter.part(1);
     spent.lookup();
     // It goes on when the caller does not wait.
     engine.in_background(async move {
-        let cleared = clear.run(&mut spent).await;
+        let cleared = match clear.begin().await {
+            Ok(()) => clear.run(&mut spent).await,
+            // It was not begun: there is nothing to go on with.
+            Err(error) => return drop(sender.send((Err(error), spent))),
+        };
+        let is_open = cleared.as_ref().is_err_and(is_passing);
         drop(sender.send((cleared, spent)));
+        if is_open {
+            while rest(&clear.engine).await && !clear.is_over().await {}
+        }
     });
     let (cleared, spent) = receiver.await.map_err(|_| errors::shut_down())?;
     meter.add(&spent);
@@ -74,12 +87,32 @@ pub(crate) async fn run(
 
 /// Finishes what was begun before the last stop.
 pub(crate) async fn resume(engine: Arc<Inner>) {
-    for clear in begun(&engine).await {
-        let mut free = Meter::new(engine.options.charges, 1, None);
-        if let Err(error) = clear.run(&mut free).await {
-            tracing::warn!(%error, collection = %clear.rid, "a key was not deleted to its end");
+    let mut left = begun(&engine).await;
+    loop {
+        let mut later = Vec::new();
+        for clear in left {
+            if !clear.is_over().await {
+                later.push(clear);
+            }
         }
+        if later.is_empty() || !rest(&engine).await {
+            return;
+        }
+        left = later;
     }
+}
+
+/// Waits before what could not be done is tried again; `false` if the database closes.
+async fn rest(engine: &Inner) -> bool {
+    tokio::select! {
+        () = tokio::time::sleep(RETRY_AFTER) => true,
+        () = engine.closing() => false,
+    }
+}
+
+/// Whether it may work later.
+fn is_passing(error: &Error) -> bool {
+    matches!(error.code, Code::PartitionSplitting | Code::TooManyRequests | Code::RetryWith)
 }
 
 /// What the rows of all partitions say.
@@ -97,7 +130,8 @@ async fn begun(engine: &Arc<Inner>) -> Vec<Clear> {
             found.extend(page.entries.iter().filter_map(|(row_key, row)| {
                 let key = LogicalKey::decode(&row_key[META_CLEAR.len()..])?;
                 let (engine, rid) = (Arc::clone(engine), collection.rid);
-                Some(Clear { engine, rid, key, before: u64_at(row, 0)? })
+                let numbering = collection.numbering();
+                Some(Clear { engine, rid, numbering, key, before: u64_at(row, 0)? })
             }));
         }
     }
@@ -108,6 +142,8 @@ async fn begun(engine: &Arc<Inner>) -> Vec<Clear> {
 struct Clear {
     engine: Arc<Inner>,
     rid: CollectionRid,
+    /// A collection that is given a partition key has other documents under this one.
+    numbering: Vec<u8>,
     key: PartitionKey,
     /// The LSN of the last version that goes.
     before: u64,
@@ -120,32 +156,63 @@ struct Named {
 }
 
 impl Clear {
-    /// Deletes all; notes what the first step costs, which is what the caller pays.
-    async fn run(&self, meter: &mut Meter) -> Result<(), Error> {
-        self.note(true).await?;
-        let result = self.steps(meter).await;
-        let is_stopped = self.engine.is_closed.load(Ordering::Acquire);
-        if !is_stopped {
-            // What failed has failed: its caller knows, and is not surprised at the next start.
-            self.note(false).await?;
-        }
-        result
+    /// Notes in the partition that it was begun.
+    async fn begin(&self) -> Result<(), Error> {
+        self.note(|noted| Some(noted.map_or(self.before, |noted| noted.max(self.before)))).await
     }
 
-    /// Notes in the partition that it was begun, or that it is over.
-    async fn note(&self, is_begun: bool) -> Result<(), Error> {
+    /// Notes that it is over, unless a later one is on its way.
+    async fn end(&self) -> Result<(), Error> {
+        self.note(|noted| noted.filter(|noted| *noted > self.before)).await
+    }
+
+    /// Deletes all; notes what the first step costs, which is what the caller pays.
+    async fn run(&self, meter: &mut Meter) -> Result<(), Error> {
+        let result = self.steps(meter).await;
+        let is_stopped = self.engine.is_closed.load(Ordering::Acquire);
+        if is_stopped || result.as_ref().is_err_and(is_passing) {
+            return result;
+        }
+        // What failed for good has failed: its caller knows, and is not surprised at the next start.
+        let ended = self.end().await;
+        result.and(ended)
+    }
+
+    /// Deletes all, free of charge; whether there is no more to do.
+    async fn is_over(&self) -> bool {
+        let mut free = Meter::new(self.engine.options.charges, 1, None);
+        match self.run(&mut free).await {
+            Err(error) if is_passing(&error) => return false,
+            Err(error) if !self.engine.is_closed.load(Ordering::Acquire) => {
+                tracing::warn!(%error, collection = %self.rid, "a key was not deleted to its end");
+            }
+            _ => {}
+        }
+        true
+    }
+
+    /// Changes the LSN that the partition has noted for the key; `None` for no row.
+    async fn note(&self, change: impl Fn(Option<u64>) -> Option<u64>) -> Result<(), Error> {
         let retries = Retries::new();
         loop {
             let collection = self.collection()?;
             let place = Place::of(&collection, &self.key);
             let row_key = place.key.clear();
-            let mut batch = Batch::default();
-            if is_begun {
-                batch.put(row_key, self.before.to_be_bytes().to_vec());
-            } else {
-                batch.delete(row_key);
-            }
-            match place.partition.maintain(batch, Vec::new(), (0, 0), None) {
+            let noted = {
+                // Others of the same key read it and change it, too.
+                let _guard = place.partition.lock(place.key.as_bytes()).await;
+                let rows = place.partition.newest(std::slice::from_ref(&row_key)).await?;
+                let row = rows.into_iter().next().flatten();
+                let row = change(row.and_then(|row| u64_at(&row, 0)));
+                let row = row.map(|lsn| Bytes::from(lsn.to_be_bytes().to_vec()));
+                let mut batch = Batch::default();
+                match &row {
+                    Some(row) => batch.put(row_key.clone(), row.clone()),
+                    None => batch.delete(row_key.clone()),
+                }
+                place.partition.maintain(batch, vec![(row_key, row)], (0, 0), None)
+            };
+            match noted {
                 Ok(published) => return published.await.map_err(|_| errors::shut_down())?,
                 Err(error) => retries.wait(&self.engine, error.into()).await?,
             }
@@ -269,6 +336,14 @@ impl Clear {
         let catalog = self.engine.catalog();
         let database = catalog.databases.get(&self.rid.database.0);
         let collection = database.and_then(|db| db.collections.get(&self.rid.number));
-        collection.cloned().ok_or_else(Error::owner_not_found)
+        let collection = collection.ok_or_else(Error::owner_not_found)?;
+        if collection.numbering() != self.numbering {
+            return Err(Error::new(
+                Code::Conflict,
+                "The collection was given a partition key meanwhile. Documents of the key that it \
+                 had before are not deleted any further.",
+            ));
+        }
+        Ok(Arc::clone(collection))
     }
 }

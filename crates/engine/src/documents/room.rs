@@ -9,7 +9,7 @@ use value::json;
 
 use crate::{
     Inner,
-    documents::{Place, scope::document_key},
+    documents::{Place, scope::document_key, staged::Staged},
     errors,
     expiry::Expiry,
     keys::{self, LogicalKey},
@@ -19,13 +19,14 @@ use crate::{
 };
 
 /// Refuses a document of `new` bytes, in the place of one of `old` bytes, if it does not fit. The same
-/// transaction has added `staged` bytes already, which the key's counters know and no others.
-/// Whoever takes no more room than before is always let in: that is the way out of a full place.
+/// transaction has added `staged` bytes already, or taken away, which the key's counters know and no
+/// others; `changes` are what it did. Whoever takes no more room than before is always let in: that is the way out of a full place.
 pub(super) async fn check(
     engine: &Inner,
     place: &Place<'_>,
     key: KeyCounters,
-    staged: u64,
+    staged: i64,
+    changes: &[Staged],
     old: u64,
     new: u64,
 ) -> Result<(), Error> {
@@ -35,7 +36,7 @@ pub(super) async fn check(
         answer => return answer,
     };
     // What has expired takes no room, though it is still there.
-    let expired = Expired::of(place, engine.clock.now_seconds()).await?;
+    let expired = Expired::of(place, changes, engine.clock.now_seconds()).await?;
     if expired.all == 0 { Err(full) } else { wanted.check(expired) }
 }
 
@@ -44,7 +45,7 @@ struct Wanted<'a> {
     engine: &'a Inner,
     place: &'a Place<'a>,
     key: KeyCounters,
-    staged: u64,
+    staged: i64,
     old: u64,
     new: u64,
 }
@@ -61,7 +62,7 @@ impl Wanted<'_> {
         if let Some(limit) = engine.options.sizes.of_collection(has_key) {
             let used: u64 = place.collection.partitions.iter().map(|it| used(it)).sum();
             let used = used.saturating_sub(expired.all);
-            if used.saturating_add(staged).saturating_add(growth) > limit {
+            if used.saturating_add_signed(staged).saturating_add(growth) > limit {
                 return Err(collection_full(limit));
             }
         }
@@ -87,16 +88,20 @@ struct Expired {
 }
 
 impl Expired {
-    async fn of(place: &Place<'_>, now: u64) -> Result<Self, Error> {
+    /// What was removed already is not among them: neither by this transaction nor by another that is
+    /// queued. Counters know that it has gone.
+    async fn of(place: &Place<'_>, changes: &[Staged], now: u64) -> Result<Self, Error> {
         let mut sums = Self::default();
         let expiry = Expiry::new(place.collection, now);
         for partition in &place.collection.partitions {
             let (snapshot, _) = partition.read();
             for row_key in expiry.due(&*snapshot, None, EXPIRED_MAX).await?.rows {
                 let Some(number) = keys::number_at(&row_key) else { continue };
-                let rows = snapshot.get_many(&[keys::document(number)]).await;
-                let row = rows.map_err(errors::from_store)?.into_iter().next().flatten();
-                let Some(row) = row else { continue };
+                if changes.iter().any(|change| change.number == number) {
+                    continue;
+                }
+                let rows = partition.newest(&[keys::document(number)]).await?;
+                let Some(row) = rows.into_iter().next().flatten() else { continue };
                 let (header, text) = Header::decode(&row).map_err(errors::from_damaged)?;
                 if !expiry.is_over(&header, &text) {
                     continue;

@@ -310,9 +310,9 @@ impl<'a> Stage<'a> {
     ) -> Result<(), Error> {
         let Self { engine, place, .. } = *self;
         let old = old.map_or(0, |old| u64::from(old.primary.length));
-        let staged = tally.now.bytes.saturating_sub(tally.before.bytes);
-        let length = new.length() as u64;
-        let checked = room::check(engine, place, tally.now, staged, old, length).await;
+        let staged = tally.now.bytes.wrapping_sub(tally.before.bytes).cast_signed();
+        let (changes, length) = (&self.changes, new.length() as u64);
+        let checked = room::check(engine, place, tally.now, staged, changes, old, length).await;
         checked.map_err(|mut error| {
             describe(&mut error.meta, place, place.partition.lsn());
             error

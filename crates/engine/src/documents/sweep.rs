@@ -5,14 +5,13 @@
 //! does not call for, as earlier builds left them, are removed on the way.
 
 use std::{
-    collections::BTreeMap,
-    sync::{Arc, atomic::Ordering},
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
 use bytes::Bytes;
 use protocol::{Code, Error, rid::CollectionRid};
-use store::Batch;
 use value::{json, partition_key::PartitionKey};
 
 use crate::{
@@ -37,24 +36,46 @@ const TRANSACTION_BYTES: usize = 1 << 20;
 /// The longest rest after a step.
 const REST_MAX: Duration = Duration::from_millis(200);
 
-/// Sweeps all collections until the database closes.
+/// A partition by its collection and its range.
+type At = (CollectionRid, u32);
+
+/// Sweeps all collections until the database closes. Partitions take turns, a step each, so that one in which
+/// documents expire all the time holds up no other.
 pub(crate) async fn look_after(engine: Arc<Inner>) {
+    // Where the next step of a partition begins, if its last left something.
+    let mut open: BTreeMap<At, Bytes> = BTreeMap::new();
     loop {
-        tokio::select! {
-            () = tokio::time::sleep(engine.options.sweep_interval) => {}
-            () = engine.closing() => return,
-        }
-        for (rid, range_id) in places(&engine) {
-            // What is queued is done in any case.
-            let swept = tokio::select! {
-                swept = partition(&engine, rid, range_id) => swept,
+        if open.is_empty() {
+            tokio::select! {
+                () = tokio::time::sleep(engine.options.sweep_interval) => {}
                 () = engine.closing() => return,
-            };
-            if let Err(error) = swept
-                && !is_passing(error.code)
-            {
-                tracing::warn!(%error, collection = %rid, "the sweep begins anew");
             }
+        }
+        let began = Instant::now();
+        let mut turn = places(&engine);
+        open.retain(|at, _| turn.contains(at));
+        // Those with nothing left wait for the next look at all of them.
+        while !turn.is_empty() {
+            for at in &turn {
+                let after = open.remove(at);
+                // What is queued is done in any case.
+                let swept = tokio::select! {
+                    swept = step(&engine, *at, after) => swept,
+                    () = engine.closing() => return,
+                };
+                match swept {
+                    Ok(Some(after)) => drop(open.insert(*at, after)),
+                    Ok(None) => {}
+                    Err(error) if is_passing(error.code) => {}
+                    Err(error) => {
+                        tracing::warn!(%error, collection = %at.0, "the sweep begins anew");
+                    }
+                }
+            }
+            if began.elapsed() >= engine.options.sweep_interval {
+                break;
+            }
+            turn = open.keys().copied().collect();
         }
     }
 }
@@ -65,7 +86,7 @@ fn is_passing(code: Code) -> bool {
 }
 
 /// The partitions in which documents can expire. Nothing of the catalog is held meanwhile.
-fn places(engine: &Inner) -> Vec<(CollectionRid, u32)> {
+fn places(engine: &Inner) -> BTreeSet<At> {
     let catalog = engine.catalog();
     let collections = catalog.databases.values().flat_map(|db| db.collections.values());
     let with_ttl = collections.filter(|it| it.definition.default_ttl.is_some());
@@ -73,33 +94,24 @@ fn places(engine: &Inner) -> Vec<(CollectionRid, u32)> {
 }
 
 /// The partition and its collection, as they are now.
-fn current(
-    engine: &Inner,
-    rid: CollectionRid,
-    range_id: u32,
-) -> Option<(Arc<Collection>, Arc<Partition>)> {
+fn current(engine: &Inner, (rid, range_id): At) -> Option<(Arc<Collection>, Arc<Partition>)> {
     let catalog = engine.catalog();
     let collection = catalog.databases.get(&rid.database.0)?.collections.get(&rid.number)?;
     let partition = collection.partitions.iter().find(|it| it.range_id == range_id)?;
     Some((Arc::clone(collection), Arc::clone(partition)))
 }
 
-/// Sweeps one partition, step by step.
-async fn partition(engine: &Inner, rid: CollectionRid, range_id: u32) -> Result<(), Error> {
-    let mut after = None;
-    loop {
-        let began = Instant::now();
-        if engine.is_closed.load(Ordering::Acquire) {
-            return Ok(());
-        }
-        let Some((collection, partition)) = current(engine, rid, range_id) else { return Ok(()) };
-        after = Step { engine, collection: &collection, partition: &partition }.run(after).await?;
-        drop((collection, partition));
-        if after.is_none() {
-            return Ok(());
-        }
+/// One step in a partition, and a rest as long as it took; where the next one begins, if anything is left.
+async fn step(engine: &Inner, at: At, after: Option<Bytes>) -> Result<Option<Bytes>, Error> {
+    let began = Instant::now();
+    let Some((collection, partition)) = current(engine, at) else { return Ok(None) };
+    let step = Step { engine, collection: &collection, partition: &partition };
+    let after = step.run(after).await?;
+    drop((collection, partition));
+    if after.is_some() {
         tokio::time::sleep(began.elapsed().min(REST_MAX)).await;
     }
+    Ok(after)
 }
 
 /// Some rows that are due.
@@ -228,14 +240,7 @@ impl Step<'_> {
     }
 
     fn forget(&self, row_key: &Bytes) -> Result<(), Error> {
-        // While the partition is copied each batch must name its key, and this one cannot. Later.
-        if self.partition.is_logging() {
-            return Ok(());
-        }
-        let mut batch = Batch::default();
-        batch.delete(row_key.clone());
-        let _published = self.partition.maintain(batch, Vec::new(), (0, 0), None)?;
-        Ok(())
+        self.partition.forget_unlogged(row_key)
     }
 }
 

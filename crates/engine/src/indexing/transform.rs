@@ -22,6 +22,7 @@ use crate::{
     control::{AsyncPlan, Change},
     documents::{scope::document_key, staging::Permit, text::lenient_ttl, unique},
     errors,
+    expiry::is_expired,
     indexing::{Indexed, TermChange},
     keys::{self, LogicalKey, SEQUENCE_MAX, docnum, u64_at},
     partition::Partition,
@@ -118,8 +119,9 @@ async fn transform(engine: &Arc<Inner>, collection: &Arc<Collection>) -> Result<
             for (key, row) in &page.entries {
                 let (header, text) = Header::decode(row).map_err(errors::from_damaged)?;
                 if header.index_generation < generation {
-                    bring_up(collection, partition, u64_at(key, 1).unwrap_or_default(), &text)
-                        .await?;
+                    let number = u64_at(key, 1).unwrap_or_default();
+                    let now = engine.clock.now_seconds();
+                    bring_up(collection, partition, number, &text, now).await?;
                 }
             }
             let done = &partition.transformation.done;
@@ -140,6 +142,7 @@ async fn bring_up(
     partition: &Arc<Partition>,
     number: u64,
     text: &Bytes,
+    now: u64,
 ) -> Result<(), Error> {
     let damaged = || errors::from_damaged(Damaged("D"));
     let document = json::parse(text).map_err(|_| damaged())?;
@@ -189,8 +192,9 @@ async fn bring_up(
     let mut rows = vec![(row_key, Some(row))];
     let wanted = unique::rows(new, &key, &document);
     for (key, held) in wanted.iter().zip(partition.newest(&wanted).await?) {
-        // Documents from before there were such rows may share values: one of them has the row.
-        if held.is_none() {
+        // Documents from before there were such rows may share values: one of them has the row,
+        // and not one that has expired.
+        if is_free(collection, partition, held, now).await? {
             let row = unique::holder_row(number);
             batch.put(key.clone(), row.clone());
             rows.push((key.clone(), Some(row)));
@@ -199,6 +203,21 @@ async fn bring_up(
     let permit = Permit::for_upkeep(partition, &batch).await?;
     let _published = partition.maintain(batch, rows, index_bytes, Some(permit))?;
     Ok(())
+}
+
+/// Whether nobody who is still there has the row of a unique key. Only under the lock of its key.
+async fn is_free(
+    collection: &Collection,
+    partition: &Partition,
+    held: Option<Bytes>,
+    now: u64,
+) -> Result<bool, Error> {
+    let Some(held) = held else { return Ok(true) };
+    let holder = unique::decode_holder(&held).map_err(errors::from_damaged)?;
+    let rows = partition.newest(&[keys::document(holder)]).await?;
+    let Some(row) = rows.into_iter().next().flatten() else { return Ok(true) };
+    let (header, text) = Header::decode(&row).map_err(errors::from_damaged)?;
+    Ok(is_expired(&header, &text, collection, now))
 }
 
 /// Takes the policies of the past out of the catalog.

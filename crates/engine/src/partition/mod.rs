@@ -337,7 +337,9 @@ impl Partition {
         let lsn = counters.last_lsn;
         let has_history = transaction.has_history();
         let (mut batch, overlay, permit) = transaction.finish(lsn, &mut counters);
-        sequencer.note_history(&mut batch, lsn, has_history);
+        if let Some(has_history) = has_history {
+            sequencer.note_history(&mut batch, lsn, has_history);
+        }
         sequencer.log(&mut batch, Counted::between(&before, &counters));
         sequencer.counters = counters;
         let (ticket, keys) = self.overlay(&mut sequencer, overlay);

@@ -38,6 +38,26 @@ impl Partition {
         self.sequencer().log.is_some()
     }
 
+    /// Removes a row that belongs to no logical key. Not while there is a log: each batch in it must
+    /// name its key, and this one cannot. Whoever wants it gone comes again.
+    pub(crate) fn forget_unlogged(self: &Arc<Self>, key: &Bytes) -> Result<(), Error> {
+        // Held until it is queued, so that no log begins in between.
+        let sequencer = self.sequencer();
+        self.check_open(&sequencer)?;
+        if sequencer.log.is_some() {
+            return Ok(());
+        }
+        let mut batch = Batch::default();
+        batch.delete(key.clone());
+        let partition = Arc::clone(self);
+        let done = Box::new(move |result: store::Result<()>| {
+            partition.published(0, &[], result.is_err());
+        });
+        self.store.submit(batch, Durability::Buffered, done);
+        drop(sequencer);
+        Ok(())
+    }
+
     /// Ends the log: nobody will follow it.
     pub(crate) async fn end_log(self: &Arc<Self>) -> Result<(), Error> {
         self.sequencer().log = None;

@@ -77,9 +77,11 @@ pub(crate) struct Transaction {
 pub(crate) type Overlay = Vec<(Bytes, Option<Bytes>)>;
 
 impl Transaction {
-    /// Whether the history has all of it.
-    pub(crate) fn has_history(&self) -> bool {
-        self.changes.iter().all(|change| change.past.is_some())
+    /// Whether the history has all of it; `None` if it changes no document, which is nothing to a
+    /// history.
+    pub(crate) fn has_history(&self) -> Option<bool> {
+        let has_all = || self.changes.iter().all(|change| change.past.is_some());
+        (!self.changes.is_empty()).then(has_all)
     }
 
     /// The batch and the overlay of this transaction under its LSN; folds it into the counters.
@@ -93,6 +95,9 @@ impl Transaction {
         let mut key_counters = self.key_counters;
         for change in self.changes {
             count(&change, &mut key_counters, counters);
+            if let Some(new) = &change.new {
+                counters.times.note(lsn, new.ts);
+            }
             stage(change, lsn, &mut batch, &mut overlay);
         }
         overlay.extend(self.rows);

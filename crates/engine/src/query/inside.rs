@@ -27,6 +27,8 @@ pub(crate) struct Inside {
     /// With the key of the transaction.
     pub(crate) options: Options,
     pub(crate) body: QueryBody,
+    /// The second of the transaction: what has expired for its writes has expired here.
+    pub(crate) now: u64,
 }
 
 impl Inside {
@@ -51,9 +53,9 @@ impl Inside {
     }
 
     fn work(self) -> Result<Work, Error> {
-        let Inside { engine, path, collection, view, options, body } = self;
+        let Inside { engine, path, collection, view, options, body, now } = self;
         let started = Instant::now();
-        let now_millis = engine.clock.now_millis();
+        let now_millis = i64::try_from(now.saturating_mul(1000)).unwrap_or(i64::MAX);
         let mut prepared = Prepared::new(Text::parse(&body)?, &collection, now_millis)?;
         if let Some(key) = &options.partition_key {
             prepared.identity.extend_from_slice(key.to_string().as_bytes());

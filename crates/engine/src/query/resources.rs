@@ -164,9 +164,8 @@ async fn list(
                 permissions::list(engine, path, &whole, &mut uncounted)?
             }
             QueryFeed::Conflicts(path) => conflicts::list(engine, path, &whole, &mut uncounted)?,
-            QueryFeed::Attachments(path) => {
-                attachments::list(engine, path, &whole, &mut uncounted).await?
-            }
+            // They are read from the partition, which pays for it.
+            QueryFeed::Attachments(path) => attachments::list(engine, path, &whole, meter).await?,
             QueryFeed::Documents(_) => {
                 return Err(Error::bad_request("Documents are no resources of the catalog."));
             }

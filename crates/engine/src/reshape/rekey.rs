@@ -126,12 +126,15 @@ impl Rekey {
         let last = parent.begin_move().await?;
         {
             let (snapshot, _) = parent.read();
-            Rewrite::new(&after, &*snapshot).run(last).await?;
+            let now = work.engine.clock.now_seconds();
+            Rewrite::new(&after, &*snapshot, now).run(last).await?;
         }
         for partition in &after.partitions {
             partition.require_generation(after.index_generation);
         }
         let children = work.engine.change(TakeOver { before, after }).await?;
+        // The media of what has expired are gone.
+        work.engine.media.forget();
         Ok((children, stopped.elapsed()))
     }
 }

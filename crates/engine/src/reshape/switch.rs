@@ -18,7 +18,7 @@ use crate::{
         replay::{Child, Parent, catch_up},
         sides::Keys,
     },
-    rows::Counters,
+    rows::{Counters, Times},
 };
 
 /// Ranges of the past that a collection remembers.
@@ -109,18 +109,21 @@ impl Switch {
     /// Stops the old partitions and brings the new ones to exactly where they are.
     async fn level(&mut self, collection: &Collection) -> Result<(), Error> {
         let mut last = Counters::default();
+        let mut times = Vec::new();
         for parent in &self.parents {
             let counters = parent.partition.begin_move().await?;
             last.last_lsn = last.last_lsn.max(counters.last_lsn);
             last.next_sequence = last.next_sequence.max(counters.next_sequence);
+            times.push(counters.times);
         }
         if self.parents.len() > 1 {
             // No entry of either feed is as new as whatever is written here next.
             last.last_lsn += 1;
         }
+        last.times = Times::merged(&times, last.last_lsn);
         catch_up(&self.keys, &mut self.parents, &mut self.children).await?;
         for Child { partition, counters } in &self.children {
-            let Counters { mut next_sequence, last_lsn, .. } = last;
+            let Counters { mut next_sequence, last_lsn, times, .. } = last;
             // Whoever shares a slot with it may hold numbers that are now this one's to give.
             for other in &collection.partitions {
                 let is_shared = |shared: &SharedSlot| other.slots.contains(&shared.slot);
@@ -129,7 +132,8 @@ impl Switch {
                 }
             }
             let history = self.history(collection, partition);
-            partition.fill(Counters { next_sequence, last_lsn, ..*counters }, history).await?;
+            let counted = Counters { next_sequence, last_lsn, times, ..*counters };
+            partition.fill(counted, history).await?;
             partition.require_generation(collection.index_generation);
             let total = if collection.is_transforming() { counters.documents } else { 0 };
             partition.transformation.total.store(total, Ordering::Relaxed);

@@ -9,6 +9,7 @@ use protocol::{
     limits::{ATTACHMENTS_MAX, MEDIA_BYTES_MAX},
     query::{QueryBody, QueryFeed},
     request::{AttachmentPath, BatchMode, DatabasePath, MediaHead},
+    rid::AttachmentRid,
 };
 use store::{Engine as _, memory::MemoryStore};
 use value::json;
@@ -356,6 +357,79 @@ async fn they_expire_with_their_document() {
     assert_eq!(db.names().await, [""; 0]);
     assert_eq!(rows(&*store).await, 0);
     assert!(verify(store).await.expect("readable").is_clean());
+}
+
+/// A name that looks like the rid of a later attachment leads nobody astray: that rid is not given.
+#[tokio::test]
+async fn names_are_no_rids() {
+    let db = with_document().await;
+    let upload = async |slug: Option<&str>, content: &[u8]| {
+        let media = head(slug, "text/plain");
+        resource(&db.upload(media, content, false).await.expect("uploaded"))
+    };
+    let first = upload(None, b"first").await;
+    let rid = AttachmentRid::parse(&text(first.get("_rid"))).expect("a rid");
+    let later = |number: u32| AttachmentRid { number, ..rid }.to_string();
+    let named = upload(Some(&later(rid.number + 2)), b"named").await;
+    let last = upload(None, b"last").await;
+    assert_eq!(text(last.get("_rid")), later(rid.number + 3), "one was left out");
+    for (attachment, content) in [(&first, "first"), (&named, "named"), (&last, "last")] {
+        let link = text(attachment.get("media"));
+        let media = link.strip_prefix("/media/").expect("a link").to_owned();
+        let body = Bytes::from(format!("new {content}"));
+        let (head, media) = (head(None, "text/plain"), media);
+        let replace = Operation::ReplaceMedia { media, head, body };
+        db.call(replace, Options::default()).await.expect("replaced");
+        assert_eq!(db.media(&link).await.expect("media").1, format!("new {content}"));
+        for name in ["id", "_rid"] {
+            let read = db.attached(&text(attachment.get(name))).await.expect("read");
+            assert_eq!(text(resource(&read).get("media")), link);
+        }
+    }
+}
+
+/// A page costs what it returns, and a query what it reads.
+#[tokio::test]
+async fn pages_are_charged_one_by_one() {
+    let db = with_document().await;
+    let long = format!(r#","text":"{}""#, "x".repeat(20_000));
+    for number in 0..10 {
+        db.attach(described(&format!("x{number}"), &long), false).await.expect("created");
+    }
+    let mut options = Options { max_item_count: Some(1), ..keyed(KEY) };
+    let mut charges = Vec::new();
+    loop {
+        let list = Operation::ListAttachments(document("d"));
+        let page = db.call(list, options.clone()).await.expect("a page");
+        assert_eq!(items(&page).len(), 1);
+        charges.push(page.meta.charge);
+        let Some(token) = page.continuation else { break };
+        options.continuation = Some(token);
+    }
+    assert_eq!(charges.len(), 10);
+    let list = Operation::ListAttachments(document("d"));
+    let whole = db.call(list, keyed(KEY)).await.expect("a page").meta.charge;
+    assert!(charges.iter().all(|charge| charge * 3.0 < whole), "{charges:?}, {whole}");
+    let content = Bytes::from(r#"{"query":"SELECT VALUE 1 FROM c"}"#);
+    let (feed, body) =
+        (QueryFeed::Attachments(document("d")), QueryBody { content, is_text: false });
+    let query = db.call(Operation::Query { feed, body }, keyed(KEY)).await.expect("rows");
+    assert!(query.meta.charge >= whole, "{}, {whole}", query.meta.charge);
+}
+
+/// Where no history is kept, attachments begin none.
+#[tokio::test]
+async fn they_make_no_history() {
+    let store = Arc::new(MemoryStore::new());
+    let db = Database::open(Arc::clone(&store) as _).await.with_collection(400).await;
+    db.create(r#"{"id":"d","pk":"a"}"#).await.expect("created");
+    db.attach(described("x", ""), false).await.expect("created");
+    db.engine.close().await.expect("closed");
+    for name in store.partitions().await.expect("names") {
+        let snapshot = store.open(&name, 0).await.expect("opens").snapshot();
+        let rows = snapshot.get_many(&[Bytes::from("Mh")]).await.expect("readable");
+        assert_eq!(rows, [None], "{name}");
+    }
 }
 
 /// Writers of one document's attachments see each other, queued or not.

@@ -10,6 +10,7 @@ use value::Value;
 
 use crate::{
     durability,
+    gated::GatedStore,
     queries::query,
     support::{Database, collection, keyed},
     ttl::on_disk,
@@ -141,4 +142,64 @@ async fn note(store: &dyn store::Engine, lsn: u64) {
     partition.flush().await.expect("flushed");
     drop(partition);
     store.close().await.expect("closed");
+}
+
+/// What fails for a passing reason is told, and done all the same once the reason has passed.
+#[tokio::test]
+async fn what_cannot_be_deleted_now_is_deleted_later() {
+    let store = GatedStore::new();
+    let (gate, inner) = (Arc::clone(&store.gate), Arc::clone(&store.inner));
+    let db = Database::open(Arc::new(store)).await.with_collection(400).await;
+    fill(&db, "a", 10).await;
+    fill(&db, "b", 3).await;
+    gate.set_behind(true);
+    let refused = db.call(clear(), keyed(r#"["a"]"#)).await.expect_err("the storage is behind");
+    assert_eq!(refused.code, Code::TooManyRequests);
+    assert_eq!(db.all(keyed(r#"["a"]"#)).await.len(), 10);
+    gate.set_behind(false);
+    while !db.all(keyed(r#"["a"]"#)).await.is_empty() {
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    // Another of the same key ends no earlier, and leaves no mark behind.
+    db.call(clear(), keyed(r#"["a"]"#)).await.expect("deleted");
+    assert_eq!(db.all(keyed(r#"["b"]"#)).await.len(), 3);
+    db.engine.close().await.expect("closed");
+    let report = verify(inner).await.expect("readable");
+    assert!(report.is_clean(), "{report}");
+}
+
+/// A collection that is given a partition key meanwhile has other documents under the value.
+#[tokio::test]
+async fn a_new_partition_key_ends_it() {
+    let store = GatedStore::new();
+    let gate = Arc::clone(&store.gate);
+    let db = Arc::new(Database::open(Arc::new(store)).await);
+    db.create_database("db").await;
+    db.create_collection(r#"{"id":"c"}"#, Some(400)).await.expect("a collection");
+    for number in 0..5 {
+        // Under the new key they are the other way round.
+        let body = format!(r#"{{"id":"d{number}","_partitionKey":"old","pk":"new"}}"#);
+        db.create(&body).await.expect("created");
+        let body = format!(r#"{{"id":"e{number}","_partitionKey":"new","pk":"old"}}"#);
+        db.create(&body).await.expect("created");
+    }
+    gate.set_open(false);
+    let cleared = {
+        let db = Arc::clone(&db);
+        tokio::spawn(async move { db.call(clear(), keyed(r#"["old"]"#)).await })
+    };
+    gate.holds(1).await;
+    let given = {
+        let body = Bytes::from(r#"{"partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#);
+        let give = Operation::GivePartitionKey { path: collection(), body };
+        let db = Arc::clone(&db);
+        tokio::spawn(async move { db.call(give, Options::default()).await })
+    };
+    gate.holds(2).await;
+    gate.set_open(true);
+    given.await.expect("ended").expect("given");
+    let refused = cleared.await.expect("ended").expect_err("the key is another");
+    assert_eq!(refused.code, Code::Conflict);
+    assert_eq!(db.all(Options::default()).await.len(), 10);
+    assert_eq!(db.all(keyed(r#"["old"]"#)).await.len(), 5);
 }

@@ -8,6 +8,7 @@ mod batch_races;
 mod batches;
 mod bulk;
 mod change_history;
+mod change_pages;
 mod change_properties;
 mod changes;
 mod clearing;

@@ -13,7 +13,7 @@ use protocol::{
 use store::memory::MemoryStore;
 use value::{Value, json};
 
-use crate::support::{Database, collection, items, keyed, resource, text, workers};
+use crate::support::{Database, collection, document, items, keyed, resource, text, workers};
 
 const KEY: &str = r#"["x"]"#;
 
@@ -252,6 +252,39 @@ async fn queries_see_what_the_procedure_has_done() {
     }
     let after = db.query("SELECT VALUE c.id FROM c ORDER BY c.n").await;
     assert_eq!(Value::Array(after), *out.get("again"));
+}
+
+#[tokio::test]
+async fn attachments_are_part_of_the_transaction() {
+    let db = database().await;
+    let statements = r#"
+        const out = [];
+        const note = (e, a, o) => out.push(e ? e.number : a && a.id ? [a.id, a.n ?? null] : (o ?? a).statusCode);
+        create({ id: 'd', pk: 'x' }, (d) => {
+            const first = { id: 'a', contentType: 'text/plain', media: 'http://elsewhere/a', n: 1 };
+            must(coll.createAttachment(d._self, first, (e, a) => {
+                if (e) throw e;
+                note(e, a);
+                must(coll.createAttachment(d._self, first, note));
+                must(coll.upsertAttachment(d._self, { ...first, n: 2 }, note));
+                must(coll.createAttachment(d._self, { ...first, id: 'b', n: 5 }, note));
+                must(coll.readAttachment(a._self, note));
+                must(coll.readAttachment(coll.getAltLink() + '/docs/d/attachments/none', note));
+                must(coll.replaceAttachment(a._self, { ...first, n: 3 }, note));
+                must(coll.readAttachments(d._self, { pageSize: 1 }, (e, rows, o) => out.push([rows.length, typeof o.continuation])));
+                must(coll.queryAttachments(d._self, 'SELECT VALUE c.n FROM c WHERE c.n > 3', (e, rows) => out.push(rows)));
+                must(coll.deleteAttachment(a._self, (e, o) => { note(e, undefined, o); answer(out); if (args[0]) throw new Error('no'); }));
+            }));
+        });"#;
+    db.procedure(statements).await;
+    db.call_procedure("[true]", keyed(KEY)).await.expect_err("thrown");
+    assert!(db.all(keyed(KEY)).await.is_empty());
+    let answer = db.call_procedure("[]", keyed(KEY)).await.expect("done");
+    let expected = r#"[["a",1],409,["a",2],["b",5],["a",2],404,["a",3],[1,"string"],[5],204]"#;
+    assert_eq!(resource(&answer), parsed(expected));
+    let list = Operation::ListAttachments(document("d"));
+    let left = items(&db.call(list, keyed(KEY)).await.expect("listed"));
+    assert_eq!(left.iter().map(|it| text(it.get("id"))).collect::<Vec<_>>(), ["b"]);
 }
 
 #[tokio::test]

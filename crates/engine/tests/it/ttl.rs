@@ -446,3 +446,23 @@ async fn a_full_key_has_room_for_what_expires() {
     assert_eq!(world.stored(), 2);
     world.close().await;
 }
+
+/// What a write removes on its way is not taken off twice.
+#[tokio::test]
+async fn what_is_buried_makes_room_once() {
+    let mut options = unswept();
+    options.sizes.logical_partition = 20 << 10;
+    let world = World::new(options, Some(-1)).await;
+    let body = |id: &str, length: usize, ttl: &str| {
+        format!(r#"{{"id":"{id}","pk":"k","text":"{}"{ttl}}}"#, "x".repeat(length))
+    };
+    world.db.create(&body("x", 9000, r#","ttl":5"#)).await.expect("created");
+    world.db.create(&body("y", 10_000, "")).await.expect("created");
+    world.at(5);
+    let refused = world.db.create(&body("x", 18_000, "")).await.expect_err("10,000 are taken");
+    assert_eq!(refused.code, Code::PartitionKeyQuota);
+    world.db.create(&body("x", 9500, "")).await.expect("there is room for so much");
+    let refused = world.db.create(&body("z", 2000, "")).await.expect_err("full");
+    assert_eq!(refused.code, Code::PartitionKeyQuota);
+    world.close().await;
+}

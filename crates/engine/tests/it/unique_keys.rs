@@ -273,6 +273,35 @@ async fn a_new_partition_key_keeps_them() {
     world.close().await;
 }
 
+/// Two documents that a client told apart by `_partitionKey` may share values, and would be of one key
+/// then: refused, unless one of them has expired.
+#[tokio::test]
+async fn a_new_partition_key_is_refused_to_twins() {
+    let body = r#"{"id":"c","defaultTtl":-1,"uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/v"]}]}}"#;
+    let world = World::new(body).await;
+    let twin = |id: &str, key: &str, ttl: &str| {
+        format!(r#"{{"id":"{id}","_partitionKey":"{key}","pk":"k","v":1{ttl}}}"#)
+    };
+    world.create(&twin("a", "x", r#","ttl":5"#)).await.expect("created");
+    world.create(&twin("b", "y", "")).await.expect("created");
+    let give = || {
+        let body = Bytes::from(BY_PK);
+        let give = Operation::GivePartitionKey { path: collection(), body };
+        world.db.call(give, Options::default())
+    };
+    let refused = give().await.expect_err("twins");
+    assert_eq!(refused.code, Code::BadRequest);
+    assert!(refused.message.contains("unique key"), "{}", refused.message);
+    assert_eq!(world.db.all(Options::default()).await.len(), 2, "nothing was changed");
+    world.clock.set(START + 5);
+    give().await.expect("given");
+    assert_eq!(world.db.all(keyed(r#"["k"]"#)).await, ["b"]);
+    assert_eq!(world.create(r#"{"id":"z","pk":"k","v":1}"#).await, Err(Code::Conflict));
+    world.db.delete("b", r#"["k"]"#).await.expect("deleted");
+    assert_eq!(world.create(r#"{"id":"z","pk":"k","v":1}"#).await, Ok(()));
+    world.close().await;
+}
+
 /// Data of a build that kept no such rows gets them after the start.
 #[tokio::test]
 async fn earlier_collections_get_their_rows() {
@@ -315,6 +344,58 @@ async fn earlier_collections_get_their_rows() {
     assert!(report.is_clean(), "{report}");
 }
 
+/// Of two documents that share values from before, the one that has not expired holds them.
+#[tokio::test]
+async fn earlier_documents_that_have_expired_hold_nothing() {
+    let dir = tempfile::tempdir().expect("a directory");
+    let clock = TestClock::at(START);
+    let documents = [r#"{"id":"old","v":1,"ttl":5}"#, r#"{"id":"live","v":1}"#];
+    let db = earlier(dir.path(), &clock, &documents, START + 6).await;
+    // What the sweep does too.
+    assert_eq!(code(db.create(r#"{"id":"old","v":3}"#).await), Ok(()));
+    let taken = r#"{"id":"new","v":1}"#;
+    assert_eq!(code(db.create(taken).await), Err(Code::Conflict));
+    db.delete("live", "[{}]").await.expect("deleted");
+    assert_eq!(code(db.create(taken).await), Ok(()));
+    db.engine.close().await.expect("closed");
+    drop(db);
+    let report = verify(on_disk(dir.path())).await.expect("readable");
+    assert!(report.is_clean(), "{report}");
+}
+
+/// A database with documents from before unique keys were enforced, of which `v` is one now. Opened at
+/// a later second, with everything brought up.
+async fn earlier(
+    dir: &std::path::Path,
+    clock: &Arc<TestClock>,
+    documents: &[&str],
+    later: u64,
+) -> Database {
+    let body = r#"{"id":"c","defaultTtl":-1,"uniqueKeyPolicy":{"uniqueKeys":[]}}"#;
+    {
+        let db = Database::open_at(on_disk(dir), unswept(), clock).await;
+        db.create_database("db").await;
+        db.create_collection(body, Some(400)).await.expect("a collection");
+        for document in documents {
+            db.create(document).await.expect("created");
+        }
+        let unfit = format!(r#"{{"id":"unfit","pk":"{}","v":"unfit"}}"#, "x".repeat(3000));
+        db.create(&unfit).await.expect("created");
+        db.engine.close().await.expect("closed");
+    }
+    make_earlier(&*on_disk(dir)).await;
+    clock.set(later);
+    let db = Database::open_at(on_disk(dir), unswept(), clock).await;
+    // While it is brought up the answer is 409. Later a document does not fit.
+    loop {
+        let give = Operation::GivePartitionKey { path: collection(), body: Bytes::from(BY_PK) };
+        match code(db.call(give, Options::default()).await) {
+            Err(Code::BadRequest) => return db,
+            _ => tokio::time::sleep(Duration::from_millis(1)).await,
+        }
+    }
+}
+
 /// Takes out what format 2 did not have.
 async fn make_earlier(store: &dyn store::Engine) {
     for name in store.partitions().await.expect("names") {
@@ -328,7 +409,9 @@ async fn make_earlier(store: &dyn store::Engine) {
                 ("catalog", b'V') => batch.put(key, vec![2]),
                 ("catalog", b'C') => {
                     let text = String::from_utf8(row.to_vec()).expect("JSON");
-                    batch.put(key, text.replace(r#""upkeep":1,"#, "").into_bytes());
+                    let text = text.replace(r#""upkeep":1,"#, "");
+                    let keys = r#""uniqueKeys":[{"paths":["/v"]}]"#;
+                    batch.put(key, text.replace(r#""uniqueKeys":[]"#, keys).into_bytes());
                 }
                 ("catalog", _) => {}
                 (_, b'U' | b'T') => batch.delete(key),

@@ -16,6 +16,8 @@ pub(crate) mod media;
 pub(crate) mod rows;
 mod write;
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 use protocol::{
     Body, Error, Meta, Options, Outcome, Response,
@@ -25,6 +27,7 @@ use protocol::{
     rid::{AttachmentRid, ChildRid, DocNum},
 };
 use store::{Batch, Snapshot};
+use value::partition_key::PartitionKey;
 
 use self::rows::{Attachment, Entry, List};
 pub(crate) use self::write::Write;
@@ -35,7 +38,7 @@ use crate::{
     charge::Meter,
     documents::{Place, RowReader, describe, locate, refuse, scope::header_key, stage::Stage},
     errors,
-    feeds::{Page, is_unchanged},
+    feeds::{Page, is_unchanged, page_items, position},
     keys,
     partition::{Partition, transaction::Overlay},
     rows::Damaged,
@@ -47,30 +50,11 @@ pub(crate) async fn read(
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let found = look(engine, &path.document, path.attachment.as_bytes(), options, meter).await?;
-    let Looked { document, list, snapshot, meta, collection } = found;
-    let Some(entry) = list.find(document, &path.attachment) else {
-        meter.lookup();
-        return Err(Error { meta: Box::new(meta), ..Error::not_found() });
-    };
-    let keys = [keys::attachment(document.number, entry.number)];
-    let rows = snapshot.get_many(&keys).await.map_err(errors::from_store)?;
-    let attachment = present(rows.into_iter().next().flatten())?;
-    let etag = Some(attachment.etag.to_string());
-    if is_unchanged(options, attachment.etag) {
-        meter.lookup();
-        let (outcome, body) = (Outcome::NotModified, Body::Empty);
-        return Ok(Response { outcome, body, etag, continuation: None, meta });
-    }
-    let body = print(&collection, document, entry, &attachment);
-    meter.read(body.len());
-    Ok(Response {
-        outcome: Outcome::Ok,
-        body: Body::Resource(body),
-        etag,
-        continuation: None,
-        meta,
-    })
+    let name = path.attachment.as_bytes();
+    let mut entered = Entered::at(engine, &path.document, name, options, meter)?;
+    let answer = entered.read(engine, path, options, meter).await;
+    entered.settle(engine, meter);
+    answer
 }
 
 pub(crate) async fn list(
@@ -79,67 +63,137 @@ pub(crate) async fn list(
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let found = look(engine, path, b"", options, meter).await?;
-    let Looked { document, list, snapshot, meta, collection } = found;
-    let key = |entry: &Entry| keys::attachment(document.number, entry.number);
-    let wanted: Vec<Bytes> = list.entries.iter().map(key).collect();
-    let rows = snapshot.get_many(&wanted).await.map_err(errors::from_store)?;
-    let mut items = Vec::with_capacity(rows.len());
-    for (entry, row) in list.entries.iter().zip(rows) {
-        let attachment = present(row)?;
-        items.push((u64::from(entry.number), print(&collection, document, entry, &attachment)));
-    }
-    let read: usize = items.iter().map(|(_, item)| item.len()).sum();
-    meter.read(read);
-    let owner = document.bytes();
-    let page = Page::take(Feed::Attachments, &owner, options, items.into_iter(), |item| item)?;
-    Ok(page.answer(document.to_string(), FeedKind::Attachments, meta))
+    let mut entered = Entered::at(engine, path, b"", options, meter)?;
+    let answer = entered.list(engine, path, options, meter).await;
+    entered.settle(engine, meter);
+    answer
+}
+
+/// A reader that was let in at the partition of its key.
+struct Entered<'a> {
+    collection: Arc<Collection>,
+    key: PartitionKey,
+    admission: Admission<'a>,
+    /// What the request had cost before.
+    charged: f64,
 }
 
 /// A document's attachments as they are published.
 struct Looked {
     document: ChildRid,
     list: List,
-    snapshot: std::sync::Arc<dyn Snapshot>,
+    snapshot: Arc<dyn Snapshot>,
     meta: Meta,
-    collection: std::sync::Arc<Collection>,
 }
 
-async fn look(
-    engine: &Inner,
-    path: &DocumentPath,
-    name: &[u8],
-    options: &Options,
-    meter: &mut Meter,
-) -> Result<Looked, Error> {
-    let collection = engine.collection(&path.collection, options)?;
-    let key = header_key(&collection, options)?;
-    let place = Place::of(&collection, &key);
-    let content = [path.document.as_bytes(), name];
-    let asked = Asked::new(Kind::Read, &path.collection, content, options, meter);
-    let mut admission = Admission::new(asked);
-    admission.enter(engine, place.partition)?;
-    // What is asked for next is as small as this: it is settled as one look-up.
-    let mut first = *meter;
-    first.lookup();
-    admission.settle(engine, first.total());
-    if options.is_session_read(engine.options.default_consistency) {
-        let session = place.partition.check_session(options.session.as_ref());
-        session.map_err(|error| refuse(error, &place, place.partition.lsn(), meter))?;
+impl<'a> Entered<'a> {
+    fn at(
+        engine: &Inner,
+        path: &'a DocumentPath,
+        name: &'a [u8],
+        options: &'a Options,
+        meter: &Meter,
+    ) -> Result<Self, Error> {
+        let collection = engine.collection(&path.collection, options)?;
+        let key = header_key(&collection, options)?;
+        let content = [path.document.as_bytes(), name];
+        let asked = Asked::new(Kind::Read, &path.collection, content, options, meter);
+        let mut admission = Admission::new(asked);
+        admission.enter(engine, Place::of(&collection, &key).partition)?;
+        Ok(Self { collection, key, admission, charged: meter.total() })
     }
-    let (snapshot, lsn) = place.partition.read();
-    let reader = RowReader::Snapshot(&*snapshot);
-    let now = engine.clock.now_seconds();
-    let Some(found) = locate(&place, &key, &path.document, &reader, now).await? else {
-        return Err(refuse(Error::owner_not_found(), &place, lsn, meter));
-    };
-    let number = found.primary.docnum;
-    let list = List::decode_row(reader.get(keys::attachments(number)).await?)?;
-    let mut meta = Meta::default();
-    describe(&mut meta, &place, lsn);
-    place.note_charge(engine, &first);
-    let document = collection.rid.document(number);
-    Ok(Looked { document, list, snapshot, meta, collection })
+
+    /// The work is done: what it cost since it was let in is what the partition pays.
+    fn settle(&mut self, engine: &Inner, meter: &Meter) {
+        let charge = meter.total() - self.charged;
+        self.admission.settle(engine, charge);
+        let place = Place::of(&self.collection, &self.key);
+        place.partition.hot.note(place.key.as_bytes(), charge, engine.clock.now_millis());
+    }
+
+    async fn read(
+        &self,
+        engine: &Inner,
+        path: &AttachmentPath,
+        options: &Options,
+        meter: &mut Meter,
+    ) -> Result<Response, Error> {
+        let found = self.look(engine, &path.document, options, meter).await?;
+        let Looked { document, list, snapshot, meta } = found;
+        let Some(entry) = list.find(document, &path.attachment) else {
+            meter.lookup();
+            return Err(Error { meta: Box::new(meta), ..Error::not_found() });
+        };
+        let keys = [keys::attachment(document.number, entry.number)];
+        let rows = snapshot.get_many(&keys).await.map_err(errors::from_store)?;
+        let attachment = present(rows.into_iter().next().flatten())?;
+        let etag = Some(attachment.etag.to_string());
+        let (outcome, body) = if is_unchanged(options, attachment.etag) {
+            meter.lookup();
+            (Outcome::NotModified, Body::Empty)
+        } else {
+            let body = print(&self.collection, document, entry, &attachment);
+            meter.read(body.len());
+            (Outcome::Ok, Body::Resource(body))
+        };
+        Ok(Response { outcome, body, etag, continuation: None, meta })
+    }
+
+    /// A page, which costs what it returns.
+    async fn list(
+        &self,
+        engine: &Inner,
+        path: &DocumentPath,
+        options: &Options,
+        meter: &mut Meter,
+    ) -> Result<Response, Error> {
+        let found = self.look(engine, path, options, meter).await?;
+        let Looked { document, list, snapshot, meta } = found;
+        let owner = document.bytes();
+        let after = position(Feed::Attachments, &owner, options)?;
+        let is_ahead = |entry: &&Entry| after.is_none_or(|after| u64::from(entry.number) > after);
+        // One more than the page may have, to know that there is one.
+        let limit = page_items(options).saturating_add(1);
+        let entries: Vec<&Entry> = list.entries.iter().filter(is_ahead).take(limit).collect();
+        let key = |entry: &&Entry| keys::attachment(document.number, entry.number);
+        let wanted: Vec<Bytes> = entries.iter().map(key).collect();
+        let rows = snapshot.get_many(&wanted).await.map_err(errors::from_store)?;
+        let mut items = Vec::with_capacity(rows.len());
+        for (entry, row) in entries.into_iter().zip(rows) {
+            let attachment = present(row)?;
+            let item = print(&self.collection, document, entry, &attachment);
+            items.push((u64::from(entry.number), item));
+        }
+        let page = Page::take(Feed::Attachments, &owner, options, items.into_iter(), |item| item)?;
+        meter.read(page.bytes());
+        Ok(page.answer(document.to_string(), FeedKind::Attachments, meta))
+    }
+
+    async fn look(
+        &self,
+        engine: &Inner,
+        path: &DocumentPath,
+        options: &Options,
+        meter: &mut Meter,
+    ) -> Result<Looked, Error> {
+        let place = Place::of(&self.collection, &self.key);
+        if options.is_session_read(engine.options.default_consistency) {
+            let session = place.partition.check_session(options.session.as_ref());
+            session.map_err(|error| refuse(error, &place, place.partition.lsn(), meter))?;
+        }
+        let (snapshot, lsn) = place.partition.read();
+        let reader = RowReader::Snapshot(&*snapshot);
+        let now = engine.clock.now_seconds();
+        let Some(found) = locate(&place, &self.key, &path.document, &reader, now).await? else {
+            return Err(refuse(Error::owner_not_found(), &place, lsn, meter));
+        };
+        let number = found.primary.docnum;
+        let list = List::decode_row(reader.get(keys::attachments(number)).await?)?;
+        let mut meta = Meta::default();
+        describe(&mut meta, &place, lsn);
+        let document = self.collection.rid.document(number);
+        Ok(Looked { document, list, snapshot, meta })
+    }
 }
 
 fn present(row: Option<Bytes>) -> Result<Attachment, Error> {

@@ -90,6 +90,22 @@ impl List {
         })
     }
 
+    /// The attachment with this rid or, failing that, with this name: links to media are rids.
+    pub(crate) fn find_linked(&self, document: ChildRid, rid: &str) -> Option<&Entry> {
+        let number = AttachmentRid::parse(rid).filter(|rid| rid.document == document)?.number;
+        let linked = self.entries.iter().find(|entry| entry.number == number);
+        linked.or_else(|| self.find(document, rid))
+    }
+
+    /// The number of a new attachment. Not one whose rid is another's name: both would be found by it.
+    pub(crate) fn free_number(&self, document: ChildRid) -> u32 {
+        let is_named = |number: &u32| {
+            let rid = AttachmentRid { document, number: *number }.to_string();
+            self.entries.iter().any(|entry| entry.id == rid)
+        };
+        (self.next..u32::MAX).find(|number| !is_named(number)).unwrap_or(u32::MAX)
+    }
+
     /// Bytes of all media.
     pub(crate) fn media_bytes(&self) -> u64 {
         self.entries.iter().filter_map(|entry| entry.media).map(u64::from).sum()

@@ -224,7 +224,11 @@ impl<'a> Write<'a> {
                 Ok(old)
             }
             Action::Replace { name, .. } | Action::Media { name, .. } | Action::Delete { name } => {
-                match list.find(document, name) {
+                let found = match &self.action {
+                    Action::Media { .. } => list.find_linked(document, name),
+                    _ => list.find(document, name),
+                };
+                match found {
                     Some(old) => Ok(Some(old.clone())),
                     None => Err(stage.refuse(Error::not_found(), meter)),
                 }
@@ -243,7 +247,7 @@ impl<'a> Write<'a> {
     ) -> Result<(Outcome, Option<(Bytes, String)>), Error> {
         let (old, stored) = old.unzip();
         let stays = old.as_ref().and_then(|old| old.media);
-        let number = old.as_ref().map_or(list.next, |old| old.number);
+        let number = old.as_ref().map_or_else(|| list.free_number(document), |old| old.number);
         let rid = AttachmentRid { document, number };
         let New { id, properties, media } = self.new_version(old.as_ref(), stored, rid, &list)?;
         let ts = stage.engine.clock.now_seconds();

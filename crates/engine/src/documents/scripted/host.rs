@@ -158,6 +158,7 @@ impl<'s, 'p> Session<'s, 'p> {
             view,
             options,
             body,
+            now: self.stage.now,
         };
         let Some(page) = inside.page(self.meter).await? else {
             self.is_stale = true;

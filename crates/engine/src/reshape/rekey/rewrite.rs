@@ -16,6 +16,7 @@ use crate::{
         text, unique,
     },
     errors,
+    expiry::Expiry,
     indexing::{Indexed, TermChange},
     keys::{self, LogicalKey, META_CLEAR, META_COUNTERS, META_HISTORY, META_KEY, META_STATE},
     partition::Partition,
@@ -54,6 +55,8 @@ const KNOWN: [&[u8]; 18] = [
 pub(super) struct Rewrite<'a> {
     after: &'a Collection,
     from: &'a dyn Snapshot,
+    /// What has expired stays behind: nobody sees it, and it must not stand in anybody's way.
+    expiry: Expiry,
     /// What each new partition holds so far.
     sums: Vec<Counters>,
 }
@@ -65,14 +68,18 @@ struct Moved {
     number: DocNum,
     id: String,
     primary_key: Bytes,
+    /// The rows of its unique keys.
+    unique: Vec<Bytes>,
     batch: Batch,
     length: u64,
     index_bytes: u64,
 }
 
 impl<'a> Rewrite<'a> {
-    pub(super) fn new(after: &'a Collection, from: &'a dyn Snapshot) -> Self {
-        Self { after, from, sums: vec![Counters::default(); after.partitions.len()] }
+    /// `now` is the second in which it begins.
+    pub(super) fn new(after: &'a Collection, from: &'a dyn Snapshot, now: u64) -> Self {
+        let expiry = Expiry::new(after, now);
+        Self { after, from, expiry, sums: vec![Counters::default(); after.partitions.len()] }
     }
 
     /// Fills the new partitions, durably. They go on from where the old one stood.
@@ -87,9 +94,9 @@ impl<'a> Rewrite<'a> {
         for (partition, sums) in self.after.partitions.iter().zip(&self.sums) {
             count_keys(partition, paths).await?;
             let next_sequence = partition.next_sequence();
-            let last_lsn = last.last_lsn;
+            let Counters { last_lsn, times, .. } = last;
             // The history is about documents under their old numbers: it ends here.
-            partition.fill(Counters { next_sequence, last_lsn, ..*sums }, None).await?;
+            partition.fill(Counters { next_sequence, last_lsn, times, ..*sums }, None).await?;
         }
         Ok(())
     }
@@ -115,7 +122,9 @@ impl<'a> Rewrite<'a> {
         for (key, row) in page {
             let number = keys::u64_at(&key, 1).ok_or_else(damaged)?;
             let (header, text) = Header::decode(&row).map_err(errors::from_damaged)?;
-            documents.push((number, header, text));
+            if !self.expiry.is_over(&header, &text) {
+                documents.push((number, header, text));
+            }
         }
         // A feed entry says how its document came to be, which the document itself does not.
         let wanted: Vec<Bytes> =
@@ -129,7 +138,7 @@ impl<'a> Rewrite<'a> {
             attachments::copy(self.from, number, to, document.number).await?;
             moved.push(document);
         }
-        self.check_ids(&moved).await?;
+        self.check_twins(&moved).await?;
         let mut batches = vec![Batch::default(); self.sums.len()];
         for Moved { child, batch, length, index_bytes, .. } in moved {
             batches[child].changes.extend(batch.changes);
@@ -189,30 +198,40 @@ impl<'a> Rewrite<'a> {
         if let Some(expiry) = header.expiry(after.definition.default_ttl) {
             batch.put(keys::expiry(expiry, number), Bytes::new());
         }
-        for row in unique::rows(&after.definition, &key, &value) {
-            batch.put(row, unique::holder_row(number));
+        let unique = unique::rows(&after.definition, &key, &value);
+        for row in &unique {
+            batch.put(row.clone(), unique::holder_row(number));
         }
         for term in terms.added {
             batch.put(term, Bytes::new());
         }
-        Ok(Moved { child, number, id, primary_key, batch, length: length as u64, index_bytes })
+        let length = length as u64;
+        Ok(Moved { child, number, id, primary_key, unique, batch, length, index_bytes })
     }
 
-    /// Refuses two documents with one id under one key. A collection without a partition key can
-    /// have them: the service's own `_partitionKey` tells them apart if a client writes it.
-    async fn check_ids(&self, moved: &[Moved]) -> Result<(), Error> {
+    /// Refuses two documents with one id, or with the values of one unique key, under one key. A
+    /// collection without a partition key can have them: the service's own `_partitionKey` tells
+    /// them apart if a client writes it.
+    async fn check_twins(&self, moved: &[Moved]) -> Result<(), Error> {
         let mut seen = HashSet::new();
         for (child, partition) in self.after.partitions.iter().enumerate() {
-            let here: Vec<&Moved> = moved.iter().filter(|it| it.child == child).collect();
-            let wanted: Vec<Bytes> = here.iter().map(|it| it.primary_key.clone()).collect();
             let (snapshot, _) = partition.read();
-            let rows = snapshot.get_many(&wanted).await.map_err(errors::from_store)?;
-            for (document, row) in here.into_iter().zip(rows) {
-                if row.is_some() || !seen.insert(&document.primary_key) {
-                    return Err(unfit(
-                        &document.id,
-                        "Another document has the same id and would have the same partition key.",
-                    ));
+            for document in moved.iter().filter(|it| it.child == child) {
+                let mut wanted = vec![document.primary_key.clone()];
+                wanted.extend_from_slice(&document.unique);
+                let rows = snapshot.get_many(&wanted).await.map_err(errors::from_store)?;
+                for (key, row) in wanted.into_iter().zip(rows) {
+                    let is_id = key == document.primary_key;
+                    if row.is_none() && seen.insert((child, key)) {
+                        continue;
+                    }
+                    let why = if is_id {
+                        "Another document has the same id and would have the same partition key."
+                    } else {
+                        "Another document has the same values of a unique key and would have the \
+                         same partition key."
+                    };
+                    return Err(unfit(&document.id, why));
                 }
             }
         }
