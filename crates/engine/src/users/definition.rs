@@ -92,7 +92,7 @@ mod tests {
 
     #[test]
     fn what_is_refused() {
-        let long = "a".repeat(USER_BYTES_MAX);
+        let long = "a".repeat(USER_BYTES_MAX + 1);
         for (text, code) in [
             ("", Code::BadRequest),
             ("[]", Code::BadRequest),
