@@ -101,7 +101,7 @@ def test_unique_keys_cannot_be_left_out(database, name):
     container = database.create_container(name, KEY, unique_key_policy={"uniqueKeys": [{"paths": ["/u"]}]})
     with pytest.raises(exceptions.CosmosHttpResponseError) as refused:
         database.replace_container(container, KEY, default_ttl=5)
-    assert refused.value.status_code == 403
+    assert refused.value.status_code == 400
     assert "The unique index cannot be modified." in refused.value.http_error_message
 
 

@@ -121,7 +121,7 @@ FIXED = {
         {}, {"partitionKey": {"paths": ["/q"], "kind": "Hash"}}, 400,
         "Document collection partition key cannot be changed."),
     "unique keys": (
-        {"uniqueKeyPolicy": {"uniqueKeys": [{"paths": ["/u"]}]}}, {"uniqueKeyPolicy": None}, 403,
+        {"uniqueKeyPolicy": {"uniqueKeys": [{"paths": ["/u"]}]}}, {"uniqueKeyPolicy": None}, 400,
         "The unique index cannot be modified."),
     "conflicts": (
         {}, {"conflictResolutionPolicy": {"mode": "Custom"}}, 400,

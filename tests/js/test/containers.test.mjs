@@ -143,7 +143,7 @@ describe("containers", () => {
     assert.equal((await container.item("kept", 1).read()).statusCode, 200);
 
     await refuses(400, () => container.replace({ ...changed, partitionKey: { paths: ["/other"], kind: "Hash", version: 2 } }));
-    await refuses(403, () => container.replace({ ...changed, uniqueKeyPolicy: { uniqueKeys: [{ paths: ["/late"] }] } }));
+    await refuses(400, () => container.replace({ ...changed, uniqueKeyPolicy: { uniqueKeys: [{ paths: ["/late"] }] } }));
     await refuses(400, () => container.replace({ ...changed, defaultTtl: 0 }));
     await refuses(412, () =>
       container.replace(changed, { accessCondition: { type: "IfMatch", condition: first._etag } }),

@@ -1,7 +1,7 @@
 //! `uniqueKeyPolicy`: combinations of values that no two documents of a logical partition may
 //! share. It is fixed when the collection is created.
 
-use protocol::{Code, Error};
+use protocol::Error;
 use value::path::Path;
 use value::{Object, Value};
 
@@ -61,9 +61,7 @@ pub(super) fn check_unchanged(current: &[Vec<Path>], value: &Value) -> Result<()
     if keys.len() == current.len() && keys.iter().all(is_known) {
         return Ok(());
     }
-    // 403, where other changes are 400: so answers the service.
-    Err(Error::new(
-        Code::Forbidden,
+    Err(Error::bad_request(
         "The unique index cannot be modified. To change the unique index, remove the collection \
          and re-create a new one.",
     ))
