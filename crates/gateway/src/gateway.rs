@@ -123,26 +123,38 @@ impl Gateway {
     }
 
     /// Checks the signature of a request outside of the protocol, over this resource type and an empty
-    /// link: by any key if it reads, else by one that may write. What is refused has its answer.
+    /// link: by any key if it reads, else by one that may write. What is refused has its answer; of
+    /// the rest it is told what is to be said of it, as of any request.
     pub fn check_signature(
         &self,
         scheme: &'static str,
         parts: &Parts,
-        kind: &str,
-    ) -> Result<(), Box<hyper::Response<Full<Bytes>>>> {
+        kind: &'static str,
+    ) -> Result<Handled, Box<hyper::Response<Full<Bytes>>>> {
         let started = Instant::now();
+        let activity_id = activity::id(&parts.headers);
         let signed = Signed { types: vec![kind.to_owned()], links: vec![String::new()] };
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
+        let mut credential = None;
         let checked = self.admit(&parts.method, &signed, &parts.headers).and_then(|known| {
+            credential = Some(Credential::of(&known.0, known.1));
             match known {
                 (principal @ Principal::Account { .. }, None) => authorize(&principal, is_read),
                 // Roles are about data, and tokens about resources.
                 _ => Err(Error::new(Code::Forbidden, "This takes a key of the account.")),
             }
         });
-        checked.map_err(|error| {
+        let handled = |operation, reason: Option<String>| Handled {
+            operation,
+            is_control: !is_read,
+            is_refused: reason.is_some(),
+            credential,
+            activity_id,
+            reason,
+        };
+        checked.map(|()| handled(kind, None)).map_err(|error| {
             let asked = Asked {
-                activity_id: activity::id(&parts.headers),
+                activity_id,
                 version: Version::read(&parts.headers).unwrap_or(Version::NEWEST),
                 path: parts.uri.path(),
                 is_https: scheme == "https",
@@ -151,8 +163,11 @@ impl Gateway {
                 client_request_id: parts.headers.get(encode::CLIENT_REQUEST_ID),
                 elapsed: started.elapsed(),
             };
-            let response = encode::response(&asked, Err(error));
+            let is_refused = handled::is_refusal(error.code);
+            let reason = is_refused.then(|| handled::reason(&error.message));
+            let mut response = encode::response(&asked, Err(error));
             self.conclude("refused", response.status().as_u16(), &asked, 0.0, None);
+            response.extensions_mut().insert(handled("refused", reason));
             Box::new(response)
         })
     }

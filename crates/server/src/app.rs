@@ -65,15 +65,17 @@ impl App {
         mut request: Request<RequestBody>,
     ) -> Response<Full<Bytes>> {
         let path = request.uri().path();
-        if path == backup::PATH {
-            return self.backups.answer(&self.gateway, origin, request).await;
-        }
-        if path.starts_with(admin::PREFIX) && !path.starts_with(admin::SIGNED_PREFIX) {
+        let is_signed = path == backup::PATH || path.starts_with(admin::SIGNED_PREFIX);
+        if path.starts_with(admin::PREFIX) && !is_signed {
             return self.admin.answer(&origin, request.method(), path);
         }
         request.extensions_mut().insert(gateway::Connection(origin.peer));
         let (method, uri) = (request.method().clone(), request.uri().clone());
-        let mut response = self.gateway.handle(origin.scheme, request).await;
+        let mut response = if uri.path() == backup::PATH {
+            self.backups.answer(&self.gateway, origin.clone(), request).await
+        } else {
+            self.gateway.handle(origin.scheme, request).await
+        };
         if let Some(handled) = response.extensions_mut().remove::<Handled>() {
             let asked = Some((method.as_str(), uri.path()));
             let who = Who { client: origin.peer, asked };

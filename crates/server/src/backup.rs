@@ -158,7 +158,13 @@ fn restore(args: &RestoreArgs) -> anyhow::Result<String> {
     let manifest = series.find(args.at.as_deref())?;
     restore::run(&series, &manifest, &args.data_dir, database::restore_store)?;
     let (name, data_dir) = (&manifest.name, args.data_dir.display());
-    Ok(format!("restored {name} into {data_dir}: {}\n", size(manifest.bytes())))
+    Ok(format!(
+        "restored {name} into {data_dir}: {size}\n\
+         NO KEYS: a backup has none, and a server without a key file takes the published key, which \
+         everybody knows. Before it starts, copy the old server's key file to {data_dir}/keys, or run \
+         `sheaf keys regenerate all --data-dir {data_dir}`\n",
+        size = size(manifest.bytes())
+    ))
 }
 
 fn prune(args: &PruneArgs) -> anyhow::Result<String> {

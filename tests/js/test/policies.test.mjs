@@ -57,7 +57,7 @@ describe("policies", () => {
   test("unique keys stay", async () => {
     const uniqueKeyPolicy = { uniqueKeys: [{ paths: ["/u"] }] };
     const { container, resource } = await database.containers.create(definition({ uniqueKeyPolicy }));
-    await refuses(403, () => container.replace({ ...resource, uniqueKeyPolicy: { uniqueKeys: [{ paths: ["/w"] }] } }));
+    await refuses(400, () => container.replace({ ...resource, uniqueKeyPolicy: { uniqueKeys: [{ paths: ["/w"] }] } }));
     assert.equal((await container.replace({ ...resource, defaultTtl: 5 })).resource.defaultTtl, 5);
   });
 });

@@ -15,11 +15,14 @@ const ROUND: Duration = Duration::from_secs(1);
 /// Sweeps all partitions until the database closes.
 pub(crate) async fn look_after(engine: Arc<Inner>) {
     loop {
+        let mut has_more = false;
+        // One step of each, and then it is asked again: the policy may have changed meanwhile.
         for (partition, before) in due(&engine) {
-            sweep(&engine, partition, before).await;
+            has_more |= sweep(&engine, partition, before).await;
         }
+        let pause = if has_more { Duration::ZERO } else { ROUND };
         tokio::select! {
-            () = tokio::time::sleep(ROUND) => {}
+            () = tokio::time::sleep(pause) => {}
             () = engine.closing() => return,
         }
     }
@@ -39,16 +42,15 @@ fn due(engine: &Inner) -> Vec<(Arc<Partition>, u64)> {
     collections.flat_map(of).collect()
 }
 
-async fn sweep(engine: &Inner, partition: Arc<Partition>, before: u64) {
-    while !engine.is_closed.load(Ordering::Acquire) {
-        match partition.sweep_history(before).await {
-            Ok(true) => tokio::task::yield_now().await,
-            Ok(false) => return,
-            Err(error) => {
-                // A partition that is split or dropped has others in its place, or none.
-                tracing::debug!(%error, partition.name, "the history was not swept");
-                return;
-            }
-        }
+/// Removes some rows; whether there may be more.
+async fn sweep(engine: &Inner, partition: Arc<Partition>, before: u64) -> bool {
+    if engine.is_closed.load(Ordering::Acquire) {
+        return false;
     }
+    tokio::task::yield_now().await;
+    partition.sweep_history(before).await.unwrap_or_else(|error| {
+        // A partition that is split or dropped has others in its place, or none.
+        tracing::debug!(%error, partition.name, "the history was not swept");
+        false
+    })
 }

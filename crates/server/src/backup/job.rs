@@ -76,12 +76,14 @@ impl Backups {
         request: Request<RequestBody>,
     ) -> Response<Full<Bytes>> {
         let (parts, body) = request.into_parts();
-        if let Err(refused) = gateway.check_signature(origin.scheme, &parts, KIND) {
-            return *refused;
-        }
+        let mut handled = match gateway.check_signature(origin.scheme, &parts, KIND) {
+            Ok(handled) => handled,
+            Err(refused) => return *refused,
+        };
         // An IPv6 socket sees IPv4 clients under mapped addresses.
         let answer = if !origin.peer.ip().to_canonical().is_loopback() {
             let message = "backups are made by clients on the server's own machine only";
+            (handled.is_refused, handled.reason) = (true, Some(message.to_owned()));
             Err((StatusCode::FORBIDDEN, message.to_owned()))
         } else if parts.method == Method::POST {
             self.post(body).await
@@ -90,7 +92,7 @@ impl Backups {
         } else {
             Err((StatusCode::METHOD_NOT_ALLOWED, "use GET or POST".to_owned()))
         };
-        match answer {
+        let mut response = match answer {
             Ok((status, body)) => respond(status, body),
             Err((status, message)) => {
                 let mut body = Object::new();
@@ -99,7 +101,9 @@ impl Backups {
                 body.insert("message", message);
                 respond(status, body)
             }
-        }
+        };
+        response.extensions_mut().insert(handled);
+        response
     }
 
     async fn post(self: &Arc<Self>, body: RequestBody) -> Result<(StatusCode, Object), Refusal> {

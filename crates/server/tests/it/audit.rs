@@ -72,6 +72,37 @@ fn changes_and_refusals_are_written_down() {
 }
 
 #[test]
+fn backups_are_written_down() {
+    let scratch = tempfile::tempdir().unwrap();
+    let [data, place] = ["data", "backups"].map(|name| scratch.path().join(name));
+    let sheaf = Sheaf::start(&["--data-dir", data.to_str().unwrap()]);
+    let mut stream = connect(sheaf.address);
+    let mut send = |key: &str, method: &str, body: &str| {
+        let headers = signed(key, method, "backup", "");
+        ask(&mut stream, &request(method, "/_sheaf/backup", &headers, body)).unwrap().status
+    };
+    let body = format!(r#"{{"directory":"{}"}}"#, place.display());
+    assert_eq!(send("d3Jvbmc=", "POST", &body), 401);
+    assert_eq!(send("d3Jvbmc=", "GET", ""), 401);
+    assert_eq!(send(PUBLISHED_KEY, "POST", "{}"), 400);
+    assert_eq!(send(PUBLISHED_KEY, "POST", &body), 202);
+    assert_eq!(send(PUBLISHED_KEY, "GET", ""), 200);
+    sheaf.stop();
+    let lines = lines(&data.join("audit.log"));
+    let events: Vec<[&str; 4]> = lines
+        .iter()
+        .filter(|line| text(line, "path") == "/_sheaf/backup")
+        .map(|line| ["event", "operation", "method", "credential"].map(|name| text(line, name)))
+        .collect();
+    let expected = [
+        ["refused", "refused", "POST", ""],
+        ["refused", "refused", "GET", ""],
+        ["changed", "backup", "POST", "key"],
+    ];
+    assert_eq!(events, expected);
+}
+
+#[test]
 fn the_log_can_be_elsewhere_or_off() {
     let scratch = tempfile::tempdir().unwrap();
     let path = scratch.path().join("log");
