@@ -257,7 +257,7 @@ async fn queries_see_what_the_procedure_has_done() {
 #[tokio::test]
 async fn attachments_are_part_of_the_transaction() {
     let db = database().await;
-    let statements = r#"
+    let statements = r"
         const out = [];
         const note = (e, a, o) => out.push(e ? e.number : a && a.id ? [a.id, a.n ?? null] : (o ?? a).statusCode);
         create({ id: 'd', pk: 'x' }, (d) => {
@@ -275,7 +275,7 @@ async fn attachments_are_part_of_the_transaction() {
                 must(coll.queryAttachments(d._self, 'SELECT VALUE c.n FROM c WHERE c.n > 3', (e, rows) => out.push(rows)));
                 must(coll.deleteAttachment(a._self, (e, o) => { note(e, undefined, o); answer(out); if (args[0]) throw new Error('no'); }));
             }));
-        });"#;
+        });";
     db.procedure(statements).await;
     db.call_procedure("[true]", keyed(KEY)).await.expect_err("thrown");
     assert!(db.all(keyed(KEY)).await.is_empty());
