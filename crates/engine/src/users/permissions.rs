@@ -24,6 +24,7 @@ use crate::{
     charge::Meter,
     control::{AsyncPlan, Change},
     feeds::{Page, require_match},
+    random_u32,
     users::{self, conflict, definition, with_user},
 };
 
@@ -94,7 +95,7 @@ impl AsyncPlan<(Outcome, Found)> for Create {
         let mut batch = Batch::default();
         user_rows::put_next_permission(&mut batch, &user);
         let (id, rights, version) = (self.id, self.rights, engine.new_version());
-        let permission = Permission { rid, id, version, rights, generation: 1 };
+        let permission = Permission { rid, id, version, rights, generation: new_generation() };
         Ok(put(catalog, batch, &found.database, user, permission, Outcome::Created))
     }
 }
@@ -131,8 +132,12 @@ fn check_place(
 /// the same again wants a token, and others may have one.
 fn changed(engine: &Inner, old: &Permission, id: String, rights: Rights) -> Permission {
     let is_same = old.rights == rights;
-    let generation = old.generation + u32::from(!is_same);
+    let generation = if is_same { old.generation } else { new_generation() };
     Permission { rid: old.rid, id, version: engine.new_version(), rights, generation }
+}
+
+fn new_generation() -> u64 {
+    u64::from(random_u32()) << 32 | u64::from(random_u32())
 }
 
 /// Puts a permission in its place, new or changed. The user's own version stays.
