@@ -26,7 +26,8 @@ pub(crate) struct App {
 
 impl Handler for App {
     async fn handle(&self, origin: Origin, request: Request<RequestBody>) -> Response<Full<Bytes>> {
-        if !self.cors.is_on() {
+        // Pages for operators are nobody else's pages.
+        if !self.cors.is_on() || request.uri().path().starts_with(admin::PREFIX) {
             return self.answer(origin, request).await;
         }
         if let Some(answer) = self.cors.preflight(request.method(), request.headers()) {
@@ -69,7 +70,10 @@ impl App {
             return self.backups.answer(&self.gateway, origin, request).await;
         }
         if path.starts_with(admin::PREFIX) && !path.starts_with(admin::SIGNED_PREFIX) {
-            return self.admin.answer(&origin, request.method(), path);
+            // An IPv6 socket sees IPv4 clients under mapped addresses.
+            let is_local = origin.peer.ip().to_canonical().is_loopback()
+                && gateway::is_called_local(request.headers(), request.uri());
+            return self.admin.answer(is_local, request.method(), path);
         }
         request.extensions_mut().insert(gateway::Connection(origin.peer));
         let (method, uri) = (request.method().clone(), request.uri().clone());
