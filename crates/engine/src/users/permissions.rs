@@ -66,7 +66,7 @@ impl AsyncPlan<(Outcome, Found)> for Create {
         let user = &found.user;
         // By rid too: a name must not take over another permission's links.
         let old = user.permission(&self.id);
-        check_place(&catalog, &found, old, &self.rights)?;
+        check_place(&catalog, &found, old, &self.rights).await?;
         if let Some(old) = old {
             if !self.upsert || old.id != self.id {
                 return Err(conflict());
@@ -102,7 +102,7 @@ impl AsyncPlan<(Outcome, Found)> for Create {
 
 /// Refuses rights that another permission of the user has the place of, or that lie in another
 /// database than the user.
-fn check_place(
+async fn check_place(
     catalog: &Catalog,
     users::Found { database, user }: &users::Found,
     old: Option<&Arc<Permission>>,
@@ -114,16 +114,17 @@ fn check_place(
             "The resource of a permission must be in the database of its user.",
         ));
     }
-    let is_taken = user.permissions.iter().any(|other| {
-        old.is_none_or(|old| old.rid != other.rid)
+    for other in user.permissions.iter() {
+        let is_other = old.is_none_or(|old| old.rid != other.rid);
+        if is_other
             && other.rights.key == rights.key
-            && is_same(catalog, &other.rights.link, &rights.link)
-    });
-    if is_taken {
-        return Err(Error::new(
-            Code::Conflict,
-            "The user has a permission for this resource already.",
-        ));
+            && is_same(catalog, &other.rights.link, &rights.link).await?
+        {
+            return Err(Error::new(
+                Code::Conflict,
+                "The user has a permission for this resource already.",
+            ));
+        }
     }
     Ok(())
 }
@@ -212,7 +213,7 @@ impl AsyncPlan<(Outcome, Found)> for Replace {
         if user.permission(&self.id).is_some_and(|other| other.rid != old.rid) {
             return Err(conflict());
         }
-        check_place(&catalog, &found, Some(&old), &self.rights)?;
+        check_place(&catalog, &found, Some(&old), &self.rights).await?;
         let permission = changed(engine, &old, self.id, self.rights);
         let user = User::clone(user);
         Ok(put(catalog, Batch::default(), &found.database, user, permission, Outcome::Ok))
