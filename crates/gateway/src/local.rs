@@ -6,12 +6,12 @@
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use hyper::{HeaderMap, Uri, header::HOST};
+use hyper::{HeaderMap, Uri, header::HOST, http::uri::Authority};
 
 /// Whether every name that the request has for the server is a loopback name or address; it needs one.
 pub fn is_called_local(headers: &HeaderMap, uri: &Uri) -> bool {
     let named = headers.get_all(HOST).iter().map(|host| host.to_str().unwrap_or_default());
-    let mut hosts = named.chain(uri.authority().map(|authority| authority.as_str())).peekable();
+    let mut hosts = named.chain(uri.authority().map(Authority::as_str)).peekable();
     hosts.peek().is_some() && hosts.all(is_local)
 }
 
