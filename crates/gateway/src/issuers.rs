@@ -160,7 +160,11 @@ impl Issuer {
         if now >= until {
             return Err(unauthorized("the access token has expired"));
         }
-        let begins = seconds(claims.get("nbf")).unwrap_or(0);
+        let begins = match claims.get("nbf") {
+            Value::Undefined => 0,
+            said => seconds(said)
+                .ok_or_else(|| unauthorized("the access token does not say when it begins"))?,
+        };
         if now.saturating_add(leeway) < begins {
             return Err(unauthorized("the access token is not valid yet"));
         }

@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc};
 use bytes::Bytes;
 use gateway::{Credential, Gateway, Handled};
 use http_body_util::Full;
-use hyper::{Method, Request, Response, header::ORIGIN};
+use hyper::{Method, Request, Response, StatusCode, header::ORIGIN};
 
 use crate::{
     admin::{self, Admin},
@@ -82,11 +82,9 @@ impl App {
             let asked = Some((method.as_str(), uri.path()));
             let who = Who { client: origin.peer, asked };
             self.write_down(who, response.status().as_u16(), &handled);
-            let standing = match handled.credential {
-                Some(_) => Standing::Proven,
-                None => Standing::Stranger,
-            };
-            response.extensions_mut().insert(standing);
+            if let Some(standing) = standing(handled.credential, response.status()) {
+                response.extensions_mut().insert(standing);
+            }
         }
         response
     }
@@ -107,6 +105,43 @@ impl App {
             self.audit.refused(line("refused"));
         } else if handled.is_control && (200..300).contains(&status) {
             self.audit.changed(line("changed"));
+        }
+    }
+}
+
+/// What a caller showed of itself. A signed token may be one whose permission is gone, which only the
+/// answer tells.
+fn standing(credential: Option<Credential>, status: StatusCode) -> Option<Standing> {
+    match credential {
+        None => Some(Standing::Stranger),
+        Some(Credential::ResourceToken) if status == StatusCode::UNAUTHORIZED => {
+            Some(Standing::Stranger)
+        }
+        Some(Credential::ResourceToken) if status.as_u16() >= 400 => None,
+        Some(_) => Some(Standing::Proven),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_proves_something_when_it_is_good() {
+        use Credential::{AccessToken, Key, ReadOnlyKey, ResourceToken};
+        for (credential, status, expected) in [
+            (None, 401, Some(Standing::Stranger)),
+            (Some(Key), 404, Some(Standing::Proven)),
+            (Some(ReadOnlyKey), 403, Some(Standing::Proven)),
+            (Some(AccessToken), 200, Some(Standing::Proven)),
+            (Some(ResourceToken), 200, Some(Standing::Proven)),
+            (Some(ResourceToken), 304, Some(Standing::Proven)),
+            (Some(ResourceToken), 401, Some(Standing::Stranger)),
+            (Some(ResourceToken), 400, None),
+            (Some(ResourceToken), 404, None),
+        ] {
+            let status = StatusCode::from_u16(status).unwrap();
+            assert_eq!(standing(credential, status), expected, "{credential:?} {status}");
         }
     }
 }
