@@ -23,6 +23,7 @@ use crate::{
     encode::{self, Answer, Asked},
     handled::{self, Credential, Handled},
     issuers::Issuers,
+    local::is_called_local,
     options,
     resource_token::{self, Mint},
     role::Role,
@@ -136,7 +137,7 @@ impl Gateway {
         let signed = Signed { types: vec![kind.to_owned()], links: vec![String::new()] };
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
         let mut credential = None;
-        let checked = self.admit(&parts.method, &signed, &parts.headers).and_then(|known| {
+        let checked = self.admit(parts, &signed).and_then(|known| {
             credential = Some(Credential::of(&known.0, known.1));
             match known {
                 (principal @ Principal::Account { .. }, None) => authorize(&principal, is_read),
@@ -191,7 +192,7 @@ impl Gateway {
             target.signed.links.extend(other.signed.links.iter().cloned());
         }
         let headers = &parts.headers;
-        let (principal, role) = self.admit(&parts.method, &target.signed, headers)?;
+        let (principal, role) = self.admit(parts, &target.signed)?;
         known.credential = Some(Credential::of(&principal, role));
         let bytes_max = self.settings.limits.body_bytes_max;
 
@@ -273,9 +274,8 @@ impl Gateway {
     /// Finds out who asks, and in which role if not by a key.
     fn admit(
         &self,
-        method: &Method,
+        Parts { method, headers, uri, .. }: &Parts,
         signed: &Signed,
-        headers: &HeaderMap,
     ) -> Result<(Principal, Option<Role>), Error> {
         let now = self.clock.now();
         match auth::token(headers)? {
@@ -289,7 +289,9 @@ impl Gateway {
                 Ok((Principal::Token(grant), None))
             }
             Token::Access(token) => {
-                let role = read(&self.issuers).verify(&token, now)?;
+                let issuers = read(&self.issuers);
+                issuers.check_name(is_called_local(headers, uri))?;
+                let role = issuers.verify(&token, now)?;
                 Ok((Principal::Account { read_only: false }, Some(role)))
             }
         }

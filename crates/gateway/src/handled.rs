@@ -55,11 +55,25 @@ impl Credential {
     }
 }
 
-/// Whether an operation changes databases, collections, throughput and the like. What only runs or
-/// changes documents is told by its name, so that a new kind of resource is never forgotten.
+/// Whether an operation changes databases, collections, throughput and the like, or makes tokens. It is
+/// whatever is not known to be about data, so that a new kind of resource is never forgotten.
 pub(crate) fn is_control(operation: &Operation) -> bool {
-    let name = operation.name();
-    !(operation.is_read() || name.ends_with("_document") || name.starts_with("execute_"))
+    let is_data = matches!(
+        operation,
+        Operation::CreateDocument { .. }
+            | Operation::ReplaceDocument { .. }
+            | Operation::PatchDocument { .. }
+            | Operation::DeleteDocument(_)
+            | Operation::DeleteByPartitionKey(_)
+            | Operation::CreateAttachment { .. }
+            | Operation::ReplaceAttachment { .. }
+            | Operation::DeleteAttachment(_)
+            | Operation::ReplaceMedia { .. }
+            | Operation::ExecuteBatch { .. }
+            | Operation::ExecuteProcedure { .. }
+            | Operation::DeleteConflict { .. }
+    );
+    !(is_data || operation.is_read())
 }
 
 /// Whether an error is about who asked.

@@ -63,6 +63,15 @@ impl Issuers {
         Self { trusts_any: true, ..Self::default() }
     }
 
+    /// Whoever trusts everybody answers under names of this machine only: web pages that have their
+    /// own name stand for it may not come in.
+    pub(crate) fn check_name(&self, is_local: bool) -> Result<(), Error> {
+        if self.trusts_any && !is_local {
+            return Err(unauthorized("every token is trusted, but under a loopback name only"));
+        }
+        Ok(())
+    }
+
     /// What a token grants.
     pub fn verify(&self, token: &str, now: SystemTime) -> Result<Role, Error> {
         if self.trusts_any && !token.is_empty() {
@@ -151,7 +160,11 @@ impl Issuer {
         if now >= until {
             return Err(unauthorized("the access token has expired"));
         }
-        let begins = seconds(claims.get("nbf")).unwrap_or(0);
+        let begins = match claims.get("nbf") {
+            Value::Undefined => 0,
+            said => seconds(said)
+                .ok_or_else(|| unauthorized("the access token does not say when it begins"))?,
+        };
         if now.saturating_add(leeway) < begins {
             return Err(unauthorized("the access token is not valid yet"));
         }

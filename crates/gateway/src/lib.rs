@@ -11,6 +11,7 @@
 //! - `sign`: the other side of `auth`, for clients of ours,
 //! - `handled`: what became of it, for whoever keeps count,
 //! - `account`: the answer to `GET /`,
+//! - `local`: whether this machine is meant,
 //! - `activity`, `headers`, `version`, `unsupported`: what several of these share.
 
 mod account;
@@ -27,6 +28,7 @@ mod gateway;
 mod handled;
 mod headers;
 mod issuers;
+mod local;
 mod options;
 mod query;
 mod resource_token;
@@ -42,6 +44,7 @@ pub use body::BodyError;
 pub use gateway::{Clock, Connection, Gateway, Recorder};
 pub use handled::{Credential, Handled};
 pub use issuers::{Issuer, Issuers, KeySet};
+pub use local::is_called_local;
 pub use role::Role;
 pub use settings::{
     CrossPartition, Key, KeyError, Keys, Limits, PUBLISHED_KEY, Settings, Staleness,

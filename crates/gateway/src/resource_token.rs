@@ -24,11 +24,11 @@ use crate::settings::{Key, Keys};
 /// Stands before what is signed: no signature of a request begins so, and none can pass for a token.
 const PURPOSE: &[u8] = b"sheaf resource token\n";
 
-/// The first byte of the content.
-const VERSION: u8 = 1;
+/// The first byte of the content. Version 1, whose generations were counted, is no longer taken.
+const VERSION: u8 = 2;
 
 /// Version, permission, generation, expiry, and what makes every token another one.
-const CONTENT_BYTES: usize = 1 + 16 + 4 + 8 + 8;
+const CONTENT_BYTES: usize = 1 + 16 + 8 + 8 + 8;
 
 /// Makes tokens, with the keys of this moment.
 #[derive(Debug)]
@@ -88,15 +88,13 @@ fn decode(signature: &str) -> Option<(Vec<u8>, Vec<u8>)> {
 /// What a signed content says, and when it expires.
 fn read(content: &[u8]) -> Option<(Grant, u64)> {
     let content: [u8; CONTENT_BYTES] = content.try_into().ok()?;
-    let number = |at: usize, len: usize| {
-        content[at..at + len].iter().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte))
-    };
+    let number =
+        |at: usize| content[at..at + 8].iter().fold(0u64, |sum, byte| sum << 8 | u64::from(*byte));
     if content[0] != VERSION {
         return None;
     }
     let permission = PermissionRid::from_bytes(&content[1..17])?;
-    let generation = u32::try_from(number(17, 4)).ok()?;
-    Some((Grant { permission, generation }, number(21, 8)))
+    Some((Grant { permission, generation: number(17) }, number(25)))
 }
 
 fn sign(key: &Key, content: &[u8]) -> Vec<u8> {
@@ -140,7 +138,7 @@ mod tests {
 
     fn grant() -> Grant {
         let user = UserRid { database: DatabaseRid(0xA1B2_C3D4), number: 1 };
-        Grant { permission: PermissionRid { user, number: 7 }, generation: 3 }
+        Grant { permission: PermissionRid { user, number: 7 }, generation: u64::MAX - 3 }
     }
 
     fn keys(texts: &[&str]) -> Arc<Keys> {

@@ -7,7 +7,7 @@ use protocol::{Code, Error, Operation};
 pub enum Role {
     /// Reads and queries everything.
     Reader,
-    /// Changes documents and runs scripts.
+    /// Changes documents and their attachments, and runs scripts.
     Contributor,
     /// Does everything. The service has no such role for data: there, another API does the rest.
     Owner,

@@ -13,8 +13,9 @@ use crate::rid::PermissionRid;
 pub struct Grant {
     /// The permission.
     pub permission: PermissionRid,
-    /// Which of the rights that it has had: other rights need other tokens.
-    pub generation: u32,
+    /// Which of the rights that it has had: other rights need other tokens. A random number, so that
+    /// another permission under the same number (after a backup is restored) has another.
+    pub generation: u64,
 }
 
 /// Makes tokens.

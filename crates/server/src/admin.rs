@@ -1,24 +1,20 @@
 //! `/_sheaf/...`: what operators and their probes ask, outside the database's own protocol.
 //!
 //! No key is needed here; `backup` answers under the same prefix and asks for one. Health and readiness tell nothing worth hiding; the metrics name databases
-//! and containers, the partitions their keys too, so by default only this machine may read them. Cosmos DB has no resource type
+//! and containers, the partitions their keys too, so by default only this machine may read them, under a
+//! name of its own. Cosmos DB has no resource type
 //! that begins with an underscore, so no path of its protocol is taken away.
 
-use std::{
-    net::IpAddr,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, Ordering},
 };
 
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{Method, Response, StatusCode, header};
 
-use crate::{
-    database::Database, metrics::Metrics, net::Origin, partitions, settings::MetricsAccess,
-};
+use crate::{database::Database, metrics::Metrics, partitions, settings::MetricsAccess};
 
 /// How every path answered here begins.
 pub(crate) const PREFIX: &str = "/_sheaf/";
@@ -39,14 +35,15 @@ pub(crate) struct Admin {
 }
 
 impl Admin {
-    /// Answers a request whose path begins with [`PREFIX`].
+    /// Answers a request whose path begins with [`PREFIX`]. `is_local`: it comes from this machine,
+    /// and calls it by a name of this machine.
     pub(crate) fn answer(
         &self,
-        origin: &Origin,
+        is_local: bool,
         method: &Method,
         path: &str,
     ) -> Response<Full<Bytes>> {
-        let mut response = self.page(origin, path);
+        let mut response = self.page(is_local, path);
         if !matches!(*method, Method::GET | Method::HEAD) {
             response = error(StatusCode::METHOD_NOT_ALLOWED, "use GET");
             response
@@ -56,7 +53,7 @@ impl Admin {
         response
     }
 
-    fn page(&self, origin: &Origin, path: &str) -> Response<Full<Bytes>> {
+    fn page(&self, is_local: bool, path: &str) -> Response<Full<Bytes>> {
         match &path[PREFIX.len()..] {
             "health" => match self.database.failure() {
                 None => text(StatusCode::OK, JSON, r#"{"status":"ok"}"#.to_owned()),
@@ -66,7 +63,7 @@ impl Admin {
                 error(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping")
             }
             "ready" => text(StatusCode::OK, JSON, r#"{"status":"ready"}"#.to_owned()),
-            "metrics" | "partitions" if !self.may_read_figures(origin.peer.ip()) => {
+            "metrics" | "partitions" if !self.may_read_figures(is_local) => {
                 error(StatusCode::FORBIDDEN, "the setting `metrics` keeps them from you")
             }
             "metrics" => self.metrics_page(),
@@ -81,11 +78,10 @@ impl Admin {
     }
 
     /// Metrics and partitions name databases, collections and keys.
-    fn may_read_figures(&self, peer: IpAddr) -> bool {
+    fn may_read_figures(&self, is_local: bool) -> bool {
         match self.metrics_access {
             MetricsAccess::Any => true,
-            // An IPv6 socket sees IPv4 clients under mapped addresses.
-            MetricsAccess::Loopback => peer.to_canonical().is_loopback(),
+            MetricsAccess::Loopback => is_local,
             MetricsAccess::Off => false,
         }
     }

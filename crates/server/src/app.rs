@@ -5,7 +5,7 @@ use std::{net::SocketAddr, sync::Arc};
 use bytes::Bytes;
 use gateway::{Credential, Gateway, Handled};
 use http_body_util::Full;
-use hyper::{Method, Request, Response, header::ORIGIN};
+use hyper::{Method, Request, Response, StatusCode, header::ORIGIN};
 
 use crate::{
     admin::{self, Admin},
@@ -26,7 +26,8 @@ pub(crate) struct App {
 
 impl Handler for App {
     async fn handle(&self, origin: Origin, request: Request<RequestBody>) -> Response<Full<Bytes>> {
-        if !self.cors.is_on() {
+        // Pages for operators are nobody else's pages.
+        if !self.cors.is_on() || request.uri().path().starts_with(admin::PREFIX) {
             return self.answer(origin, request).await;
         }
         if let Some(answer) = self.cors.preflight(request.method(), request.headers()) {
@@ -67,7 +68,10 @@ impl App {
         let path = request.uri().path();
         let is_signed = path == backup::PATH || path.starts_with(admin::SIGNED_PREFIX);
         if path.starts_with(admin::PREFIX) && !is_signed {
-            return self.admin.answer(&origin, request.method(), path);
+            // An IPv6 socket sees IPv4 clients under mapped addresses.
+            let is_local = origin.peer.ip().to_canonical().is_loopback()
+                && gateway::is_called_local(request.headers(), request.uri());
+            return self.admin.answer(is_local, request.method(), path);
         }
         request.extensions_mut().insert(gateway::Connection(origin.peer));
         let (method, uri) = (request.method().clone(), request.uri().clone());
@@ -80,11 +84,9 @@ impl App {
             let asked = Some((method.as_str(), uri.path()));
             let who = Who { client: origin.peer, asked };
             self.write_down(who, response.status().as_u16(), &handled);
-            let standing = match handled.credential {
-                Some(_) => Standing::Proven,
-                None => Standing::Stranger,
-            };
-            response.extensions_mut().insert(standing);
+            if let Some(standing) = standing(handled.credential, response.status()) {
+                response.extensions_mut().insert(standing);
+            }
         }
         response
     }
@@ -105,6 +107,43 @@ impl App {
             self.audit.refused(line("refused"));
         } else if handled.is_control && (200..300).contains(&status) {
             self.audit.changed(line("changed"));
+        }
+    }
+}
+
+/// What a caller showed of itself. A signed token may be one whose permission is gone, which only the
+/// answer tells.
+fn standing(credential: Option<Credential>, status: StatusCode) -> Option<Standing> {
+    match credential {
+        None => Some(Standing::Stranger),
+        Some(Credential::ResourceToken) if status == StatusCode::UNAUTHORIZED => {
+            Some(Standing::Stranger)
+        }
+        Some(Credential::ResourceToken) if status.as_u16() >= 400 => None,
+        Some(_) => Some(Standing::Proven),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_token_proves_something_when_it_is_good() {
+        use Credential::{AccessToken, Key, ReadOnlyKey, ResourceToken};
+        for (credential, status, expected) in [
+            (None, 401, Some(Standing::Stranger)),
+            (Some(Key), 404, Some(Standing::Proven)),
+            (Some(ReadOnlyKey), 403, Some(Standing::Proven)),
+            (Some(AccessToken), 200, Some(Standing::Proven)),
+            (Some(ResourceToken), 200, Some(Standing::Proven)),
+            (Some(ResourceToken), 304, Some(Standing::Proven)),
+            (Some(ResourceToken), 401, Some(Standing::Stranger)),
+            (Some(ResourceToken), 400, None),
+            (Some(ResourceToken), 404, None),
+        ] {
+            let status = StatusCode::from_u16(status).unwrap();
+            assert_eq!(standing(credential, status), expected, "{credential:?} {status}");
         }
     }
 }

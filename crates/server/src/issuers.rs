@@ -1,7 +1,7 @@
 //! The file that says whose access tokens are taken, and what their holders may do.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fs,
     net::SocketAddr,
     path::{Path, PathBuf},
@@ -66,6 +66,11 @@ pub(crate) fn load(path: &Path) -> anyhow::Result<Issuers> {
     let issuers: Vec<Issuer> = issuers.with_context(context)?;
     if issuers.is_empty() {
         return Err(anyhow!("it names no `[[issuer]]`")).with_context(context);
+    }
+    let mut names = BTreeSet::new();
+    if let Some(twice) = issuers.iter().find(|issuer| !names.insert(&issuer.name)) {
+        // Only one would be asked about a token.
+        return Err(anyhow!("it names the issuer `{}` twice", twice.name)).with_context(context);
     }
     Ok(Issuers::new(issuers))
 }
@@ -133,6 +138,7 @@ mod tests {
         assert!(error("issuers = 1").contains("unknown field"));
         assert!(error(&FILE.replace("reader", "king")).contains("`king`"));
         assert!(error(&FILE.replace("[\"a\"]", "[]")).contains("audiences"));
+        assert!(error(&FILE.repeat(2)).contains("names the issuer `i` twice"));
         fs::write(&path, FILE).unwrap();
         load(&path).unwrap();
         assert_eq!(key_files(&path), [scratch.path().join("keys.json")]);

@@ -11,7 +11,7 @@ use protocol::{
 use value::partition_key::{Component, Hashing, PartitionKey};
 
 use crate::{
-    access::{reach::stored, too_little},
+    access::{same::stored, too_little},
     catalog::{Catalog, Collection},
     documents::{batch, scope::Scope},
 };

@@ -8,12 +8,14 @@
 //! - `link`: what a permission is about,
 //! - `demand`: the table of operations and what each asks for,
 //! - `reach`: how the two lie to each other,
+//! - `same`: when two links mean one document,
 //! - `confine`: keeping to one partition key.
 
 mod confine;
 mod demand;
 pub(crate) mod link;
 pub(crate) mod reach;
+mod same;
 
 use protocol::{Code, Error, Principal, Request, token::Grant};
 
@@ -48,7 +50,9 @@ pub(crate) async fn check(
     }
     let media = if let On::Media(name) = on { of_media(name) } else { None };
     let on = media.as_ref().map_or(on, On::Attachment);
-    let place = reach(&catalog, &rights.link, on, request.options.partition_key.as_ref()).await?;
+    // Who names no key is kept to that of the permission.
+    let key = request.options.partition_key.as_ref().or(rights.key.as_ref());
+    let place = reach(&catalog, &rights.link, on, key).await?;
     match (place, needs) {
         (Reach::Within | Reach::Above, Needs::Way) => {
             if place == Reach::Above || rights.key.is_some() {

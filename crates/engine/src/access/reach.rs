@@ -4,16 +4,18 @@
 use protocol::{
     Error,
     request::{AttachmentPath, CollectionPath, DatabasePath, DocumentPath, ScriptPath},
-    rid::{AttachmentRid, ChildKind, ChildRid},
+    rid::AttachmentRid,
 };
-use value::{json, partition_key::PartitionKey};
+use value::partition_key::PartitionKey;
 
 use crate::{
-    access::{demand::On, link::Link},
-    catalog::{Catalog, Collection},
-    documents::scope::document_key,
-    errors, keys,
-    rows::Header,
+    access::{
+        demand::On,
+        link::Link,
+        same::{Under, same_attachment, same_document},
+    },
+    catalog::Catalog,
+    documents::scope::named_key,
 };
 
 /// How they lie.
@@ -27,7 +29,7 @@ pub(crate) enum Reach {
     Elsewhere,
 }
 
-/// Finds out. `key` is the partition key that the request names.
+/// Finds out. `key` is the partition key that the request names, or is kept to.
 pub(crate) async fn reach(
     catalog: &Catalog,
     granted: &Link,
@@ -52,6 +54,8 @@ pub(crate) async fn reach(
     if !same_collection(catalog, inside, collection) {
         return Ok(Reach::Elsewhere);
     }
+    let found = catalog.collection(collection).ok().map(|it| &**it);
+    let key = found.and_then(|collection| named_key(collection, key).ok());
     let is_same = match (granted, asked) {
         (Link::Collection(_), _) => true,
         (_, On::Collection(_)) => return Ok(Reach::Above),
@@ -60,12 +64,10 @@ pub(crate) async fn reach(
             On::Document(asked) | On::Attachment(AttachmentPath { document: asked, .. }),
         ) => {
             let names = (granted.document.as_str(), asked.document.as_str());
-            same_document(catalog.collection(collection).ok(), names, key).await?
+            same_document(found, names, Under::Key(key.as_ref())).await?
         }
         (Link::Attachment(granted), On::Attachment(asked)) => {
-            let names = (granted.document.document.as_str(), asked.document.document.as_str());
-            granted.attachment == asked.attachment
-                && same_document(catalog.collection(collection).ok(), names, key).await?
+            same_attachment(found, (granted, asked), Under::Key(key.as_ref())).await?
         }
         (Link::Script(granted), On::Script(asked)) => same_script(catalog, granted, asked),
         _ => false,
@@ -74,24 +76,26 @@ pub(crate) async fn reach(
 }
 
 /// Whether two permissions are about the same resource.
-pub(crate) fn is_same(catalog: &Catalog, one: &Link, other: &Link) -> bool {
+pub(crate) async fn is_same(catalog: &Catalog, one: &Link, other: &Link) -> Result<bool, Error> {
     let is_there = |one: &CollectionPath, other| same_collection(catalog, one, other);
-    match (one, other) {
+    let found = one.collection().and_then(|path| catalog.collection(path).ok()).map(|it| &**it);
+    Ok(match (one, other) {
         (Link::Database(one), Link::Database(other)) => same_database(catalog, one, other),
         (Link::Collection(one), Link::Collection(other)) => is_there(one, other),
         (Link::Document(one), Link::Document(other)) => {
-            is_there(&one.collection, &other.collection) && one.document == other.document
+            let names = (one.document.as_str(), other.document.as_str());
+            is_there(&one.collection, &other.collection)
+                && same_document(found, names, Under::Any).await?
         }
         (Link::Attachment(one), Link::Attachment(other)) => {
             is_there(&one.document.collection, &other.document.collection)
-                && one.document.document == other.document.document
-                && one.attachment == other.attachment
+                && same_attachment(found, (one, other), Under::Any).await?
         }
         (Link::Script(one), Link::Script(other)) => {
             is_there(&one.collection, &other.collection) && same_script(catalog, one, other)
         }
         _ => false,
-    }
+    })
 }
 
 /// What does not exist is what it is called.
@@ -117,24 +121,6 @@ fn same_script(catalog: &Catalog, one: &ScriptPath, other: &ScriptPath) -> bool 
         && (one.script == other.script || meant(one).is_some() && meant(one) == meant(other))
 }
 
-/// Of documents of one collection. Where one is called by its id and the other by its rid, the
-/// document itself tells.
-async fn same_document(
-    collection: Option<&std::sync::Arc<Collection>>,
-    (granted, asked): (&str, &str),
-    key: Option<&PartitionKey>,
-) -> Result<bool, Error> {
-    if granted == asked {
-        return Ok(true);
-    }
-    let Some(collection) = collection else { return Ok(false) };
-    if let Some(stored) = stored(collection, granted).await? {
-        // Others may have the same id under other keys.
-        return Ok(stored.id == asked && key == Some(&stored.key));
-    }
-    Ok(stored(collection, asked).await?.is_some_and(|stored| stored.id == granted))
-}
-
 /// The attachment that media belong to, by its rids; `None` if they are nobody's.
 pub(crate) fn of_media(media: &str) -> Option<AttachmentPath> {
     let AttachmentRid { document, .. } = AttachmentRid::parse(media)?;
@@ -144,29 +130,4 @@ pub(crate) fn of_media(media: &str) -> Option<AttachmentPath> {
     };
     let document = DocumentPath { collection, document: document.to_string() };
     Some(AttachmentPath { document, attachment: media.to_owned() })
-}
-
-/// A document's name.
-pub(crate) struct Stored {
-    id: String,
-    pub(crate) key: PartitionKey,
-}
-
-/// The document with this rid, if it is one.
-pub(crate) async fn stored(collection: &Collection, rid: &str) -> Result<Option<Stored>, Error> {
-    let rid = ChildRid::parse(rid)
-        .filter(|rid| rid.collection == collection.rid && rid.kind == ChildKind::Document);
-    let Some(ChildRid { number, .. }) = rid else { return Ok(None) };
-    let slot = keys::slot_of(number);
-    for partition in collection.partitions.iter().filter(|it| it.slots.contains(&slot)) {
-        let rows = partition.read().0.get_many(&[keys::document(number)]).await;
-        let Some(row) = rows.map_err(errors::from_store)?.into_iter().next().flatten() else {
-            continue;
-        };
-        let (_, document) = Header::decode(&row).map_err(errors::from_damaged)?;
-        let Ok(document) = json::parse(&document) else { continue };
-        let key = document_key(collection, &document);
-        return Ok(document.get("id").as_str().map(|id| Stored { id: id.to_owned(), key }));
-    }
-    Ok(None)
 }

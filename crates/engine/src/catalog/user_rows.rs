@@ -12,7 +12,7 @@ use crate::{
     OpenError,
     access::link::Link,
     catalog::{
-        Catalog, Database,
+        Catalog, Database, number,
         rows::{insert_version, small, text, version},
         to_bytes,
         users::{Mode, Permission, Rights, User, key_json},
@@ -72,7 +72,9 @@ pub(crate) fn put_permission(batch: &mut Batch, permission: &Permission) {
     let mut row = Object::new();
     row.insert("id", id.as_str());
     insert_version(&mut row, *version);
-    row.insert("generation", i64::from(*generation));
+    // In halves: a number of JSON does not hold all of it. Rows from before have the lower one only.
+    row.insert("generation", number(generation & u64::from(u32::MAX)));
+    row.insert("generationHigh", number(generation >> 32));
     row.insert("mode", rights.mode.name());
     row.insert("resource", rights.resource.as_str());
     if let Some(key) = &rights.key {
@@ -140,7 +142,12 @@ fn decode_permission(rid: PermissionRid, row: &[u8]) -> Result<Permission, Damag
         resource,
         key: partition_key(row.get("key")).map_err(|_| DAMAGED)?,
     };
-    let (id, generation) = (text(&row, "id")?, small(&row, "generation")?);
+    let id = text(&row, "id")?;
+    let high = match row.get("generationHigh") {
+        Value::Undefined => 0,
+        _ => small(&row, "generationHigh")?,
+    };
+    let generation = u64::from(high) << 32 | u64::from(small(&row, "generation")?);
     Ok(Permission { rid, id, version: version(&row)?, rights, generation })
 }
 

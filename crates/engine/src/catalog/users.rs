@@ -38,8 +38,9 @@ pub(crate) struct Permission {
     pub(crate) id: String,
     pub(crate) version: Version,
     pub(crate) rights: Rights,
-    /// How often the rights have changed: tokens of earlier ones are no longer good.
-    pub(crate) generation: u32,
+    /// Drawn anew whenever the rights change: tokens of others are no longer good. It is not counted,
+    /// since a restored backup counts again from where it was, and tokens made since are still about.
+    pub(crate) generation: u64,
 }
 
 /// The rights themselves.

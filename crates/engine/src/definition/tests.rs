@@ -144,8 +144,8 @@ fn what_is_fixed_cannot_be_replaced() {
         assert!(FULL.contains(from), "{from}");
         full.replace(&value_of(&FULL.replacen(from, to, 1))).unwrap_err().message
     };
-    let forbidden = full.replace(&value_of(&FULL.replace("/email", "/other"))).unwrap_err();
-    assert_eq!(forbidden.code, Code::Forbidden);
+    let refused = full.replace(&value_of(&FULL.replace("/email", "/other"))).unwrap_err();
+    assert_eq!(refused.code, Code::BadRequest);
     assert!(changed("Custom", "LastWriterWins").contains("Updating conflict resolution policy"));
     assert!(changed(r#""clientEncryptionPolicy":{"includedPaths":[]}"#, r#""x":1"#).contains(
         "'clientEncryptionPolicy' cannot be changed as part of collection replace operation."

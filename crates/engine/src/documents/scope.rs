@@ -79,7 +79,15 @@ pub(crate) fn header_key(
     collection: &Collection,
     options: &Options,
 ) -> Result<PartitionKey, Error> {
-    match &options.partition_key {
+    named_key(collection, options.partition_key.as_ref())
+}
+
+/// The same, of what the header says.
+pub(crate) fn named_key(
+    collection: &Collection,
+    named: Option<&PartitionKey>,
+) -> Result<PartitionKey, Error> {
+    match named {
         Some(named) => full_key(collection, named),
         // Clients from before partition keys send none.
         None if collection.definition.partition_key.is_system => {

@@ -24,6 +24,7 @@ use crate::{
     charge::Meter,
     control::{AsyncPlan, Change},
     feeds::{Page, require_match},
+    random_u32,
     users::{self, conflict, definition, with_user},
 };
 
@@ -65,7 +66,7 @@ impl AsyncPlan<(Outcome, Found)> for Create {
         let user = &found.user;
         // By rid too: a name must not take over another permission's links.
         let old = user.permission(&self.id);
-        check_place(&catalog, &found, old, &self.rights)?;
+        check_place(&catalog, &found, old, &self.rights).await?;
         if let Some(old) = old {
             if !self.upsert || old.id != self.id {
                 return Err(conflict());
@@ -94,14 +95,14 @@ impl AsyncPlan<(Outcome, Found)> for Create {
         let mut batch = Batch::default();
         user_rows::put_next_permission(&mut batch, &user);
         let (id, rights, version) = (self.id, self.rights, engine.new_version());
-        let permission = Permission { rid, id, version, rights, generation: 1 };
+        let permission = Permission { rid, id, version, rights, generation: new_generation() };
         Ok(put(catalog, batch, &found.database, user, permission, Outcome::Created))
     }
 }
 
 /// Refuses rights that another permission of the user has the place of, or that lie in another
 /// database than the user.
-fn check_place(
+async fn check_place(
     catalog: &Catalog,
     users::Found { database, user }: &users::Found,
     old: Option<&Arc<Permission>>,
@@ -113,16 +114,17 @@ fn check_place(
             "The resource of a permission must be in the database of its user.",
         ));
     }
-    let is_taken = user.permissions.iter().any(|other| {
-        old.is_none_or(|old| old.rid != other.rid)
+    for other in user.permissions.iter() {
+        let is_other = old.is_none_or(|old| old.rid != other.rid);
+        if is_other
             && other.rights.key == rights.key
-            && is_same(catalog, &other.rights.link, &rights.link)
-    });
-    if is_taken {
-        return Err(Error::new(
-            Code::Conflict,
-            "The user has a permission for this resource already.",
-        ));
+            && is_same(catalog, &other.rights.link, &rights.link).await?
+        {
+            return Err(Error::new(
+                Code::Conflict,
+                "The user has a permission for this resource already.",
+            ));
+        }
     }
     Ok(())
 }
@@ -131,8 +133,12 @@ fn check_place(
 /// the same again wants a token, and others may have one.
 fn changed(engine: &Inner, old: &Permission, id: String, rights: Rights) -> Permission {
     let is_same = old.rights == rights;
-    let generation = old.generation + u32::from(!is_same);
+    let generation = if is_same { old.generation } else { new_generation() };
     Permission { rid: old.rid, id, version: engine.new_version(), rights, generation }
+}
+
+fn new_generation() -> u64 {
+    u64::from(random_u32()) << 32 | u64::from(random_u32())
 }
 
 /// Puts a permission in its place, new or changed. The user's own version stays.
@@ -207,7 +213,7 @@ impl AsyncPlan<(Outcome, Found)> for Replace {
         if user.permission(&self.id).is_some_and(|other| other.rid != old.rid) {
             return Err(conflict());
         }
-        check_place(&catalog, &found, Some(&old), &self.rights)?;
+        check_place(&catalog, &found, Some(&old), &self.rights).await?;
         let permission = changed(engine, &old, self.id, self.rights);
         let user = User::clone(user);
         Ok(put(catalog, Batch::default(), &found.database, user, permission, Outcome::Ok))

@@ -10,6 +10,7 @@ use protocol::{
 use value::{Value, json};
 
 use crate::{
+    durability::{copy_tree, on_disk, open},
     support::{Database, collection, document, items, keyed, resource, text},
     users::{holder, minting, permission, rights},
 };
@@ -27,7 +28,13 @@ async fn filled(throughput: i64) -> Database {
     db
 }
 
-async fn granted(db: &Database, id: &str, mode: &str, link: &str, key: Option<&str>) -> Principal {
+pub(crate) async fn granted(
+    db: &Database,
+    id: &str,
+    mode: &str,
+    link: &str,
+    key: Option<&str>,
+) -> Principal {
     let made = db.permit("u", rights(id, mode, link, key)).await.expect("a permission");
     holder(&resource(&made))
 }
@@ -236,7 +243,9 @@ async fn names_and_rids_mean_the_same() {
     let collection_link = format!("dbs/{}/colls/{}/", parts[1], parts[3]);
     let named_collection = granted(&db, "1", "Read", "dbs/db/colls/c", None).await;
     let named_document = granted(&db, "2", "Read", "dbs/db/colls/c/docs/d1", None).await;
-    let document_by_rid = granted(&db, "3", "Read", &self_link, None).await;
+    db.user("v", false).await.expect("a user");
+    let made = db.permit("v", rights("q", "Read", &self_link, None)).await;
+    let document_by_rid = holder(&resource(&made.expect("a permission")));
     for (who, path) in [
         (&named_collection, &by_rid),
         (&named_document, &by_rid),
@@ -246,7 +255,6 @@ async fn names_and_rids_mean_the_same() {
     ] {
         db.call_as(who, Operation::ReadDocument(path.clone()), keyed(KEY)).await.expect("read");
     }
-    db.user("v", false).await.expect("a user");
     let made = db.permit("v", rights("p", "Read", &collection_link, None)).await;
     let collection_by_rid = holder(&resource(&made.expect("a permission")));
     let read = Operation::ReadDocument(document("d1"));
@@ -310,4 +318,38 @@ async fn tokens_live_as_long_as_the_rights_they_were_made_for() {
     assert_eq!(read().await, Some(Code::Unauthorized));
     db.call(replace(body()), minting()).await.expect("replaced");
     assert_eq!(read().await, Some(Code::Unauthorized), "a token does not come back");
+}
+
+/// A restored backup gives numbers again that it gave before: tokens made since must not fit.
+#[tokio::test]
+async fn a_token_is_not_good_for_another_permission_of_its_number() {
+    let (dir, db) = on_disk().await;
+    let db = db.with_collection(400).await;
+    db.create(r#"{"id":"d1","pk":"k1"}"#).await.expect("created");
+    db.engine.close().await.expect("closed");
+    drop(db);
+    let backup = tempfile::tempdir().expect("a directory");
+    copy_tree(dir.path(), backup.path());
+
+    let mut grants = Vec::new();
+    for (path, key) in [(dir.path(), r#"["k9"]"#), (backup.path(), KEY)] {
+        let db = Database::open(open(path)).await;
+        db.user("u", false).await.expect("a user");
+        let who = granted(&db, "p", "Read", "dbs/db/colls/c", Some(key)).await;
+        for earlier in &grants {
+            let read = Operation::ReadDocument(document("d1"));
+            let refused = db.call_as(earlier, read, Options::default()).await;
+            assert_eq!(refused.expect_err("another's").code, Code::Unauthorized);
+        }
+        grants.push(who);
+        db.engine.close().await.expect("closed");
+    }
+    let permissions: Vec<_> = grants
+        .iter()
+        .map(|who| match who {
+            Principal::Token(grant) => grant.permission,
+            Principal::Account { .. } => unreachable!("holders of tokens"),
+        })
+        .collect();
+    assert_eq!(permissions[0], permissions[1], "or this shows nothing");
 }

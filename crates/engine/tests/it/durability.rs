@@ -219,7 +219,7 @@ async fn fixture_content_is_reproducible() {
     db.engine.close().await.expect("closed");
 }
 
-fn copy_tree(from: &std::path::Path, to: &std::path::Path) {
+pub(crate) fn copy_tree(from: &std::path::Path, to: &std::path::Path) {
     std::fs::create_dir_all(to).expect("a directory");
     for entry in std::fs::read_dir(from).expect("the fixture is there") {
         let entry = entry.expect("an entry");

@@ -2,6 +2,7 @@
 
 mod access;
 mod access_matrix;
+mod access_names;
 mod attachment_moves;
 mod attachments;
 mod batch_races;

@@ -95,3 +95,16 @@ fn sets_without_a_key_are_refused() {
         assert!(KeySet::parse(bad.as_bytes()).is_err(), "{bad}");
     }
 }
+
+#[test]
+fn a_beginning_that_is_no_time_is_refused() {
+    let issuer = &issuers().trusted[0];
+    let good = |nbf: &str| {
+        let claims = format!(r#"{{"aud":"https://sheaf.example","exp":{}{nbf}}}"#, NOW + 1);
+        issuer.check_claims(&json::parse(claims.as_bytes()).expect("JSON"), NOW).is_ok()
+    };
+    assert!(good("") && good(r#","nbf":0"#) && good(r#","nbf":1.5"#));
+    for bad in [r#""1""#, "null", "-1", "1e300", "true", "[]"] {
+        assert!(!good(&format!(r#","nbf":{bad}"#)), "{bad}");
+    }
+}

@@ -166,6 +166,12 @@ async fn access_tokens_do_what_their_role_may() {
         assert_eq!(harness.send(bearing(read(), &token)).await.status, read_status, "{role:?}");
         for (call, (status, sub)) in [
             (document(), write_status),
+            (Call::post("/dbs/d/colls/c/docs/1/attachments"), write_status),
+            (Call::new("DELETE", "/dbs/d/colls/c/docs/1/attachments/a"), write_status),
+            (Call::new("PUT", "/media/bWVkaWE="), write_status),
+            (Call::post("/dbs/d/colls/c/operations/partitionkeydelete"), write_status),
+            (Call::post("/dbs/d/colls/c/sprocs"), control_status),
+            (Call::post("/dbs/d/users"), control_status),
             (Call::post("/dbs"), control_status),
             (Call::new("DELETE", "/dbs/d"), control_status),
         ] {

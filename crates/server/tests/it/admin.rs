@@ -54,3 +54,24 @@ fn metrics_can_be_switched_off() {
     assert_eq!(get(sheaf.address, "/_sheaf/metrics").status, 403);
     assert_eq!(get(sheaf.address, "/_sheaf/partitions").status, 403);
 }
+
+/// A page may have its own name stand for this machine.
+#[test]
+fn figures_are_read_under_a_name_of_this_machine() {
+    for (access, expected) in [("loopback", 403), ("any", 200)] {
+        let sheaf = Sheaf::in_memory(&["--metrics", access]);
+        let mut stream = connect(sheaf.address);
+        for page in ["metrics", "partitions"] {
+            let mut status = |host: &str| {
+                let text = request("GET", &format!("/_sheaf/{page}"), "", "");
+                let text = text.replace("host: localhost", &format!("host: {host}"));
+                ask(&mut stream, &text).unwrap().status
+            };
+            for host in ["localhost:8081", "127.0.0.1", "[::1]:8081"] {
+                assert_eq!(status(host), 200, "{host}");
+            }
+            assert_eq!(status("evil.example"), expected);
+            assert_eq!(status("localhost.evil.example:8081"), expected);
+        }
+    }
+}

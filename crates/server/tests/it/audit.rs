@@ -37,6 +37,11 @@ fn changes_and_refusals_are_written_down() {
     let document = r#"{"id":"d","pk":"s3cr3t"}"#;
     let (link, path) = ("dbs/shop/colls/c", "/dbs/shop/colls/c/docs");
     assert_eq!(send(key, "POST", "docs", link, path, document), 201);
+    let (link, path) = ("dbs/shop/colls/c/docs/d", "/dbs/shop/colls/c/docs/d/attachments");
+    let attachment = r#"{"id":"a","contentType":"text/plain","media":"http://a/"}"#;
+    assert_eq!(send(key, "POST", "attachments", link, path, attachment), 201);
+    let (link, path) = ("dbs/shop/colls/c", "/dbs/shop/colls/c/operations/partitionkeydelete");
+    assert_eq!(send(key, "POST", "colls", link, path, ""), 200);
     assert_eq!(send(key, "POST", "dbs", "", "/dbs", r#"{"id":"shop"}"#), 409);
     assert_eq!(send("d3Jvbmc=", "DELETE", "dbs", "dbs/shop", "/dbs/shop", ""), 401);
     assert_eq!(send(key, "DELETE", "dbs", "dbs/shop", "/dbs/shop", ""), 204);

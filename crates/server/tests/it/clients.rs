@@ -131,6 +131,20 @@ fn pages_of_the_named_sites_are_let_in() {
 }
 
 #[test]
+fn no_page_of_a_site_reads_the_pages_for_operators() {
+    let sheaf = Sheaf::in_memory(&["--cors-origins", "*"]);
+    let mut stream = connect(sheaf.address);
+    let asking = "origin: https://evil.example\r\naccess-control-request-method: GET\r\n";
+    for path in ["health", "ready", "metrics", "partitions", "backup", "dbs/d/colls/c/partition"] {
+        let path = format!("/_sheaf/{path}");
+        for method in ["GET", "OPTIONS"] {
+            let answer = ask(&mut stream, &request(method, &path, asking, "")).unwrap();
+            assert!(!answer.head.contains("access-control"), "{path}: {}", answer.head);
+        }
+    }
+}
+
+#[test]
 fn without_the_setting_no_page_is_let_in() {
     let sheaf = Sheaf::in_memory(&[]);
     let asking = "origin: https://app.example\r\naccess-control-request-method: GET\r\n";

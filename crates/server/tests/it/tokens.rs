@@ -20,6 +20,10 @@ fn any_token_is_trusted_only_where_nobody_else_connects() {
     let sheaf = Sheaf::in_memory(&["--trust-any-token"]);
     assert_eq!(status(&sheaf, "GET", ""), 200);
     assert_eq!(status(&sheaf, "POST", r#"{"id":"shop"}"#), 201);
+    // A page that has its own name stand for this machine is somebody else.
+    let headers = "authorization: type=aad&ver=1.0&sig=a.b.c\r\nx-ms-version: 2018-12-31\r\n";
+    let rebound = request("GET", "/dbs", headers, "").replace("localhost", "evil.example");
+    assert_eq!(ask(&mut connect(sheaf.address), &rebound).unwrap().status, 401);
     let open = ["serve", "--in-memory", "--port", "0", "--host", "0.0.0.0", "--trust-any-token"];
     let stderr = failure(2, &[&open[..], &["--allow-published-key"]].concat());
     assert!(stderr.contains("trust-any-token"), "{stderr}");

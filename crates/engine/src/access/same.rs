@@ -1,0 +1,124 @@
+//! Whether two links mean the same document or the same attachment. Where one is made of ids and the
+//! other of rids, what is stored tells.
+
+use bytes::Bytes;
+use protocol::{
+    Error,
+    request::AttachmentPath,
+    rid::{AttachmentRid, ChildKind, ChildRid},
+};
+use value::{json, partition_key::PartitionKey};
+
+use crate::{
+    catalog::Collection,
+    documents::{attachments::rows::List, scope::document_key},
+    errors, keys,
+    rows::Header,
+};
+
+/// Which of the documents with one id is meant.
+#[derive(Clone, Copy)]
+pub(crate) enum Under<'a> {
+    /// The one under this key; without it, none.
+    Key(Option<&'a PartitionKey>),
+    /// Whichever it is.
+    Any,
+}
+
+impl Under<'_> {
+    fn means(self, key: &PartitionKey) -> bool {
+        match self {
+            Self::Key(named) => named == Some(key),
+            Self::Any => true,
+        }
+    }
+}
+
+/// Of documents of one collection.
+pub(crate) async fn same_document(
+    collection: Option<&Collection>,
+    (granted, asked): (&str, &str),
+    under: Under<'_>,
+) -> Result<bool, Error> {
+    if granted == asked {
+        return Ok(true);
+    }
+    let Some(collection) = collection else { return Ok(false) };
+    if let Some(stored) = stored(collection, granted).await? {
+        // Others may have the same id under other keys.
+        return Ok(stored.id == asked && under.means(&stored.key));
+    }
+    Ok(stored(collection, asked).await?.is_some_and(|stored| stored.id == granted))
+}
+
+/// Of attachments of documents of one collection.
+pub(crate) async fn same_attachment(
+    collection: Option<&Collection>,
+    (granted, asked): (&AttachmentPath, &AttachmentPath),
+    under: Under<'_>,
+) -> Result<bool, Error> {
+    let documents = (granted.document.document.as_str(), asked.document.document.as_str());
+    if !same_document(collection, documents, under).await? {
+        return Ok(false);
+    }
+    if granted.attachment == asked.attachment {
+        return Ok(true);
+    }
+    let Some(collection) = collection else { return Ok(false) };
+    // The rid of an attachment names a document, too, which must be the one of the other link.
+    if let Some(rid) = AttachmentRid::parse(&granted.attachment)
+        && attachment_id(collection, rid).await?.as_ref() == Some(&asked.attachment)
+    {
+        let documents = (&*rid.document.to_string(), documents.1);
+        return same_document(Some(collection), documents, under).await;
+    }
+    if let Some(rid) = AttachmentRid::parse(&asked.attachment)
+        && attachment_id(collection, rid).await?.as_ref() == Some(&granted.attachment)
+    {
+        let documents = (documents.0, &*rid.document.to_string());
+        return same_document(Some(collection), documents, under).await;
+    }
+    Ok(false)
+}
+
+/// A document's name.
+pub(crate) struct Stored {
+    id: String,
+    pub(crate) key: PartitionKey,
+}
+
+/// The document with this rid, if it is one.
+pub(crate) async fn stored(collection: &Collection, rid: &str) -> Result<Option<Stored>, Error> {
+    let Some(rid) = ChildRid::parse(rid) else { return Ok(None) };
+    let [Some(row), _] = rows(collection, rid).await? else { return Ok(None) };
+    let (_, document) = Header::decode(&row).map_err(errors::from_damaged)?;
+    let Ok(document) = json::parse(&document) else { return Ok(None) };
+    let key = document_key(collection, &document);
+    Ok(document.get("id").as_str().map(|id| Stored { id: id.to_owned(), key }))
+}
+
+/// The id of the attachment with this rid, if there is one.
+async fn attachment_id(
+    collection: &Collection,
+    AttachmentRid { document, number }: AttachmentRid,
+) -> Result<Option<String>, Error> {
+    let [_, list] = rows(collection, document).await?;
+    let entries = List::decode_row(list)?.entries;
+    Ok(entries.into_iter().find(|entry| entry.number == number).map(|entry| entry.id))
+}
+
+/// The rows of a document, and of the list of its attachments: nothing if it is none of the collection.
+async fn rows(collection: &Collection, rid: ChildRid) -> Result<[Option<Bytes>; 2], Error> {
+    if rid.collection != collection.rid || rid.kind != ChildKind::Document {
+        return Ok([None, None]);
+    }
+    let slot = keys::slot_of(rid.number);
+    let wanted = [keys::document(rid.number), keys::attachments(rid.number)];
+    for partition in collection.partitions.iter().filter(|it| it.slots.contains(&slot)) {
+        let rows = partition.read().0.get_many(&wanted).await.map_err(errors::from_store)?;
+        if let Ok([Some(document), list]) = <[Option<Bytes>; 2]>::try_from(rows) {
+            return Ok([Some(document), list]);
+        }
+    }
+    Ok([None, None])
+}

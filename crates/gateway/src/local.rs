@@ -1,0 +1,97 @@
+//! Whether a request calls the server by a name of this machine.
+//!
+//! A web page can have its own name stand for 127.0.0.1 from one moment to the next; its browser then
+//! connects from this machine, and lets it read what is answered. The name stays the page's, though,
+//! so what this machine may have without a signature is given under names of this machine only.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use hyper::{HeaderMap, Uri, header::HOST, http::uri::Authority};
+
+/// Whether every name that the request has for the server is a loopback name or address; it needs one.
+pub fn is_called_local(headers: &HeaderMap, uri: &Uri) -> bool {
+    let named = headers.get_all(HOST).iter().map(|host| host.to_str().unwrap_or_default());
+    let mut hosts = named.chain(uri.authority().map(Authority::as_str)).peekable();
+    hosts.peek().is_some() && hosts.all(is_local)
+}
+
+/// Of `host` or `host:port`.
+fn is_local(host: &str) -> bool {
+    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
+    if let Some(rest) = host.strip_prefix('[') {
+        let Some((address, rest)) = rest.split_once(']') else { return false };
+        let is_whole = rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port);
+        return is_whole && address.parse::<Ipv6Addr>().is_ok_and(is_loopback);
+    }
+    let name = match host.split_once(':') {
+        Some((name, port)) if is_port(port) => name,
+        Some(_) => return false,
+        None => host,
+    };
+    let name = name.to_ascii_lowercase();
+    let name = name.strip_suffix('.').unwrap_or(&name);
+    // Nobody can register a name below `localhost`.
+    name == "localhost"
+        || name.ends_with(".localhost")
+        || name.parse::<Ipv4Addr>().is_ok_and(is_loopback)
+}
+
+fn is_loopback(address: impl Into<IpAddr>) -> bool {
+    address.into().to_canonical().is_loopback()
+}
+
+#[cfg(test)]
+mod tests {
+    use hyper::header::HeaderValue;
+
+    use super::*;
+
+    fn called(hosts: &[&'static str], uri: &'static str) -> bool {
+        let headers = hosts.iter().map(|host| (HOST, HeaderValue::from_static(host)));
+        is_called_local(&headers.collect(), &Uri::from_static(uri))
+    }
+
+    #[test]
+    fn names_of_this_machine() {
+        for host in [
+            "localhost",
+            "LocalHost:8081",
+            "localhost.:8081",
+            "shop.localhost",
+            "127.0.0.1",
+            "127.1.2.3:8081",
+            "[::1]",
+            "[::1]:8081",
+            "[::ffff:127.0.0.1]:8081",
+        ] {
+            assert!(called(&[host], "/"), "{host}");
+        }
+        assert!(called(&[], "http://localhost:8081/"), "as in HTTP/2");
+    }
+
+    #[test]
+    fn names_of_others() {
+        for host in [
+            "",
+            "evil.example",
+            "evil.example:8081",
+            "localhost.evil.example",
+            "evillocalhost",
+            "127.0.0.1.evil.example",
+            "10.0.0.1",
+            "0.0.0.0",
+            "[::]",
+            "[::1",
+            "[::1]evil.example",
+            "::1",
+            "localhost:",
+            "localhost:a",
+            "a@localhost",
+        ] {
+            assert!(!called(&[host], "/"), "{host}");
+        }
+        assert!(!called(&[], "/"), "without a name");
+        assert!(!called(&["localhost", "evil.example"], "/"));
+        assert!(!called(&["localhost"], "http://evil.example/"));
+    }
+}
