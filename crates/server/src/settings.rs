@@ -223,7 +223,7 @@ pub(crate) struct Settings {
     #[arg(value_delimiter = ',')]
     pub(crate) allow_networks: Option<Vec<Network>>,
 
-    /// Web pages that may use the database, as https://app.example or *, separated by commas
+    /// Web pages that may use the database, as `https://app.example` or `*`, separated by commas
     /// [default: none]
     #[arg(long, env = "SHEAF_CORS_ORIGINS", value_name = "ORIGINS", help_heading = "Access")]
     #[arg(value_delimiter = ',')]
