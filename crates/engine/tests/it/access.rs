@@ -10,7 +10,8 @@ use protocol::{
 use value::{Value, json};
 
 use crate::{
-    durability::{copy_tree, on_disk, open},
+    durability::{on_disk, open},
+    formats::copy_tree,
     support::{Database, collection, document, items, keyed, resource, text},
     users::{holder, minting, permission, rights},
 };
