@@ -119,8 +119,11 @@ fn must_be_merged(prepared: &Prepared, planning: Planning) -> bool {
     let is_cut = shape.limit.is_some() || shape.offset > 0;
     match planning {
         Planning::None => false,
-        Planning::Early if is_cut || shape.is_distinct => false,
-        Planning::Early if shape.is_aggregate => is_early_aggregate(prepared),
+        Planning::Early | Planning::EarlyParallel if is_cut || shape.is_distinct => false,
+        Planning::Early | Planning::EarlyParallel if shape.is_aggregate => {
+            is_early_aggregate(prepared)
+        }
+        Planning::EarlyParallel => true,
         Planning::Early => shape.top.is_some() || !shape.order.is_empty(),
         Planning::All => {
             let is_ordered = shape.top.is_some() || !shape.order.is_empty();
