@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use protocol::{
-    Body, Code, Error, Meta, Options, Outcome, Response,
+    Body, Error, Meta, Options, Outcome, Response,
     continuation::Feed,
     request::{CollectionPath, DatabasePath, ThroughputRequest},
     response::FeedKind,
@@ -19,7 +19,7 @@ use crate::{
     control::{AsyncPlan, Change, check_resource_count},
     databases::invalid_body,
     definition::Definition,
-    encryption_keys,
+    encryption_keys, errors,
     feeds::{Page, is_unchanged, require_match},
     indexing::transform,
     missing_collection, offers,
@@ -65,10 +65,7 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
         // By rid too: a name must not take over another collection's links.
         if let Some(old) = database.collection(id).cloned() {
             if !upsert || old.definition.id != id {
-                return Err(Error::new(
-                    Code::Conflict,
-                    "Resource with specified id or name already exists.",
-                ));
+                return Err(errors::taken());
             }
             let definition = old.definition.replace(&self.body)?;
             return replace_in(engine, catalog, &old, definition, Outcome::Ok);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use protocol::{
-    Body, Code, Error, Meta, Options, Outcome, Response,
+    Body, Error, Meta, Options, Outcome, Response,
     continuation::Feed,
     request::{DatabasePath, ThroughputRequest},
     response::FeedKind,
@@ -17,6 +17,7 @@ use crate::{
     charge::Meter,
     control::{AsyncPlan, Change, check_resource_count},
     definition::validate_name,
+    errors,
     feeds::{Page, is_unchanged, require_match},
     throughput::{self, Kind, Rules},
 };
@@ -51,10 +52,7 @@ impl AsyncPlan<(Outcome, Arc<Database>)> for Create {
         // By rid too: a name must not take over another database's links.
         if let Some(old) = catalog.database(&DatabasePath(self.id.clone())) {
             if !self.upsert || old.id != self.id {
-                return Err(Error::new(
-                    Code::Conflict,
-                    "Resource with specified id or name already exists.",
-                ));
+                return Err(errors::taken());
             }
             let mut database = Database::clone(old);
             database.version = engine.new_version();

@@ -2,14 +2,12 @@
 
 use protocol::{
     Code, Error,
-    limits::{
-        FUNCTIONS_MAX, SCRIPT_BYTES_MAX, SCRIPTS_BYTES_MAX, STORED_PROCEDURES_MAX, TRIGGERS_MAX,
-    },
+    limits::{SCRIPT_BYTES_MAX, SCRIPTS_BYTES_MAX},
 };
 use value::{Object, Value, json};
 
 use crate::{
-    catalog::scripts::{ScriptKind, Scripts, TriggerKind, TriggerOperation, TriggerType},
+    catalog::scripts::{ScriptKind, TriggerKind, TriggerOperation, TriggerType},
     databases::invalid_body,
     definition::{missing, shown, validate_name},
 };
@@ -19,6 +17,7 @@ const SYSTEM: [&str; 4] = ["_rid", "_self", "_etag", "_ts"];
 
 /// A script as a client defines it.
 pub(crate) struct Definition {
+    pub(crate) kind: ScriptKind,
     pub(crate) id: String,
     pub(crate) body: String,
     pub(crate) trigger: Option<TriggerKind>,
@@ -46,7 +45,7 @@ impl Definition {
             properties.remove(name);
         }
         let trigger = trigger_of(kind, &properties)?;
-        Ok(Self { id, body, trigger, properties })
+        Ok(Self { kind, id, body, trigger, properties })
     }
 }
 
@@ -75,23 +74,9 @@ fn word<T>(properties: &Object, name: &str, parse: impl Fn(&str) -> Option<T>) -
     }
 }
 
-/// Refuses another script, or a longer one, when the collection has no room for it.
-pub(crate) fn check_room(
-    scripts: &Scripts,
-    kind: ScriptKind,
-    old_bytes: Option<usize>,
-    new_bytes: usize,
-) -> Result<(), Error> {
-    let (max, name) = match kind {
-        ScriptKind::StoredProcedure => (STORED_PROCEDURES_MAX, "stored procedures"),
-        ScriptKind::Trigger => (TRIGGERS_MAX, "triggers"),
-        ScriptKind::Function => (FUNCTIONS_MAX, "user defined functions"),
-    };
-    if old_bytes.is_none() && scripts.of(kind).len() >= max {
-        let message = format!("A collection may have at most {max} {name}.");
-        return Err(Error::new(Code::Forbidden, message));
-    }
-    if scripts.bytes() - old_bytes.unwrap_or(0) + new_bytes > SCRIPTS_BYTES_MAX {
+/// Refuses sources that are more together than a collection has room for.
+pub(crate) fn check_bytes(bytes: usize) -> Result<(), Error> {
+    if bytes > SCRIPTS_BYTES_MAX {
         let message =
             format!("The scripts of a collection may have at most {SCRIPTS_BYTES_MAX} bytes.");
         return Err(Error::new(Code::Forbidden, message));
