@@ -12,12 +12,11 @@ use store::Batch;
 use value::{Value, json};
 
 use crate::{
-    Inner,
+    Inner, bodies,
     catalog::{Catalog, Collection, Database, Retired, storage},
     charge::Meter,
     check_intended,
     control::{AsyncPlan, Change, check_resource_count},
-    databases::invalid_body,
     definition::Definition,
     encryption_keys, errors,
     feeds::{Page, is_unchanged, require_match},
@@ -41,7 +40,7 @@ pub(crate) async fn create(
     body: &[u8],
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let body = json::parse(body).map_err(|error| invalid_body(&error))?;
+    let body = bodies::parse(body)?;
     let created = engine.change(CreatePlan { create, body }).await;
     let (outcome, collection) = meter.metadata_write(created)?;
     Ok(answer(outcome, &collection, None))
@@ -195,7 +194,7 @@ pub(crate) async fn replace(
     options: Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let body = json::parse(body).map_err(|error| invalid_body(&error))?;
+    let body = bodies::parse(body)?;
     let replaced = engine.change(Replace { path, body, options }).await;
     let (outcome, collection) = meter.metadata_write(replaced)?;
     Ok(answer(outcome, &collection, None))

@@ -5,18 +5,18 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use protocol::{
-    Code, Error, Options,
+    Error, Options,
     continuation::Feed,
     limits::{ENCRYPTION_KEY_BYTES_MAX, ENCRYPTION_KEYS_MAX},
     request::{DatabasePath, EncryptionKeyPath},
     response::FeedKind,
     rid::{DatabaseRid, EncryptionKeyRid},
 };
-use value::{Object, Value, json};
+use value::{Object, Value};
 
 use crate::{
+    bodies,
     catalog::{Catalog, Database, Version, children::Children, encryption_keys::EncryptionKey},
-    databases::invalid_body,
     definition::{missing, shown, validate_name},
     family::Family,
 };
@@ -98,34 +98,20 @@ impl Family for EncryptionKeys {
 
 /// Reads the body of a request: the name, and all that the client says.
 fn parse(text: &[u8]) -> Result<(String, Object), Error> {
-    if text.len() > ENCRYPTION_KEY_BYTES_MAX {
-        return Err(Error::new(Code::TooLarge, "Request size is too large"));
-    }
-    let body = json::parse(text).map_err(|error| invalid_body(&error))?;
+    bodies::check_size(text, ENCRYPTION_KEY_BYTES_MAX)?;
+    let body = bodies::parse(text)?;
     let id = validate_name(body.get("id"))?;
     for name in ["encryptionAlgorithm", "wrappedDataEncryptionKey"] {
-        match body.get(name) {
-            Value::Undefined | Value::Null => return Err(missing(name)),
-            Value::String(_) => {}
-            _ => return Err(wrong(name, "a string")),
-        }
+        bodies::string(&body, name)?;
     }
     match body.get("keyWrapMetadata") {
         Value::Undefined | Value::Null => return Err(missing("keyWrapMetadata")),
         Value::Object(_) => {}
-        _ => return Err(wrong("keyWrapMetadata", "an object")),
+        _ => {
+            return Err(Error::bad_request("The property 'keyWrapMetadata' must be an object."));
+        }
     }
-    let Value::Object(mut properties) = body else {
-        return Err(Error::bad_request("The input content is invalid: it is no object."));
-    };
-    for name in SYSTEM {
-        properties.remove(name);
-    }
-    Ok((id, properties))
-}
-
-fn wrong(name: &str, wanted: &str) -> Error {
-    Error::bad_request(format!("The property '{name}' must be {wanted}."))
+    Ok((id, bodies::properties(body, &SYSTEM)?))
 }
 
 /// Refuses the keys of a new collection's policy that the database does not have. Only ids count:

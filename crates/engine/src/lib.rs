@@ -5,6 +5,7 @@
 
 mod access;
 mod area;
+mod bodies;
 mod budget;
 mod catalog;
 mod changes;

@@ -16,7 +16,7 @@ use crate::{
     control::{AsyncPlan, Change},
     errors,
     family::{Family, Parent as _},
-    feeds::{Page, is_unchanged, require_match},
+    feeds::{Page, answer_read, require_match},
 };
 
 /// What every family serves.
@@ -54,11 +54,11 @@ pub(crate) trait Requests: Family {
         meter.metadata_read();
         let (family, name) = Self::of(path);
         let found = find(&engine.catalog(), &family, &name, options)?;
-        if Self::CAN_BE_UNCHANGED && is_unchanged(options, found.child.version().etag) {
-            let answer = found.answer(Outcome::NotModified, options);
-            return Ok(Response { body: Body::Empty, ..answer });
+        let answer = |outcome| found.answer(outcome, options);
+        if !Self::CAN_BE_UNCHANGED {
+            return Ok(answer(Outcome::Ok));
         }
-        Ok(found.answer(Outcome::Ok, options))
+        Ok(answer_read(options, found.child.version().etag, answer))
     }
 
     async fn delete(

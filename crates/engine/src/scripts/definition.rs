@@ -7,8 +7,8 @@ use protocol::{
 use value::{Object, Value, json};
 
 use crate::{
+    bodies,
     catalog::scripts::{ScriptKind, TriggerKind, TriggerOperation, TriggerType},
-    databases::invalid_body,
     definition::{missing, shown, validate_name},
 };
 
@@ -28,22 +28,15 @@ pub(crate) struct Definition {
 impl Definition {
     /// Reads the body of a request.
     pub(crate) fn parse(kind: ScriptKind, text: &[u8]) -> Result<Self, Error> {
-        if text.len() > SCRIPT_BYTES_MAX {
-            return Err(Error::new(Code::TooLarge, "Request size is too large"));
-        }
-        let value = json::parse(text).map_err(|error| invalid_body(&error))?;
+        bodies::check_size(text, SCRIPT_BYTES_MAX)?;
+        let value = bodies::parse(text)?;
         let id = validate_name(value.get("id"))?;
-        let Value::Object(mut properties) = value else {
-            return Err(Error::bad_request("The input content is invalid: it is no object."));
-        };
+        let mut properties = bodies::properties(value, &SYSTEM)?;
         let body = match properties.remove("body") {
             Some(Value::String(body)) => body,
             None | Some(Value::Null) => return Err(missing("body")),
             Some(_) => return Err(Error::bad_request("The property 'body' must be a string.")),
         };
-        for name in SYSTEM {
-            properties.remove(name);
-        }
         let trigger = trigger_of(kind, &properties)?;
         Ok(Self { kind, id, body, trigger, properties })
     }
