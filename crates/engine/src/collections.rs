@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use protocol::{
-    Body, Code, Error, Meta, Options, Outcome, Response,
+    Body, Error, Meta, Options, Outcome, Response,
     continuation::Feed,
     request::{CollectionPath, DatabasePath, ThroughputRequest},
     response::FeedKind,
@@ -12,14 +12,13 @@ use store::Batch;
 use value::{Value, json};
 
 use crate::{
-    Inner,
+    Inner, bodies,
     catalog::{Catalog, Collection, Database, Retired, storage},
     charge::Meter,
     check_intended,
     control::{AsyncPlan, Change, check_resource_count},
-    databases::invalid_body,
     definition::Definition,
-    encryption_keys,
+    encryption_keys, errors,
     feeds::{Page, is_unchanged, require_match},
     indexing::transform,
     missing_collection, offers,
@@ -41,7 +40,7 @@ pub(crate) async fn create(
     body: &[u8],
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let body = json::parse(body).map_err(|error| invalid_body(&error))?;
+    let body = bodies::parse(body)?;
     let created = engine.change(CreatePlan { create, body }).await;
     let (outcome, collection) = meter.metadata_write(created)?;
     Ok(answer(outcome, &collection, None))
@@ -65,10 +64,7 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
         // By rid too: a name must not take over another collection's links.
         if let Some(old) = database.collection(id).cloned() {
             if !upsert || old.definition.id != id {
-                return Err(Error::new(
-                    Code::Conflict,
-                    "Resource with specified id or name already exists.",
-                ));
+                return Err(errors::taken());
             }
             let definition = old.definition.replace(&self.body)?;
             return replace_in(engine, catalog, &old, definition, Outcome::Ok);
@@ -201,7 +197,7 @@ pub(crate) async fn replace(
     options: Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let body = json::parse(body).map_err(|error| invalid_body(&error))?;
+    let body = bodies::parse(body)?;
     let replaced = engine.change(Replace { path, body, options }).await;
     let (outcome, collection) = meter.metadata_write(replaced)?;
     Ok(answer(outcome, &collection, None))

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use protocol::{
     limits::TOKEN_SECONDS_DEFAULT,
-    rid::{DatabaseRid, PermissionRid, UserRid},
+    rid::{PermissionRid, UserRid},
     token::{Grant, TokenOptions},
 };
 use value::{
@@ -97,29 +97,7 @@ impl Child for Permission {
     }
 }
 
-/// Finds a user by name, then by rid.
-pub(crate) fn find_user<'a>(
-    users: &'a Children<User>,
-    database: DatabaseRid,
-    name: &str,
-) -> Option<&'a Arc<User>> {
-    let by_rid = || {
-        let rid = UserRid::parse(name).filter(|rid| rid.database == database)?;
-        users.numbered(rid.number.into())
-    };
-    users.named(name).or_else(by_rid)
-}
-
 impl User {
-    /// Finds a permission by name, then by rid.
-    pub(crate) fn permission(&self, name: &str) -> Option<&Arc<Permission>> {
-        let by_rid = || {
-            let rid = PermissionRid::parse(name).filter(|rid| rid.user == self.rid)?;
-            self.permissions.numbered(rid.number)
-        };
-        self.permissions.named(name).or_else(by_rid)
-    }
-
     pub(crate) fn self_link(&self) -> String {
         format!("dbs/{}/users/{}/", self.rid.database, self.rid)
     }
