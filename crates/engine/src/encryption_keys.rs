@@ -113,7 +113,7 @@ impl AsyncPlan<(Outcome, Found)> for Create {
         }
         if database.encryption_keys.len() >= ENCRYPTION_KEYS_MAX {
             return Err(Error::new(
-                Code::Forbidden,
+                Code::LimitReached,
                 format!(
                     "A database may have at most {ENCRYPTION_KEYS_MAX} client encryption keys."
                 ),

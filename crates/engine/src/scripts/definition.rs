@@ -89,12 +89,12 @@ pub(crate) fn check_room(
     };
     if old_bytes.is_none() && scripts.of(kind).len() >= max {
         let message = format!("A collection may have at most {max} {name}.");
-        return Err(Error::new(Code::Forbidden, message));
+        return Err(Error::new(Code::LimitReached, message));
     }
     if scripts.bytes() - old_bytes.unwrap_or(0) + new_bytes > SCRIPTS_BYTES_MAX {
         let message =
             format!("The scripts of a collection may have at most {SCRIPTS_BYTES_MAX} bytes.");
-        return Err(Error::new(Code::Forbidden, message));
+        return Err(Error::new(Code::LimitReached, message));
     }
     Ok(())
 }

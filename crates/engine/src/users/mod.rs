@@ -70,7 +70,7 @@ impl AsyncPlan<(Outcome, Found)> for Create {
         }
         if database.users.len() >= USERS_MAX {
             let message = format!("A database may have at most {USERS_MAX} users.");
-            return Err(Error::new(Code::Forbidden, message));
+            return Err(Error::new(Code::LimitReached, message));
         }
         let owner = database.rid;
         // The numbers of a database's users are far from the end of 31 bits: each is a commit.

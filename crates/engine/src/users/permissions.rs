@@ -85,7 +85,7 @@ impl AsyncPlan<(Outcome, Found)> for Create {
         }
         if user.permissions.len() >= PERMISSIONS_MAX {
             let message = format!("A user may have at most {PERMISSIONS_MAX} permissions.");
-            return Err(Error::new(Code::Forbidden, message));
+            return Err(Error::new(Code::LimitReached, message));
         }
         let mut user = User::clone(user);
         let rid = |number| PermissionRid { user: user.rid, number };
