@@ -10,8 +10,7 @@ use protocol::{
 use value::{Value, json};
 
 use crate::{
-    durability::{on_disk, open},
-    formats::copy_tree,
+    durability::{copy_tree, on_disk, open},
     support::{Database, collection, document, items, keyed, resource, text},
     users::{holder, minting, permission, rights},
 };
