@@ -45,11 +45,7 @@ pub(crate) fn open(
         None => {}
     }
     if !options.query.enable_cross_partition {
-        return Ok(Door::Closed(Error::bad_request(
-            "Cross partition query is required but disabled. Please set \
-             x-ms-documentdb-query-enablecrosspartition to true, specify \
-             x-ms-documentdb-partitionkey, or revise your query to avoid this exception.",
-        )));
+        return Ok(Door::Closed(must_be_enabled()));
     }
     if must_be_merged(prepared, options.query.planning) {
         return refuse(prepared, collection).map(Door::Closed);
@@ -59,6 +55,15 @@ pub(crate) fn open(
         Some(keys) => Ok(Door::Open(Scope::around_keys(collection, &keys.concat()))),
         None => Scope::of(collection, options).map(Door::Open),
     }
+}
+
+/// What is said to somebody who has to ask for several partition keys aloud.
+pub(crate) fn must_be_enabled() -> Error {
+    Error::bad_request(
+        "Cross partition query is required but disabled. Please set \
+         x-ms-documentdb-query-enablecrosspartition to true, specify \
+         x-ms-documentdb-partitionkey, or revise your query to avoid this exception.",
+    )
 }
 
 /// The scope of a query whose filter allows one partition key only, or the beginning of one.
