@@ -155,7 +155,7 @@ pub(crate) enum LogLevel {
     Warn,
     /// Starts, stops and other rare events
     Info,
-    /// Connections and requests
+    /// Every request, and connections that failed
     Debug,
 }
 
