@@ -64,7 +64,14 @@ impl Source {
             Ok(text) => {
                 #[cfg(unix)]
                 warn_if_shared(path);
-                KeyFile::parse(&text).map_err(|problem| self.wrong(&problem))
+                let file = KeyFile::parse(&text).map_err(|problem| self.wrong(&problem))?;
+                if file.is_guessable() {
+                    tracing::warn!(
+                        path = %path.display(),
+                        "a key has less than 16 bytes, and can be guessed; have one made by `sheaf keys`"
+                    );
+                }
+                Ok(file)
             }
             Err(error) if !self.is_given && is_absent(&error) => Ok(KeyFile::published()),
             Err(error) => {
