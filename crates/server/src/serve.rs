@@ -66,7 +66,8 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let keys = source.load()?;
     let addresses = resolve(&config).await?;
     keys.check_exposure(&addresses, config.allows_published_key)?;
-    issuers::check_exposure(&config.tokens, &addresses)?;
+    issuers::check_exposure(&config.tokens, &addresses, &config.cors_origins)?;
+    keys.warn_of_pages(&config.cors_origins);
     // The port first: of two servers started by mistake, the second then leaves no trace.
     let listener = bind(&addresses).await?;
     let directory = config.data_dir.as_deref().map(DataDir::create).transpose();

@@ -61,7 +61,7 @@ pub(crate) async fn check(
         (Reach::Within | Reach::Above, Needs::Way) => {
             if place == Reach::Above || rights.key.is_some() {
                 // They tell of other documents.
-                request.options.populate_quota = false;
+                request.options.hides_usage = true;
                 request.options.populate_statistics = false;
             }
         }
