@@ -142,6 +142,9 @@ fn figures_are_read_under_a_name_of_this_machine() {
             }
             assert_eq!(status("evil.example"), expected);
             assert_eq!(status("localhost.evil.example:8081"), expected);
+            // A proxy may call the server so on behalf of anybody.
+            assert_eq!(status("localhost\r\nx-forwarded-for: 192.0.2.1"), expected);
+            assert_eq!(status("localhost\r\nvia: 1.1 proxy"), expected);
         }
     }
 }
