@@ -61,15 +61,17 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
         let database = catalog.database(&database).ok_or_else(Error::owner_not_found)?;
         let mut database = Database::clone(database);
         let id = self.body.get("id").as_str().unwrap_or_default();
+        let created = Definition::create(&self.body, partition_key_optional);
         // By rid too: a name must not take over another collection's links.
         if let Some(old) = database.collection(id).cloned() {
             if !upsert || old.definition.id != id {
-                return Err(errors::taken());
+                // What could never be made is told first.
+                return Err(created.err().unwrap_or_else(errors::taken));
             }
             let definition = old.definition.replace(&self.body)?;
             return replace_in(engine, catalog, &old, definition, Outcome::Ok);
         }
-        let definition = Definition::create(&self.body, partition_key_optional)?;
+        let definition = created?;
         encryption_keys::check_known(&database, &definition.encryption_keys())?;
         check_resource_count(&catalog)?;
         let is_partitioned = !definition.partition_key.is_system;

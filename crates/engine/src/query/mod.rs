@@ -448,7 +448,8 @@ fn query_meta(
     times: [Duration; 3],
 ) -> Option<Box<QueryMeta>> {
     let asked = &options.query;
-    let metrics_of = |version| index_metrics::of(prepared, job.collection, order, version);
+    let metrics_of =
+        |version| index_metrics::of(prepared, job.collection, order, (options, version));
     let meta = QueryMeta {
         metrics: asked.populate_metrics.then(|| query_metrics(job, page, times)),
         index_metrics: asked.index_metrics.map(|version| (version, metrics_of(version))),
