@@ -12,7 +12,7 @@ use super::AuditSettings;
 const LINES_MAX: u32 = 100;
 const SECOND: Duration = Duration::from_secs(1);
 /// Refusals alone do not turn all files over in less time than this.
-const TURN: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+const TURN: Duration = Duration::from_hours(7 * 24);
 
 /// What is left to refusals. The default has room for none.
 #[derive(Default)]
