@@ -2,10 +2,18 @@
 //! the server can neither use nor check them.
 
 use bytes::Bytes;
-use protocol::rid::EncryptionKeyRid;
-use value::Object;
+use protocol::rid::{DatabaseRid, EncryptionKeyRid};
+use value::{Object, Value};
 
-use crate::catalog::{Version, children::Child, number, quoted, to_bytes};
+use crate::{
+    catalog::{
+        Version,
+        child_rows::{Rid, Stored},
+        children::Child,
+        number, quoted, rows, to_bytes,
+    },
+    rows::Damaged,
+};
 
 /// One key.
 #[derive(Clone, Debug)]
@@ -24,6 +32,54 @@ impl Child for EncryptionKey {
 
     fn id(&self) -> &str {
         &self.id
+    }
+}
+
+impl Rid for EncryptionKeyRid {
+    type Owner = DatabaseRid;
+
+    fn of(database: DatabaseRid, number: u64) -> Self {
+        // They are far from the end of 32 bits: each is a commit.
+        Self { database, number: u32::try_from(number).unwrap_or(u32::MAX) }
+    }
+
+    fn number(self) -> u64 {
+        self.number.into()
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        Self::parse(text)
+    }
+
+    fn bytes(self) -> Vec<u8> {
+        self.bytes().to_vec()
+    }
+}
+
+impl Stored for EncryptionKey {
+    type Rid = EncryptionKeyRid;
+
+    const PREFIX: u8 = b'E';
+
+    fn rid(&self) -> EncryptionKeyRid {
+        self.rid
+    }
+
+    fn version(&self) -> Version {
+        self.version
+    }
+
+    fn encode(&self) -> Object {
+        let mut row = Object::new();
+        rows::insert_version(&mut row, self.version);
+        row.insert("properties", Value::Object(self.properties.clone()));
+        row
+    }
+
+    fn decode(rid: EncryptionKeyRid, row: &Value) -> Result<Self, Damaged> {
+        let properties = rows::object(row, "properties")?;
+        let id = rows::text(row.get("properties"), "id")?;
+        Ok(Self { rid, id, version: rows::version(row)?, properties })
     }
 }
 

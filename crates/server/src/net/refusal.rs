@@ -63,8 +63,8 @@ impl Refusal {
         };
         let body = format!(r#"{{"code":"{code}","message":"{message}"}}"#);
         format!(
-            "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
-             connection: close\r\n\r\n{body}",
+            "HTTP/1.1 {status}\r\nx-ms-request-charge: 0\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\nconnection: close\r\n\r\n{body}",
             body.len()
         )
     }

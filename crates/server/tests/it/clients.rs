@@ -36,6 +36,7 @@ fn a_client_has_its_share_of_connections() {
     let refused = get(sheaf.address, HEALTH);
     assert_eq!(refused.status, 503);
     assert!(refused.body.contains("max-connections-per-client"), "{}", refused.body);
+    assert!(refused.head.contains("x-ms-request-charge: 0"), "{}", refused.head);
     let page = ask(&mut held[0], &request("GET", "/_sheaf/metrics", "", "")).unwrap().body;
     assert!(page.contains("sheaf_connections_refused_total{reason=\"client\"} 1"), "{page}");
     let [one, _other] = held;
@@ -61,6 +62,7 @@ fn a_client_has_its_share_of_requests() {
     let refused = get(sheaf.address, HEALTH);
     assert_eq!(refused.status, 429);
     assert!(refused.head.contains("x-ms-retry-after-ms: "), "{}", refused.head);
+    assert!(refused.head.contains("x-ms-request-charge: 0"), "{}", refused.head);
     slow.write_all(body.as_bytes()).unwrap();
     assert_eq!(answer(&mut slow, false).unwrap().status, 201);
     assert_eq!(get(sheaf.address, HEALTH).status, 200);

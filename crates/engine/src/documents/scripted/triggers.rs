@@ -8,10 +8,10 @@ use std::{borrow::Cow, sync::Arc};
 use bytes::Bytes;
 use protocol::{Error, Options};
 use script::{Context, Kind, Property, Turn};
-use value::{json, partition_key::PartitionKey};
+use value::partition_key::PartitionKey;
 
 use crate::{
-    Inner,
+    Inner, bodies,
     budget::Admission,
     catalog::{
         Collection,
@@ -94,9 +94,7 @@ impl<'a> Triggers<'a> {
                 return header_key(collection, self.options);
             }
         };
-        let value = json::parse(body).map_err(|error| {
-            Error::bad_request(format!("The input content is invalid JSON: {error}"))
-        })?;
+        let value = bodies::parse(body)?;
         if self.options.partition_key.is_some() {
             return header_key(collection, self.options);
         }
