@@ -174,8 +174,12 @@ pub(crate) async fn read(
         None
     };
     let mut response = answer(Outcome::Ok, collection, statistics);
+    // Sessions may begin with a look at the collection: the service asks one of its partitions.
+    let first = collection.partitions.first();
+    response.meta.partitions = first.map(|first| first.point(first.lsn())).into_iter().collect();
     // COMPAT: with one partition nothing has to be added up, and the service always tells.
-    if options.populate_quota || collection.definition.partition_key.is_system {
+    let is_told = options.populate_quota || collection.definition.partition_key.is_system;
+    if is_told && !options.hides_usage {
         response.meta.quota = Some(usage::quota(engine, collection));
     }
     Ok(response)

@@ -144,6 +144,9 @@ fn check_identity(offer: &Offer, body: &Value) -> Result<(), Error> {
     if body.as_object().is_none() {
         return Err(Error::bad_request("The input content is invalid: an offer is an object."));
     }
+    if body.get("id").is_undefined() && body.get("_rid").is_undefined() {
+        return Err(Error::bad_request("The offer has neither an 'id' nor a '_rid'."));
+    }
     for (name, value) in expected {
         let given = body.get(name);
         let is_same =

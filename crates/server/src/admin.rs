@@ -43,14 +43,15 @@ impl Admin {
         method: &Method,
         path: &str,
     ) -> Response<Full<Bytes>> {
-        let mut response = self.page(is_local, path);
+        // First of all: a page takes work.
         if !matches!(*method, Method::GET | Method::HEAD) {
-            response = error(StatusCode::METHOD_NOT_ALLOWED, "use GET");
+            let mut response = error(StatusCode::METHOD_NOT_ALLOWED, "use GET");
             response
                 .headers_mut()
                 .insert(header::ALLOW, header::HeaderValue::from_static("GET, HEAD"));
+            return response;
         }
-        response
+        self.page(is_local, path)
     }
 
     fn page(&self, is_local: bool, path: &str) -> Response<Full<Bytes>> {

@@ -161,7 +161,7 @@ impl<F: Family> Put<F> {
         let (max, owner, kind) = family.limit();
         if old.is_none() && children.len() >= max {
             let message = format!("A {owner} may have at most {max} {kind}.");
-            return Err(Error::new(Code::Forbidden, message));
+            return Err(Error::new(Code::LimitReached, message));
         }
         family.check_room(&parent, old, draft)?;
         let old = old.cloned();

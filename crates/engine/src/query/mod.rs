@@ -23,7 +23,7 @@ pub(crate) mod apart;
 mod body;
 mod candidates;
 pub(crate) mod documents;
-mod door;
+pub(crate) mod door;
 mod expired;
 mod explain;
 pub(crate) mod figures;

@@ -142,6 +142,9 @@ async fn list(
         tokens: options.tokens.clone(),
         ..Options::default()
     };
+    if let QueryFeed::Conflicts(path) = feed {
+        conflicts::check_scope(engine, path, options)?;
+    }
     let mut values = Vec::new();
     meter.metadata_read();
     loop {

@@ -72,7 +72,7 @@ pub(crate) fn check_bytes(bytes: usize) -> Result<(), Error> {
     if bytes > SCRIPTS_BYTES_MAX {
         let message =
             format!("The scripts of a collection may have at most {SCRIPTS_BYTES_MAX} bytes.");
-        return Err(Error::new(Code::Forbidden, message));
+        return Err(Error::new(Code::LimitReached, message));
     }
     Ok(())
 }

@@ -8,9 +8,17 @@ function limited(value) {
   return written;
 }
 
+// Text and numbers join as text, also when nothing is there yet; an object begins as itself.
 function joined(before, value) {
-  if (before === undefined || before === null || before === '') return value;
+  if (before === undefined || before === null || before === '') {
+    return isObject(value) ? value : '' + value;
+  }
   return before + value;
+}
+
+// The body is a property like the others, too.
+function isBody(name) {
+  return lower(name) === 'body';
 }
 
 class Message {
@@ -44,10 +52,11 @@ class Message {
   }
 
   getValue(name) {
-    return this.#values[lower(name)]?.value;
+    return isBody(name) ? this.#body : this.#values[lower(name)]?.value;
   }
 
   setValue(name, value) {
+    if (isBody(name)) return this.setBody(value);
     const property = this.#values[lower(name)];
     if (property === undefined) throw fail(400, `There is no property "${text(name)}" to be set.`);
     if (!property.writable) throw fail(403, `The property "${property.name}" is read-only.`);

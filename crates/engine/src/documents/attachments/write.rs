@@ -184,7 +184,7 @@ impl<'a> Write<'a> {
         let Some(old) = self.old(document, &list, stage, meter)? else {
             if list.entries.len() >= ATTACHMENTS_MAX {
                 let message = format!("A document may have at most {ATTACHMENTS_MAX} attachments.");
-                return Err(Error::new(Code::Forbidden, message));
+                return Err(Error::new(Code::LimitReached, message));
             }
             return self.put(stage, document, list, None, meter).await;
         };
