@@ -73,7 +73,7 @@ impl Stored for Permission {
         // only.
         row.insert("generation", number(generation & u64::from(u32::MAX)));
         row.insert("generationHigh", number(generation >> 32));
-        row.insert("mode", rights.mode.name());
+        row.insert("mode", rights.mode_word.as_str());
         row.insert("resource", rights.resource.as_str());
         if let Some(key) = &rights.key {
             row.insert("key", key_json(key));
@@ -82,9 +82,10 @@ impl Stored for Permission {
     }
 
     fn decode(rid: PermissionRid, row: &Value) -> Result<Self, Damaged> {
-        let resource = text(row, "resource")?;
+        let (mode_word, resource) = (text(row, "mode")?, text(row, "resource")?);
         let rights = Rights {
-            mode: Mode::parse(&text(row, "mode")?).ok_or(DAMAGED)?,
+            mode: Mode::parse(&mode_word).ok_or(DAMAGED)?,
+            mode_word,
             link: Link::parse(&resource).map_err(|_| DAMAGED)?,
             resource,
             key: partition_key(row.get("key")).map_err(|_| DAMAGED)?,

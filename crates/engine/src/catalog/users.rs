@@ -47,12 +47,22 @@ pub(crate) struct Permission {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rights {
     pub(crate) mode: Mode,
+    /// The mode as the client wrote it, which is how it is shown: old libraries compare.
+    pub(crate) mode_word: String,
     /// The link as the client gave it, which is how it is shown.
     pub(crate) resource: String,
     /// The same, taken apart.
     pub(crate) link: Link,
     /// Only documents of this key, or of keys that begin so.
     pub(crate) key: Option<PartitionKey>,
+}
+
+impl Rights {
+    /// Whether other words for it are all that differs.
+    pub(crate) fn grants_as(&self, other: &Self) -> bool {
+        let Self { mode, mode_word: _, resource, link, key } = self;
+        (*mode, resource, link, key) == (other.mode, &other.resource, &other.link, &other.key)
+    }
 }
 
 /// How much of the resource is granted.
@@ -120,7 +130,7 @@ impl Permission {
         let Self { rid, id, version, rights, generation } = self;
         let mut object = Object::new();
         object.insert("id", id.as_str());
-        object.insert("permissionMode", rights.mode.name());
+        object.insert("permissionMode", rights.mode_word.as_str());
         object.insert("resource", rights.resource.as_str());
         if let Some(key) = &rights.key {
             object.insert("resourcePartitionKey", key_json(key));

@@ -25,11 +25,11 @@ pub(crate) fn user(text: &[u8]) -> Result<String, Error> {
 pub(crate) fn permission(text: &[u8]) -> Result<(String, Rights), Error> {
     let body = read(text)?;
     let id = validate_name(body.get("id"))?;
-    let word = bodies::string(&body, "permissionMode")?;
-    let mode = Mode::parse(word).ok_or_else(|| {
+    let mode_word = bodies::string(&body, "permissionMode")?.to_owned();
+    let mode = Mode::parse(&mode_word).ok_or_else(|| {
         Error::bad_request(format!(
             "The permissionMode '{}' is neither 'All' nor 'Read'.",
-            shown(word)
+            shown(&mode_word)
         ))
     })?;
     let resource = bodies::string(&body, "resource")?.to_owned();
@@ -40,7 +40,7 @@ pub(crate) fn permission(text: &[u8]) -> Result<(String, Rights), Error> {
             "A permission on a database cannot have a resourcePartitionKey.",
         ));
     }
-    Ok((id, Rights { mode, resource, link, key }))
+    Ok((id, Rights { mode, mode_word, resource, link, key }))
 }
 
 /// Reads a partition key: an array as in its header, or the one value of it, as JavaScript allows.

@@ -109,7 +109,7 @@ impl Family for Permissions {
         old: Option<&Permission>,
     ) -> Permission {
         let generation = match old {
-            Some(old) if old.rights == rights => old.generation,
+            Some(old) if old.rights.grants_as(&rights) => old.generation,
             _ => u64::from(random_u32()) << 32 | u64::from(random_u32()),
         };
         Permission { rid, id, version, rights, generation }
