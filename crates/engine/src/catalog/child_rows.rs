@@ -3,6 +3,10 @@
 
 use std::{fmt::Display, sync::Arc};
 
+use protocol::{
+    request::ScriptKind,
+    rid::{ChildRid, CollectionRid, DatabaseRid, EncryptionKeyRid, PermissionRid, UserRid},
+};
 use store::Batch;
 use value::{Object, Value};
 
@@ -30,6 +34,48 @@ pub(crate) trait Rid: Copy + PartialEq + Display + Send + Sync + 'static {
 
     /// As they end the keys of rows.
     fn bytes(self) -> Vec<u8>;
+}
+
+macro_rules! rids {
+    ($($rid:ident of $owner:ty: $of:expr;)*) => {$(
+        impl Rid for $rid {
+            type Owner = $owner;
+
+            fn of(owner: $owner, number: u64) -> Self {
+                $of(owner, number)
+            }
+
+            fn number(self) -> u64 {
+                self.number.into()
+            }
+
+            fn parse(text: &str) -> Option<Self> {
+                Self::parse(text)
+            }
+
+            fn bytes(self) -> Vec<u8> {
+                self.bytes().to_vec()
+            }
+        }
+    )*};
+}
+
+rids! {
+    ChildRid of (CollectionRid, ScriptKind): |(collection, kind), number| {
+        CollectionRid::script(collection, kind, number)
+    };
+    EncryptionKeyRid of DatabaseRid: |database, number| {
+        EncryptionKeyRid { database, number: word(number, u32::MAX) }
+    };
+    UserRid of DatabaseRid: |database, number| {
+        UserRid { database, number: word(number, u32::MAX >> 1) }
+    };
+    PermissionRid of UserRid: |user, number| PermissionRid { user, number };
+}
+
+/// A number of up to 32 bits. Those of children are far from the end: each is a commit.
+fn word(number: u64, max: u32) -> u32 {
+    u32::try_from(number).unwrap_or(max)
 }
 
 /// A child with a row of its own.

@@ -2,16 +2,11 @@
 //! the server can neither use nor check them.
 
 use bytes::Bytes;
-use protocol::rid::{DatabaseRid, EncryptionKeyRid};
+use protocol::rid::EncryptionKeyRid;
 use value::{Object, Value};
 
 use crate::{
-    catalog::{
-        Version,
-        child_rows::{Rid, Stored},
-        children::Child,
-        number, quoted, rows, to_bytes,
-    },
+    catalog::{Version, child_rows::Stored, children::Child, number, quoted, rows, to_bytes},
     rows::Damaged,
 };
 
@@ -32,27 +27,6 @@ impl Child for EncryptionKey {
 
     fn id(&self) -> &str {
         &self.id
-    }
-}
-
-impl Rid for EncryptionKeyRid {
-    type Owner = DatabaseRid;
-
-    fn of(database: DatabaseRid, number: u64) -> Self {
-        // They are far from the end of 32 bits: each is a commit.
-        Self { database, number: u32::try_from(number).unwrap_or(u32::MAX) }
-    }
-
-    fn number(self) -> u64 {
-        self.number.into()
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        Self::parse(text)
-    }
-
-    fn bytes(self) -> Vec<u8> {
-        self.bytes().to_vec()
     }
 }
 

@@ -10,7 +10,7 @@ use value::{Object, Value};
 use crate::{
     catalog::{
         Version,
-        child_rows::{Rid, Stored},
+        child_rows::Stored,
         children::{Child, Children},
         number, quoted, rows, to_bytes,
     },
@@ -101,26 +101,6 @@ impl Child for Script {
 
     fn id(&self) -> &str {
         &self.id
-    }
-}
-
-impl Rid for ChildRid {
-    type Owner = (CollectionRid, ScriptKind);
-
-    fn of((collection, kind): Self::Owner, number: u64) -> Self {
-        collection.script(kind, number)
-    }
-
-    fn number(self) -> u64 {
-        self.number
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        Self::parse(text)
-    }
-
-    fn bytes(self) -> Vec<u8> {
-        self.bytes().to_vec()
     }
 }
 

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use protocol::rid::{DatabaseRid, PermissionRid, UserRid};
+use protocol::rid::{PermissionRid, UserRid};
 use store::Batch;
 use value::{Object, Value};
 
@@ -12,7 +12,7 @@ use crate::{
     access::link::Link,
     catalog::{
         Catalog, Version,
-        child_rows::{Rid, Stored},
+        child_rows::Stored,
         number,
         rows::{DAMAGED, insert_version, small, text, version},
         users::{Mode, Permission, Rights, User, key_json},
@@ -20,27 +20,6 @@ use crate::{
     rows::Damaged,
     users::definition::partition_key,
 };
-
-impl Rid for UserRid {
-    type Owner = DatabaseRid;
-
-    fn of(database: DatabaseRid, number: u64) -> Self {
-        // They are far from the end of 31 bits: each is a commit.
-        Self { database, number: u32::try_from(number).unwrap_or(u32::MAX >> 1) }
-    }
-
-    fn number(self) -> u64 {
-        self.number.into()
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        Self::parse(text)
-    }
-
-    fn bytes(self) -> Vec<u8> {
-        self.bytes().to_vec()
-    }
-}
 
 impl Stored for User {
     type Rid = UserRid;
@@ -69,26 +48,6 @@ impl Stored for User {
 
     fn delete_inside(&self, batch: &mut Batch) {
         self.permissions.delete_all(batch, self.rid);
-    }
-}
-
-impl Rid for PermissionRid {
-    type Owner = UserRid;
-
-    fn of(user: UserRid, number: u64) -> Self {
-        Self { user, number }
-    }
-
-    fn number(self) -> u64 {
-        self.number
-    }
-
-    fn parse(text: &str) -> Option<Self> {
-        Self::parse(text)
-    }
-
-    fn bytes(self) -> Vec<u8> {
-        self.bytes().to_vec()
     }
 }
 

@@ -103,7 +103,7 @@ struct Found<F: Family> {
 
 /// A child that is to be created or replaced.
 pub(crate) struct Put<F: Family> {
-    pub(crate) family: F,
+    family: F,
     place: Place,
     pub(crate) draft: F::Draft,
     options: Options,

@@ -124,16 +124,10 @@ impl<'a> Write<'a> {
         let mut admission = Admission::new(asked);
         let retries = Retries::new();
         let queued = loop {
-            let mut attempt = *meter;
-            let queued =
-                match self.attempt(engine, path, options, &mut attempt, &mut admission).await {
-                    Ok(queued) => Ok(queued),
-                    Err(refused) => match retries.wait(engine, refused).await {
-                        Ok(()) => continue,
-                        Err(error) => Err(error),
-                    },
-                };
-            *meter = attempt;
+            let mut spent = *meter;
+            let attempt = self.attempt(engine, path, options, &mut spent, &mut admission).await;
+            let Some(queued) = retries.ended(engine, attempt).await else { continue };
+            *meter = spent;
             admission.settle(engine, meter.total());
             break queued?;
         };
