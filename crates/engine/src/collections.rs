@@ -17,7 +17,7 @@ use crate::{
     charge::Meter,
     check_intended,
     control::{AsyncPlan, Change, check_resource_count},
-    databases::invalid_body,
+    databases::read_body,
     definition::Definition,
     encryption_keys,
     feeds::{Page, is_unchanged, require_match},
@@ -41,7 +41,7 @@ pub(crate) async fn create(
     body: &[u8],
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let body = json::parse(body).map_err(|error| invalid_body(&error))?;
+    let body = read_body(body)?;
     let created = engine.change(CreatePlan { create, body }).await;
     let (outcome, collection) = meter.metadata_write(created)?;
     Ok(answer(outcome, &collection, None))
@@ -198,7 +198,7 @@ pub(crate) async fn replace(
     options: Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let body = json::parse(body).map_err(|error| invalid_body(&error))?;
+    let body = read_body(body)?;
     let replaced = engine.change(Replace { path, body, options }).await;
     let (outcome, collection) = meter.metadata_write(replaced)?;
     Ok(answer(outcome, &collection, None))

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use protocol::{
     Body, Code, Error, Meta, Options, Outcome, Response,
     continuation::Feed,
+    limits::DEFINITION_BYTES_MAX,
     request::{DatabasePath, ThroughputRequest},
     response::FeedKind,
 };
 use store::Batch;
-use value::json;
+use value::{Value, json};
 
 use crate::{
     Inner,
@@ -34,7 +35,7 @@ pub(crate) async fn create(
     throughput: ThroughputRequest,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let body = json::parse(body).map_err(|error| invalid_body(&error))?;
+    let body = read_body(body)?;
     let id = validate_name(body.get("id"))?;
     let created = engine.change(Create { id, upsert, throughput }).await;
     let (outcome, database) = meter.metadata_write(created)?;
@@ -156,6 +157,14 @@ fn answer(outcome: Outcome, database: &Database) -> Response {
         continuation: None,
         meta: Meta::default(),
     }
+}
+
+/// Reads the definition of a database or a collection, or an offer.
+pub(crate) fn read_body(text: &[u8]) -> Result<Value, Error> {
+    if text.len() > DEFINITION_BYTES_MAX {
+        return Err(Error::new(Code::TooLarge, "Request size is too large"));
+    }
+    json::parse(text).map_err(|error| invalid_body(&error))
 }
 
 /// A body that is not JSON.

@@ -11,7 +11,7 @@ use protocol::{
     response::FeedKind, rid::OfferRid,
 };
 use store::Batch;
-use value::{Object, Value, json};
+use value::{Object, Value};
 
 use crate::{
     Inner,
@@ -19,7 +19,7 @@ use crate::{
     catalog::{Catalog, Database, Offer, Throughput, number, quoted, storage, to_bytes},
     charge::Meter,
     control::{AsyncPlan, Change},
-    databases::invalid_body,
+    databases::read_body,
     feeds::{Page, is_unchanged, require_match},
     offers::floor::{Holding, Holdings},
     throughput::{Kind, Rules},
@@ -74,7 +74,7 @@ pub(crate) async fn replace(
     options: Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let body = json::parse(body).map_err(|error| invalid_body(&error))?;
+    let body = read_body(body)?;
     let replaced = engine.change(Replace { offer, body, migration, options }).await;
     let (offer, holding) = meter.metadata_write(replaced)?;
     engine.rebalance.notify_one();
