@@ -1,6 +1,6 @@
 //! The JSON bodies of requests.
 
-use protocol::{Code, Error};
+use protocol::{Code, Error, limits::DEFINITION_BYTES_MAX};
 use value::{Object, Value, json};
 
 use crate::definition::missing;
@@ -8,6 +8,12 @@ use crate::definition::missing;
 /// Reads a body.
 pub(crate) fn parse(text: &[u8]) -> Result<Value, Error> {
     json::parse(text).map_err(|error| invalid(&error))
+}
+
+/// Reads the definition of a database or a collection, or an offer.
+pub(crate) fn definition(text: &[u8]) -> Result<Value, Error> {
+    check_size(text, DEFINITION_BYTES_MAX)?;
+    parse(text)
 }
 
 /// A body that is not JSON.

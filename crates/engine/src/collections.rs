@@ -40,7 +40,7 @@ pub(crate) async fn create(
     body: &[u8],
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let body = bodies::parse(body)?;
+    let body = bodies::definition(body)?;
     let created = engine.change(CreatePlan { create, body }).await;
     let (outcome, collection) = meter.metadata_write(created)?;
     Ok(answer(outcome, &collection, None))
@@ -200,7 +200,7 @@ pub(crate) async fn replace(
     options: Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let body = bodies::parse(body)?;
+    let body = bodies::definition(body)?;
     let replaced = engine.change(Replace { path, body, options }).await;
     let (outcome, collection) = meter.metadata_write(replaced)?;
     Ok(answer(outcome, &collection, None))

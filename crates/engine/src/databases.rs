@@ -34,7 +34,7 @@ pub(crate) async fn create(
     throughput: ThroughputRequest,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let body = bodies::parse(body)?;
+    let body = bodies::definition(body)?;
     let id = validate_name(body.get("id"))?;
     let created = engine.change(Create { id, upsert, throughput }).await;
     let (outcome, database) = meter.metadata_write(created)?;

@@ -468,13 +468,16 @@ fn missing_collection(missing: Missing) -> Error {
 
 /// Refuses a caller who means a collection that this name no longer stands for.
 fn check_intended(collection: &Collection, options: &RequestOptions) -> Result<(), Error> {
-    match &options.intended_collection_rid {
-        Some(rid) if *rid != collection.rid.to_string() => Err(Error::new(
-            Code::CollectionRidMismatch,
-            "The collection is not the one that the client intended: its name has been reused.",
-        )),
-        _ => Ok(()),
+    let reused =
+        "The collection is not the one that the client intended: its name has been reused.";
+    if options.intended_collection_rid.as_ref().is_some_and(|it| *it != collection.rid.to_string())
+    {
+        return Err(Error::new(Code::CollectionRidMismatch, reused));
     }
+    if options.range_collection.is_some_and(|rid| rid != collection.rid) {
+        return Err(Error::new(Code::NameCacheStale, reused));
+    }
+    Ok(())
 }
 
 fn random_u32() -> u32 {

@@ -70,7 +70,7 @@ pub(crate) async fn replace(
     options: Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let body = bodies::parse(body)?;
+    let body = bodies::definition(body)?;
     let replaced = engine.change(Replace { offer, body, migration, options }).await;
     let (offer, holding) = meter.metadata_write(replaced)?;
     engine.rebalance.notify_one();

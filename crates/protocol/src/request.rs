@@ -12,6 +12,7 @@ pub use paths::{
 
 use crate::{
     query::{QueryBody, QueryFeed, QueryOptions},
+    rid::CollectionRid,
     session::SessionTokens,
     token::TokenOptions,
 };
@@ -452,6 +453,8 @@ pub struct Options {
     pub partition_key: Option<PartitionKey>,
     /// Only this physical partition.
     pub range_id: Option<String>,
+    /// The collection of which the caller knows that partition.
+    pub range_collection: Option<CollectionRid>,
     /// The caller does not recover when that partition has been split or merged: answer for what it
     /// held.
     pub keeps_old_ranges: bool,

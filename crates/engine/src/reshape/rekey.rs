@@ -48,7 +48,7 @@ pub(crate) async fn rekey(
     body: &[u8],
     options: &Options,
 ) -> Result<Response, Error> {
-    let body = bodies::parse(body)?;
+    let body = bodies::definition(body)?;
     let (turn, collection) = Turn::begin(engine, path)?;
     let rid = collection.rid;
     check_intended(&collection, options)?;

@@ -14,7 +14,7 @@ use value::json;
 
 use crate::{
     durability::{on_disk, open},
-    support::{Database, collection, items, resource, text},
+    support::{Database, collection, items, keyed, resource, text},
 };
 
 fn database() -> DatabasePath {
@@ -209,7 +209,9 @@ async fn there_are_no_conflicts() {
     assert_eq!((items(&page).len(), page.continuation), (0, None));
     let query = QueryBody { content: "SELECT * FROM c".into(), is_text: true };
     let query = Operation::Query { feed: QueryFeed::Conflicts(collection()), body: query };
-    assert!(items(&db.call(query, Options::default()).await.expect("rows")).is_empty());
+    let refused = db.call(query.clone(), Options::default()).await.expect_err("of all keys");
+    assert_eq!(refused.code, Code::BadRequest);
+    assert!(items(&db.call(query, keyed(r#"["a"]"#)).await.expect("rows")).is_empty());
     let conflict = || "x".to_owned();
     for operation in [
         Operation::ReadConflict { collection: collection(), conflict: conflict() },
