@@ -109,23 +109,20 @@ async fn answer(
         Ok(target) => target,
         Err(message) => return Ok(Answered::Invalid(message)),
     };
-    let Ok(options) = json::parse(ask.options.as_bytes()) else {
-        return Ok(Answered::Invalid("The options are not valid.".to_owned()));
-    };
     if !is_accepting {
         return Ok(Answered::Answer(Answer::Refused));
     }
-    let text = |name: &str| options.get(name).as_str().map(str::to_owned);
+    let options = ask.options;
     let call = Call {
         operation: ask.operation,
         target,
         body: ask.body,
-        if_match: text("ifMatch"),
-        if_none_match: text("ifNoneMatch"),
-        index_action: text("indexAction"),
-        page_size: options.get("pageSize").as_i64(),
-        continuation: text("continuation"),
-        enable_scan: options.get("enableScan").as_bool().unwrap_or(false),
+        if_match: options.if_match,
+        if_none_match: options.if_none_match,
+        index_action: options.index_action,
+        page_size: options.page_size,
+        continuation: options.continuation,
+        enable_scan: options.enable_scan,
     };
     host.call(call).await.map(Answered::Answer)
 }

@@ -48,9 +48,18 @@ pub(crate) struct Ask {
     pub(crate) resource: Resource,
     pub(crate) link: String,
     pub(crate) body: Option<String>,
-    /// JSON text of an object: `ifMatch`, `ifNoneMatch`, `indexAction`, `pageSize`, `continuation`,
-    /// `enableScan`.
-    pub(crate) options: String,
+    pub(crate) options: AskOptions,
+}
+
+/// How it is to be done, as in [`crate::Call`].
+#[derive(Default)]
+pub(crate) struct AskOptions {
+    pub(crate) if_match: Option<String>,
+    pub(crate) if_none_match: Option<String>,
+    pub(crate) index_action: Option<String>,
+    pub(crate) page_size: Option<i64>,
+    pub(crate) continuation: Option<String>,
+    pub(crate) enable_scan: bool,
 }
 
 /// What a worker is told about what it asked for.
@@ -177,8 +186,35 @@ impl Ask {
         let mut out = Writer::new(0);
         out.byte(position(&OPERATIONS, &self.operation));
         out.flag(self.resource == Resource::Attachment).text(&self.link);
-        out.optional(self.body.as_deref()).text(&self.options);
+        out.optional(self.body.as_deref());
+        let options = &self.options;
+        out.optional(options.if_match.as_deref()).optional(options.if_none_match.as_deref());
+        out.optional(options.index_action.as_deref()).optional(options.continuation.as_deref());
+        out.flag(options.page_size.is_some());
+        out.number(options.page_size.unwrap_or_default().cast_unsigned());
+        out.flag(options.enable_scan);
         out.finish()
+    }
+
+    fn decode(mut from: Reader<'_>) -> Result<Ask, Malformed> {
+        let operation = pick(&OPERATIONS, from.byte()?)?;
+        let resource = if from.flag()? { Resource::Attachment } else { Resource::Document };
+        let (link, body) = (from.text()?, from.optional()?);
+        let (if_match, if_none_match) = (from.optional()?, from.optional()?);
+        let (index_action, continuation) = (from.optional()?, from.optional()?);
+        let has_page_size = from.flag()?;
+        let page_size = Some(from.number()?.cast_signed()).filter(|_| has_page_size);
+        let enable_scan = from.flag()?;
+        from.end()?;
+        let options = AskOptions {
+            if_match,
+            if_none_match,
+            index_action,
+            page_size,
+            continuation,
+            enable_scan,
+        };
+        Ok(Ask { operation, resource, link, body, options })
     }
 }
 
@@ -249,23 +285,11 @@ impl Said {
     pub(crate) fn decode(message: &[u8]) -> Result<Said, Malformed> {
         let mut from = Reader::new(message);
         match from.byte()? {
-            0 => {
-                let operation = pick(&OPERATIONS, from.byte()?)?;
-                let resource = if from.flag()? { Resource::Attachment } else { Resource::Document };
-                let (link, body) = (from.text()?, from.optional()?);
-                let ask = Ask { operation, resource, link, body, options: from.text()? };
-                from.end()?;
-                Ok(Said::Ask(ask))
-            }
+            0 => Ok(Said::Ask(Ask::decode(from)?)),
             1 => Ok(Said::Done(Done::decode(from)?)),
             _ => Err(Malformed),
         }
     }
-}
-
-/// The operation with this number, as the prelude counts them.
-pub(crate) fn operation(number: u8) -> Option<Operation> {
-    OPERATIONS.get(usize::from(number)).copied()
 }
 
 fn position<T: PartialEq>(all: &[T], one: &T) -> u8 {
