@@ -29,22 +29,14 @@ pub(crate) enum Ended {
 
 /// The message that starts a job.
 pub(crate) fn run_message(job: &Job) -> Result<Vec<u8>, Failure> {
-    let (mode, arguments) = match &job.kind {
-        Kind::StoredProcedure { arguments } => (Mode::StoredProcedure, arguments.clone()),
-        Kind::PreTrigger => (Mode::PreTrigger, String::new()),
-        Kind::PostTrigger => (Mode::PostTrigger, String::new()),
-        Kind::Function { rows } => (Mode::Function, boxed_rows(rows)),
-        Kind::Compile => (Mode::Compile, String::new()),
+    let message = match &job.kind {
+        Kind::StoredProcedure { arguments } => Run::message(Mode::StoredProcedure, arguments, job),
+        Kind::PreTrigger => Run::message(Mode::PreTrigger, "", job),
+        Kind::PostTrigger => Run::message(Mode::PostTrigger, "", job),
+        Kind::Function { rows } => Run::message(Mode::Function, &boxed_rows(rows), job),
+        Kind::Compile => Run::message(Mode::Compile, "", job),
     };
-    let run = Run {
-        mode,
-        name: job.name.clone(),
-        source: job.source.clone(),
-        arguments,
-        context: job.context.clone(),
-        limits: job.limits.clone(),
-    };
-    run.encode().ok_or(Failure::TooLarge)
+    message.ok_or(Failure::TooLarge)
 }
 
 /// Sends the job and answers what the script asks until it is done.

@@ -2,7 +2,7 @@
 
 use crate::{
     host::{Answer, Operation, Reply},
-    job::{Context, Failure, Limits, Property},
+    job::{Context, Failure, Job, Limits, Property},
     links::Resource,
     message::{Malformed, Reader, Writer},
 };
@@ -29,6 +29,9 @@ const OPERATIONS: [Operation; 7] = [
     Operation::Replace,
     Operation::Delete,
 ];
+
+/// Bytes of a job's message beside its large texts, roughly.
+const OTHERS_BYTES: usize = 1024;
 
 /// One execution, as it is told to a worker.
 pub(crate) struct Run {
@@ -93,10 +96,14 @@ pub(crate) enum Said {
 }
 
 impl Run {
-    pub(crate) fn encode(&self) -> Option<Vec<u8>> {
-        let mut out = Writer::new(position(&MODES, &self.mode));
-        out.text(&self.name).text(&self.source).text(&self.arguments);
-        let context = &self.context;
+    /// The message about a job. Its texts may be large, so this is the only copy of them.
+    pub(crate) fn message(mode: Mode, arguments: &str, job: &Job) -> Option<Vec<u8>> {
+        let Job { name, source, context, limits, .. } = job;
+        let bodies = [&context.request_body, &context.response_body].into_iter().flatten();
+        let bodies_length: usize = bodies.map(String::len).sum();
+        let length = name.len() + source.len() + arguments.len() + bodies_length + OTHERS_BYTES;
+        let mut out = Writer::with_room(position(&MODES, &mode), length);
+        out.text(name).text(source).text(arguments);
         out.text(&context.self_link).text(&context.alt_link).text(&context.operation_type);
         out.optional(context.request_body.as_deref()).optional(context.response_body.as_deref());
         for properties in [&context.request_values, &context.response_values] {
@@ -106,7 +113,6 @@ impl Run {
             }
         }
         out.text(&context.quota.0).text(&context.quota.1).flag(context.logging);
-        let limits = &self.limits;
         out.number(u64::try_from(limits.time.as_millis()).unwrap_or(u64::MAX));
         out.number(limits.heap_bytes_max).number(limits.stack_bytes_max.into());
         out.number(limits.body_bytes_max.into()).number(limits.log_bytes_max.into());

@@ -287,7 +287,7 @@ pub(crate) fn encode_script(script: &Script) -> Bytes {
     let mut row = Object::new();
     insert_version(&mut row, script.version);
     row.insert("properties", Value::Object(script.properties.clone()));
-    row.insert("body", script.body.as_str());
+    row.insert("body", &*script.body);
     to_bytes(row)
 }
 
@@ -299,7 +299,7 @@ pub(crate) fn decode_script(rid: ChildRid, bytes: &[u8]) -> Result<Script, Damag
         rid,
         kind,
         id: text(row.get("properties"), "id")?,
-        body: text(&row, "body")?,
+        body: text(&row, "body")?.into(),
         version: version(&row)?,
         trigger: trigger_of(kind, &properties).map_err(|_| DAMAGED)?,
         properties,

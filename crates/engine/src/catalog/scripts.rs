@@ -81,7 +81,7 @@ pub(crate) struct Script {
     pub(crate) kind: ScriptKind,
     pub(crate) id: String,
     /// Its source.
-    pub(crate) body: String,
+    pub(crate) body: Arc<str>,
     pub(crate) version: Version,
     /// Triggers only.
     pub(crate) trigger: Option<TriggerKind>,
@@ -108,7 +108,7 @@ impl Script {
 
     pub(crate) fn to_json(&self) -> Bytes {
         let mut object = Object::new();
-        object.insert("body", self.body.as_str());
+        object.insert("body", &*self.body);
         for (name, value) in self.properties.iter() {
             object.insert(name, value.clone());
         }
