@@ -54,6 +54,7 @@ static GATEWAY: LazyLock<Gateway> = LazyLock::new(|| {
     for (path, key, body) in [
         ("/dbs", None, r#"{"id":"d"}"#),
         ("/dbs/d/colls", None, collection),
+        ("/dbs/d/users", None, r#"{"id":"u"}"#),
         ("/dbs/d/colls/c/docs", Some("[\"a\"]"), r#"{"id":"1","pk":"a","n":1,"list":[1,"x",{"y":null}]}"#),
         ("/dbs/d/colls/c/docs", Some("[\"b\"]"), r#"{"id":"2","pk":"b","n":-2.5,"text":"é"}"#),
     ] {
@@ -84,10 +85,15 @@ pub fn send_signed(
 pub fn signature_of(refusal: &str) -> Option<String> {
     let (_, rest) = refusal.split_once("payload to sign: '")?;
     let (payload, _) = rest.split_once('\'')?;
+    Some(STANDARD.encode(mac(payload.as_bytes())))
+}
+
+/// What the account's key makes of `payload`.
+pub fn mac(payload: &[u8]) -> Vec<u8> {
     let key = STANDARD.decode(PUBLISHED_KEY).expect("base64");
     let mut mac = Hmac::<Sha256>::new_from_slice(&key).expect("any length");
-    mac.update(payload.as_bytes());
-    Some(STANDARD.encode(mac.finalize().into_bytes()))
+    mac.update(payload);
+    mac.finalize().into_bytes().to_vec()
 }
 
 /// Sends it with a wrong signature first: the refusal says what the right one covers.

@@ -37,6 +37,7 @@ pub(crate) fn read(parts: &Parts, version: Version, settings: &Settings) -> Resu
         intended_collection_rid: owned("x-ms-cosmos-intended-collection-rid")?,
         minimal_response: wants_minimal_response(headers)?,
         populate_quota: flag(headers, "x-ms-documentdb-populatequotainfo")?,
+        hides_usage: false,
         populate_statistics: flag(headers, "x-ms-documentdb-populatepartitionstatistics")?,
         indexing_directive: indexing_directive(headers)?,
         // Triggers run only when included, so the headers that exclude some change nothing.

@@ -471,6 +471,8 @@ pub struct Options {
     pub minimal_response: bool,
     /// Add quota and usage to the answer of a collection read.
     pub populate_quota: bool,
+    /// Never tell of quota and usage: the caller may know a part of the collection only.
+    pub hides_usage: bool,
     /// Add partition statistics to the answer of a collection read.
     pub populate_statistics: bool,
     /// Index this document or not.

@@ -186,7 +186,7 @@ impl Failure {
         match self {
             Failure::Thrown { .. } | Failure::Syntax { .. } => Code::BadRequest,
             Failure::TimedOut => Code::Timeout,
-            Failure::OutOfMemory => Code::Forbidden,
+            Failure::OutOfMemory => Code::LimitReached,
             Failure::TooLarge => Code::TooLarge,
             Failure::Host(error) => error.code,
             Failure::Busy => Code::TooManyRequests,

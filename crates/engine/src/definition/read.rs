@@ -87,7 +87,9 @@ pub(super) fn path(value: &Value, what: &str) -> Result<Path, Error> {
 
 /// A property of the wrong type or value.
 pub(super) fn wrong(what: &str, wanted: &str) -> Error {
-    Error::bad_request(format!("the property `{what}` must be {wanted}"))
+    Error::bad_request(format!(
+        "One of the specified inputs is invalid: the property `{what}` must be {wanted}."
+    ))
 }
 
 /// The beginning of a client's text, short enough for a message.

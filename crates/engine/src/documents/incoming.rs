@@ -1,14 +1,14 @@
 //! A document on its way in: from the body of a request to the row that will be stored.
 
 use bytes::Bytes;
-use protocol::{Code, Error, Options, limits::DOCUMENT_BYTES_MAX, rid::DocNum};
+use protocol::{Error, Options, limits::DOCUMENT_BYTES_MAX, rid::DocNum};
 use value::{
     Value,
     json::{self, Member},
 };
 
 use crate::{
-    Inner,
+    Inner, bodies,
     catalog::Collection,
     definition::validate_document_id,
     documents::{
@@ -24,15 +24,7 @@ pub(super) type Read<'a> = (Value, Vec<Member<'a>>);
 
 /// Reads a body that must be an object.
 pub(super) fn read(body: &[u8]) -> Result<Read<'_>, Error> {
-    json::parse_document(body)
-        .map_err(|error| Error::bad_request(format!("The input content is invalid JSON: {error}")))
-}
-
-fn check_size(body: &[u8]) -> Result<(), Error> {
-    if body.len() > DOCUMENT_BYTES_MAX {
-        return Err(Error::new(Code::TooLarge, "Request size is too large"));
-    }
-    Ok(())
+    json::parse_document(body).map_err(|error| bodies::invalid(&error))
 }
 
 /// A document on its way in: parsed once.
@@ -46,7 +38,7 @@ pub(super) struct Incoming<'a> {
 
 impl<'a> Incoming<'a> {
     pub(super) fn parse(body: &'a [u8], collection: &Collection) -> Result<Self, Error> {
-        check_size(body)?;
+        bodies::check_size(body, DOCUMENT_BYTES_MAX)?;
         Self::checked(body, read(body)?, collection)
     }
 
@@ -56,7 +48,7 @@ impl<'a> Incoming<'a> {
         read: Read<'a>,
         collection: &Collection,
     ) -> Result<Self, Error> {
-        check_size(body)?;
+        bodies::check_size(body, DOCUMENT_BYTES_MAX)?;
         Self::checked(body, read, collection)
     }
 

@@ -1,4 +1,4 @@
-//! What is on disk: reopening, verifying, damage, formats.
+//! What is on disk: reopening, verifying, damage.
 
 use std::sync::Arc;
 
@@ -7,7 +7,6 @@ use engine::{OpenError, PartitionStatistics, verify};
 use protocol::{Operation, Options};
 use store::{Batch, Durability, memory::MemoryStore};
 
-use crate::queries::query;
 use crate::support::{Database, collection, items, keyed, resource};
 
 pub(crate) async fn on_disk() -> (tempfile::TempDir, Database) {
@@ -177,46 +176,6 @@ async fn an_abandoned_delete_still_drops_its_partitions() {
     // A change of the catalog waits for the one before it.
     db.create_database("other").await;
     assert_eq!(store::Engine::partitions(&*store).await.expect("names"), ["catalog"]);
-}
-
-/// Directories written by every landed version, kept as they were.
-#[tokio::test]
-async fn the_fixtures_of_all_formats_open() {
-    for format in ["1", "2"] {
-        opens(format).await;
-    }
-}
-
-async fn opens(format: &str) {
-    let fixtures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/formats");
-    let fixture = fixtures.join(format);
-    let dir = tempfile::tempdir().expect("a directory");
-    copy_tree(&fixture, dir.path());
-    let db = Database::open(open(dir.path())).await;
-    assert_eq!(db.all(Options::default()).await.len(), 50);
-    let read = resource(&db.read("d3", r#"["k3"]"#).await.expect("read"));
-    assert_eq!(read.get("again").as_bool(), Some(true));
-    db.create(r#"{"id":"new","pk":"k3"}"#).await.expect("still writable");
-    // The first format has no index: documents get theirs after the start.
-    let text = "SELECT VALUE COUNT(1) FROM c WHERE c.again = true";
-    let count = query(&db, text, &value::Value::Undefined, Options::default()).await;
-    assert_eq!(count.expect("a count"), [value::Value::from(20)], "format {format}");
-    db.engine.close().await.expect("closed");
-    drop(db);
-    let report = verify(open(dir.path())).await.expect("readable");
-    assert!(report.is_clean(), "{report}");
-}
-
-/// Makes the fixture anew, only when asked: `SHEAF_WRITE_FIXTURE=dir cargo test -p engine fixture`.
-#[tokio::test]
-async fn fixture_content_is_reproducible() {
-    let chosen = std::env::var_os("SHEAF_WRITE_FIXTURE");
-    let temporary = tempfile::tempdir().expect("a directory");
-    let dir = chosen.as_ref().map_or_else(|| temporary.path(), std::path::Path::new);
-    let db = Database::open(open(dir)).await.with_collection(25_000).await;
-    fill(&db).await;
-    assert_eq!(db.all(Options::default()).await.len(), 50);
-    db.engine.close().await.expect("closed");
 }
 
 pub(crate) fn copy_tree(from: &std::path::Path, to: &std::path::Path) {

@@ -135,7 +135,7 @@ async fn bad_keys() {
         db.key(definition(&format!("k{number}"), "AQID"), false).await.expect("created");
     }
     let full = db.key(definition("k20", "AQID"), false).await.expect_err("full");
-    assert_eq!(full.code, Code::Forbidden);
+    assert_eq!(full.code, Code::LimitReached);
     db.key(definition("k3", "AQID"), true).await.expect("there is room for what is there");
 }
 

@@ -20,6 +20,7 @@ mod documents;
 mod durability;
 mod encryption_keys;
 mod feeds;
+mod formats;
 mod functions;
 mod gated;
 mod hierarchical_splits;

@@ -48,9 +48,11 @@ async fn bodies_can_be_appended_to() {
         r.appendBody('a'); r.appendBody(1); seen.push(r.getBody());
         r.setBody(1); r.appendBody(2); seen.push(r.getBody());
         r.setBody(undefined); seen.push(r.getBody() === undefined);
+        for (let i = 0; i < 10; i++) r.appendValue('Body', i);
+        seen.push(r.getValue('body')); r.setValue('Body', { a: 1 }); seen.push(r.getBody());
         answer(seen);";
     let answer = answer_on(&mut Fake::default(), body).await;
-    assert_eq!(answer, r#"[true,"a1",3,true]"#);
+    assert_eq!(answer, r#"[true,"a1",3,true,"0123456789",{"a":1}]"#);
 }
 
 #[tokio::test]

@@ -68,7 +68,7 @@ pub(super) fn operations(body: &[u8]) -> Result<Vec<BatchOperation<'_>>, Error> 
         Error::bad_request(format!("The batch is no JSON array of operations: {error}"))
     })?;
     if spans.is_empty() {
-        return Err(Error::bad_request("The batch request has no operations."));
+        return Err(Error::bad_request("Batch request has no operations."));
     }
     if spans.len() > BATCH_OPERATIONS_MAX {
         return Err(Error::bad_request(format!(

@@ -8,10 +8,10 @@ use std::{borrow::Cow, sync::Arc};
 use bytes::Bytes;
 use protocol::{Error, Options};
 use script::{Context, Kind, Property, Turn};
-use value::{Value, json, partition_key::PartitionKey};
+use value::{Value, partition_key::PartitionKey};
 
 use crate::{
-    Inner,
+    Inner, bodies,
     budget::Admission,
     catalog::{
         Collection,
@@ -101,10 +101,7 @@ impl<'a> Triggers<'a> {
         };
         if self.before.is_some() {
             // A trigger may make an object of anything.
-            let value = json::parse(body).map_err(|error| {
-                Error::bad_request(format!("The input content is invalid JSON: {error}"))
-            })?;
-            return Ok((key(&value)?, None));
+            return Ok((key(&bodies::parse(body)?)?, None));
         }
         let read = incoming::read(body)?;
         Ok((key(&read.0)?, Some(read)))

@@ -109,10 +109,7 @@ fn methods<'js>(ctx: &Ctx<'js>, state: &Rc<State>, side: Side) -> Result<Object<
     };
     add("appendBody", Function::new(context, append)?)?;
     let (context, own) = new();
-    let get = move |ctx: Ctx<'js>, name: Opt<Value<'js>>| {
-        let place = own.place(&ctx, side, &given(&ctx, name))?;
-        own.value(&ctx, side, place)
-    };
+    let get = move |ctx: Ctx<'js>, name: Opt<Value<'js>>| own.value(&ctx, side, &given(&ctx, name));
     add("getValue", Function::new(context, get)?)?;
     let (context, own) = new();
     let set = move |ctx: Ctx<'js>, name: Opt<Value<'js>>, value: Opt<Value<'js>>| {
@@ -122,7 +119,7 @@ fn methods<'js>(ctx: &Ctx<'js>, state: &Rc<State>, side: Side) -> Result<Object<
     let (context, own) = new();
     let append = move |ctx: Ctx<'js>, name: Opt<Value<'js>>, value: Opt<Value<'js>>| {
         let name = given(&ctx, name);
-        let before = own.value(&ctx, side, own.place(&ctx, side, &name)?)?;
+        let before = own.value(&ctx, side, &name)?;
         let whole = joined(&ctx, &own, before, given(&ctx, value))?;
         own.set_value(&ctx, side, &name, whole)
     };
@@ -135,20 +132,37 @@ fn given<'js>(ctx: &Ctx<'js>, value: Opt<Value<'js>>) -> Value<'js> {
     value.0.unwrap_or_else(|| Value::new_undefined(ctx.clone()))
 }
 
-/// Something behind what there is, if there is anything.
+/// Something behind what there is. Text and numbers join as text, also when nothing is there yet; an
+/// object begins as itself.
 fn joined<'js>(
     ctx: &Ctx<'js>,
     state: &Rc<State>,
     before: Value<'js>,
     value: Value<'js>,
 ) -> Result<Value<'js>> {
-    let is_empty_text = match before.as_string() {
-        Some(text) => state.well_formed(ctx, text)?.is_empty(),
-        None => false,
-    };
-    if before.is_undefined() || before.is_null() || is_empty_text {
-        return Ok(value);
+    let is_nothing = before.is_undefined() || before.is_null();
+    if is_nothing || is_empty_text(ctx, state, &before)? {
+        if value.is_object() && !value.is_function() {
+            return Ok(value);
+        }
+        return sum(ctx, state, "".into_js(ctx)?, value);
     }
+    sum(ctx, state, before, value)
+}
+
+fn is_empty_text<'js>(ctx: &Ctx<'js>, state: &State, value: &Value<'js>) -> Result<bool> {
+    match value.as_string() {
+        Some(text) => Ok(state.well_formed(ctx, text)?.is_empty()),
+        None => Ok(false),
+    }
+}
+
+fn sum<'js>(
+    ctx: &Ctx<'js>,
+    state: &Rc<State>,
+    before: Value<'js>,
+    value: Value<'js>,
+) -> Result<Value<'js>> {
     let sum: Function<'js> = parts::get(ctx, state, Part::Sum)?.get("sum")?;
     sum.call((before, value))
 }
@@ -207,16 +221,25 @@ impl State {
         }
     }
 
-    /// Where the header of this name is. Names are read without case; of two that are the same the
-    /// last counts.
-    fn place<'js>(&self, ctx: &Ctx<'js>, side: Side, name: &Value<'js>) -> Result<Option<usize>> {
-        let name = self.text(ctx, name)?.to_lowercase();
-        let (_, _, properties) = self.message(side);
-        Ok(properties.iter().rposition(|property| property.name.to_lowercase() == name))
+    /// A name of a header as it is compared. `body` is one too, and means the body.
+    fn name<'js>(&self, ctx: &Ctx<'js>, name: &Value<'js>) -> Result<String> {
+        Ok(self.text(ctx, name)?.to_lowercase())
     }
 
-    fn value<'js>(&self, ctx: &Ctx<'js>, side: Side, place: Option<usize>) -> Result<Value<'js>> {
-        let Some(place) = place else { return Ok(Value::new_undefined(ctx.clone())) };
+    /// Where the header of this name is; of two that are the same the last counts.
+    fn place(&self, side: Side, name: &str) -> Option<usize> {
+        let (_, _, properties) = self.message(side);
+        properties.iter().rposition(|property| property.name.to_lowercase() == name)
+    }
+
+    fn value<'js>(&self, ctx: &Ctx<'js>, side: Side, name: &Value<'js>) -> Result<Value<'js>> {
+        let name = self.name(ctx, name)?;
+        if name == "body" {
+            return self.body(ctx, side);
+        }
+        let Some(place) = self.place(side, &name) else {
+            return Ok(Value::new_undefined(ctx.clone()));
+        };
         let (message, _, properties) = self.message(side);
         let set = message.values.borrow().iter().find(|(at, _)| *at == place).cloned();
         match set {
@@ -232,7 +255,11 @@ impl State {
         name: &Value<'js>,
         value: Value<'js>,
     ) -> Result<()> {
-        let Some(place) = self.place(ctx, side, name)? else {
+        let compared = self.name(ctx, name)?;
+        if compared == "body" {
+            return self.set_body(ctx, side, value);
+        }
+        let Some(place) = self.place(side, &compared) else {
             let name = self.text(ctx, name)?;
             let message = format!("There is no property \"{name}\" to be set.");
             return Err(self.fail(ctx, 400, &message));
