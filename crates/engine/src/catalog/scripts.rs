@@ -86,7 +86,7 @@ pub(crate) struct Script {
     pub(crate) kind: ScriptKind,
     pub(crate) id: String,
     /// Its source.
-    pub(crate) body: String,
+    pub(crate) body: Arc<str>,
     pub(crate) version: Version,
     /// Triggers only.
     pub(crate) trigger: Option<TriggerKind>,
@@ -121,7 +121,7 @@ impl Stored for Script {
         let mut row = Object::new();
         rows::insert_version(&mut row, self.version);
         row.insert("properties", Value::Object(self.properties.clone()));
-        row.insert("body", self.body.as_str());
+        row.insert("body", &*self.body);
         row
     }
 
@@ -132,7 +132,7 @@ impl Stored for Script {
             rid,
             kind,
             id: rows::text(row.get("properties"), "id")?,
-            body: rows::text(row, "body")?,
+            body: rows::text(row, "body")?.into(),
             version: rows::version(row)?,
             trigger: trigger_of(kind, &properties).map_err(|_| rows::DAMAGED)?,
             properties,
@@ -149,7 +149,7 @@ impl Script {
 
     pub(crate) fn to_json(&self) -> Bytes {
         let mut object = Object::new();
-        object.insert("body", self.body.as_str());
+        object.insert("body", &*self.body);
         for (name, value) in self.properties.iter() {
             object.insert(name, value.clone());
         }

@@ -19,6 +19,14 @@ use crate::{
     rows::Header,
 };
 
+/// What is in a body: its value, and where its members are.
+pub(super) type Read<'a> = (Value, Vec<Member<'a>>);
+
+/// Reads a body that must be an object.
+pub(super) fn read(body: &[u8]) -> Result<Read<'_>, Error> {
+    json::parse_document(body).map_err(|error| bodies::invalid(&error))
+}
+
 /// A document on its way in: parsed once.
 pub(super) struct Incoming<'a> {
     pub(super) body: &'a [u8],
@@ -31,8 +39,24 @@ pub(super) struct Incoming<'a> {
 impl<'a> Incoming<'a> {
     pub(super) fn parse(body: &'a [u8], collection: &Collection) -> Result<Self, Error> {
         bodies::check_size(body, DOCUMENT_BYTES_MAX)?;
-        let (value, members) =
-            json::parse_document(body).map_err(|error| bodies::invalid(&error))?;
+        Self::checked(body, read(body)?, collection)
+    }
+
+    /// The same of a body that was read before.
+    pub(super) fn of(
+        body: &'a [u8],
+        read: Read<'a>,
+        collection: &Collection,
+    ) -> Result<Self, Error> {
+        bodies::check_size(body, DOCUMENT_BYTES_MAX)?;
+        Self::checked(body, read, collection)
+    }
+
+    fn checked(
+        body: &'a [u8],
+        (value, members): Read<'a>,
+        collection: &Collection,
+    ) -> Result<Self, Error> {
         let id = validate_document_id(value.get("id"))?.to_owned();
         let ttl = own_ttl(&value, collection.definition.default_ttl)?;
         Ok(Self { body, value, members, id, ttl })

@@ -1,5 +1,7 @@
 //! A script on its way in: what a client must and may say of one.
 
+use std::sync::Arc;
+
 use protocol::{
     Code, Error,
     limits::{SCRIPT_BYTES_MAX, SCRIPTS_BYTES_MAX},
@@ -19,7 +21,7 @@ const SYSTEM: [&str; 4] = ["_rid", "_self", "_etag", "_ts"];
 pub(crate) struct Definition {
     pub(crate) kind: ScriptKind,
     pub(crate) id: String,
-    pub(crate) body: String,
+    pub(crate) body: Arc<str>,
     pub(crate) trigger: Option<TriggerKind>,
     /// Everything that the client said but the source.
     pub(crate) properties: Object,
@@ -33,7 +35,7 @@ impl Definition {
         let id = validate_name(value.get("id"))?;
         let mut properties = bodies::properties(value, &SYSTEM)?;
         let body = match properties.remove("body") {
-            Some(Value::String(body)) => body,
+            Some(Value::String(body)) => body.into(),
             None | Some(Value::Null) => return Err(missing("body")),
             Some(_) => return Err(Error::bad_request("The property 'body' must be a string.")),
         };
@@ -103,7 +105,7 @@ mod tests {
         }
         let text = r#"{"id":"a","body":"f","_rid":"x","_ts":1,"_etag":2,"_self":3,"more":[1]}"#;
         let script = parse(ScriptKind::Function, text).unwrap();
-        assert_eq!((script.id.as_str(), script.body.as_str()), ("a", "f"));
+        assert_eq!((script.id.as_str(), &*script.body), ("a", "f"));
         assert_eq!(json::print(&Value::Object(script.properties)), r#"{"id":"a","more":[1]}"#);
     }
 

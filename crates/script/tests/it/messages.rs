@@ -19,13 +19,8 @@ async fn trigger(kind: Kind, source: &str) -> Report {
         context.response_body = Some(r#"{"id":"a","n":1,"_etag":"e"}"#.to_owned());
         context.response_values = vec![property("Etag", "e", true)];
     }
-    let job = Job {
-        name: "trigger".to_owned(),
-        source: source.to_owned(),
-        kind,
-        context,
-        limits: patient(),
-    };
+    let job =
+        Job { name: "trigger".to_owned(), source: source.into(), kind, context, limits: patient() };
     pool(1).run(job, &mut Fake::default()).await
 }
 

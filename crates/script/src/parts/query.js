@@ -1,5 +1,9 @@
 // The query API: filter, map, pluck, flatten, sortBy, sortByDescending, unwind, and chains of them,
 // over documents that are fetched page by page.
+const {
+  checkedOptions, collectionPrototype, fail, isArray, isPreTrigger, isPrototypeOf, later, perform, replyError,
+  replyOptions, response, sort, tail,
+} = shared;
 const PAGE_SIZE_DEFAULT = 100;
 
 // Values of different types are ordered by type, as in ORDER BY.
@@ -45,9 +49,9 @@ function eachRow(change) {
 }
 
 function needFunction(name, what, value, length) {
-  if (typeof value !== 'function') throw fail(400, `Function ${name}: the ${what} must be a function.`);
+  if (typeof value !== 'function') throw fail(400, 'Function ' + name + ': the ' + what + ' must be a function.');
   if (length !== undefined && value.length !== length) {
-    throw fail(400, `Function ${name}: the ${what} must take ${length} arguments.`);
+    throw fail(400, 'Function ' + name + ': the ' + what + ' must take ' + length + ' arguments.');
   }
 }
 
@@ -133,8 +137,7 @@ function evaluate(last, options) {
   let reply = null;
   for (;;) {
     const missing = needsAll || pageSize === -1 ? -1 : pageSize - rows.length;
-    const page = perform(READ_FEED, DOCUMENT, settings.selfLink, undefined,
-      { __proto__: null, pageSize: missing, continuation });
+    const page = perform(null, missing, continuation) ?? null;
     if (page === null) {
       if (reply === null || needsAll) return null;
       break;
@@ -163,7 +166,7 @@ function respond(rows) {
 
 function answer(name, last, { options, callback }) {
   if (callback === undefined && isPreTrigger) {
-    throw fail(400, `Function ${name}: in a pre-trigger a callback is needed.`);
+    throw fail(400, 'Function ' + name + ': in a pre-trigger a callback is needed.');
   }
   const reply = evaluate(last, checkedOptions(options));
   if (reply === null) return { isAccepted: false };
@@ -182,7 +185,7 @@ class Chain {
   static after(chain, name, values) {
     const added = makers[name](values);
     if (values.length > added.used) {
-      throw fail(400, `Function ${name}: in a chain, options and callback belong to value().`);
+      throw fail(400, 'Function ' + name + ': in a chain, options and callback belong to value().');
     }
     const longer = new Chain();
     longer.#last = joinedSteps(chain.#last, added);
@@ -190,7 +193,7 @@ class Chain {
   }
 
   value(...values) {
-    return answer('value', this.#last, tail('value', values, 0));
+    return answer('value', this.#last, tail('value', 0, values));
   }
 }
 
@@ -199,7 +202,7 @@ delete Chain.after;
 
 // The collection may stand before the other arguments. There is only one.
 function behindCollection(values) {
-  if (!(values[0] instanceof Collection)) return values;
+  if (!apply(isPrototypeOf, collectionPrototype, [values[0]])) return values;
   const rest = [];
   for (let at = 1; at < values.length; at++) append(rest, values[at]);
   return rest;
@@ -209,15 +212,14 @@ for (const name in makers) {
   define(Chain.prototype, name, function (...given) {
     return chainAfter(this, name, behindCollection(given));
   }, false);
-  define(Collection.prototype, name, (...given) => {
+}
+
+return {
+  __proto__: null,
+  answer(name, given) {
     const values = behindCollection(given);
     const only = makers[name](values);
-    return answer(name, only, tail(name, values, only.used));
-  }, false);
-}
-define(Collection.prototype, 'chain', () => new Chain(), false);
-
-// Names the variables that the functions of a query use. Ours are closures and have them anyway.
-define(Collection.prototype, 'proxy', function () {
-  return { __proto__: this };
-}, false);
+    return answer(name, only, tail(name, only.used, values));
+  },
+  chain: () => new Chain(),
+};
