@@ -169,7 +169,7 @@ impl Batch<'_> {
                 Ok(found) => {
                     let read = read_found(found, &operation.options(self.options), &mut spent);
                     meter.add(&spent);
-                    progress.push(read, spent.total());
+                    progress.push(operation.told(read), spent.total());
                 }
                 Err(error) => {
                     *meter = before;
@@ -213,7 +213,7 @@ impl Batch<'_> {
             match result {
                 Ok(done) => {
                     meter.add(&spent);
-                    progress.push(done, spent.total());
+                    progress.push(operation.told(done), spent.total());
                 }
                 Err(error) if is_own(error.code) => {
                     *meter = before;
