@@ -79,7 +79,8 @@ def operation(members):
     body = members.get("resourceBody")
     if body is not None:
         cells["resourceBody"] = body if isinstance(body, bytes) else json.dumps(body).encode()
-    return row("operation", cells | {name: members[name] for name in members if name not in ("operationType", "resourceBody")})
+    more = {name: members[name] for name in members if name not in ("operationType", "resourceBody")}
+    return row("operation", cells | more)
 
 
 def batch(operations):

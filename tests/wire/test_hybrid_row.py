@@ -45,7 +45,10 @@ def statuses(found):
 
 def test_the_rows_that_others_write():
     """Bytes that .NET wrote, and an answer of the service, as the tests of the Java SDK have them."""
-    read_row = "817054e17f1302000000020000001d687962726964726f772d6f7074696f6e732d676f6c64656e2d6974656d140a09726561642d65746167"
+    read_row = (
+        "817054e17f1302000000020000001d687962726964726f772d6f7074696f6e732d676f6c64656e"
+        "2d6974656d140a09726561642d65746167"
+    )
     assert operation(read("hybridrow-options-golden-item", ifNoneMatch="read-etag")) == bytes.fromhex(read_row)
     answer = (
         "81f0d8ff7f010a00000081f1d8ff7f3f000000d5437d92817154e17f07c80000000000000026223030303061303431"
@@ -66,7 +69,8 @@ def test_all_kinds_in_one(client, coll, name):
         {"operationType": "Upsert", "resourceBody": {"id": f"{name}-new", "pk": "a"}, "partitionKey": '["a"]'},
         {"operationType": "Replace", "id": name, "resourceBody": {"id": name, "pk": "a", "n": 3}},
         {"operationType": "Patch", "id": name,
-         "resourceBody": {"operations": [{"op": "incr", "path": "/n", "value": 4}], "condition": "from c where c.n = 3"}},
+         "resourceBody": {"operations": [{"op": "incr", "path": "/n", "value": 4}],
+                          "condition": "from c where c.n = 3"}},
         read(name),
         read(f"{name}-old", ifNoneMatch=before.etag),
         delete(f"{name}-old", ifMatch=before.etag),
@@ -158,7 +162,8 @@ def test_documents_that_are_not_indexed(client, coll, name):
         create(item | {"id": f"{name}-{at}"}) | wish
         for at, wish in enumerate([{}, {"indexingDirective": "Include"}, {"indexingDirective": "Exclude"}])
     ]
-    plain, included, excluded = (result["requestCharge"] for result in send(client, coll.docs, operations, ATOMIC | pk("a")))
+    found = send(client, coll.docs, operations, ATOMIC | pk("a"))
+    plain, included, excluded = (result["requestCharge"] for result in found)
     assert plain == included > excluded
     for each in operations:
         each["resourceBody"]["id"] += "-json"
@@ -188,13 +193,14 @@ def test_bulk(client, coll, name):
 
 def test_bulk_by_range(client, wide, name):
     """A key that is elsewhere is told so, and a range that never was, the whole request."""
-    gone = client.post(wide.docs, batch([read(name, partitionKey='["a"]')]), BULK | {"x-ms-documentdb-partitionkeyrangeid": "99"})
+    nowhere = BULK | {"x-ms-documentdb-partitionkeyrangeid": "99"}
+    gone = client.post(wide.docs, batch([read(name, partitionKey='["a"]')]), nowhere)
     assert gone.status == 410 and gone.message
     ranges = [each["id"] for each in client.get(f"{wide.path}/pkranges").json["PartitionKeyRanges"]]
-    operation_ = {"operationType": "Upsert", "resourceBody": {"id": name, "pk": "a"}, "partitionKey": '["a"]'}
+    upsert = {"operationType": "Upsert", "resourceBody": {"id": name, "pk": "a"}, "partitionKey": '["a"]'}
     seen = []
     for each in ranges:
-        answer = client.post(wide.docs, batch([operation_]), BULK | {"x-ms-documentdb-partitionkeyrangeid": each})
+        answer = client.post(wide.docs, batch([upsert]), BULK | {"x-ms-documentdb-partitionkeyrangeid": each})
         seen += statuses(results(answer.body))
     assert sorted(seen) == [201] + [410] * (len(ranges) - 1)
 
