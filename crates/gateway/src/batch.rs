@@ -1,19 +1,44 @@
 //! Batches: how their headers are read, and how their results are written.
 
+mod rows;
+
 use bytes::Bytes;
 use hyper::{HeaderMap, StatusCode};
-use protocol::{Code, Error, Operation, Outcome, request::BatchMode, response::BatchResult};
+use protocol::{
+    Code, Error, Operation, Outcome, hybrid_row, request::BatchMode, response::BatchResult,
+};
 use value::json::quote;
 
 use crate::{
     headers::{flag, optional_flag},
     route::Resource,
     status::Status,
-    unsupported::not_yet,
 };
 
-/// The first byte of every row of the binary form that .NET alone sends.
-const HYBRID_ROW: u8 = 0x81;
+/// How operations are written, and so their results.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    Json,
+    /// COMPAT: .NET sends HybridRow, and takes an answer in any other form for a broken one.
+    HybridRow,
+}
+
+impl Form {
+    /// The form that a request has: the body alone says it.
+    pub(crate) fn of(operation: &Operation) -> Self {
+        match operation {
+            Operation::ExecuteBatch { body, .. } if hybrid_row::is_stream(body) => Self::HybridRow,
+            _ => Self::Json,
+        }
+    }
+
+    pub(crate) fn content_type(self) -> &'static str {
+        match self {
+            Self::Json => "application/json",
+            Self::HybridRow => "application/octet-stream",
+        }
+    }
+}
 
 /// A batch, its body still missing.
 pub(crate) fn operation(resource: Resource, headers: &HeaderMap) -> Result<Operation, Error> {
@@ -35,23 +60,22 @@ fn mode(headers: &HeaderMap) -> Result<BatchMode, Error> {
     Ok(BatchMode::Independent { stops_at_failure: !goes_on })
 }
 
-/// Refuses a body that is no text by its name: as JSON it would only be called broken.
-pub(crate) fn check_body(operation: &Operation) -> Result<(), Error> {
-    match operation {
-        Operation::ExecuteBatch { body, .. } if body.first() == Some(&HYBRID_ROW) => {
-            Err(not_yet("A batch in binary form (HybridRow), as the .NET SDK sends it,"))
-        }
-        _ => Ok(()),
-    }
-}
-
 /// The status and body of an answer to a batch.
-pub(crate) fn answer(results: &[BatchResult]) -> (StatusCode, Bytes) {
+pub(crate) fn answer(results: &[BatchResult], form: Form) -> (StatusCode, Bytes) {
     let is_failed = results.iter().any(|result| result.answer.is_err());
     let status = if is_failed { StatusCode::MULTI_STATUS } else { StatusCode::OK };
     let documents: usize =
         results.iter().filter_map(|result| result.document.as_ref()).map(Bytes::len).sum();
-    let mut body = Vec::with_capacity(documents + 128 * results.len() + 2);
+    let capacity = documents + 128 * results.len();
+    let body = match form {
+        Form::Json => json(results, capacity),
+        Form::HybridRow => rows::stream(results, capacity),
+    };
+    (status, Bytes::from(body))
+}
+
+fn json(results: &[BatchResult], capacity: usize) -> Vec<u8> {
+    let mut body = Vec::with_capacity(capacity + 2);
     body.push(b'[');
     for (at, result) in results.iter().enumerate() {
         if at > 0 {
@@ -60,11 +84,12 @@ pub(crate) fn answer(results: &[BatchResult]) -> (StatusCode, Bytes) {
         write(result, &mut body);
     }
     body.push(b']');
-    (status, Bytes::from(body))
+    body
 }
 
-fn write(result: &BatchResult, body: &mut Vec<u8>) {
-    let (status, sub) = match result.answer {
+/// The status of an operation, and what comes with it.
+fn codes(result: &BatchResult) -> (u16, u16) {
+    match result.answer {
         Ok(Outcome::Ok) => (200, 0),
         Ok(Outcome::Created) => (201, 0),
         Ok(Outcome::Deleted) => (204, 0),
@@ -73,7 +98,16 @@ fn write(result: &BatchResult, body: &mut Vec<u8>) {
             let Status { http, sub, .. } = Status::of(code);
             (http, sub)
         }
-    };
+    }
+}
+
+/// How long to wait before the operation is tried again.
+fn wait(result: &BatchResult) -> Option<u64> {
+    result.retry_after_ms.filter(|_| result.answer == Err(Code::TooManyRequests))
+}
+
+fn write(result: &BatchResult, body: &mut Vec<u8>) {
+    let (status, sub) = codes(result);
     body.extend_from_slice(format!(r#"{{"statusCode":{status}"#).as_bytes());
     if sub != 0 {
         body.extend_from_slice(format!(r#","subStatusCode":{sub}"#).as_bytes());
@@ -88,8 +122,7 @@ fn write(result: &BatchResult, body: &mut Vec<u8>) {
         body.extend_from_slice(br#","resourceBody":"#);
         body.extend_from_slice(document);
     }
-    let wait = result.retry_after_ms.filter(|_| result.answer == Err(Code::TooManyRequests));
-    if let Some(wait) = wait {
+    if let Some(wait) = wait(result) {
         body.extend_from_slice(format!(r#","retryAfterMilliseconds":{wait}"#).as_bytes());
     }
     if let Some(message) = &result.message {
@@ -102,6 +135,10 @@ fn write(result: &BatchResult, body: &mut Vec<u8>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn answer(results: &[BatchResult]) -> (StatusCode, Bytes) {
+        super::answer(results, Form::Json)
+    }
 
     fn done(outcome: Outcome) -> BatchResult {
         BatchResult {

@@ -53,6 +53,8 @@ pub(crate) enum Answer {
     Service(Response),
     /// The same, about a single offer, which has a header of its own.
     Offer(Response),
+    /// The same, to a batch, in the form that it had.
+    Batch(Response, batch::Form),
 }
 
 /// What a response needs to know of its request.
@@ -82,6 +84,7 @@ pub(crate) fn response(
             (StatusCode::OK, Bytes::from(body))
         }
         Ok(Answer::Service(answer)) => success(&mut headers, asked, answer),
+        Ok(Answer::Batch(answer, form)) => results(&mut headers, asked, &answer, form),
         Ok(Answer::Offer(answer)) => {
             put(&mut headers, "x-ms-offer-replace-pending", "false");
             success(&mut headers, asked, answer)
@@ -136,9 +139,6 @@ fn success(headers: &mut HeaderMap, asked: &Asked<'_>, answer: Response) -> (Sta
         Outcome::Deleted => StatusCode::NO_CONTENT,
         Outcome::NotModified => StatusCode::NOT_MODIFIED,
     };
-    if let Body::Batch(results) = &answer.body {
-        return batch::answer(results);
-    }
     let has_body = matches!(answer.outcome, Outcome::Ok | Outcome::Created);
     let body = match answer.body {
         Body::Resource(json) if has_body => json,
@@ -154,6 +154,18 @@ fn success(headers: &mut HeaderMap, asked: &Asked<'_>, answer: Response) -> (Sta
         _ => Bytes::new(),
     };
     (status, body)
+}
+
+fn results(
+    headers: &mut HeaderMap,
+    asked: &Asked<'_>,
+    answer: &Response,
+    form: batch::Form,
+) -> (StatusCode, Bytes) {
+    put_meta(headers, &answer.meta, asked.version);
+    put(headers, "content-type", form.content_type());
+    let results = if let Body::Batch(results) = &answer.body { results.as_slice() } else { &[] };
+    batch::answer(results, form)
 }
 
 fn failed(headers: &mut HeaderMap, asked: &Asked<'_>, error: &Error) -> (StatusCode, Bytes) {

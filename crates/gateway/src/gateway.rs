@@ -218,10 +218,11 @@ impl Gateway {
         authorize(&principal, operation.is_read())?;
         role.map_or(Ok(()), |role| role.check(&operation, known.is_control))?;
         fill(&mut operation, headers, body, bytes_max).await?;
-        batch::check_body(&operation)?;
 
         let is_offer =
             matches!(operation, Operation::ReadOffer(_) | Operation::ReplaceOffer { .. });
+        let is_batch = matches!(operation, Operation::ExecuteBatch { .. });
+        let form = batch::Form::of(&operation);
         let is_query = matches!(operation, Operation::Query { .. });
         let context = Context { principal, activity_id, connection: connection_of(parts) };
         let again = again.and_then(|again| repeat(again, parts, version, &operation));
@@ -229,7 +230,11 @@ impl Gateway {
         let answer = self.ask(&context, request, again).await;
         let told = |error| if is_query { options::told_finally(error, headers) } else { error };
         let response = answer.map_err(told)?;
-        Ok(if is_offer { Answer::Offer(response) } else { Answer::Service(response) })
+        Ok(match response {
+            response if is_offer => Answer::Offer(response),
+            response if is_batch => Answer::Batch(response, form),
+            response => Answer::Service(response),
+        })
     }
 
     /// Calls the service, and once more for the other meaning of the path if it has one.
@@ -400,7 +405,9 @@ fn authorize(principal: &Principal, is_read: bool) -> Result<(), Error> {
 fn charge_of(result: &Result<Answer, Error>) -> f64 {
     match result {
         Ok(Answer::Account(_)) => 0.0,
-        Ok(Answer::Service(response) | Answer::Offer(response)) => response.meta.charge,
+        Ok(Answer::Service(response) | Answer::Offer(response) | Answer::Batch(response, _)) => {
+            response.meta.charge
+        }
         Err(error) => error.meta.charge,
     }
 }

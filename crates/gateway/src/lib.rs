@@ -37,7 +37,6 @@ mod route;
 pub mod settings;
 mod sign;
 mod status;
-mod unsupported;
 mod version;
 
 pub use body::BodyError;

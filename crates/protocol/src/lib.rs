@@ -6,6 +6,7 @@
 pub mod continuation;
 pub mod error;
 pub mod etag;
+pub mod hybrid_row;
 pub mod limits;
 pub mod query;
 pub mod request;

@@ -171,7 +171,7 @@ pub enum Operation {
         body: Bytes,
     },
 
-    /// Several operations on documents, as a JSON array.
+    /// Several operations on documents: a JSON array, or a stream of [`crate::hybrid_row`].
     ExecuteBatch {
         collection: CollectionPath,
         body: Bytes,

@@ -3,6 +3,7 @@
 mod atomic;
 mod bulk;
 mod read;
+mod rows;
 
 use std::sync::Arc;
 

@@ -164,7 +164,7 @@ impl Batch<'_> {
                 Ok(found) => {
                     let read = read_found(found, &operation.options(self.options), &mut spent);
                     meter.add(&spent);
-                    progress.push(read, spent.total());
+                    progress.push(operation.told(read), spent.total());
                 }
                 Err(error) => {
                     *meter = before;
@@ -208,7 +208,7 @@ impl Batch<'_> {
             match result {
                 Ok(done) => {
                     meter.add(&spent);
-                    progress.push(done, spent.total());
+                    progress.push(operation.told(done), spent.total());
                 }
                 Err(error) if is_own(error.code) => {
                     *meter = before;

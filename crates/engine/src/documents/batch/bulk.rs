@@ -155,7 +155,10 @@ impl Bulk<'_> {
             }
             Kind::Read { id } => {
                 progress.settle().await;
-                let response = documents::read(engine, &path(id), options, meter).await?;
+                let mut response = documents::read(engine, &path(id), options, meter).await?;
+                if operation.is_minimal() {
+                    response.body = Body::Empty;
+                }
                 progress.bytes += document_bytes(&response);
                 let result = progress.answered(response, meter.total());
                 progress.slots.push(Slot::Ended(result));

@@ -2,13 +2,17 @@
 //!
 //! The documents in it stay text: they are parsed when their turn comes, and stored byte for byte.
 
-use std::{collections::HashSet, ops::Range};
+use std::{borrow::Cow, collections::HashSet, ops::Range};
 
+use bytes::Bytes;
 use protocol::{
-    Code, Error, Options,
+    Code, Error, Options, hybrid_row,
     limits::{BATCH_BYTES_MAX, BATCH_OPERATIONS_MAX},
+    request::IndexingDirective,
 };
 use value::{Value, json, partition_key::PartitionKey};
+
+use crate::documents::{batch::rows, stage::Done};
 
 /// One operation.
 #[derive(Debug, PartialEq)]
@@ -18,17 +22,20 @@ pub(super) struct BatchOperation<'a> {
     pub(super) key: Option<PartitionKey>,
     if_match: Option<String>,
     if_none_match: Option<String>,
+    directive: Option<IndexingDirective>,
+    /// Leave the document out of the result.
+    is_minimal: bool,
 }
 
 /// What to do, by the id of the document and the text of the new one, as far as it has them.
 #[derive(Debug, PartialEq)]
 pub(super) enum Kind<'a> {
-    Create { body: &'a [u8] },
-    Upsert { body: &'a [u8] },
+    Create { body: Cow<'a, [u8]> },
+    Upsert { body: Cow<'a, [u8]> },
     Read { id: String },
-    Replace { id: String, body: &'a [u8] },
+    Replace { id: String, body: Cow<'a, [u8]> },
     Delete { id: String },
-    Patch { id: String, body: &'a [u8] },
+    Patch { id: String, body: Cow<'a, [u8]> },
 }
 
 impl BatchOperation<'_> {
@@ -43,11 +50,26 @@ impl BatchOperation<'_> {
         matches!(self.kind, Kind::Read { .. })
     }
 
-    /// The options of the request, with the operation's own conditions.
+    pub(super) fn is_minimal(&self) -> bool {
+        self.is_minimal
+    }
+
+    /// What is told of what was done: a read leaves its document out only if it asks for that itself.
+    pub(super) fn told(&self, done: Done) -> Done {
+        if self.is_read() && self.is_minimal {
+            Done { document: Bytes::new(), ..done }
+        } else {
+            done
+        }
+    }
+
+    /// The options of the request, with the operation's own conditions and wishes.
     pub(super) fn options(&self, options: &Options) -> Options {
         Options {
             if_match: self.if_match.clone(),
             if_none_match: self.if_none_match.clone(),
+            indexing_directive: self.directive.unwrap_or(options.indexing_directive),
+            minimal_response: self.is_minimal || options.minimal_response,
             // Triggers are for single writes.
             pre_triggers: Vec::new(),
             post_triggers: Vec::new(),
@@ -64,37 +86,46 @@ pub(super) fn operations(body: &[u8]) -> Result<Vec<BatchOperation<'_>>, Error> 
             format!("Request size is too large: a batch may have {BATCH_BYTES_MAX} bytes."),
         ));
     }
+    if hybrid_row::is_stream(body) {
+        return rows::operations(body);
+    }
     let spans = json::elements(body).map_err(|error| {
         Error::bad_request(format!("The batch is no JSON array of operations: {error}"))
     })?;
-    if spans.is_empty() {
-        return Err(Error::bad_request("Batch request has no operations."));
-    }
-    if spans.len() > BATCH_OPERATIONS_MAX {
-        return Err(Error::bad_request(format!(
-            "Batch request has more operations than what is supported: {} of at most \
-             {BATCH_OPERATIONS_MAX}.",
-            spans.len()
-        )));
-    }
+    check_count(spans.len())?;
     let numbered = spans.into_iter().enumerate();
     let read = |(index, span): (usize, Range<usize>)| {
-        operation(&body[span]).map_err(|reason| {
-            Error::bad_request(format!("Operation {index} of the batch: {reason}"))
-        })
+        operation(&body[span]).map_err(|reason| refused(index, &reason))
     };
     numbered.map(read).collect()
 }
 
+pub(super) fn check_count(operations: usize) -> Result<(), Error> {
+    match operations {
+        0 => Err(Error::bad_request("Batch request has no operations.")),
+        1..=BATCH_OPERATIONS_MAX => Ok(()),
+        _ => Err(Error::bad_request(format!(
+            "Batch request has more operations than what is supported: {operations} of at most \
+             {BATCH_OPERATIONS_MAX}."
+        ))),
+    }
+}
+
+pub(super) fn refused(index: usize, reason: &str) -> Error {
+    Error::bad_request(format!("Operation {index} of the batch: {reason}"))
+}
+
 /// The members of an operation, as they came.
 #[derive(Default)]
-struct Members<'a> {
-    kind: Option<String>,
-    id: Option<String>,
-    body: Option<&'a [u8]>,
-    key: Option<PartitionKey>,
-    if_match: Option<String>,
-    if_none_match: Option<String>,
+pub(super) struct Members<'a> {
+    pub(super) kind: Option<String>,
+    pub(super) id: Option<String>,
+    pub(super) body: Option<Cow<'a, [u8]>>,
+    pub(super) key: Option<PartitionKey>,
+    pub(super) if_match: Option<String>,
+    pub(super) if_none_match: Option<String>,
+    pub(super) directive: Option<IndexingDirective>,
+    pub(super) is_minimal: bool,
 }
 
 fn operation(text: &[u8]) -> Result<BatchOperation<'_>, String> {
@@ -105,7 +136,7 @@ fn operation(text: &[u8]) -> Result<BatchOperation<'_>, String> {
         let name = &*member.key;
         if name == "resourceBody" && span != b"null" {
             // Parsed when its turn comes, as what it has to be.
-            found.body = Some(span);
+            found.body = Some(Cow::Borrowed(span));
         } else {
             let value = json::parse(span).map_err(|error| format!("{name}: {error}"))?;
             match name {
@@ -114,6 +145,11 @@ fn operation(text: &[u8]) -> Result<BatchOperation<'_>, String> {
                 "partitionKey" => found.key = key(&value)?,
                 "ifMatch" => found.if_match = string(name, &value)?,
                 "ifNoneMatch" => found.if_none_match = string(name, &value)?,
+                "indexingDirective" => {
+                    let word = string(name, &value)?;
+                    found.directive = word.as_deref().map(directive).transpose()?;
+                }
+                "minimalReturnPreference" => found.is_minimal = flag(name, &value)?,
                 _ => {}
             }
         }
@@ -121,23 +157,30 @@ fn operation(text: &[u8]) -> Result<BatchOperation<'_>, String> {
             return Err(format!("{twice} is there twice."));
         }
     }
-    let Members { kind, id, body, key, if_match, if_none_match } = found;
-    let kind = kind.ok_or("operationType is missing.")?;
-    let id = || id.filter(|id| !id.is_empty()).ok_or_else(|| format!("{kind} needs an id."));
-    let body = || body.ok_or_else(|| format!("{kind} needs a resourceBody."));
-    let kind = match kind.to_ascii_lowercase().as_str() {
-        "create" => Kind::Create { body: body()? },
-        "upsert" => Kind::Upsert { body: body()? },
-        "read" => Kind::Read { id: id()? },
-        "replace" => Kind::Replace { id: id()?, body: body()? },
-        "delete" => Kind::Delete { id: id()? },
-        "patch" => Kind::Patch { id: id()?, body: body()? },
-        _ => {
-            let start: String = kind.chars().take(40).collect();
-            return Err(format!("the operationType {start} is not known."));
-        }
-    };
-    Ok(BatchOperation { kind, key, if_match, if_none_match })
+    found.into_operation()
+}
+
+impl<'a> Members<'a> {
+    /// The operation, if it has all that its kind needs.
+    pub(super) fn into_operation(self) -> Result<BatchOperation<'a>, String> {
+        let Members { kind, id, body, key, if_match, if_none_match, directive, is_minimal } = self;
+        let kind = kind.ok_or("operationType is missing.")?;
+        let id = || id.filter(|id| !id.is_empty()).ok_or_else(|| format!("{kind} needs an id."));
+        let body = || body.ok_or_else(|| format!("{kind} needs a resourceBody."));
+        let kind = match kind.to_ascii_lowercase().as_str() {
+            "create" => Kind::Create { body: body()? },
+            "upsert" => Kind::Upsert { body: body()? },
+            "read" => Kind::Read { id: id()? },
+            "replace" => Kind::Replace { id: id()?, body: body()? },
+            "delete" => Kind::Delete { id: id()? },
+            "patch" => Kind::Patch { id: id()?, body: body()? },
+            _ => {
+                let start: String = kind.chars().take(40).collect();
+                return Err(format!("the operationType {start} is not known."));
+            }
+        };
+        Ok(BatchOperation { kind, key, if_match, if_none_match, directive, is_minimal })
+    }
 }
 
 fn string(name: &str, value: &Value) -> Result<Option<String>, String> {
@@ -148,6 +191,23 @@ fn string(name: &str, value: &Value) -> Result<Option<String>, String> {
     }
 }
 
+fn flag(name: &str, value: &Value) -> Result<bool, String> {
+    match value {
+        Value::Null => Ok(false),
+        Value::Bool(flag) => Ok(*flag),
+        _ => Err(format!("{name} is not a boolean.")),
+    }
+}
+
+pub(super) fn directive(word: &str) -> Result<IndexingDirective, String> {
+    match word.to_ascii_lowercase().as_str() {
+        "default" => Ok(IndexingDirective::Default),
+        "include" => Ok(IndexingDirective::Include),
+        "exclude" => Ok(IndexingDirective::Exclude),
+        _ => Err("the indexingDirective is not known.".to_owned()),
+    }
+}
+
 /// The key is text: the same that the header of a single operation has. An array is as good.
 fn key(value: &Value) -> Result<Option<PartitionKey>, String> {
     let text = match value {
@@ -155,18 +215,26 @@ fn key(value: &Value) -> Result<Option<PartitionKey>, String> {
         Value::String(text) => text.clone(),
         value => json::print(value),
     };
-    let key = PartitionKey::parse_header(&text);
-    key.map(Some).map_err(|_| "partitionKey is not the text of a JSON array of values.".to_owned())
+    key_of_text(&text).map(Some)
+}
+
+pub(super) fn key_of_text(text: &str) -> Result<PartitionKey, String> {
+    PartitionKey::parse_header(text)
+        .map_err(|_| "partitionKey is not the text of a JSON array of values.".to_owned())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn refused(body: &str) -> String {
+    fn message(body: &str) -> String {
         let error = operations(body.as_bytes()).expect_err(body);
         assert_eq!(error.code, Code::BadRequest);
         error.message
+    }
+
+    fn text(text: &str) -> Cow<'_, [u8]> {
+        Cow::Borrowed(text.as_bytes())
     }
 
     #[test]
@@ -176,26 +244,31 @@ mod tests {
             {"operationType":"Upsert","resourceBody":{"id":"a"},"ifMatch":"\"e\"","partitionKey":"[\"k\"]"},
             {"operationType":"Read","id":"a","ifNoneMatch":"e","resourceBody":null,"other":[1]},
             {"operationType":"Replace","id":"a","resourceBody":{},"partitionKey":[null]},
-            {"operationType":"Delete","id":"a","ifMatch":null},
+            {"operationType":"Delete","id":"a","ifMatch":null,"minimalReturnPreference":true,"indexingDirective":"exclude"},
             {"operationType":"Patch","id":"a","resourceBody":[{"op":"incr"}]}
         ] "#;
         let read = operations(body).expect("operations");
         let kinds: Vec<_> = read.iter().map(|operation| &operation.kind).collect();
         let id = "a".to_owned();
         let expected = [
-            Kind::Create { body: br#"{ "id":"a", "n":1.0 }"# },
-            Kind::Upsert { body: br#"{"id":"a"}"# },
+            Kind::Create { body: text(r#"{ "id":"a", "n":1.0 }"#) },
+            Kind::Upsert { body: text(r#"{"id":"a"}"#) },
             Kind::Read { id: id.clone() },
-            Kind::Replace { id: id.clone(), body: b"{}" },
+            Kind::Replace { id: id.clone(), body: text("{}") },
             Kind::Delete { id: id.clone() },
-            Kind::Patch { id, body: br#"[{"op":"incr"}]"# },
+            Kind::Patch { id, body: text(r#"[{"op":"incr"}]"#) },
         ];
         assert_eq!(kinds, expected.iter().collect::<Vec<_>>());
         assert_eq!(read[1].key, PartitionKey::parse_header(r#"["k"]"#).ok());
         assert_eq!(read[3].key, PartitionKey::parse_header("[null]").ok());
         assert_eq!(read[1].options(&Options::default()).if_match.as_deref(), Some("\"e\""));
         assert_eq!(read[2].options(&Options::default()).if_none_match.as_deref(), Some("e"));
-        assert!(read[4].options(&Options::default()).if_match.is_none());
+        let (plain, own) =
+            (read[3].options(&Options::default()), read[4].options(&Options::default()));
+        assert!(own.if_match.is_none());
+        assert_eq!((plain.minimal_response, own.minimal_response), (false, true));
+        assert_eq!(plain.indexing_directive, IndexingDirective::Default);
+        assert_eq!(own.indexing_directive, IndexingDirective::Exclude);
     }
 
     #[test]
@@ -217,17 +290,19 @@ mod tests {
             (r#"[{"operationType":"Delete","id":""}]"#, "Delete needs an id"),
             (r#"[{"operationType":"Read","id":"a","partitionKey":"k"}]"#, "partitionKey"),
             (r#"[{"operationType":"Read","id":"a","partitionKey":"[[1]]"}]"#, "partitionKey"),
+            (r#"[{"operationType":"Read","id":"a","minimalReturnPreference":1}]"#, "not a boolean"),
+            (r#"[{"operationType":"Read","id":"a","indexingDirective":"x"}]"#, "indexingDirective"),
             (r#"[{"operationType":"Read","id":"a","id":"b"}]"#, "id is there twice"),
             (r#"[{"operationType":"Read","id":"a","x":[}]"#, "batch"),
             (r#"[{"operationType":"Read","id":"a","x":tru}]"#, "x: "),
         ] {
-            let message = refused(body);
+            let message = message(body);
             assert!(message.contains(part), "{body}: {message}");
         }
         let many =
             |count| format!("[{}]", vec![r#"{"operationType":"Read","id":"a"}"#; count].join(","));
         assert_eq!(operations(many(100).as_bytes()).map(|read| read.len()).ok(), Some(100));
-        assert!(refused(&many(101)).contains("more operations"));
+        assert!(message(&many(101)).contains("more operations"));
         let long = format!("[{}]", " ".repeat(BATCH_BYTES_MAX));
         assert_eq!(operations(long.as_bytes()).expect_err("long").code, Code::TooLarge);
     }

@@ -1,0 +1,136 @@
+//! The rows of a batch: an operation, and what became of it.
+
+use super::{
+    Error,
+    layout::{OPERATION, RESULT},
+    row::{self, Cell, Cells},
+};
+
+/// An operation, as far as its row says anything. What is missing or wrong with it is for the reader
+/// to say.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OperationRow<'a> {
+    /// What to do: one of the constants.
+    pub operation_type: Option<i32>,
+    /// To what: a [`OperationRow::DOCUMENT`].
+    pub resource_type: Option<i32>,
+    /// The partition key, as the header of a single operation has it.
+    pub partition_key: Option<&'a str>,
+    /// What the service hashes that to.
+    pub effective_partition_key: Option<&'a [u8]>,
+    /// The document.
+    pub id: Option<&'a str>,
+    /// The document, for callers whose ids are no text.
+    pub binary_id: Option<&'a [u8]>,
+    /// The new document, or the patch.
+    pub resource_body: Option<&'a [u8]>,
+    /// Whether to index it, against the collection's default.
+    pub indexing_directive: Option<&'a str>,
+    /// Only if the stored etag is this one.
+    pub if_match: Option<&'a str>,
+    /// Only if the stored etag is not this one.
+    pub if_none_match: Option<&'a str>,
+    /// How long the document lives.
+    pub time_to_live_seconds: Option<i32>,
+    /// Leave the document out of the result.
+    pub minimal_return_preference: Option<bool>,
+}
+
+#[expect(missing_docs, reason = "the numbers of .NET's enumerations, by their names")]
+impl OperationRow<'_> {
+    pub const CREATE: i32 = 0;
+    pub const PATCH: i32 = 1;
+    pub const READ: i32 = 2;
+    pub const DELETE: i32 = 4;
+    pub const REPLACE: i32 = 5;
+    pub const UPSERT: i32 = 20;
+
+    pub const DOCUMENT: i32 = 2;
+}
+
+impl<'a> OperationRow<'a> {
+    /// Reads a row.
+    pub fn read(row: &'a [u8]) -> Result<Self, Error> {
+        let cells = row::read(&OPERATION, row)?;
+        let [kind, resource, key, effective, id, binary, body, index, equal, other, life, minimal] =
+            cells;
+        Ok(Self {
+            operation_type: kind.and_then(Cell::int32),
+            resource_type: resource.and_then(Cell::int32),
+            partition_key: key.and_then(Cell::utf8),
+            effective_partition_key: effective.and_then(Cell::binary),
+            id: id.and_then(Cell::utf8),
+            binary_id: binary.and_then(Cell::binary),
+            resource_body: body.and_then(Cell::binary),
+            indexing_directive: index.and_then(Cell::utf8),
+            if_match: equal.and_then(Cell::utf8),
+            if_none_match: other.and_then(Cell::utf8),
+            time_to_live_seconds: life.and_then(Cell::int32),
+            minimal_return_preference: minimal.and_then(Cell::boolean),
+        })
+    }
+
+    /// Appends it as a row.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let cells: Cells<'_, 12> = [
+            self.operation_type.map(Cell::Int32),
+            self.resource_type.map(Cell::Int32),
+            self.partition_key.map(Cell::Utf8),
+            self.effective_partition_key.map(Cell::Binary),
+            self.id.map(Cell::Utf8),
+            self.binary_id.map(Cell::Binary),
+            self.resource_body.map(Cell::Binary),
+            self.indexing_directive.map(Cell::Utf8),
+            self.if_match.map(Cell::Utf8),
+            self.if_none_match.map(Cell::Utf8),
+            self.time_to_live_seconds.map(Cell::Int32),
+            self.minimal_return_preference.map(Cell::Bool),
+        ];
+        row::write(&OPERATION, &cells, out);
+    }
+}
+
+/// What became of an operation.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct ResultRow<'a> {
+    /// The status that the operation alone would have been answered with.
+    pub status_code: Option<i32>,
+    /// Zero if there is none.
+    pub sub_status_code: Option<i32>,
+    /// With its quotes.
+    pub etag: Option<&'a str>,
+    /// The document.
+    pub resource_body: Option<&'a [u8]>,
+    /// When to try again.
+    pub retry_after_ms: Option<u32>,
+    /// In request units.
+    pub request_charge: Option<f64>,
+}
+
+impl<'a> ResultRow<'a> {
+    /// Reads a row.
+    pub fn read(row: &'a [u8]) -> Result<Self, Error> {
+        let [status, sub, etag, body, wait, charge] = row::read(&RESULT, row)?;
+        Ok(Self {
+            status_code: status.and_then(Cell::int32),
+            sub_status_code: sub.and_then(Cell::int32),
+            etag: etag.and_then(Cell::utf8),
+            resource_body: body.and_then(Cell::binary),
+            retry_after_ms: wait.and_then(Cell::uint32),
+            request_charge: charge.and_then(Cell::float64),
+        })
+    }
+
+    /// Appends it as a row.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let cells: Cells<'_, 6> = [
+            self.status_code.map(Cell::Int32),
+            self.sub_status_code.map(Cell::Int32),
+            self.etag.map(Cell::Utf8),
+            self.resource_body.map(Cell::Binary),
+            self.retry_after_ms.map(Cell::UInt32),
+            self.request_charge.map(Cell::Float64),
+        ];
+        row::write(&RESULT, &cells, out);
+    }
+}
