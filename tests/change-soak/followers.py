@@ -13,7 +13,7 @@ class Follower(threading.Thread):
     """Reads page after page until it is told that nothing more comes, and then to the end."""
 
     def __init__(self, name, port):
-        super().__init__(name=name)
+        super().__init__(name=name, daemon=True)
         self.port, self.position = port, None
         self.is_last, self.failure = threading.Event(), None
         self.pages, self.errors = 0, 0

@@ -22,7 +22,7 @@ GONE = None  # the state of a document that does not exist
 
 class Writer(threading.Thread):
     def __init__(self, number, port, stop):
-        super().__init__(name=f"writer {number}")
+        super().__init__(name=f"writer {number}", daemon=True)
         self.number, self.stop, self.client = number, stop, Client(port)
         self.dice = random.Random(number)
         self.history = {}  # (key, id) -> states, in order

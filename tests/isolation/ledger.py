@@ -1,18 +1,19 @@
 """What the clients reported, and whether all of it can be right."""
 
-import threading
 from collections import Counter
 
-CONNECTION_ERRORS_S = 10  # after a server is ready again
+from findings import Findings
+
 # What a transfer or a read may be refused with while workers are killed: the worker is lost, or under
 # a heavy load the script's time is up or no worker was free for too long.
 EXCUSED = (408, 429, 500)
 
 
-class Ledger:
+class Ledger(Findings):
     """All reports of all clients."""
 
     def __init__(self):
+        super().__init__()
         self.reports = {}          # id of a transfer -> how it ended: done, exists, declined, refused, stale, unknown
         self.stale = 0             # batches that came too late, and were made again
         self.counts = Counter()    # way and outcome -> how many
@@ -21,27 +22,8 @@ class Ledger:
         self.doubtful = []         # transfers whose journal existed although they were sent once
         self.unclear = 0           # done by a try without an answer, and refused by the next
         self.refusals = Counter()  # status -> how many
-        self.problems = []
-        self.lives = []            # (killed, ready again), in seconds of the clock on the wall
         self.losses = []           # when a worker was killed
         self.transfers = 0
-        self._lock = threading.Lock()
-
-    def problem(self, text):
-        with self._lock:
-            self.problems.append(text)
-        if len(self.problems) <= 20:
-            print(f"PROBLEM {text}", flush=True)
-
-    def take(self, client, report):
-        with self._lock:
-            take = getattr(self, f"_{report['kind']}")
-        take(client, report)
-
-    def _ready(self, client, report):
-        pass
-
-    _end = _ready
 
     def _transfer(self, client, report):
         id, outcome = report["id"], report["outcome"]
@@ -63,10 +45,6 @@ class Ledger:
     def _error(self, client, report):
         with self._lock:
             self.errors.append((client, report))  # judged when the lives are known
-
-    def _met_kill(self, report):
-        return any(report["started"] <= ready + CONNECTION_ERRORS_S and killed <= report["ended"]
-                   for killed, ready in self.lives)
 
     def _met_loss(self, report):
         return any(report["started"] <= lost <= report["ended"] for lost in self.losses)
@@ -90,11 +68,11 @@ class Ledger:
         refused = [(id, report) for id, report in self.reports.items() if report["outcome"] == "refused"]
         for client, report in self.errors + refused:
             if report.get("connection"):
-                if not self._met_kill(report):
+                if not self.met_kill(report):
                     self.problem(f"{client}: no connection although nobody killed the server: {report['text']}")
                 continue
             status = int(report.get("status") or report["text"].partition("/")[0])
             self.refusals[status] += 1
             is_loss = status == 500
-            if status not in EXCUSED or (is_loss and not self._met_loss(report) and not self._met_kill(report)):
+            if status not in EXCUSED or (is_loss and not self._met_loss(report) and not self.met_kill(report)):
                 self.problem(f"{client}: {report['text']}")

@@ -87,9 +87,9 @@ def test_users_and_permissions_are_resources(database, notes, name):
         renamed.create_permission({**body, "id": "q"})
     assert renamed.upsert_permission({**body, "permissionMode": "All"}).permission_mode == "All"
     replaced = renamed.replace_permission("p", {**body, "id": "q", "permissionMode": "all"})
-    assert (replaced.id, replaced.permission_mode) == ("q", "All")
+    assert (replaced.id, replaced.permission_mode) == ("q", "all"), "as it was written"
     assert [found["_token"][:13] for found in renamed.list_permissions()] == ["type=resource"]
-    found = list(renamed.query_permissions("SELECT * FROM p WHERE p.permissionMode = 'All'"))
+    found = list(renamed.query_permissions("SELECT * FROM p WHERE p.permissionMode = 'all'"))
     assert [(one["id"], one["_token"][:13]) for one in found] == [("q", "type=resource")]
     renamed.delete_permission("q")
     assert list(renamed.list_permissions()) == []

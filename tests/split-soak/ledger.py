@@ -4,12 +4,10 @@ Every document has one writer, which does one thing at a time. So its state is t
 one, or that of a write that got no answer.
 """
 
-import threading
 from collections import Counter
 
 from data import ABSENT
-
-CONNECTION_ERRORS_S = 10  # after a server is ready again
+from findings import Findings
 
 
 class Document:
@@ -26,33 +24,17 @@ class Document:
         return True
 
 
-class Ledger:
+class Ledger(Findings):
     """All reports of all clients."""
 
     def __init__(self):
+        super().__init__()
         self.documents = {}
-        self.problems = []
         self.connection_errors = []
-        self.lives = []    # (killed, ready again), in seconds of the clock on the wall
         self.writes = Counter()
         self.asked = Counter()
         self.longest_write_s = 0
         self.reads = 0
-        self._lock = threading.Lock()
-
-    def problem(self, text):
-        with self._lock:
-            self.problems.append(text)
-        if len(self.problems) <= 20:
-            print(f"PROBLEM {text}", flush=True)
-
-    def take(self, client, report):
-        getattr(self, f"_{report['kind']}")(client, report)
-
-    def _ready(self, client, report):
-        pass
-
-    _end = _ready
 
     def _begin(self, client, report):
         document = self.documents.setdefault(report["id"], Document(report["pk"]))
@@ -62,7 +44,7 @@ class Ledger:
         document = self.documents[report["id"]]
         document.version, document.unknown = report["version"], []
         self.writes[client] += 1
-        if not self._is_excused(report):
+        if not self.met_kill(report):
             self.longest_write_s = max(self.longest_write_s, report["ended"] - report["started"])
 
     def _seen(self, client, report):
@@ -91,12 +73,8 @@ class Ledger:
         else:
             self.problem(f"{client}: {report['text']}")
 
-    def _is_excused(self, report):
-        return any(report["started"] <= ready + CONNECTION_ERRORS_S and killed <= report["ended"]
-                   for killed, ready in self.lives)
-
     def judge_connection_errors(self):
-        """Connections may break from a kill until a while after the server is ready again."""
+        """A connection that broke has a reason, or it is a problem."""
         for client, report in self.connection_errors:
-            if not self._is_excused(report):
+            if not self.met_kill(report):
                 self.problem(f"{client}: no connection although nobody killed the server: {report['text']}")

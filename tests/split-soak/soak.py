@@ -8,24 +8,25 @@ again on its port. At the end every document is compared with what was acknowled
 
 import argparse
 import random
-import shutil
 import sys
-import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "support"))
 
-import clients  # noqa: E402
 from check import check_all  # noqa: E402
 from data import COLLECTION, DATABASE, PATH, fixed, key  # noqa: E402
 from http_client import Client  # noqa: E402
 from ledger import Ledger  # noqa: E402
-from life import Life, free_port  # noqa: E402
-from reshape import Reshaper  # noqa: E402
-from server import Server, verify  # noqa: E402
+from trial import Trial  # noqa: E402
 
+HERE = Path(__file__).parent
+PYTHON, JAVASCRIPT = [sys.executable, str(HERE / "client.py")], ["node", str(HERE / "client.mjs")]
+CLIENTS = [
+    (PYTHON, "write", "python-writer"), (PYTHON, "query", "python-reader"), (PYTHON, "ranges", "python-ranges"),
+    (JAVASCRIPT, "write", "javascript-writer"), (JAVASCRIPT, "query", "javascript-reader"),
+]  # fmt: skip
 FILLERS = 1500          # they make a split long enough to be killed in
 BETWEEN_KILLS_S = (12, 20)
 SPLITS, KILLS = 15, 3   # the short form
@@ -34,24 +35,14 @@ SPLITS_PER_MINUTE = 3   # the least of the long form
 UNDER_WAY_S = 15        # longest wait for a split to be killed in
 
 
-class Soak:
-    """One data directory through many lives of the server."""
+class Soak(Trial):
+    """So many minutes; `None` for the short form."""
 
-    def __init__(self, scratch, seed):
-        self.scratch, self.seed = scratch, seed
-        self.rng = random.Random(seed)
-        self.ledger, self.life = Ledger(), Life()
-        self.kills = self.verified = 0
-        self.server = Server("--rate-limit", "never", data_dir=scratch / "data",
-                             log=scratch / "server.log", port=free_port())
-        self.set_up()
-        log = scratch / "clients.log"
-        self.clients = clients.start(self.server.endpoint, seed, self.ledger, log)
-        self.reshaper = Reshaper(self.server.port, self.server.endpoint, (DATABASE, COLLECTION), seed,
-                                 self.ledger, self.life)
+    def __init__(self, seed, minutes):
+        super().__init__("split", seed, (DATABASE, COLLECTION), Ledger())
+        self.minutes = minutes
 
     def set_up(self):
-        """The collection, and what nobody changes."""
         client = Client(self.server.port)
         made = client.post("/dbs", {"id": DATABASE})
         assert made.status == 201, made
@@ -76,52 +67,24 @@ class Soak:
         with ThreadPoolExecutor(8) as pool:
             list(pool.map(fill, (documents[number::8] for number in range(8))))
 
-    def run(self, minutes, keep_going):
-        started = time.monotonic()
-        self.reshaper.start()
-        next_kill = started + self.rng.uniform(*BETWEEN_KILLS_S)
-        while keep_going or not self.ledger.problems:
-            now = time.monotonic()
-            is_short_done = self.reshaper.splits >= SPLITS and self.kills >= KILLS
-            if now - started > (minutes * 60 if minutes else SHORT_MAX_S) or (not minutes and is_short_done):
-                break
-            if now >= next_kill and (minutes or self.kills < KILLS):
-                self.kill()
-                next_kill = time.monotonic() + self.rng.uniform(*BETWEEN_KILLS_S)
-            time.sleep(0.05)
-        if not self.ledger.problems and self.reshaper.splits < (minutes * SPLITS_PER_MINUTE if minutes else SPLITS):
-            self.ledger.problem(f"only {self.reshaper.splits} splits: the server does not come to them")
-        return time.monotonic() - started
+        self.start_clients(CLIENTS)
+
+    def is_over(self, seconds):
+        if self.minutes:
+            return seconds > self.minutes * 60
+        return seconds > SHORT_MAX_S or self.reshaper.splits >= SPLITS and self.kills >= KILLS
 
     def kill(self):
+        """Every other time in the middle of a split or merge."""
         if self.kills % 2 == 0 and self.reshaper.begun.wait(UNDER_WAY_S):
             usual = sum(self.reshaper.took_s[-9:]) / len(self.reshaper.took_s[-9:])
             time.sleep(self.rng.uniform(0, usual))
-        if self.server.process.poll() is not None:
-            self.ledger.problem(f"the server ended by itself: exit code {self.server.process.returncode}")
-        killed = time.time()
-        self.life.end()
-        self.server.kill()
-        self.kills += 1
-        if self.kills % 2 == 0:
-            self.verify()
-        self.server.start()
-        self.ledger.lives.append((killed, time.time()))
-        self.life.begin()
+        super().kill()
 
-    def verify(self):
-        code, said = verify(self.scratch / "data")
-        self.verified += 1
-        if code != 0:
-            self.ledger.problem(f"verify exits {code}: {said}")
-
-    def finish(self):
-        """Lets everybody finish, and looks at everything once more."""
-        self.reshaper.stop()
-        for client in self.clients:
-            client.stop()
-        for client in self.clients:
-            client.wait()
+    def judge(self):
+        expected = self.minutes * SPLITS_PER_MINUTE if self.minutes else SPLITS
+        if not self.ledger.problems and self.reshaper.splits < expected:
+            self.ledger.problem(f"only {self.reshaper.splits} splits: the server does not come to them")
         self.ledger.judge_connection_errors()
         for client in self.clients:
             done = self.ledger.writes[client.name] if client.role == "write" else sum(
@@ -129,11 +92,6 @@ class Soak:
             if done < 10:
                 self.ledger.problem(f"{client.name} did {done} things only")
         check_all(self.ledger, self.server.port, FILLERS)
-        if (code := self.server.stop()) != 0:
-            self.ledger.problem(f"after SIGTERM the server exits with {code}")
-        self.verify()
-        if "panicked at" in (self.scratch / "server.log").read_text():
-            self.ledger.problem("the server panicked: see its log")
 
 
 def report(soak, seconds):
@@ -145,13 +103,6 @@ def report(soak, seconds):
           f"feeds, {len(ledger.connection_errors)} broken connections")
     print(f"longest pause of writes {reshaper.longest_pause_ms:.1f} ms, longest write that no kill was in "
           f"{ledger.longest_write_s * 1000:.0f} ms; seed {soak.seed}")
-    problems = len(ledger.problems)
-    if problems:
-        print(f"{problems} problems; data and logs are in {soak.scratch}")
-    else:
-        shutil.rmtree(soak.scratch)
-    print(f"{0 if problems else 1} passed, {1 if problems else 0} failed")
-    return 1 if problems else 0
 
 
 def main():
@@ -160,17 +111,10 @@ def main():
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     parser.add_argument("--keep-going", action="store_true", help="do not stop at the first problem")
     arguments = parser.parse_args()
-    soak = Soak(Path(tempfile.mkdtemp(prefix="sheaf-split-")), arguments.seed)
-    seconds = 0
-    try:
-        seconds = soak.run(arguments.minutes, arguments.keep_going)
-        soak.finish()
-    except Exception as error:  # a server that does not start again is the worst finding of all
-        soak.ledger.problem(f"{error!r}")
-    finally:
-        if soak.server.process.poll() is None:
-            soak.server.kill()
-    return report(soak, seconds or 1)
+    soak = Soak(arguments.seed, arguments.minutes)
+    seconds = soak.run(BETWEEN_KILLS_S, None if arguments.minutes else KILLS, arguments.keep_going)
+    report(soak, seconds)
+    return soak.verdict()
 
 
 if __name__ == "__main__":

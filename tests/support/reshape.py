@@ -11,7 +11,7 @@ import time
 from http_client import Client
 from server import binary
 
-RANGES_MIN, RANGES_MAX = 2, 10
+RANGES = (2, 10)  # the least and the most
 BETWEEN_S = (0.1, 1.2)
 GONE = (OSError, http.client.HTTPException)
 
@@ -19,10 +19,10 @@ GONE = (OSError, http.client.HTTPException)
 class Reshaper(threading.Thread):
     """Reshapes a collection, (database, collection), until it is stopped."""
 
-    def __init__(self, port, endpoint, collection, seed, ledger, life, between_s=BETWEEN_S):
+    def __init__(self, port, endpoint, collection, seed, ledger, life, between_s=BETWEEN_S, ranges=RANGES):
         super().__init__(daemon=True)
         self.database, self.collection = collection
-        self.between_s = between_s
+        self.between_s, (self.ranges_min, self.ranges_max) = between_s, ranges
         self.path = f"/dbs/{self.database}/colls/{self.collection}"
         self.client, self.endpoint = Client(port), endpoint
         self.rng, self.ledger, self.life = random.Random(f"{seed}-reshape"), ledger, life
@@ -55,9 +55,9 @@ class Reshaper(threading.Thread):
 
     def step(self):
         ranges = self.ranges()
-        if len(ranges) <= RANGES_MIN:
+        if len(ranges) <= self.ranges_min:
             action = "split"
-        elif len(ranges) >= RANGES_MAX:
+        elif len(ranges) >= self.ranges_max:
             action = "merge"
         else:
             action = "split" if self.rng.random() < 0.6 else "merge"

@@ -6,6 +6,7 @@ from email.utils import formatdate
 import pytest
 
 from http_client import UPSERT, VERSION, Answer, pk, signature, token
+from query_client import QUERY
 
 MIB = 1024 * 1024
 
@@ -47,6 +48,34 @@ def test_malformed_replacement(client, coll, body):
     made = client.post(coll.docs, {"id": "kept", "pk": "kept"}, pk("kept") | UPSERT)
     assert client.put(f"{coll.docs}/kept", body, pk("kept")).status == 400
     assert client.get(f"{coll.docs}/kept", pk("kept")).etag == made.etag
+
+
+BATCH = {"x-ms-cosmos-is-batch-request": "True", "x-ms-cosmos-batch-atomic": "True"}
+PLAN = {"x-ms-cosmos-is-query-plan-request": "True"}
+
+
+@pytest.mark.parametrize("verb, path, headers", [
+    ("POST", "/dbs", {}), ("POST", "/dbs", QUERY), ("POST", "{db}/colls", {}), ("PUT", "{coll}", {}),
+    ("POST", "{db}/users", {}), ("POST", "{db}/clientencryptionkeys", {}), ("POST", "{coll}/sprocs", {}),
+    ("POST", "{coll}/triggers", {}), ("POST", "{coll}/udfs", {}), ("PUT", "/offers/{offer}", {}),
+    ("POST", "/offers", QUERY), ("PATCH", "{coll}/docs/kept", pk("kept")), ("POST", "{coll}/docs", pk("a") | BATCH),
+    ("POST", "{coll}/docs", QUERY), ("POST", "{coll}/docs", PLAN),
+    ("POST", "{coll}/docs/kept/attachments", pk("kept") | {"Content-Type": "application/json"}),
+])  # fmt: skip
+def test_malformed_bodies_of_other_requests(client, db, coll, verb, path, headers):
+    """None of the bodies means anything there; not even the ones that are good JSON."""
+    client.post(coll.docs, {"id": "kept", "pk": "kept"}, pk("kept") | UPSERT)
+    offers = client.get("/offers").json["Offers"]
+    offer = next(offer["id"] for offer in offers if offer["offerResourceId"] == coll.rid)
+    path = path.format(db=db.path, coll=coll.path, offer=offer)
+    feeds = ("/dbs", f"{db.path}/colls", f"{db.path}/users", f"{db.path}/clientencryptionkeys", "/offers",
+             coll.docs, f"{coll.path}/sprocs", f"{coll.path}/triggers", f"{coll.path}/udfs")  # fmt: skip
+    before, opened = [client.get(feed).body for feed in feeds], client.opened
+    for body in MALFORMED + [b'{"id":"x","id":"y"}', b'{"id":"a\\u0000b"}', b"[" * 500_000]:
+        answer = client.request(verb, path, body, headers)
+        assert answer.status in (400, 413), (body[:40], answer)
+    assert [client.get(feed).body for feed in feeds] == before
+    assert client.opened == opened
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 import pytest
 
+from http_client import pk
+
 HASH = {"paths": ["/pk"], "kind": "Hash", "version": 2}
 DEFAULT_POLICY = {
     "indexingMode": "consistent",
@@ -116,6 +118,50 @@ def test_partition_keys_that_are_none(client, db, name, key):
     answer = client.post(f"{db.path}/colls", {"id": name, "partitionKey": key})
     assert answer.status == 400, answer
     assert client.get(f"{db.path}/colls/{name}").status == 404
+
+
+def members_with(path):
+    """Every member of a definition that holds a path."""
+    vector = {"path": path, "dataType": "float32", "dimensions": 3, "distanceFunction": "cosine"}
+    return {
+        "partitionKey": {"paths": [path], "kind": "Hash", "version": 2},
+        "uniqueKeyPolicy": {"uniqueKeys": [{"paths": [path]}]},
+        "indexingPolicy": {"includedPaths": [{"path": "/*"}, {"path": f"{path}/?"}]},
+        "fullTextPolicy": {"defaultLanguage": "en-US", "fullTextPaths": [{"path": path, "language": "en-US"}]},
+        "vectorEmbeddingPolicy": {"vectorEmbeddings": [vector]},
+        "conflictResolutionPolicy": {"mode": "LastWriterWins", "conflictResolutionPath": path},
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("depth", [129, 5000, 400_000])
+@pytest.mark.parametrize("member", members_with("/a"))
+def test_paths_deeper_than_any_document(client, db, name, member, depth):
+    """Whoever follows such a path by recursion would end the process."""
+    key = {"paths": ["/pk"], "kind": "Hash", "version": 2}
+    body = {"id": name, "partitionKey": key, member: members_with("/a" * depth)[member]}
+    answer = client.post(f"{db.path}/colls", body)
+    assert answer.status == 400 and len(answer.message) < 1000, answer
+    assert client.get(f"{db.path}/colls/{name}").status == 404
+
+
+def test_a_key_at_the_bottom_of_the_deepest_document(client, db):
+    coll = db.collection({"partitionKey": {"paths": ["/a" * 128], "kind": "Hash", "version": 2}})
+    text = '{"id":"deep",' + '"a":{' * 127 + '"a":"x"' + "}" * 128
+    assert client.post(coll.docs, text, pk("x")).status == 201
+    assert client.get(f"{coll.docs}/deep", pk("x")).status == 200
+
+
+def test_definitions_have_a_size(client, fresh, db, coll, name):
+    long = "x" * (3 * 1024 * 1024)
+    key = {"paths": ["/pk"], "kind": "Hash", "version": 2}
+    for answer in (
+        fresh.post("/dbs", {"id": name, "x": long}),
+        fresh.post(f"{db.path}/colls", {"id": name, "partitionKey": key, "x": long}),
+        fresh.put(coll.path, coll.definition | {"x": long}),
+    ):
+        assert answer.status == 413, answer
+    assert fresh.opened == 1
+    assert client.get(f"/dbs/{name}").status == client.get(f"{db.path}/colls/{name}").status == 404
 
 
 @pytest.mark.parametrize("version, number", [("V2", 2), ("v2", 2), ("2", 2), ("V1", 1)])

@@ -65,9 +65,12 @@ def test_conflicts(client, coll):
     """There is one region, so there are none."""
     path = f"{coll.path}/conflicts"
     assert client.get(path).json == {"_rid": coll.rid, "Conflicts": [], "_count": 0}
-    query = client.post(path, {"query": "SELECT * FROM c"}, {"x-ms-documentdb-isquery": "true"})
-    assert query.json == {"_rid": coll.rid, "Conflicts": [], "_count": 0}
     pk = {"x-ms-documentdb-partitionkey": '["a"]'}
+    for scope in (pk, {"x-ms-documentdb-query-enablecrosspartition": "true"}):
+        query = client.post(path, {"query": "SELECT * FROM c"}, {"x-ms-documentdb-isquery": "true"} | scope)
+        assert query.json == {"_rid": coll.rid, "Conflicts": [], "_count": 0}
+    query = client.post(path, {"query": "SELECT * FROM c"}, {"x-ms-documentdb-isquery": "true"})
+    assert query.status == 400 and "required but disabled" in query.json["message"]
     assert client.get(f"{path}/c", pk).status == 404
     assert client.delete(f"{path}/c", pk).status == 404
     assert client.post(path, {"id": "c"}).status == 405

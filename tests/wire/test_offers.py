@@ -135,6 +135,15 @@ def test_replacements_that_are_no_offer(client, db, body):
     assert client.get(f"/offers/{offer['_rid']}").json == offer
 
 
+def test_an_offer_says_which_it_is(client, db):
+    offer = offer_of(client, db.collection().definition)
+    nameless = {name: value for name, value in offer.items() if name not in ("id", "_rid")}
+    assert client.put(f"/offers/{offer['_rid']}", nameless).status == 400
+    for name in ("id", "_rid"):
+        assert client.put(f"/offers/{offer['_rid']}", offer | {name: "NotAllowed"}).status == 400
+        assert client.put(f"/offers/{offer['_rid']}", nameless | {name: offer[name]}).status == 200
+
+
 def test_offers_that_are_not_there(client, coll):
     offer = offer_of(client, coll.definition)
     for rid in ("AAAA", "zzzz", "x", "toolong-"):

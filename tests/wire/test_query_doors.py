@@ -126,6 +126,13 @@ def test_old_clients_are_handed_plans(filled, server):
     assert (answer.status, answer.substatus) == (400, 1004)
     info = json.loads(answer.json["additionalErrorInfo"])["queryInfo"]
     assert info["orderBy"] == ["Ascending"]
+    # Whoever wants to ask all partitions at once is handed the plan of any query that it can run so.
+    parallel = {"x-ms-documentdb-query-parallelizecrosspartitionquery": "true"}
+    answer = ask(old, filled.docs, "SELECT * FROM c", parallel)
+    assert (answer.status, answer.substatus) == (400, 1004)
+    assert json.loads(answer.json["additionalErrorInfo"])["queryInfo"]["orderBy"] == []
+    for query in ("SELECT * FROM c WHERE c.pk = 'a'", "SELECT DISTINCT c.g FROM c"):
+        assert ask(old, filled.docs, query, parallel).status == 200, query
     old.close()
 
 

@@ -64,6 +64,22 @@ def test_who_says_which_one_is_meant_is_told(client, twice):
     assert client.post(f"{coll}/docs", {"id": "x", "pk": "k1"}, now).status == 201
 
 
+def test_who_says_of_which_one_a_range_is_told(client, twice):
+    """As .NET writes ranges: it drops what it knows of the name, and asks again."""
+    _, coll, known = twice
+    of_range = lambda rid: {"x-ms-documentdb-partitionkeyrangeid": f"{rid},0"}  # noqa: E731
+    stale = of_range(known["old"]["_rid"])
+    for answer in (
+        client.get(f"{coll}/docs", stale), client.get(f"{coll}/docs", stale | {"A-IM": "Incremental Feed"}),
+        client.post(f"{coll}/docs", {"query": "SELECT * FROM c"}, stale | QUERY),
+    ):  # fmt: skip
+        assert (answer.status, answer.substatus) == (410, 1000), answer
+    now = of_range(client.get(coll).json["_rid"])
+    assert client.get(f"{coll}/docs", now).status == 200
+    # What is no rid says nothing.
+    assert client.get(f"{coll}/docs", of_range("x")).status == 200
+
+
 def test_what_else_was_known(client, twice):
     _, coll, known = twice
     assert client.get(f"{coll}/docs", {"x-ms-continuation": known["token"]}).status == 400

@@ -42,8 +42,7 @@ def test_permissions_live(client, db, permissions):
     body = {"id": "p", "permissionMode": "read", "resource": link, "resourcePartitionKey": ["é", 1, None]}
     made = client.post(permissions, body, {"x-ms-documentdb-expiry-seconds": "10"})
     assert made.status == 201, made
-    expected = body | {"permissionMode": "Read"}
-    assert expected.items() <= made.json.items()
+    assert body.items() <= made.json.items()
     assert made.json["_token"].startswith("type=resource&ver=1&sig=") and made.json["_token"].endswith(";")
     feed = client.get(permissions)
     owner = client.get(permissions.rpartition("/")[0]).json
@@ -55,7 +54,7 @@ def test_permissions_live(client, db, permissions):
     for bad in ("9", "86401", "x"):
         assert client.get(f"{permissions}/p", {"x-ms-documentdb-expiry-seconds": bad}).status == 400
     for change in (
-        {"permissionMode": "Write"}, {"permissionMode": None}, {"resource": "dbs/elsewhere"}, {"resource": "x"},
+        {"permissionMode": "Write"}, {"permissionMode": None}, {"resource": "x"},
         {"resource": 1}, {"resourcePartitionKey": []}, {"resourcePartitionKey": [[1]]}, {"resource": "offers/x"},
     ):  # fmt: skip
         assert client.put(f"{permissions}/p", body | change).status == 400, change

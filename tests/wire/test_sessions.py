@@ -37,6 +37,11 @@ def test_each_write_is_one_step(client, coll):
     assert absent.status == 404 and lsn(absent) == start + 2
 
 
+def test_a_look_at_the_collection_begins_a_session(client, coll):
+    start = lsn(write(client, coll, "a", "look"))
+    assert lsn(client.get(coll.path)) == start
+
+
 def test_partitions_count_for_themselves(client, db):
     coll = db.collection(headers={"x-ms-offer-throughput": "25000"})
     for rounds in range(1, 4):

@@ -39,7 +39,7 @@ def test_bad_times(client, lived, name, ttl):
     assert changed.status == 400 and WORDS in changed.json["message"], changed
 
 
-@pytest.mark.parametrize("ttl", ["0", "-2", "1.5", '"5"', "true", "2147483648"])
+@pytest.mark.parametrize("ttl", ["null", "0", "-2", "1.5", '"5"', "true", "2147483648"])
 def test_bad_defaults(client, db, name, ttl):
     key = '{"paths":["/pk"],"kind":"Hash","version":2}'
     body = f'{{"id":"{name}","partitionKey":{key},"defaultTtl":{ttl}}}'

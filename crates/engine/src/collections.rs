@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use protocol::{
-    Body, Code, Error, Meta, Options, Outcome, Response,
+    Body, Error, Meta, Options, Outcome, Response,
     continuation::Feed,
     request::{CollectionPath, DatabasePath, ThroughputRequest},
     response::FeedKind,
@@ -12,14 +12,13 @@ use store::Batch;
 use value::{Value, json};
 
 use crate::{
-    Inner,
+    Inner, bodies,
     catalog::{Catalog, Collection, Database, Retired, storage},
     charge::Meter,
     check_intended,
     control::{AsyncPlan, Change, check_resource_count},
-    databases::invalid_body,
     definition::Definition,
-    encryption_keys,
+    encryption_keys, errors,
     feeds::{Page, is_unchanged, require_match},
     indexing::transform,
     missing_collection, offers,
@@ -41,7 +40,7 @@ pub(crate) async fn create(
     body: &[u8],
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let body = json::parse(body).map_err(|error| invalid_body(&error))?;
+    let body = bodies::definition(body)?;
     let created = engine.change(CreatePlan { create, body }).await;
     let (outcome, collection) = meter.metadata_write(created)?;
     Ok(answer(outcome, &collection, None))
@@ -62,18 +61,17 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
         let database = catalog.database(&database).ok_or_else(Error::owner_not_found)?;
         let mut database = Database::clone(database);
         let id = self.body.get("id").as_str().unwrap_or_default();
+        let created = Definition::create(&self.body, partition_key_optional);
         // By rid too: a name must not take over another collection's links.
         if let Some(old) = database.collection(id).cloned() {
             if !upsert || old.definition.id != id {
-                return Err(Error::new(
-                    Code::Conflict,
-                    "Resource with specified id or name already exists.",
-                ));
+                // What could never be made is told first.
+                return Err(created.err().unwrap_or_else(errors::taken));
             }
             let definition = old.definition.replace(&self.body)?;
             return replace_in(engine, catalog, &old, definition, Outcome::Ok);
         }
-        let definition = Definition::create(&self.body, partition_key_optional)?;
+        let definition = created?;
         encryption_keys::check_known(&database, &definition.encryption_keys())?;
         check_resource_count(&catalog)?;
         let is_partitioned = !definition.partition_key.is_system;
@@ -178,8 +176,12 @@ pub(crate) async fn read(
         None
     };
     let mut response = answer(Outcome::Ok, collection, statistics);
+    // Sessions may begin with a look at the collection: the service asks one of its partitions.
+    let first = collection.partitions.first();
+    response.meta.partitions = first.map(|first| first.point(first.lsn())).into_iter().collect();
     // COMPAT: with one partition nothing has to be added up, and the service always tells.
-    if options.populate_quota || collection.definition.partition_key.is_system {
+    let is_told = options.populate_quota || collection.definition.partition_key.is_system;
+    if is_told && !options.hides_usage {
         response.meta.quota = Some(usage::quota(engine, collection));
     }
     Ok(response)
@@ -198,7 +200,7 @@ pub(crate) async fn replace(
     options: Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let body = json::parse(body).map_err(|error| invalid_body(&error))?;
+    let body = bodies::definition(body)?;
     let replaced = engine.change(Replace { path, body, options }).await;
     let (outcome, collection) = meter.metadata_write(replaced)?;
     Ok(answer(outcome, &collection, None))

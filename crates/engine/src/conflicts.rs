@@ -6,7 +6,24 @@ use protocol::{
     Error, Meta, Options, Response, continuation::Feed, request::CollectionPath, response::FeedKind,
 };
 
-use crate::{Inner, charge::Meter, feeds::Page};
+use crate::{Inner, charge::Meter, feeds::Page, query::door};
+
+/// Refuses a query of the conflicts of all partition keys that does not say so.
+pub(crate) fn check_scope(
+    engine: &Inner,
+    path: &CollectionPath,
+    options: &Options,
+) -> Result<(), Error> {
+    let collection = engine.collection(path, options)?;
+    let is_named = options.partition_key.is_some() || options.range_id.is_some();
+    if is_named
+        || options.query.enable_cross_partition
+        || collection.definition.partition_key.is_system
+    {
+        return Ok(());
+    }
+    Err(door::must_be_enabled())
+}
 
 pub(crate) fn list(
     engine: &Inner,

@@ -154,7 +154,7 @@ pub(crate) fn check_resource_count(catalog: &Catalog) -> Result<(), Error> {
         let message = format!(
             "The account may hold at most {RESOURCES_MAX} databases and collections together."
         );
-        return Err(Error::new(Code::Forbidden, message));
+        return Err(Error::new(Code::LimitReached, message));
     }
     Ok(())
 }

@@ -3,21 +3,21 @@
 use std::sync::Arc;
 
 use protocol::{
-    Body, Code, Error, Meta, Options, Outcome, Response,
+    Body, Error, Meta, Options, Outcome, Response,
     continuation::Feed,
     request::{DatabasePath, ThroughputRequest},
     response::FeedKind,
 };
 use store::Batch;
-use value::json;
 
 use crate::{
-    Inner,
+    Inner, bodies,
     catalog::{Catalog, Database, storage},
     charge::Meter,
     control::{AsyncPlan, Change, check_resource_count},
     definition::validate_name,
-    feeds::{Page, is_unchanged, require_match},
+    errors,
+    feeds::{Page, answer_read, require_match},
     throughput::{self, Kind, Rules},
 };
 
@@ -34,7 +34,7 @@ pub(crate) async fn create(
     throughput: ThroughputRequest,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let body = json::parse(body).map_err(|error| invalid_body(&error))?;
+    let body = bodies::definition(body)?;
     let id = validate_name(body.get("id"))?;
     let created = engine.change(Create { id, upsert, throughput }).await;
     let (outcome, database) = meter.metadata_write(created)?;
@@ -51,10 +51,7 @@ impl AsyncPlan<(Outcome, Arc<Database>)> for Create {
         // By rid too: a name must not take over another database's links.
         if let Some(old) = catalog.database(&DatabasePath(self.id.clone())) {
             if !self.upsert || old.id != self.id {
-                return Err(Error::new(
-                    Code::Conflict,
-                    "Resource with specified id or name already exists.",
-                ));
+                return Err(errors::taken());
             }
             let mut database = Database::clone(old);
             database.version = engine.new_version();
@@ -92,10 +89,8 @@ pub(crate) fn read(
     meter.metadata_read();
     let catalog = engine.catalog();
     let database = catalog.database(path).ok_or_else(Error::not_found)?;
-    if is_unchanged(options, database.version.etag) {
-        return Ok(Response { body: Body::Empty, ..answer(Outcome::NotModified, database) });
-    }
-    Ok(answer(Outcome::Ok, database))
+    let etag = database.version.etag;
+    Ok(answer_read(options, etag, |outcome| answer(outcome, database)))
 }
 
 struct Delete {
@@ -156,9 +151,4 @@ fn answer(outcome: Outcome, database: &Database) -> Response {
         continuation: None,
         meta: Meta::default(),
     }
-}
-
-/// A body that is not JSON.
-pub(crate) fn invalid_body(error: &json::Error) -> Error {
-    Error::bad_request(format!("The input content is invalid JSON: {error}"))
 }

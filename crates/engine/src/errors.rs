@@ -27,6 +27,11 @@ pub(crate) fn from_damaged(damaged: Damaged) -> Error {
     Error::new(Code::Internal, "The stored data could not be read.")
 }
 
+/// A name that another resource has, or whose rid it is.
+pub(crate) fn taken() -> Error {
+    Error::new(Code::Conflict, "Resource with specified id or name already exists.")
+}
+
 /// A commit failed earlier; only a restart brings writes back.
 pub(crate) fn writes_stopped() -> Error {
     Error::new(Code::Unavailable, "Writes have stopped after a storage failure.")

@@ -102,6 +102,18 @@ pub(crate) fn is_unchanged(options: &Options, etag: Etag) -> bool {
     options.if_none_match.as_deref().is_some_and(|known| names(known, etag))
 }
 
+/// The answer to a read of one resource: without it, for a caller who already has this version.
+pub(crate) fn answer_read(
+    options: &Options,
+    etag: Etag,
+    answer: impl FnOnce(Outcome) -> Response,
+) -> Response {
+    if is_unchanged(options, etag) {
+        return Response { body: Body::Empty, ..answer(Outcome::NotModified) };
+    }
+    answer(Outcome::Ok)
+}
+
 /// Refuses a change when the caller knows another version.
 pub(crate) fn require_match(options: &Options, etag: Etag) -> Result<(), Error> {
     match options.if_match.as_deref() {

@@ -5,6 +5,7 @@
 
 mod access;
 mod area;
+mod bodies;
 mod budget;
 mod catalog;
 mod changes;
@@ -19,6 +20,7 @@ mod documents;
 mod encryption_keys;
 mod errors;
 mod expiry;
+mod family;
 mod feeds;
 mod indexing;
 mod keys;
@@ -64,10 +66,13 @@ use crate::{
         scripted::procedure,
         write::Write,
     },
+    encryption_keys::EncryptionKeys,
+    family::requests::Requests as _,
     indexing::transform,
     reshape::rekey::rekey,
     rows::Damaged,
-    users::permissions,
+    scripts::Scripts,
+    users::{Users, permissions::Permissions},
 };
 pub use crate::{
     charge::Charges,
@@ -319,35 +324,33 @@ async fn dispatch(
         }
         Operation::ListDocuments(path) => feeds::documents(engine, &path, &options, meter).await,
         Operation::CreateEncryptionKey { database, body, upsert } => {
-            encryption_keys::create(engine, database, (&body, upsert), options, meter).await
+            EncryptionKeys(database).create(engine, (&body, upsert), options, meter).await
         }
-        Operation::ReadEncryptionKey(path) => encryption_keys::read(engine, &path, &options, meter),
+        Operation::ReadEncryptionKey(path) => EncryptionKeys::read(engine, path, &options, meter),
         Operation::ReplaceEncryptionKey { path, body } => {
-            encryption_keys::replace(engine, path, &body, options, meter).await
+            EncryptionKeys::replace(engine, path, &body, options, meter).await
         }
-        Operation::ListEncryptionKeys(path) => {
-            encryption_keys::list(engine, &path, &options, meter)
-        }
+        Operation::ListEncryptionKeys(path) => EncryptionKeys(path).list(engine, &options, meter),
         Operation::CreateUser { database, body, upsert } => {
-            users::create(engine, database, (&body, upsert), options, meter).await
+            Users(database).create(engine, (&body, upsert), options, meter).await
         }
-        Operation::ReadUser(path) => users::read(engine, &path, &options, meter),
+        Operation::ReadUser(path) => Users::read(engine, path, &options, meter),
         Operation::ReplaceUser { path, body } => {
-            users::replace(engine, path, &body, options, meter).await
+            Users::replace(engine, path, &body, options, meter).await
         }
-        Operation::DeleteUser(path) => users::delete(engine, path, options, meter).await,
-        Operation::ListUsers(path) => users::list(engine, &path, &options, meter),
+        Operation::DeleteUser(path) => Users::delete(engine, path, options, meter).await,
+        Operation::ListUsers(path) => Users(path).list(engine, &options, meter),
         Operation::CreatePermission { user, body, upsert } => {
-            permissions::create(engine, user, (&body, upsert), options, meter).await
+            Permissions(user).create(engine, (&body, upsert), options, meter).await
         }
-        Operation::ReadPermission(path) => permissions::read(engine, &path, &options, meter),
+        Operation::ReadPermission(path) => Permissions::read(engine, path, &options, meter),
         Operation::ReplacePermission { path, body } => {
-            permissions::replace(engine, path, &body, options, meter).await
+            Permissions::replace(engine, path, &body, options, meter).await
         }
         Operation::DeletePermission(path) => {
-            permissions::delete(engine, path, options, meter).await
+            Permissions::delete(engine, path, options, meter).await
         }
-        Operation::ListPermissions(path) => permissions::list(engine, &path, &options, meter),
+        Operation::ListPermissions(path) => Permissions(path).list(engine, &options, meter),
         Operation::CreateAttachment { document, body, media, upsert } => {
             let write = attachments::Write::create(&body, media, upsert)?;
             write.run(engine, &document, &options, meter).await
@@ -380,15 +383,15 @@ async fn dispatch(
             documents::batch::run(engine, &collection, &body, mode, &options, meter).await
         }
         Operation::CreateScript { collection, kind, body, upsert } => {
-            scripts::create(engine, collection, kind, (&body, upsert), options, meter).await
+            Scripts(collection, kind).create(engine, (&body, upsert), options, meter).await
         }
-        Operation::ReadScript(path) => scripts::read(engine, &path, &options, meter),
+        Operation::ReadScript(path) => Scripts::read(engine, path, &options, meter),
         Operation::ReplaceScript { path, body } => {
-            scripts::replace(engine, path, &body, options, meter).await
+            Scripts::replace(engine, path, &body, options, meter).await
         }
-        Operation::DeleteScript(path) => scripts::delete(engine, path, options, meter).await,
+        Operation::DeleteScript(path) => Scripts::delete(engine, path, options, meter).await,
         Operation::ListScripts { collection, kind } => {
-            scripts::list(engine, &collection, kind, &options, meter)
+            Scripts(collection, kind).list(engine, &options, meter)
         }
         Operation::ExecuteProcedure { path, body } => {
             procedure::execute(engine, &path, &body, &options, meter).await
@@ -465,13 +468,16 @@ fn missing_collection(missing: Missing) -> Error {
 
 /// Refuses a caller who means a collection that this name no longer stands for.
 fn check_intended(collection: &Collection, options: &RequestOptions) -> Result<(), Error> {
-    match &options.intended_collection_rid {
-        Some(rid) if *rid != collection.rid.to_string() => Err(Error::new(
-            Code::CollectionRidMismatch,
-            "The collection is not the one that the client intended: its name has been reused.",
-        )),
-        _ => Ok(()),
+    let reused =
+        "The collection is not the one that the client intended: its name has been reused.";
+    if options.intended_collection_rid.as_ref().is_some_and(|it| *it != collection.rid.to_string())
+    {
+        return Err(Error::new(Code::CollectionRidMismatch, reused));
     }
+    if options.range_collection.is_some_and(|rid| rid != collection.rid) {
+        return Err(Error::new(Code::NameCacheStale, reused));
+    }
+    Ok(())
 }
 
 fn random_u32() -> u32 {

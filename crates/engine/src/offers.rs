@@ -11,16 +11,15 @@ use protocol::{
     response::FeedKind, rid::OfferRid,
 };
 use store::Batch;
-use value::{Object, Value, json};
+use value::{Object, Value};
 
 use crate::{
-    Inner,
+    Inner, bodies,
     budget::rates,
     catalog::{Catalog, Database, Offer, Throughput, number, quoted, storage, to_bytes},
     charge::Meter,
     control::{AsyncPlan, Change},
-    databases::invalid_body,
-    feeds::{Page, is_unchanged, require_match},
+    feeds::{Page, answer_read, require_match},
     offers::floor::{Holding, Holdings},
     throughput::{Kind, Rules},
 };
@@ -37,10 +36,7 @@ pub(crate) fn read(
     let holding = Holdings::new(&catalog).of(offer);
     let current = rates::current(engine, &catalog, offer);
     let answer = |outcome| answer(outcome, offer, (holding, current), Rules::from(&engine.options));
-    if is_unchanged(options, offer.version.etag) {
-        return Ok(Response { body: Body::Empty, ..answer(Outcome::NotModified) });
-    }
-    Ok(answer(Outcome::Ok))
+    Ok(answer_read(options, offer.version.etag, answer))
 }
 
 pub(crate) fn list(
@@ -74,7 +70,7 @@ pub(crate) async fn replace(
     options: Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let body = json::parse(body).map_err(|error| invalid_body(&error))?;
+    let body = bodies::definition(body)?;
     let replaced = engine.change(Replace { offer, body, migration, options }).await;
     let (offer, holding) = meter.metadata_write(replaced)?;
     engine.rebalance.notify_one();
@@ -147,6 +143,9 @@ fn check_identity(offer: &Offer, body: &Value) -> Result<(), Error> {
     ];
     if body.as_object().is_none() {
         return Err(Error::bad_request("The input content is invalid: an offer is an object."));
+    }
+    if body.get("id").is_undefined() && body.get("_rid").is_undefined() {
+        return Err(Error::bad_request("The offer has neither an 'id' nor a '_rid'."));
     }
     for (name, value) in expected {
         let given = body.get(name);

@@ -8,7 +8,7 @@ use std::time::{Duration, SystemTime};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hmac::{Hmac, KeyInit, Mac};
-use hyper::{HeaderMap, Method};
+use hyper::{HeaderMap, Method, header::HeaderValue};
 use percent_encoding::percent_decode_str;
 use protocol::{Code, Error, Principal};
 use sha2::Sha256;
@@ -56,7 +56,7 @@ pub(crate) fn verify(
 /// What `authorization` holds, which is percent-encoded by most clients: decoding leaves a plain one
 /// as it is, since base64 has no `%`.
 pub(crate) fn token(headers: &HeaderMap) -> Result<Token, Error> {
-    let header = headers.get("authorization").ok_or_else(|| {
+    let header = only(headers, "authorization").map_err(|_| malformed())?.ok_or_else(|| {
         unauthorized(
             "Required Header authorization is missing. Ensure a valid Authorization token is \
              passed.",
@@ -82,6 +82,16 @@ pub(crate) fn token(headers: &HeaderMap) -> Result<Token, Error> {
     }
 }
 
+/// More than one header of a name of which there must be one.
+struct Repeated;
+
+/// The one header of this name. Of two, a proxy on the way may have looked at the other.
+fn only<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a HeaderValue>, Repeated> {
+    let mut all = headers.get_all(name).iter();
+    let first = all.next();
+    if all.next().is_some() { Err(Repeated) } else { Ok(first) }
+}
+
 /// The dates a client may have signed, as sent.
 struct Dates<'a> {
     x_ms_date: Option<&'a str>,
@@ -91,7 +101,8 @@ struct Dates<'a> {
 impl<'a> Dates<'a> {
     fn read(headers: &'a HeaderMap) -> Result<Self, Error> {
         let read = |name| {
-            let value = headers.get(name).map(|value| value.to_str().map_err(|_| invalid_date()));
+            let value = only(headers, name).map_err(|_| invalid_date())?;
+            let value = value.map(|value| value.to_str().map_err(|_| invalid_date()));
             value.transpose().map(|text| text.map(str::trim).filter(|text| !text.is_empty()))
         };
         let dates = Self { x_ms_date: read("x-ms-date")?, date: read("date")? };

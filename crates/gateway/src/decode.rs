@@ -8,10 +8,7 @@ use hyper::{HeaderMap, Method};
 use protocol::{
     Code, Error, Operation, Options,
     etag::strip_quotes,
-    request::{
-        AttachmentPath, CollectionPath, DatabasePath, DocumentPath, EncryptionKeyPath, MediaHead,
-        Migration, PermissionPath, ScriptKind, ScriptPath, ThroughputRequest, UserPath,
-    },
+    request::{MediaHead, Migration, ScriptKind, ThroughputRequest},
 };
 
 use crate::{
@@ -21,6 +18,12 @@ use crate::{
     route::{RangeAction, Resource},
     version::Version,
 };
+
+const GET: Method = Method::GET;
+const POST: Method = Method::POST;
+const PUT: Method = Method::PUT;
+const PATCH: Method = Method::PATCH;
+const DELETE: Method = Method::DELETE;
 
 /// The operation that a request asks for, its body still missing.
 #[expect(clippy::too_many_lines, reason = "a table")]
@@ -44,73 +47,114 @@ pub(crate) fn operation(
         },
     };
     // A HEAD is a GET whose body is left out in the end.
-    let method = if *method == Method::HEAD { &Method::GET } else { method };
-    match resource {
-        Resource::Account => Err(method_not_allowed()),
-        Resource::Databases => databases(method, headers),
-        Resource::Database(path) => database(path, method),
-        Resource::EncryptionKeys(path) => encryption_keys(path, method, headers),
-        Resource::EncryptionKey(path) => encryption_key(path, method),
-        Resource::Users(path) => users(path, method, headers),
-        Resource::User(path) => user(path, method),
-        Resource::Permissions(path) => permissions(path, method, headers),
-        Resource::Permission(path) => permission(path, method),
-        Resource::Collections(path) => collections(path, method, headers, version),
-        Resource::Collection(path) => collection(path, method),
-        Resource::Documents(path) => documents(path, method, headers, options),
-        Resource::Document(path) => document(path, method),
-        Resource::Attachments(path) => attachments(path, method, headers),
-        Resource::Attachment(path) => attachment(*path, method),
-        Resource::Media(media) => match *method {
-            Method::GET => Ok(Operation::ReadMedia(media)),
-            Method::PUT => {
-                let head = media_head(headers)?;
-                Ok(Operation::ReplaceMedia { media, head, body: Bytes::new() })
-            }
-            _ => Err(method_not_allowed()),
+    let method = if *method == Method::HEAD { &GET } else { method };
+    let body = Bytes::new();
+    let upsert = || is_upsert(headers);
+    Ok(match (resource, method) {
+        (Resource::Databases, &GET) => Operation::ListDatabases,
+        (Resource::Databases, &POST) => {
+            let (upsert, throughput) = (upsert()?, throughput(headers)?);
+            Operation::CreateDatabase { body, upsert, throughput }
+        }
+        (Resource::Database(path), &GET) => Operation::ReadDatabase(path),
+        (Resource::Database(path), &DELETE) => Operation::DeleteDatabase(path),
+        (Resource::EncryptionKeys(path), &GET) => Operation::ListEncryptionKeys(path),
+        (Resource::EncryptionKeys(database), &POST) => {
+            Operation::CreateEncryptionKey { database, body, upsert: upsert()? }
+        }
+        // A key is never deleted: what it encrypted could not be read any more.
+        (Resource::EncryptionKey(path), &GET) => Operation::ReadEncryptionKey(path),
+        (Resource::EncryptionKey(path), &PUT) => Operation::ReplaceEncryptionKey { path, body },
+        (Resource::Users(path), &GET) => Operation::ListUsers(path),
+        (Resource::Users(database), &POST) => {
+            Operation::CreateUser { database, body, upsert: upsert()? }
+        }
+        (Resource::User(path), &GET) => Operation::ReadUser(path),
+        (Resource::User(path), &PUT) => Operation::ReplaceUser { path, body },
+        (Resource::User(path), &DELETE) => Operation::DeleteUser(path),
+        (Resource::Permissions(path), &GET) => Operation::ListPermissions(path),
+        (Resource::Permissions(user), &POST) => {
+            Operation::CreatePermission { user, body, upsert: upsert()? }
+        }
+        (Resource::Permission(path), &GET) => Operation::ReadPermission(path),
+        (Resource::Permission(path), &PUT) => Operation::ReplacePermission { path, body },
+        (Resource::Permission(path), &DELETE) => Operation::DeletePermission(path),
+        (Resource::Collections(path), &GET) => Operation::ListCollections(path),
+        (Resource::Collections(database), &POST) => Operation::CreateCollection {
+            database,
+            body,
+            upsert: upsert()?,
+            throughput: throughput(headers)?,
+            partition_key_optional: version.allows_no_partition_key(),
         },
-        Resource::Conflicts(path) => match *method {
-            Method::GET => Ok(Operation::ListConflicts(path)),
-            _ => Err(method_not_allowed()),
+        (Resource::Collection(path), &GET) => Operation::ReadCollection(path),
+        (Resource::Collection(path), &PUT) => Operation::ReplaceCollection { path, body },
+        (Resource::Collection(path), &DELETE) => Operation::DeleteCollection(path),
+        (Resource::Documents(collection), &GET) => match changes::asked(headers, options)? {
+            Some((mode, since)) => Operation::ReadChanges { collection, mode, since },
+            None => Operation::ListDocuments(collection),
         },
-        Resource::Conflict(collection, conflict) => match *method {
-            Method::GET => Ok(Operation::ReadConflict { collection, conflict }),
-            Method::DELETE => Ok(Operation::DeleteConflict { collection, conflict }),
-            _ => Err(method_not_allowed()),
-        },
-        Resource::Scripts(path, kind) => scripts(path, kind, method, headers),
-        Resource::Script(path) => script(path, method),
-        Resource::PartitionKeyDelete(path) => match *method {
-            Method::POST => Ok(Operation::DeleteByPartitionKey(path)),
-            _ => Err(method_not_allowed()),
-        },
-        Resource::PartitionKeyRanges(path) => ranges(path, method, options),
-        Resource::PartitionKeyRange(path, range) => match *method {
-            Method::GET => Ok(Operation::ReadPartitionKeyRange { path, range }),
-            _ => Err(method_not_allowed()),
-        },
-        Resource::RangeAction(path, range, action) => match (method, action) {
-            (&Method::POST, RangeAction::Split) => Ok(Operation::SplitPartition { path, range }),
-            (&Method::POST, RangeAction::Merge) => Ok(Operation::MergePartitions { path, range }),
-            _ => Err(method_not_allowed()),
-        },
-        Resource::NewPartitionKey(path) => match *method {
-            Method::POST => Ok(Operation::GivePartitionKey { path, body: Bytes::new() }),
-            _ => Err(method_not_allowed()),
-        },
-        Resource::Offers => match *method {
-            Method::GET => Ok(Operation::ListOffers),
-            _ => Err(method_not_allowed()),
-        },
-        Resource::Offer(offer) => match *method {
-            Method::GET => Ok(Operation::ReadOffer(offer)),
-            Method::PUT => {
-                let migration = migration(headers)?;
-                Ok(Operation::ReplaceOffer { offer, body: Bytes::new(), migration })
-            }
-            _ => Err(method_not_allowed()),
-        },
-    }
+        (Resource::Documents(collection), &POST) => {
+            Operation::CreateDocument { collection, body, upsert: upsert()? }
+        }
+        (Resource::Document(path), &GET) => Operation::ReadDocument(path),
+        (Resource::Document(path), &PUT) => Operation::ReplaceDocument { path, body },
+        (Resource::Document(path), &DELETE) => Operation::DeleteDocument(path),
+        // SDKs name many content types here, or none: the body says what it is.
+        (Resource::Document(path), &PATCH) => Operation::PatchDocument { path, body },
+        (Resource::Attachments(path), &GET) => Operation::ListAttachments(path),
+        (Resource::Attachments(document), &POST) => {
+            let media = new_media(headers)?;
+            Operation::CreateAttachment { document, body, media, upsert: upsert()? }
+        }
+        (Resource::Attachment(path), &GET) => Operation::ReadAttachment(*path),
+        (Resource::Attachment(path), &PUT) => Operation::ReplaceAttachment { path: *path, body },
+        (Resource::Attachment(path), &DELETE) => Operation::DeleteAttachment(*path),
+        (Resource::Media(media), &GET) => Operation::ReadMedia(media),
+        (Resource::Media(media), &PUT) => {
+            Operation::ReplaceMedia { media, head: media_head(headers)?, body }
+        }
+        (Resource::Conflicts(path), &GET) => Operation::ListConflicts(path),
+        (Resource::Conflict(collection, conflict), &GET) => {
+            Operation::ReadConflict { collection, conflict }
+        }
+        (Resource::Conflict(collection, conflict), &DELETE) => {
+            Operation::DeleteConflict { collection, conflict }
+        }
+        (Resource::Scripts(collection, kind), &GET) => Operation::ListScripts { collection, kind },
+        (Resource::Scripts(collection, kind), &POST) => {
+            Operation::CreateScript { collection, kind, body, upsert: upsert()? }
+        }
+        (Resource::Script(path), &GET) => Operation::ReadScript(path),
+        (Resource::Script(path), &PUT) => Operation::ReplaceScript { path, body },
+        (Resource::Script(path), &DELETE) => Operation::DeleteScript(path),
+        (Resource::Script(path), &POST) if path.kind == ScriptKind::StoredProcedure => {
+            Operation::ExecuteProcedure { path, body }
+        }
+        (Resource::PartitionKeyDelete(path), &POST) => Operation::DeleteByPartitionKey(path),
+        // Here `If-None-Match` is the version that the reader has of the whole feed. It counts with
+        // or without `A-IM`: SDKs read until they are told 304.
+        (Resource::PartitionKeyRanges(path), &GET) => {
+            let known = options.if_none_match.take().map(|etag| strip_quotes(&etag).to_owned());
+            Operation::ListPartitionKeyRanges { path, known }
+        }
+        (Resource::PartitionKeyRange(path, range), &GET) => {
+            Operation::ReadPartitionKeyRange { path, range }
+        }
+        (Resource::RangeAction(path, range, RangeAction::Split), &POST) => {
+            Operation::SplitPartition { path, range }
+        }
+        (Resource::RangeAction(path, range, RangeAction::Merge), &POST) => {
+            Operation::MergePartitions { path, range }
+        }
+        (Resource::NewPartitionKey(path), &POST) => Operation::GivePartitionKey { path, body },
+        (Resource::Offers, &GET) => Operation::ListOffers,
+        (Resource::Offer(offer), &GET) => Operation::ReadOffer(offer),
+        (Resource::Offer(offer), &PUT) => {
+            Operation::ReplaceOffer { offer, body, migration: migration(headers)? }
+        }
+        _ => return Err(method_not_allowed()),
+    })
 }
 
 /// Where the operation wants its body; `None` if it has none.
@@ -149,176 +193,12 @@ pub(crate) fn method_not_allowed() -> Error {
     Error::new(Code::MethodNotAllowed, "The requested verb is not supported.")
 }
 
-fn databases(method: &Method, headers: &HeaderMap) -> Result<Operation, Error> {
-    match *method {
-        Method::GET => Ok(Operation::ListDatabases),
-        Method::POST => Ok(Operation::CreateDatabase {
-            body: Bytes::new(),
-            upsert: is_upsert(headers)?,
-            throughput: throughput(headers)?,
-        }),
-        _ => Err(method_not_allowed()),
-    }
-}
-
-fn database(path: DatabasePath, method: &Method) -> Result<Operation, Error> {
-    match *method {
-        Method::GET => Ok(Operation::ReadDatabase(path)),
-        Method::DELETE => Ok(Operation::DeleteDatabase(path)),
-        _ => Err(method_not_allowed()),
-    }
-}
-
-fn encryption_keys(
-    database: DatabasePath,
-    method: &Method,
-    headers: &HeaderMap,
-) -> Result<Operation, Error> {
-    match *method {
-        Method::GET => Ok(Operation::ListEncryptionKeys(database)),
-        Method::POST => Ok(Operation::CreateEncryptionKey {
-            database,
-            body: Bytes::new(),
-            upsert: is_upsert(headers)?,
-        }),
-        _ => Err(method_not_allowed()),
-    }
-}
-
-/// A key is never deleted: what it encrypted could not be read any more.
-fn encryption_key(path: EncryptionKeyPath, method: &Method) -> Result<Operation, Error> {
-    match *method {
-        Method::GET => Ok(Operation::ReadEncryptionKey(path)),
-        Method::PUT => Ok(Operation::ReplaceEncryptionKey { path, body: Bytes::new() }),
-        _ => Err(method_not_allowed()),
-    }
-}
-
-fn users(database: DatabasePath, method: &Method, headers: &HeaderMap) -> Result<Operation, Error> {
-    match *method {
-        Method::GET => Ok(Operation::ListUsers(database)),
-        Method::POST => {
-            let (body, upsert) = (Bytes::new(), is_upsert(headers)?);
-            Ok(Operation::CreateUser { database, body, upsert })
-        }
-        _ => Err(method_not_allowed()),
-    }
-}
-
-fn user(path: UserPath, method: &Method) -> Result<Operation, Error> {
-    match *method {
-        Method::GET => Ok(Operation::ReadUser(path)),
-        Method::PUT => Ok(Operation::ReplaceUser { path, body: Bytes::new() }),
-        Method::DELETE => Ok(Operation::DeleteUser(path)),
-        _ => Err(method_not_allowed()),
-    }
-}
-
-fn permissions(user: UserPath, method: &Method, headers: &HeaderMap) -> Result<Operation, Error> {
-    match *method {
-        Method::GET => Ok(Operation::ListPermissions(user)),
-        Method::POST => {
-            let (body, upsert) = (Bytes::new(), is_upsert(headers)?);
-            Ok(Operation::CreatePermission { user, body, upsert })
-        }
-        _ => Err(method_not_allowed()),
-    }
-}
-
-fn permission(path: PermissionPath, method: &Method) -> Result<Operation, Error> {
-    match *method {
-        Method::GET => Ok(Operation::ReadPermission(path)),
-        Method::PUT => Ok(Operation::ReplacePermission { path, body: Bytes::new() }),
-        Method::DELETE => Ok(Operation::DeletePermission(path)),
-        _ => Err(method_not_allowed()),
-    }
-}
-
-fn collections(
-    database: DatabasePath,
-    method: &Method,
-    headers: &HeaderMap,
-    version: Version,
-) -> Result<Operation, Error> {
-    match *method {
-        Method::GET => Ok(Operation::ListCollections(database)),
-        Method::POST => Ok(Operation::CreateCollection {
-            database,
-            body: Bytes::new(),
-            upsert: is_upsert(headers)?,
-            throughput: throughput(headers)?,
-            partition_key_optional: version.allows_no_partition_key(),
-        }),
-        _ => Err(method_not_allowed()),
-    }
-}
-
-fn collection(path: CollectionPath, method: &Method) -> Result<Operation, Error> {
-    match *method {
-        Method::GET => Ok(Operation::ReadCollection(path)),
-        Method::PUT => Ok(Operation::ReplaceCollection { path, body: Bytes::new() }),
-        Method::DELETE => Ok(Operation::DeleteCollection(path)),
-        _ => Err(method_not_allowed()),
-    }
-}
-
-fn documents(
-    collection: CollectionPath,
-    method: &Method,
-    headers: &HeaderMap,
-    options: &mut Options,
-) -> Result<Operation, Error> {
-    match *method {
-        Method::GET => match changes::asked(headers, options)? {
-            Some((mode, since)) => Ok(Operation::ReadChanges { collection, mode, since }),
-            None => Ok(Operation::ListDocuments(collection)),
-        },
-        Method::POST => Ok(Operation::CreateDocument {
-            collection,
-            body: Bytes::new(),
-            upsert: is_upsert(headers)?,
-        }),
-        _ => Err(method_not_allowed()),
-    }
-}
-
-fn document(path: DocumentPath, method: &Method) -> Result<Operation, Error> {
-    match *method {
-        Method::GET => Ok(Operation::ReadDocument(path)),
-        Method::PUT => Ok(Operation::ReplaceDocument { path, body: Bytes::new() }),
-        Method::DELETE => Ok(Operation::DeleteDocument(path)),
-        // SDKs name many content types here, or none: the body says what it is.
-        Method::PATCH => Ok(Operation::PatchDocument { path, body: Bytes::new() }),
-        _ => Err(method_not_allowed()),
-    }
-}
-
-fn attachments(
-    document: DocumentPath,
-    method: &Method,
-    headers: &HeaderMap,
-) -> Result<Operation, Error> {
-    match *method {
-        Method::GET => Ok(Operation::ListAttachments(document)),
-        Method::POST => {
-            // A JSON file may be media, too: only those have a slug.
-            let is_description = text(headers, "slug")?.is_none()
-                && text(headers, "content-type")?.is_none_or(is_json);
-            let media = if is_description { None } else { Some(media_head(headers)?) };
-            let upsert = is_upsert(headers)?;
-            Ok(Operation::CreateAttachment { document, body: Bytes::new(), media, upsert })
-        }
-        _ => Err(method_not_allowed()),
-    }
-}
-
-fn attachment(path: AttachmentPath, method: &Method) -> Result<Operation, Error> {
-    match *method {
-        Method::GET => Ok(Operation::ReadAttachment(path)),
-        Method::PUT => Ok(Operation::ReplaceAttachment { path, body: Bytes::new() }),
-        Method::DELETE => Ok(Operation::DeleteAttachment(path)),
-        _ => Err(method_not_allowed()),
-    }
+/// What is to be made of the body of a new attachment, if it is media and not a description.
+fn new_media(headers: &HeaderMap) -> Result<Option<MediaHead>, Error> {
+    // A JSON file may be media, too: only those have a slug.
+    let is_description =
+        text(headers, "slug")?.is_none() && text(headers, "content-type")?.is_none_or(is_json);
+    if is_description { Ok(None) } else { media_head(headers).map(Some) }
 }
 
 fn is_json(content_type: &str) -> bool {
@@ -340,55 +220,9 @@ pub(crate) fn has_raw_body(operation: &Operation) -> bool {
     )
 }
 
-fn scripts(
-    collection: CollectionPath,
-    kind: ScriptKind,
-    method: &Method,
-    headers: &HeaderMap,
-) -> Result<Operation, Error> {
-    match *method {
-        Method::GET => Ok(Operation::ListScripts { collection, kind }),
-        Method::POST => Ok(Operation::CreateScript {
-            collection,
-            kind,
-            body: Bytes::new(),
-            upsert: is_upsert(headers)?,
-        }),
-        _ => Err(method_not_allowed()),
-    }
-}
-
-fn script(path: ScriptPath, method: &Method) -> Result<Operation, Error> {
-    match *method {
-        Method::GET => Ok(Operation::ReadScript(path)),
-        Method::PUT => Ok(Operation::ReplaceScript { path, body: Bytes::new() }),
-        Method::DELETE => Ok(Operation::DeleteScript(path)),
-        Method::POST if path.kind == ScriptKind::StoredProcedure => {
-            Ok(Operation::ExecuteProcedure { path, body: Bytes::new() })
-        }
-        _ => Err(method_not_allowed()),
-    }
-}
-
 /// Whether the operation does without a body: a stored procedure may have no arguments.
 pub(crate) fn may_lack_body(operation: &Operation) -> bool {
     matches!(operation, Operation::ExecuteProcedure { .. })
-}
-
-/// Here `If-None-Match` is the version that the reader has of the whole feed. It counts with or
-/// without `A-IM`: SDKs read until they are told 304.
-fn ranges(
-    path: CollectionPath,
-    method: &Method,
-    options: &mut Options,
-) -> Result<Operation, Error> {
-    match *method {
-        Method::GET => {
-            let known = options.if_none_match.take().map(|etag| strip_quotes(&etag).to_owned());
-            Ok(Operation::ListPartitionKeyRanges { path, known })
-        }
-        _ => Err(method_not_allowed()),
-    }
 }
 
 fn is_upsert(headers: &HeaderMap) -> Result<bool, Error> {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{HeaderMap, StatusCode, header::HeaderValue};
-use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
+use percent_encoding::{AsciiSet, utf8_percent_encode};
 use protocol::{
     Body, Code, Error, Meta, Outcome, PartitionPoint, Response,
     request::ScriptKind,
@@ -43,17 +43,7 @@ const SCRIPT_LOG_BYTES_MAX: usize = 8 << 10;
 pub(crate) const CLIENT_REQUEST_ID: &str = "x-ms-client-request-id";
 
 /// What URLs leave as it is in a name; a path's slashes are not part of one.
-const PATH: &AsciiSet = &NON_ALPHANUMERIC
-    .remove(b'-')
-    .remove(b'_')
-    .remove(b'.')
-    .remove(b'~')
-    .remove(b'!')
-    .remove(b'*')
-    .remove(b'\'')
-    .remove(b'(')
-    .remove(b')')
-    .remove(b'/');
+const PATH: &AsciiSet = &query::COMPONENT.remove(b'/');
 
 /// What a successful request is answered with.
 pub(crate) enum Answer {

@@ -76,7 +76,7 @@ pub(crate) fn is_control(operation: &Operation) -> bool {
     !(is_data || operation.is_read())
 }
 
-/// Whether an error is about who asked.
+/// Whether an error is about who asked. Limits that are reached are a 403, too, by codes of their own.
 pub(crate) fn is_refusal(code: Code) -> bool {
     matches!(
         code,

@@ -43,7 +43,7 @@ pub use body::BodyError;
 pub use gateway::{Clock, Connection, Gateway, Recorder};
 pub use handled::{Credential, Handled};
 pub use issuers::{Issuer, Issuers, KeySet};
-pub use local::is_called_local;
+pub use local::{is_called_local, is_forwarded};
 pub use role::Role;
 pub use settings::{
     CrossPartition, Key, KeyError, Keys, Limits, PUBLISHED_KEY, Settings, Staleness,

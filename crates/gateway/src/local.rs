@@ -3,13 +3,28 @@
 //! A web page can have its own name stand for 127.0.0.1 from one moment to the next; its browser then
 //! connects from this machine, and lets it read what is answered. The name stays the page's, though,
 //! so what this machine may have without a signature is given under names of this machine only.
+//!
+//! Nor does a proxy on this machine make its clients ones of this machine, if it says that it is one.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use hyper::{HeaderMap, Uri, header::HOST, http::uri::Authority};
 
+/// What proxies add.
+const FORWARDED: [&str; 5] =
+    ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+
+/// Whether a proxy sent the request on for somebody else.
+pub fn is_forwarded(headers: &HeaderMap) -> bool {
+    FORWARDED.iter().any(|name| headers.contains_key(*name))
+}
+
 /// Whether every name that the request has for the server is a loopback name or address; it needs one.
+/// What a proxy sent on is called by others, whatever name the proxy has for the server.
 pub fn is_called_local(headers: &HeaderMap, uri: &Uri) -> bool {
+    if is_forwarded(headers) {
+        return false;
+    }
     let named = headers.get_all(HOST).iter().map(|host| host.to_str().unwrap_or_default());
     let mut hosts = named.chain(uri.authority().map(Authority::as_str)).peekable();
     hosts.peek().is_some() && hosts.all(is_local)
@@ -67,6 +82,17 @@ mod tests {
             assert!(called(&[host], "/"), "{host}");
         }
         assert!(called(&[], "http://localhost:8081/"), "as in HTTP/2");
+    }
+
+    #[test]
+    fn what_a_proxy_sent_on_is_not_local() {
+        for name in FORWARDED {
+            let mut headers = HeaderMap::new();
+            headers.insert(HOST, HeaderValue::from_static("localhost:8081"));
+            assert!(is_called_local(&headers, &Uri::from_static("/")));
+            headers.insert(name, HeaderValue::from_static(""));
+            assert!(!is_called_local(&headers, &Uri::from_static("/")), "{name}");
+        }
     }
 
     #[test]

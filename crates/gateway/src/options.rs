@@ -6,6 +6,7 @@ use protocol::{
     limits::{PAGE_ITEMS_MAX, TOKEN_SECONDS},
     query::QueryOptions,
     request::{ConsistencyLevel, IndexingDirective},
+    rid::CollectionRid,
     session::SessionTokens,
     token::TokenOptions,
 };
@@ -27,7 +28,8 @@ pub(crate) fn read(parts: &Parts, version: Version, settings: &Settings) -> Resu
         if_match: owned("if-match")?,
         if_none_match: owned("if-none-match")?,
         partition_key: partition_key(headers)?,
-        range_id: range_id(headers)?,
+        range_id: range_id(headers)?.map(str::to_owned),
+        range_collection: range_collection(headers)?,
         keeps_old_ranges: keeps_old_ranges(headers),
         epk_range: epk_range(headers)?,
         max_item_count: max_item_count(headers)?,
@@ -37,6 +39,7 @@ pub(crate) fn read(parts: &Parts, version: Version, settings: &Settings) -> Resu
         intended_collection_rid: owned("x-ms-cosmos-intended-collection-rid")?,
         minimal_response: wants_minimal_response(headers)?,
         populate_quota: flag(headers, "x-ms-documentdb-populatequotainfo")?,
+        hides_usage: false,
         populate_statistics: flag(headers, "x-ms-documentdb-populatepartitionstatistics")?,
         indexing_directive: indexing_directive(headers)?,
         // Triggers run only when included, so the headers that exclude some change nothing.
@@ -100,14 +103,21 @@ fn partition_key(headers: &HeaderMap) -> Result<Option<PartitionKey>, Error> {
     PartitionKey::parse_header(text.trim()).map(Some).map_err(|_| invalid(name, &text))
 }
 
+const RANGE_ID: &str = "x-ms-documentdb-partitionkeyrangeid";
+
 /// .NET may put the collection's rid before the id: `rid,0`.
-fn range_id(headers: &HeaderMap) -> Result<Option<String>, Error> {
-    let name = "x-ms-documentdb-partitionkeyrangeid";
-    let Some(text) = text(headers, name)? else { return Ok(None) };
+fn range_id(headers: &HeaderMap) -> Result<Option<&str>, Error> {
+    let Some(text) = text(headers, RANGE_ID)? else { return Ok(None) };
     match text.rsplit(',').next().unwrap_or_default().trim() {
-        "" => Err(invalid(name, text)),
-        id => Ok(Some(id.to_owned())),
+        "" => Err(invalid(RANGE_ID, text)),
+        id => Ok(Some(id)),
     }
+}
+
+/// That rid. Anything else before the comma says nothing.
+fn range_collection(headers: &HeaderMap) -> Result<Option<CollectionRid>, Error> {
+    let parts = text(headers, RANGE_ID)?.and_then(|text| text.rsplit_once(','));
+    Ok(parts.and_then(|(rid, _)| CollectionRid::parse(rid.trim())))
 }
 
 /// Whatever a client sends here: JavaScript sends a token of its own, with letters of any kind, along

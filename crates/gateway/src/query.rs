@@ -111,7 +111,7 @@ pub(crate) fn options(
     let features = text(headers, "x-ms-cosmos-supported-query-features")?;
     Ok(QueryOptions {
         enable_cross_partition: flag(headers, "x-ms-documentdb-query-enablecrosspartition")?,
-        planning: planning(headers, version, cross_partition),
+        planning: planning(headers, version, cross_partition)?,
         supported_features: features.unwrap_or_default().to_owned(),
         populate_metrics: flag(headers, "x-ms-documentdb-populatequerymetrics")?,
         index_metrics: index_metrics(headers)?,
@@ -122,8 +122,13 @@ pub(crate) fn options(
 }
 
 /// Which plans the caller runs itself, and so wants to be refused what needs one.
-fn planning(headers: &HeaderMap, version: Version, cross_partition: CrossPartition) -> Planning {
-    match cross_partition {
+fn planning(
+    headers: &HeaderMap,
+    version: Version,
+    cross_partition: CrossPartition,
+) -> Result<Planning, Error> {
+    let is_parallel = flag(headers, "x-ms-documentdb-query-parallelizecrosspartitionquery")?;
+    Ok(match cross_partition {
         CrossPartition::Service => Planning::All,
         CrossPartition::Direct => Planning::None,
         // Python and JavaScript name their capabilities on every request; older SDKs do not know
@@ -131,13 +136,15 @@ fn planning(headers: &HeaderMap, version: Version, cross_partition: CrossPartiti
         CrossPartition::Auto => {
             if headers.contains_key("x-ms-cosmos-sdk-supportedcapabilities") {
                 Planning::All
+            } else if version.runs_plans() && is_parallel {
+                Planning::EarlyParallel
             } else if version.runs_plans() {
                 Planning::Early
             } else {
                 Planning::None
             }
         }
-    }
+    })
 }
 
 /// A caller that asks for both forms reads the newer one.

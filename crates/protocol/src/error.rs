@@ -28,6 +28,8 @@ pub enum Code {
     PartitionKeyQuota,
     /// The collection is full.
     CollectionQuota,
+    /// So many are allowed and no more; delete some. Unlike [`Code::Forbidden`] it is no matter of who asks.
+    LimitReached,
     /// No such resource; do not retry.
     NotFound,
     /// The database or collection that should own the resource is absent.

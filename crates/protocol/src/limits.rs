@@ -6,6 +6,9 @@ pub const DOCUMENT_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Largest request body. Above the document limit, so that an oversized document is named as such.
 pub const REQUEST_BYTES_MAX: usize = 4 * 1024 * 1024;
 
+/// Largest definition of a database or collection, and largest offer, in bytes.
+pub const DEFINITION_BYTES_MAX: usize = 2 * 1024 * 1024;
+
 /// Most operations of a batch.
 pub const BATCH_OPERATIONS_MAX: usize = 100;
 

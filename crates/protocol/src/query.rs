@@ -59,6 +59,8 @@ pub enum Planning {
     None,
     /// Those of 2017: order, TOP, and one aggregate.
     Early,
+    /// The same, and it would rather ask all partitions at once itself than one after the other.
+    EarlyParallel,
     /// All.
     All,
 }

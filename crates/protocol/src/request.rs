@@ -12,6 +12,7 @@ pub use paths::{
 
 use crate::{
     query::{QueryBody, QueryFeed, QueryOptions},
+    rid::CollectionRid,
     session::SessionTokens,
     token::TokenOptions,
 };
@@ -452,6 +453,8 @@ pub struct Options {
     pub partition_key: Option<PartitionKey>,
     /// Only this physical partition.
     pub range_id: Option<String>,
+    /// The collection of which the caller knows that partition.
+    pub range_collection: Option<CollectionRid>,
     /// The caller does not recover when that partition has been split or merged: answer for what it
     /// held.
     pub keeps_old_ranges: bool,
@@ -471,6 +474,8 @@ pub struct Options {
     pub minimal_response: bool,
     /// Add quota and usage to the answer of a collection read.
     pub populate_quota: bool,
+    /// Never tell of quota and usage: the caller may know a part of the collection only.
+    pub hides_usage: bool,
     /// Add partition statistics to the answer of a collection read.
     pub populate_statistics: bool,
     /// Index this document or not.

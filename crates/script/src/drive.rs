@@ -29,22 +29,14 @@ pub(crate) enum Ended {
 
 /// The message that starts a job.
 pub(crate) fn run_message(job: &Job) -> Result<Vec<u8>, Failure> {
-    let (mode, arguments) = match &job.kind {
-        Kind::StoredProcedure { arguments } => (Mode::StoredProcedure, arguments.clone()),
-        Kind::PreTrigger => (Mode::PreTrigger, String::new()),
-        Kind::PostTrigger => (Mode::PostTrigger, String::new()),
-        Kind::Function { rows } => (Mode::Function, boxed_rows(rows)),
-        Kind::Compile => (Mode::Compile, String::new()),
+    let message = match &job.kind {
+        Kind::StoredProcedure { arguments } => Run::message(Mode::StoredProcedure, arguments, job),
+        Kind::PreTrigger => Run::message(Mode::PreTrigger, "", job),
+        Kind::PostTrigger => Run::message(Mode::PostTrigger, "", job),
+        Kind::Function { rows } => Run::message(Mode::Function, &boxed_rows(rows), job),
+        Kind::Compile => Run::message(Mode::Compile, "", job),
     };
-    let run = Run {
-        mode,
-        name: job.name.clone(),
-        source: job.source.clone(),
-        arguments,
-        context: job.context.clone(),
-        limits: job.limits.clone(),
-    };
-    run.encode().ok_or(Failure::TooLarge)
+    message.ok_or(Failure::TooLarge)
 }
 
 /// Sends the job and answers what the script asks until it is done.
@@ -109,23 +101,20 @@ async fn answer(
         Ok(target) => target,
         Err(message) => return Ok(Answered::Invalid(message)),
     };
-    let Ok(options) = json::parse(ask.options.as_bytes()) else {
-        return Ok(Answered::Invalid("The options are not valid.".to_owned()));
-    };
     if !is_accepting {
         return Ok(Answered::Answer(Answer::Refused));
     }
-    let text = |name: &str| options.get(name).as_str().map(str::to_owned);
+    let options = ask.options;
     let call = Call {
         operation: ask.operation,
         target,
         body: ask.body,
-        if_match: text("ifMatch"),
-        if_none_match: text("ifNoneMatch"),
-        index_action: text("indexAction"),
-        page_size: options.get("pageSize").as_i64(),
-        continuation: text("continuation"),
-        enable_scan: options.get("enableScan").as_bool().unwrap_or(false),
+        if_match: options.if_match,
+        if_none_match: options.if_none_match,
+        index_action: options.index_action,
+        page_size: options.page_size,
+        continuation: options.continuation,
+        enable_scan: options.enable_scan,
     };
     host.call(call).await.map(Answered::Answer)
 }

@@ -1,6 +1,6 @@
 //! What is run, within which limits, and what comes of it.
 
-use std::time::Duration;
+use std::{sync::Arc, time::Duration};
 
 use protocol::{Code, Error};
 use value::Value;
@@ -11,7 +11,7 @@ pub enum Kind {
     /// Called by a client with arguments: the JSON text of an array.
     StoredProcedure {
         /// That text.
-        arguments: String,
+        arguments: Arc<str>,
     },
     /// Runs before an operation and may rewrite its document.
     PreTrigger,
@@ -65,8 +65,8 @@ pub struct Context {
 pub struct Job {
     /// The script's id, for stack traces.
     pub name: String,
-    /// Its body.
-    pub source: String,
+    /// Its body, shared with whoever keeps it: it may be large.
+    pub source: Arc<str>,
     /// What it is.
     pub kind: Kind,
     /// What it finds.
@@ -186,7 +186,7 @@ impl Failure {
         match self {
             Failure::Thrown { .. } | Failure::Syntax { .. } => Code::BadRequest,
             Failure::TimedOut => Code::Timeout,
-            Failure::OutOfMemory => Code::Forbidden,
+            Failure::OutOfMemory => Code::LimitReached,
             Failure::TooLarge => Code::TooLarge,
             Failure::Host(error) => error.code,
             Failure::Busy => Code::TooManyRequests,

@@ -8,7 +8,8 @@
 //! - [`job`]: what is run and what comes of it, [`host`]: what a script can ask for,
 //! - [`pool`]: which worker runs it, `drive`: one execution, `process`: one worker,
 //! - `wire`: messages between the two, `message`: their bytes,
-//! - [`worker`]: the other side of the pipe, and `prelude/*.js`: the API that scripts see.
+//! - [`worker`]: the other side of the pipe, and the API that scripts see: `worker/api`, and
+//!   `parts/*.js` for what few of them use.
 
 pub mod host;
 pub mod job;

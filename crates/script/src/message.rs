@@ -29,6 +29,13 @@ impl Writer {
         Writer(vec![0, 0, 0, 0, tag])
     }
 
+    /// The same, for a message of about this length.
+    pub(crate) fn with_room(tag: u8, length: usize) -> Writer {
+        let mut bytes = Vec::with_capacity(length + 5);
+        bytes.extend_from_slice(&[0, 0, 0, 0, tag]);
+        Writer(bytes)
+    }
+
     pub(crate) fn byte(&mut self, value: u8) -> &mut Writer {
         self.0.push(value);
         self

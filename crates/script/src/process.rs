@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use tokio::{
-    io::{AsyncReadExt, AsyncWriteExt},
+    io::{AsyncReadExt, AsyncWriteExt, BufReader},
     process::{Child, ChildStdin, ChildStdout, Command},
     time::Instant,
 };
@@ -15,7 +15,8 @@ use crate::{message, pool::PoolOptions};
 pub(crate) struct Process {
     child: Child,
     input: ChildStdin,
-    output: ChildStdout,
+    /// Buffered, so that a message and its length take one system call.
+    output: BufReader<ChildStdout>,
     /// When it ended its last script; `None` if it has run none.
     pub(crate) idle_since: Option<Instant>,
 }
@@ -37,7 +38,7 @@ impl Process {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(std::io::Error::other("no pipe to the worker"));
         };
-        Ok(Process { child, input, output, idle_since: None })
+        Ok(Process { child, input, output: BufReader::new(output), idle_since: None })
     }
 
     /// Sends one whole message, its length included.

@@ -2,7 +2,7 @@
 
 use crate::{
     host::{Answer, Operation, Reply},
-    job::{Context, Failure, Limits, Property},
+    job::{Context, Failure, Job, Limits, Property},
     links::Resource,
     message::{Malformed, Reader, Writer},
 };
@@ -30,6 +30,9 @@ const OPERATIONS: [Operation; 7] = [
     Operation::Delete,
 ];
 
+/// Bytes of a job's message beside its large texts, roughly.
+const OTHERS_BYTES: usize = 1024;
+
 /// One execution, as it is told to a worker.
 pub(crate) struct Run {
     pub(crate) mode: Mode,
@@ -48,9 +51,18 @@ pub(crate) struct Ask {
     pub(crate) resource: Resource,
     pub(crate) link: String,
     pub(crate) body: Option<String>,
-    /// JSON text of an object: `ifMatch`, `ifNoneMatch`, `indexAction`, `pageSize`, `continuation`,
-    /// `enableScan`.
-    pub(crate) options: String,
+    pub(crate) options: AskOptions,
+}
+
+/// How it is to be done, as in [`crate::Call`].
+#[derive(Default)]
+pub(crate) struct AskOptions {
+    pub(crate) if_match: Option<String>,
+    pub(crate) if_none_match: Option<String>,
+    pub(crate) index_action: Option<String>,
+    pub(crate) page_size: Option<i64>,
+    pub(crate) continuation: Option<String>,
+    pub(crate) enable_scan: bool,
 }
 
 /// What a worker is told about what it asked for.
@@ -84,10 +96,14 @@ pub(crate) enum Said {
 }
 
 impl Run {
-    pub(crate) fn encode(&self) -> Option<Vec<u8>> {
-        let mut out = Writer::new(position(&MODES, &self.mode));
-        out.text(&self.name).text(&self.source).text(&self.arguments);
-        let context = &self.context;
+    /// The message about a job. Its texts may be large, so this is the only copy of them.
+    pub(crate) fn message(mode: Mode, arguments: &str, job: &Job) -> Option<Vec<u8>> {
+        let Job { name, source, context, limits, .. } = job;
+        let bodies = [&context.request_body, &context.response_body].into_iter().flatten();
+        let bodies_length: usize = bodies.map(String::len).sum();
+        let length = name.len() + source.len() + arguments.len() + bodies_length + OTHERS_BYTES;
+        let mut out = Writer::with_room(position(&MODES, &mode), length);
+        out.text(name).text(source).text(arguments);
         out.text(&context.self_link).text(&context.alt_link).text(&context.operation_type);
         out.optional(context.request_body.as_deref()).optional(context.response_body.as_deref());
         for properties in [&context.request_values, &context.response_values] {
@@ -97,7 +113,6 @@ impl Run {
             }
         }
         out.text(&context.quota.0).text(&context.quota.1).flag(context.logging);
-        let limits = &self.limits;
         out.number(u64::try_from(limits.time.as_millis()).unwrap_or(u64::MAX));
         out.number(limits.heap_bytes_max).number(limits.stack_bytes_max.into());
         out.number(limits.body_bytes_max.into()).number(limits.log_bytes_max.into());
@@ -177,8 +192,35 @@ impl Ask {
         let mut out = Writer::new(0);
         out.byte(position(&OPERATIONS, &self.operation));
         out.flag(self.resource == Resource::Attachment).text(&self.link);
-        out.optional(self.body.as_deref()).text(&self.options);
+        out.optional(self.body.as_deref());
+        let options = &self.options;
+        out.optional(options.if_match.as_deref()).optional(options.if_none_match.as_deref());
+        out.optional(options.index_action.as_deref()).optional(options.continuation.as_deref());
+        out.flag(options.page_size.is_some());
+        out.number(options.page_size.unwrap_or_default().cast_unsigned());
+        out.flag(options.enable_scan);
         out.finish()
+    }
+
+    fn decode(mut from: Reader<'_>) -> Result<Ask, Malformed> {
+        let operation = pick(&OPERATIONS, from.byte()?)?;
+        let resource = if from.flag()? { Resource::Attachment } else { Resource::Document };
+        let (link, body) = (from.text()?, from.optional()?);
+        let (if_match, if_none_match) = (from.optional()?, from.optional()?);
+        let (index_action, continuation) = (from.optional()?, from.optional()?);
+        let has_page_size = from.flag()?;
+        let page_size = Some(from.number()?.cast_signed()).filter(|_| has_page_size);
+        let enable_scan = from.flag()?;
+        from.end()?;
+        let options = AskOptions {
+            if_match,
+            if_none_match,
+            index_action,
+            page_size,
+            continuation,
+            enable_scan,
+        };
+        Ok(Ask { operation, resource, link, body, options })
     }
 }
 
@@ -249,23 +291,11 @@ impl Said {
     pub(crate) fn decode(message: &[u8]) -> Result<Said, Malformed> {
         let mut from = Reader::new(message);
         match from.byte()? {
-            0 => {
-                let operation = pick(&OPERATIONS, from.byte()?)?;
-                let resource = if from.flag()? { Resource::Attachment } else { Resource::Document };
-                let (link, body) = (from.text()?, from.optional()?);
-                let ask = Ask { operation, resource, link, body, options: from.text()? };
-                from.end()?;
-                Ok(Said::Ask(ask))
-            }
+            0 => Ok(Said::Ask(Ask::decode(from)?)),
             1 => Ok(Said::Done(Done::decode(from)?)),
             _ => Err(Malformed),
         }
     }
-}
-
-/// The operation with this number, as the prelude counts them.
-pub(crate) fn operation(number: u8) -> Option<Operation> {
-    OPERATIONS.get(usize::from(number)).copied()
 }
 
 fn position<T: PartialEq>(all: &[T], one: &T) -> u8 {

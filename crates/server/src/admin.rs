@@ -1,9 +1,9 @@
 //! `/_sheaf/...`: what operators and their probes ask, outside the database's own protocol.
 //!
-//! No key is needed here; `backup` answers under the same prefix and asks for one. Health and readiness tell nothing worth hiding; the metrics name databases
-//! and containers, the partitions their keys too, so by default only this machine may read them, under a
-//! name of its own. Cosmos DB has no resource type
-//! that begins with an underscore, so no path of its protocol is taken away.
+//! No key is needed here; `backup` answers under the same prefix and asks for one. Health and readiness
+//! tell strangers nothing worth hiding; the metrics name databases and containers, the partitions their
+//! keys too, so by default only this machine may read them, under a name of its own. Cosmos DB has no
+//! resource type that begins with an underscore, so no path of its protocol is taken away.
 
 use std::sync::{
     Arc,
@@ -43,22 +43,20 @@ impl Admin {
         method: &Method,
         path: &str,
     ) -> Response<Full<Bytes>> {
-        let mut response = self.page(is_local, path);
+        // First of all: a page takes work.
         if !matches!(*method, Method::GET | Method::HEAD) {
-            response = error(StatusCode::METHOD_NOT_ALLOWED, "use GET");
+            let mut response = error(StatusCode::METHOD_NOT_ALLOWED, "use GET");
             response
                 .headers_mut()
                 .insert(header::ALLOW, header::HeaderValue::from_static("GET, HEAD"));
+            return response;
         }
-        response
+        self.page(is_local, path)
     }
 
     fn page(&self, is_local: bool, path: &str) -> Response<Full<Bytes>> {
         match &path[PREFIX.len()..] {
-            "health" => match self.database.failure() {
-                None => text(StatusCode::OK, JSON, r#"{"status":"ok"}"#.to_owned()),
-                Some(reason) => error(StatusCode::SERVICE_UNAVAILABLE, &reason),
-            },
+            "health" => health(self.database.failure().as_deref(), is_local),
             "ready" if self.is_draining.load(Ordering::Relaxed) => {
                 error(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping")
             }
@@ -91,6 +89,16 @@ impl Admin {
             Ok(page) => text(StatusCode::OK, OPEN_METRICS, page),
             Err(_) => error(StatusCode::INTERNAL_SERVER_ERROR, "the metrics cannot be written"),
         }
+    }
+}
+
+/// The reason of a failure may name files, and whatever else an operating system says: it is for this
+/// machine.
+fn health(failure: Option<&str>, is_local: bool) -> Response<Full<Bytes>> {
+    match failure {
+        None => text(StatusCode::OK, JSON, r#"{"status":"ok"}"#.to_owned()),
+        Some(reason) if is_local => error(StatusCode::SERVICE_UNAVAILABLE, reason),
+        Some(_) => error(StatusCode::SERVICE_UNAVAILABLE, "writes have stopped: see the log"),
     }
 }
 
@@ -127,6 +135,19 @@ fn text(status: StatusCode, kind: &'static str, body: String) -> Response<Full<B
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test]
+    async fn reasons_are_for_this_machine() {
+        use http_body_util::BodyExt as _;
+        for (is_local, expected) in [(true, true), (false, false)] {
+            let answer = health(Some("cannot write `/srv/sheaf`"), is_local);
+            assert_eq!(answer.status(), StatusCode::SERVICE_UNAVAILABLE);
+            let body = answer.into_body().collect().await.unwrap().to_bytes();
+            let body = String::from_utf8(body.to_vec()).unwrap();
+            assert_eq!(body.contains("/srv/sheaf"), expected, "{body}");
+        }
+        assert_eq!(health(None, false).status(), StatusCode::OK);
+    }
 
     #[test]
     fn reasons_are_valid_json() {

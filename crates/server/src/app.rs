@@ -83,6 +83,20 @@ impl App {
         if let Some(handled) = response.extensions_mut().remove::<Handled>() {
             let asked = Some((method.as_str(), uri.path()));
             let who = Who { client: origin.peer, asked };
+            let header = |name: &str| response.headers().get(name).and_then(|it| it.to_str().ok());
+            // Nothing of the query string, the other headers or the body: there may be a secret in them.
+            tracing::debug!(
+                client = %origin.peer,
+                method = method.as_str(),
+                path = uri.path(),
+                operation = handled.operation,
+                status = response.status().as_u16(),
+                substatus = header("x-ms-substatus"),
+                charge = header("x-ms-request-charge"),
+                milliseconds = header("x-ms-request-duration-ms"),
+                activity = header("x-ms-activity-id"),
+                "request"
+            );
             self.write_down(who, response.status().as_u16(), &handled);
             if let Some(standing) = standing(handled.credential, response.status()) {
                 response.extensions_mut().insert(standing);

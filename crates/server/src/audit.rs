@@ -1,12 +1,13 @@
 //! The audit log: who changed what the account consists of, and who was refused. One JSON object a
-//! line. `file` is where the lines go, `line` what they look like.
+//! line. `file` is where the lines go, `line` what they look like, `quota` how many of strangers there are.
 //!
 //! Nobody waits for it: lines go through a bounded queue to a thread. Strangers could otherwise fill
-//! the disk, or wear it out, so refusals beyond some a second are only counted, and files are of a
-//! bounded size and number. Changes are never left out while the disk keeps up.
+//! the disk, wear it out, or push out what others did, so refusals beyond a quota are only counted, and
+//! files are of a bounded size and number. Changes are never left out while the disk keeps up.
 
 mod file;
 mod line;
+mod quota;
 
 use std::{
     path::PathBuf,
@@ -19,16 +20,16 @@ use std::{
     time::{Duration, Instant},
 };
 
-use self::file::Rotated;
 pub(crate) use self::line::{Line, Who};
+use self::{file::Rotated, quota::Quota};
 use crate::clock::MachineClock;
 
 /// Lines that wait for the disk.
 const QUEUE_LINES_MAX: usize = 4096;
-/// Refusals that are written down in a second.
-const REFUSALS_MAX: u32 = 100;
-/// How soon a count of what was left out is written down.
+/// How soon a line is handed to the operating system that came alone.
 const SECOND: Duration = Duration::from_secs(1);
+/// How often a count of what was left out is written down.
+const COUNT_INTERVAL: Duration = Duration::from_mins(1);
 
 /// Where the audit log is, and how much of it there may be.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -66,12 +67,15 @@ impl Audit {
             writer.spawn(move || write(file, &receiver, &omitted))?
         };
         let writer = Mutex::new(Some(writer));
-        Ok(Self { sender: Some(sender), writer, quota: Mutex::default(), omitted })
+        let quota = Mutex::new(Quota::new(settings));
+        Ok(Self { sender: Some(sender), writer, quota, omitted })
     }
 
     /// Something was changed, or happened to the server.
     pub(crate) fn changed(&self, line: Line<'_>) {
-        self.send(&line);
+        if self.sender.is_some() {
+            self.send(text(&line));
+        }
     }
 
     /// Somebody was refused.
@@ -79,18 +83,19 @@ impl Audit {
         if self.sender.is_none() {
             return;
         }
-        let has_room = self.quota.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if has_room {
-            self.send(&line);
-        } else {
-            self.omitted.fetch_add(1, Ordering::Relaxed);
+        let now = Instant::now();
+        let quota = || self.quota.lock().unwrap_or_else(PoisonError::into_inner);
+        // Of most of a flood there is not even a text.
+        let text = quota().take_line(now).then(|| text(&line));
+        match text.filter(|text| quota().take_bytes(text.len(), now)) {
+            Some(text) => self.send(text),
+            None => _ = self.omitted.fetch_add(1, Ordering::Relaxed),
         }
     }
 
-    fn send(&self, line: &Line<'_>) {
+    fn send(&self, text: String) {
         let Some(sender) = &self.sender else { return };
-        let line = Message::Line(line.text(MachineClock.since_epoch()));
-        if sender.try_send(line).is_err() {
+        if sender.try_send(Message::Line(text)).is_err() {
             self.omitted.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -106,26 +111,13 @@ impl Audit {
     }
 }
 
-/// How many refusals were written down in the present second.
-#[derive(Default)]
-struct Quota {
-    since: Option<Instant>,
-    taken: u32,
-}
-
-impl Quota {
-    fn take(&mut self) -> bool {
-        let now = Instant::now();
-        if self.since.is_none_or(|since| now.duration_since(since) >= SECOND) {
-            (self.since, self.taken) = (Some(now), 0);
-        }
-        self.taken = self.taken.saturating_add(1);
-        self.taken <= REFUSALS_MAX
-    }
+fn text(line: &Line<'_>) -> String {
+    line.text(MachineClock.since_epoch())
 }
 
 /// The thread that writes.
 fn write(mut file: Rotated, receiver: &Receiver<Message>, omitted: &AtomicU64) {
+    let mut counted: Option<Instant> = None;
     loop {
         let message = receiver.recv_timeout(SECOND);
         let is_end = matches!(message, Ok(Message::End) | Err(RecvTimeoutError::Disconnected));
@@ -139,23 +131,30 @@ fn write(mut file: Rotated, receiver: &Receiver<Message>, omitted: &AtomicU64) {
                 }
             }
         }
-        let count = omitted.swap(0, Ordering::Relaxed);
-        if count > 0 {
-            file.append(&Line::omitted(count).text(MachineClock.since_epoch()));
-        }
-        file.flush();
         if is_end {
             return finish(&mut file, omitted);
         }
+        if counted.is_none_or(|at| at.elapsed() >= COUNT_INTERVAL)
+            && count_omitted(&mut file, omitted)
+        {
+            counted = Some(Instant::now());
+        }
+        file.flush();
     }
 }
 
 fn finish(file: &mut Rotated, omitted: &AtomicU64) {
+    count_omitted(file, omitted);
+    file.flush();
+}
+
+/// Writes down how many lines are not there, if some are.
+fn count_omitted(file: &mut Rotated, omitted: &AtomicU64) -> bool {
     let count = omitted.swap(0, Ordering::Relaxed);
     if count > 0 {
-        file.append(&Line::omitted(count).text(MachineClock.since_epoch()));
+        file.append(&text(&Line::omitted(count)));
     }
-    file.flush();
+    count > 0
 }
 
 #[cfg(test)]
@@ -188,6 +187,24 @@ mod tests {
         for line in text.lines() {
             value::json::parse(line.as_bytes()).unwrap();
         }
+    }
+
+    #[test]
+    fn refusals_do_not_push_out_who_changed_what() {
+        let scratch = tempfile::tempdir().unwrap();
+        let path = scratch.path().join("audit.log");
+        let settings = AuditSettings { path: path.clone(), bytes_max: 4096, files_max: 2 };
+        let audit = Audit::open(&settings).unwrap();
+        audit.changed(Line::server("changed", "this"));
+        // As many as fill all files, were they written down.
+        for _ in 0..100 {
+            audit.refused(Line::server("refused", &"x".repeat(200)));
+        }
+        audit.close();
+        let text = fs::read_to_string(&path).unwrap();
+        assert!(text.contains("\"reason\":\"this\""), "{text}");
+        assert!(text.contains("\"event\":\"refused\"") && text.contains("\"event\":\"omitted\""));
+        assert!(text.len() < 4096);
     }
 
     #[test]

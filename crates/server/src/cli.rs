@@ -214,13 +214,9 @@ pub(crate) struct QueryArgs {
     #[arg(long)]
     pub(crate) explain: bool,
 
-    /// Which server to ask.
+    /// Which server to ask, and by which key.
     #[command(flatten)]
-    pub(crate) server: ServerArgs,
-
-    /// By which key.
-    #[command(flatten)]
-    pub(crate) key: KeyArgs,
+    pub(crate) account: AccountArgs,
 }
 
 /// What `sheaf partition` takes.
@@ -243,13 +239,9 @@ pub(crate) struct PartitionListArgs {
     #[command(flatten)]
     pub(crate) at: CollectionArgs,
 
-    /// Which server to ask.
+    /// Which server to ask, and by which key.
     #[command(flatten)]
-    pub(crate) server: ServerArgs,
-
-    /// By which key.
-    #[command(flatten)]
-    pub(crate) key: KeyArgs,
+    pub(crate) account: AccountArgs,
 }
 
 /// What `sheaf partition split` and `sheaf partition merge` take.
@@ -263,13 +255,9 @@ pub(crate) struct PartitionChangeArgs {
     #[command(flatten)]
     pub(crate) at: CollectionArgs,
 
-    /// Which server to ask.
+    /// Which server to ask, and by which key.
     #[command(flatten)]
-    pub(crate) server: ServerArgs,
-
-    /// By which key.
-    #[command(flatten)]
-    pub(crate) key: KeyArgs,
+    pub(crate) account: AccountArgs,
 }
 
 /// What `sheaf partition key` takes.
@@ -283,13 +271,9 @@ pub(crate) struct PartitionKeyArgs {
     #[command(flatten)]
     pub(crate) at: CollectionArgs,
 
-    /// Which server to ask.
+    /// Which server to ask, and by which key.
     #[command(flatten)]
-    pub(crate) server: ServerArgs,
-
-    /// By which key.
-    #[command(flatten)]
-    pub(crate) key: KeyArgs,
+    pub(crate) account: AccountArgs,
 }
 
 /// A collection.
@@ -317,9 +301,13 @@ impl CollectionArgs {
     }
 }
 
-/// Whose key a request is signed with.
+/// Which server a request goes to, and whose key it is signed with.
 #[derive(Args, Debug)]
-pub(crate) struct KeyArgs {
+pub(crate) struct AccountArgs {
+    /// Which server.
+    #[command(flatten)]
+    pub(crate) server: ServerArgs,
+
     /// Key of the account; others can see it in the list of processes, so prefer --key-file
     #[arg(long, value_name = "KEY", help_heading = "Server")]
     pub(crate) key: Option<String>,

@@ -12,7 +12,7 @@ use hyper::{Method, Request, Response, body::Incoming};
 use tokio::time::sleep;
 
 use crate::{
-    cli::{KeyArgs, ServerArgs},
+    cli::AccountArgs,
     clock::MachineClock,
     failure::Failure,
     keys::Source,
@@ -110,13 +110,13 @@ fn retry_after(response: &Response<Incoming>) -> Duration {
 }
 
 /// The key that a command line names.
-pub(crate) fn key(args: &KeyArgs, server: &ServerArgs) -> Result<Key, Failure> {
+pub(crate) fn key(args: &AccountArgs) -> Result<Key, Failure> {
     let parsed =
         |text: &str| Key::parse(text).map_err(|error| Failure::usage(format!("--key: {error}")));
     if let Some(text) = &args.key {
         return parsed(text);
     }
-    let directory = server.data_dir.as_deref().unwrap_or_else(|| Path::new("sheaf-data"));
+    let directory = args.server.data_dir.as_deref().unwrap_or_else(|| Path::new("sheaf-data"));
     let keys = Source::new(args.key_file.as_deref(), Some(directory)).load()?.keys;
     let mut all = keys.read_write.into_iter().chain(keys.read_only);
     all.next().ok_or_else(|| Failure::usage("the key file holds no key"))

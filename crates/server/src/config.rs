@@ -247,10 +247,10 @@ fn throughput_max(limits: Limits, said: Option<u32>) -> Result<u32, Failure> {
     Ok(most)
 }
 
-/// As many as there are processors, where nothing else is said. Each may take tens of megabytes.
 /// Scripts that may run at a time on the smallest machine.
 const SCRIPT_WORKERS_MIN: u32 = 8;
 
+/// As many as there are processors, where nothing else is said. Each may take tens of megabytes.
 fn script_workers(said: Option<u32>) -> Result<u32, Failure> {
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
     // More than there are processors: a few scripts that loop must not keep all others waiting.

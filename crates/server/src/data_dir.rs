@@ -139,6 +139,16 @@ fn close_to_others(path: &Path) -> io::Result<()> {
 
 /// Writes a file that only this user may read, whole or not at all.
 pub(crate) fn write_private(path: &Path, content: &str) -> io::Result<()> {
+    write(path, content, None)
+}
+
+/// The same, for the owner of `like` if this user may give files away: an administrator's file would be
+/// one that the server cannot read.
+pub(crate) fn write_private_like(path: &Path, content: &str, like: &Path) -> io::Result<()> {
+    write(path, content, Some(like))
+}
+
+fn write(path: &Path, content: &str, like: Option<&Path>) -> io::Result<()> {
     let draft = path.with_extension("new");
     // One that was left behind may be anybody's, with anybody's right to read it.
     match fs::remove_file(&draft) {
@@ -146,6 +156,17 @@ pub(crate) fn write_private(path: &Path, content: &str) -> io::Result<()> {
         _ => {}
     }
     let mut file = private_file().create_new(true).open(&draft)?;
+    #[cfg(unix)]
+    if let Some(like) = like {
+        use std::os::unix::fs::{MetadataExt as _, fchown};
+        let (now, like) = (file.metadata()?, fs::metadata(like)?);
+        if (now.uid(), now.gid()) != (like.uid(), like.gid()) {
+            // Only an administrator may; of anybody else it stays their own.
+            let _ = fchown(&file, Some(like.uid()), Some(like.gid()));
+        }
+    }
+    #[cfg(not(unix))]
+    let _ = like;
     file.write_all(content.as_bytes())?;
     file.sync_all()?;
     fs::rename(&draft, path)?;
@@ -233,6 +254,22 @@ mod tests {
         assert_eq!((mode(&shared), mode(&shared.join("store"))), (0o755, 0o700));
         write_private(&shared.join("secret"), "x").unwrap();
         assert_eq!(mode(&shared.join("secret")), 0o600);
+    }
+
+    /// What can be seen of it depends on who runs the tests: giving files away is an administrator's.
+    #[cfg(unix)]
+    #[test]
+    fn a_file_is_its_owners_whoever_writes_it() {
+        use std::os::unix::fs::{MetadataExt as _, chown};
+        let scratch = tempfile::tempdir().unwrap();
+        let [path, like] = ["secret", "like"].map(|name| scratch.path().join(name));
+        fs::write(&like, "").unwrap();
+        let is_administrator = chown(&like, Some(12345), Some(12345)).is_ok();
+        write_private_like(&path, "x", &like).unwrap();
+        let written = fs::metadata(&path).unwrap();
+        assert_eq!(written.uid(), fs::metadata(&like).unwrap().uid());
+        assert!(!is_administrator || written.gid() == 12345);
+        assert_eq!(written.mode() & 0o777, 0o600);
     }
 
     #[test]

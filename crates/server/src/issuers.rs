@@ -11,7 +11,7 @@ use anyhow::{Context as _, anyhow, bail};
 use gateway::{Issuer, Issuers, KeySet, Role};
 use serde::Deserialize;
 
-use crate::failure::Failure;
+use crate::{cors::Origin, failure::Failure};
 
 /// Largest file of keys. Entra's has some 20 KB.
 const FILE_BYTES_MAX: u64 = 1 << 20;
@@ -44,8 +44,19 @@ struct IssuerEntry {
     roles: BTreeMap<String, String>,
 }
 
-/// Refuses to trust everybody where everybody can connect.
-pub(crate) fn check_exposure(tokens: &Tokens, addresses: &[SocketAddr]) -> Result<(), Failure> {
+/// Refuses to trust everybody where everybody can connect, or where a page of anybody can: it calls the
+/// server by a name of the machine that its reader sits at.
+pub(crate) fn check_exposure(
+    tokens: &Tokens,
+    addresses: &[SocketAddr],
+    pages: &[Origin],
+) -> Result<(), Failure> {
+    if *tokens == Tokens::Any && pages.contains(&Origin::Any) {
+        return Err(Failure::usage(
+            "`trust-any-token` lets every web page in that `cors-origins` lets in, and that is `*`: \
+             name the sites",
+        ));
+    }
     let exposed = addresses.iter().find(|address| !address.ip().is_loopback());
     match exposed {
         Some(address) if *tokens == Tokens::Any => Err(Failure::usage(format!(
@@ -148,8 +159,13 @@ mod tests {
     fn everybody_is_trusted_on_this_machine_only() {
         let outside = [SocketAddr::from(([0, 0, 0, 0], 1))];
         let inside = [SocketAddr::from(([127, 0, 0, 1], 1))];
-        assert!(check_exposure(&Tokens::Any, &outside).is_err());
-        check_exposure(&Tokens::Any, &inside).unwrap();
-        check_exposure(&Tokens::None, &outside).unwrap();
+        assert!(check_exposure(&Tokens::Any, &outside, &[]).is_err());
+        check_exposure(&Tokens::Any, &inside, &[]).unwrap();
+        check_exposure(&Tokens::None, &outside, &[]).unwrap();
+        let site = Origin::Site("https://app.example".to_owned());
+        check_exposure(&Tokens::Any, &inside, std::slice::from_ref(&site)).unwrap();
+        let failure = check_exposure(&Tokens::Any, &inside, &[site, Origin::Any]).unwrap_err();
+        assert!(failure.message().contains("name the sites"), "{failure:?}");
+        check_exposure(&Tokens::None, &outside, &[Origin::Any]).unwrap();
     }
 }

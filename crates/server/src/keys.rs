@@ -16,7 +16,7 @@ use std::{
 use gateway::Keys;
 
 pub(crate) use self::file::KeyFile;
-use crate::failure::Failure;
+use crate::{cors::Origin, failure::Failure};
 
 /// The name of the key file in a data directory.
 const NAME: &str = "keys";
@@ -64,7 +64,14 @@ impl Source {
             Ok(text) => {
                 #[cfg(unix)]
                 warn_if_shared(path);
-                KeyFile::parse(&text).map_err(|problem| self.wrong(&problem))
+                let file = KeyFile::parse(&text).map_err(|problem| self.wrong(&problem))?;
+                if file.is_guessable() {
+                    tracing::warn!(
+                        path = %path.display(),
+                        "a key has less than 16 bytes, and can be guessed; have one made by `sheaf keys`"
+                    );
+                }
+                Ok(file)
             }
             Err(error) if !self.is_given && is_absent(&error) => Ok(KeyFile::published()),
             Err(error) => {
@@ -103,6 +110,16 @@ impl Loaded {
              the network is closed to strangers, say --allow-published-key",
             exposed.ip()
         )))
+    }
+
+    /// Says that a page of anybody knows the published key, too.
+    pub(crate) fn warn_of_pages(&self, pages: &[Origin]) {
+        if self.is_published && pages.contains(&Origin::Any) {
+            tracing::warn!(
+                "any web page that a browser on this machine opens can use the database: its key is \
+                 published, and `cors-origins` is `*`"
+            );
+        }
     }
 }
 

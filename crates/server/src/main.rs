@@ -1,7 +1,7 @@
 //! `sheaf`: the program. Configuration, wiring, the network, and what operators look at.
 //!
 //! In reading order:
-//! - `cli`, `settings`, `config`, `size`, `span`, `network`: what can be asked, and what was,
+//! - `cli`, `settings`, `config`, `amount`, `size`, `span`, `network`: what can be asked, and what was,
 //! - `serve`, `verify`, `compact`, `backup`, `query`, `partition`, `top`, `cert`: the commands;
 //!   `remote`, `client`, `table`: what those share that ask a running server,
 //! - `keys` (also `sheaf keys`), `issuers`, `reload`, `live`, `data_dir`, `certificate`, `database`, `clock`,
@@ -12,6 +12,7 @@
 //! - `logging`, `signals`, `failure`: how it talks to the operating system and its operator.
 
 mod admin;
+mod amount;
 mod app;
 mod audit;
 mod backup;

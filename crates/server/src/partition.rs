@@ -29,12 +29,12 @@ const CHANGE_TIME: Duration = Duration::from_hours(24);
 
 /// Does what was asked, and gives the exit code.
 pub(crate) fn run(command: &PartitionCommand) -> Result<ExitCode, Failure> {
-    let (server, key) = match command {
-        PartitionCommand::List(args) => (&args.server, &args.key),
-        PartitionCommand::Split(args) | PartitionCommand::Merge(args) => (&args.server, &args.key),
-        PartitionCommand::Key(args) => (&args.server, &args.key),
+    let account = match command {
+        PartitionCommand::List(args) => &args.account,
+        PartitionCommand::Split(args) | PartitionCommand::Merge(args) => &args.account,
+        PartitionCommand::Key(args) => &args.account,
     };
-    let (server, key) = (Server::new(server)?, client::key(key, server)?);
+    let (server, key) = (Server::new(&account.server)?, client::key(account)?);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

@@ -230,7 +230,7 @@ mod tests {
         let base = ["sheaf", "query", "SELECT 1", "-d", "d", "-c", "c"];
         let command = Cli::try_parse_from(base.iter().chain(more)).unwrap().command;
         let Command::Query(args) = command else { panic!("another command") };
-        Server::new(&args.server)
+        Server::new(&args.account.server)
     }
 
     #[test]

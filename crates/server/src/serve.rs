@@ -66,7 +66,8 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let keys = source.load()?;
     let addresses = resolve(&config).await?;
     keys.check_exposure(&addresses, config.allows_published_key)?;
-    issuers::check_exposure(&config.tokens, &addresses)?;
+    issuers::check_exposure(&config.tokens, &addresses, &config.cors_origins)?;
+    keys.warn_of_pages(&config.cors_origins);
     // The port first: of two servers started by mistake, the second then leaves no trace.
     let listener = bind(&addresses).await?;
     let directory = config.data_dir.as_deref().map(DataDir::create).transpose();
@@ -92,11 +93,12 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let targets = [keys, certificate, issuers].into_iter().flatten();
     tokio::spawn(reload::run(targets.collect(), hangups, Arc::clone(&audit), stop.receiver()));
     let endpoint = endpoint(&tls, listener.address());
+    // Before the first request can have a line.
+    audit.changed(Line::server("server_started", &endpoint));
     let budget = BodyBudget::new(u64::from(config.body_bytes_max));
     let served =
         tokio::spawn(listener.run(app, tls, timeouts(&config), room, budget, stop.receiver()));
     announce(&endpoint);
-    audit.changed(Line::server("server_started", &endpoint));
     stop_on_signal(signals, stop, served).await;
     backups.stop().await;
     audit.changed(Line::server("server_stopped", &endpoint));

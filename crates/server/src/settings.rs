@@ -155,7 +155,7 @@ pub(crate) enum LogLevel {
     Warn,
     /// Starts, stops and other rare events
     Info,
-    /// Connections and requests
+    /// Every request, and connections that failed
     Debug,
 }
 
@@ -308,7 +308,7 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_QUERY_TIMEOUT", value_name = "TIME", help_heading = "Bounds")]
     pub(crate) query_timeout: Option<Span>,
 
-    /// Scripts that run at a time, each in its own process [default: the number of processors]
+    /// Scripts that run at a time, each in its own process [default: the number of processors, at least 8]
     #[arg(long, env = "SHEAF_SCRIPT_WORKERS", value_name = "N", help_heading = "Bounds")]
     pub(crate) script_workers: Option<u32>,
 

@@ -2,6 +2,8 @@
 
 use std::str::FromStr;
 
+use crate::amount;
+
 /// The size of a setting, in bytes. Units are powers of 1024, as the service counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(try_from = "toml::Value")]
@@ -18,10 +20,8 @@ impl FromStr for Size {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let (number, unit) = text.split_at(digits);
-        let number: u64 = number.parse().map_err(|_| invalid(text))?;
-        let shift = match unit.trim().to_ascii_lowercase().as_str() {
+        let (number, unit) = amount::parts(text).ok_or_else(|| invalid(text))?;
+        let shift = match unit.to_ascii_lowercase().as_str() {
             "" | "b" => 0,
             "kb" | "kib" => 10,
             "mb" | "mib" => 20,
@@ -41,11 +41,7 @@ impl TryFrom<toml::Value> for Size {
     type Error = String;
 
     fn try_from(value: toml::Value) -> Result<Self, String> {
-        match value {
-            toml::Value::Integer(bytes) => bytes.to_string().parse(),
-            toml::Value::String(text) => text.parse(),
-            other => Err(invalid(other.type_str())),
-        }
+        amount::of_toml(&value, invalid)
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::{str::FromStr, time::Duration};
 
+use crate::amount;
+
 /// A duration of a setting. Never zero: every timeout bounds something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(try_from = "toml::Value")]
@@ -15,10 +17,8 @@ impl FromStr for Span {
 
     fn from_str(text: &str) -> Result<Self, String> {
         let text = text.trim();
-        let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-        let (number, unit) = text.split_at(digits);
-        let number: u64 = number.parse().map_err(|_| invalid(text))?;
-        let duration = match unit.trim() {
+        let (number, unit) = amount::parts(text).ok_or_else(|| invalid(text))?;
+        let duration = match unit {
             "ms" => Duration::from_millis(number),
             "" | "s" => Duration::from_secs(number),
             "m" => Duration::from_secs(number.saturating_mul(60)),
@@ -36,11 +36,7 @@ impl TryFrom<toml::Value> for Span {
     type Error = String;
 
     fn try_from(value: toml::Value) -> Result<Self, String> {
-        match value {
-            toml::Value::Integer(seconds) => seconds.to_string().parse(),
-            toml::Value::String(text) => text.parse(),
-            other => Err(invalid(other.type_str())),
-        }
+        amount::of_toml(&value, invalid)
     }
 }
 

@@ -408,3 +408,18 @@ pub enum BinaryOp {
     /// `%`.
     Modulo,
 }
+
+impl BinaryOp {
+    /// Whether it gives true, false or nothing.
+    pub fn is_comparison(self) -> bool {
+        matches!(
+            self,
+            Self::Equal
+                | Self::NotEqual
+                | Self::Less
+                | Self::LessOrEqual
+                | Self::Greater
+                | Self::GreaterOrEqual
+        )
+    }
+}

@@ -69,7 +69,7 @@ impl Committer {
         loop {
             let patience = if self.shared.queue.has_held() { HELD } else { IDLE };
             match self.shared.queue.next(patience, LsmPartition::is_behind) {
-                Next::Group(group) => self.commit(group),
+                Next::Group(group) => self.commit(group, Self::write_and_publish),
                 Next::Command(command) => self.execute(command),
                 Next::Close(reply) => reply.send(close(&self.shared)),
                 Next::Stop => return,
@@ -87,19 +87,15 @@ impl Committer {
         }
     }
 
-    /// Commits a group and tells everybody, in order.
-    fn commit(&mut self, group: Vec<Entry>) {
+    /// Commits a group by `write`, and tells everybody, in order.
+    fn commit(&mut self, group: Vec<Entry>, write: impl FnOnce(&Self, &[Entry]) -> Result<()>) {
         let group = admit(group);
         if group.is_empty() {
             return;
         }
         let started = Instant::now();
         // A panic in there must not swallow the completions.
-        let written = catch_unwind(AssertUnwindSafe(|| {
-            self.write(&group)?;
-            self.shared.publish();
-            Ok(())
-        }));
+        let written = catch_unwind(AssertUnwindSafe(|| write(self, &group)));
         let result = written.unwrap_or_else(|_| Err(Error::Io("the commit panicked".to_owned())));
         let micros = u64::try_from(started.elapsed().as_micros()).unwrap_or(u64::MAX);
         let counters = &self.shared.counters;
@@ -120,6 +116,12 @@ impl Committer {
             // after a restart, as any write whose answer was lost may.
             Err(error) => self.shared.queue.fail(group, &error),
         }
+    }
+
+    fn write_and_publish(&self, group: &[Entry]) -> Result<()> {
+        self.write(group)?;
+        self.shared.publish();
+        Ok(())
     }
 
     fn write(&self, group: &[Entry]) -> Result<()> {
@@ -176,13 +178,16 @@ impl Committer {
     }
 
     fn look_around(&self) {
-        // Also how a failed background job is noticed when nobody writes.
-        if self.shared.queue.failure().is_none()
-            && let Err(error) = self.shared.database.persist(PersistMode::Buffer)
-        {
-            self.shared.queue.fail(Vec::new(), &error_of(error));
+        // A group that failed halfway may be in the buffers, and is not to be seen: its writers
+        // were told that it failed, and those behind it too.
+        if self.shared.queue.failure().is_some() {
+            return;
         }
-        self.shared.publish();
+        // Also how a failed background job is noticed when nobody writes.
+        match self.shared.database.persist(PersistMode::Buffer) {
+            Ok(()) => self.shared.publish(),
+            Err(error) => self.shared.queue.fail(Vec::new(), &error_of(error)),
+        }
     }
 
     fn execute(&self, command: Command) {
@@ -288,3 +293,6 @@ pub(crate) fn close(shared: &Shared) -> Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests;

@@ -57,6 +57,7 @@ pub async fn run(factory: impl Fn() -> Arc<dyn Engine>, checkpoints: Option<Chec
     writes::completes_once_and_in_order(&*factory()).await;
     writes::keeps_the_order_of_concurrent_batches(&*factory()).await;
     writes::completions_may_submit(&*factory()).await;
+    writes::completions_may_panic(&*factory()).await;
     writes::buffered_batches_are_visible_and_flushed(&*factory()).await;
     writes::snapshots_are_frozen(&*factory()).await;
     writes::snapshots_see_whole_batches(&*factory()).await;

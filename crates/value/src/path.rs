@@ -5,6 +5,8 @@
 use std::fmt;
 use std::str::FromStr;
 
+use crate::json;
+
 /// A path to one property of a document. Equality is by the segments: quoting is only spelling.
 #[derive(Clone, Debug)]
 pub struct Path {
@@ -43,11 +45,15 @@ pub enum PathErrorReason {
     /// A wildcard stands where a property name must.
     #[error("wildcard")]
     Wildcard,
+    /// It has more segments than a document has levels.
+    #[error("more than {} segments", json::DEPTH_MAX)]
+    TooDeep,
 }
 
 impl Path {
     /// Parses a path. A segment that holds a slash, or that begins with a quote, must be quoted;
-    /// within quotes a backslash escapes the quote, itself, and what it escapes in JSON.
+    /// within quotes a backslash escapes the quote, itself, and what it escapes in JSON. What leads
+    /// deeper than any document is refused, so that whoever walks a path may do so by recursion.
     pub fn parse(text: &str) -> Result<Path, PathError> {
         let error = |(offset, reason)| PathError { text: text.to_owned(), offset, reason };
         let mut segments = Vec::new();
@@ -55,6 +61,9 @@ impl Path {
         while at < text.len() || at == 0 {
             if !text[at..].starts_with('/') {
                 return Err(error((at, PathErrorReason::MissingSlash)));
+            }
+            if segments.len() == json::DEPTH_MAX {
+                return Err(error((at, PathErrorReason::TooDeep)));
             }
             let (segment, end) = read_segment(text, at + 1).map_err(error)?;
             segments.push(segment);
@@ -116,7 +125,7 @@ fn read_escape(text: &str, at: usize) -> Result<(char, usize), (usize, PathError
     if text.as_bytes().get(at + 1) == Some(&b'\'') {
         return Ok(('\'', at + 2));
     }
-    crate::json::read_escape(text.as_bytes(), at).map_err(|_| (at, PathErrorReason::InvalidEscape))
+    json::read_escape(text.as_bytes(), at).map_err(|_| (at, PathErrorReason::InvalidEscape))
 }
 
 impl fmt::Display for Path {
@@ -171,6 +180,13 @@ mod tests {
         let path = Path::parse(r#"/"a"/b"#).unwrap();
         assert_eq!(path.to_string(), r#"/"a"/b"#);
         assert_eq!(path, Path::parse("/a/'b'").unwrap());
+    }
+
+    #[test]
+    fn no_path_is_deeper_than_a_document() {
+        assert_eq!(segments(&"/a".repeat(json::DEPTH_MAX)).len(), json::DEPTH_MAX);
+        assert_eq!(reason(&"/a".repeat(json::DEPTH_MAX + 1)), (256, PathErrorReason::TooDeep));
+        assert_eq!(reason(&"/a".repeat(1_000_000)), (256, PathErrorReason::TooDeep));
     }
 
     #[test]

@@ -11,8 +11,8 @@ const masterKey =
   "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 
 /** A client whose calls return promises of `{ result, headers }`. */
-function connect(consistencyLevel, auth = { masterKey }) {
-  const client = new DocumentClient(endpoint, auth, new DocumentBase.ConnectionPolicy(), consistencyLevel);
+function connect(consistencyLevel, auth = { masterKey }, at = endpoint) {
+  const client = new DocumentClient(at, auth, new DocumentBase.ConnectionPolicy(), consistencyLevel);
   return new Proxy(client, {
     get(target, name) {
       const value = target[name];

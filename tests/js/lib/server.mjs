@@ -1,12 +1,13 @@
 // A server of a test's own, with a data directory, that can be stopped and started again.
 
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
+import { promisify } from "node:util";
 
 export class Server {
   #process;
@@ -21,8 +22,19 @@ export class Server {
     return server;
   }
 
+  get #data() {
+    return join(this.#directory, "data");
+  }
+
+  /** Replaces keys of the running server, and returns the new ones by name. */
+  async regenerate(name) {
+    const words = ["keys", "regenerate", name, "--data-dir", this.#data];
+    const { stdout } = await promisify(execFile)(process.env.SHEAF_BIN, words);
+    return Object.fromEntries([...stdout.matchAll(/^(\w+) = "(.*)"$/gm)].map(([, word, key]) => [word, key]));
+  }
+
   async start() {
-    const child = spawn(process.env.SHEAF_BIN, ["serve", "--port", "0", "--data-dir", join(this.#directory, "data")], {
+    const child = spawn(process.env.SHEAF_BIN, ["serve", "--port", "0", "--data-dir", this.#data], {
       stdio: ["ignore", "pipe", "ignore"],
     });
     this.#process = child;

@@ -9,20 +9,24 @@
 //! - `demand`: the table of operations and what each asks for,
 //! - `reach`: how the two lie to each other,
 //! - `same`: when two links mean one document,
-//! - `confine`: keeping to one partition key.
+//! - `confine`: keeping to one partition key,
+//! - `pin`: keeping to what was looked at, whatever becomes of its name.
 
 mod confine;
 mod demand;
 pub(crate) mod link;
+mod pin;
 pub(crate) mod reach;
 mod same;
 
-use protocol::{Code, Error, Principal, Request, token::Grant};
+use protocol::{Code, Error, Options, Principal, Request, token::Grant};
 
 use crate::{
     Inner,
     access::{
         demand::{Needs, On, demand},
+        link::Link,
+        pin::pin,
         reach::{Reach, of_media, reach},
     },
     catalog::{
@@ -57,29 +61,43 @@ pub(crate) async fn check(
         (Reach::Within | Reach::Above, Needs::Way) => {
             if place == Reach::Above || rights.key.is_some() {
                 // They tell of other documents.
-                request.options.populate_quota = false;
+                request.options.hides_usage = true;
                 request.options.populate_statistics = false;
             }
-            Ok(())
         }
-        (Reach::Elsewhere | Reach::Above, _) => Err(elsewhere()),
-        (Reach::Within, Needs::Key) => Err(too_little()),
+        (Reach::Elsewhere | Reach::Above, _) => return Err(elsewhere()),
+        (Reach::Within, Needs::Key) => return Err(too_little()),
         (Reach::Within, Needs::Mode(mode)) => {
+            has(rights, mode)?;
             // What is no document belongs to all partition keys.
-            if rights.key.is_some() { Err(too_little()) } else { has(rights, mode) }
+            if rights.key.is_some() {
+                return Err(too_little());
+            }
         }
         (Reach::Within, Needs::Documents(mode)) => {
             has(rights, mode)?;
+            check_triggers(rights, &request.options)?;
             match (&rights.key, &media) {
-                (None, _) => Ok(()),
+                (None, _) => {}
                 // They are addressed without a partition key: their document has it.
-                (Some(key), Some(media)) => confine::check_media(&catalog, media, key).await,
+                (Some(key), Some(media)) => confine::check_media(&catalog, media, key).await?,
                 (Some(key), None) => {
-                    confine::confine(&catalog, rights.link.collection(), key, request)
+                    confine::confine(&catalog, rights.link.collection(), key, request)?;
                 }
             }
         }
-        (Reach::Within, Needs::Nothing) => Ok(()),
+        (Reach::Within, Needs::Nothing) => {}
+    }
+    pin(&catalog, &rights.link, request)
+}
+
+/// Triggers may do more than write the one document: they take a permission on the collection, or on
+/// a partition key of it, as procedures do.
+fn check_triggers(rights: &Rights, options: &Options) -> Result<(), Error> {
+    let has_triggers = !(options.pre_triggers.is_empty() && options.post_triggers.is_empty());
+    match rights.link {
+        Link::Document(_) | Link::Attachment(_) if has_triggers => Err(too_little()),
+        _ => Ok(()),
     }
 }
 

@@ -3,9 +3,12 @@
 
 use bytes::Bytes;
 use protocol::rid::EncryptionKeyRid;
-use value::Object;
+use value::{Object, Value};
 
-use crate::catalog::{Version, children::Child, number, quoted, to_bytes};
+use crate::{
+    catalog::{Version, child_rows::Stored, children::Child, number, quoted, rows, to_bytes},
+    rows::Damaged,
+};
 
 /// One key.
 #[derive(Clone, Debug)]
@@ -24,6 +27,33 @@ impl Child for EncryptionKey {
 
     fn id(&self) -> &str {
         &self.id
+    }
+}
+
+impl Stored for EncryptionKey {
+    type Rid = EncryptionKeyRid;
+
+    const PREFIX: u8 = b'E';
+
+    fn rid(&self) -> EncryptionKeyRid {
+        self.rid
+    }
+
+    fn version(&self) -> Version {
+        self.version
+    }
+
+    fn encode(&self) -> Object {
+        let mut row = Object::new();
+        rows::insert_version(&mut row, self.version);
+        row.insert("properties", Value::Object(self.properties.clone()));
+        row
+    }
+
+    fn decode(rid: EncryptionKeyRid, row: &Value) -> Result<Self, Damaged> {
+        let properties = rows::object(row, "properties")?;
+        let id = rows::text(row.get("properties"), "id")?;
+        Ok(Self { rid, id, version: rows::version(row)?, properties })
     }
 }
 

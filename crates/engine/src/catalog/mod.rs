@@ -3,6 +3,7 @@
 //! A request takes the snapshot once and holds it for its whole life. A change builds the next
 //! snapshot beside it, commits the rows that differ, and then swaps: see [`crate::control`].
 
+pub(crate) mod child_rows;
 pub(crate) mod children;
 pub(crate) mod encryption_keys;
 pub(crate) mod high_water;
@@ -23,19 +24,14 @@ use protocol::{
     Code, Error, Owner,
     etag::Etag,
     request::{CollectionPath, DatabasePath},
-    rid::{CollectionRid, DatabaseRid, EncryptionKeyRid, OfferRid},
+    rid::{CollectionRid, DatabaseRid, OfferRid},
 };
 use value::{Object, Value, json, partition_key::PartitionKey};
 
 pub(crate) use crate::catalog::high_water::HighWater;
 use crate::{
     area::{Area, Edge},
-    catalog::{
-        children::Children,
-        encryption_keys::EncryptionKey,
-        scripts::Scripts,
-        users::{User, find_user},
-    },
+    catalog::{children::Children, encryption_keys::EncryptionKey, scripts::Scripts, users::User},
     definition::Definition,
     partition::Partition,
 };
@@ -184,6 +180,11 @@ impl Catalog {
         self.databases.get_mut(&rid.0).map(Arc::make_mut)
     }
 
+    /// Changes a collection in its place. Its number and its name must stay.
+    pub(crate) fn collection_mut(&mut self, rid: CollectionRid) -> Option<&mut Collection> {
+        self.database_mut(rid.database)?.collections.get_mut(&rid.number).map(Arc::make_mut)
+    }
+
     /// Finds a collection that a request is about; `None` tells which part is missing apart.
     pub(crate) fn collection(&self, path: &CollectionPath) -> Result<&Arc<Collection>, Missing> {
         let database = self.database(&path.database).ok_or(Missing::Database)?;
@@ -239,20 +240,6 @@ impl Database {
     pub(crate) fn remove_collection(&mut self, collection: &Collection) {
         self.names.remove(&collection.definition.id);
         self.collections.remove(&collection.rid.number);
-    }
-
-    /// Finds a client encryption key by name, then by rid.
-    pub(crate) fn encryption_key(&self, name: &str) -> Option<&Arc<EncryptionKey>> {
-        let by_rid = || {
-            let rid = EncryptionKeyRid::parse(name).filter(|rid| rid.database == self.rid)?;
-            self.encryption_keys.numbered(rid.number.into())
-        };
-        self.encryption_keys.named(name).or_else(by_rid)
-    }
-
-    /// Finds a user by name, then by rid.
-    pub(crate) fn user(&self, name: &str) -> Option<&Arc<User>> {
-        find_user(&self.users, self.rid, name)
     }
 
     /// A rid for a new collection, which no collection here has for a name.

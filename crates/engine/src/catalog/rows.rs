@@ -5,7 +5,7 @@ use std::{ops::Range, sync::Arc};
 use bytes::Bytes;
 use protocol::{
     etag::Etag,
-    rid::{ChildRid, CollectionRid, DatabaseRid, EncryptionKeyRid, OfferRid},
+    rid::{CollectionRid, DatabaseRid, OfferRid},
 };
 use value::{
     Object, Value, json,
@@ -15,8 +15,7 @@ use value::{
 use crate::{
     area::{Area, Edge},
     catalog::{
-        Collection, Database, HighWater, Offer, Retired, Throughput, Version,
-        encryption_keys::EncryptionKey, number, scripts::Script, to_bytes,
+        Collection, Database, HighWater, Offer, Retired, Throughput, Version, number, to_bytes,
     },
     definition::Definition,
     partition::{
@@ -24,7 +23,6 @@ use crate::{
         numbers::{Class, SharedSlot},
     },
     rows::Damaged,
-    scripts::definition::trigger_of,
 };
 
 /// A database row, without its collections.
@@ -283,50 +281,7 @@ pub(crate) fn decode_offer(rid: OfferRid, bytes: &[u8]) -> Result<Offer, Damaged
     })
 }
 
-pub(crate) fn encode_script(script: &Script) -> Bytes {
-    let mut row = Object::new();
-    insert_version(&mut row, script.version);
-    row.insert("properties", Value::Object(script.properties.clone()));
-    row.insert("body", script.body.as_str());
-    to_bytes(row)
-}
-
-pub(crate) fn decode_script(rid: ChildRid, bytes: &[u8]) -> Result<Script, Damaged> {
-    let row = parse(bytes)?;
-    let kind = rid.kind.script().ok_or(DAMAGED)?;
-    let properties = row.get("properties").as_object().cloned().ok_or(DAMAGED)?;
-    Ok(Script {
-        rid,
-        kind,
-        id: text(row.get("properties"), "id")?,
-        body: text(&row, "body")?,
-        version: version(&row)?,
-        trigger: trigger_of(kind, &properties).map_err(|_| DAMAGED)?,
-        properties,
-    })
-}
-
-pub(crate) fn encode_encryption_key(key: &EncryptionKey) -> Bytes {
-    let mut row = Object::new();
-    insert_version(&mut row, key.version);
-    row.insert("properties", Value::Object(key.properties.clone()));
-    to_bytes(row)
-}
-
-pub(crate) fn decode_encryption_key(
-    rid: EncryptionKeyRid,
-    bytes: &[u8],
-) -> Result<EncryptionKey, Damaged> {
-    let row = parse(bytes)?;
-    Ok(EncryptionKey {
-        rid,
-        id: text(row.get("properties"), "id")?,
-        version: version(&row)?,
-        properties: row.get("properties").as_object().cloned().ok_or(DAMAGED)?,
-    })
-}
-
-const DAMAGED: Damaged = Damaged("catalog");
+pub(super) const DAMAGED: Damaged = Damaged("catalog");
 
 pub(super) fn insert_version(row: &mut Object, version: Version) {
     row.insert("etag", version.etag.to_string());
@@ -339,12 +294,16 @@ pub(super) fn version(row: &Value) -> Result<Version, Damaged> {
     Ok(Version { etag, ts })
 }
 
-fn parse(bytes: &[u8]) -> Result<Value, Damaged> {
+pub(super) fn parse(bytes: &[u8]) -> Result<Value, Damaged> {
     json::parse(bytes).map_err(|_| DAMAGED)
 }
 
 pub(super) fn text(row: &Value, key: &str) -> Result<String, Damaged> {
     row.get(key).as_str().map(str::to_owned).ok_or(DAMAGED)
+}
+
+pub(super) fn object(row: &Value, key: &str) -> Result<Object, Damaged> {
+    row.get(key).as_object().cloned().ok_or(DAMAGED)
 }
 
 fn whole_number(row: &Value, key: &str) -> Option<u64> {

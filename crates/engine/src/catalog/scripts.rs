@@ -5,12 +5,17 @@ use std::sync::Arc;
 use bytes::Bytes;
 pub(crate) use protocol::request::ScriptKind;
 use protocol::rid::{ChildRid, CollectionRid};
-use value::Object;
+use value::{Object, Value};
 
-use crate::catalog::{
-    Version,
-    children::{Child, Children},
-    number, quoted, to_bytes,
+use crate::{
+    catalog::{
+        Version,
+        child_rows::Stored,
+        children::{Child, Children},
+        number, quoted, rows, to_bytes,
+    },
+    rows::Damaged,
+    scripts::definition::trigger_of,
 };
 
 /// When a trigger runs, and for which writes.
@@ -81,7 +86,7 @@ pub(crate) struct Script {
     pub(crate) kind: ScriptKind,
     pub(crate) id: String,
     /// Its source.
-    pub(crate) body: String,
+    pub(crate) body: Arc<str>,
     pub(crate) version: Version,
     /// Triggers only.
     pub(crate) trigger: Option<TriggerKind>,
@@ -99,6 +104,42 @@ impl Child for Script {
     }
 }
 
+impl Stored for Script {
+    type Rid = ChildRid;
+
+    const PREFIX: u8 = b'S';
+
+    fn rid(&self) -> ChildRid {
+        self.rid
+    }
+
+    fn version(&self) -> Version {
+        self.version
+    }
+
+    fn encode(&self) -> Object {
+        let mut row = Object::new();
+        rows::insert_version(&mut row, self.version);
+        row.insert("properties", Value::Object(self.properties.clone()));
+        row.insert("body", &*self.body);
+        row
+    }
+
+    fn decode(rid: ChildRid, row: &Value) -> Result<Self, Damaged> {
+        let kind = rid.kind.script().ok_or(rows::DAMAGED)?;
+        let properties = rows::object(row, "properties")?;
+        Ok(Self {
+            rid,
+            kind,
+            id: rows::text(row.get("properties"), "id")?,
+            body: rows::text(row, "body")?.into(),
+            version: rows::version(row)?,
+            trigger: trigger_of(kind, &properties).map_err(|_| rows::DAMAGED)?,
+            properties,
+        })
+    }
+}
+
 impl Script {
     pub(crate) fn self_link(&self) -> String {
         let CollectionRid { database, .. } = self.rid.collection;
@@ -108,7 +149,7 @@ impl Script {
 
     pub(crate) fn to_json(&self) -> Bytes {
         let mut object = Object::new();
-        object.insert("body", self.body.as_str());
+        object.insert("body", &*self.body);
         for (name, value) in self.properties.iter() {
             object.insert(name, value.clone());
         }
@@ -126,18 +167,12 @@ pub(crate) struct Scripts {
     procedures: Children<Script>,
     triggers: Children<Script>,
     functions: Children<Script>,
-    /// Bytes of all sources together.
-    bytes: usize,
 }
 
 impl Scripts {
     /// Finds a script by name, then by rid.
     pub(crate) fn find(&self, kind: ScriptKind, name_or_rid: &str) -> Option<&Arc<Script>> {
-        let scripts = self.of(kind);
-        scripts.named(name_or_rid).or_else(|| {
-            let rid = ChildRid::parse(name_or_rid)?;
-            scripts.numbered(rid.number).filter(|script| script.rid == rid)
-        })
+        self.of(kind).find(name_or_rid)
     }
 
     /// The scripts of one kind.
@@ -157,26 +192,9 @@ impl Scripts {
         }
     }
 
-    /// Every script of every kind.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = &Arc<Script>> {
-        ScriptKind::ALL.into_iter().flat_map(|kind| self.of(kind).iter())
-    }
-
-    /// Bytes of all sources together.
+    /// Bytes of all sources together. There are few of them.
     pub(crate) fn bytes(&self) -> usize {
-        self.bytes
-    }
-
-    /// Puts a script in its place, new or changed.
-    pub(crate) fn insert(&mut self, script: Arc<Script>) {
-        let old = self.of(script.kind).numbered(script.rid.number);
-        let old_bytes = old.map_or(0, |old| old.body.len());
-        self.bytes = self.bytes - old_bytes + script.body.len();
-        self.of_mut(script.kind).insert(script);
-    }
-
-    pub(crate) fn remove(&mut self, script: &Script) {
-        self.bytes -= script.body.len();
-        self.of_mut(script.kind).remove(script);
+        let all = ScriptKind::ALL.into_iter().flat_map(|kind| self.of(kind).iter());
+        all.map(|script| script.body.len()).sum()
     }
 }

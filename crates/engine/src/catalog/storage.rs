@@ -1,10 +1,6 @@
 //! The catalog's own key space: loading it at start, committing changes to it.
 
-use std::{
-    collections::{HashMap, HashSet},
-    ops::Bound,
-    sync::Arc,
-};
+use std::{collections::HashSet, ops::Bound, sync::Arc};
 
 use bytes::Bytes;
 use protocol::{
@@ -19,14 +15,15 @@ use crate::{
     OpenError,
     catalog::{
         Catalog, Collection, Database, Offer,
+        child_rows::Stored as _,
         encryption_keys::EncryptionKey,
         rows::{
-            CollectionRow, decode_collection, decode_database, decode_encryption_key, decode_offer,
-            decode_script, encode_collection, encode_database, encode_encryption_key, encode_offer,
-            encode_script,
+            CollectionRow, decode_collection, decode_database, decode_offer, encode_collection,
+            encode_database, encode_offer,
         },
-        scripts::{Script, Scripts},
-        user_rows::{self, USER},
+        scripts::Script,
+        user_rows,
+        users::User,
     },
     documents::staging::Room,
     errors,
@@ -50,10 +47,10 @@ const NEXT_KEY: &[u8] = b"N";
 const DATABASE: u8 = b'B';
 const COLLECTION: u8 = b'C';
 const OFFER: u8 = b'O';
-/// A script, by its rid. Scripts have numbers from 1 on; the row of 0 holds the next number.
-const SCRIPT: u8 = b'S';
-/// A client encryption key, by its rid. The row of 0 holds the next number.
-const ENCRYPTION_KEY: u8 = b'E';
+const SCRIPT: u8 = Script::PREFIX;
+const ENCRYPTION_KEY: u8 = EncryptionKey::PREFIX;
+/// A user (8 bytes follow) or a permission (16).
+const USER: u8 = User::PREFIX;
 /// A key space whose collection is gone; it is dropped, at the next start at the latest.
 const DROPPED: u8 = b'X';
 
@@ -135,10 +132,10 @@ impl CatalogStore {
     }
 
     /// Rows come in key order: databases (`B`) before collections (`C`) before their scripts (`S`).
+    /// Children may be there that are nobody's: see [`orphans`].
     async fn load(&self, rows: &[(Bytes, Bytes)]) -> Result<Catalog, OpenError> {
         let existing: HashSet<String> = self.engine.partitions().await?.into_iter().collect();
         let mut catalog = Catalog::default();
-        let mut scripts: HashMap<CollectionRid, Scripts> = HashMap::new();
         for (key, row) in rows {
             match key[0] {
                 DATABASE => {
@@ -158,9 +155,17 @@ impl CatalogStore {
                 }
                 SCRIPT => {
                     let rid = ChildRid::from_bytes(&key[1..]).ok_or(OpenError::Damaged)?;
-                    load_script(scripts.entry(rid.collection).or_default(), rid, row)?;
+                    let kind = rid.kind.script().ok_or(OpenError::Damaged)?;
+                    if let Some(collection) = catalog.collection_mut(rid.collection) {
+                        Arc::make_mut(&mut collection.scripts).of_mut(kind).load(rid, row)?;
+                    }
                 }
-                ENCRYPTION_KEY => load_encryption_key(&mut catalog, key, row)?,
+                ENCRYPTION_KEY => {
+                    let rid = EncryptionKeyRid::from_bytes(&key[1..]).ok_or(OpenError::Damaged)?;
+                    if let Some(database) = catalog.database_mut(rid.database) {
+                        Arc::make_mut(&mut database.encryption_keys).load(rid, row)?;
+                    }
+                }
                 USER => user_rows::load(&mut catalog, key, row)?,
                 _ if &key[..] == NEXT_KEY => {
                     let next = u64_at(row, 0).ok_or(OpenError::Damaged)?;
@@ -169,9 +174,6 @@ impl CatalogStore {
                 }
                 _ => {}
             }
-        }
-        for (rid, scripts) in scripts {
-            give_scripts(&mut catalog, rid, scripts);
         }
         Ok(catalog)
     }
@@ -290,11 +292,8 @@ pub(crate) fn put_database(batch: &mut Batch, database: &Database) {
 
 pub(crate) fn delete_database(batch: &mut Batch, database: &Database) {
     batch.delete(key(DATABASE, &database.rid.bytes()));
-    for child in database.encryption_keys.iter() {
-        batch.delete(key(ENCRYPTION_KEY, &child.rid.bytes()));
-    }
-    batch.delete(next_encryption_key(database.rid));
-    user_rows::delete_users(batch, database);
+    database.encryption_keys.delete_all(batch, database.rid);
+    database.users.delete_all(batch, database.rid);
 }
 
 pub(crate) fn put_collection(batch: &mut Batch, collection: &Collection) {
@@ -304,11 +303,8 @@ pub(crate) fn put_collection(batch: &mut Batch, collection: &Collection) {
 /// Removes a collection and notes its key spaces as to be dropped, in one step.
 pub(crate) fn delete_collection(batch: &mut Batch, collection: &Collection) {
     batch.delete(key(COLLECTION, &collection.rid.bytes()));
-    for script in collection.scripts.iter() {
-        delete_script(batch, script);
-    }
     for kind in ScriptKind::ALL {
-        batch.delete(key(SCRIPT, &collection.rid.script(kind, 0).bytes()));
+        collection.scripts.of(kind).delete_all(batch, (collection.rid, kind));
     }
     put_dropped(batch, &collection.partitions);
 }
@@ -328,99 +324,21 @@ pub(crate) fn delete_offer(batch: &mut Batch, offer: &Offer) {
     batch.delete(key(OFFER, &offer.rid.0.to_be_bytes()));
 }
 
-pub(crate) fn put_script(batch: &mut Batch, script: &Script) {
-    batch.put(key(SCRIPT, &script.rid.bytes()), encode_script(script));
-}
-
-pub(crate) fn delete_script(batch: &mut Batch, script: &Script) {
-    batch.delete(key(SCRIPT, &script.rid.bytes()));
-}
-
-/// The next number of a kind of script, whenever one is created.
-pub(crate) fn put_next_script(
-    batch: &mut Batch,
-    collection: CollectionRid,
-    kind: ScriptKind,
-    scripts: &Scripts,
-) {
-    let next = scripts.of(kind).next().to_be_bytes();
-    batch.put(key(SCRIPT, &collection.script(kind, 0).bytes()), next.to_vec());
-}
-
-/// Reads the row of a script, or of the next number of its kind.
-fn load_script(scripts: &mut Scripts, rid: ChildRid, row: &[u8]) -> Result<(), OpenError> {
-    let kind = rid.kind.script().ok_or(OpenError::Damaged)?;
-    if rid.number == 0 {
-        scripts.of_mut(kind).set_next(u64_at(row, 0).ok_or(OpenError::Damaged)?);
-        return Ok(());
-    }
-    let script = decode_script(rid, row)?;
-    if scripts.of(kind).named(&script.id).is_some() {
-        return Err(OpenError::Damaged);
-    }
-    scripts.insert(script.into());
-    Ok(())
-}
-
 /// Rows of scripts whose collection is gone, and of encryption keys and users whose database is:
 /// builds from before there were such rows leave them behind when they delete their owner.
 fn orphans(rows: &[(Bytes, Bytes)], catalog: &Catalog) -> Vec<Bytes> {
     let is_orphan = |key: &Bytes| {
-        if key[0] == USER {
-            return user_rows::is_orphan(key, catalog);
-        }
-        if key[0] == ENCRYPTION_KEY {
-            let rid = EncryptionKeyRid::from_bytes(&key[1..]);
-            return !rid.is_some_and(|rid| catalog.databases.contains_key(&rid.database.0));
-        }
-        let rid = ChildRid::from_bytes(&key[1..]).map(|rid| rid.collection);
-        let owner = rid
-            .and_then(|rid| catalog.databases.get(&rid.database.0)?.collections.get(&rid.number));
-        owner.is_none()
+        // The rid of every child begins with its database's.
+        let database = key.get(..5).and_then(|key| word_at(key, 1).ok());
+        let Some(database) = database.and_then(|it| catalog.databases.get(&it)) else {
+            return true;
+        };
+        let script = (key[0] == SCRIPT).then(|| ChildRid::from_bytes(&key[1..])).flatten();
+        script.is_some_and(|rid| !database.collections.contains_key(&rid.collection.number))
     };
     let owned = rows.iter().map(|(key, _)| key);
     let owned = owned.filter(|key| matches!(key[0], SCRIPT | ENCRYPTION_KEY | USER));
     owned.filter(|key| is_orphan(key)).cloned().collect()
-}
-
-/// Gives a collection the scripts that were read for it.
-fn give_scripts(catalog: &mut Catalog, rid: CollectionRid, scripts: Scripts) {
-    let Some(database) = catalog.database_mut(rid.database) else { return };
-    let Some(collection) = database.collections.get(&rid.number) else { return };
-    let collection = Collection { scripts: scripts.into(), ..Collection::clone(collection) };
-    database.insert_collection(collection.into());
-}
-
-pub(crate) fn put_encryption_key(batch: &mut Batch, child: &EncryptionKey) {
-    batch.put(key(ENCRYPTION_KEY, &child.rid.bytes()), encode_encryption_key(child));
-}
-
-/// The next number of a database's client encryption keys, whenever one is created.
-pub(crate) fn put_next_encryption_key(batch: &mut Batch, database: &Database) {
-    let next = database.encryption_keys.next().to_be_bytes();
-    batch.put(next_encryption_key(database.rid), next.to_vec());
-}
-
-fn next_encryption_key(database: DatabaseRid) -> Vec<u8> {
-    key(ENCRYPTION_KEY, &EncryptionKeyRid { database, number: 0 }.bytes())
-}
-
-/// Reads the row of a key, or of the next number. A database that an earlier build deleted may have
-/// left such rows; they are nobody's.
-fn load_encryption_key(catalog: &mut Catalog, key: &[u8], row: &[u8]) -> Result<(), OpenError> {
-    let rid = EncryptionKeyRid::from_bytes(&key[1..]).ok_or(OpenError::Damaged)?;
-    let Some(database) = catalog.database_mut(rid.database) else { return Ok(()) };
-    let keys = Arc::make_mut(&mut database.encryption_keys);
-    if rid.number == 0 {
-        keys.set_next(u64_at(row, 0).ok_or(OpenError::Damaged)?);
-        return Ok(());
-    }
-    let child = decode_encryption_key(rid, row)?;
-    if keys.named(&child.id).is_some() {
-        return Err(OpenError::Damaged);
-    }
-    keys.insert(child.into());
-    Ok(())
 }
 
 async fn is_empty(partition: &dyn store::Partition) -> Result<bool, OpenError> {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use protocol::{
     limits::TOKEN_SECONDS_DEFAULT,
-    rid::{DatabaseRid, PermissionRid, UserRid},
+    rid::{PermissionRid, UserRid},
     token::{Grant, TokenOptions},
 };
 use value::{
@@ -47,12 +47,22 @@ pub(crate) struct Permission {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Rights {
     pub(crate) mode: Mode,
+    /// The mode as the client wrote it, which is how it is shown: old libraries compare.
+    pub(crate) mode_word: String,
     /// The link as the client gave it, which is how it is shown.
     pub(crate) resource: String,
     /// The same, taken apart.
     pub(crate) link: Link,
     /// Only documents of this key, or of keys that begin so.
     pub(crate) key: Option<PartitionKey>,
+}
+
+impl Rights {
+    /// Whether other words for it are all that differs.
+    pub(crate) fn grants_as(&self, other: &Self) -> bool {
+        let Self { mode, mode_word: _, resource, link, key } = self;
+        (*mode, resource, link, key) == (other.mode, &other.resource, &other.link, &other.key)
+    }
 }
 
 /// How much of the resource is granted.
@@ -97,29 +107,7 @@ impl Child for Permission {
     }
 }
 
-/// Finds a user by name, then by rid.
-pub(crate) fn find_user<'a>(
-    users: &'a Children<User>,
-    database: DatabaseRid,
-    name: &str,
-) -> Option<&'a Arc<User>> {
-    let by_rid = || {
-        let rid = UserRid::parse(name).filter(|rid| rid.database == database)?;
-        users.numbered(rid.number.into())
-    };
-    users.named(name).or_else(by_rid)
-}
-
 impl User {
-    /// Finds a permission by name, then by rid.
-    pub(crate) fn permission(&self, name: &str) -> Option<&Arc<Permission>> {
-        let by_rid = || {
-            let rid = PermissionRid::parse(name).filter(|rid| rid.user == self.rid)?;
-            self.permissions.numbered(rid.number)
-        };
-        self.permissions.named(name).or_else(by_rid)
-    }
-
     pub(crate) fn self_link(&self) -> String {
         format!("dbs/{}/users/{}/", self.rid.database, self.rid)
     }
@@ -142,7 +130,7 @@ impl Permission {
         let Self { rid, id, version, rights, generation } = self;
         let mut object = Object::new();
         object.insert("id", id.as_str());
-        object.insert("permissionMode", rights.mode.name());
+        object.insert("permissionMode", rights.mode_word.as_str());
         object.insert("resource", rights.resource.as_str());
         if let Some(key) = &rights.key {
             object.insert("resourcePartitionKey", key_json(key));

@@ -16,9 +16,6 @@ use crate::{
     rows::{Damaged, SLACK_S, feed_time},
 };
 
-/// How far a client's clock may be ahead of ours.
-const AHEAD_MAX_S: u64 = 15 * 60;
-
 /// Where a reader begins.
 pub(super) enum Start {
     /// Behind what is there.
@@ -32,15 +29,8 @@ impl Start {
     pub(super) fn of(
         collection: &Collection,
         mode: ChangeMode,
-        since: Option<u64>,
-        now: u64,
         options: &Options,
     ) -> Result<Self, Error> {
-        if since.is_some_and(|since| since > now + AHEAD_MAX_S) {
-            return Err(Error::bad_request(
-                "The time in the header 'If-Modified-Since' lies in the future.",
-            ));
-        }
         let is_kept = collection.definition.history_minutes.is_some();
         if mode == ChangeMode::All && !is_kept {
             return Err(Error::bad_request(

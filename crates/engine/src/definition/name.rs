@@ -58,10 +58,11 @@ pub(super) fn missing_message(property: &str) -> String {
 }
 
 fn invalid(name: &str, max: usize) -> Error {
-    let (name, limit) = (shown(name), max + 1);
+    let name = shown(name);
+    // The service says "less", and means "at most".
     Error::bad_request(format!(
         "The input name '{name}' is invalid. Ensure to provide a unique non-empty string less than \
-         '{limit}' characters."
+         '{max}' characters."
     ))
 }
 

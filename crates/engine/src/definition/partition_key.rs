@@ -108,7 +108,14 @@ fn parse(value: &Value) -> Result<(PartitionKeyDefinition, Object), Error> {
 fn parse_paths(value: &Value) -> Result<Vec<Path>, Error> {
     const WHAT: &str = "partitionKey.paths";
     let mut paths: Vec<Path> = Vec::new();
-    for element in read::bounded_array(value, WHAT, PATHS_MAX)? {
+    let elements = read::array(value, WHAT)?;
+    if elements.len() > PATHS_MAX {
+        return Err(Error::bad_request(format!(
+            "Too many partition key paths: {}, of at most {PATHS_MAX}.",
+            elements.len()
+        )));
+    }
+    for element in elements {
         let path = read::path(element, WHAT)?;
         let first = path.segments().first().map_or("", String::as_str);
         if SYSTEM_PROPERTIES.contains(&first) {

@@ -4,7 +4,7 @@
 use std::ops::RangeInclusive;
 
 use protocol::Error;
-use value::path::Path;
+use value::path::{Path, PathError};
 use value::{Object, Value};
 
 /// Characters of a client's text that an error message repeats at most.
@@ -81,13 +81,17 @@ pub(super) fn choice(
 
 /// A path to one property, without wildcards.
 pub(super) fn path(value: &Value, what: &str) -> Result<Path, Error> {
-    Path::parse(text(value, what)?)
-        .map_err(|error| Error::bad_request(format!("`{what}`: {}", shown(&error.to_string()))))
+    Path::parse(text(value, what)?).map_err(|PathError { text, offset, reason }| {
+        let text = shown(&text);
+        Error::bad_request(format!("`{what}`: invalid path `{text}`: {reason} at offset {offset}"))
+    })
 }
 
 /// A property of the wrong type or value.
 pub(super) fn wrong(what: &str, wanted: &str) -> Error {
-    Error::bad_request(format!("the property `{what}` must be {wanted}"))
+    Error::bad_request(format!(
+        "One of the specified inputs is invalid: the property `{what}` must be {wanted}."
+    ))
 }
 
 /// The beginning of a client's text, short enough for a message.

@@ -1,14 +1,14 @@
 //! A document on its way in: from the body of a request to the row that will be stored.
 
 use bytes::Bytes;
-use protocol::{Code, Error, Options, limits::DOCUMENT_BYTES_MAX, rid::DocNum};
+use protocol::{Error, Options, limits::DOCUMENT_BYTES_MAX, rid::DocNum};
 use value::{
     Value,
     json::{self, Member},
 };
 
 use crate::{
-    Inner,
+    Inner, bodies,
     catalog::Collection,
     definition::validate_document_id,
     documents::{
@@ -18,6 +18,14 @@ use crate::{
     partition::transaction::NewVersion,
     rows::Header,
 };
+
+/// What is in a body: its value, and where its members are.
+pub(super) type Read<'a> = (Value, Vec<Member<'a>>);
+
+/// Reads a body that must be an object.
+pub(super) fn read(body: &[u8]) -> Result<Read<'_>, Error> {
+    json::parse_document(body).map_err(|error| bodies::invalid(&error))
+}
 
 /// A document on its way in: parsed once.
 pub(super) struct Incoming<'a> {
@@ -30,12 +38,25 @@ pub(super) struct Incoming<'a> {
 
 impl<'a> Incoming<'a> {
     pub(super) fn parse(body: &'a [u8], collection: &Collection) -> Result<Self, Error> {
-        if body.len() > DOCUMENT_BYTES_MAX {
-            return Err(Error::new(Code::TooLarge, "Request size is too large"));
-        }
-        let (value, members) = json::parse_document(body).map_err(|error| {
-            Error::bad_request(format!("The input content is invalid JSON: {error}"))
-        })?;
+        bodies::check_size(body, DOCUMENT_BYTES_MAX)?;
+        Self::checked(body, read(body)?, collection)
+    }
+
+    /// The same of a body that was read before.
+    pub(super) fn of(
+        body: &'a [u8],
+        read: Read<'a>,
+        collection: &Collection,
+    ) -> Result<Self, Error> {
+        bodies::check_size(body, DOCUMENT_BYTES_MAX)?;
+        Self::checked(body, read, collection)
+    }
+
+    fn checked(
+        body: &'a [u8],
+        (value, members): Read<'a>,
+        collection: &Collection,
+    ) -> Result<Self, Error> {
         let id = validate_document_id(value.get("id"))?.to_owned();
         let ttl = own_ttl(&value, collection.definition.default_ttl)?;
         Ok(Self { body, value, members, id, ttl })

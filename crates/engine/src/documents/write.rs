@@ -59,6 +59,18 @@ impl Retries {
         Self(Instant::now())
     }
 
+    /// How an attempt ended; `None` if it is to be made again, now.
+    pub(super) async fn ended<T>(
+        &self,
+        engine: &Inner,
+        attempt: Result<T, Refused>,
+    ) -> Option<Result<T, Error>> {
+        match attempt {
+            Ok(done) => Some(Ok(done)),
+            Err(refused) => self.wait(engine, refused).await.err().map(Err),
+        }
+    }
+
     /// Waits until it can be staged again, or says why not.
     pub(super) async fn wait(&self, engine: &Inner, refused: Refused) -> Result<(), Error> {
         match refused {
@@ -125,15 +137,10 @@ impl<'a> Write<'a> {
         let mut admission = Admission::new(self.asked(options, meter));
         let retries = Retries::new();
         loop {
-            let mut attempt = *meter;
-            let answer = match self.attempt(engine, options, &mut attempt, &mut admission).await {
-                Ok(queued) => Ok(queued),
-                Err(refused) => match retries.wait(engine, refused).await {
-                    Ok(()) => continue,
-                    Err(error) => Err(error),
-                },
-            };
-            *meter = attempt;
+            let mut spent = *meter;
+            let attempt = self.attempt(engine, options, &mut spent, &mut admission).await;
+            let Some(answer) = retries.ended(engine, attempt).await else { continue };
+            *meter = spent;
             admission.settle(engine, meter.total());
             return answer;
         }

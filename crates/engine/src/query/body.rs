@@ -1,7 +1,9 @@
 //! The body of a query: its text and its parameters.
 
 use protocol::{Error, query::QueryBody};
-use value::{Value, json};
+use value::Value;
+
+use crate::bodies;
 
 /// A query as the client wrote it.
 pub(crate) struct Text {
@@ -19,9 +21,7 @@ impl Text {
                 .map_err(|_| Error::bad_request("The query is not UTF-8."))?;
             return Ok(Self { query: query.to_owned(), parameters: Vec::new() });
         }
-        let content = json::parse(&body.content).map_err(|error| {
-            Error::bad_request(format!("The input content is invalid JSON: {error}"))
-        })?;
+        let content = bodies::parse(&body.content)?;
         let query =
             match &content {
                 // Python and curl users send the text as a JSON string.

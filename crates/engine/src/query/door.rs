@@ -45,11 +45,7 @@ pub(crate) fn open(
         None => {}
     }
     if !options.query.enable_cross_partition {
-        return Ok(Door::Closed(Error::bad_request(
-            "Cross partition query is required but disabled. Please set \
-             x-ms-documentdb-query-enablecrosspartition to true, specify \
-             x-ms-documentdb-partitionkey, or revise your query to avoid this exception.",
-        )));
+        return Ok(Door::Closed(must_be_enabled()));
     }
     if must_be_merged(prepared, options.query.planning) {
         return refuse(prepared, collection).map(Door::Closed);
@@ -59,6 +55,15 @@ pub(crate) fn open(
         Some(keys) => Ok(Door::Open(Scope::around_keys(collection, &keys.concat()))),
         None => Scope::of(collection, options).map(Door::Open),
     }
+}
+
+/// What is said to somebody who has to ask for several partition keys aloud.
+pub(crate) fn must_be_enabled() -> Error {
+    Error::bad_request(
+        "Cross partition query is required but disabled. Please set \
+         x-ms-documentdb-query-enablecrosspartition to true, specify \
+         x-ms-documentdb-partitionkey, or revise your query to avoid this exception.",
+    )
 }
 
 /// The scope of a query whose filter allows one partition key only, or the beginning of one.
@@ -119,8 +124,11 @@ fn must_be_merged(prepared: &Prepared, planning: Planning) -> bool {
     let is_cut = shape.limit.is_some() || shape.offset > 0;
     match planning {
         Planning::None => false,
-        Planning::Early if is_cut || shape.is_distinct => false,
-        Planning::Early if shape.is_aggregate => is_early_aggregate(prepared),
+        Planning::Early | Planning::EarlyParallel if is_cut || shape.is_distinct => false,
+        Planning::Early | Planning::EarlyParallel if shape.is_aggregate => {
+            is_early_aggregate(prepared)
+        }
+        Planning::EarlyParallel => true,
         Planning::Early => shape.top.is_some() || !shape.order.is_empty(),
         Planning::All => {
             let is_ordered = shape.top.is_some() || !shape.order.is_empty();

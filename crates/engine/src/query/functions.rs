@@ -127,7 +127,7 @@ impl<'a> Functions<'a> {
         let left = self.timeout.saturating_duration_since(started);
         let job = Job {
             name: script.id.clone(),
-            source: script.body.clone(),
+            source: Arc::clone(&script.body),
             kind: Kind::Function { rows },
             context: Context::default(),
             limits: Limits { time: limits.time.min(left), ..limits },

@@ -4,7 +4,7 @@
 //! is for `explain` to tell.
 
 use index::{Coverage, Path, Policy};
-use protocol::query::IndexMetricsVersion;
+use protocol::{Options, query::IndexMetricsVersion};
 use sql::filter::{Argument, Filter, IndexUse, Test, TestKind, paths_of_aggregate};
 
 use crate::{
@@ -27,9 +27,11 @@ pub(crate) fn of(
     prepared: &Prepared,
     collection: &Collection,
     order: Option<&Order>,
-    version: IndexMetricsVersion,
+    (options, version): (&Options, IndexMetricsVersion),
 ) -> String {
     let definition = &collection.definition;
+    let key_paths = &definition.partition_key.paths;
+    let named = options.partition_key.as_ref().map_or(0, |key| key.0.len());
     let computed: Vec<String> = definition.computed.iter().map(|one| one.name.clone()).collect();
     let aggregates = paths_of_aggregate(&prepared.query, &prepared.text.parameters, &computed);
     let sum = |name: &str| matches!(name, "SUM" | "AVG");
@@ -43,6 +45,7 @@ pub(crate) fn of(
                 Argument::Constant(_) | Argument::Other => None,
             })
             .collect(),
+        key: key_paths.iter().take(named).map(|path| Path::of_keys(path.segments())).collect(),
     };
     let coverage = |path: &Path| coverage(collection, path);
     let metrics = Metrics::new(&asked, &definition.indexing, &coverage);
@@ -69,6 +72,8 @@ struct Asked<'a> {
     order: Vec<(Path, bool)>,
     /// The paths that are added up.
     sums: Vec<Path>,
+    /// The paths of the partition key that the caller named beside the query.
+    key: Vec<Path>,
 }
 
 /// The index of one path.
@@ -98,7 +103,11 @@ impl Metrics {
         let mut metrics = Self::default();
         let singles = Singles { policy, coverage };
         singles.add(asked.filter, true, &mut metrics);
-        if let [(path, _)] = asked.order.as_slice() {
+        let ordered = match asked.order.as_slice() {
+            [(path, _)] => Some(path),
+            _ => None,
+        };
+        for path in asked.key.iter().chain(ordered) {
             let entry = Single {
                 path: path.clone(),
                 expression: String::new(),

@@ -14,7 +14,7 @@ use crate::{
     catalog::Collection,
     charge::Meter,
     documents::scope::Scope,
-    query::{Course, INLINE_BYTES_MAX, Work, apart, body::Text, prepared::Prepared},
+    query::{INLINE_BYTES_MAX, Work, apart, body::Text, prepared::Prepared},
 };
 
 /// What a transaction asks.
@@ -83,14 +83,9 @@ impl Work {
         meter: &mut Meter,
         is_abandoned: &Arc<AtomicBool>,
     ) -> Result<Option<Response>, Error> {
-        let order = self.prepared.order(&self.collection)?;
-        let token = self.prepared.token(&self.options, &self.scope)?;
-        let shape = self.prepared.program.shape();
-        let is_whole = shape.groups || shape.is_aggregate || shape.inner.is_some();
-        let Some(scope) = self.scope.continued(&self.collection, &token.origin, is_whole)? else {
+        let Some(course) = self.course()? else {
             return Ok(Some(self.answer(Vec::new(), None, Meta::default())));
         };
-        let course = Course { scope, order, token };
         self.run_admitted(course, meter, is_abandoned, &mut Vec::new()).await
     }
 }

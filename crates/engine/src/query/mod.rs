@@ -23,7 +23,7 @@ pub(crate) mod apart;
 mod body;
 mod candidates;
 pub(crate) mod documents;
-mod door;
+pub(crate) mod door;
 mod expired;
 mod explain;
 pub(crate) mod figures;
@@ -238,18 +238,14 @@ impl Work {
         meter: &mut Meter,
         is_abandoned: &Arc<AtomicBool>,
     ) -> Result<Option<Response>, Error> {
-        let order = self.prepared.order(&self.collection)?;
-        let token = self.prepared.token(&self.options, &self.scope)?;
-        let shape = self.prepared.program.shape();
-        let is_whole = shape.groups || shape.is_aggregate || shape.inner.is_some();
-        let scope = self.scope.continued(&self.collection, &token.origin, is_whole)?;
+        let course = self.course()?;
         let content = [self.prepared.identity.as_slice(), &[]];
         let asked = Asked::new(Kind::Query, &self.path, content, &self.options, meter);
-        let partitions = scope.as_ref().unwrap_or(&self.scope).partitions(&self.collection);
+        let scope = course.as_ref().map_or(&self.scope, |course| &course.scope);
+        let partitions = scope.partitions(&self.collection);
         let tickets = budget::admit_all(&self.engine, &asked, partitions)?;
         let mut work = Vec::new();
-        let answer = if let Some(scope) = scope {
-            let course = Course { scope, order, token };
+        let answer = if let Some(course) = course {
             self.run_admitted(course, meter, is_abandoned, &mut work).await
         } else {
             meter.lookup();
@@ -260,6 +256,16 @@ impl Work {
             _ => tickets.settle(&self.engine, meter.total(), &work),
         }
         answer
+    }
+
+    /// What is left to read; `None` if that is nothing.
+    fn course(&self) -> Result<Option<Course>, Error> {
+        let order = self.prepared.order(&self.collection)?;
+        let token = self.prepared.token(&self.options, &self.scope)?;
+        let shape = self.prepared.program.shape();
+        let is_whole = shape.groups || shape.is_aggregate || shape.inner.is_some();
+        let scope = self.scope.continued(&self.collection, &token.origin, is_whole)?;
+        Ok(scope.map(|scope| Course { scope, order, token }))
     }
 
     /// Makes the page, unless whoever asked for it has gone, or the indexing policy has changed.
@@ -448,7 +454,8 @@ fn query_meta(
     times: [Duration; 3],
 ) -> Option<Box<QueryMeta>> {
     let asked = &options.query;
-    let metrics_of = |version| index_metrics::of(prepared, job.collection, order, version);
+    let metrics_of =
+        |version| index_metrics::of(prepared, job.collection, order, (options, version));
     let meta = QueryMeta {
         metrics: asked.populate_metrics.then(|| query_metrics(job, page, times)),
         index_metrics: asked.index_metrics.map(|version| (version, metrics_of(version))),

@@ -20,7 +20,9 @@ use crate::{
     charge::Meter,
     collections, conflicts, databases,
     documents::attachments,
-    encryption_keys, offers,
+    encryption_keys::EncryptionKeys,
+    family::requests::Requests as _,
+    offers,
     query::{
         body::Text,
         memory,
@@ -29,8 +31,9 @@ use crate::{
         prepared::identity,
         token::{Origin, Place, Token},
     },
-    ranges, scripts,
-    users::{self, permissions},
+    ranges,
+    scripts::Scripts,
+    users::{Users, permissions::Permissions},
 };
 
 /// Whether a query over resources can keep its thread busy. Documents have a say of their own.
@@ -139,6 +142,9 @@ async fn list(
         tokens: options.tokens.clone(),
         ..Options::default()
     };
+    if let QueryFeed::Conflicts(path) = feed {
+        conflicts::check_scope(engine, path, options)?;
+    }
     let mut values = Vec::new();
     meter.metadata_read();
     loop {
@@ -151,17 +157,17 @@ async fn list(
             }
             QueryFeed::Offers => offers::list(engine, &whole, &mut uncounted)?,
             QueryFeed::Scripts(path, kind) => {
-                scripts::list(engine, path, *kind, &whole, &mut uncounted)?
+                Scripts(path.clone(), *kind).list(engine, &whole, &mut uncounted)?
             }
             QueryFeed::PartitionKeyRanges(path) => {
                 ranges::list(engine, path, None, &whole, &mut uncounted)?
             }
             QueryFeed::EncryptionKeys(path) => {
-                encryption_keys::list(engine, path, &whole, &mut uncounted)?
+                EncryptionKeys(path.clone()).list(engine, &whole, &mut uncounted)?
             }
-            QueryFeed::Users(path) => users::list(engine, path, &whole, &mut uncounted)?,
+            QueryFeed::Users(path) => Users(path.clone()).list(engine, &whole, &mut uncounted)?,
             QueryFeed::Permissions(path) => {
-                permissions::list(engine, path, &whole, &mut uncounted)?
+                Permissions(path.clone()).list(engine, &whole, &mut uncounted)?
             }
             QueryFeed::Conflicts(path) => conflicts::list(engine, path, &whole, &mut uncounted)?,
             // They are read from the partition, which pays for it.

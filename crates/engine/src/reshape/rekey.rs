@@ -14,15 +14,14 @@ use std::{
 
 use protocol::{Code, Error, Options, Outcome, Response, request::CollectionPath};
 use store::Batch;
-use value::json;
 
 use crate::{
     Inner,
     area::Edge,
+    bodies,
     catalog::{Catalog, Collection, Version, storage},
     check_intended, collections,
     control::{AsyncPlan, Change, even_ranges},
-    databases::invalid_body,
     definition::Definition,
     errors,
     feeds::require_match,
@@ -49,7 +48,7 @@ pub(crate) async fn rekey(
     body: &[u8],
     options: &Options,
 ) -> Result<Response, Error> {
-    let body = json::parse(body).map_err(|error| invalid_body(&error))?;
+    let body = bodies::definition(body)?;
     let (turn, collection) = Turn::begin(engine, path)?;
     let rid = collection.rid;
     check_intended(&collection, options)?;

@@ -1,5 +1,7 @@
 //! Whether a source is a function: asked of a worker before anything is stored.
 
+use std::sync::Arc;
+
 use protocol::{BoxFuture, Error};
 use script::{Answer, Call, Context, Failure, Host, Job, Kind, Limits};
 
@@ -9,10 +11,10 @@ use crate::Inner;
 const SHOWN_CHARS_MAX: usize = 200;
 
 /// Refuses a source that is no function, with the place where it goes wrong.
-pub(crate) async fn compile(engine: &Inner, id: &str, source: &str) -> Result<(), Error> {
+pub(crate) async fn compile(engine: &Inner, id: &str, source: &Arc<str>) -> Result<(), Error> {
     let job = Job {
         name: id.to_owned(),
-        source: source.to_owned(),
+        source: Arc::clone(source),
         kind: Kind::Compile,
         context: Context::default(),
         limits: Limits::default(),

@@ -1,16 +1,16 @@
 //! A script on its way in: what a client must and may say of one.
 
+use std::sync::Arc;
+
 use protocol::{
     Code, Error,
-    limits::{
-        FUNCTIONS_MAX, SCRIPT_BYTES_MAX, SCRIPTS_BYTES_MAX, STORED_PROCEDURES_MAX, TRIGGERS_MAX,
-    },
+    limits::{SCRIPT_BYTES_MAX, SCRIPTS_BYTES_MAX},
 };
 use value::{Object, Value, json};
 
 use crate::{
-    catalog::scripts::{ScriptKind, Scripts, TriggerKind, TriggerOperation, TriggerType},
-    databases::invalid_body,
+    bodies,
+    catalog::scripts::{ScriptKind, TriggerKind, TriggerOperation, TriggerType},
     definition::{missing, shown, validate_name},
 };
 
@@ -19,8 +19,9 @@ const SYSTEM: [&str; 4] = ["_rid", "_self", "_etag", "_ts"];
 
 /// A script as a client defines it.
 pub(crate) struct Definition {
+    pub(crate) kind: ScriptKind,
     pub(crate) id: String,
-    pub(crate) body: String,
+    pub(crate) body: Arc<str>,
     pub(crate) trigger: Option<TriggerKind>,
     /// Everything that the client said but the source.
     pub(crate) properties: Object,
@@ -29,24 +30,17 @@ pub(crate) struct Definition {
 impl Definition {
     /// Reads the body of a request.
     pub(crate) fn parse(kind: ScriptKind, text: &[u8]) -> Result<Self, Error> {
-        if text.len() > SCRIPT_BYTES_MAX {
-            return Err(Error::new(Code::TooLarge, "Request size is too large"));
-        }
-        let value = json::parse(text).map_err(|error| invalid_body(&error))?;
+        bodies::check_size(text, SCRIPT_BYTES_MAX)?;
+        let value = bodies::parse(text)?;
         let id = validate_name(value.get("id"))?;
-        let Value::Object(mut properties) = value else {
-            return Err(Error::bad_request("The input content is invalid: it is no object."));
-        };
+        let mut properties = bodies::properties(value, &SYSTEM)?;
         let body = match properties.remove("body") {
-            Some(Value::String(body)) => body,
+            Some(Value::String(body)) => body.into(),
             None | Some(Value::Null) => return Err(missing("body")),
             Some(_) => return Err(Error::bad_request("The property 'body' must be a string.")),
         };
-        for name in SYSTEM {
-            properties.remove(name);
-        }
         let trigger = trigger_of(kind, &properties)?;
-        Ok(Self { id, body, trigger, properties })
+        Ok(Self { kind, id, body, trigger, properties })
     }
 }
 
@@ -75,26 +69,12 @@ fn word<T>(properties: &Object, name: &str, parse: impl Fn(&str) -> Option<T>) -
     }
 }
 
-/// Refuses another script, or a longer one, when the collection has no room for it.
-pub(crate) fn check_room(
-    scripts: &Scripts,
-    kind: ScriptKind,
-    old_bytes: Option<usize>,
-    new_bytes: usize,
-) -> Result<(), Error> {
-    let (max, name) = match kind {
-        ScriptKind::StoredProcedure => (STORED_PROCEDURES_MAX, "stored procedures"),
-        ScriptKind::Trigger => (TRIGGERS_MAX, "triggers"),
-        ScriptKind::Function => (FUNCTIONS_MAX, "user defined functions"),
-    };
-    if old_bytes.is_none() && scripts.of(kind).len() >= max {
-        let message = format!("A collection may have at most {max} {name}.");
-        return Err(Error::new(Code::Forbidden, message));
-    }
-    if scripts.bytes() - old_bytes.unwrap_or(0) + new_bytes > SCRIPTS_BYTES_MAX {
+/// Refuses sources that are more together than a collection has room for.
+pub(crate) fn check_bytes(bytes: usize) -> Result<(), Error> {
+    if bytes > SCRIPTS_BYTES_MAX {
         let message =
             format!("The scripts of a collection may have at most {SCRIPTS_BYTES_MAX} bytes.");
-        return Err(Error::new(Code::Forbidden, message));
+        return Err(Error::new(Code::LimitReached, message));
     }
     Ok(())
 }
@@ -125,7 +105,7 @@ mod tests {
         }
         let text = r#"{"id":"a","body":"f","_rid":"x","_ts":1,"_etag":2,"_self":3,"more":[1]}"#;
         let script = parse(ScriptKind::Function, text).unwrap();
-        assert_eq!((script.id.as_str(), script.body.as_str()), ("a", "f"));
+        assert_eq!((script.id.as_str(), &*script.body), ("a", "f"));
         assert_eq!(json::print(&Value::Object(script.properties)), r#"{"id":"a","more":[1]}"#);
     }
 

@@ -1,21 +1,19 @@
 //! The bodies of users and permissions.
 
-use protocol::{Code, Error, limits::USER_BYTES_MAX};
+use protocol::{Error, limits::USER_BYTES_MAX};
 use value::{Value, json, partition_key::PartitionKey};
 
 use crate::{
     access::link::Link,
+    bodies,
     catalog::users::{Mode, Rights},
-    databases::invalid_body,
-    definition::{missing, shown, validate_name},
+    definition::{shown, validate_name},
     documents::scope::check_length,
 };
 
 fn read(text: &[u8]) -> Result<Value, Error> {
-    if text.len() > USER_BYTES_MAX {
-        return Err(Error::new(Code::TooLarge, "Request size is too large"));
-    }
-    json::parse(text).map_err(|error| invalid_body(&error))
+    bodies::check_size(text, USER_BYTES_MAX)?;
+    bodies::parse(text)
 }
 
 /// The name of a user.
@@ -27,14 +25,14 @@ pub(crate) fn user(text: &[u8]) -> Result<String, Error> {
 pub(crate) fn permission(text: &[u8]) -> Result<(String, Rights), Error> {
     let body = read(text)?;
     let id = validate_name(body.get("id"))?;
-    let word = string(&body, "permissionMode")?;
-    let mode = Mode::parse(word).ok_or_else(|| {
+    let mode_word = bodies::string(&body, "permissionMode")?.to_owned();
+    let mode = Mode::parse(&mode_word).ok_or_else(|| {
         Error::bad_request(format!(
             "The permissionMode '{}' is neither 'All' nor 'Read'.",
-            shown(word)
+            shown(&mode_word)
         ))
     })?;
-    let resource = string(&body, "resource")?.to_owned();
+    let resource = bodies::string(&body, "resource")?.to_owned();
     let link = Link::parse(&resource)?;
     let key = partition_key(body.get("resourcePartitionKey"))?;
     if key.is_some() && matches!(link, Link::Database(_)) {
@@ -42,15 +40,7 @@ pub(crate) fn permission(text: &[u8]) -> Result<(String, Rights), Error> {
             "A permission on a database cannot have a resourcePartitionKey.",
         ));
     }
-    Ok((id, Rights { mode, resource, link, key }))
-}
-
-fn string<'a>(body: &'a Value, name: &str) -> Result<&'a str, Error> {
-    match body.get(name) {
-        Value::Undefined | Value::Null => Err(missing(name)),
-        Value::String(text) => Ok(text),
-        _ => Err(Error::bad_request(format!("The property '{name}' must be a string."))),
-    }
+    Ok((id, Rights { mode, mode_word, resource, link, key }))
 }
 
 /// Reads a partition key: an array as in its header, or the one value of it, as JavaScript allows.
@@ -70,6 +60,8 @@ pub(crate) fn partition_key(value: &Value) -> Result<Option<PartitionKey>, Error
 
 #[cfg(test)]
 mod tests {
+    use protocol::Code;
+
     use super::*;
 
     fn parse(text: &str) -> Result<(String, Rights), Code> {

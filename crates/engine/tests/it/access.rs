@@ -4,14 +4,15 @@ use bytes::Bytes;
 use protocol::{
     Code, Error, Operation, Options, Principal, Response,
     query::{QueryBody, QueryFeed},
-    request::{BatchMode, ChangeMode, CollectionPath, DatabasePath, DocumentPath},
+    request::{
+        BatchMode, ChangeMode, CollectionPath, DatabasePath, DocumentPath, ThroughputRequest,
+    },
     response::BatchResult,
 };
 use value::{Value, json};
 
 use crate::{
-    durability::{on_disk, open},
-    formats::copy_tree,
+    durability::{copy_tree, on_disk, open},
     support::{Database, collection, document, items, keyed, resource, text},
     users::{holder, minting, permission, rights},
 };
@@ -295,6 +296,31 @@ async fn who_reads_the_way_does_not_see_the_rest() {
         let read = read.expect("read");
         assert_eq!(read.meta.quota.is_some(), sees);
         assert_eq!(!resource(&read).get("statistics").is_undefined(), sees);
+    }
+}
+
+/// A permission may name anything, but opens nothing outside of the database of its user.
+#[tokio::test]
+async fn what_lies_in_another_database_stays_closed() {
+    let db = filled(400).await;
+    db.create_database("away").await;
+    let create = Operation::CreateCollection {
+        database: DatabasePath("away".to_owned()),
+        body: Bytes::from(r#"{"id":"c","partitionKey":{"paths":["/pk"]}}"#),
+        upsert: false,
+        throughput: ThroughputRequest::default(),
+        partition_key_optional: false,
+    };
+    let made = resource(&db.call(create, Options::default()).await.expect("a collection"));
+    let away =
+        CollectionPath { database: DatabasePath("away".to_owned()), collection: "c".to_owned() };
+    for (id, link) in [("p", "dbs/away/colls/c".to_owned()), ("p", text(made.get("_self")))] {
+        let who = granted(&db, id, "All", &link, None).await;
+        let read = Operation::ReadCollection(away.clone());
+        let refused = db.call_as(&who, read, Options::default()).await.expect_err("closed");
+        assert_eq!(refused.code, Code::Unauthorized, "{link}");
+        let delete = Operation::DeletePermission(permission("u", id));
+        db.call(delete, Options::default()).await.expect("deleted");
     }
 }
 

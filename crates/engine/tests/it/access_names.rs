@@ -9,7 +9,7 @@ use protocol::{
 use crate::{
     access::granted,
     attachments::head,
-    support::{Database, document, keyed, resource, text},
+    support::{Database, collection, document, keyed, resource, text},
     users::rights,
 };
 
@@ -69,6 +69,14 @@ async fn a_collection_without_keys_has_one() {
         let other = Operation::ReadDocument(document("y"));
         let refused = db.call_as(&who, other, options).await.expect_err("another");
         assert_eq!(refused.code, Code::Unauthorized);
+    }
+    // How many others there are is told to who may read them.
+    for populate_quota in [false, true] {
+        let options = Options { populate_quota, ..Options::default() };
+        let read = || Operation::ReadCollection(collection());
+        let seen = db.call_as(&who, read(), options.clone()).await.expect("the way there");
+        assert_eq!(seen.meta.quota, None);
+        assert!(db.call(read(), options).await.expect("read").meta.quota.is_some());
     }
 }
 

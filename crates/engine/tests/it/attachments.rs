@@ -246,7 +246,7 @@ async fn what_is_refused() {
     for number in 0..ATTACHMENTS_MAX {
         db.attach(described(&format!("x{number}"), ""), false).await.expect("created");
     }
-    assert_eq!(code(db.attach(described("one more", ""), false).await), Code::Forbidden);
+    assert_eq!(code(db.attach(described("one more", ""), false).await), Code::LimitReached);
     db.attach(described("x0", ""), true).await.expect("there is room for what is there");
 }
 

@@ -134,10 +134,10 @@ async fn from_now_and_from_a_time() {
         }
         assert_eq!(found, expected, "since {since}");
     }
-    let nearly = changes(&db, None, Some(1_700_000_600), Options::default()).await;
-    assert_eq!(nearly.expect("clocks differ").outcome, Outcome::NotModified);
-    let future = changes(&db, None, Some(1_700_100_000), Options::default()).await;
-    assert_eq!(future.expect_err("in the future").code, Code::BadRequest);
+    for future in [1_700_000_600, 1_700_100_000] {
+        let page = changes(&db, None, Some(future), Options::default()).await.expect("a page");
+        assert_eq!(page.outcome, Outcome::NotModified, "{future}");
+    }
 }
 
 #[tokio::test]

@@ -171,7 +171,8 @@ async fn offers_keep_their_minimum() {
     let read = Operation::ReadOffer(text(offer.get("id")));
     let least = db.call(read, Options::default()).await.expect("read").meta.min_throughput;
     assert_eq!(least, Some(1000));
-    let body = Bytes::from(r#"{"content":{"offerThroughput":900}}"#);
+    let id = text(offer.get("id"));
+    let body = Bytes::from(format!(r#"{{"id":"{id}","content":{{"offerThroughput":900}}}}"#));
     let replace = Operation::ReplaceOffer { offer: text(offer.get("id")), body, migration: None };
     let refused = db.call(replace, Options::default()).await;
     assert_eq!(refused.expect_err("too low").code, Code::BadRequest);

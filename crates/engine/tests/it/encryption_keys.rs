@@ -14,7 +14,7 @@ use value::json;
 
 use crate::{
     durability::{on_disk, open},
-    support::{Database, collection, items, resource, text},
+    support::{Database, collection, items, keyed, resource, text},
 };
 
 fn database() -> DatabasePath {
@@ -135,7 +135,7 @@ async fn bad_keys() {
         db.key(definition(&format!("k{number}"), "AQID"), false).await.expect("created");
     }
     let full = db.key(definition("k20", "AQID"), false).await.expect_err("full");
-    assert_eq!(full.code, Code::Forbidden);
+    assert_eq!(full.code, Code::LimitReached);
     db.key(definition("k3", "AQID"), true).await.expect("there is room for what is there");
 }
 
@@ -209,7 +209,9 @@ async fn there_are_no_conflicts() {
     assert_eq!((items(&page).len(), page.continuation), (0, None));
     let query = QueryBody { content: "SELECT * FROM c".into(), is_text: true };
     let query = Operation::Query { feed: QueryFeed::Conflicts(collection()), body: query };
-    assert!(items(&db.call(query, Options::default()).await.expect("rows")).is_empty());
+    let refused = db.call(query.clone(), Options::default()).await.expect_err("of all keys");
+    assert_eq!(refused.code, Code::BadRequest);
+    assert!(items(&db.call(query, keyed(r#"["a"]"#)).await.expect("rows")).is_empty());
     let conflict = || "x".to_owned();
     for operation in [
         Operation::ReadConflict { collection: collection(), conflict: conflict() },

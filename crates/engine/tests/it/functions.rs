@@ -263,7 +263,7 @@ async fn hostile_functions_end() {
     db.function("bomb", "n => { const all = []; for (;;) all.push('x'.repeat(1000) + n); }").await;
     db.function("deep", "function deep(n) { return deep(n + 1) + 1; }").await;
     let code = async |text: &str| db.rows(text).await.map_err(|error| error.code);
-    assert_eq!(code("SELECT VALUE udf.bomb(c.n) FROM c").await, Err(Code::Forbidden));
+    assert_eq!(code("SELECT VALUE udf.bomb(c.n) FROM c").await, Err(Code::LimitReached));
     assert_eq!(code("SELECT VALUE udf.deep(c.n) FROM c").await, Err(Code::BadRequest));
     assert_eq!(code("SELECT VALUE COUNT(1) FROM c").await, Ok(vec![Value::from(50)]));
 }
@@ -333,7 +333,7 @@ async fn large_documents_and_large_results() {
     assert_eq!(rows, vec![Value::from(3_000_000); 40]);
     db.function("most", "text => text.repeat(150)").await;
     let error = db.rows("SELECT VALUE LENGTH(udf.most(c.long)) FROM c").await.expect_err("45 MB");
-    assert!(matches!(error.code, Code::TooLarge | Code::Forbidden), "{error:?}");
+    assert!(matches!(error.code, Code::TooLarge | Code::LimitReached), "{error:?}");
 }
 
 #[tokio::test]

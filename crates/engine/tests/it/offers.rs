@@ -29,7 +29,8 @@ async fn replace(
     migration: Option<Migration>,
 ) -> Result<Response, Error> {
     let offer = text(only_offer(db).await.get("id"));
-    let body = Bytes::from(body.to_owned());
+    let body =
+        Bytes::from(body.replacen('{', &format!(r#"{{"id":"{offer}","#), 1).replace(",}", "}"));
     db.call(Operation::ReplaceOffer { offer, body, migration }, Options::default()).await
 }
 

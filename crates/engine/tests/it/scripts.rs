@@ -254,7 +254,7 @@ async fn collections_hold_so_many_and_no_more() {
         db.script(kind, &format!("t{number}"), "x=>x").await.expect("created");
     }
     let error = db.script(kind, "one more", "x=>x").await.expect_err("full");
-    assert_eq!(error.code, Code::Forbidden);
+    assert_eq!(error.code, Code::LimitReached);
     // What is there can still be changed, and makes room when it goes.
     let body = definition("t7", "x=>7");
     db.put_script(kind, body, true, Options::default()).await.expect("upserted");
@@ -270,7 +270,7 @@ async fn collections_hold_so_many_and_no_more() {
         db.script(kind, &format!("s{number}"), &long).await.expect("created");
     }
     let error = db.script(kind, "s8", &long).await.expect_err("no more bytes");
-    assert_eq!(error.code, Code::Forbidden);
+    assert_eq!(error.code, Code::LimitReached);
     db.delete_script(kind, "s0").await.expect("deleted");
     db.script(kind, "s8", &long).await.expect("created");
 }

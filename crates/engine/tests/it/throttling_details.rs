@@ -146,7 +146,8 @@ async fn metadata_that_is_refused_costs_nothing_and_what_is_not_there_costs_the_
     let database = database.with_collection(400).await;
     let rid = text(offer(&database).await.get("id"));
     let replace = async |offer: &str, rate: u32| {
-        let body = Bytes::from(format!(r#"{{"content":{{"offerThroughput":{rate}}}}}"#));
+        let body =
+            Bytes::from(format!(r#"{{"id":"{offer}","content":{{"offerThroughput":{rate}}}}}"#));
         let replace = Operation::ReplaceOffer { offer: offer.to_owned(), body, migration: None };
         database.call(replace, Options::default()).await
     };

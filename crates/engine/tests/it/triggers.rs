@@ -1,9 +1,13 @@
 //! Triggers at work: in the transaction of the write that names them.
 
+use bytes::Bytes;
 use protocol::{Code, Error, Operation, Options, Outcome, Response, request::ScriptKind};
 use value::{Value, json};
 
-use crate::support::{Database, document, keyed, resource};
+use crate::{
+    access::granted,
+    support::{Database, document, keyed, resource},
+};
 
 const KEY: &str = r#"["x"]"#;
 
@@ -157,4 +161,26 @@ async fn what_they_log_and_what_is_not_wanted() {
     assert_eq!(made.meta.script_log.as_deref().map(str::trim), Some("id a"));
     let twice = made.meta.charge - db.put("b", keyed(KEY)).await.expect("created").meta.charge;
     assert!(twice > 9.0, "{twice}");
+}
+
+/// `count` writes another document: who may write one only may not have it run.
+#[tokio::test]
+async fn a_token_of_a_document_runs_none() {
+    let db = database().await;
+    db.user("u", false).await.expect("a user");
+    db.put("a", keyed(KEY)).await.expect("created");
+    let own = granted(&db, "1", "All", "dbs/db/colls/c/docs/a", Some(KEY)).await;
+    let of_key = granted(&db, "2", "All", "dbs/db/colls/c", Some(KEY)).await;
+    let replace = || {
+        let body = Bytes::from_static(br#"{"id":"a","pk":"x"}"#);
+        Operation::ReplaceDocument { path: document("a"), body }
+    };
+    db.call_as(&own, replace(), keyed(KEY)).await.expect("its own document");
+    for options in [with(&[], &["count"]), with(&["stamp"], &[])] {
+        for operation in [replace(), Operation::DeleteDocument(document("a"))] {
+            let refused = db.call_as(&own, operation, options.clone()).await;
+            assert_eq!(refused.expect_err("too little").code, Code::Forbidden);
+        }
+        db.call_as(&of_key, replace(), options).await.expect("all of the key");
+    }
 }

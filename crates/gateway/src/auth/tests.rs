@@ -160,3 +160,23 @@ fn what_does_not_verify_says_what_was_expected() {
     let missing = verify_get(&[("x-ms-date", DATE)], now()).expect_err("no token");
     assert!(missing.message.contains("authorization is missing"));
 }
+
+/// Whoever stands in front of the server may have looked at the other of the two.
+#[test]
+fn what_must_be_there_once_is_not_there_twice() {
+    let signature = VECTORS[1].3;
+    let token = format!("type=master&ver=1.0&sig={signature}");
+    let good = [("authorization", token.as_str()), ("x-ms-date", DATE)];
+    verify_get(&good, now()).expect("good");
+    for more in [
+        ("authorization", token.as_str()),
+        ("authorization", "type=master&ver=1.0&sig="),
+        ("x-ms-date", DATE),
+        ("x-ms-date", "Tue, 01 Jan 2020 00:00:00 GMT"),
+    ] {
+        let refused = verify_get(&[good[0], good[1], more], now()).expect_err("twice");
+        assert_eq!(refused.code, Code::Unauthorized, "{more:?}");
+    }
+    let dates = [good[0], good[1], ("date", DATE), ("date", DATE)];
+    assert_eq!(verify_get(&dates, now()).expect_err("twice").code, Code::Unauthorized);
+}

@@ -8,7 +8,7 @@ use protocol::query::{IndexMetricsVersion, QueryMeta, QueryMetrics};
 use super::put;
 
 /// What `encodeURIComponent` leaves as it is; clients decode with its inverse.
-const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
+pub(super) const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
     .remove(b'.')

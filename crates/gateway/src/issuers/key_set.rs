@@ -9,8 +9,11 @@ use ring::signature::{
 };
 use value::{Value, json};
 
-/// Most keys of a set: what is tried for a token that does not name its key.
+/// Most keys of a set.
 const KEYS_MAX: usize = 64;
+/// Most keys that are tried for one token. Anybody can send one that does not name its key, and a
+/// signature takes as long as some requests; who issues such tokens has a key and the next one.
+const TRIED_MAX: usize = 4;
 
 /// The keys that can be used; there is at least one.
 #[derive(Clone, Debug)]
@@ -46,7 +49,8 @@ impl KeySet {
         Ok(Self(keys))
     }
 
-    /// Whether one of the keys, the named one if one is named, made this signature.
+    /// Whether one of the keys made this signature: the named one if one is named, else one of the
+    /// first that are for the algorithm.
     pub(super) fn verifies(
         &self,
         algorithm: &str,
@@ -57,6 +61,8 @@ impl KeySet {
         let is_meant = |key: &&PublicKey| id.is_none_or(|id| key.id.as_deref() == Some(id));
         let keys = self.0.iter().filter(is_meant);
         keys.filter(|key| key.algorithm.as_deref().is_none_or(|only| only == algorithm))
+            .filter(|key| key.kind.is_for(algorithm))
+            .take(TRIED_MAX)
             .any(|key| key.kind.verifies(algorithm, signed.as_bytes(), signature))
     }
 }
@@ -84,6 +90,14 @@ impl PublicKey {
 }
 
 impl Kind {
+    fn is_for(&self, algorithm: &str) -> bool {
+        match self {
+            Self::Rsa { .. } => rsa(algorithm).is_some(),
+            Self::P256(_) => algorithm == "ES256",
+            Self::P384(_) => algorithm == "ES384",
+        }
+    }
+
     fn verifies(&self, algorithm: &str, signed: &[u8], signature: &[u8]) -> bool {
         match self {
             Self::Rsa { modulus, exponent } => {

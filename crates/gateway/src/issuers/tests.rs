@@ -108,3 +108,25 @@ fn a_beginning_that_is_no_time_is_refused() {
         assert!(!good(&format!(r#","nbf":{bad}"#)), "{bad}");
     }
 }
+
+#[test]
+fn a_token_that_names_no_key_is_tried_with_a_few() {
+    let jwks = vectors();
+    let keys = jwks.get("jwks").get("keys").as_array().expect("keys").to_vec();
+    let right = keys.iter().find(|key| key.get("kid").as_str() == Some("rsa-1")).expect("a key");
+    // Of another kind, which costs nothing, and of the same kind.
+    let other = r#"{"kty":"EC","crv":"P-384","x":"","y":""}"#;
+    let wrong = r#"{"kty":"RSA","kid":"old","n":"AQAB","e":"AQAB"}"#;
+    let verify = |wrongs: usize, name: &str| {
+        let mut set = vec![other; 8];
+        set.extend(vec![wrong; wrongs]);
+        let right = json::print(right);
+        set.push(&right);
+        let keys = KeySet::parse(format!(r#"{{"keys":[{}]}}"#, set.join(",")).as_bytes());
+        let mut issuers = issuers();
+        issuers.trusted[0].keys = keys.expect("keys");
+        issuers.verify(&token(name), at(NOW)).is_ok()
+    };
+    assert!(verify(3, "no_kid") && !verify(4, "no_kid"));
+    assert!(verify(40, "rs256"), "it names its key");
+}

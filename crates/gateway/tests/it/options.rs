@@ -66,6 +66,8 @@ async fn texts_are_passed_on() {
     assert_eq!(options.if_match.as_deref(), Some("\"e1\""));
     assert_eq!(options.if_none_match.as_deref(), Some("*"));
     assert_eq!(options.range_id.as_deref(), Some("3"));
+    let collection = options.range_collection.map(|rid| rid.to_string());
+    assert_eq!(collection.as_deref(), Some("obLD1IAAAAE="));
     assert_eq!(options.continuation.as_deref(), Some("token"));
     assert_eq!(options.intended_collection_rid.as_deref(), Some("obLD1IAAAAE="));
     assert_eq!(options.max_item_count, Some(7));

@@ -250,6 +250,7 @@ async fn bad_options_are_refused_by_name() {
 #[tokio::test]
 async fn the_setting_decides_who_plans() {
     let capable = ("x-ms-cosmos-sdk-supportedcapabilities", "1");
+    let parallel = ("x-ms-documentdb-query-parallelizecrosspartitionquery", "true");
     for (setting, headers, expected) in [
         (CrossPartition::Auto, vec![], Planning::None),
         (CrossPartition::Auto, vec![capable], Planning::All),
@@ -258,6 +259,12 @@ async fn the_setting_decides_who_plans() {
         (CrossPartition::Auto, vec![("x-ms-version", "2018-12-31")], Planning::None),
         (CrossPartition::Auto, vec![("x-ms-version", "2018-09-17")], Planning::Early),
         (CrossPartition::Auto, vec![("x-ms-version", "2017-11-15")], Planning::Early),
+        (
+            CrossPartition::Auto,
+            vec![("x-ms-version", "2017-11-15"), parallel],
+            Planning::EarlyParallel,
+        ),
+        (CrossPartition::Auto, vec![("x-ms-version", "2020-07-15"), parallel], Planning::None),
         (CrossPartition::Service, vec![], Planning::All),
         (CrossPartition::Service, vec![("x-ms-version", "2020-07-15")], Planning::All),
         (CrossPartition::Direct, vec![capable], Planning::None),

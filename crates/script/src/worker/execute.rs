@@ -7,45 +7,31 @@ use std::{
     time::Instant,
 };
 
-use rquickjs::{
-    Context, Ctx, Error, Function, Object, Persistent, Runtime, Value, context::EvalOptions,
-};
-use value::json;
+use rquickjs::{Context, Ctx, Error, Persistent, Runtime, Value};
 
 use super::{
-    Pipe,
+    Pipe, api,
     load::{self, LoadError},
-    native::{self, State},
+    state::State,
 };
 use crate::{
-    job::{Failure, Property},
+    job::Failure,
     wire::{Done, Mode, Run},
 };
-
-/// The API, ours, in one scope that scripts cannot look into.
-const PRELUDE: &str = concat!(
-    "(function (native, settingsText) {\n'use strict';\nconst settings = JSON.parse(settingsText);\n",
-    include_str!("../prelude/base.js"),
-    include_str!("../prelude/messages.js"),
-    include_str!("../prelude/collection.js"),
-    include_str!("../prelude/query.js"),
-    include_str!("../prelude/spatial.js"),
-    include_str!("../prelude/run.js"),
-    "})"
-);
-
-/// Name of the prelude in stacks, where the prelude itself leaves it out.
-const PRELUDE_NAME: &str = "sheaf:prelude";
 
 /// Memory on top of a script's own for saying that it had too little.
 const RESERVE_BYTES: usize = 4 << 20;
 
+/// Jobs that may run while a promise stands rejected for want of memory: one of them may still take
+/// notice of it.
+const EXHAUSTED_JOBS_MAX: u32 = 1000;
+
 /// Runs a job and answers it. The answer is out before the engine is torn down, so nobody waits for
 /// that. An error means that there is nobody to answer.
-pub(crate) fn execute(run: &Run, pipe: &Rc<RefCell<Pipe>>, fresh: Fresh) -> io::Result<()> {
-    let state = Rc::new(State::new(Rc::clone(pipe), run.limits.log_bytes_max));
-    let engine = Engine::new(run, &state, fresh);
-    let result = engine.run(run);
+pub(crate) fn execute(run: Run, pipe: &Rc<RefCell<Pipe>>, fresh: Fresh) -> io::Result<()> {
+    let state = Rc::new(State::new(Rc::clone(pipe), run));
+    let engine = Engine::new(&state, fresh);
+    let result = engine.run();
     if state.broken.get() {
         return Err(io::ErrorKind::BrokenPipe.into());
     }
@@ -54,10 +40,9 @@ pub(crate) fn execute(run: &Run, pipe: &Rc<RefCell<Pipe>>, fresh: Fresh) -> io::
     pipe.borrow_mut().send(&message.unwrap_or_default())
 }
 
-/// An engine that has run nothing yet, with the prelude read. Made ready while no script waits.
+/// An engine that has run nothing yet. Made ready while no script waits.
 pub(crate) struct Fresh {
     // What lives in the engine goes before it.
-    prelude: Persistent<Function<'static>>,
     context: Context,
     runtime: Runtime,
 }
@@ -66,13 +51,7 @@ impl Fresh {
     pub(crate) fn new() -> Result<Fresh, Error> {
         let runtime = Runtime::new()?;
         let context = Context::full(&runtime)?;
-        let prelude = context.with(|ctx| -> Result<_, Error> {
-            let mut options = EvalOptions::default();
-            options.filename = Some(PRELUDE_NAME.to_owned());
-            let prelude: Function<'_> = ctx.eval_with_options(PRELUDE, options)?;
-            Ok(Persistent::save(&ctx, prelude))
-        })?;
-        Ok(Fresh { prelude, context, runtime })
+        Ok(Fresh { context, runtime })
     }
 }
 
@@ -82,39 +61,47 @@ fn too_large(log: String) -> Done {
 
 /// An engine with its limits set.
 struct Engine {
-    prelude: Persistent<Function<'static>>,
     context: Context,
     runtime: Runtime,
     state: Rc<State>,
     /// The time is up: whatever the script makes of that, this is what is reported.
     is_late: Rc<Cell<bool>>,
-    /// A promise was rejected for want of memory, and nobody took notice.
-    is_exhausted: Rc<Cell<bool>>,
+    /// Promises that were rejected for want of memory, and of which nobody took notice.
+    exhausted: Rc<Cell<u32>>,
     deadline: Instant,
     heap_bytes_max: usize,
 }
 
 /// Why a script stopped.
-enum Stop<'js> {
+enum Stop {
     Failure(Failure),
-    Thrown(Value<'js>),
+    /// An exception, kept while the engine is left alone: limits can be changed only then.
+    Thrown(Persistent<Value<'static>>),
 }
 
-/// An exception and the function that can describe it, kept while the engine is left alone: limits
-/// can be changed only then.
-type Kept = (Persistent<Value<'static>>, Persistent<Function<'static>>);
+impl Stop {
+    fn thrown<'js>(ctx: &Ctx<'js>, thrown: Value<'js>) -> Stop {
+        Stop::Thrown(Persistent::save(ctx, thrown))
+    }
+}
 
-impl From<Failure> for Stop<'_> {
+impl From<Failure> for Stop {
     fn from(failure: Failure) -> Self {
         Stop::Failure(failure)
     }
 }
 
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.state.clear();
+    }
+}
+
 impl Engine {
-    fn new(run: &Run, state: &Rc<State>, fresh: Fresh) -> Engine {
-        let limits = &run.limits;
+    fn new(state: &Rc<State>, fresh: Fresh) -> Engine {
+        let Run { limits, source, .. } = &state.run;
         let deadline = Instant::now() + limits.time;
-        let Fresh { prelude, context, runtime } = fresh;
+        let Fresh { context, runtime } = fresh;
         let heap_bytes_max = usize::try_from(limits.heap_bytes_max).unwrap_or(usize::MAX);
         runtime.set_memory_limit(heap_bytes_max);
         runtime.set_max_stack_size(usize::try_from(limits.stack_bytes_max).unwrap_or(usize::MAX));
@@ -128,83 +115,90 @@ impl Engine {
             own_late.get() || own_state.broken.get()
         })));
         // A rejected promise is nobody's business, but one that ran out of memory is ours.
-        let is_exhausted = Rc::new(Cell::new(false));
-        let (own_exhausted, can_be_null) = (Rc::clone(&is_exhausted), can_throw_null(&run.source));
+        let exhausted = Rc::new(Cell::new(0_u32));
+        let (own_exhausted, can_be_null) = (Rc::clone(&exhausted), can_throw_null(source));
         runtime.set_host_promise_rejection_tracker(Some(Box::new(
             move |ctx, _, reason, is_handled| {
                 if is_out_of_memory(&ctx, &reason, can_be_null) {
-                    own_exhausted.set(!is_handled);
+                    // Who takes notice of one that was rejected before is told here too.
+                    let count = own_exhausted.get();
+                    own_exhausted.set(if is_handled { count.saturating_sub(1) } else { count + 1 });
                 }
             },
         )));
         let state = Rc::clone(state);
-        Engine { prelude, context, runtime, state, is_late, is_exhausted, deadline, heap_bytes_max }
+        Engine { context, runtime, state, is_late, exhausted, deadline, heap_bytes_max }
     }
 
-    fn run(&self, run: &Run) -> Result<(), Failure> {
-        let stopped = self.context.with(|ctx| -> Result<Option<Kept>, Failure> {
-            let api = self.prelude(&ctx, run).map_err(|_| Failure::OutOfMemory)?;
-            let describe: Function<'_> = api.get("describe").map_err(|_| Failure::OutOfMemory)?;
-            match self.script(&ctx, &api, run) {
-                Ok(()) => Ok(None),
-                Err(Stop::Failure(failure)) => Err(failure),
-                Err(Stop::Thrown(thrown)) => {
-                    Ok(Some((Persistent::save(&ctx, thrown), Persistent::save(&ctx, describe))))
-                }
-            }
-        });
-        match stopped {
+    fn run(&self) -> Result<(), Failure> {
+        let result = self.run_to_end();
+        match result {
             _ if self.is_late.get() => Err(Failure::TimedOut),
-            Ok(None) if self.is_exhausted.get() => Err(Failure::OutOfMemory),
-            Ok(None) => Ok(()),
-            Ok(Some((thrown, describe))) => {
-                Err(self.describe(thrown, describe, can_throw_null(&run.source)))
-            }
-            Err(failure) => Err(failure),
+            Ok(()) if self.exhausted.get() > 0 => Err(Failure::OutOfMemory),
+            Ok(()) => Ok(()),
+            Err(Stop::Failure(failure)) => Err(failure),
+            Err(Stop::Thrown(thrown)) => Err(self.describe(thrown)),
         }
     }
 
-    /// The API: an object of functions that only we hold.
-    fn prelude<'js>(&self, ctx: &Ctx<'js>, run: &Run) -> Result<Object<'js>, Error> {
-        let prelude = self.prelude.clone().restore(ctx)?;
-        prelude.call((native::object(ctx, &self.state)?, settings(run)))
-    }
-
-    fn script<'js>(&self, ctx: &Ctx<'js>, api: &Object<'js>, run: &Run) -> Result<(), Stop<'js>> {
-        let thrown = |error: Error| caught(ctx, &error);
-        let function = |name: &str| api.get::<_, Function<'js>>(name).map_err(thrown);
-        let (start, rows, next) = (function("start")?, function("rows")?, function("next")?);
-        let (finish, is_aborted) = (function("finish")?, function("isAborted")?);
-        let reason = function("reason")?;
-        let main =
-            load::load(ctx, &file_name(&run.name), &run.source).map_err(|error| match error {
-                LoadError::Failure(failure) => Stop::Failure(failure),
-                LoadError::Thrown(thrown) => Stop::Thrown(thrown),
-            })?;
-        match run.mode {
-            Mode::Compile => return Ok(()),
-            Mode::Function => {
-                let rows: String = rows.call((main, run.arguments.as_str())).map_err(thrown)?;
-                self.state.left.borrow_mut().rows = Some(rows);
-                return Ok(());
-            }
-            Mode::StoredProcedure | Mode::PreTrigger | Mode::PostTrigger => {}
+    fn run_to_end(&self) -> Result<(), Stop> {
+        let state = &*self.state;
+        let is_over = self.context.with(|ctx| {
+            api::install(&ctx, &self.state).map_err(|_| Failure::OutOfMemory)?;
+            begin(&ctx, state)
+        })?;
+        if is_over {
+            return Ok(());
         }
-        let () = start.call((main, run.arguments.as_str())).map_err(thrown)?;
         // First what promises wait for, then the next callback, until neither is left.
         loop {
-            while ctx.execute_pending_job() {
-                self.check_time()?;
-            }
-            self.check_time()?;
-            if is_aborted.call::<_, bool>(()).map_err(thrown)? {
-                return Err(Stop::Thrown(reason.call(()).map_err(thrown)?));
-            }
-            if !next.call::<_, bool>(()).map_err(thrown)? {
-                break;
+            self.run_jobs()?;
+            let is_last = self.context.with(|ctx| {
+                let thrown = |error: Error| caught(&ctx, &error);
+                if let Some(reason) = state.tasks.aborted(&ctx).map_err(thrown)? {
+                    return Err(Stop::thrown(&ctx, reason));
+                }
+                let is_last = !state.tasks.next(&ctx, state).map_err(thrown)?;
+                if is_last {
+                    api::finish(&ctx, state).map_err(thrown)?;
+                }
+                Ok(is_last)
+            })?;
+            if is_last {
+                return Ok(());
             }
         }
-        finish.call(()).map_err(thrown)
+    }
+
+    /// Runs what promises wait for. What a job throws is nobody's business, unless it is for want of
+    /// memory: then a promise may wait for ever, or a chain of them go on without its beginning.
+    fn run_jobs(&self) -> Result<(), Failure> {
+        let mut patience = EXHAUSTED_JOBS_MAX;
+        loop {
+            self.check_time()?;
+            // The engine also leaves an exception behind when there is no memory for the next job.
+            let was_exhausted =
+                self.context.with(|ctx| ctx.has_exception() && self.is_memory(&ctx));
+            patience = if self.exhausted.get() > 0 { patience - 1 } else { EXHAUSTED_JOBS_MAX };
+            if was_exhausted || patience == 0 {
+                return Err(Failure::OutOfMemory);
+            }
+            match self.runtime.execute_pending_job() {
+                Ok(true) => {}
+                Ok(false) => return Ok(()),
+                Err(failed) => {
+                    if failed.0.with(|ctx| self.is_memory(&ctx)) {
+                        self.check_time()?;
+                        return Err(Failure::OutOfMemory);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether the exception that is pending is for want of memory.
+    fn is_memory(&self, ctx: &Ctx<'_>) -> bool {
+        is_out_of_memory(ctx, &ctx.catch(), can_throw_null(&self.state.run.source))
     }
 
     /// Jobs of promises that are each short would never be interrupted.
@@ -216,22 +210,17 @@ impl Engine {
         Ok(())
     }
 
-    fn describe(
-        &self,
-        thrown: Persistent<Value<'static>>,
-        describe: Persistent<Function<'static>>,
-        can_throw_null: bool,
-    ) -> Failure {
+    fn describe(&self, thrown: Persistent<Value<'static>>) -> Failure {
         self.runtime.set_memory_limit(self.heap_bytes_max.saturating_add(RESERVE_BYTES));
         let described = self.context.with(|ctx| {
             let thrown = thrown.restore(&ctx)?;
-            if thrown.is_null() && !can_throw_null {
+            if thrown.is_null() && !can_throw_null(&self.state.run.source) {
                 // When there is no room even for an error, the engine throws null.
                 *self.state.failure.borrow_mut() = Some(Failure::OutOfMemory);
                 return Ok(());
             }
-            let called = describe.restore(&ctx)?.call::<_, ()>((thrown,));
-            called.inspect_err(|_| drop(ctx.catch()))
+            let described = api::describe(&ctx, &self.state, thrown);
+            described.inspect_err(|_| drop(ctx.catch()))
         });
         let failure = self.state.failure.take();
         match (self.is_late.get(), described, failure) {
@@ -242,6 +231,29 @@ impl Engine {
                 description: "Error: an exception that cannot be described".to_owned(),
                 stack: String::new(),
             },
+        }
+    }
+}
+
+/// Loads the script and calls it. True if that was all.
+fn begin(ctx: &Ctx<'_>, state: &State) -> Result<bool, Stop> {
+    let run = &state.run;
+    let thrown = |error: Error| caught(ctx, &error);
+    let main =
+        load::load(ctx, &file_name(&run.name), &run.source).map_err(|error| match error {
+            LoadError::Failure(failure) => Stop::Failure(failure),
+            LoadError::Thrown(thrown) => Stop::thrown(ctx, thrown),
+        })?;
+    match run.mode {
+        Mode::Compile => Ok(true),
+        Mode::Function => {
+            let rows = api::rows(ctx, state, &main).map_err(thrown)?;
+            state.left.borrow_mut().rows = Some(rows.ok_or(Failure::TooLarge)?);
+            Ok(true)
+        }
+        Mode::StoredProcedure | Mode::PreTrigger | Mode::PostTrigger => {
+            api::start(ctx, state, main).map_err(thrown)?;
+            Ok(false)
         }
     }
 }
@@ -268,11 +280,11 @@ fn is_out_of_memory(ctx: &Ctx<'_>, reason: &Value<'_>, can_be_null: bool) -> boo
     }
 }
 
-fn caught<'js>(ctx: &Ctx<'js>, error: &Error) -> Stop<'js> {
+fn caught(ctx: &Ctx<'_>, error: &Error) -> Stop {
     match error {
-        Error::Exception => Stop::Thrown(ctx.catch()),
+        Error::Exception => Stop::thrown(ctx, ctx.catch()),
         // A text that is too long to be copied out is reported as one or the other.
-        Error::Unknown if ctx.has_exception() => Stop::Thrown(ctx.catch()),
+        Error::Unknown if ctx.has_exception() => Stop::thrown(ctx, ctx.catch()),
         Error::Allocation | Error::Unknown => Stop::Failure(Failure::OutOfMemory),
         other => Stop::Failure(Failure::Thrown {
             number: None,
@@ -287,63 +299,4 @@ fn file_name(name: &str) -> String {
     let is_plain = |part: char| !part.is_control() && !r"():\/".contains(part);
     let plain: String = name.chars().filter(|part| is_plain(*part)).collect();
     if plain.is_empty() { "script.js".to_owned() } else { format!("{plain}.js") }
-}
-
-/// What the prelude needs to know, as JSON text.
-fn settings(run: &Run) -> String {
-    let mode = match run.mode {
-        Mode::StoredProcedure => "storedProcedure",
-        Mode::PreTrigger => "preTrigger",
-        Mode::PostTrigger => "postTrigger",
-        Mode::Function => "function",
-        Mode::Compile => "compile",
-    };
-    let context = &run.context;
-    let mut settings = Vec::new();
-    let mut put = |name: &str, value: &dyn Fn(&mut Vec<u8>)| {
-        settings.push(if settings.is_empty() { b'{' } else { b',' });
-        json::quote(name, &mut settings);
-        settings.push(b':');
-        value(&mut settings);
-    };
-    let texts = [
-        ("mode", mode),
-        ("selfLink", &context.self_link),
-        ("altLink", &context.alt_link),
-        ("operationType", &context.operation_type),
-        ("quotaCurrent", &context.quota.0),
-        ("quotaMax", &context.quota.1),
-    ];
-    for (name, text) in texts {
-        put(name, &|out| json::quote(text, out));
-    }
-    let bodies = [("requestBody", &context.request_body), ("responseBody", &context.response_body)];
-    for (name, body) in bodies {
-        put(name, &|out| match body {
-            Some(text) => json::quote(text, out),
-            None => out.extend_from_slice(b"null"),
-        });
-    }
-    put("requestValues", &|out| write_properties(&context.request_values, out));
-    put("responseValues", &|out| write_properties(&context.response_values, out));
-    put("logging", &|out| out.extend_from_slice(context.logging.to_string().as_bytes()));
-    let body_max = run.limits.body_bytes_max.to_string();
-    put("bodyMax", &|out| out.extend_from_slice(body_max.as_bytes()));
-    settings.push(b'}');
-    String::from_utf8(settings).unwrap_or_default()
-}
-
-fn write_properties(properties: &[Property], out: &mut Vec<u8>) {
-    out.push(b'[');
-    for (at, property) in properties.iter().enumerate() {
-        if at > 0 {
-            out.push(b',');
-        }
-        out.extend_from_slice(b"{\"name\":");
-        json::quote(&property.name, out);
-        out.extend_from_slice(b",\"value\":");
-        json::quote(&property.value, out);
-        out.extend_from_slice(format!(",\"writable\":{}}}", property.writable).as_bytes());
-    }
-    out.push(b']');
 }

@@ -11,10 +11,11 @@ use std::{
 use self::execute::Fresh;
 use crate::{message, wire::Run};
 
+mod api;
 mod execute;
 mod load;
-mod native;
 mod rights;
+mod state;
 
 /// Bytes of the stack that scripts run on: more than any script's own limit, which the engine keeps.
 const STACK_BYTES: usize = 16 << 20;
@@ -40,7 +41,7 @@ fn serve(pipe: Pipe) -> io::Result<()> {
     loop {
         let fresh = Fresh::new().map_err(io::Error::other)?;
         let message = pipe.borrow_mut().receive()?;
-        execute::execute(&Run::decode(&message)?, &pipe, fresh)?;
+        execute::execute(Run::decode(&message)?, &pipe, fresh)?;
     }
 }
 

@@ -12,6 +12,32 @@ async fn links() {
 }
 
 #[tokio::test]
+async fn the_api_looks_the_same_before_and_after_its_use() {
+    let look = r"const look = () => [c, __, __.request, __.response, __.spatial, console, getContext()].map(
+            (object) => {
+                const all = [];
+                for (let at = object; at !== Object.prototype; at = Object.getPrototypeOf(at))
+                    for (const name of Object.getOwnPropertyNames(at)) {
+                        const { value, enumerable, writable, configurable, get } =
+                            Object.getOwnPropertyDescriptor(at, name);
+                        all.push([name, typeof value, value.name, enumerable, writable && configurable, get]);
+                    }
+                return all;
+            });";
+    let body = format!(
+        "{look} const before = look();
+        __.filter(() => true, () => {{ }}); __.chain().value(() => {{ }}); console.log('%d', 1);
+        __.spatial.isValid({{}}); __.response.setBody('a'); __.response.appendBody('b');
+        answer([JSON.stringify(before) === JSON.stringify(look()), before.map((all) => all.length),
+            before.flat().every((one) => one[1] !== 'function' || one[0] === one[2]),
+            Object.keys(c), Object.keys(__), Object.keys(__.spatial), Object.keys(getContext())]);"
+    );
+    let answer = answer_on(&mut Fake::default(), &body).await;
+    let expected = r#"[true,[26,28,7,8,5,1,4],true,[],["request","response"],["distance","intersects","within","isValid","isValidDetailed"],["getCollection","getRequest","getResponse","abort"]]"#;
+    assert_eq!(answer, expected);
+}
+
+#[tokio::test]
 async fn read_by_either_link() {
     let mut fake = Fake::with(&[r#"{"id":"a","n":1}"#]);
     let body = r"

@@ -158,6 +158,76 @@ async fn a_million_promises() {
 }
 
 #[tokio::test]
+async fn promises_run_out_of_memory_wherever_it_happens() {
+    // Which allocation fails first, and so which promise or job is lost, depends on the last bytes.
+    let body = "const f = () => Promise.resolve().then(f); f();";
+    let pool = pool(1);
+    for more in 0..16 {
+        let mut chain = job(&wrapped(body), "[]");
+        chain.limits.heap_bytes_max = (2 << 20) + 40 * more;
+        let report = pool.run(chain, &mut Fake::default()).await;
+        assert!(matches!(report.result, Err(Failure::OutOfMemory)), "{more}: {report:?}");
+    }
+}
+
+#[tokio::test]
+async fn who_takes_notice_of_a_lack_of_memory_goes_on() {
+    let source = r"async function f() {
+        const big = async () => { const all = []; for (;;) all.push(new Array(1000).fill(1)); };
+        try { await big(); } catch (e) { getContext().getResponse().setBody(e.message); }
+    }";
+    let mut caught = job(source, "[]");
+    caught.limits.heap_bytes_max = 16 << 20;
+    let report = pool(1).run(caught, &mut Fake::default()).await;
+    assert_eq!(report.result.unwrap().response_body.as_deref(), Some(r#""out of memory""#));
+}
+
+#[tokio::test]
+async fn what_is_read_late_finds_the_language_as_it_was() {
+    let bent = r"
+        for (const owner of [Object.prototype, Array.prototype, String.prototype, Function.prototype,
+            Error.prototype, Object, Array, Reflect, JSON])
+            for (const name of Object.getOwnPropertyNames(owner)) {
+                const { value } = Object.getOwnPropertyDescriptor(owner, name);
+                if (typeof value === 'function' && name !== 'constructor') late.push([owner, name]);
+            }
+        const trap = () => { throw 'trap'; };
+        for (let at = 0; at < late.length; at++) late[at][0][late[at][1]] = trap;
+        String = Error = InternalError = Proxy = undefined;";
+    let body = format!(
+        "const late = []; {bent}
+        const spots = [{{ type: 'Point' }}, {{ type: 'Point' }}];
+        console.log('%s', 'x');
+        const found = [__.spatial.distance(spots[0], spots[1])];
+        __.filter((row) => row.id === 'a', (error, rows) => {{
+            found[1] = rows[0].id;
+            __.chain().sortByDescending((row) => row.id).pluck('id').value((error2, sorted) => {{
+                found[2] = sorted[0];
+                answer(1);
+                __.response.appendBody(2);
+                found[3] = __.response.getBody();
+                answer(found);
+                missing.property;
+            }});
+        }});"
+    );
+    let mut fake = Fake::with(&[r#"{"id":"a"}"#, r#"{"id":"b"}"#]);
+    let pool = pool(1);
+    let report = pool.run(job(&wrapped(&body), "[]"), &mut fake).await;
+    assert_eq!(report.log, "x", "{report:?}");
+    let Err(Failure::Thrown { description, stack, .. }) = &report.result else {
+        panic!("{report:?}")
+    };
+    // An error is described by its own prototype, which is a trap too.
+    assert_eq!(description, "unknown");
+    assert!(!stack.contains("sheaf"), "{stack}");
+    let good = body.replace("missing.property;", "");
+    let report = pool.run(job(&wrapped(&good), "[]"), &mut fake).await;
+    let body = report.result.unwrap().response_body;
+    assert_eq!(body.as_deref(), Some(r#"[7,"a","b",3]"#));
+}
+
+#[tokio::test]
 async fn bent_prototypes_do_not_bend_messages() {
     let body = r"
         Object.prototype.toJSON = function () { return { id: 'forged' }; };

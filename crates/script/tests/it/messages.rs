@@ -19,13 +19,8 @@ async fn trigger(kind: Kind, source: &str) -> Report {
         context.response_body = Some(r#"{"id":"a","n":1,"_etag":"e"}"#.to_owned());
         context.response_values = vec![property("Etag", "e", true)];
     }
-    let job = Job {
-        name: "trigger".to_owned(),
-        source: source.to_owned(),
-        kind,
-        context,
-        limits: patient(),
-    };
+    let job =
+        Job { name: "trigger".to_owned(), source: source.into(), kind, context, limits: patient() };
     pool(1).run(job, &mut Fake::default()).await
 }
 
@@ -53,9 +48,11 @@ async fn bodies_can_be_appended_to() {
         r.appendBody('a'); r.appendBody(1); seen.push(r.getBody());
         r.setBody(1); r.appendBody(2); seen.push(r.getBody());
         r.setBody(undefined); seen.push(r.getBody() === undefined);
+        for (let i = 0; i < 10; i++) r.appendValue('Body', i);
+        seen.push(r.getValue('body')); r.setValue('Body', { a: 1 }); seen.push(r.getBody());
         answer(seen);";
     let answer = answer_on(&mut Fake::default(), body).await;
-    assert_eq!(answer, r#"[true,"a1",3,true]"#);
+    assert_eq!(answer, r#"[true,"a1",3,true,"0123456789",{"a":1}]"#);
 }
 
 #[tokio::test]

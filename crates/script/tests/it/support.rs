@@ -182,8 +182,8 @@ pub(crate) fn patient() -> Limits {
 pub(crate) fn job(source: &str, arguments: &str) -> Job {
     Job {
         name: "script".to_owned(),
-        source: source.to_owned(),
-        kind: Kind::StoredProcedure { arguments: arguments.to_owned() },
+        source: source.into(),
+        kind: Kind::StoredProcedure { arguments: arguments.into() },
         context: context(),
         limits: patient(),
     }

@@ -31,7 +31,7 @@ const LOOK_LAST: Duration = Duration::from_millis(100);
 
 /// Lets the server write a backup, and says what it was.
 pub(crate) async fn create(args: &CreateArgs, directory: &Path) -> Result<Summary, Failure> {
-    let (server, key) = (Server::new(&args.server)?, client::key(&args.key, &args.server)?);
+    let (server, key) = (Server::new(&args.account.server)?, client::key(&args.account)?);
     let Some(directory) = directory.to_str() else {
         return Err(Failure::usage("the directory's name is not in UTF-8"));
     };

@@ -81,7 +81,8 @@ impl Backups {
             Err(refused) => return *refused,
         };
         // An IPv6 socket sees IPv4 clients under mapped addresses.
-        let answer = if !origin.peer.ip().to_canonical().is_loopback() {
+        let is_local = origin.peer.ip().to_canonical().is_loopback();
+        let answer = if !is_local || gateway::is_forwarded(&parts.headers) {
             let message = "backups are made by clients on the server's own machine only";
             (handled.is_refused, handled.reason) = (true, Some(message.to_owned()));
             Err((StatusCode::FORBIDDEN, message.to_owned()))

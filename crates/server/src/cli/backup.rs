@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-use super::{KeyArgs, ServerArgs};
+use super::AccountArgs;
 
 pub(super) const BACKUP_HELP: &str = "\
 The server writes a backup itself, into a directory of its own machine, while it goes on working. A
@@ -54,13 +54,9 @@ pub(crate) struct CreateArgs {
     #[arg(long, value_name = "DATA_DIR")]
     pub(crate) offline: Option<PathBuf>,
 
-    /// Which server to ask.
+    /// Which server to ask, and by which key.
     #[command(flatten)]
-    pub(crate) server: ServerArgs,
-
-    /// By which key.
-    #[command(flatten)]
-    pub(crate) key: KeyArgs,
+    pub(crate) account: AccountArgs,
 }
 
 /// What `sheaf backup list` takes.

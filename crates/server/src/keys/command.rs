@@ -1,7 +1,7 @@
 //! `sheaf keys`: shows the account's keys, and replaces them while the server runs.
 
 use std::{
-    fs::File,
+    fs::{self, File},
     io::{self, Write as _},
     path::Path,
     process::ExitCode,
@@ -35,7 +35,9 @@ fn source(args: &KeyFileArgs) -> Source {
 
 fn regenerate(name: KeyName, source: &Source) -> Result<(), Failure> {
     let path = source.path().ok_or_else(|| Failure::usage("there is no key file"))?;
-    let path = std::path::absolute(path).map_err(Failure::start)?;
+    // Of a link, what it leads to is replaced: others may read that by its own name.
+    let path = fs::canonicalize(path).or_else(|_| std::path::absolute(path));
+    let path = path.map_err(Failure::start)?;
     let directory = path.parent().unwrap_or(&path);
     data_dir::create_private(directory)
         .with_context(|| format!("cannot create the directory `{}`", directory.display()))
@@ -45,7 +47,9 @@ fn regenerate(name: KeyName, source: &Source) -> Result<(), Failure> {
     let _turn = File::open(directory).and_then(|turn| turn.lock().map(|()| turn));
     let mut file = source.read()?;
     file.replace(name, || Ok(Key::generate()?)).map_err(Failure::start)?;
-    data_dir::write_private(&path, &file.lines(KeyName::All))
+    let is_there = path.try_exists().map_err(Failure::start)?;
+    let like = if is_there { &path } else { directory };
+    data_dir::write_private_like(&path, &file.lines(KeyName::All), like)
         .with_context(|| format!("cannot write the key file `{}`", path.display()))
         .map_err(Failure::start)?;
     print(&file.lines(name))?;

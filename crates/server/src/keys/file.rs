@@ -52,6 +52,12 @@ impl KeyFile {
         self.all().any(|(_, text)| text.trim() == PUBLISHED_KEY)
     }
 
+    /// Whether one of them is so short that it can be found by trying: below 16 bytes, as base64.
+    pub(crate) fn is_guessable(&self) -> bool {
+        const CHARS_MIN: usize = 22;
+        self.all().any(|(_, text)| text.trim().trim_end_matches('=').len() < CHARS_MIN)
+    }
+
     /// Puts another key in the place of one, or of all.
     pub(crate) fn replace(
         &mut self,
@@ -169,5 +175,17 @@ mod tests {
         assert_eq!(file.lines(KeyName::All).lines().count(), 4);
         assert!(!file.lines(KeyName::All).contains("0001") && !file.is_published());
         assert!(KeyFile::published().is_published());
+        assert!(!KeyFile::published().is_guessable());
+    }
+
+    #[test]
+    fn short_keys_are_known() {
+        for (key, is_guessable) in
+            [("AA==", true), ("MTIzNDU2Nzg5MDEyMzQ1", true), ("MTIzNDU2Nzg5MDEyMzQ1Ng==", false)]
+        {
+            assert_eq!(KeyFile::parse(key).unwrap().is_guessable(), is_guessable, "{key}");
+        }
+        let one = format!("primary = \"{PUBLISHED_KEY}\"\nprimary_readonly = \"AA==\"\n");
+        assert!(KeyFile::parse(&one).unwrap().is_guessable());
     }
 }

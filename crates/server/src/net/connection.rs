@@ -225,6 +225,7 @@ fn too_many(away: Option<Duration>) -> Response<Bytes> {
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     headers.insert("x-ms-substatus", HeaderValue::from_static("3200"));
+    headers.insert("x-ms-request-charge", HeaderValue::from_static("0"));
     let millis = u64::try_from(wait.as_millis()).unwrap_or(u64::MAX);
     headers.insert("x-ms-retry-after-ms", HeaderValue::from(millis));
     headers.insert(RETRY_AFTER, HeaderValue::from(wait.as_secs().max(1)));

@@ -10,8 +10,10 @@ use tokio::{
 
 /// How long a refused client may take to send its request, and then to read the answer.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How much is read of what a refused client goes on to send.
+/// How much is read of what a refused client goes on to send, in buffers.
 const DRAINED_READS_MAX: usize = 16;
+/// What one read takes, which is a request without a body.
+const BUFFER_BYTES: usize = 4096;
 
 /// Why a connection is refused.
 #[derive(Clone, Copy, Debug)]
@@ -27,6 +29,14 @@ pub(super) enum Refusal {
 }
 
 impl Refusal {
+    /// How often is read what comes after the beginning. Who has no business here may lose the answer.
+    fn reads_max(self) -> usize {
+        match self {
+            Self::Network => 0,
+            Self::Busy | Self::TlsRequired | Self::ClientBusy => DRAINED_READS_MAX,
+        }
+    }
+
     fn response(self) -> String {
         let (status, code, message) = match self {
             Self::Busy => (
@@ -53,8 +63,8 @@ impl Refusal {
         };
         let body = format!(r#"{{"code":"{code}","message":"{message}"}}"#);
         format!(
-            "HTTP/1.1 {status}\r\ncontent-type: application/json\r\ncontent-length: {}\r\n\
-             connection: close\r\n\r\n{body}",
+            "HTTP/1.1 {status}\r\nx-ms-request-charge: 0\r\ncontent-type: application/json\r\n\
+             content-length: {}\r\nconnection: close\r\n\r\n{body}",
             body.len()
         )
     }
@@ -62,7 +72,7 @@ impl Refusal {
 
 /// Answers a plain connection, whatever it asks, and closes it.
 pub(super) async fn refuse(mut stream: TcpStream, refusal: Refusal) {
-    let mut buffer = [0; 4096];
+    let mut buffer = [0; BUFFER_BYTES];
     // The request is read first, and what follows it last: closing a socket with unread bytes
     // resets it, and the client would lose the answer.
     let answer = async {
@@ -74,7 +84,7 @@ pub(super) async fn refuse(mut stream: TcpStream, refusal: Refusal) {
         return;
     }
     let drain = async {
-        for _ in 0..DRAINED_READS_MAX {
+        for _ in 0..refusal.reads_max() {
             if !matches!(stream.read(&mut buffer).await, Ok(1..)) {
                 break;
             }

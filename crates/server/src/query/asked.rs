@@ -52,8 +52,8 @@ impl Asked {
         body.insert("query", text.as_str());
         body.insert("parameters", parameters);
         Ok(Self {
-            server: Server::new(&args.server)?,
-            key: client::key(&args.key, &args.server)?,
+            server: Server::new(&args.account.server)?,
+            key: client::key(&args.account)?,
             body: json::print(&body.into()).into_bytes(),
             text,
             path: format!("/{}/docs", args.at.path()),

@@ -48,6 +48,76 @@ fn metrics_count_requests() {
     assert!(!page.body.contains(PUBLISHED_KEY));
 }
 
+/// The value of a line of the metrics.
+fn figure(page: &str, name: &str) -> f64 {
+    let line = page.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
+    line.unwrap_or_else(|| panic!("no {name} in {page}")).parse().unwrap()
+}
+
+/// Charges are sums of hundredths.
+fn is(figure: f64, expected: f64) -> bool {
+    (figure - expected).abs() < 0.001
+}
+
+#[test]
+fn metrics_tell_of_partitions_and_of_the_store() {
+    let scratch = tempfile::tempdir().unwrap();
+    let sheaf = Sheaf::start(&["--data-dir", scratch.path().to_str().unwrap()]);
+    let mut stream = connect(sheaf.address);
+    let mut post = |kind: &str, link: &str, more: &str, body: &str| {
+        let path = if link.is_empty() { "/dbs".to_owned() } else { format!("/{link}/{kind}") };
+        let headers = signed(PUBLISHED_KEY, "POST", kind, link) + more;
+        let answer = ask(&mut stream, &request("POST", &path, &headers, body)).unwrap();
+        (answer.status, answer.head)
+    };
+    let definition = r#"{"id":"orders","partitionKey":{"paths":["/pk"],"version":2}}"#;
+    assert_eq!(post("dbs", "", "", r#"{"id":"shop"}"#).0, 201);
+    let wide = "x-ms-offer-throughput: 25000\r\n";
+    assert_eq!(post("colls", "dbs/shop", wide, definition).0, 201);
+    let mut charges = 0.0;
+    // All of them lie in the last of three partitions.
+    for (id, expected) in [("1", 201), ("2", 201), ("3", 201), ("3", 409)] {
+        let body = format!(r#"{{"id":"{id}","pk":"a"}}"#);
+        let (status, head) = post("docs", "dbs/shop/colls/orders", "", &body);
+        assert_eq!(status, expected);
+        let charge = head.lines().find_map(|line| line.strip_prefix("x-ms-request-charge: "));
+        charges += charge.unwrap().trim().parse::<f64>().unwrap();
+    }
+    let page = get(sheaf.address, "/_sheaf/metrics").body;
+    let of = |name: &str, range: u32| {
+        let labels = format!(r#"database="shop",collection="orders",range="{range}""#);
+        figure(&page, &format!("sheaf_partition_{name}{{{labels}}}"))
+    };
+    for (name, figures) in [
+        ("documents", [0.0, 0.0, 3.0]),
+        ("lsn", [0.0, 0.0, 3.0]),
+        ("queued", [0.0, 0.0, 0.0]),
+        ("requests_admitted_total", [0.0, 0.0, 4.0]),
+    ] {
+        for (range, figure) in (0..).zip(figures) {
+            assert!(is(of(name, range), figure), "{name} of {range}");
+        }
+    }
+    assert!(is(of("bytes", 0), 0.0) && of("bytes", 2) > 300.0);
+    assert!(is(of("index_bytes", 0), 0.0) && of("index_bytes", 2) > 50.0);
+    let created = |status: u16| {
+        let labels = format!(r#"operation="create_document",status="{status}""#);
+        figure(&page, &format!("sheaf_requests_total{{{labels}}}"))
+    };
+    assert!(is(created(201), 3.0) && is(created(409), 1.0));
+    let charged = figure(&page, r#"sheaf_request_charge_total{operation="create_document"}"#);
+    assert!(is(charged, charges), "{charged} of {charges}");
+    let took = r#"sheaf_request_duration_seconds_bucket{le="+Inf",operation="create_document"}"#;
+    assert!(is(figure(&page, took), 4.0));
+    for name in ["commit_groups_total", "committed_batches_total", "keys_written_total"] {
+        assert!(figure(&page, &format!("sheaf_store_{name}")) >= 3.0, "{name}");
+    }
+    for name in ["commit_seconds_total", "disk_bytes", "write_buffer_bytes", "journals"] {
+        assert!(figure(&page, &format!("sheaf_store_{name}")) > 0.0, "{name}");
+    }
+    sheaf.stop();
+}
+
 #[test]
 fn metrics_can_be_switched_off() {
     let sheaf = Sheaf::in_memory(&["--metrics", "off"]);
@@ -72,6 +142,9 @@ fn figures_are_read_under_a_name_of_this_machine() {
             }
             assert_eq!(status("evil.example"), expected);
             assert_eq!(status("localhost.evil.example:8081"), expected);
+            // A proxy may call the server so on behalf of anybody.
+            assert_eq!(status("localhost\r\nx-forwarded-for: 192.0.2.1"), expected);
+            assert_eq!(status("localhost\r\nvia: 1.1 proxy"), expected);
         }
     }
 }

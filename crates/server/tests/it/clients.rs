@@ -16,6 +16,10 @@ fn networks_that_are_not_on_the_list_stay_out() {
     assert_eq!(refused.status, 403);
     assert!(refused.body.contains("allow-networks"), "{}", refused.body);
     assert!(connect_tls(sheaf.address, &[]).is_err());
+    // Nothing of what they send is taken beyond the beginning of a request.
+    let mut stream = connect(sheaf.address);
+    let sent = (0..10_000).take_while(|_| stream.write_all(&[b'x'; 4096]).is_ok()).count();
+    assert!(sent < 10_000, "the server goes on reading");
     let open = Sheaf::in_memory(&["--allow-networks", "10.0.0.0/8, 127.0.0.0/8"]);
     assert_eq!(get(open.address, HEALTH).status, 200);
     let stderr = failure(2, &["serve", "--in-memory", "--allow-networks", "10.0.0.0/40"]);
@@ -32,6 +36,7 @@ fn a_client_has_its_share_of_connections() {
     let refused = get(sheaf.address, HEALTH);
     assert_eq!(refused.status, 503);
     assert!(refused.body.contains("max-connections-per-client"), "{}", refused.body);
+    assert!(refused.head.contains("x-ms-request-charge: 0"), "{}", refused.head);
     let page = ask(&mut held[0], &request("GET", "/_sheaf/metrics", "", "")).unwrap().body;
     assert!(page.contains("sheaf_connections_refused_total{reason=\"client\"} 1"), "{page}");
     let [one, _other] = held;
@@ -57,6 +62,7 @@ fn a_client_has_its_share_of_requests() {
     let refused = get(sheaf.address, HEALTH);
     assert_eq!(refused.status, 429);
     assert!(refused.head.contains("x-ms-retry-after-ms: "), "{}", refused.head);
+    assert!(refused.head.contains("x-ms-request-charge: 0"), "{}", refused.head);
     slow.write_all(body.as_bytes()).unwrap();
     assert_eq!(answer(&mut slow, false).unwrap().status, 201);
     assert_eq!(get(sheaf.address, HEALTH).status, 200);
@@ -83,6 +89,18 @@ fn strangers_who_go_on_failing_are_turned_away() {
     let mut closed = connect(sheaf.address);
     let _ = closed.write_all(request("GET", HEALTH, "", "").as_bytes());
     assert!(answer(&mut closed, false).is_err());
+}
+
+#[test]
+fn failures_at_the_pages_for_operators_count_too() {
+    let sheaf = Sheaf::in_memory(&["--max-failures-per-client", "3"]);
+    let mut stream = connect(sheaf.address);
+    for _ in 0..4 {
+        let headers = signed("d3Jvbmc=", "GET", "backup", "");
+        let refused = ask(&mut stream, &request("GET", "/_sheaf/backup", &headers, "")).unwrap();
+        assert_eq!(refused.status, 401);
+    }
+    assert_eq!(ask(&mut stream, &request("GET", HEALTH, "", "")).unwrap().status, 429);
 }
 
 #[test]

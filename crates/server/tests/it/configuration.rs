@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::process::{Sheaf, command, failure};
+use crate::process::{Sheaf, command, failure, run};
 
 #[test]
 fn a_flag_wins_over_the_environment_and_that_over_the_file() {
@@ -66,4 +66,26 @@ fn mistakes_in_flags_are_named() {
     assert!(stderr.contains("must fit into one partition"), "{stderr}");
     let stderr = failure(2, &["serve", "--tls-cert", "cert.pem"]);
     assert!(stderr.contains("tls-key"), "{stderr}");
+}
+
+/// A setting has one name for the flag, the variable, the line of the file, and the documentation.
+#[test]
+fn every_setting_can_be_given_in_three_ways_and_is_documented() {
+    let documentation = include_str!("../../../../docs/configuration.md");
+    let help = String::from_utf8(run(&["serve", "--help"]).stdout).unwrap();
+    let flags = help.lines().filter_map(|line| line.strip_prefix("      --"));
+    let flags = flags.filter_map(|line| line.split([' ', '[']).next());
+    let settings: Vec<_> = flags.filter(|name| *name != "config").collect();
+    assert!(settings.len() >= 40, "{settings:?}");
+    let scratch = tempfile::tempdir().unwrap();
+    let file = scratch.path().join("sheaf.toml");
+    for name in settings {
+        let variable = format!("[env: SHEAF_{}=", name.to_uppercase().replace('-', "_"));
+        assert!(help.contains(&variable), "{name} has no variable");
+        assert!(documentation.contains(&format!("\n| `{name}` |")), "{name} is not documented");
+        // A table is no value of any setting: a key that is known is refused for that alone.
+        fs::write(&file, format!("{name} = {{}}\n")).unwrap();
+        let stderr = failure(2, &["serve", "--config", file.to_str().unwrap()]);
+        assert!(stderr.contains("sheaf.toml") && !stderr.contains("unknown field"), "{stderr}");
+    }
 }

@@ -80,6 +80,18 @@ fn keys_are_replaced_one_by_one_while_the_server_runs() {
     assert_eq!(status(&sheaf, PUBLISHED_KEY, "GET", ""), 401);
 }
 
+#[cfg(unix)]
+#[test]
+fn a_link_to_a_key_file_stays_one() {
+    let scratch = tempfile::tempdir().unwrap();
+    let [file, link] = ["file", "link"].map(|name| scratch.path().join(name));
+    fs::write(&file, PUBLISHED_KEY).unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let made = said(&["keys", "regenerate", "all", "--key-file", link.to_str().unwrap()]);
+    assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+    assert_eq!(fs::read_to_string(&file).unwrap(), made);
+}
+
 #[test]
 fn a_directory_with_keys_may_be_offered_to_others() {
     let scratch = tempfile::tempdir().unwrap();

@@ -12,6 +12,7 @@ mod clients;
 mod configuration;
 mod hostile;
 mod keys;
+mod logs;
 mod partition;
 mod process;
 mod query;

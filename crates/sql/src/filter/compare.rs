@@ -20,7 +20,7 @@ impl Analysis<'_> {
     pub(super) fn comparison(&self, expr: &Expr, wanted: bool) -> Option<Filter> {
         match &expr.kind {
             ExprKind::Binary { op, left, right } => {
-                if !is_comparison(*op) {
+                if !op.is_comparison() {
                     return None;
                 }
                 let flipped = || self.compare(expr, flip(*op), right, left, wanted);
@@ -258,18 +258,6 @@ pub(super) fn is_exact(constant: &Value) -> bool {
         Value::Number(number) => number.as_f64().abs() < EXACT_END,
         _ => true,
     }
-}
-
-fn is_comparison(op: BinaryOp) -> bool {
-    matches!(
-        op,
-        BinaryOp::Equal
-            | BinaryOp::NotEqual
-            | BinaryOp::Less
-            | BinaryOp::LessOrEqual
-            | BinaryOp::Greater
-            | BinaryOp::GreaterOrEqual
-    )
 }
 
 /// The operator with its sides exchanged.

@@ -164,7 +164,11 @@ impl Printer {
 fn format_number(number: &Number) -> String {
     let double = number.as_f64();
     if let Some(integer) = number.as_i64().filter(|_| double != 0.0 || double.is_sign_positive()) {
-        return integer.to_string();
+        // Several integers are the same double from here on: the one that was written comes back.
+        let text = number.text();
+        let is_plain = text.trim_start_matches('-').bytes().all(|byte| byte.is_ascii_digit());
+        let is_large = integer.unsigned_abs() >= 1 << f64::MANTISSA_DIGITS;
+        return if is_large && is_plain { text.into_owned() } else { integer.to_string() };
     }
     // Rust prints `d.dddde-7`: the exponent decides between the two forms of `%g`.
     let scientific = format!("{double:.16e}");

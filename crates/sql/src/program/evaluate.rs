@@ -41,7 +41,7 @@ impl Node {
             Node::Object(members) => Cow::Owned(object(members, frames, run)?),
             Node::Call { function, args } => call(function, args, frames, run)?,
             Node::Udf { site, name, args } => call_udf(*site, name, args, frames, run)?,
-            Node::Binary { op, left, right } if !is_comparison(*op) => {
+            Node::Binary { op, left, right } if !op.is_comparison() => {
                 binary(*op, left, right, frames, run)?
             }
             Node::Unary { op, operand } if *op != UnaryOp::Not => {
@@ -85,7 +85,7 @@ impl Node {
     ) -> Result<Option<bool>, Halt> {
         Ok(match self {
             Node::Logical { op, operands } => logical(*op, operands, frames, run)?,
-            Node::Binary { op, left, right } if is_comparison(*op) => {
+            Node::Binary { op, left, right } if op.is_comparison() => {
                 // Both may have something to ask.
                 let (left, right) = (left.evaluate(frames, run), right.evaluate(frames, run));
                 operators::comparison(*op, left?.as_ref(), right?.as_ref())
@@ -145,19 +145,6 @@ impl Node {
             _ => self.evaluate(frames, run)?.as_bool(),
         })
     }
-}
-
-/// Whether an operator gives true, false or nothing.
-fn is_comparison(op: BinaryOp) -> bool {
-    matches!(
-        op,
-        BinaryOp::Equal
-            | BinaryOp::NotEqual
-            | BinaryOp::Less
-            | BinaryOp::LessOrEqual
-            | BinaryOp::Greater
-            | BinaryOp::GreaterOrEqual
-    )
 }
 
 /// AND and OR: one operand of false, or of true, decides; otherwise one that is no boolean makes

@@ -164,6 +164,33 @@ pub(super) async fn completions_may_submit(engine: &dyn Engine) {
     assert_eq!(get(&*partition.snapshot(), "k").await.expect("written"), "0");
 }
 
+/// A panic in a completion is nobody else's: batches before and behind it end as ever, and the
+/// queue is empty afterwards.
+pub(super) async fn completions_may_panic(engine: &dyn Engine) {
+    let partition = open(engine, "p").await;
+    let (sender, receiver) = channel();
+    for number in 0..30 {
+        let sender = sender.clone();
+        let done = Box::new(move |result: Result<()>| {
+            let _ = sender.send(result);
+            assert!(number % 3 != 1, "a completion that panics, on purpose");
+        });
+        let key = format!("k{number}");
+        partition.submit(batch([(&*key, Some("value"))]), Durability::Durable, done);
+    }
+    for _ in 0..30 {
+        receiver.recv_timeout(PATIENCE).expect("each batch ends").expect("committed");
+    }
+    // The last completion may still be running: the flush is behind it.
+    partition.flush().await.expect("flushed");
+    for number in 0..30 {
+        assert!(get(&*partition.snapshot(), &format!("k{number}")).await.is_some());
+    }
+    assert_eq!(engine.failure(), None);
+    let debt = partition.debt();
+    assert_eq!((debt.queued_batches, debt.queued_bytes), (0, 0));
+}
+
 pub(super) async fn buffered_batches_are_visible_and_flushed(engine: &dyn Engine) {
     let partition = open(engine, "p").await;
     let (sender, receiver) = channel();

@@ -9,8 +9,8 @@ use protocol::{
 use value::{Object, Value, json};
 
 use crate::{
-    databases::invalid_body,
-    definition::{missing, shown, validate_name},
+    bodies,
+    definition::{shown, validate_name},
 };
 
 /// What the server says of an attachment, whatever the client says.
@@ -44,27 +44,13 @@ pub(super) struct Incoming {
 impl Incoming {
     /// Reads a description.
     pub(super) fn parse(text: &[u8]) -> Result<Self, Error> {
-        if text.len() > ATTACHMENT_BYTES_MAX {
-            return Err(Error::new(Code::TooLarge, "Request size is too large"));
-        }
-        let value = json::parse(text).map_err(|error| invalid_body(&error))?;
+        bodies::check_size(text, ATTACHMENT_BYTES_MAX)?;
+        let value = bodies::parse(text)?;
         let id = validate_name(value.get("id"))?;
         for name in ["contentType", "media"] {
-            match value.get(name) {
-                Value::Undefined | Value::Null => return Err(missing(name)),
-                Value::String(_) => {}
-                _ => {
-                    let message = format!("The property '{name}' must be a string.");
-                    return Err(Error::bad_request(message));
-                }
-            }
+            bodies::string(&value, name)?;
         }
-        let Value::Object(mut properties) = value else {
-            return Err(Error::bad_request("The input content is invalid: it is no object."));
-        };
-        for name in SYSTEM {
-            properties.remove(name);
-        }
+        let properties = bodies::properties(value, &SYSTEM)?;
         Ok(Self { id: Some(id), properties, media: None })
     }
 

@@ -186,7 +186,7 @@ impl MediaUsage {
 fn check_room(used: u64, bytes: u64) -> Result<(), Error> {
     if used + bytes > MEDIA_TOTAL_BYTES_MAX {
         return Err(Error::new(
-            Code::Forbidden,
+            Code::LimitReached,
             format!("The media of an account may have at most {MEDIA_TOTAL_BYTES_MAX} bytes."),
         ));
     }
@@ -225,7 +225,7 @@ mod tests {
     fn the_account_has_so_much_room_and_no_more() {
         assert!(check_room(MEDIA_TOTAL_BYTES_MAX - 5, 5).is_ok());
         let full = check_room(MEDIA_TOTAL_BYTES_MAX - 5, 6).expect_err("full");
-        assert_eq!(full.code, Code::Forbidden);
+        assert_eq!(full.code, Code::LimitReached);
     }
 
     #[test]

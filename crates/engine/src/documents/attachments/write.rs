@@ -124,16 +124,10 @@ impl<'a> Write<'a> {
         let mut admission = Admission::new(asked);
         let retries = Retries::new();
         let queued = loop {
-            let mut attempt = *meter;
-            let queued =
-                match self.attempt(engine, path, options, &mut attempt, &mut admission).await {
-                    Ok(queued) => Ok(queued),
-                    Err(refused) => match retries.wait(engine, refused).await {
-                        Ok(()) => continue,
-                        Err(error) => Err(error),
-                    },
-                };
-            *meter = attempt;
+            let mut spent = *meter;
+            let attempt = self.attempt(engine, path, options, &mut spent, &mut admission).await;
+            let Some(queued) = retries.ended(engine, attempt).await else { continue };
+            *meter = spent;
             admission.settle(engine, meter.total());
             break queued?;
         };
@@ -190,7 +184,7 @@ impl<'a> Write<'a> {
         let Some(old) = self.old(document, &list, stage, meter)? else {
             if list.entries.len() >= ATTACHMENTS_MAX {
                 let message = format!("A document may have at most {ATTACHMENTS_MAX} attachments.");
-                return Err(Error::new(Code::Forbidden, message));
+                return Err(Error::new(Code::LimitReached, message));
             }
             return self.put(stage, document, list, None, meter).await;
         };

@@ -82,15 +82,10 @@ impl Batch<'_> {
         let mut admission = Admission::new(asked);
         let retries = Retries::new();
         loop {
-            let mut attempt = *meter;
-            let answer = match self.attempt(engine, &mut attempt, &mut admission).await {
-                Ok(response) => Ok(response),
-                Err(refused) => match retries.wait(engine, refused).await {
-                    Ok(()) => continue,
-                    Err(error) => Err(error),
-                },
-            };
-            *meter = attempt;
+            let mut spent = *meter;
+            let attempt = self.attempt(engine, &mut spent, &mut admission).await;
+            let Some(answer) = retries.ended(engine, attempt).await else { continue };
+            *meter = spent;
             admission.settle(engine, meter.total());
             return answer;
         }

@@ -102,7 +102,7 @@ pub(super) fn operations(body: &[u8]) -> Result<Vec<BatchOperation<'_>>, Error> 
 
 pub(super) fn check_count(operations: usize) -> Result<(), Error> {
     match operations {
-        0 => Err(Error::bad_request("The batch request has no operations.")),
+        0 => Err(Error::bad_request("Batch request has no operations.")),
         1..=BATCH_OPERATIONS_MAX => Ok(()),
         _ => Err(Error::bad_request(format!(
             "Batch request has more operations than what is supported: {operations} of at most \

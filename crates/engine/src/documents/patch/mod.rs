@@ -20,12 +20,14 @@ mod pointer;
 mod tests;
 
 use protocol::{
-    Code, Error,
+    Error,
     limits::{DOCUMENT_BYTES_MAX, PATCH_OPERATIONS_MAX},
 };
 use value::{Object, Value, json, path::Path};
 
-use crate::{catalog::Collection, documents::text::SYSTEM_PROPERTIES, errors, rows::Damaged};
+use crate::{
+    bodies, catalog::Collection, documents::text::SYSTEM_PROPERTIES, errors, rows::Damaged,
+};
 
 pub(crate) use condition::Condition;
 use operation::Operation;
@@ -44,12 +46,8 @@ impl Patch {
     /// Reads the body of a request: an object with operations and perhaps a condition, or the
     /// operations alone.
     pub(crate) fn parse(body: &[u8]) -> Result<Self, Error> {
-        if body.len() > DOCUMENT_BYTES_MAX {
-            return Err(Error::new(Code::TooLarge, "Request size is too large"));
-        }
-        let value = json::parse(body).map_err(|error| {
-            Error::bad_request(format!("The input content is invalid JSON: {error}"))
-        })?;
+        bodies::check_size(body, DOCUMENT_BYTES_MAX)?;
+        let value = bodies::parse(body)?;
         Self::from_value(&value)
     }
 

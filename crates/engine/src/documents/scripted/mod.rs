@@ -61,7 +61,7 @@ async fn run(
 ) -> Result<Ran, Error> {
     let job = Job {
         name: script.id.clone(),
-        source: script.body.clone(),
+        source: Arc::clone(&script.body),
         kind,
         context,
         limits: Limits::default(),

@@ -1,11 +1,11 @@
 //! A stored procedure: called with arguments, on one partition key, all or nothing.
 
-use std::sync::Arc;
+use std::{fmt::Display, sync::Arc};
 
 use bytes::Bytes;
 use protocol::{Body, Error, Meta, Options, Outcome, Response, request::ScriptPath};
 use script::Kind;
-use value::{Value, json};
+use value::json;
 
 use crate::{
     Inner,
@@ -36,39 +36,34 @@ pub(crate) async fn execute(
     let mut admission = Admission::new(asked);
     let retries = Retries::new();
     loop {
-        let mut attempt = *meter;
-        let answer = match call.attempt(engine, &mut attempt, &mut admission).await {
-            Ok(response) => Ok(response),
-            Err(refused) => match retries.wait(engine, refused).await {
-                Ok(()) => continue,
-                Err(error) => Err(error),
-            },
-        };
-        *meter = attempt;
+        let mut spent = *meter;
+        let attempt = call.attempt(engine, &mut spent, &mut admission).await;
+        let Some(answer) = retries.ended(engine, attempt).await else { continue };
+        *meter = spent;
         admission.settle(engine, meter.total());
         return answer;
     }
 }
 
 /// The text of the arguments. SDKs send an array; a client that sends one value means one argument.
-fn arguments(body: &[u8]) -> Result<String, Error> {
+fn arguments(body: &[u8]) -> Result<Arc<str>, Error> {
     if body.iter().all(u8::is_ascii_whitespace) {
-        return Ok("[]".to_owned());
+        return Ok("[]".into());
     }
-    let value = json::parse(body).map_err(|error| {
+    let invalid = |reason: &dyn Display| {
         Error::bad_request(format!(
-            "The arguments of the stored procedure are invalid JSON: {error}"
+            "The arguments of the stored procedure are invalid JSON: {reason}"
         ))
-    })?;
-    Ok(match value {
-        Value::Array(_) => json::print(&value),
-        value => json::print(&Value::Array(vec![value])),
-    })
+    };
+    let is_array = json::parse(body).map_err(|error| invalid(&error))?.as_array().is_some();
+    // The worker reads the text as it is.
+    let text = str::from_utf8(body).map_err(|error| invalid(&error))?;
+    Ok(if is_array { text.into() } else { format!("[{text}]").into() })
 }
 
 struct Execution<'a> {
     path: &'a ScriptPath,
-    arguments: String,
+    arguments: Arc<str>,
     options: &'a Options,
 }
 
@@ -97,7 +92,7 @@ impl Execution<'_> {
         let turn =
             scripted::enter(engine).await.map_err(|error| scripted::told(error.into(), &place))?;
         let mut session = Session::new(engine, &path.collection, &collection, &mut stage, meter);
-        let kind = Kind::StoredProcedure { arguments: self.arguments.clone() };
+        let kind = Kind::StoredProcedure { arguments: Arc::clone(&self.arguments) };
         let context = scripted::context(&collection, options.enable_script_logging);
         let ran = scripted::run(engine, &turn, &script, (kind, context), &mut session).await;
         if session.is_stale {

@@ -8,10 +8,10 @@ use std::{borrow::Cow, sync::Arc};
 use bytes::Bytes;
 use protocol::{Error, Options};
 use script::{Context, Kind, Property, Turn};
-use value::{json, partition_key::PartitionKey};
+use value::{Value, partition_key::PartitionKey};
 
 use crate::{
-    Inner,
+    Inner, bodies,
     budget::Admission,
     catalog::{
         Collection,
@@ -20,7 +20,7 @@ use crate::{
     charge::Meter,
     documents::{
         Place,
-        incoming::Incoming,
+        incoming::{self, Incoming, Read},
         scope::{check_key, header_key, key_in_body},
         scripted::{self, Ran, host::Session},
         stage::{Done, Stage},
@@ -68,10 +68,10 @@ impl<'a> Triggers<'a> {
         meter: &mut Meter,
         admission: &mut Admission<'_>,
     ) -> Result<Queued, Refused> {
-        let key = self.key(collection)?;
+        let (key, read) = self.key(collection)?;
         let place = Place::of(collection, &key);
         admission.enter(engine, place.partition)?;
-        let staged = self.stage(engine, collection, &place, &key, meter).await;
+        let staged = self.stage(engine, collection, (&place, &key), read, meter).await;
         if !staged.as_ref().is_err_and(Refused::is_staged_again) {
             place.note_charge(engine, meter);
         }
@@ -86,29 +86,33 @@ impl<'a> Triggers<'a> {
     }
 
     /// The key of the transaction. The header knows it before a trigger has made the document;
-    /// clients that send none have it in the document from the start.
-    fn key(&self, collection: &Collection) -> Result<PartitionKey, Error> {
+    /// clients that send none have it in the document from the start. And what was read of the
+    /// document, if that is what will be written.
+    fn key(&self, collection: &Collection) -> Result<(PartitionKey, Option<Read<'a>>), Error> {
         let body = match self.write {
             Write::Create { body, .. } | Write::Replace { body, .. } => *body,
             Write::Patch { .. } | Write::Delete { .. } => {
-                return header_key(collection, self.options);
+                return Ok((header_key(collection, self.options)?, None));
             }
         };
-        let value = json::parse(body).map_err(|error| {
-            Error::bad_request(format!("The input content is invalid JSON: {error}"))
-        })?;
-        if self.options.partition_key.is_some() {
-            return header_key(collection, self.options);
+        let key = |value: &Value| match self.options.partition_key {
+            Some(_) => header_key(collection, self.options),
+            None => key_in_body(collection, value, self.options),
+        };
+        if self.before.is_some() {
+            // A trigger may make an object of anything.
+            return Ok((key(&bodies::parse(body)?)?, None));
         }
-        key_in_body(collection, &value, self.options)
+        let read = incoming::read(body)?;
+        Ok((key(&read.0)?, Some(read)))
     }
 
     async fn stage<'p>(
         &self,
         engine: &'p Arc<Inner>,
         collection: &'p Arc<Collection>,
-        place: &'p Place<'p>,
-        key: &'p PartitionKey,
+        (place, key): (&'p Place<'p>, &'p PartitionKey),
+        read: Option<Read<'a>>,
         meter: &mut Meter,
     ) -> Result<(Done, String, Stage<'p>, Turn), Refused> {
         let body = match self.write {
@@ -118,7 +122,8 @@ impl<'a> Triggers<'a> {
         let mut stage = Stage::begin_script(engine, place, key, body.len()).await?;
         let turn = scripted::enter(engine).await?;
         let mut log = String::new();
-        let staged = self.run(engine, collection, &turn, &mut stage, (body, &mut log), meter).await;
+        let staged =
+            self.run(engine, collection, &turn, &mut stage, (body, read, &mut log), meter).await;
         match staged {
             Ok(done) => Ok((done, log, stage, turn)),
             Err(refused) => Err(logged(refused, &log)),
@@ -132,7 +137,7 @@ impl<'a> Triggers<'a> {
         collection: &Arc<Collection>,
         turn: &Turn,
         stage: &mut Stage<'_>,
-        (body, logged): (&[u8], &mut String),
+        (body, read, logged): (&[u8], Option<Read<'_>>, &mut String),
         meter: &mut Meter,
     ) -> Result<Done, Refused> {
         let path = self.write.collection();
@@ -156,7 +161,7 @@ impl<'a> Triggers<'a> {
                 body = Cow::Owned(rewritten.into_bytes());
             }
         }
-        let mut done = self.write_body(&body, stage, meter).await?;
+        let mut done = self.write_body(&body, read, stage, meter).await?;
         if let Some(script) = &self.after {
             let quota = usage::quota(engine, collection);
             let context = Context {
@@ -189,6 +194,7 @@ impl<'a> Triggers<'a> {
     async fn write_body(
         &self,
         body: &[u8],
+        read: Option<Read<'_>>,
         stage: &mut Stage<'_>,
         meter: &mut Meter,
     ) -> Result<Done, Error> {
@@ -196,7 +202,10 @@ impl<'a> Triggers<'a> {
         let options = &Options { minimal_response: false, ..self.options.clone() };
         let collection = stage.place.collection;
         let incoming = || {
-            let incoming = Incoming::parse(body, collection)?;
+            let incoming = match read {
+                Some(read) => Incoming::of(body, read, collection)?,
+                None => Incoming::parse(body, collection)?,
+            };
             check_key(collection, &incoming.value, stage.key, options)?;
             Ok::<_, Error>(incoming)
         };

@@ -31,6 +31,7 @@ fn metrics(policy: &Policy, condition: &str, order: &[(&str, bool)], sums: &[&st
         filter: &filter,
         order: order.iter().map(|(path, descends)| (path_of(path), *descends)).collect(),
         sums: sums.iter().map(|path| path_of(path)).collect(),
+        key: Vec::new(),
     };
     Metrics::new(&asked, policy, &|path| policy.coverage(path))
 }

@@ -173,16 +173,7 @@ impl<'q> Reader<'q, '_> {
     }
 
     fn comparison(&mut self, op: BinaryOp, left: &'q Expr, right: &'q Expr, wanted: bool) -> Keys {
-        let is_comparison = matches!(
-            op,
-            BinaryOp::Equal
-                | BinaryOp::NotEqual
-                | BinaryOp::Less
-                | BinaryOp::LessOrEqual
-                | BinaryOp::Greater
-                | BinaryOp::GreaterOrEqual
-        );
-        if !is_comparison {
+        if !op.is_comparison() {
             return Keys::Everything;
         }
         // Comparisons with undefined are undefined: a subquery in one must have a row.

@@ -1,0 +1,284 @@
+//! A request is checked, then what it names is dropped and made again, then it is carried out.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use protocol::{
+    Body, Code, Context, Options, Principal, Response, Service as _,
+    request::{AttachmentPath, EncryptionKeyPath, ScriptKind, ThroughputRequest, UserPath},
+    rid::PermissionRid,
+    token::{Grant, Minter, TokenOptions},
+};
+use store::memory::MemoryStore;
+use value::{Value, json, partition_key::PartitionKey};
+
+use super::*;
+use crate::{Clock, Engine, access::check, charge::Meter, dispatch};
+
+struct Still;
+
+impl Clock for Still {
+    fn now_seconds(&self) -> u64 {
+        1_700_000_000
+    }
+}
+
+/// Makes tokens that can be read.
+#[derive(Debug)]
+struct Plain;
+
+impl Minter for Plain {
+    fn mint(&self, grant: Grant, _seconds: u32) -> Option<String> {
+        Some(format!("{} {}", grant.permission, grant.generation))
+    }
+}
+
+fn database_path() -> DatabasePath {
+    DatabasePath("db".to_owned())
+}
+
+fn collection_path() -> CollectionPath {
+    CollectionPath { database: database_path(), collection: "c".to_owned() }
+}
+
+fn document_path() -> DocumentPath {
+    DocumentPath { collection: collection_path(), document: "d".to_owned() }
+}
+
+fn script_path() -> ScriptPath {
+    let kind = ScriptKind::StoredProcedure;
+    ScriptPath { collection: collection_path(), kind, script: "s".to_owned() }
+}
+
+fn keyed() -> Options {
+    let partition_key = PartitionKey::parse_header(r#"["a"]"#).ok();
+    Options { partition_key, ..Options::default() }
+}
+
+struct Account(Arc<Engine>);
+
+impl Account {
+    async fn open() -> Self {
+        let store = Arc::new(MemoryStore::new());
+        let engine = Engine::open(store, crate::Options::default(), Arc::new(Still)).await;
+        let account = Self(engine.expect("opened"));
+        account.make_database().await;
+        account
+    }
+
+    async fn call(&self, operation: Operation, options: Options) -> Response {
+        let principal = Principal::Account { read_only: false };
+        let context = Context { principal, activity_id: 1, connection: None };
+        self.0.call(&context, Request { operation, options }).await.expect("done")
+    }
+
+    async fn make_database(&self) {
+        let (body, throughput) =
+            (Bytes::from_static(br#"{"id":"db"}"#), ThroughputRequest::default());
+        let create = Operation::CreateDatabase { body, upsert: false, throughput };
+        self.call(create, Options::default()).await;
+        let database = database_path();
+        let body = Bytes::from_static(br#"{"id":"u"}"#);
+        self.call(Operation::CreateUser { database, body, upsert: false }, Options::default())
+            .await;
+        self.make_collection().await;
+    }
+
+    async fn make_collection(&self) {
+        let body = br#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
+        let create = Operation::CreateCollection {
+            database: database_path(),
+            body: Bytes::from_static(body),
+            upsert: false,
+            throughput: ThroughputRequest::default(),
+            partition_key_optional: false,
+        };
+        self.call(create, Options::default()).await;
+        self.make_document().await;
+    }
+
+    async fn make_document(&self) {
+        let body = Bytes::from_static(br#"{"id":"d","pk":"a"}"#);
+        let collection = collection_path();
+        self.call(Operation::CreateDocument { collection, body, upsert: false }, keyed()).await;
+        self.make_attachment().await;
+    }
+
+    async fn make_attachment(&self) {
+        let body = br#"{"id":"x","contentType":"text/plain","media":"https://example.org/"}"#;
+        let (document, body) = (document_path(), Bytes::from_static(body));
+        let create = Operation::CreateAttachment { document, body, media: None, upsert: false };
+        self.call(create, keyed()).await;
+    }
+
+    /// Whoever holds a token of a permission on what this gives, by its rids.
+    async fn holder(&self, read: Operation) -> Principal {
+        let link = self_link(&self.call(read, keyed()).await);
+        let body = format!(r#"{{"id":"p","permissionMode":"All","resource":"{link}"}}"#);
+        let user = UserPath { database: database_path(), user: "u".to_owned() };
+        let tokens = TokenOptions { seconds: None, minter: Some(Arc::new(Plain)) };
+        let create = Operation::CreatePermission { user, body: Bytes::from(body), upsert: true };
+        let made = self.call(create, Options { tokens, ..Options::default() }).await;
+        let made = value(&made);
+        let (permission, generation) =
+            made.get("_token").as_str().and_then(|text| text.split_once(' ')).expect("a token");
+        Principal::Token(Grant {
+            permission: PermissionRid::parse(permission).expect("a rid"),
+            generation: generation.parse().expect("a number"),
+        })
+    }
+
+    /// Checks a request, has something happen, and carries the request out.
+    async fn race(&self, who: &Principal, operation: Operation, between: Between) -> Option<Code> {
+        let mut request = Request { operation, options: keyed() };
+        let inner = &self.0.inner;
+        check(inner, who, &mut request).await.expect("granted");
+        self.call(between.delete(), keyed()).await;
+        match between {
+            Between::Database => self.make_database().await,
+            Between::Collection => self.make_collection().await,
+            Between::Document => self.make_document().await,
+            Between::Attachment => self.make_attachment().await,
+        }
+        let mut meter = Meter::new(inner.options.charges, 1, None);
+        dispatch(inner, request, &mut meter).await.err().map(|error| error.code)
+    }
+}
+
+/// What is dropped and made again.
+#[derive(Clone, Copy, Debug)]
+enum Between {
+    Database,
+    Collection,
+    Document,
+    Attachment,
+}
+
+impl Between {
+    fn delete(self) -> Operation {
+        match self {
+            Self::Database => Operation::DeleteDatabase(database_path()),
+            Self::Collection => Operation::DeleteCollection(collection_path()),
+            Self::Document => Operation::DeleteDocument(document_path()),
+            Self::Attachment => Operation::DeleteAttachment(attachment_path()),
+        }
+    }
+}
+
+fn attachment_path() -> AttachmentPath {
+    AttachmentPath { document: document_path(), attachment: "x".to_owned() }
+}
+
+fn value(response: &Response) -> Value {
+    let Body::Resource(text) = &response.body else { panic!("no resource") };
+    json::parse(text).expect("JSON")
+}
+
+fn self_link(response: &Response) -> String {
+    value(response).get("_self").as_str().expect("a link").to_owned()
+}
+
+#[tokio::test]
+async fn what_takes_the_place_of_a_collection_is_not_reached() {
+    let account = Account::open().await;
+    let body = || Bytes::from_static(br#"{"id":"e","pk":"a"}"#);
+    for operation in [
+        Operation::ReadCollection(collection_path()),
+        Operation::DeleteCollection(collection_path()),
+        Operation::ListDocuments(collection_path()),
+        Operation::ReadDocument(document_path()),
+        Operation::DeleteDocument(document_path()),
+        Operation::CreateDocument { collection: collection_path(), body: body(), upsert: true },
+        Operation::DeleteByPartitionKey(collection_path()),
+        Operation::ListScripts { collection: collection_path(), kind: ScriptKind::StoredProcedure },
+        Operation::ReadAttachment(attachment_path()),
+        Operation::ListPartitionKeyRanges { path: collection_path(), known: None },
+    ] {
+        let name = operation.name();
+        let who = account.holder(Operation::ReadCollection(collection_path())).await;
+        let refused = account.race(&who, operation, Between::Collection).await;
+        assert_eq!(refused, Some(Code::CollectionRidMismatch), "{name}");
+    }
+}
+
+#[tokio::test]
+async fn what_takes_the_place_of_a_database_is_not_reached() {
+    let account = Account::open().await;
+    let key = || EncryptionKeyPath { database: database_path(), key: "k".to_owned() };
+    let create = || Operation::CreateCollection {
+        database: database_path(),
+        body: Bytes::from_static(
+            br#"{"id":"e","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#,
+        ),
+        upsert: false,
+        throughput: ThroughputRequest::default(),
+        partition_key_optional: false,
+    };
+    for operation in [
+        Operation::ReadDatabase(database_path()),
+        Operation::DeleteDatabase(database_path()),
+        Operation::ListCollections(database_path()),
+        create(),
+        Operation::ListEncryptionKeys(database_path()),
+        Operation::ReadEncryptionKey(key()),
+    ] {
+        let name = operation.name();
+        let who = account.holder(Operation::ReadDatabase(database_path())).await;
+        let refused = account.race(&who, operation, Between::Database).await;
+        let is_gone = matches!(refused, Some(Code::NotFound | Code::OwnerNotFound));
+        assert!(is_gone, "{name}: {refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_takes_the_place_of_something_smaller_is_not_reached() {
+    let account = Account::open().await;
+    let document = || Operation::ReadDocument(document_path());
+    let attachment = || Operation::ReadAttachment(attachment_path());
+    for (granted, asked, between) in [
+        (document(), document(), Between::Document),
+        (document(), Operation::DeleteDocument(document_path()), Between::Document),
+        (document(), Operation::ListAttachments(document_path()), Between::Document),
+        (document(), attachment(), Between::Document),
+        (attachment(), attachment(), Between::Attachment),
+        (attachment(), attachment(), Between::Document),
+    ] {
+        let name = asked.name();
+        let who = account.holder(granted).await;
+        let refused = account.race(&who, asked, between).await;
+        let is_gone = matches!(refused, Some(Code::NotFound | Code::OwnerNotFound));
+        assert!(is_gone, "{name}, {between:?}: {refused:?}");
+    }
+}
+
+#[tokio::test]
+async fn who_means_another_collection_is_told_at_once() {
+    let account = Account::open().await;
+    let who = account.holder(Operation::ReadCollection(collection_path())).await;
+    let operation = Operation::ReadCollection(collection_path());
+    let options = Options { intended_collection_rid: Some("other".to_owned()), ..keyed() };
+    let mut request = Request { operation, options };
+    let refused = check(&account.0.inner, &who, &mut request).await.expect_err("another");
+    assert_eq!(refused.code, Code::CollectionRidMismatch);
+}
+
+/// Scripts cannot be made here: that takes a worker.
+#[test]
+fn a_script_is_the_one_that_was_granted() {
+    const RID: &str = "oAAAAIDQ8QEBAAAAAAAAgA==";
+    assert!(ChildRid::parse(RID).is_some(), "a rid");
+    for (granted, asked, expected) in [(RID, "s", RID), ("s", RID, RID), ("s", "s", "s")] {
+        let path = |name: &str| ScriptPath { script: name.to_owned(), ..script_path() };
+        for operation in [
+            Operation::ReadScript(path(asked)),
+            Operation::ReplaceScript { path: path(asked), body: Bytes::new() },
+            Operation::DeleteScript(path(asked)),
+            Operation::ExecuteProcedure { path: path(asked), body: Bytes::new() },
+        ] {
+            let mut request = Request { operation, options: Options::default() };
+            pin(&Catalog::default(), &Link::Script(path(granted)), &mut request).expect("pinned");
+            let pinned = script(&mut request.operation).expect("a script");
+            assert_eq!(pinned.script, expected, "{granted} {asked}");
+        }
+    }
+}

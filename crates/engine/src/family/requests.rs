@@ -1,0 +1,238 @@
+//! Create, read, replace, delete and list, as they are for every family.
+
+use std::sync::Arc;
+
+use protocol::{Body, Code, Error, Meta, Options, Outcome, Owner, Response};
+use store::Batch;
+
+use crate::{
+    Inner,
+    catalog::{
+        Catalog,
+        child_rows::{self, Stored as _},
+        children::Child as _,
+    },
+    charge::Meter,
+    control::{AsyncPlan, Change},
+    errors,
+    family::{Family, Parent as _},
+    feeds::{Page, answer_read, require_match},
+};
+
+/// What every family serves.
+pub(crate) trait Requests: Family {
+    async fn create(
+        self,
+        engine: &Arc<Inner>,
+        (body, upsert): (&[u8], bool),
+        options: Options,
+        meter: &mut Meter,
+    ) -> Result<Response, Error> {
+        let draft = self.parse(body)?;
+        let put = Put { family: self, place: Place::New { upsert }, draft, options };
+        put.answer(engine, meter).await
+    }
+
+    async fn replace(
+        engine: &Arc<Inner>,
+        path: Self::Path,
+        body: &[u8],
+        options: Options,
+        meter: &mut Meter,
+    ) -> Result<Response, Error> {
+        let (family, name) = Self::of(path);
+        let draft = family.parse(body)?;
+        Put { family, place: Place::Of(name), draft, options }.answer(engine, meter).await
+    }
+
+    fn read(
+        engine: &Inner,
+        path: Self::Path,
+        options: &Options,
+        meter: &mut Meter,
+    ) -> Result<Response, Error> {
+        meter.metadata_read();
+        let (family, name) = Self::of(path);
+        let found = find(&engine.catalog(), &family, &name, options)?;
+        let answer = |outcome| found.answer(outcome, options);
+        if !Self::CAN_BE_UNCHANGED {
+            return Ok(answer(Outcome::Ok));
+        }
+        Ok(answer_read(options, found.child.version().etag, answer))
+    }
+
+    async fn delete(
+        engine: &Arc<Inner>,
+        path: Self::Path,
+        options: Options,
+        meter: &mut Meter,
+    ) -> Result<Response, Error> {
+        let (family, name) = Self::of(path);
+        let deleted = engine.change(Delete { family, name, options }).await;
+        let owner = Some(meter.metadata_write(deleted)?);
+        let (outcome, body) = (Outcome::Deleted, Body::Empty);
+        let meta = Meta { owner, ..Meta::default() };
+        Ok(Response { outcome, body, etag: None, continuation: None, meta })
+    }
+
+    fn list(
+        &self,
+        engine: &Inner,
+        options: &Options,
+        meter: &mut Meter,
+    ) -> Result<Response, Error> {
+        meter.metadata_read();
+        let parent = self.parent(&engine.catalog(), options)?;
+        let (feed, kind) = self.feed();
+        let items = self.children(&parent).iter().map(|child| (child.number(), child));
+        let print = |child: &Arc<Self::Child>| Self::to_json(child, options);
+        let page = Page::take(feed, &parent.rid_bytes(), options, items, print)?;
+        let owner = parent.owner();
+        let rid = owner.rid.clone();
+        Ok(page.answer(rid, kind, Meta { owner: Some(owner), ..Meta::default() }))
+    }
+}
+
+impl<F: Family> Requests for F {}
+
+/// A child and its parent.
+struct Found<F: Family> {
+    parent: F::Parent,
+    child: Arc<F::Child>,
+}
+
+/// A child that is to be created or replaced.
+pub(crate) struct Put<F: Family> {
+    family: F,
+    place: Place,
+    pub(crate) draft: F::Draft,
+    options: Options,
+}
+
+/// Where it is to be put.
+enum Place {
+    /// Under the name that it gives itself.
+    New { upsert: bool },
+    /// In the place of the one that a link names.
+    Of(String),
+}
+
+impl<F: Family> Put<F> {
+    async fn answer(self, engine: &Arc<Inner>, meter: &mut Meter) -> Result<Response, Error> {
+        let options = self.options.clone();
+        let put = match F::prepare(&self, engine).await {
+            Ok(()) => engine.change(self).await,
+            Err(error) => Err(error),
+        };
+        let (outcome, found) = meter.metadata_write(put)?;
+        Ok(found.answer(outcome, &options))
+    }
+
+    /// The parent, and the child that is to be replaced, if there is one.
+    pub(crate) async fn find(
+        &self,
+        catalog: &Catalog,
+    ) -> Result<(F::Parent, Option<Arc<F::Child>>), Error> {
+        let Self { family, place, draft, options } = self;
+        let parent = family.parent(catalog, options)?;
+        let children = family.children(&parent);
+        let id = F::id(draft);
+        // By rid too: a name must not take over another child's links.
+        let namesake = children.find(id);
+        let old = match place {
+            Place::New { upsert } => {
+                family.check(catalog, &parent, namesake, draft).await?;
+                if let Some(old) = namesake {
+                    if !upsert || old.id() != id {
+                        return Err(errors::taken());
+                    }
+                    require_match(options, old.version().etag)?;
+                }
+                namesake
+            }
+            Place::Of(name) => {
+                let old = children.find(name).ok_or_else(Error::not_found)?;
+                require_match(options, old.version().etag)?;
+                F::check_name(id, old, namesake)?;
+                family.check(catalog, &parent, Some(old), draft).await?;
+                Some(old)
+            }
+        };
+        let (max, owner, kind) = family.limit();
+        if old.is_none() && children.len() >= max {
+            let message = format!("A {owner} may have at most {max} {kind}.");
+            return Err(Error::new(Code::LimitReached, message));
+        }
+        family.check_room(&parent, old, draft)?;
+        let old = old.cloned();
+        Ok((parent, old))
+    }
+}
+
+impl<F: Family> AsyncPlan<(Outcome, Found<F>)> for Put<F> {
+    async fn run(
+        self,
+        engine: &Arc<Inner>,
+        mut catalog: Catalog,
+    ) -> Result<Change<(Outcome, Found<F>)>, Error> {
+        let (mut parent, old) = self.find(&catalog).await?;
+        let owner = self.family.parent_rid(&parent);
+        let children = self.family.children_mut(&mut parent);
+        let mut batch = Batch::default();
+        let (outcome, rid) = if let Some(old) = &old {
+            (Outcome::Ok, old.rid())
+        } else {
+            let rid = children.take_rid(owner);
+            children.put_next(&mut batch, owner);
+            (Outcome::Created, rid)
+        };
+        let child = F::make(self.draft, rid, engine.new_version(), old.as_deref());
+        child_rows::put(&mut batch, &child);
+        let child = Arc::new(child);
+        children.insert(Arc::clone(&child));
+        parent.store(&mut catalog);
+        Ok(Change::new(batch, catalog, (outcome, Found { parent, child })))
+    }
+}
+
+struct Delete<F> {
+    family: F,
+    name: String,
+    options: Options,
+}
+
+impl<F: Family> AsyncPlan<Owner> for Delete<F> {
+    async fn run(self, _: &Arc<Inner>, mut catalog: Catalog) -> Result<Change<Owner>, Error> {
+        let Self { family, name, options } = self;
+        let Found { mut parent, child } = find(&catalog, &family, &name, &options)?;
+        require_match(&options, child.version().etag)?;
+        let mut batch = Batch::default();
+        child_rows::delete(&mut batch, &*child);
+        family.children_mut(&mut parent).remove(&child);
+        parent.store(&mut catalog);
+        Ok(Change::new(batch, catalog, parent.owner()))
+    }
+}
+
+fn find<F: Family>(
+    catalog: &Catalog,
+    family: &F,
+    name: &str,
+    options: &Options,
+) -> Result<Found<F>, Error> {
+    let parent = family.parent(catalog, options)?;
+    let child = Arc::clone(family.children(&parent).find(name).ok_or_else(Error::not_found)?);
+    Ok(Found { parent, child })
+}
+
+impl<F: Family> Found<F> {
+    fn answer(&self, outcome: Outcome, options: &Options) -> Response {
+        Response {
+            outcome,
+            body: Body::Resource(F::to_json(&self.child, options)),
+            etag: Some(self.child.version().etag.to_string()),
+            continuation: None,
+            meta: Meta { owner: Some(self.parent.owner()), ..Meta::default() },
+        }
+    }
+}

@@ -1,0 +1,242 @@
+//! The API that scripts see. It is made anew for each of them, so it is made of Rust functions: to read
+//! its text again each time took longer than most scripts run. Only what few scripts use is
+//! JavaScript, read at its first use ([`parts`]).
+//!
+//! Texts, numbers and nothing else cross to the host, so that a script that has bent every prototype
+//! still cannot bend a message. Here too nothing is looked up where a script could have put
+//! something else: properties are defined, never assigned, and what is needed of the language was
+//! taken before the script began.
+
+pub(crate) mod errors;
+pub(crate) mod message;
+pub(crate) mod operations;
+pub(crate) mod parts;
+pub(crate) mod replies;
+mod text;
+
+use std::rc::Rc;
+
+use rquickjs::{
+    Array, Ctx, Function, IntoJs, Object, Result, Value,
+    function::{Args, IntoJsFunc, Opt, Rest},
+    object::Property,
+};
+
+use self::parts::Part;
+use super::state::State;
+use crate::{message::MESSAGE_BYTES_MAX, wire::Mode};
+
+const ERROR_CODES: [(&str, u16); 8] = [
+    ("BadRequest", 400),
+    ("Forbidden", 403),
+    ("NotFound", 404),
+    ("Conflict", 409),
+    ("PreconditionFailed", 412),
+    ("RequestEntityTooLarge", 413),
+    ("RetryWith", 449),
+    ("InternalServerError", 500),
+];
+
+/// Puts everything in its place.
+pub(crate) fn install(ctx: &Ctx<'_>, state: &Rc<State>) -> Result<()> {
+    take_language(ctx, state)?;
+    let globals = ctx.globals();
+    hide(&globals, "Error", errors::constructor(ctx, state)?)?;
+    let codes = Object::new(ctx.clone())?;
+    for (name, code) in ERROR_CODES {
+        show(&codes, name, code)?;
+    }
+    hide(&globals, "ErrorCodes", codes)?;
+    hide(&globals, "console", console(ctx, state)?)?;
+    if state.run.mode != Mode::Function {
+        add_context(ctx, state, &globals)?;
+    }
+    Ok(())
+}
+
+/// A property as literals have them.
+fn show<'js>(object: &Object<'js>, name: &str, value: impl IntoJs<'js>) -> Result<()> {
+    object.prop(name, Property::from(value).writable().configurable().enumerable())
+}
+
+/// A property as methods of classes and globals are.
+fn hide<'js>(object: &Object<'js>, name: &str, value: impl IntoJs<'js>) -> Result<()> {
+    object.prop(name, Property::from(value).writable().configurable())
+}
+
+fn function<'js, P>(
+    ctx: &Ctx<'js>,
+    name: &str,
+    body: impl IntoJsFunc<'js, P> + 'js,
+) -> Result<Function<'js>> {
+    Function::new(ctx.clone(), body)?.with_name(name)
+}
+
+/// Takes what the API needs of the language before a script can change any of it.
+fn take_language<'js>(ctx: &Ctx<'js>, state: &State) -> Result<()> {
+    let globals = ctx.globals();
+    let shared = Object::new_proto(ctx.clone(), None)?;
+    let take = |owner: &str, names: &[&str]| -> Result<()> {
+        let owner: Object<'js> = globals.get(owner)?;
+        names.iter().try_for_each(|name| shared.set(*name, owner.get::<_, Value<'js>>(*name)?))
+    };
+    take("JSON", &["parse", "stringify"])?;
+    take("Reflect", &["apply", "construct"])?;
+    take("Object", &["defineProperty"])?;
+    take("Array", &["isArray"])?;
+    let take = |owner: &str, names: &[&str]| -> Result<()> {
+        let owner: Object<'js> = globals.get::<_, Object<'js>>(owner)?.get("prototype")?;
+        names.iter().try_for_each(|name| shared.set(*name, owner.get::<_, Value<'js>>(*name)?))
+    };
+    take("Array", &["sort"])?;
+    take("String", &["toWellFormed"])?;
+    take("Object", &["isPrototypeOf"])?;
+    for (name, own) in
+        [("String", "makeText"), ("Error", "NativeError"), ("InternalError", "NativeInternalError")]
+    {
+        shared.set(own, globals.get::<_, Value<'js>>(name)?)?;
+    }
+    state.share(ctx, shared);
+    Ok(())
+}
+
+fn console<'js>(ctx: &Ctx<'js>, state: &Rc<State>) -> Result<Object<'js>> {
+    let own = Rc::clone(state);
+    let log = move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<()> {
+        if own.run.context.logging {
+            let write: Function<'js> = parts::get(&ctx, &own, Part::Log)?.get("write")?;
+            let text: String = write.call((list(&ctx, values.0)?,))?;
+            own.append_log(&text);
+        }
+        Ok(())
+    };
+    let console = Object::new(ctx.clone())?;
+    show(&console, "log", function(ctx, "log", log)?)?;
+    Ok(console)
+}
+
+/// An array, made in a way that no setter of arrays notices.
+fn list<'js>(ctx: &Ctx<'js>, values: Vec<Value<'js>>) -> Result<Array<'js>> {
+    let list = Array::new(ctx.clone())?;
+    for (at, value) in values.into_iter().enumerate() {
+        let at = u32::try_from(at).unwrap_or(u32::MAX);
+        let property = Property::from(value).writable().configurable().enumerable();
+        list.as_object().prop(at, property)?;
+    }
+    Ok(list)
+}
+
+/// `getContext()`, `__`, and what hangs on them.
+fn add_context<'js>(ctx: &Ctx<'js>, state: &Rc<State>, globals: &Object<'js>) -> Result<()> {
+    let is_pre_trigger = state.run.mode == Mode::PreTrigger;
+    let shared = state.shared(ctx)?;
+    let collection = operations::collection(ctx, state)?;
+    let request = message::request(ctx, state)?;
+    let response = message::response(ctx, state)?;
+    let alias = Object::new_proto(ctx.clone(), Some(&collection))?;
+    show(&alias, "request", request.clone())?;
+    if !is_pre_trigger {
+        show(&alias, "response", response.clone())?;
+    }
+    let context = Object::new(ctx.clone())?;
+    for (name, object) in [("Collection", collection), ("Request", request), ("Response", response)]
+    {
+        shared.set(name, object)?;
+        let own = Rc::clone(state);
+        let get = move |ctx: Ctx<'js>| -> Result<Object<'js>> {
+            if is_pre_trigger && name == "Response" {
+                return Err(own.fail(&ctx, 400, "A pre-trigger has no response."));
+            }
+            own.shared(&ctx)?.get(name)
+        };
+        let getter = format!("get{name}");
+        show(&context, &getter, function(ctx, &getter, get)?)?;
+    }
+    let own = Rc::clone(state);
+    let abort = move |ctx: Ctx<'js>, error: Opt<Value<'js>>| -> Result<()> {
+        let error = error.0.unwrap_or_else(|| Value::new_undefined(ctx.clone()));
+        own.tasks.abort(&ctx, &error);
+        Err(ctx.throw(error))
+    };
+    show(&context, "abort", function(ctx, "abort", abort)?)?;
+    shared.set("Context", context)?;
+    let own = Rc::clone(state);
+    let get_context =
+        move |ctx: Ctx<'js>| -> Result<Object<'js>> { own.shared(&ctx)?.get("Context") };
+    hide(globals, "getContext", function(ctx, "getContext", get_context)?)?;
+    hide(globals, "__", alias)
+}
+
+/// Calls a stored procedure or trigger. What it returns does not matter, not even a promise.
+pub(crate) fn start<'js>(ctx: &Ctx<'js>, state: &State, main: Function<'js>) -> Result<()> {
+    let arguments = state.run.arguments.as_str();
+    let values: Value<'js> = match arguments {
+        "" => Array::new(ctx.clone())?.into_value(),
+        _ => state.language(ctx, "parse")?.call((arguments,))?,
+    };
+    if !values.is_array() {
+        let message = "The arguments of a stored procedure must be an array.";
+        return Err(state.fail(ctx, 400, message));
+    }
+    let nothing = Value::new_undefined(ctx.clone());
+    let _: Value<'js> = state.language(ctx, "apply")?.call((main, nothing, values))?;
+    Ok(())
+}
+
+/// Calls a function for each row. Arguments and results are in boxes; what JSON cannot say is
+/// undefined, and then the box is empty. No text at all if it is too long for a message.
+pub(crate) fn rows<'js>(
+    ctx: &Ctx<'js>,
+    state: &State,
+    main: &Function<'js>,
+) -> Result<Option<String>> {
+    let all: Array<'js> = state.language(ctx, "parse")?.call((state.run.arguments.as_str(),))?;
+    let mut out = String::from("[");
+    for at in 0..all.len() {
+        let row: Array<'js> = all.get(at)?;
+        let mut arguments = Args::new(ctx.clone(), row.len());
+        for place in 0..row.len() {
+            let content: Array<'js> = row.get(place)?;
+            let is_undefined = content.is_empty();
+            let undefined = || Value::new_undefined(ctx.clone());
+            arguments.push_arg(if is_undefined { undefined() } else { content.get(0)? })?;
+        }
+        let result: Value<'js> = main.call_arg(arguments)?;
+        out.push_str(if at == 0 { "[" } else { ",[" });
+        let is_sayable = result.as_number().is_none_or(f64::is_finite);
+        if is_sayable && let Some(written) = ctx.json_stringify(result)? {
+            out.push_str(&written.to_string()?);
+        }
+        out.push(']');
+        if out.len() > MESSAGE_BYTES_MAX {
+            return Ok(None);
+        }
+    }
+    out.push(']');
+    Ok(Some(out))
+}
+
+/// What the script leaves when it ends well.
+pub(crate) fn finish(ctx: &Ctx<'_>, state: &State) -> Result<()> {
+    let is_pre_trigger = state.run.mode == Mode::PreTrigger;
+    let context = &state.run.context;
+    let request_values = state.request.changed(ctx, state, &context.request_values)?;
+    let mut response_values = Vec::new();
+    if !is_pre_trigger {
+        response_values = state.response.changed(ctx, state, &context.response_values)?;
+    }
+    let mut left = state.left.borrow_mut();
+    (left.request_values, left.response_values) = (request_values, response_values);
+    if is_pre_trigger {
+        left.request_body = state.request.written(context.request_body.as_deref());
+    } else {
+        left.response_body = state.response.written(context.response_body.as_deref());
+    }
+    Ok(())
+}
+
+/// Tells what was thrown, into [`State::failure`].
+pub(crate) fn describe<'js>(ctx: &Ctx<'js>, state: &Rc<State>, thrown: Value<'js>) -> Result<()> {
+    let describe: Function<'js> = parts::get(ctx, state, Part::Describe)?.get("describe")?;
+    describe.call((thrown,))
+}

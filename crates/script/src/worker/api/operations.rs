@@ -1,0 +1,349 @@
+//! The collection: operations on its documents and their attachments.
+//!
+//! An operation is carried out when it is asked for; its callback runs later. The answer says whether
+//! it was accepted: false means that the script's time or request units run low.
+
+use std::rc::Rc;
+
+use rquickjs::{
+    Atom, Ctx, Error, Exception, Filter, Function, Object, Result, Value,
+    function::{Rest, This},
+    object::Property,
+};
+
+use super::{
+    function, hide, list,
+    parts::{self, Part},
+    replies::{Arrived, Task},
+    show,
+};
+use crate::{
+    host::Operation,
+    links::Resource,
+    wire::{Ask, AskOptions},
+    worker::state::{Asked, State},
+};
+
+const OPERATIONS: [(&str, Operation, Resource); 14] = {
+    use Operation::{Create, Delete, Query, Read, ReadFeed, Replace, Upsert};
+    use Resource::{Attachment, Document};
+    [
+        ("readDocument", Read, Document),
+        ("readDocuments", ReadFeed, Document),
+        ("queryDocuments", Query, Document),
+        ("createDocument", Create, Document),
+        ("upsertDocument", Upsert, Document),
+        ("replaceDocument", Replace, Document),
+        ("deleteDocument", Delete, Document),
+        ("readAttachment", Read, Attachment),
+        ("readAttachments", ReadFeed, Attachment),
+        ("queryAttachments", Query, Attachment),
+        ("createAttachment", Create, Attachment),
+        ("upsertAttachment", Upsert, Attachment),
+        ("replaceAttachment", Replace, Attachment),
+        ("deleteAttachment", Delete, Attachment),
+    ]
+};
+
+/// Those of the query API, which is JavaScript.
+const QUERIES: [&str; 7] =
+    ["filter", "map", "pluck", "flatten", "sortBy", "sortByDescending", "unwind"];
+const GEOMETRY: [&str; 5] = ["distance", "intersects", "within", "isValid", "isValidDetailed"];
+
+/// The collection that the script belongs to.
+pub(crate) fn collection<'js>(ctx: &Ctx<'js>, state: &Rc<State>) -> Result<Object<'js>> {
+    let methods = Object::new(ctx.clone())?;
+    let own = Rc::clone(state);
+    let link = move || own.run.context.self_link.clone();
+    hide(&methods, "getSelfLink", function(ctx, "getSelfLink", link)?)?;
+    let own = Rc::clone(state);
+    let link = move || own.run.context.alt_link.clone();
+    hide(&methods, "getAltLink", function(ctx, "getAltLink", link)?)?;
+    for (name, operation, resource) in OPERATIONS {
+        let own = Rc::clone(state);
+        let call = move |ctx: Ctx<'js>, values: Rest<Value<'js>>| {
+            operate(&ctx, &own, (name, operation, resource), &values.0)
+        };
+        hide(&methods, name, function(ctx, name, call)?)?;
+    }
+    add_queries(ctx, state, &methods)?;
+    state.shared(ctx)?.set("collectionPrototype", methods.clone())?;
+    Object::new_proto(ctx.clone(), Some(&methods))
+}
+
+/// The query API and geometry: their functions are there, what they do is read at the first call.
+fn add_queries<'js>(ctx: &Ctx<'js>, state: &Rc<State>, methods: &Object<'js>) -> Result<()> {
+    let lazy = |name: &'static str, part: Part| {
+        let own = Rc::clone(state);
+        let call = move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<Value<'js>> {
+            let answer: Function<'js> = parts::get(&ctx, &own, part)?.get("answer")?;
+            answer.call((name, list(&ctx, values.0)?))
+        };
+        function(ctx, name, call)
+    };
+    for name in QUERIES {
+        hide(methods, name, lazy(name, Part::Query)?)?;
+    }
+    let own = Rc::clone(state);
+    let chain = move |ctx: Ctx<'js>| -> Result<Value<'js>> {
+        parts::get(&ctx, &own, Part::Query)?.get::<_, Function<'js>>("chain")?.call(())
+    };
+    hide(methods, "chain", function(ctx, "chain", chain)?)?;
+    // Names the variables that the functions of a query use. Ours are closures and have them anyway.
+    let proxy = |ctx: Ctx<'js>, this: This<Value<'js>>| Object::new_proto(ctx, this.0.as_object());
+    hide(methods, "proxy", function(ctx, "proxy", proxy)?)?;
+    let spatial = Object::new(ctx.clone())?;
+    for name in GEOMETRY {
+        show(&spatial, name, lazy(name, Part::Spatial)?)?;
+    }
+    hide(methods, "spatial", spatial)
+}
+
+/// One operation, from the arguments of its function to whether it was accepted.
+fn operate<'js>(
+    ctx: &Ctx<'js>,
+    state: &State,
+    (name, operation, resource): (&str, Operation, Resource),
+    values: &[Value<'js>],
+) -> Result<bool> {
+    use Operation::{Create, Query, Replace, Upsert};
+    let has_body = matches!(operation, Query | Create | Upsert | Replace);
+    let Tail { options, callback } = tail(ctx, state, name, values, if has_body { 2 } else { 1 })?;
+    let body = match operation {
+        Query => Some(query_text(ctx, state, name, &values[1])?),
+        Create | Upsert => Some(new_text(ctx, state, name, &values[1], options.as_ref())?),
+        Replace => {
+            Some(resource_text(ctx, state, name, &resource_of(ctx, state, name, &values[1])?)?)
+        }
+        _ => None,
+    };
+    let Some(link) = values[0].as_string() else {
+        return Err(state.fail(ctx, 400, "A link must be a string."));
+    };
+    let link = state.well_formed(ctx, link)?;
+    let options = checked_options(ctx, state, options.as_ref())?;
+    let arrived = perform(ctx, state, Ask { operation, resource, link, body, options })?;
+    let Some(arrived) = arrived else { return Ok(false) };
+    state.tasks.later(Task::reply(ctx, arrived, callback, operation == Operation::Delete));
+    Ok(true)
+}
+
+/// Options and callback from behind the arguments that a function requires.
+pub(crate) struct Tail<'js> {
+    pub(crate) options: Option<Object<'js>>,
+    pub(crate) callback: Option<Function<'js>>,
+}
+
+/// Reads them. Options may be left out.
+pub(crate) fn tail<'js>(
+    ctx: &Ctx<'js>,
+    state: &State,
+    name: &str,
+    values: &[Value<'js>],
+    required: usize,
+) -> Result<Tail<'js>> {
+    let fail = |message: String| Err(state.fail(ctx, 400, &message));
+    if values.len() < required {
+        let given = values.len();
+        return fail(format!("Function {name} needs at least {required} arguments, not {given}."));
+    }
+    let given = |at: usize| values.get(at).filter(|value| !value.is_undefined());
+    let (mut options, mut callback) = (given(required), given(required + 1));
+    if options.is_some_and(Value::is_function) && callback.is_none() {
+        callback = options.take();
+    }
+    let options = match options.filter(|options| !options.is_null()) {
+        Some(options) if !options.is_object() || options.is_function() => {
+            return fail(format!("Function {name}: options must be an object."));
+        }
+        options => options.and_then(Value::as_object).cloned(),
+    };
+    let callback = match callback.filter(|callback| !callback.is_null()) {
+        Some(callback) if !callback.is_function() => {
+            return fail(format!("Function {name}: callback must be a function."));
+        }
+        callback => callback.and_then(Value::as_function).cloned(),
+    };
+    Ok(Tail { options, callback })
+}
+
+/// The options that the host understands.
+pub(crate) fn checked_options<'js>(
+    ctx: &Ctx<'js>,
+    state: &State,
+    options: Option<&Object<'js>>,
+) -> Result<AskOptions> {
+    let Some(options) = options else { return Ok(AskOptions::default()) };
+    let text = |name: &str| -> Result<Option<String>> {
+        let value: Value<'js> = options.get(name)?;
+        if value.is_undefined() || value.is_null() {
+            return Ok(None);
+        }
+        match value.as_string() {
+            Some(text) => state.well_formed(ctx, text).map(Some),
+            None => Err(state.fail(ctx, 400, &format!("The option {name} must be a string."))),
+        }
+    };
+    let index_action = text("indexAction")?.map(|action| action.to_lowercase());
+    if let Some(action) = &index_action
+        && !["default", "include", "exclude"].contains(&action.as_str())
+    {
+        let message = r#"The option indexAction must be "default", "include" or "exclude"."#;
+        return Err(state.fail(ctx, 400, message));
+    }
+    let page_size: Value<'js> = options.get("pageSize")?;
+    let page_size = match page_size.as_number() {
+        None if page_size.is_undefined() || page_size.is_null() => None,
+        Some(size) if size.fract() == 0.0 && size >= -1.0 && size != 0.0 =>
+        {
+            #[expect(clippy::cast_possible_truncation, reason = "an integer that fits")]
+            Some(size.min(f64::from(u32::MAX)) as i64)
+        }
+        _ => {
+            let message = "The option pageSize must be -1 or a positive integer.";
+            return Err(state.fail(ctx, 400, message));
+        }
+    };
+    Ok(AskOptions {
+        if_match: text("etag")?,
+        if_none_match: text("ifNoneMatch")?,
+        index_action,
+        page_size,
+        continuation: text("continuation")?,
+        enable_scan: options.get::<_, Value<'js>>("enableScan")?.as_bool() == Some(true),
+    })
+}
+
+/// Carries out one operation: what came of it, or nothing if it was refused.
+pub(crate) fn perform<'js>(
+    ctx: &Ctx<'js>,
+    state: &State,
+    ask: Ask,
+) -> Result<Option<Arrived<'js>>> {
+    if state.tasks.is_aborted() {
+        return Ok(None);
+    }
+    if let Some(length) = ask.body.as_deref().and_then(|body| state.is_too_long(body)) {
+        let message = format!("The body of {length} characters is too large.");
+        return Arrived::too_large(ctx, &message).map(Some);
+    }
+    match state.ask(ctx, &ask)? {
+        Asked::Refused => Ok(None),
+        Asked::Invalid(message) => Err(state.fail(ctx, 400, &message)),
+        Asked::Done(reply) => Arrived::new(ctx, reply).map(Some),
+    }
+}
+
+fn no_resource(ctx: &Ctx<'_>, state: &State, name: &str) -> Error {
+    let message = format!("Function {name}: the body must be an object or a JSON string.");
+    state.fail(ctx, 400, &message)
+}
+
+/// A resource given as an object or as JSON text.
+fn resource_of<'js>(
+    ctx: &Ctx<'js>,
+    state: &State,
+    name: &str,
+    body: &Value<'js>,
+) -> Result<Object<'js>> {
+    let mut resource = body.clone();
+    if body.is_string() {
+        resource = state.language(ctx, "parse")?.call((body.clone(),)).map_err(|_| {
+            drop(ctx.catch());
+            no_resource(ctx, state, name)
+        })?;
+    }
+    let is_resource = !resource.is_array() && !resource.is_function();
+    resource.into_object().filter(|_| is_resource).ok_or_else(|| no_resource(ctx, state, name))
+}
+
+/// Its JSON text.
+fn resource_text<'js>(
+    ctx: &Ctx<'js>,
+    state: &State,
+    name: &str,
+    resource: &Object<'js>,
+) -> Result<String> {
+    match ctx.json_stringify(resource.clone())? {
+        Some(written) => written.to_string(),
+        None => Err(no_resource(ctx, state, name)),
+    }
+}
+
+/// The JSON text of a new resource. One without an id gets one; the caller's own object stays as it is.
+fn new_text<'js>(
+    ctx: &Ctx<'js>,
+    state: &State,
+    name: &str,
+    body: &Value<'js>,
+    options: Option<&Object<'js>>,
+) -> Result<String> {
+    let mut resource = resource_of(ctx, state, name, body)?;
+    let id: Value<'js> = resource.get("id")?;
+    let is_empty = match id.as_string() {
+        Some(id) => state.well_formed(ctx, id)?.is_empty(),
+        None => id.is_undefined() || id.is_null(),
+    };
+    let is_wanted = is_empty
+        && match options {
+            None => true,
+            Some(options) => {
+                let refused: Value<'js> = options.get("disableAutomaticIdGeneration")?;
+                refused.as_bool() != Some(true)
+            }
+        };
+    if is_wanted {
+        let copy = Object::new(ctx.clone())?;
+        for property in
+            resource.own_props::<Atom<'js>, Value<'js>>(Filter::new().string().enum_only())
+        {
+            let (name, value) = property?;
+            copy.prop(name, Property::from(value).writable().configurable().enumerable())?;
+        }
+        show(&copy, "id", guid(ctx)?)?;
+        resource = copy;
+    }
+    resource_text(ctx, state, name, &resource)
+}
+
+/// The JSON text of a query given as text or as `{ query, parameters }`.
+fn query_text<'js>(
+    ctx: &Ctx<'js>,
+    state: &State,
+    name: &str,
+    query: &Value<'js>,
+) -> Result<String> {
+    let spec = Object::new_proto(ctx.clone(), None)?;
+    let text = match query.as_object() {
+        Some(query) if !query.is_function() => query.get("query")?,
+        _ => query.clone(),
+    };
+    if !text.is_string() {
+        let message =
+            format!("Function {name}: the query must be a string or {{ query, parameters }}.");
+        return Err(state.fail(ctx, 400, &message));
+    }
+    spec.set("query", text)?;
+    if let Some(query) = query.as_object() {
+        let parameters: Value<'js> = query.get("parameters")?;
+        if !parameters.is_undefined() {
+            spec.set("parameters", parameters)?;
+        }
+    }
+    match ctx.json_stringify(spec)? {
+        Some(written) => written.to_string(),
+        None => Ok(String::new()),
+    }
+}
+
+/// A random id in the usual form.
+fn guid(ctx: &Ctx<'_>) -> Result<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).map_err(|_| Exception::throw_internal(ctx, "no random numbers"))?;
+    let mut number = u128::from_be_bytes(bytes);
+    number = number & !(0xf << 76) | 4 << 76;
+    number = number & !(0b11 << 62) | 0b10 << 62;
+    let digits = format!("{number:032x}");
+    let parts = [&digits[..8], &digits[8..12], &digits[12..16], &digits[16..20], &digits[20..]];
+    Ok(parts.join("-"))
+}

@@ -1,0 +1,199 @@
+//! The parts of the API that are JavaScript. Each is read when a script first uses it, in the script's
+//! own engine: it is a function of `shared`, which holds what the language was before the script
+//! began, and what parts may ask of us.
+
+use std::rc::Rc;
+
+use rquickjs::{
+    Ctx, Error, Function, Object, Persistent, Result, String as Text, Value, context::EvalOptions,
+    function::Opt,
+};
+
+use super::{
+    operations::{Tail, checked_options, perform, tail},
+    replies::{Arrived, Task},
+    show,
+};
+use crate::{
+    host::Operation,
+    job::Failure,
+    links::Resource,
+    wire::{Ask, AskOptions, Mode},
+    worker::state::State,
+};
+
+/// Name of the parts in stacks, where they are left out.
+const FILE_NAME: &str = "sheaf:api";
+
+/// One of them.
+#[derive(Clone, Copy)]
+pub(crate) enum Part {
+    Query,
+    Spatial,
+    Log,
+    Describe,
+    Sum,
+}
+
+/// A source that gives a function. Without parentheses around it, which would be read twice.
+macro_rules! part {
+    ($name:literal) => {
+        concat!(
+            "0, function (shared) {\n'use strict';\n",
+            include_str!("../../parts/common.js"),
+            include_str!(concat!("../../parts/", $name, ".js")),
+            "}"
+        )
+    };
+}
+
+impl Part {
+    fn name_and_source(self) -> (&'static str, &'static str) {
+        match self {
+            Part::Query => ("query", part!("query")),
+            Part::Spatial => ("spatial", part!("spatial")),
+            Part::Log => ("log", part!("log")),
+            Part::Describe => ("describe", part!("describe")),
+            Part::Sum => ("sum", part!("sum")),
+        }
+    }
+}
+
+/// What the part gives: an object of functions.
+pub(crate) fn get<'js>(ctx: &Ctx<'js>, state: &Rc<State>, part: Part) -> Result<Object<'js>> {
+    let shared = state.shared(ctx)?;
+    let (name, source) = part.name_and_source();
+    if let Some(known) = shared.get(name)? {
+        return Ok(known);
+    }
+    if !shared.contains_key("fail")? {
+        lend(ctx, state, &shared)?;
+    }
+    let mut options = EvalOptions::default();
+    options.filename = Some(FILE_NAME.to_owned());
+    let part: Function<'js> = ctx.eval_with_options(source, options)?;
+    let part: Object<'js> = part.call((shared.clone(),))?;
+    shared.set(name, part.clone())?;
+    Ok(part)
+}
+
+/// What parts may ask of us. `fail` comes last: whether it is there says whether all are.
+fn lend<'js>(ctx: &Ctx<'js>, state: &Rc<State>, shared: &Object<'js>) -> Result<()> {
+    shared.set("isPreTrigger", state.run.mode == Mode::PreTrigger)?;
+    if let Some(response) = shared.get::<_, Option<Value<'js>>>("Response")? {
+        shared.set("response", response)?;
+    }
+    lend_operations(ctx, state, shared)?;
+    let own = Rc::clone(state);
+    let failure =
+        move |is_memory: bool, number: Option<f64>, description: String, stack: String| {
+            *own.failure.borrow_mut() = Some(if is_memory {
+                Failure::OutOfMemory
+            } else {
+                thrown(number, description, &stack)
+            });
+        };
+    shared.set("failure", Function::new(ctx.clone(), failure)?)?;
+    let own = Rc::clone(state);
+    let fail = move |ctx: Ctx<'js>, number: u16, message: String| own.error(&ctx, number, &message);
+    shared.set("fail", Function::new(ctx.clone(), fail)?)
+}
+
+fn lend_operations<'js>(ctx: &Ctx<'js>, state: &Rc<State>, shared: &Object<'js>) -> Result<()> {
+    let own = Rc::clone(state);
+    let later = move |ctx: Ctx<'js>, task: Function<'js>| {
+        own.tasks.later(Task::Own(Persistent::save(&ctx, task)));
+    };
+    shared.set("later", Function::new(ctx.clone(), later)?)?;
+    let own = Rc::clone(state);
+    let read_tail = move |ctx: Ctx<'js>, name: String, required: usize, values: Vec<Value<'js>>| {
+        let Tail { options, callback } = tail(&ctx, &own, &name, &values, required)?;
+        let tail = Object::new_proto(ctx.clone(), None)?;
+        tail.set("options", options.map_or_else(|| Object::new_proto(ctx, None), Ok)?)?;
+        if let Some(callback) = callback {
+            tail.set("callback", callback)?;
+        }
+        Ok::<_, Error>(tail)
+    };
+    shared.set("tail", Function::new(ctx.clone(), read_tail)?)?;
+    let own = Rc::clone(state);
+    let checked = move |ctx: Ctx<'js>, options: Object<'js>| {
+        let options = checked_options(&ctx, &own, Some(&options))?;
+        let checked = Object::new_proto(ctx, None)?;
+        checked.set("pageSize", options.page_size.map(|size| size as f64))?;
+        checked.set("continuation", options.continuation)?;
+        Ok::<_, Error>(checked)
+    };
+    shared.set("checkedOptions", Function::new(ctx.clone(), checked)?)?;
+    let own = Rc::clone(state);
+    // A query, or a page of all documents if there is no text.
+    let ask =
+        move |ctx: Ctx<'js>, body: Option<String>, size: f64, continuation: Opt<Option<String>>| {
+            let operation = if body.is_some() { Operation::Query } else { Operation::ReadFeed };
+            #[expect(clippy::cast_possible_truncation, reason = "the parts pass integers only")]
+            let page_size = Some(size as i64);
+            let continuation = continuation.0.flatten();
+            let options = AskOptions { page_size, continuation, ..AskOptions::default() };
+            let link = own.run.context.self_link.clone();
+            let ask = Ask { operation, resource: Resource::Document, link, body, options };
+            let arrived = perform(&ctx, &own, ask)?;
+            arrived.map(|arrived| reply(&ctx, arrived)).transpose()
+        };
+    shared.set("perform", Function::new(ctx.clone(), ask)?)?;
+    let own = Rc::clone(state);
+    let error = move |ctx: Ctx<'js>, reply: Object<'js>| arrived(&reply)?.error(&ctx, &own);
+    shared.set("replyError", Function::new(ctx.clone(), error)?)?;
+    let options = move |ctx: Ctx<'js>, reply: Object<'js>| arrived(&reply)?.options(&ctx);
+    shared.set("replyOptions", Function::new(ctx.clone(), options)?)
+}
+
+/// An answer as the parts have it.
+fn reply<'js>(ctx: &Ctx<'js>, arrived: Arrived<'js>) -> Result<Object<'js>> {
+    let reply = Object::new_proto(ctx.clone(), None)?;
+    show(&reply, "status", arrived.status)?;
+    show(&reply, "body", arrived.body)?;
+    show(&reply, "continuation", arrived.continuation)?;
+    if let Some((size, size_max)) = arrived.size {
+        show(&reply, "size", size)?;
+        show(&reply, "sizeMax", size_max)?;
+    }
+    Ok(reply)
+}
+
+fn arrived<'js>(reply: &Object<'js>) -> Result<Arrived<'js>> {
+    let size: Option<f64> = reply.get("size")?;
+    let size_max: Option<f64> = reply.get("sizeMax")?;
+    Ok(Arrived {
+        status: reply.get("status")?,
+        body: reply.get::<_, Option<Text<'js>>>("body")?,
+        continuation: reply.get("continuation")?,
+        size: size.zip(size_max),
+    })
+}
+
+/// Characters of a description that are kept: it travels in a response's body.
+const DESCRIPTION_BYTES_MAX: usize = 16 << 10;
+
+/// Frames of a stack that are kept, and characters of each.
+const FRAMES_MAX: usize = 50;
+const FRAME_CHARS_MAX: usize = 300;
+
+fn thrown(number: Option<f64>, mut description: String, stack: &str) -> Failure {
+    description.truncate(description.floor_char_boundary(DESCRIPTION_BYTES_MAX));
+    #[expect(clippy::cast_possible_truncation, reason = "the parts pass integers only")]
+    let number = number.map(|number| number as i64);
+    Failure::Thrown { number, description, stack: own_frames(stack) }
+}
+
+/// The frames of a stack that are the script's own.
+fn own_frames(stack: &str) -> String {
+    let mut own = String::new();
+    for line in stack.split('\n').take(FRAMES_MAX) {
+        let is_ours = line.contains("(sheaf:api") || line.contains("(native)");
+        if !line.is_empty() && !is_ours {
+            own.extend(line.chars().take(FRAME_CHARS_MAX));
+            own.push('\n');
+        }
+    }
+    own
+}

@@ -1,0 +1,121 @@
+//! What one execution holds outside of its engine: the pipe, what the script leaves, and values of the
+//! engine that only we may reach.
+
+use std::{
+    cell::{Cell, RefCell},
+    io,
+    rc::Rc,
+};
+
+use rquickjs::{Ctx, Error, Exception, Function, Object, Persistent, Result};
+
+use super::{
+    Pipe,
+    api::{message::Message, replies::Tasks},
+};
+use crate::{
+    host::{Answer, Reply},
+    job::Failure,
+    wire::{Answered, Ask, Left, Run},
+};
+
+pub(crate) struct State {
+    pipe: Rc<RefCell<Pipe>>,
+    pub(crate) run: Run,
+    /// The pipe failed: the script has to stop, since nobody waits for it.
+    pub(crate) broken: Cell<bool>,
+    pub(crate) log: RefCell<String>,
+    pub(crate) left: RefCell<Left>,
+    pub(crate) failure: RefCell<Option<Failure>>,
+    pub(crate) request: Message,
+    pub(crate) response: Message,
+    pub(crate) tasks: Tasks,
+    /// An object without a prototype, for the functions of the language as they were before the
+    /// script began, and for objects of the API that are made once.
+    shared: RefCell<Option<Persistent<Object<'static>>>>,
+}
+
+/// What came of asking the host.
+pub(crate) enum Asked {
+    Refused,
+    Invalid(String),
+    Done(Reply),
+}
+
+impl State {
+    pub(crate) fn new(pipe: Rc<RefCell<Pipe>>, run: Run) -> State {
+        State {
+            pipe,
+            run,
+            broken: Cell::new(false),
+            log: RefCell::default(),
+            left: RefCell::default(),
+            failure: RefCell::default(),
+            request: Message::default(),
+            response: Message::default(),
+            tasks: Tasks::default(),
+            shared: RefCell::default(),
+        }
+    }
+
+    pub(crate) fn share<'js>(&self, ctx: &Ctx<'js>, shared: Object<'js>) {
+        *self.shared.borrow_mut() = Some(Persistent::save(ctx, shared));
+    }
+
+    pub(crate) fn shared<'js>(&self, ctx: &Ctx<'js>) -> Result<Object<'js>> {
+        let shared = self.shared.borrow().clone();
+        shared.ok_or(Error::Unknown)?.restore(ctx)
+    }
+
+    /// A function of the language, whatever the script has put in its place.
+    pub(crate) fn language<'js>(&self, ctx: &Ctx<'js>, name: &str) -> Result<Function<'js>> {
+        self.shared(ctx)?.get(name)
+    }
+
+    /// Lets go of everything that is the engine's, which it must not outlive.
+    pub(crate) fn clear(&self) {
+        self.shared.take();
+        self.tasks.clear();
+        self.request.clear();
+        self.response.clear();
+    }
+
+    /// Asks the host and waits.
+    pub(crate) fn ask(&self, ctx: &Ctx<'_>, ask: &Ask) -> Result<Asked> {
+        let Some(message) = ask.encode() else {
+            let body = Some("The request is too large.".to_owned());
+            return Ok(Asked::Done(Reply { status: 413, body, ..Reply::default() }));
+        };
+        self.exchange(&message).map_err(|_| {
+            self.broken.set(true);
+            Exception::throw_internal(ctx, "the host is gone")
+        })
+    }
+
+    fn exchange(&self, message: &[u8]) -> io::Result<Asked> {
+        let mut pipe = self.pipe.borrow_mut();
+        pipe.send(message)?;
+        Ok(match Answered::decode(&pipe.receive()?)? {
+            Answered::Answer(Answer::Refused) => Asked::Refused,
+            Answered::Invalid(message) => Asked::Invalid(message),
+            Answered::Answer(Answer::Done(reply)) => Asked::Done(reply),
+        })
+    }
+
+    pub(crate) fn append_log(&self, text: &str) {
+        let mut log = self.log.borrow_mut();
+        let log_bytes_max = usize::try_from(self.run.limits.log_bytes_max).unwrap_or(usize::MAX);
+        let room = log_bytes_max.saturating_sub(log.len());
+        log.push_str(&text[..text.floor_char_boundary(room)]);
+    }
+
+    /// Whether a text has more characters, as scripts count them, than a body may have.
+    pub(crate) fn is_too_long(&self, text: &str) -> Option<usize> {
+        let max = usize::try_from(self.run.limits.body_bytes_max).unwrap_or(usize::MAX);
+        // No character takes fewer bytes than units of UTF-16.
+        if text.len() <= max {
+            return None;
+        }
+        Some(text.encode_utf16().count()).filter(|count| *count > max)
+    }
+}
