@@ -73,6 +73,7 @@ def test_conflicts(client, coll):
     assert query.status == 400 and "required but disabled" in query.json["message"]
     assert client.get(f"{path}/c", pk).status == 404
     assert client.delete(f"{path}/c", pk).status == 404
+    assert client.delete(f"{path}/c").status == 400
     assert client.post(path, {"id": "c"}).status == 405
     assert client.put(f"{path}/c", {"id": "c"}).status == 405
     assert client.get(f"{coll.path}-/conflicts").status == 404

@@ -146,8 +146,10 @@ def test_an_offer_says_which_it_is(client, db):
 
 def test_offers_that_are_not_there(client, coll):
     offer = offer_of(client, coll.definition)
-    for rid in ("AAAA", "zzzz", "x", "toolong-"):
+    for rid in ("AAAA", "zzzz"):
         assert client.get(f"/offers/{rid}").status == 404
+    for rid in ("x", "toolong-", offer["_rid"] + "x"):
+        assert client.get(f"/offers/{rid}").status == 400
     assert client.put("/offers/zzzz", offer).status == 404
     # The offer of another collection is not this one.
     assert client.put("/offers/zzzz", offer | {"id": "zzzz", "_rid": "zzzz"}).status == 404

@@ -6,7 +6,7 @@ use protocol::{
     Error, Meta, Options, Response, continuation::Feed, request::CollectionPath, response::FeedKind,
 };
 
-use crate::{Inner, charge::Meter, feeds::Page, query::door};
+use crate::{Inner, charge::Meter, documents::scope::named_key, feeds::Page, query::door};
 
 /// Refuses a query of the conflicts of all partition keys that does not say so.
 pub(crate) fn check_scope(
@@ -48,6 +48,7 @@ pub(crate) fn find(
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     meter.metadata_read();
-    engine.collection(path, options)?;
+    let collection = engine.collection(path, options)?;
+    named_key(&collection, options.partition_key.as_ref())?;
     Err(Error::not_found())
 }

@@ -129,7 +129,10 @@ pub(crate) fn check_room(
 }
 
 fn find<'a>(catalog: &'a Catalog, offer: &str) -> Result<&'a Arc<Offer>, Error> {
-    OfferRid::parse(offer).and_then(|rid| catalog.offers.get(&rid.0)).ok_or_else(Error::not_found)
+    let rid = OfferRid::parse(offer).ok_or_else(|| {
+        Error::bad_request("The id of an offer has four characters of base64: this is none.")
+    })?;
+    catalog.offers.get(&rid.0).ok_or_else(Error::not_found)
 }
 
 /// A replacement must be of the same offer of the same resource.

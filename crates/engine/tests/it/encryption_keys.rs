@@ -217,7 +217,9 @@ async fn there_are_no_conflicts() {
         Operation::ReadConflict { collection: collection(), conflict: conflict() },
         Operation::DeleteConflict { collection: collection(), conflict: conflict() },
     ] {
-        let error = db.call(operation, Options::default()).await.expect_err("none");
+        let error = db.call(operation.clone(), Options::default()).await.expect_err("no key");
+        assert_eq!(error.code, Code::BadRequest);
+        let error = db.call(operation, keyed(r#"["a"]"#)).await.expect_err("none");
         assert_eq!(error.code, Code::NotFound);
     }
     let nowhere = CollectionPath { collection: "nowhere".to_owned(), ..collection() };
