@@ -44,6 +44,8 @@ def test_index_metrics(shop):
         "UtilizedSingleIndexes", "PotentialSingleIndexes", "UtilizedCompositeIndexes", "PotentialCompositeIndexes",
     }  # fmt: skip
     assert [item["IndexSpec"] for item in found["UtilizedSingleIndexes"]] == ["/n/?"]
+    found = index_metrics(shop, "SELECT * FROM c")
+    assert [item["IndexSpec"] for item in found["UtilizedSingleIndexes"]] == ["/pk/?"]
     found = index_metrics(shop, "SELECT * FROM c WHERE c.size.w = 5")
     assert [item["IndexSpec"] for item in found["PotentialSingleIndexes"]] == ["/size/w/?"]
     found = index_metrics(shop, "SELECT * FROM c ORDER BY c.g, c.n DESC")

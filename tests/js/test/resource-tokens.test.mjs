@@ -58,7 +58,7 @@ describe("resource tokens", () => {
     assert.match(permission._token, /^type=resource&ver=1&sig=/);
     await refuses(409, () => other.permissions.create({ ...definition, id: "q" }));
     const { resource: more } = await other.permissions.upsert({ ...definition, permissionMode: "all" });
-    assert.equal(more.permissionMode, "All");
+    assert.equal(more.permissionMode, "all", "as it was written");
     const { resource: again } = await other.permission("p").read();
     assert.notEqual(again._token, permission._token);
     const { resources: all } = await other.permissions.readAll().fetchAll();

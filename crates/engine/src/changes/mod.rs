@@ -57,7 +57,7 @@ pub(crate) async fn page(
     let collection = engine.collection(path, options)?;
     let scope = Scope::of(&collection, options)?;
     let now = engine.clock.now_seconds();
-    let start = Start::of(&collection, mode, options)?;
+    let start = Start::of(&collection, mode, (since, now), options)?;
     let etag = options.if_none_match.as_deref().unwrap_or_default().as_bytes();
     let asked = Asked::new(Kind::Feed, path, [etag, &[]], options, meter);
     let feed = Feed { engine, collection: &collection, scope: &scope, options, asked };

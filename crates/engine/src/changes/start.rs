@@ -16,6 +16,10 @@ use crate::{
     rows::{Damaged, SLACK_S, feed_time},
 };
 
+/// How far ahead of our clock a time may lie. Such a feed is empty, as that of the service is; what
+/// is further away is no matter of clocks.
+const AHEAD_MAX_S: u64 = 2 * 60 * 60;
+
 /// Where a reader begins.
 pub(super) enum Start {
     /// Behind what is there.
@@ -29,8 +33,14 @@ impl Start {
     pub(super) fn of(
         collection: &Collection,
         mode: ChangeMode,
+        (since, now): (Option<u64>, u64),
         options: &Options,
     ) -> Result<Self, Error> {
+        if since.is_some_and(|since| since > now + AHEAD_MAX_S) {
+            return Err(Error::bad_request(
+                "The time in the header 'If-Modified-Since' lies in the future.",
+            ));
+        }
         let is_kept = collection.definition.history_minutes.is_some();
         if mode == ChangeMode::All && !is_kept {
             return Err(Error::bad_request(

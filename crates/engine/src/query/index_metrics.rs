@@ -103,11 +103,13 @@ impl Metrics {
         let mut metrics = Self::default();
         let singles = Singles { policy, coverage };
         singles.add(asked.filter, true, &mut metrics);
-        let ordered = match asked.order.as_slice() {
-            [(path, _)] => Some(path),
-            _ => None,
+        let paths = match asked.order.as_slice() {
+            [(path, _)] => std::slice::from_ref(path),
+            // Where nothing is filtered or sorted, the partition key is what is looked up.
+            [] if metrics.utilized.is_empty() => asked.key.as_slice(),
+            _ => &[],
         };
-        for path in asked.key.iter().chain(ordered) {
+        for path in paths {
             let entry = Single {
                 path: path.clone(),
                 expression: String::new(),

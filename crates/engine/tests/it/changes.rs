@@ -134,10 +134,12 @@ async fn from_now_and_from_a_time() {
         }
         assert_eq!(found, expected, "since {since}");
     }
-    for future in [1_700_000_600, 1_700_100_000] {
-        let page = changes(&db, None, Some(future), Options::default()).await.expect("a page");
-        assert_eq!(page.outcome, Outcome::NotModified, "{future}");
+    for ahead in [1_700_000_600, 1_700_003_700] {
+        let page = changes(&db, None, Some(ahead), Options::default()).await.expect("a page");
+        assert_eq!(page.outcome, Outcome::NotModified, "{ahead}");
     }
+    let future = changes(&db, None, Some(1_700_100_000), Options::default()).await;
+    assert_eq!(future.expect_err("in the future").code, Code::BadRequest);
 }
 
 #[tokio::test]
