@@ -59,10 +59,11 @@ pub(super) fn missing_message(property: &str) -> String {
 
 fn invalid(name: &str, max: usize) -> Error {
     let name = shown(name);
-    // The service says "less", and means "at most".
+    // The service says "less" of names, and means "at most".
+    let limit = if max == DOCUMENT_ID_BYTES_MAX { max + 1 } else { max };
     Error::bad_request(format!(
         "The input name '{name}' is invalid. Ensure to provide a unique non-empty string less than \
-         '{max}' characters."
+         '{limit}' characters."
     ))
 }
 

@@ -105,8 +105,8 @@ pub(super) fn check_count(operations: usize) -> Result<(), Error> {
         0 => Err(Error::bad_request("Batch request has no operations.")),
         1..=BATCH_OPERATIONS_MAX => Ok(()),
         _ => Err(Error::bad_request(format!(
-            "Batch request has more operations than what is supported: {operations} of at most \
-             {BATCH_OPERATIONS_MAX}."
+            "Batch request has more operations than what is supported. It has {operations}, at most \
+             {BATCH_OPERATIONS_MAX} are."
         ))),
     }
 }
