@@ -23,9 +23,16 @@ use crate::{
 /// Does it. The request is granted by a permission on `link`.
 pub(crate) fn pin(catalog: &Catalog, link: &Link, request: &mut Request) -> Result<(), Error> {
     let Request { operation, options } = request;
-    if let Some(found) = collection(operation).and_then(|path| catalog.collection(path).ok()) {
-        check_intended(found, options)?;
-        options.intended_collection_rid = Some(found.rid.to_string());
+    if let Some(path) = collection(operation) {
+        let intended = match catalog.collection(path) {
+            Ok(found) => {
+                check_intended(found, options)?;
+                found.rid.to_string()
+            }
+            // One that is made until the operation looks is not the one that is meant.
+            Err(_) => options.intended_collection_rid.take().unwrap_or_default(),
+        };
+        options.intended_collection_rid = Some(intended);
     }
     if let Some(path) = database(operation)
         && let Some(found) = catalog.database(path)

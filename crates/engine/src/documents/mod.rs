@@ -180,7 +180,9 @@ impl RowReader<'_> {
     }
 }
 
-/// Finds a document by id or, failing that, by rid. One that has expired by now is none.
+/// Finds a document by rid or, failing that, by id. One that has expired by now is none.
+///
+/// The rid first: nobody may take over the links of a document by giving its rid to another as id.
 async fn locate(
     place: &Place<'_>,
     key: &PartitionKey,
@@ -189,11 +191,12 @@ async fn locate(
     now: u64,
 ) -> Result<Option<Found>, Error> {
     let is_alive = |found: &Found| !found.has_expired(place, now);
-    if let Some(found) = by_id(place, name, reader).await?.filter(is_alive) {
+    if let Some(id) = id_of(place, key, name, reader).await?
+        && let Some(found) = by_id(place, &id, reader).await?.filter(is_alive)
+    {
         return Ok(Some(found));
     }
-    let Some(id) = id_of(place, key, name, reader).await? else { return Ok(None) };
-    Ok(by_id(place, &id, reader).await?.filter(is_alive))
+    Ok(by_id(place, name, reader).await?.filter(is_alive))
 }
 
 /// The id of the document with this rid.

@@ -105,7 +105,7 @@ impl Metrics {
         singles.add(asked.filter, true, &mut metrics);
         let paths = match asked.order.as_slice() {
             [(path, _)] => std::slice::from_ref(path),
-            // Where nothing is filtered or sorted, the partition key is what is looked up.
+            // Where no other index is looked up, the partition key is.
             [] if metrics.utilized.is_empty() => asked.key.as_slice(),
             _ => &[],
         };

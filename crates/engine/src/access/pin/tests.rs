@@ -282,3 +282,35 @@ fn a_script_is_the_one_that_was_granted() {
         }
     }
 }
+
+/// Another document may have the rid of the granted one as its id.
+#[tokio::test]
+async fn a_document_is_the_one_that_was_granted() {
+    let account = Account::open().await;
+    let made = value(&account.call(Operation::ReadDocument(document_path()), keyed()).await);
+    let rid = made.get("_rid").as_str().expect("a rid").to_owned();
+    let body = Bytes::from(format!(r#"{{"id":"{rid}","pk":"a"}}"#));
+    let create = Operation::CreateDocument { collection: collection_path(), body, upsert: false };
+    account.call(create, keyed()).await;
+    let who = account.holder(Operation::ReadDocument(document_path())).await;
+    for name in ["d", &rid] {
+        let path = DocumentPath { document: name.to_owned(), ..document_path() };
+        let operation = Operation::ReadDocument(path);
+        let mut request = Request { operation, options: keyed() };
+        check(&account.0.inner, &who, &mut request).await.expect("granted");
+        let mut meter = Meter::new(account.0.inner.options.charges, 1, None);
+        let read = value(&dispatch(&account.0.inner, request, &mut meter).await.expect("read"));
+        assert_eq!(read.get("id").as_str(), Some("d"), "{name}");
+    }
+}
+
+/// The collection is not there when the request is looked at, but in the database that comes after.
+#[tokio::test]
+async fn a_collection_that_was_not_there_is_not_the_next_one() {
+    let account = Account::open().await;
+    let who = account.holder(Operation::ReadDatabase(database_path())).await;
+    account.call(Operation::DeleteCollection(collection_path()), keyed()).await;
+    let body = Bytes::from_static(br#"{"id":"e","pk":"a"}"#);
+    let create = Operation::CreateDocument { collection: collection_path(), body, upsert: false };
+    assert!(account.race(&who, create, Between::Database).await.is_some());
+}

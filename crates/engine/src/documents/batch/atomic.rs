@@ -183,8 +183,10 @@ impl Batch<'_> {
         key: &PartitionKey,
         meter: &mut Meter,
     ) -> Result<Ended, Refused> {
+        // What the operations bring, as text: in binary it may be much shorter.
         let mut bytes = self.body.len();
         for operation in &self.operations {
+            bytes += operation.kind.translated_bytes();
             if let Kind::Patch { id, .. } = &operation.kind {
                 bytes += patching::stored_length(place, id).await?;
             }

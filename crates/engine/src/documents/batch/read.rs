@@ -38,6 +38,19 @@ pub(super) enum Kind<'a> {
     Patch { id: String, body: Cow<'a, [u8]> },
 }
 
+impl Kind<'_> {
+    /// Bytes of text that the request does not have, since it was translated.
+    pub(super) fn translated_bytes(&self) -> usize {
+        match self {
+            Self::Create { body: Cow::Owned(text) }
+            | Self::Upsert { body: Cow::Owned(text) }
+            | Self::Replace { body: Cow::Owned(text), .. }
+            | Self::Patch { body: Cow::Owned(text), .. } => text.len(),
+            _ => 0,
+        }
+    }
+}
+
 impl BatchOperation<'_> {
     /// Whether it asks something of the document before it changes it.
     pub(super) fn has_condition(&self) -> bool {
