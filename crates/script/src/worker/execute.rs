@@ -4,7 +4,6 @@ use std::{
     cell::{Cell, RefCell},
     io,
     rc::Rc,
-    time::Instant,
 };
 
 use rquickjs::{Context, Ctx, Error, Persistent, Runtime, Value};
@@ -64,11 +63,8 @@ struct Engine {
     context: Context,
     runtime: Runtime,
     state: Rc<State>,
-    /// The time is up: whatever the script makes of that, this is what is reported.
-    is_late: Rc<Cell<bool>>,
     /// Promises that were rejected for want of memory, and of which nobody took notice.
     exhausted: Rc<Cell<u32>>,
-    deadline: Instant,
     heap_bytes_max: usize,
 }
 
@@ -100,19 +96,14 @@ impl Drop for Engine {
 impl Engine {
     fn new(state: &Rc<State>, fresh: Fresh) -> Engine {
         let Run { limits, source, .. } = &state.run;
-        let deadline = Instant::now() + limits.time;
         let Fresh { context, runtime } = fresh;
         let heap_bytes_max = usize::try_from(limits.heap_bytes_max).unwrap_or(usize::MAX);
         runtime.set_memory_limit(heap_bytes_max);
         runtime.set_max_stack_size(usize::try_from(limits.stack_bytes_max).unwrap_or(usize::MAX));
-        let is_late = Rc::new(Cell::new(false));
-        let (own_state, own_late) = (Rc::clone(state), Rc::clone(&is_late));
+        let own_state = Rc::clone(state);
         // The engine asks every few thousand steps, and a script cannot catch the answer.
         runtime.set_interrupt_handler(Some(Box::new(move || {
-            if Instant::now() >= deadline {
-                own_late.set(true);
-            }
-            own_late.get() || own_state.broken.get()
+            own_state.is_late() || own_state.broken.get()
         })));
         // A rejected promise is nobody's business, but one that ran out of memory is ours.
         let exhausted = Rc::new(Cell::new(0_u32));
@@ -127,13 +118,14 @@ impl Engine {
             },
         )));
         let state = Rc::clone(state);
-        Engine { context, runtime, state, is_late, exhausted, deadline, heap_bytes_max }
+        Engine { context, runtime, state, exhausted, heap_bytes_max }
     }
 
     fn run(&self) -> Result<(), Failure> {
         let result = self.run_to_end();
         match result {
-            _ if self.is_late.get() => Err(Failure::TimedOut),
+            // Whatever the script makes of it.
+            _ if self.state.was_late() => Err(Failure::TimedOut),
             Ok(()) if self.exhausted.get() > 0 => Err(Failure::OutOfMemory),
             Ok(()) => Ok(()),
             Err(Stop::Failure(failure)) => Err(failure),
@@ -203,11 +195,7 @@ impl Engine {
 
     /// Jobs of promises that are each short would never be interrupted.
     fn check_time(&self) -> Result<(), Failure> {
-        if self.is_late.get() || Instant::now() >= self.deadline {
-            self.is_late.set(true);
-            return Err(Failure::TimedOut);
-        }
-        Ok(())
+        if self.state.is_late() { Err(Failure::TimedOut) } else { Ok(()) }
     }
 
     fn describe(&self, thrown: Persistent<Value<'static>>) -> Failure {
@@ -223,7 +211,7 @@ impl Engine {
             described.inspect_err(|_| drop(ctx.catch()))
         });
         let failure = self.state.failure.take();
-        match (self.is_late.get(), described, failure) {
+        match (self.state.was_late(), described, failure) {
             (true, ..) => Failure::TimedOut,
             (false, Ok(()), Some(failure)) => failure,
             _ => Failure::Thrown {

@@ -5,6 +5,7 @@ use std::{
     cell::{Cell, RefCell},
     io,
     rc::Rc,
+    time::Instant,
 };
 
 use rquickjs::{Ctx, Error, Exception, Function, Object, Persistent, Result};
@@ -22,6 +23,10 @@ use crate::{
 pub(crate) struct State {
     pipe: Rc<RefCell<Pipe>>,
     pub(crate) run: Run,
+    /// When the time of the script is over.
+    deadline: Instant,
+    /// That it is: the script has to stop, whatever it makes of it.
+    is_late: Cell<bool>,
     /// The pipe failed: the script has to stop, since nobody waits for it.
     pub(crate) broken: Cell<bool>,
     pub(crate) log: RefCell<String>,
@@ -46,6 +51,8 @@ impl State {
     pub(crate) fn new(pipe: Rc<RefCell<Pipe>>, run: Run) -> State {
         State {
             pipe,
+            deadline: Instant::now() + run.limits.time,
+            is_late: Cell::new(false),
             run,
             broken: Cell::new(false),
             log: RefCell::default(),
@@ -80,8 +87,28 @@ impl State {
         self.response.clear();
     }
 
+    /// Looks at the clock.
+    pub(crate) fn is_late(&self) -> bool {
+        if !self.is_late.get() && Instant::now() >= self.deadline {
+            self.is_late.set(true);
+        }
+        self.is_late.get()
+    }
+
+    /// Whether the script was stopped since its time was over.
+    pub(crate) fn was_late(&self) -> bool {
+        self.is_late.get()
+    }
+
+    /// Stops a script whose time is over. The engine looks at the clock every few thousand steps of
+    /// the script; what takes long in here is one step.
+    pub(crate) fn check_time(&self, ctx: &Ctx<'_>) -> Result<()> {
+        if self.is_late() { Err(Exception::throw_internal(ctx, "interrupted")) } else { Ok(()) }
+    }
+
     /// Asks the host and waits.
     pub(crate) fn ask(&self, ctx: &Ctx<'_>, ask: &Ask) -> Result<Asked> {
+        self.check_time(ctx)?;
         let Some(message) = ask.encode() else {
             let body = Some("The request is too large.".to_owned());
             return Ok(Asked::Done(Reply { status: 413, body, ..Reply::default() }));

@@ -330,3 +330,43 @@ async fn errors_of_the_top_level_are_told() {
     let report = pool(1).run(job("null.x;\nfunction f() { }", "[]"), &mut Fake::default()).await;
     assert!(thrown(&report).0.starts_with("TypeError"), "{report:?}");
 }
+
+#[tokio::test]
+async fn an_answer_that_memory_has_no_room_for_is_told() {
+    // Which copy of the answer is one too many depends on what else is there.
+    let source = r"async function f(held) {
+        const hold = [];
+        for (let n = 0; n < held; n++) hold.push(new Uint8Array(1 << 20));
+        getContext().getResponse().setBody('\u4e2d'.repeat(4e6));
+    }";
+    let pool = pool(1);
+    for held in 30..50 {
+        let report = pool.run(job(source, &format!("[{held}]")), &mut Fake::default()).await;
+        match report.result {
+            Ok(outcome) => assert!(outcome.response_body.is_some(), "{held}: no answer"),
+            Err(failure) => assert!(matches!(failure, Failure::OutOfMemory), "{held}: {failure:?}"),
+        }
+    }
+}
+
+#[tokio::test]
+async fn operations_look_at_the_clock_and_the_log_is_kept() {
+    for step in ["c.upsertDocument(link, { id: 'a' })", "answer('x'.repeat(1e5))"] {
+        let mut endless = hurried(&format!(
+            "console.log('here'); for (;;) {{ try {{ {step}; }} catch (e) {{ }} }}"
+        ));
+        endless.limits.grace = Duration::from_secs(20);
+        let report = pool(1).run(endless, &mut Fake::default()).await;
+        assert!(matches!(report.result, Err(Failure::TimedOut)), "{step}: {report:?}");
+        assert_eq!(report.log, "here", "{step}");
+    }
+}
+
+#[tokio::test]
+async fn an_array_in_disguise_is_no_document() {
+    let body =
+        "try { c.createDocument(link, new Proxy([1], {})); } catch (e) { answer(e.number); }";
+    let mut fake = Fake::default();
+    assert_eq!(super::support::answer_on(&mut fake, body).await, "400");
+    assert!(fake.ids().is_empty());
+}

@@ -206,8 +206,9 @@ impl State {
 
     /// The text of a value, which must not be too long.
     fn limited<'js>(&self, ctx: &Ctx<'js>, value: Value<'js>) -> Result<Option<String>> {
+        self.check_time(ctx)?;
         let Some(written) = ctx.json_stringify(value)? else { return Ok(None) };
-        let written = written.to_string()?;
+        let written = Self::copied(ctx, &written)?;
         match self.is_too_long(&written) {
             None => Ok(Some(written)),
             Some(length) => {

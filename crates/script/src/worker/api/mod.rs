@@ -205,7 +205,7 @@ pub(crate) fn rows<'js>(
         out.push_str(if at == 0 { "[" } else { ",[" });
         let is_sayable = result.as_number().is_none_or(f64::is_finite);
         if is_sayable && let Some(written) = ctx.json_stringify(result)? {
-            out.push_str(&written.to_string()?);
+            out.push_str(&State::copied(ctx, &written)?);
         }
         out.push(']');
         if out.len() > MESSAGE_BYTES_MAX {

@@ -248,12 +248,25 @@ fn resource_of<'js>(
 ) -> Result<Object<'js>> {
     let mut resource = body.clone();
     if body.is_string() {
-        resource = state.language(ctx, "parse")?.call((body.clone(),)).map_err(|_| {
-            drop(ctx.catch());
-            no_resource(ctx, state, name)
+        resource = state.language(ctx, "parse")?.call((body.clone(),)).map_err(|error| {
+            match error {
+                Error::Exception => {
+                    let thrown = ctx.catch();
+                    let message = thrown.as_exception().and_then(Exception::message);
+                    // Want of memory is no mistake of the text.
+                    match message {
+                        Some(message) if message != "out of memory" => {
+                            no_resource(ctx, state, name)
+                        }
+                        _ => ctx.throw(thrown),
+                    }
+                }
+                other => other,
+            }
         })?;
     }
-    let is_resource = !resource.is_array() && !resource.is_function();
+    let is_array: bool = state.language(ctx, "isArray")?.call((resource.clone(),))?;
+    let is_resource = !is_array && !resource.is_function();
     resource.into_object().filter(|_| is_resource).ok_or_else(|| no_resource(ctx, state, name))
 }
 
@@ -265,7 +278,7 @@ fn resource_text<'js>(
     resource: &Object<'js>,
 ) -> Result<String> {
     match ctx.json_stringify(resource.clone())? {
-        Some(written) => written.to_string(),
+        Some(written) => State::copied(ctx, &written),
         None => Err(no_resource(ctx, state, name)),
     }
 }
@@ -331,7 +344,7 @@ fn query_text<'js>(
         }
     }
     match ctx.json_stringify(spec)? {
-        Some(written) => written.to_string(),
+        Some(written) => State::copied(ctx, &written),
         None => Ok(String::new()),
     }
 }

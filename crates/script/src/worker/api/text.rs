@@ -14,9 +14,18 @@ impl State {
         self.well_formed(ctx, &text)
     }
 
+    /// A text as it is outside of the engine.
+    pub(crate) fn copied<'js>(ctx: &Ctx<'js>, text: &Text<'js>) -> Result<String> {
+        match text.to_string() {
+            // The engine had no room for the copy. It says so itself, in what is thrown already.
+            Err(Error::Unknown | Error::Allocation) if ctx.has_exception() => Err(Error::Exception),
+            other => other,
+        }
+    }
+
     /// A text that survives the way out: half a surrogate pair does not.
     pub(crate) fn well_formed<'js>(&self, ctx: &Ctx<'js>, text: &Text<'js>) -> Result<String> {
-        match text.to_string() {
+        match Self::copied(ctx, text) {
             Err(Error::Utf8(_)) => {
                 let (apply, whole) =
                     (self.language(ctx, "apply")?, self.language(ctx, "toWellFormed")?);
