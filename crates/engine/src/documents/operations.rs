@@ -69,8 +69,8 @@ impl Stage<'_> {
         Ok(read_found(found, options, meter))
     }
 
-    pub(super) async fn existing(&self, name: &str, meter: &mut Meter) -> Result<Found, Error> {
-        match self.locate(name).await? {
+    pub(super) async fn existing(&self, id: &str, meter: &mut Meter) -> Result<Found, Error> {
+        match self.alive(id).await? {
             Some(found) => Ok(found),
             None => Err(self.refuse(Error::not_found(), meter)),
         }

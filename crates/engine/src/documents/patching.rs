@@ -90,7 +90,8 @@ impl Checked {
             let asked = self.ask_apart(engine, target, meter).await?;
             let bytes = stored_length(place, name).await? + length;
             let mut stage = Stage::begin(engine, place, key, bytes).await?;
-            if let Some(done) = stage.patch(name, self, asked, options, meter).await? {
+            let id = stage.linked(name).await?;
+            if let Some(done) = stage.patch(&id, self, asked, options, meter).await? {
                 return Ok((done, stage));
             }
         }

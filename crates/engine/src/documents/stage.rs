@@ -174,9 +174,23 @@ impl<'a> Stage<'a> {
         id_of(self.place, self.key, rid, &RowReader::Staged(self)).await
     }
 
-    /// The newest version of the document with this id or rid.
+    /// The newest version of the document with this id.
+    pub(super) async fn alive(&self, id: &str) -> Result<Option<Found>, Error> {
+        let found = by_id(self.place, id, &RowReader::Staged(self)).await?;
+        Ok(found.filter(|found| !found.has_expired(self.place, self.now)))
+    }
+
+    /// The newest version of the document that a link calls so, by rid or by id.
     pub(super) async fn locate(&self, name: &str) -> Result<Option<Found>, Error> {
         locate(self.place, self.key, name, &RowReader::Staged(self), self.now).await
+    }
+
+    /// The id of the document that a link calls so.
+    pub(super) async fn linked(&self, name: &str) -> Result<String, Error> {
+        match self.id_of(name).await? {
+            Some(id) if self.alive(&id).await?.is_some() => Ok(id),
+            _ => Ok(name.to_owned()),
+        }
     }
 
     /// A row as the changes so far have left it.

@@ -175,7 +175,8 @@ impl<'a> Write<'a> {
                 }
                 Read::Replace { name, incoming } => {
                     let mut stage = begin(incoming.body.len()).await?;
-                    (stage.replace(name, incoming, options, meter).await?, stage)
+                    let id = stage.linked(name).await?;
+                    (stage.replace(&id, incoming, options, meter).await?, stage)
                 }
                 Read::Patch { name, patch, length } => {
                     let target = Target { place: &place, key: &key, name };
@@ -183,7 +184,8 @@ impl<'a> Write<'a> {
                 }
                 Read::Delete { name } => {
                     let mut stage = begin(0).await?;
-                    (stage.delete(name, options, meter).await?, stage)
+                    let id = stage.linked(name).await?;
+                    (stage.delete(&id, options, meter).await?, stage)
                 }
             };
             Ok((done, stage.commit().await?))

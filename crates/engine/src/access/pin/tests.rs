@@ -302,6 +302,14 @@ async fn a_document_is_the_one_that_was_granted() {
         let read = value(&dispatch(&account.0.inner, request, &mut meter).await.expect("read"));
         assert_eq!(read.get("id").as_str(), Some("d"), "{name}");
     }
+    let operation = Operation::DeleteDocument(document_path());
+    let mut request = Request { operation, options: keyed() };
+    check(&account.0.inner, &who, &mut request).await.expect("granted");
+    let mut meter = Meter::new(account.0.inner.options.charges, 1, None);
+    dispatch(&account.0.inner, request, &mut meter).await.expect("deleted");
+    let path = DocumentPath { document: rid.clone(), ..document_path() };
+    let left = value(&account.call(Operation::ReadDocument(path), keyed()).await);
+    assert_eq!(left.get("id").as_str(), Some(&*rid));
 }
 
 /// The collection is not there when the request is looked at, but in the database that comes after.

@@ -216,9 +216,13 @@ impl<'a> Triggers<'a> {
             }
             Write::Replace { path, .. } => {
                 let incoming = incoming()?;
-                stage.replace(&path.document, incoming, options, meter).await
+                let id = stage.linked(&path.document).await?;
+                stage.replace(&id, incoming, options, meter).await
             }
-            Write::Delete { path } => stage.delete(&path.document, options, meter).await,
+            Write::Delete { path } => {
+                let id = stage.linked(&path.document).await?;
+                stage.delete(&id, options, meter).await
+            }
             Write::Patch { .. } => Err(no_patch()),
         }
     }
