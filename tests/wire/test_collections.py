@@ -5,6 +5,7 @@ import pytest
 from http_client import pk
 
 HASH = {"paths": ["/pk"], "kind": "Hash", "version": 2}
+SHAPES = ["Point", "LineString", "Polygon", "MultiPolygon"]
 DEFAULT_POLICY = {
     "indexingMode": "consistent",
     "automatic": True,
@@ -187,7 +188,12 @@ def test_a_partition_key_is_needed(client, db, name):
     [
         ({}, DEFAULT_POLICY),
         ({"indexingMode": "Consistent"}, DEFAULT_POLICY),
-        ({"indexingMode": "consistent", "automatic": False}, DEFAULT_POLICY | {"automatic": False}),
+        ({"indexingMode": "consistent", "automatic": False}, DEFAULT_POLICY),
+        ({"indexingMode": "lazy", "automatic": False}, DEFAULT_POLICY | {"indexingMode": "lazy", "automatic": False}),
+        (
+            {"spatialIndexes": [{"path": "/where/*", "types": ["Polygon"]}]},
+            DEFAULT_POLICY | {"spatialIndexes": [{"path": "/where/*", "types": SHAPES}]},
+        ),
         (
             {"includedPaths": [{"path": "/*"}], "excludedPaths": [{"path": "/a/*"}]},
             DEFAULT_POLICY | {"excludedPaths": [{"path": "/a/*"}, {"path": '/"_etag"/?'}]},
@@ -221,7 +227,7 @@ def test_no_indexing(client, db):
     "extra",
     [
         {"compositeIndexes": [[{"path": "/a", "order": "ascending"}, {"path": "/b", "order": "descending"}]]},
-        {"spatialIndexes": [{"path": "/where/*", "types": ["Point", "Polygon"]}]},
+        {"spatialIndexes": [{"path": "/where/*", "types": SHAPES}]},
         {"includedPaths": [{"path": "/*", "indexes": [
             {"kind": "Range", "dataType": "Number", "precision": -1},
             {"kind": "Hash", "dataType": "String", "precision": 3}]}]},
@@ -231,6 +237,40 @@ def test_no_indexing(client, db):
 def test_index_kinds_come_back(client, db, extra):
     coll = db.collection(indexingPolicy=extra)
     assert extra.items() <= coll.definition["indexingPolicy"].items()
+
+
+def test_legacy_indexes_vanish_when_a_client_of_today_replaces_the_policy(client, db):
+    legacy = [{"path": "/*", "indexes": [{"kind": "Range", "dataType": "String", "precision": -1}]},
+              {"path": "/at/?", "indexes": [{"kind": "Spatial", "dataType": "Point"}]}]  # fmt: skip
+    coll = db.collection(indexingPolicy={"includedPaths": legacy})
+    for version, included in ("2018-12-31", legacy), ("2020-07-15", [{"path": "/*"}, {"path": "/at/?"}]):
+        policy = client.put(coll.path, coll.definition, {"x-ms-version": version}).json["indexingPolicy"]
+        assert policy["includedPaths"] == included
+    assert policy["spatialIndexes"] == [{"path": "/at/?", "types": SHAPES}]
+
+
+def test_policies_are_refused_in_the_words_of_the_service(client, db, name):
+    twice = [{"name": "x", "query": "SELECT VALUE c.a FROM c"}, {"name": "x", "query": "SELECT VALUE c.b FROM c"}]
+    nowhere = {"spatialIndexes": [{"path": "/at/*"}]}
+    for extra, message in (
+        ({"computedProperties": twice}, "Computed property name 'x' cannot be used in multiple definitions."),
+        ({"indexingPolicy": nowhere}, "The spatial data types array cannot be empty. Assign at least one spatial type "
+                                      "for the 'types' array for the path '/at/*'."),
+        ({"ttlPropertyPath": "/made"}, "The property 'ttlPropertyPath' can only be specified together with "
+                                       "'defaultTtl'."),
+        ({"partitionKey": HASH | {"paths": ["/id ds"]}},
+         "The partition key component definition path '/id ds' could not be accepted, failed near position '4'. "
+         "Partition key paths must contain only valid characters and not contain a trailing slash or wildcard "
+         "character."),
+        ({"partitionKey": HASH | {"paths": ["id"]}},
+         "The partition key component definition path 'id' could not be accepted, failed near position '0'."),
+    ):  # fmt: skip
+        answer = client.post(f"{db.path}/colls", {"id": name, "partitionKey": HASH} | extra)
+        assert answer.status == 400 and message in answer.json["message"], answer
+    coll = db.collection(defaultTtl=10, ttlPropertyPath="/made")
+    assert client.get(coll.path).json["ttlPropertyPath"] == "/made"
+    coll = db.collection({"partitionKey": HASH | {"paths": ["/test"], "systemKey": True}})
+    assert coll.definition["partitionKey"]["paths"] == ["/test"]
 
 
 def test_the_order_of_a_composite_index_is_ascending_unless_said(client, db):
@@ -408,6 +448,35 @@ def test_quota_figures_on_request(client, coll):
     assert "documentsCount=" in answer.headers["x-ms-resource-usage"]
     progress = "x-ms-documentdb-collection-index-transformation-progress"
     assert answer.headers[progress] == "100"
+    assert progress not in client.get(coll.path).headers
+
+
+def test_quota_and_replicas_beside_documents_and_scripts(client, coll):
+    made = client.post(coll.docs, {"id": "told", "pk": "a"})
+    assert made.headers["x-ms-current-write-quorum"] == "1"
+    assert made.headers["x-ms-current-replica-set-size"] == "1"
+    read = client.get(f"{coll.docs}/told", pk("a"))
+    assert "x-ms-current-write-quorum" not in read.headers
+    function = client.post(f"{coll.path}/udfs", {"id": "told", "body": "function f() {}"})
+    body = {"id": "told", "body": "function f() {}", "triggerType": "Pre", "triggerOperation": "All"}
+    trigger = client.post(f"{coll.path}/triggers", body)
+    for answer in [made, read, function, trigger]:
+        assert answer.status in (200, 201), answer
+        assert "collectionSize=" in answer.headers["x-ms-resource-quota"]
+        assert "documentsCount=" in answer.headers["x-ms-resource-usage"]
+
+
+def test_shared_throughput_is_told(client):
+    made = client.post("/dbs", {"id": "sharing"}, {"x-ms-offer-throughput": "400"})
+    assert made.status == 201, made
+    for name, offer in [("shares", {}), ("owns", {"x-ms-offer-throughput": "400"})]:
+        body = {"id": name, "partitionKey": {"paths": ["/pk"], "kind": "Hash", "version": 2}}
+        told = "true" if name == "shares" else None
+        made = client.post("/dbs/sharing/colls", body, offer)
+        read = client.get(f"/dbs/sharing/colls/{name}")
+        for answer in (made, read):
+            assert answer.headers.get("x-ms-share-throughput") == told, answer
+    assert client.delete("/dbs/sharing").status == 204
 
 
 def test_statistics_on_request(client, wide):

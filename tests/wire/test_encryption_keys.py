@@ -25,6 +25,7 @@ def test_a_key_lives(client, keys):
     rid, database = made.json["_rid"], client.get(keys.rpartition("/")[0]).json
     assert made.json["_self"] == f"{database['_self']}clientencryptionkeys/{rid}/"
     assert made.etag == made.json["_etag"] and isinstance(made.json["_ts"], int)
+    assert made.json["_cts"] == made.json["_ts"]
     by_rid = f"/{made.json['_self'].rstrip('/')}"
     for path in (f"{keys}/k", by_rid):
         read = client.get(path)
@@ -35,6 +36,7 @@ def test_a_key_lives(client, keys):
     new = {"id": "k"} | BODY | {"wrappedDataEncryptionKey": "BAMCAQ=="}
     replaced = client.put(f"{keys}/k", new, {"If-Match": made.etag})
     assert (replaced.status, replaced.json["_rid"]) == (200, rid)
+    assert replaced.json["_cts"] == made.json["_cts"]
     assert client.put(f"{keys}/k", new, {"If-Match": made.etag}).status == 412
     assert client.put(f"{keys}/other", new | {"id": "other"}).status == 404
     assert client.put(f"{keys}/k", new | {"id": "other"}).status == 400

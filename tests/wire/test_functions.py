@@ -38,7 +38,7 @@ def test_the_server_merges(client, numbers, size):
 
 
 def test_exceptions(client, numbers):
-    answer = ask(client, numbers, "SELECT VALUE udf.picky(c.n) FROM c")
+    answer = ask(client, numbers, "SELECT VALUE udf.picky(c.n) FROM c WHERE c.n >= 40 ORDER BY c.n")
     assert answer.status == 400 and answer.json["code"] == "BadRequest"
     message = answer.json["message"]
     assert message.startswith('Message: {"Errors":["Encountered exception while executing Javascript. Exception = Error: forty')
@@ -54,6 +54,9 @@ def test_exceptions(client, numbers):
 
 
 def test_unknown_names(client, numbers):
+    for text in ("SELECT VALUE udf.none(c.n) FROM c WHERE c.n < 0", "SELECT * FROM c WHERE c.n < 0 AND udf.none(c.n)"):
+        answer = ask(client, numbers, text)
+        assert (answer.status, answer.json["Documents"]) == (200, []), answer
     answer = ask(client, numbers, "SELECT VALUE udf.none(c.n) FROM c")
     assert answer.status == 400
     assert '"code":"SC2004","message":"\'none\' is not a recognized user-defined function name."' in answer.json["message"]
@@ -65,7 +68,7 @@ def test_unknown_names(client, numbers):
 
 
 def test_the_account_of_a_page(client, numbers):
-    text = "SELECT VALUE udf.half(udf.picky(c.n)) FROM c WHERE c.n < 10"
+    text = "SELECT VALUE udf.half(udf.picky(c.n)) FROM c WHERE c.n < 10 ORDER BY c.n"
     answer = ask(client, numbers, text, {"x-sheaf-explain": "True"})
     read = answer.json["_explain"]["read"]
     assert (read["functionCalls"], read["documentsMatched"]) == (20, 10)

@@ -72,6 +72,9 @@ def test_throughput_buckets(client, doc, bucket, status):
         ("x-ms-consistency-level", "Strongest"),
         ("x-ms-indexing-directive", "Maybe"),
         ("x-ms-version", "yesterday"),
+        ("x-ms-version", "2015-01-01"),
+        ("x-ms-documentdb-content-serialization-format", "Not a valid value"),
+        ("x-ms-exclude-system-properties", "some"),
         ("x-ms-cosmos-throughput-bucket", "many"),
         ("x-ms-cosmos-intended-collection-rid", "not a rid"),
     ],
@@ -100,6 +103,76 @@ def test_malformed_headers_of_feeds(client, coll, name, value):
 def test_a_version_is_not_needed(client, doc):
     assert client.get(doc, pk("a") | {"x-ms-version": None}).status == 200
     assert client.get("/", {"x-ms-version": None}).status == 200
+
+
+def test_versions_that_are_served(client, doc):
+    for version in "2014-08-21", "2018-06-18", "2019-10-14", "2020-11-05", "2024-06-06", "2199-01-01":
+        assert client.get(doc, pk("a") | {"x-ms-version": version}).status == 200
+    for version in "2014-08-20", "2015-01-01", "2023-11-15":
+        for path in "/", doc:
+            refused = client.get(path, pk("a") | {"x-ms-version": version})
+            assert refused.status == 400
+            assert "Invalid API version. Ensure a valid x-ms-version header value is passed." in refused.message
+
+
+ONLY_BINARY = {"x-ms-cosmos-supported-serialization-formats": "CosmosBinary"}
+BOTH = {"x-ms-cosmos-supported-serialization-formats": "JsonText,CosmosBinary"}
+WANTS_BINARY = {"x-ms-documentdb-content-serialization-format": "CosmosBinary"}
+WANTS_TEXT = {"x-ms-documentdb-content-serialization-format": "JsonText"}
+
+
+def test_who_takes_only_binary_json_gets_it(client, coll, doc):
+    """Documents and rows of queries for those who say what they take; feeds, too, for those who say what they want."""
+    query = {"x-ms-documentdb-isquery": "true"} | pk("a")
+
+    def first_bytes(headers):
+        """The first byte of a read, a write, a query and a feed."""
+        body = {"id": "binary", "pk": "a", "n": [1, -1, 2.5, "é" * 300, None, True, {}]}
+        answers = (
+            client.get(doc, pk("a") | headers),
+            client.post(coll.docs, body, pk("a") | headers | {"x-ms-documentdb-is-upsert": "true"}),
+            client.post(coll.docs, {"query": "SELECT * FROM c"}, query | headers),
+            client.get(coll.docs, headers),
+        )
+        for answer in answers:
+            assert answer.status < 300 and answer.headers["content-type"] == "application/json"
+        return [answer.body[0] for answer in answers]
+
+    text, binary = ord("{"), 0x80
+    assert first_bytes({}) == first_bytes(BOTH) == first_bytes(WANTS_TEXT) == [text] * 4
+    assert first_bytes(ONLY_BINARY) == [binary, binary, binary, text]
+    assert first_bytes(WANTS_BINARY) == [binary] * 4
+    assert first_bytes(ONLY_BINARY | WANTS_TEXT) == [text] * 4
+    for unknown in "Invalid value", ", ,", "Json,Text":
+        assert first_bytes({"x-ms-cosmos-supported-serialization-formats": unknown}) == [text] * 4
+    # What comes back in binary may be sent back, and is the same.
+    read = client.get(f"{coll.docs}/binary", pk("a"))
+    again = client.get(f"{coll.docs}/binary", pk("a") | ONLY_BINARY).body
+    put = client.put(f"{coll.docs}/binary", again, pk("a"))
+    assert put.status == 200, put
+    assert put.json | {"_etag": "", "_ts": 0} == read.json | {"_etag": "", "_ts": 0}
+    # Errors and collections are always text.
+    assert client.get(f"{coll.docs}/none", pk("a") | ONLY_BINARY).json["code"] == "NotFound"
+    assert client.get(coll.path, ONLY_BINARY).json == coll.definition
+
+
+def test_system_properties_may_be_left_out(client, coll, name):
+    without = pk("a") | {"x-ms-exclude-system-properties": "true"}
+    made = client.post(coll.docs, {"id": name, "pk": "a", "deep": {"_self": 1}}, without)
+    assert made.status == 201
+    assert list(made.json) == ["id", "pk", "deep", "_rid", "_etag", "_ts"] and made.json["deep"] == {"_self": 1}
+    assert client.get(f"{coll.docs}/{name}", without).json == made.json
+    assert made.json in client.get(coll.docs, without).json["Documents"]
+    whole = client.get(f"{coll.docs}/{name}", pk("a")).json
+    assert made.json.items() <= whole.items() and {"_self", "_attachments"} <= whole.keys()
+
+
+def test_a_document_of_no_collection(client, db, coll):
+    """Who reads a document is told that the database is missing, but not that the collection is."""
+    for path, substatus in ((f"{db.path}/colls/none/docs/x", 0), ("/dbs/none/colls/none/docs/x", 1003)):
+        answer = client.get(path, pk("a"))
+        assert (answer.status, answer.substatus) == (404, substatus)
+    assert client.post(f"{db.path}/colls/none/docs", {"id": "x", "pk": "a"}, pk("a")).substatus == 1003
 
 
 def test_a_head_that_is_too_long(fresh, doc):

@@ -75,7 +75,7 @@ def test_all_kinds_in_one(client, coll, name):
         read(f"{name}-old", ifNoneMatch=before.etag),
         delete(f"{name}-old", ifMatch=before.etag),
     ]  # fmt: skip
-    found = send(client, coll.docs, operations, ATOMIC | pk("a"))
+    found = send(client, coll.docs, operations, ATOMIC | pk("a"), status=207)
     assert statuses(found) == [201, 200, 201, 200, 200, 200, 304, 204]
     assert all(result["subStatusCode"] == 0 for result in found)
     assert found[5]["resourceBody"]["n"] == 7
@@ -115,7 +115,7 @@ def test_the_same_results_as_in_json(client, coll, name):
 def test_the_text_of_documents_is_kept(client, coll, name):
     text = f'{{ "id":"{name}", "pk":"a", "n":[1.0,1E5,-0.0,12345678901234567890], "u":"\\u00e9" }}'
     send(client, coll.docs, [create(text.encode())], ATOMIC | pk("a"))
-    assert client.get(f"{coll.docs}/{name}", pk("a")).body.startswith(text[:-2].encode())
+    assert client.get(f"{coll.docs}/{name}", pk("a")).body.startswith(text[:-2].replace(" ", "").encode())
 
 
 def test_documents_in_binary_json(client, coll):
@@ -248,7 +248,7 @@ def test_requests_that_are_refused(client, coll, body, status):
     answer = client.post(coll.docs, body, ATOMIC | pk("a"))
     # The plain document of an error, which .NET reads if no rows come.
     assert (answer.status, answer.headers["content-type"]) == (status, "application/json"), answer
-    assert "batch" in answer.message.lower(), answer
+    assert ("too large" if status == 413 else "batch") in answer.message.lower(), answer
 
 
 def test_every_byte_changed(client, coll, name):

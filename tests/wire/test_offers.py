@@ -150,6 +150,8 @@ def test_offers_that_are_not_there(client, coll):
         assert client.get(f"/offers/{rid}").status == 404
     for rid in ("x", "toolong-", offer["_rid"] + "x"):
         assert client.get(f"/offers/{rid}").status == 400
+    for path in (f"/offers/{offer['_rid']}/x", "/offers/a/b/c"):
+        assert client.get(path).status == 400
     assert client.put("/offers/zzzz", offer).status == 404
     # The offer of another collection is not this one.
     assert client.put("/offers/zzzz", offer | {"id": "zzzz", "_rid": "zzzz"}).status == 404

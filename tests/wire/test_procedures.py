@@ -51,13 +51,14 @@ def test_the_answer_is_json_or_nothing(client, own, statement, body):
 
 @pytest.mark.parametrize(
     "arguments, seen",
-    [("", []), ("  ", []), ("[]", []), ('["a",{"b":1}]', ["a", {"b": 1}]), ("7", [7]), ('{"a":1}', [{"a": 1}]), ("null", [None])],
+    [("", []), ("  ", []), ("[]", []), ('["a",{"b":1}]', ["a", {"b": 1}]), ("null", []), ("{}", []), ('{"0":4}', []),
+     ('{"0":"one","1":"two","length":2}', ["one", "two"])],
 )
-def test_the_arguments_are_an_array(client, own, arguments, seen):
+def test_the_arguments_are_those_of_apply(client, own, arguments, seen):
     assert run(client, own, "__.response.setBody(args)", arguments).json == seen
 
 
-@pytest.mark.parametrize("arguments", ["[", "[1,]", "nope", '{"a":}'])
+@pytest.mark.parametrize("arguments", ["[", "[1,]", "nope", '{"a":}', "7", '"x"', "true", '{"length":500001}'])
 def test_arguments_that_are_no_json(client, own, arguments):
     assert run(client, own, WRITE, arguments).status == 400
     assert client.get(f"{own.docs}/x", KEY).status == 404

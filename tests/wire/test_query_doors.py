@@ -119,6 +119,13 @@ def test_groups_are_made_here(client, filled):
     assert text_of(follow(client, filled.docs, query)) == text_of(expected)
 
 
+@pytest.mark.parametrize("query", MERGED)
+def test_go_is_answered(client, filled, query):
+    """It names capabilities as others do, and cannot merge."""
+    go = PLANS | {"User-Agent": "azsdk-go-azcosmos/v1.4.1 (go1.24.2; linux)"}
+    assert text_of(rows(client, filled.docs, query, go)) == text_of(rows(client, filled.docs, query))
+
+
 def test_old_clients_are_handed_plans(filled, server):
     """They do not say what they can do, and have no endpoint to ask for plans."""
     old = Client(server.port, version="2017-11-15")
@@ -147,6 +154,8 @@ def test_the_setting(who, planning, other):
         for query in MERGED:
             assert ask(client, docs, query, PLANS).status == planning
             assert ask(client, docs, query).status == other
+        answer = ask(client, docs, "SELECT c.g, COUNT(1) AS n FROM c GROUP BY c.g")
+        assert (answer.status, answer.substatus) == ((400, 1004) if who == "service" else (200, 0)), answer
         client.close()
 
 

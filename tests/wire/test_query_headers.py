@@ -40,7 +40,8 @@ def metrics(client, docs, query, headers=None):
 
 
 def test_metrics(client, filled):
-    found = metrics(client, filled.docs, "SELECT * FROM c")
+    # With TOP, one page has all partitions.
+    found = metrics(client, filled.docs, f"SELECT TOP {COUNT} * FROM c")
     assert all(value >= 0 for value in found.values())
     assert found["retrievedDocumentCount"] == found["outputDocumentCount"] == COUNT
     assert found["retrievedDocumentSize"] >= COUNT * 500
@@ -60,6 +61,15 @@ def test_metrics_tell_of_the_index(client, filled):
     assert (counted["retrievedDocumentCount"], counted["outputDocumentCount"]) == (0, 1)
     paged = metrics(client, filled.docs, "SELECT * FROM c", {"x-ms-max-item-count": "5"})
     assert paged["outputDocumentCount"] == 5
+
+
+def test_a_time_that_was_spent_is_not_zero(client, filled):
+    found = metrics(client, filled.docs, "SELECT VALUE c.n FROM c WHERE c.n = 7")
+    for name in [
+        "totalExecutionTimeInMs", "queryCompileTimeInMs", "queryPhysicalPlanBuildTimeInMs", "VMExecutionTimeInMs",
+        "indexLookupTimeInMs", "documentLoadTimeInMs", "writeOutputTimeInMs",
+    ]:  # fmt: skip
+        assert found[name] >= 0.01, name
 
 
 def test_metrics_must_be_asked_for(client, filled):
@@ -108,13 +118,83 @@ def test_index_metrics_of_what_could_be(client, filled):
     assert [item["IndexSpecs"] for item in found["UtilizedCompositeIndexes"]] == [["/a ASC", "/n ASC"]]
 
 
+def test_index_metrics_of_select(client, filled):
+    """What SELECT tests counts as used, what it only returns does not."""
+    found = second(client, filled.docs, "SELECT VALUE STARTSWITH(c['ı'], 's', true) FROM c")
+    assert found["UtilizedIndexes"]["SingleIndexes"] == [{"IndexSpec": "/ı/?"}]
+    found = second(client, filled.docs, "SELECT 'x' AS x, c.id, c.text FROM c WHERE STARTSWITH(c.text, 'x', false)")
+    assert found["UtilizedIndexes"]["SingleIndexes"] == [{"IndexSpec": "/text/?"}]
+
+
+def test_index_metrics_of_equalities(client, filled):
+    found = second(client, filled.docs, "SELECT * FROM c WHERE c.id = '1' AND c.text = 'x'")
+    assert found == {
+        "UtilizedIndexes": {"SingleIndexes": [{"IndexSpec": "/text/?"}, {"IndexSpec": "/id/?"}], "CompositeIndexes": []},
+        "PotentialIndexes": {"SingleIndexes": [], "CompositeIndexes": []},
+    }
+
+
+def test_index_metrics_of_long_names(client, filled):
+    """10,000 characters fit, in both forms. .NET takes more than others."""
+    name, other = "a" * 10_000, "b" * 10_000
+    text = f"SELECT * FROM c WHERE c.{name} = 0"
+    assert second(client, filled.docs, text)["UtilizedIndexes"]["SingleIndexes"] == [{"IndexSpec": f"/{name}/?"}]
+    [single] = first(client, filled.docs, text)["UtilizedSingleIndexes"]
+    assert single["IndexSpec"] == f"/{name}/?"
+    text += f" AND c.{other} > 0"
+    asked = {"x-ms-cosmos-populateindexmetrics-V2": "True"}
+    answer = ask(client, filled.docs, text, asked)
+    assert answer.status == 200 and "x-ms-cosmos-index-utilization" not in answer.headers
+    answer = ask(client, filled.docs, text, asked | {"User-Agent": "cosmos-netstandard-sdk/3.64.0"})
+    found = json.loads(urllib.parse.unquote(answer.headers["x-ms-cosmos-index-utilization"]))
+    assert found["UtilizedIndexes"]["SingleIndexes"] == [{"IndexSpec": f"/{other}/?"}, {"IndexSpec": f"/{name}/?"}]
+    [composite] = found["PotentialIndexes"]["CompositeIndexes"]
+    assert composite["IndexSpecs"] == [f"/{name} ASC", f"/{other} ASC"]
+
+
+OPTIMISTIC = {"x-ms-cosmos-query-optimisticdirectexecute": "True"}
+
+
+@pytest.mark.parametrize(
+    "query, requires",
+    [
+        ("SELECT * FROM c", "False"), ("SELECT TOP 7 VALUE c.n FROM c ORDER BY c.n", "False"),
+        ("SELECT VALUE c.n FROM c WHERE c.n > 3 OFFSET 1 LIMIT 7", "False"), ("SELECT DISTINCT VALUE c.n FROM c", "True"),
+        ("SELECT DISTINCT VALUE c.n FROM c ORDER BY c.n DESC", "True"), ("SELECT VALUE COUNT(1) FROM c", "True"),
+        ("SELECT c.n, COUNT(1) AS k FROM c GROUP BY c.n", "True"),
+    ],
+)  # fmt: skip
+def test_one_partition_may_be_enough(client, filled, query, requires):
+    """.NET keeps the pages of one partition only if it is told on each of them that they are the answer."""
+    name = "x-ms-cosmos-query-requiresdistribution"
+    for scope in (pk("p0"), {"x-ms-documentdb-partitionkeyrangeid": ranges(client, filled.path)[0]["id"]}):
+        headers, seen = scope | OPTIMISTIC | {"x-ms-max-item-count": "3"}, 0
+        while True:
+            answer = ask(client, filled.docs, query, headers)
+            assert (answer.status, answer.headers[name]) == (200, requires), answer
+            seen += answer.json["_count"]
+            if answer.continuation is None:
+                break
+            headers["x-ms-continuation"] = answer.continuation
+        assert seen == len(ask(client, filled.docs, query, scope).json["Documents"])
+        for other in ({}, {"x-ms-cosmos-query-optimisticdirectexecute": "False"}):
+            assert name not in ask(client, filled.docs, query, scope | other).headers
+
+
+def test_several_partitions_are_not_one(client, filled):
+    answer = ask(client, filled.docs, "SELECT * FROM c", OPTIMISTIC)
+    requires = "True" if len(ranges(client, filled.path)) > 1 else "False"
+    assert answer.headers["x-ms-cosmos-query-requiresdistribution"] == requires
+
+
 def test_whose_answer_it_is(client, filled):
     """Python and JavaScript keep session tokens by these headers."""
-    count = len(ranges(client, filled.path))
+    ids = [one["id"] for one in ranges(client, filled.path)]
     whole = ask(client, filled.docs, "SELECT * FROM c")
     assert whole.headers["x-ms-content-path"] == filled.rid
     assert whole.headers["x-ms-alt-content-path"] == filled.path[1:]
-    assert len(whole.session.split(",")) == count
+    range_id = whole.headers["x-ms-documentdb-partitionkeyrangeid"]
+    assert range_id in ids and whole.session == f"{range_id}:-1#{whole.headers['lsn']}"
     home = client.get(f"{filled.docs}/i0", pk("p0")).headers["x-ms-documentdb-partitionkeyrangeid"]
     for headers in (pk("p0"), pk("p0") | CROSS, {"x-ms-documentdb-partitionkeyrangeid": home}):
         answer = ask(client, filled.docs, "SELECT * FROM c", headers)
@@ -127,7 +207,7 @@ def test_sessions(client, filled):
     whole = ask(client, filled.docs, "SELECT * FROM c")
     query = "SELECT VALUE COUNT(1) FROM c"
     assert ask(client, filled.docs, query, {"x-ms-session-token": whole.session}).status == 200
-    ahead = ",".join(f"{token.partition(':')[0]}:-1#999999" for token in whole.session.split(","))
+    ahead = ",".join(f"{one['id']}:-1#999999" for one in ranges(client, filled.path))
     answer = ask(client, filled.docs, query, {"x-ms-session-token": ahead, "x-ms-consistency-level": "Session"})
     assert (answer.status, answer.substatus) == (404, 1002), answer
     weak = {"x-ms-session-token": ahead, "x-ms-consistency-level": "Eventual"}
@@ -154,7 +234,7 @@ def test_charges(client, filled):
 )
 def test_page_sizes(client, filled, size, count):
     """-1 leaves it to the server; so does 0, which Java sends with TOP 0."""
-    answer = ask(client, filled.docs, "SELECT * FROM c", {"x-ms-max-item-count": size})
+    answer = ask(client, filled.docs, f"SELECT TOP {COUNT} * FROM c", {"x-ms-max-item-count": size})
     assert answer.status == 200, answer
     assert int(answer.headers["x-ms-item-count"]) == answer.json["_count"] == count
 

@@ -145,9 +145,9 @@ def test_orders(client, same, path):
                 for name, size in (("all", None), ("all of three", 4))
             )
             assert one == three, (where, direction)
-            # A path that only the wildcard covers has no entry for what lacks it.
-            defined = rows(client, same["none"], f"SELECT VALUE c.id FROM c WHERE ({where}) AND IS_DEFINED({path})")
-            assert sorted(one) == sorted(defined), (where, direction)
+            # What lacks the path is returned, too.
+            matching = rows(client, same["none"], f"SELECT VALUE c.id FROM c WHERE {where}")
+            assert sorted(one) == sorted(matching), (where, direction)
 
 
 def test_orders_go_by_type_and_value(client, same):
@@ -200,7 +200,7 @@ def test_the_index_follows_writes(client, db):
     assert client.post(coll.docs, {"id": "i2", "pk": "a", "v": 1}, upsert).status == 201
     assert (holders(1), holders([1])) == (["i2", "i4"], ["i3"])
     assert rows(client, coll.docs, "SELECT VALUE COUNT(1) FROM c") == [5]
-    assert rows(client, coll.docs, "SELECT VALUE c.id FROM c ORDER BY c.w") == ["i4"]
+    assert rows(client, coll.docs, "SELECT VALUE c.id FROM c ORDER BY c.w")[-1] == "i4"
 
 
 def test_a_new_policy(client, db):

@@ -159,6 +159,15 @@ def test_features_that_a_client_lacks(client, wide, query, feature):
         assert ask_plan(client, wide.docs, query, features=separator.join([*listed, feature])).status == 200
 
 
+def test_lists_need_no_feature(client, wide):
+    """.NET merges them without saying so."""
+    features = ", ".join(name for name in FEATURES.split(", ") if name != "ListAndSetAggregate")
+    for name, kind in (("MAKELIST", "MakeList"), ("MAKESET", "MakeSet")):
+        answer = ask_plan(client, wide.docs, f"SELECT VALUE {name}(c.x) FROM c", features=features)
+        assert answer.status == 200, answer
+        assert answer.json["queryInfo"]["aggregates"] == [kind]
+
+
 @pytest.mark.parametrize("case", load("sql-errors.json"), ids=lambda case: " ".join(case["query"].split()))
 def test_errors_of_the_service(client, wide, case):
     """Aggregates in expressions are what clients with CompositeAggregate can do."""

@@ -1,5 +1,6 @@
 """Continuation tokens: whole, small, bound to their query, good for ever."""
 
+import json
 import random
 
 import pytest
@@ -46,6 +47,15 @@ def filled(request, client, db):
     return coll
 
 
+def in_range(id):
+    return {"x-ms-documentdb-partitionkeyrangeid": id}
+
+
+def inside(token):
+    """What is inside the JSON of a token, or the token."""
+    return json.loads(token)["token"] if token and token.startswith("{") else token
+
+
 def first_token(client, docs, query, size=2, headers=None):
     return ask(client, docs, query, {"x-ms-max-item-count": str(size)} | (headers or {})).continuation
 
@@ -75,14 +85,15 @@ def test_orders_are_orders(client, filled):
 
 @pytest.mark.parametrize("query", QUERIES[:-1])
 def test_the_last_page_has_no_token(client, filled, query):
-    whole = rows(client, filled.docs, query)
-    answer = ask(client, filled.docs, query, {"x-ms-max-item-count": str(len(whole) + 1)})
-    assert len(answer.json["Documents"]) == len(whole) and answer.continuation is None
+    for scope in [in_range(item["id"]) for item in ranges(client, filled.path)]:
+        whole = rows(client, filled.docs, query, scope)
+        answer = ask(client, filled.docs, query, scope | {"x-ms-max-item-count": str(len(whole) + 1)})
+        assert len(answer.json["Documents"]) == len(whole) and answer.continuation is None
 
 
 @pytest.mark.parametrize("query", QUERIES[:-1])
 def test_damaged_tokens(client, filled, query):
-    token = first_token(client, filled.docs, query)
+    token = inside(first_token(client, filled.docs, query))
     assert token
     damage = random.Random(query)
     bad = [
@@ -111,6 +122,45 @@ def test_damaged_tokens(client, filled, query):
         answer = ask(client, filled.docs, query, {"x-ms-continuation": text.encode()})
         assert answer.status == 400, (text, answer)
     assert ask(client, filled.docs, query, {"x-ms-continuation": token}).status == 200
+
+
+PLAIN = ["SELECT * FROM c", "SELECT VALUE c.n FROM c WHERE c.n >= 7", "SELECT c.id, t FROM c JOIN t IN c.tags"]
+
+
+@pytest.mark.parametrize("query", PLAIN)
+def test_a_query_without_a_plan_has_a_json_token(client, filled, query):
+    """A page is of one partition, and the token says in which the next one is."""
+    whole = rows(client, filled.docs, query)
+    by_range = {item["id"]: rows(client, filled.docs, query, in_range(item["id"])) for item in ranges(client, filled.path)}
+    bounds = [(item["minInclusive"], item["maxExclusive"]) for item in ranges(client, filled.path)]
+    assert sum(by_range.values(), []) == whole
+    found, token, size = [], None, {"x-ms-max-item-count": "5"}
+    while True:
+        answer = ask(client, filled.docs, query, size | {"x-ms-continuation": token})
+        assert answer.status == 200, answer
+        page = answer.json["Documents"]
+        assert any(all(row in part for row in page) for part in by_range.values())
+        found += page
+        if answer.continuation is None:
+            break
+        parsed = json.loads(answer.continuation)
+        assert list(parsed) == ["token", "range"] and list(parsed["range"]) == ["min", "max"]
+        # As it was given, or what is inside.
+        token = answer.continuation if len(found) % 2 else parsed["token"]
+        assert (parsed["range"]["min"], parsed["range"]["max"]) in bounds
+    assert found == whole
+    # Who names a key or a range, or asks for what must be merged, gets none of that.
+    for headers, text in [(pk("p3"), query), (in_range("0"), query), ({}, QUERIES[2]), ({}, QUERIES[9])]:
+        token = ask(client, filled.docs, text, {"x-ms-max-item-count": "1"} | headers).continuation
+        assert token and not token.startswith("{")
+
+
+def test_a_token_that_has_no_room(client, filled):
+    limit = {"x-ms-documentdb-responsecontinuationtokenlimitinkb": "0"}
+    refused = ask(client, filled.docs, "SELECT * FROM c", limit | {"x-ms-max-item-count": "1"})
+    assert refused.status == 400, refused
+    assert "continuation token limit specified is not large enough" in refused.message
+    assert ask(client, filled.docs, "SELECT * FROM c", limit | pk("p3")).status == 200
 
 
 def test_foreign_tokens(client, db, filled):

@@ -5,6 +5,8 @@ import urllib.parse
 
 import pytest
 
+from http_client import pk
+
 QUERY = {"x-ms-documentdb-isquery": "true"}
 
 
@@ -77,8 +79,30 @@ def test_a_token_in_every_spelling(client, coll, permissions):
         # What is there and what is not look alike.
         for path in (coll.path.rpartition("/colls")[0], other, f"{other}/docs/x", "/dbs", "/offers", permissions):
             refused = client.get(path, headers)
-            assert refused.status == 401, path
+            assert refused.status == 403, path
             assert "x-ms-alt-content-path" not in refused.headers
     for bad in (token[:-9], token.replace("sig=", "sig=A"), token.replace("type=resource", "type=master"), "type=resource"):
         for path in (coll.path, other, "/"):
             assert client.get(path, {"authorization": bad}).status == 401
+
+
+def test_feeds_and_queries_must_name_the_key_of_the_permission(client, coll, permissions):
+    for key in "a", "b":
+        assert client.post(coll.docs, {"id": f"of-{key}", "pk": key}, pk(key)).status < 300
+    body = {"id": "p", "permissionMode": "Read", "resource": coll.path.strip("/"), "resourcePartitionKey": ["a"]}
+    holder = {"authorization": client.post(permissions, body).json["_token"]}
+    changes = {"A-IM": "Incremental Feed"}
+    every = {"x-ms-documentdb-query-enablecrosspartition": "True"}
+
+    def ask(headers):
+        """A feed, a query and the change feed."""
+        query = client.post(coll.docs, {"query": "SELECT * FROM c"}, holder | QUERY | every | headers)
+        return [client.get(coll.docs, holder | headers), query, client.get(coll.docs, holder | changes | headers)]
+
+    for answer in ask(pk("a")):
+        assert answer.status == 200 and [item["id"] for item in answer.json["Documents"]] == ["of-a"], answer
+    wide = {"x-ms-start-epk": "", "x-ms-end-epk": "FF", "x-ms-read-key-type": "EffectivePartitionKeyRange"}
+    for headers in ({}, pk("b"), {"x-ms-documentdb-partitionkeyrangeid": "0"}, wide):
+        assert [answer.status for answer in ask(headers)] == [403] * 3, headers
+    # One document says itself which key it has.
+    assert client.get(f"{coll.docs}/of-a", holder).status == 200

@@ -11,13 +11,39 @@ OLD = {"x-ms-version": "2017-11-15"}
 def old(client, db):
     made = client.post(f"{db.path}/colls", {"id": "without-key"}, OLD)
     assert made.status == 201, made
-    path = f"{db.path}/colls/without-key"
-    assert made.json["partitionKey"] == {
-        "paths": ["/_partitionKey"],
-        "kind": "Hash",
-        "systemKey": True,
-    }
-    return path
+    return f"{db.path}/colls/without-key"
+
+
+SYSTEM_KEY = {"paths": ["/_partitionKey"], "kind": "Hash", "systemKey": True}
+QUERY = {"x-ms-documentdb-isquery": "true", "Content-Type": "application/query+json"}
+
+
+def test_only_newer_clients_see_the_key_that_stands_for_none(client, db, old):
+    """SDKs that see one ask for its value with every document."""
+    name = old.rpartition("/")[2]
+
+    def seen(headers):
+        """The partition key in each kind of answer that shows the collection."""
+        feed = client.get(f"{db.path}/colls", headers | {"x-ms-max-item-count": "1000"}).json["DocumentCollections"]
+        query = {"query": "SELECT * FROM c WHERE c.id = @id", "parameters": [{"name": "@id", "value": name}]}
+        rows = client.post(f"{db.path}/colls", query, headers | QUERY).json["DocumentCollections"]
+        read = client.get(old, headers).json
+        again = client.put(old, read, headers)
+        upsert = client.post(f"{db.path}/colls", {"id": name}, OLD | headers | {"x-ms-documentdb-is-upsert": "true"})
+        assert (again.status, upsert.status) == (200, 200), (again, upsert)
+        shown = [item for item in feed if item["id"] == name] + rows + [read, again.json, upsert.json]
+        return [item.get("partitionKey") for item in shown]
+
+    for version in "2014-08-21", "2017-11-15", "2018-09-17":
+        assert seen({"x-ms-version": version}) == [None] * 5
+    made = client.post(f"{db.path}/colls", {"id": "without-key-2"}, OLD)
+    assert made.status == 201 and "partitionKey" not in made.json
+    # Newer ones cannot leave the key out of an upsert.
+    for version in "2018-12-31", "2020-07-15", "2024-06-06":
+        assert client.get(old, {"x-ms-version": version}).json["partitionKey"] == SYSTEM_KEY
+    # Of other collections everyone sees the key.
+    other = db.collection()
+    assert client.get(other.path, OLD).json["partitionKey"] == other.definition["partitionKey"]
 
 
 def test_newer_clients_must_give_a_key(client, db, name):

@@ -40,12 +40,13 @@ def figures(text):
 def test_a_full_logical_partition(small):
     path = collection(small, "keys")
     for number in range(3):
-        assert small.post(f"{path}/docs", document(str(number), "full", 20), pk("full")).status == 201
+        made = small.post(f"{path}/docs", document(str(number), "full", 20), pk("full"))
+        assert made.status == 201
     refused = small.post(f"{path}/docs", document("3", "full", 20), pk("full"))
     assert (refused.status, refused.substatus, refused.charge) == (403, 1014, 0)
     assert refused.json["code"] == "Forbidden"
     assert "Partition key reached maximum size of 64 KB" in refused.json["message"]
-    assert refused.session == "0:-1#3"
+    assert refused.session == made.session
     # The replace that grows is refused, the one that shrinks is not; and deletes make room.
     grown = small.put(f"{path}/docs/0", document("0", "full", 40), pk("full"))
     assert (grown.status, grown.substatus) == (403, 1014)
@@ -96,7 +97,8 @@ def test_usage_is_counted(client, db):
     assert usage["documentsCount"] == 10
     assert 40 < usage["documentsSize"] < 50
     assert usage["documentsSize"] < usage["collectionSize"]
-    assert figures(headers["x-ms-resource-quota"])["collectionSize"] == -1
+    # One partition of 50 GB: there are more when it grows.
+    assert figures(headers["x-ms-resource-quota"])["collectionSize"] == 50 * 1024 * 1024
     for number in range(10):
         assert client.delete(f"{coll.docs}/{number}", pk(str(number))).status == 204
     usage = figures(client.get(coll.path, QUOTA).headers["x-ms-resource-usage"])
@@ -110,6 +112,25 @@ def test_the_limits_of_2016():
         path = collection(client, "c", {"x-ms-offer-throughput": "10100"})
         quota = figures(client.get(path, QUOTA).headers["x-ms-resource-quota"])
         assert quota["collectionSize"] == 250 * 1024 * 1024
+        client.close()
+
+
+@pytest.mark.parametrize(
+    "flags, throughput, count",
+    [
+        ([], 25000, 3),
+        (["--partition-throughput", "6000"], 25000, 5),
+        (["--partition-throughput", "6000"], 6000, 1),
+        (["--limits", "2016"], 10100, 2),
+        (["--limits", "2017"], 25000, 3),
+    ],
+)
+def test_partitions_by_throughput(flags, throughput, count):
+    with Server(*flags) as running:
+        client = Client(running.port)
+        client.post("/dbs", {"id": "d"})
+        path = collection(client, "c", {"x-ms-offer-throughput": str(throughput)})
+        assert len(client.get(f"{path}/pkranges").json["PartitionKeyRanges"]) == count
         client.close()
 
 

@@ -47,8 +47,14 @@ def test_bad_defaults(client, db, name, ttl):
 
 
 def test_ttl_counts_only_where_it_is_on(client, coll, name):
-    made = client.post(coll.docs, {"id": name, "pk": "a", "ttl": "anything"}, pk("a"))
-    assert made.status == 201 and made.json["ttl"] == "anything"
+    """It must be right wherever it is."""
+    made = client.post(coll.docs, {"id": name, "pk": "a", "ttl": 1}, pk("a"))
+    assert made.status == 201 and made.json["ttl"] == 1
+    until_gone(client, coll, made.json)
+    assert client.get(f"{coll.docs}/{name}", pk("a")).status == 200
+    for ttl in ("anything", 0, None):
+        made = client.post(coll.docs, {"id": f"{name}-x", "pk": "a", "ttl": ttl}, pk("a"))
+        assert made.status == 400 and WORDS in made.json["message"], made
 
 
 def test_gone_in_its_second(client, lived, name):

@@ -24,9 +24,14 @@ pub(crate) fn invalid(error: &json::Error) -> Error {
 /// Refuses a body of more bytes.
 pub(crate) fn check_size(text: &[u8], bytes_max: usize) -> Result<(), Error> {
     if text.len() > bytes_max {
-        return Err(Error::new(Code::TooLarge, "Request size is too large"));
+        return Err(too_large());
     }
     Ok(())
+}
+
+/// The service's words.
+pub(crate) fn too_large() -> Error {
+    Error::new(Code::TooLarge, "Request size is too large")
 }
 
 /// A text that must be there.

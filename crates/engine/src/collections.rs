@@ -13,7 +13,7 @@ use value::{Value, json};
 
 use crate::{
     Inner, bodies,
-    catalog::{Catalog, Collection, Database, Retired, storage},
+    catalog::{Catalog, Collection, Database, Retired, Throughput, storage},
     charge::Meter,
     check_intended,
     control::{AsyncPlan, Change, check_resource_count},
@@ -38,17 +38,22 @@ pub(crate) async fn create(
     engine: &Arc<Inner>,
     create: Create,
     body: &[u8],
+    options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     let body = bodies::definition(body)?;
-    let created = engine.change(CreatePlan { create, body }).await;
+    let keeps_legacy_indexes = options.keeps_legacy_indexes;
+    let created = engine.change(CreatePlan { create, body, keeps_legacy_indexes }).await;
     let (outcome, collection) = meter.metadata_write(created)?;
-    Ok(answer(outcome, &collection, None))
+    let mut response = answer(outcome, &collection, options, None);
+    response.meta.shares_throughput = shares_throughput(&engine.catalog(), &collection);
+    Ok(response)
 }
 
 struct CreatePlan {
     create: Create,
     body: Value,
+    keeps_legacy_indexes: bool,
 }
 
 impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
@@ -68,7 +73,7 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
                 // What could never be made is told first.
                 return Err(created.err().unwrap_or_else(errors::taken));
             }
-            let definition = old.definition.replace(&self.body)?;
+            let definition = old.definition.replace(&self.body, self.keeps_legacy_indexes)?;
             return replace_in(engine, catalog, &old, definition, Outcome::Ok);
         }
         let definition = created?;
@@ -97,9 +102,10 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
             next_range_id: 0,
             past: Vec::new(),
             scripts: Arc::default(),
+            quota_lists: Arc::default(),
         };
-        let count = throughput::partition_count(throughput.as_ref(), is_partitioned);
-        engine.create_partitions(&mut collection, count).await?;
+        let count = partition_count(engine, &catalog, &collection, throughput.as_ref());
+        engine.create_partitions(&mut collection, count, catalog.last_lsn).await?;
         let mut batch = Batch::default();
         storage::put_database(&mut batch, &database);
         storage::put_collection(&mut batch, &collection);
@@ -112,6 +118,22 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
         catalog.insert_database(database.into());
         let created = collection.partitions.clone();
         Ok(Change { created, ..Change::new(batch, catalog, (Outcome::Created, collection)) })
+    }
+}
+
+/// How many partitions a new collection has, by its own throughput or by what its database shares.
+fn partition_count(
+    engine: &Inner,
+    catalog: &Catalog,
+    collection: &Collection,
+    own: Option<&Throughput>,
+) -> u32 {
+    let is_partitioned = !collection.definition.partition_key.is_system;
+    match (own, catalog.offer_of(&collection.rid.database.to_string())) {
+        (None, Some(shared)) => {
+            throughput::shared_partition_count(&shared.throughput, is_partitioned)
+        }
+        (own, _) => throughput::partition_count(&engine.options, own, is_partitioned),
     }
 }
 
@@ -167,7 +189,7 @@ pub(crate) async fn read(
     if is_unchanged(options, collection.version.etag) {
         return Ok(Response {
             body: Body::Empty,
-            ..answer(Outcome::NotModified, collection, None)
+            ..answer(Outcome::NotModified, collection, options, None)
         });
     }
     let statistics = if options.populate_statistics {
@@ -175,7 +197,8 @@ pub(crate) async fn read(
     } else {
         None
     };
-    let mut response = answer(Outcome::Ok, collection, statistics);
+    let mut response = answer(Outcome::Ok, collection, options, statistics);
+    response.meta.shares_throughput = shares_throughput(&catalog, collection);
     // Sessions may begin with a look at the collection: the service asks one of its partitions.
     let first = collection.partitions.first();
     response.meta.partitions = first.map(|first| first.point(first.lsn())).into_iter().collect();
@@ -183,6 +206,7 @@ pub(crate) async fn read(
     let is_told = options.populate_quota || collection.definition.partition_key.is_system;
     if is_told && !options.hides_usage {
         response.meta.quota = Some(usage::quota(engine, collection));
+        response.meta.index_progress = Some(transform::progress(collection));
     }
     Ok(response)
 }
@@ -201,9 +225,9 @@ pub(crate) async fn replace(
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     let body = bodies::definition(body)?;
-    let replaced = engine.change(Replace { path, body, options }).await;
+    let replaced = engine.change(Replace { path, body, options: options.clone() }).await;
     let (outcome, collection) = meter.metadata_write(replaced)?;
-    Ok(answer(outcome, &collection, None))
+    Ok(answer(outcome, &collection, &options, None))
 }
 
 impl AsyncPlan<(Outcome, Arc<Collection>)> for Replace {
@@ -215,7 +239,7 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for Replace {
         let old = Arc::clone(catalog.collection(&self.path).map_err(missing_collection)?);
         check_intended(&old, &self.options)?;
         require_match(&self.options, old.version.etag)?;
-        let definition = old.definition.replace(&self.body)?;
+        let definition = old.definition.replace(&self.body, self.options.keeps_legacy_indexes)?;
         replace_in(engine, catalog, &old, definition, Outcome::Ok)
     }
 }
@@ -231,9 +255,10 @@ pub(crate) async fn delete(
     options: Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let deleted = engine.change(Delete { path, options }).await;
+    let deleted = engine.change(Delete { path, options: options.clone() }).await;
     let collection = meter.metadata_write(deleted)?;
-    Ok(Response { body: Body::Empty, etag: None, ..answer(Outcome::Deleted, &collection, None) })
+    let answer = answer(Outcome::Deleted, &collection, &options, None);
+    Ok(Response { body: Body::Empty, etag: None, ..answer })
 }
 
 impl AsyncPlan<Arc<Collection>> for Delete {
@@ -252,6 +277,7 @@ impl AsyncPlan<Arc<Collection>> for Delete {
             database.remove_collection(&collection);
         }
         let dropped = collection.partitions.clone();
+        Inner::stop_partitions(&mut catalog, &mut batch, &dropped).await;
         Ok(Change { dropped, ..Change::new(batch, catalog, collection) })
     }
 }
@@ -266,25 +292,31 @@ pub(crate) fn list(
     let catalog = engine.catalog();
     let database = catalog.database(path).ok_or_else(Error::owner_not_found)?;
     let items = database.collections.iter().map(|(key, value)| (u64::from(*key), value));
-    let print = |collection: &Arc<Collection>| collection.to_json(None);
+    let print = |collection: &Arc<Collection>| collection.to_json(None, options.hides_system_key);
     let page = Page::take(Feed::Collections, &database.rid.bytes(), options, items, print)?;
     let meta = Meta { owner: Some(database.owner()), ..Meta::default() };
     Ok(page.answer(database.rid.to_string(), FeedKind::Collections, meta))
 }
 
+/// Whether a collection has no throughput of its own and its database has some to share.
+fn shares_throughput(catalog: &Catalog, collection: &Collection) -> bool {
+    catalog.offer_of(&collection.rid.to_string()).is_none()
+        && catalog.offer_of(&collection.rid.database.to_string()).is_some()
+}
+
 pub(crate) fn answer(
     outcome: Outcome,
     collection: &Collection,
+    options: &Options,
     statistics: Option<Value>,
 ) -> Response {
     Response {
         outcome,
-        body: Body::Resource(collection.to_json(statistics)),
+        body: Body::Resource(collection.to_json(statistics, options.hides_system_key)),
         etag: Some(collection.version.etag.to_string()),
         continuation: None,
         meta: Meta {
             owner: Some(collection.database_owner()),
-            index_progress: Some(transform::progress(collection)),
             is_lazy: collection.definition.indexing.mode() == index::Mode::Lazy,
             ..Meta::default()
         },

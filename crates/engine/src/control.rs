@@ -47,7 +47,10 @@ impl Inner {
             let _turn = this.control.lock().await;
             let catalog = Catalog::clone(&this.catalog());
             let change = plan.run(&this, catalog).await?;
-            this.storage.commit(change.batch).await?;
+            if let Err(error) = this.storage.commit(change.batch).await {
+                this.restart_partitions(&change.dropped);
+                return Err(error);
+            }
             if let Some(collection) = &change.reindexed {
                 // Before anyone can write by the new policy, nobody may by the old one.
                 for partition in &collection.partitions {
@@ -80,17 +83,19 @@ impl Inner {
     }
 
     /// Makes the partitions of a new collection, marked as unfinished until the catalog has them.
+    /// Their LSNs begin behind this one.
     pub(crate) async fn create_partitions(
         &self,
         collection: &mut Collection,
         count: u32,
+        last_lsn: u64,
     ) -> Result<(), Error> {
         for slots in even_ranges(count) {
             let range_id = collection.next_range_id;
             let name = storage::partition_name(collection.rid, range_id);
             let range = RangeRow::new(range_id, slots, Vec::new());
             let partition = Partition::open(&*self.store, &self.storage.room, name, range).await?;
-            partition.set_state(State::Creating).await?;
+            partition.begin(last_lsn + 1).await?;
             collection.partitions.push(partition.into());
             collection.next_range_id += 1;
         }
@@ -107,7 +112,30 @@ impl Inner {
         }
     }
 
-    /// Stops deleted partitions and gives their space back.
+    /// Stops the writes of partitions that are being deleted, and notes how far their LSNs came.
+    /// Nothing may fail between this and the commit.
+    pub(crate) async fn stop_partitions(
+        catalog: &mut Catalog,
+        batch: &mut Batch,
+        partitions: &[Arc<Partition>],
+    ) {
+        for partition in partitions {
+            // One that cannot be stopped takes no writes already.
+            let _ = partition.begin_move().await;
+            catalog.last_lsn = catalog.last_lsn.max(partition.counters().last_lsn);
+        }
+        storage::put_last_lsn(batch, catalog);
+    }
+
+    /// Lets partitions go on that were not deleted after all.
+    fn restart_partitions(&self, partitions: &[Arc<Partition>]) {
+        for partition in partitions {
+            partition.cancel_move();
+        }
+        self.moved.notify_waiters();
+    }
+
+    /// Retires deleted partitions and gives their space back.
     async fn drop_partitions(&self, partitions: &[Arc<Partition>]) {
         for partition in partitions {
             partition.retire().await;

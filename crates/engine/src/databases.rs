@@ -126,7 +126,8 @@ impl AsyncPlan<Arc<Database>> for Delete {
         storage::delete_database(&mut batch, &database);
         catalog.remove_database(&database);
         let collections = database.collections.values();
-        let dropped = collections.flat_map(|it| it.partitions.clone()).collect();
+        let dropped: Vec<_> = collections.flat_map(|it| it.partitions.clone()).collect();
+        Inner::stop_partitions(&mut catalog, &mut batch, &dropped).await;
         Ok(Change { dropped, ..Change::new(batch, catalog, database) })
     }
 }

@@ -22,7 +22,7 @@ use crate::{
 };
 
 /// What the server says of a key, whatever the client says.
-const SYSTEM: [&str; 4] = ["_rid", "_self", "_etag", "_ts"];
+const SYSTEM: [&str; 5] = ["_rid", "_self", "_etag", "_ts", "_cts"];
 
 /// The keys of this database.
 pub(crate) struct EncryptionKeys(pub(crate) DatabasePath);
@@ -74,9 +74,10 @@ impl Family for EncryptionKeys {
         (id, properties): (String, Object),
         rid: EncryptionKeyRid,
         version: Version,
-        _: Option<&EncryptionKey>,
+        old: Option<&EncryptionKey>,
     ) -> EncryptionKey {
-        EncryptionKey { rid, id, version, properties }
+        let created = old.map_or(version.ts, |old| old.created);
+        EncryptionKey { rid, id, version, created, properties }
     }
 
     fn to_json(key: &EncryptionKey, _: &Options) -> Bytes {

@@ -58,6 +58,9 @@ pub(crate) fn from_script(failure: &script::Failure) -> Error {
         script::Failure::WorkerLost(reason) => {
             tracing::error!(%reason, "a script's worker was lost");
         }
+        script::Failure::Thrown { number: Some(number), .. } => {
+            error.meta.sub_status = u32::try_from(*number).ok();
+        }
         _ => {}
     }
     error

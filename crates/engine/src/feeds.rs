@@ -18,14 +18,20 @@ use crate::{
     catalog::Collection,
     charge::Meter,
     documents::{scope::Scope, text::user_bytes},
-    keys::docnum,
+    keys::Creation,
     partition::Partition,
     query::{
         self,
-        documents::Documents,
+        continuation::unwrapped,
+        created::Created,
+        documents,
+        explain::Recorder,
         figures::Figures,
-        job::Turns,
-        merge::{self, Merge},
+        job::{Part, Turns},
+        merge::Merge,
+        stream::Reach,
+        stretch::{Piece, Sequence, Stretch, stretches},
+        token::{Origin, Place, Position, Token},
     },
 };
 
@@ -88,9 +94,7 @@ impl Page {
 /// Where the caller's last page ended; `None` for the first one.
 pub(crate) fn position(feed: Feed, owner: &[u8], options: &Options) -> Result<Option<u64>, Error> {
     let Some(token) = &options.continuation else { return Ok(None) };
-    continuation::decode(feed, owner, token).map(Some).ok_or_else(|| {
-        Error::bad_request("Invalid Continuation Token: it is damaged or belongs to another feed.")
-    })
+    continuation::decode(feed, owner, token).map(Some).ok_or_else(invalid_token)
 }
 
 pub(crate) fn page_items(options: &Options) -> usize {
@@ -129,7 +133,7 @@ fn names(condition: &str, etag: Etag) -> bool {
         .any(|part| part.trim() == "*" || Etag::parse(strip_quotes(part)) == Some(etag))
 }
 
-/// The feed of a collection's documents, in the order of their numbers.
+/// The feed of a collection's documents, partition after partition. A page is of one of them.
 pub(crate) async fn documents(
     engine: &Inner,
     path: &CollectionPath,
@@ -137,39 +141,41 @@ pub(crate) async fn documents(
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     let collection = engine.collection(path, options)?;
-    let scope = Scope::of(&collection, options)?;
-    let after = position(Feed::Documents, &collection.numbering(), options)?;
-    let mut reader = Reader::new(engine, &collection, &scope, page_items(options), after);
+    let asked_for = Scope::of(&collection, options)?;
+    let (place, origin) = begin(&collection, &asked_for, options)?;
+    let Some(scope) = asked_for.continued(&collection, &origin, false)? else {
+        let meta = Meta { owner: Some(collection.owner()), ..Meta::default() };
+        meter.lookup();
+        return Ok(Page::default().answer(collection.rid.to_string(), FeedKind::Documents, meta));
+    };
+    let partitions: Vec<_> = scope.partitions(&collection).collect();
+    let stretches = stretches(&pieces(&scope, &partitions), &place);
+    let mut reader = Reader::new(engine, &collection, &scope, page_items(options));
     let mut points = Vec::new();
     let asked = Asked::new(Kind::Feed, path, [&[], &[]], options, meter);
     let mut entered = Entered::default();
-    let partitions: Vec<_> = scope.partitions(&collection).collect();
-    let do_share = |left: &&Arc<Partition>, right: &&Arc<Partition>| {
-        merge::do_share(&scope.slots_in(left), &scope.slots_in(right))
-    };
-    for group in partitions.chunk_by(do_share) {
-        for partition in group {
+    let mut next = None;
+    for (at, stretch) in stretches.iter().enumerate().filter(|(_, stretch)| !stretch.is_done()) {
+        let group: Vec<_> = stretch.members.iter().map(|(at, _)| partitions[*at]).collect();
+        for partition in &group {
             check_session(engine, &collection, partition, options)?;
         }
         entered.settle(engine, meter);
-        // Partitions that earlier pages have read have nothing to do for this one.
-        let is_ahead = |partition: &&&Arc<Partition>| {
-            after.is_none_or(|after| docnum(partition.slots.end, 0) > after)
-        };
-        match budget::admit_all(engine, &asked, group.iter().filter(is_ahead).copied()) {
+        match budget::admit_all(engine, &asked, group.iter().copied()) {
             Ok(tickets) => entered.tickets = Some(tickets),
-            Err(error) if reader.last == after => return Err(error),
-            Err(_) => {
-                // What was read is a page: the next one begins with this partition.
-                reader.is_full = true;
-                break;
-            }
+            Err(error) if next.is_none() => return Err(error),
+            // What was read is a page: the next one begins with this partition.
+            Err(_) => break,
         }
-        let read = reader.read(group, meter).await?;
-        let ahead = group.iter().zip(&read).filter(|(partition, _)| is_ahead(partition));
-        entered.work = ahead.map(|(_, (_, work))| *work).collect();
+        let (end, read) = reader.read(stretch, &group, meter).await?;
+        entered.work = read.iter().map(|(_, work)| *work).collect();
         points.extend(read.into_iter().map(|(point, _)| point));
-        if reader.is_full {
+        let is_last = at + 1 == stretches.len();
+        next = match end {
+            Some(position) => Some(stretch.place(position)),
+            None => (!is_last).then(|| stretch.behind()),
+        };
+        if end.is_some() || !reader.items.is_empty() {
             break;
         }
     }
@@ -182,12 +188,53 @@ pub(crate) async fn documents(
     {
         partition.hot.note(key.as_bytes(), meter.total(), engine.clock.now_millis());
     }
-    let token = |last| continuation::encode(Feed::Documents, &collection.numbering(), last);
-    let continuation = if reader.is_full { reader.last.map(token) } else { None };
+    let continuation = next.map(|place| {
+        let token = Token { origin: scope.origin(&collection), place, ..Token::default() };
+        token.encode(&identity(&collection))
+    });
     let page = Page { items: reader.items, continuation };
     let partitions = Scope::points(&collection, options, points);
     let meta = Meta { partitions, owner: Some(collection.owner()), ..Meta::default() };
     Ok(page.answer(collection.rid.to_string(), FeedKind::Documents, meta))
+}
+
+fn pieces(scope: &Scope, partitions: &[&Arc<Partition>]) -> Vec<Piece> {
+    let piece = |partition: &&Arc<Partition>| Piece {
+        slots: scope.slots_in(partition),
+        documents: partition.counters().documents,
+    };
+    partitions.iter().map(piece).collect()
+}
+
+/// Tells the documents of a collection from every other feed and query.
+fn identity(collection: &Collection) -> Vec<u8> {
+    [b"documents", &collection.numbering()[..]].concat()
+}
+
+/// Where a page of documents begins, and what the one before was asked of.
+fn begin(
+    collection: &Collection,
+    scope: &Scope,
+    options: &Options,
+) -> Result<(Place, Origin), Error> {
+    let Some(text) = &options.continuation else {
+        return Ok((Place::default(), scope.origin(collection)));
+    };
+    let text = unwrapped(text);
+    // Earlier builds gave the number of the last document, and nothing else.
+    let earlier = continuation::decode(Feed::Documents, &collection.numbering(), &text);
+    if let Some(last) = earlier {
+        let position = Position { number: last.saturating_add(1), row: 0 };
+        return Ok((Place::Row(position), scope.origin(collection)));
+    }
+    match Token::decode(&text, &identity(collection)) {
+        Ok(Token { place, origin, .. }) => Ok((place, origin)),
+        Err(_) => Err(invalid_token()),
+    }
+}
+
+fn invalid_token() -> Error {
+    Error::bad_request("Invalid Continuation Token: it is damaged or belongs to another feed.")
 }
 
 /// Refuses a reader whose session has seen more than the partition has.
@@ -226,7 +273,7 @@ impl Entered {
     }
 }
 
-/// Fills one page from one partition after another.
+/// Fills one page.
 struct Reader<'a> {
     collection: &'a Collection,
     scope: &'a Scope,
@@ -238,20 +285,10 @@ struct Reader<'a> {
     bytes: usize,
     scanned_rows: usize,
     scanned_bytes: usize,
-    /// The number of the last document looked at and not left for the next page.
-    last: Option<u64>,
-    /// Something is left for the next page.
-    is_full: bool,
 }
 
 impl<'a> Reader<'a> {
-    fn new(
-        engine: &Inner,
-        collection: &'a Collection,
-        scope: &'a Scope,
-        limit: usize,
-        after: Option<u64>,
-    ) -> Self {
+    fn new(engine: &Inner, collection: &'a Collection, scope: &'a Scope, limit: usize) -> Self {
         Self {
             collection,
             scope,
@@ -262,64 +299,97 @@ impl<'a> Reader<'a> {
             bytes: 0,
             scanned_rows: 0,
             scanned_bytes: 0,
-            last: after,
-            is_full: false,
         }
     }
 
-    /// Reads partitions that share slots as one; says how much was read in each.
+    /// Reads the partitions of a stretch as one. Says where the next page begins if this one ends
+    /// before they do, and how much was read in each.
     async fn read(
         &mut self,
+        stretch: &Stretch,
         group: &[&Arc<Partition>],
         meter: &mut Meter,
-    ) -> Result<Vec<(PartitionPoint, u64)>, Error> {
-        let start = self.last.map_or(0, |last| last.saturating_add(1));
+    ) -> Result<(Option<Position>, Vec<(PartitionPoint, u64)>), Error> {
         let figures = Figures::until(self.timeout, &Arc::default());
         let mut parts = Vec::with_capacity(group.len());
         for partition in group {
             parts.push(query::unfiltered(self.collection, self.scope, partition, self.now).await?);
         }
-        let mut lanes = Vec::with_capacity(group.len());
-        for part in &parts {
-            let reach = part.reach(&figures);
-            let stream = part.node.quick_stream(&reach).await?;
-            lanes.push((Documents::new(stream, start), reach));
-        }
-        let mut merge = Merge::new(parts.iter().map(|part| &part.slots), start);
+        let reaches = parts.iter().zip(&stretch.members);
+        let reaches = reaches
+            .map(|(part, (_, slots))| (part, part.reach_in(slots.clone(), &figures)))
+            .collect();
+        let mut documents = Documents::new(stretch, reaches).await?;
         let mut turns = Turns::default();
-        while !self.is_full {
-            while let Some(at) = merge.wanting() {
-                let (documents, reach) = &mut lanes[at];
-                let document = documents.next(reach).await?;
-                merge.put(at, document);
-            }
-            let Some((number, document)) = merge.take() else { break };
-            self.take(number, document, meter);
+        let mut end = None;
+        while end.is_none()
+            && let Some((number, document)) = documents.next().await?
+        {
+            end = self.take(number, document, meter);
             turns.take().await;
         }
-        drop(lanes);
-        Ok(parts.into_iter().map(|part| (part.point, part.work.into_inner())).collect())
+        drop(documents);
+        let read = parts.into_iter().map(|part| (part.point, part.work.into_inner())).collect();
+        Ok((end.map(|number| Position { number, row: 0 }), read))
     }
 
-    /// Looks at one document. Fills the page up to its limits, and one more to know that there is one.
-    fn take(&mut self, number: u64, document: Bytes, meter: &mut Meter) {
+    /// Looks at one document. Says where the next page begins if this one ends here: whether there
+    /// is more is for that one to find out.
+    fn take(&mut self, number: u64, document: Bytes, meter: &mut Meter) -> Option<u64> {
         self.scanned_rows += 1;
         self.scanned_bytes += document.len();
         if self.scope.admits_text(self.collection, &document) {
-            if self.items.len() == self.limit
-                || self.bytes + document.len() > PAGE_BYTES_MAX && !self.items.is_empty()
-            {
-                self.is_full = true;
-                return;
+            if self.bytes + document.len() > PAGE_BYTES_MAX && !self.items.is_empty() {
+                return Some(number);
             }
-            meter.feed_document(user_bytes(&document));
+            meter.feed_document(user_bytes(document.len()));
             self.bytes += document.len();
             self.items.push(document);
         } else {
-            meter.scanned_document(user_bytes(&document));
+            meter.scanned_document(user_bytes(document.len()));
         }
-        self.last = Some(number);
-        self.is_full =
-            self.scanned_rows >= SCANNED_ROWS_MAX || self.scanned_bytes >= SCANNED_BYTES_MAX;
+        let is_full = self.items.len() >= self.limit
+            || self.scanned_rows >= SCANNED_ROWS_MAX
+            || self.scanned_bytes >= SCANNED_BYTES_MAX;
+        is_full.then_some(number + 1)
+    }
+}
+
+/// The documents of a stretch, with what the numbers of its positions mean.
+enum Documents<'a> {
+    Number { lanes: Vec<(documents::Documents, Reach<'a>)>, merge: Merge },
+    Creation(Created<'a>),
+}
+
+impl<'a> Documents<'a> {
+    async fn new(stretch: &Stretch, members: Vec<(&'a Part, Reach<'a>)>) -> Result<Self, Error> {
+        let first = stretch.start.number;
+        if stretch.sequence == Sequence::Creation {
+            let documents = Created::new(members, Creation(first), &Recorder::default()).await?;
+            return Ok(Self::Creation(documents));
+        }
+        let merge = Merge::new(members.iter().map(|(_, reach)| &reach.slots), first);
+        let mut lanes = Vec::with_capacity(members.len());
+        for (part, reach) in members {
+            let stream = part.node.quick_stream(&reach).await?;
+            lanes.push((documents::Documents::new(stream, first), reach));
+        }
+        Ok(Self::Number { lanes, merge })
+    }
+
+    async fn next(&mut self) -> Result<Option<(u64, Bytes)>, Error> {
+        match self {
+            Self::Creation(documents) => {
+                Ok(documents.next().await?.map(|(creation, document)| (creation.0, document)))
+            }
+            Self::Number { lanes, merge } => {
+                while let Some(at) = merge.wanting() {
+                    let (documents, reach) = &mut lanes[at];
+                    let document = documents.next(reach).await?;
+                    merge.put(at, document);
+                }
+                Ok(merge.take())
+            }
+        }
     }
 }

@@ -12,8 +12,11 @@ use value::{
     partition_key::{Component, PartitionKey},
 };
 
-/// Slots number the hash space: 24 bits.
-pub(crate) const SLOT_COUNT: u32 = 1 << 24;
+/// Bits of a slot.
+const SLOT_BITS: u32 = 24;
+
+/// Slots number the hash space.
+pub(crate) const SLOT_COUNT: u32 = 1 << SLOT_BITS;
 
 /// Bits of a document number below its slot.
 pub(crate) const SEQUENCE_BITS: u32 = 36;
@@ -61,6 +64,25 @@ pub(crate) fn docnum(slot: u32, sequence: u64) -> DocNum {
 /// The slot of a document number.
 pub(crate) fn slot_of(docnum: DocNum) -> u32 {
     u32::try_from(docnum >> SEQUENCE_BITS).unwrap_or(u32::MAX)
+}
+
+/// A document number turned around: sequence first, then slot. Sorts the documents of a partition by
+/// their creation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Creation(pub(crate) u64);
+
+impl Creation {
+    pub(crate) fn of(docnum: DocNum) -> Self {
+        Self((docnum & SEQUENCE_MAX) << SLOT_BITS | docnum >> SEQUENCE_BITS)
+    }
+
+    pub(crate) fn docnum(self) -> DocNum {
+        docnum(self.slot(), self.0 >> SLOT_BITS)
+    }
+
+    pub(crate) fn slot(self) -> u32 {
+        u32::try_from(self.0 & u64::from(SLOT_COUNT - 1)).unwrap_or(u32::MAX)
+    }
 }
 
 /// The key under which a partition key's documents lie: slot, then each component.
@@ -283,6 +305,18 @@ mod tests {
         assert!(docnum(1, 0) > docnum(0, SEQUENCE_MAX));
         assert_eq!(slot_of(docnum(SLOT_COUNT - 1, SEQUENCE_MAX)), SLOT_COUNT - 1);
         assert!(docnum(SLOT_COUNT - 1, SEQUENCE_MAX) <= protocol::rid::DOCNUM_MAX);
+    }
+
+    #[test]
+    fn creations_sort_by_sequence_then_slot() {
+        let of = |slot, sequence| Creation::of(docnum(slot, sequence));
+        assert!(of(9, 1) < of(0, 2) && of(0, 2) < of(1, 2));
+        for number in [docnum(0, 0), docnum(5, 77), docnum(SLOT_COUNT - 1, SEQUENCE_MAX)] {
+            assert_eq!(Creation::of(number).docnum(), number);
+        }
+        assert_eq!(of(5, 77).slot(), 5);
+        // What follows the last slot is the first of the next sequence.
+        assert_eq!(Creation(of(SLOT_COUNT - 1, 1).0 + 1), of(0, 2));
     }
 
     #[test]

@@ -249,7 +249,11 @@ impl Service for Engine {
             let Request { operation, options } = &request;
             let factor = consistency::charge_factor(operation, options, default_consistency);
             let mut meter = Meter::new(charges, factor, context.connection);
+            let quota_lists = usage::lists_beside_script(&self.inner, &request);
             let mut answer = dispatch(&self.inner, request, &mut meter).await;
+            if let (Ok(response), Some(lists)) = (&mut answer, quota_lists) {
+                response.meta.quota_lists = Some(lists);
+            }
             let meta = match &mut answer {
                 Ok(response) => &mut response.meta,
                 Err(error) => &mut *error.meta,
@@ -286,7 +290,7 @@ async fn dispatch(
         } => {
             let create =
                 collections::Create { database, throughput, upsert, partition_key_optional };
-            collections::create(engine, create, &body, meter).await
+            collections::create(engine, create, &body, &options, meter).await
         }
         Operation::ReadCollection(path) => collections::read(engine, &path, &options, meter).await,
         Operation::ReplaceCollection { path, body } => {

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use protocol::request::ConsistencyLevel;
+use protocol::{limits::PARTITION_THROUGHPUT_MAX, request::ConsistencyLevel};
 
 use crate::{charge::Charges, limits::Sizes};
 
@@ -55,6 +55,8 @@ pub struct Options {
     pub limits: Limits,
     /// The most throughput that a collection or database may have, if not what those limits say.
     pub throughput_max: Option<u32>,
+    /// The manual throughput that one physical partition carries, in request units per second.
+    pub partition_throughput: u32,
     /// How much may be stored: [`Sizes::of`] those limits, unless the operator says otherwise.
     pub sizes: Sizes,
     /// The account's consistency level: what a request without one gets.
@@ -67,6 +69,9 @@ pub struct Options {
     pub scripts: script::PoolOptions,
     /// How often it is looked for documents that have expired and are still stored.
     pub sweep_interval: Duration,
+    /// For how long collections keep all versions whose own policy does not say; `None` if they do
+    /// not.
+    pub all_versions_retention: Option<Duration>,
 }
 
 impl Default for Options {
@@ -76,6 +81,7 @@ impl Default for Options {
             rate_limit: RateLimit::default(),
             limits: Limits::default(),
             throughput_max: None,
+            partition_throughput: PARTITION_THROUGHPUT_MAX,
             sizes: Sizes::of(Limits::default()),
             default_consistency: ConsistencyLevel::Session,
             page_time: Duration::from_secs(5),
@@ -87,6 +93,7 @@ impl Default for Options {
                 waiting_max: 256,
             },
             sweep_interval: Duration::from_secs(1),
+            all_versions_retention: None,
         }
     }
 }

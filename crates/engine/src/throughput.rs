@@ -12,7 +12,7 @@ use value::{Value, json};
 
 pub(crate) use crate::throughput::range::{Kind, Mode, Range, Rules};
 use crate::{
-    Inner, Limits,
+    Inner, Limits, Options,
     catalog::{Catalog, HighWater, Offer, Throughput, storage},
 };
 
@@ -115,14 +115,28 @@ pub(crate) fn performance_level(
     }
 }
 
-/// How many physical partitions carry this throughput.
-pub(crate) fn partition_count(throughput: Option<&Throughput>, is_partitioned: bool) -> u32 {
+/// How many physical partitions carry this throughput of a collection. The operator says how much
+/// one of them carries of manual throughput; of autoscale it is always the most.
+pub(crate) fn partition_count(
+    options: &Options,
+    throughput: Option<&Throughput>,
+    is_partitioned: bool,
+) -> u32 {
     match throughput {
         Some(throughput) if is_partitioned => {
-            throughput.rate().div_ceil(PARTITION_THROUGHPUT_MAX).max(1)
+            let each = match throughput {
+                Throughput::Autoscale { .. } => PARTITION_THROUGHPUT_MAX,
+                Throughput::Manual(_) | Throughput::Level { .. } => options.partition_throughput,
+            };
+            throughput.rate().div_ceil(each.max(1)).max(1)
         }
         _ => 1,
     }
+}
+
+/// How many physical partitions a new collection has that shares the throughput of its database.
+pub(crate) fn shared_partition_count(shared: &Throughput, is_partitioned: bool) -> u32 {
+    if is_partitioned { shared.rate().div_ceil(PARTITION_THROUGHPUT_MAX).max(1) } else { 1 }
 }
 
 /// Adds the offer of a new resource, given by self link and rid.

@@ -1,9 +1,18 @@
 //! What a collection takes: its quota, and the statistics of its partitions.
 
-use std::{collections::HashMap, ops::Bound};
+use std::{
+    collections::HashMap,
+    ops::Bound,
+    sync::{Arc, PoisonError, RwLock},
+    time::Duration,
+};
 
 use bytes::Bytes;
-use protocol::{Error, limits::DOCUMENT_BYTES_MAX, response::Quota};
+use protocol::{
+    Error, Operation, Options, Request,
+    limits::DOCUMENT_BYTES_MAX,
+    response::{Quota, QuotaLists},
+};
 use store::{Direction, PageLimit};
 use value::{Object, Value, json};
 
@@ -33,10 +42,14 @@ const HOT_MAX: usize = 64;
 pub(crate) fn quota(engine: &Inner, collection: &Collection) -> Quota {
     let kilobytes = |bytes: u64| i64::try_from(bytes / 1024).unwrap_or(i64::MAX);
     let has_key = !collection.definition.partition_key.is_system;
-    let limit = engine.options.sizes.of_collection(has_key);
+    let sizes = &engine.options.sizes;
+    // Where nothing ends it, it has what its partitions have: more of them are made as it grows.
+    let partitions = collection.partitions.len() as u64;
+    let limit =
+        sizes.of_collection(has_key).unwrap_or_else(|| partitions.saturating_mul(sizes.partition));
     let mut quota = Quota {
         document_size_max_kb: kilobytes(DOCUMENT_BYTES_MAX as u64),
-        collection_size_max_kb: limit.map_or(-1, kilobytes),
+        collection_size_max_kb: kilobytes(limit),
         ..Quota::default()
     };
     for partition in &collection.partitions {
@@ -46,6 +59,46 @@ pub(crate) fn quota(engine: &Inner, collection: &Collection) -> Quota {
         quota.collection_bytes += counters.bytes + counters.index_bytes;
     }
     quota
+}
+
+/// Quota and usage of a collection as text, as they were a moment ago.
+#[derive(Debug, Default)]
+pub(crate) struct CachedLists(RwLock<Option<(Duration, Arc<QuotaLists>)>>);
+
+/// How old that may be.
+const LISTS_AGE_MAX: Duration = Duration::from_secs(1);
+
+/// What is told of a collection beside its documents and scripts, if the caller may know.
+pub(crate) fn lists(
+    engine: &Inner,
+    collection: &Collection,
+    options: &Options,
+) -> Option<Arc<QuotaLists>> {
+    if options.hides_usage {
+        return None;
+    }
+    let now = engine.clock.monotonic();
+    let cached = &collection.quota_lists.0;
+    if let Some((made, lists)) = &*cached.read().unwrap_or_else(PoisonError::into_inner)
+        && now.saturating_sub(*made) < LISTS_AGE_MAX
+    {
+        return Some(Arc::clone(lists));
+    }
+    let lists = Arc::new(quota(engine, collection).lists());
+    *cached.write().unwrap_or_else(PoisonError::into_inner) = Some((now, Arc::clone(&lists)));
+    Some(lists)
+}
+
+/// What is told of a collection when one of its scripts is asked for.
+pub(crate) fn lists_beside_script(engine: &Inner, request: &Request) -> Option<Arc<QuotaLists>> {
+    let path = match &request.operation {
+        Operation::CreateScript { collection, .. } => collection,
+        Operation::ReadScript(path)
+        | Operation::ReplaceScript { path, .. }
+        | Operation::DeleteScript(path) => &path.collection,
+        _ => return None,
+    };
+    lists(engine, engine.catalog().collection(path).ok()?, &request.options)
 }
 
 /// Per partition: how many documents and kilobytes it has, and its largest logical keys.

@@ -148,21 +148,22 @@ impl<'a> Dates<'a> {
 }
 
 /// Reads an HTTP date in any case: Rust sends the lower-case form that it signs.
+/// COMPAT: Go's layouts call the zone `UTC` or `+0000`.
 pub(crate) fn parse_date(text: &str) -> Option<SystemTime> {
     let mut is_word_start = true;
-    let capitalised: String = text
-        .chars()
-        .map(|letter| {
-            let cased = if is_word_start {
-                letter.to_ascii_uppercase()
-            } else {
-                letter.to_ascii_lowercase()
-            };
-            is_word_start = !letter.is_ascii_alphabetic();
-            cased
-        })
-        .collect();
-    httpdate::parse_http_date(&capitalised.replace("Gmt", "GMT")).ok()
+    let capitalised = text.chars().map(|letter| {
+        let cased =
+            if is_word_start { letter.to_ascii_uppercase() } else { letter.to_ascii_lowercase() };
+        is_word_start = !letter.is_ascii_alphabetic();
+        cased
+    });
+    let mut date: String = capitalised.collect();
+    let zone = [" Gmt", " Utc", " +0000"].into_iter().find(|zone| date.ends_with(zone));
+    if let Some(zone) = zone {
+        date.truncate(date.len() - zone.len());
+        date.push_str(" GMT");
+    }
+    httpdate::parse_http_date(&date).ok()
 }
 
 /// Every text that the client may have signed; the first is the documented one.

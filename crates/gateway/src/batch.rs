@@ -62,8 +62,11 @@ fn mode(headers: &HeaderMap) -> Result<BatchMode, Error> {
 
 /// The status and body of an answer to a batch.
 pub(crate) fn answer(results: &[BatchResult], form: Form) -> (StatusCode, Bytes) {
-    let is_failed = results.iter().any(|result| result.answer.is_err());
-    let status = if is_failed { StatusCode::MULTI_STATUS } else { StatusCode::OK };
+    let is_plain = |result: &BatchResult| {
+        matches!(result.answer, Ok(Outcome::Ok | Outcome::Created | Outcome::Deleted))
+    };
+    let is_ok = results.iter().all(is_plain);
+    let status = if is_ok { StatusCode::OK } else { StatusCode::MULTI_STATUS };
     let documents: usize =
         results.iter().filter_map(|result| result.document.as_ref()).map(Bytes::len).sum();
     let capacity = documents + 128 * results.len();
@@ -72,6 +75,14 @@ pub(crate) fn answer(results: &[BatchResult], form: Form) -> (StatusCode, Bytes)
         Form::HybridRow => rows::stream(results, capacity),
     };
     (status, Bytes::from(body))
+}
+
+/// Whether a batch failed because a document was not there.
+pub(crate) fn found_nothing(results: &[BatchResult]) -> bool {
+    let is_left_out = |result: &BatchResult| result.answer == Err(Code::FailedDependency);
+    let mut others = results.iter().filter(|result| !is_left_out(result));
+    let is_missing = |result: &BatchResult| result.answer == Err(Code::NotFound);
+    others.next().is_some_and(is_missing) && others.next().is_none()
 }
 
 fn json(results: &[BatchResult], capacity: usize) -> Vec<u8> {
@@ -182,8 +193,19 @@ mod tests {
     }
 
     #[test]
-    fn unchanged_is_no_failure() {
-        let (status, _) = answer(&[BatchResult { document: None, ..done(Outcome::NotModified) }]);
-        assert_eq!(status, StatusCode::OK);
+    fn what_is_unchanged_makes_it_a_multi_status_too() {
+        let unchanged = BatchResult { document: None, ..done(Outcome::NotModified) };
+        let (status, _) = answer(&[done(Outcome::Created), unchanged]);
+        assert_eq!(status, StatusCode::MULTI_STATUS);
+    }
+
+    #[test]
+    fn one_missing_document_is_told_from_other_failures() {
+        let (missing, rest) = (failed(Code::NotFound), failed(Code::FailedDependency));
+        assert!(found_nothing(&[rest.clone(), missing.clone(), rest.clone()]));
+        assert!(found_nothing(std::slice::from_ref(&missing)));
+        assert!(!found_nothing(&[missing, done(Outcome::Ok)]));
+        assert!(!found_nothing(&[failed(Code::Conflict), rest]));
+        assert!(!found_nothing(&[]));
     }
 }

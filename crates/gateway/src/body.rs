@@ -6,7 +6,7 @@ use bytes::{Bytes, BytesMut};
 use http_body_util::BodyExt;
 use hyper::{HeaderMap, body::Body};
 use protocol::{Code, Error};
-use value::binary::{ErrorKind, TEXT_BYTES_MAX, is_binary, to_text};
+use value::binary::{ErrorKind, is_binary, to_text};
 
 use crate::headers;
 
@@ -89,7 +89,7 @@ where
     B::Error: Into<BodyError>,
 {
     if declared_length(headers).is_some_and(|length| length > bytes_max as u64) {
-        return Err(too_large(bytes_max));
+        return Err(too_large());
     }
     if body.is_end_stream() {
         return Ok(Bytes::new());
@@ -112,7 +112,7 @@ where
         let Ok(data) = frame.into_data() else { continue };
         length += data.len();
         if length > bytes_max {
-            return Err(too_large(bytes_max));
+            return Err(too_large());
         }
         // Most bodies are one frame, which is kept as it is.
         match keep {
@@ -149,14 +149,12 @@ fn as_text(bytes: Bytes) -> Result<Bytes, Error> {
         return Ok(bytes);
     }
     to_text(&bytes).map(Bytes::from).map_err(|error| match error.kind {
-        ErrorKind::TooLong => too_large(TEXT_BYTES_MAX),
+        ErrorKind::TooLong => too_large(),
         _ => Error::bad_request(format!("The request body is invalid: {error}.")),
     })
 }
 
-fn too_large(bytes_max: usize) -> Error {
-    Error::new(
-        Code::TooLarge,
-        format!("Request size is too large: a request body may have {bytes_max} bytes."),
-    )
+/// The service's words.
+fn too_large() -> Error {
+    Error::new(Code::TooLarge, "Request size is too large")
 }

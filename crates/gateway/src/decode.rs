@@ -220,9 +220,10 @@ pub(crate) fn has_raw_body(operation: &Operation) -> bool {
     )
 }
 
-/// Whether the operation does without a body: a stored procedure may have no arguments.
+/// Whether the operation does without a body: a stored procedure may have no arguments, and what is
+/// replaced may not be there, which comes before the body.
 pub(crate) fn may_lack_body(operation: &Operation) -> bool {
-    matches!(operation, Operation::ExecuteProcedure { .. })
+    matches!(operation, Operation::ExecuteProcedure { .. } | Operation::ReplaceDocument { .. })
 }
 
 fn is_upsert(headers: &HeaderMap) -> Result<bool, Error> {

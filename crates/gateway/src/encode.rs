@@ -11,13 +11,14 @@ use percent_encoding::{AsciiSet, utf8_percent_encode};
 use protocol::{
     Body, Code, Error, Meta, Outcome, PartitionPoint, Response,
     request::ScriptKind,
-    response::{FeedKind, Quota},
+    response::{FeedKind, QuotaLists},
 };
 use value::json::quote;
 
 use crate::{
     account, activity, batch,
     failure::{self, Failed},
+    form::Form,
     status::Status,
     version::Version,
 };
@@ -32,6 +33,10 @@ const CONSTANT: [(&str, &str); 6] = [
     ("x-ms-version", "2020-07-15"),
 ];
 
+/// What was written is written once: there is one replica.
+const WRITTEN: [(&str, &str); 2] =
+    [("x-ms-current-replica-set-size", "1"), ("x-ms-current-write-quorum", "1")];
+
 /// How long a throttled client waits when the engine does not say. Without the header, Python
 /// would not wait at all.
 const RETRY_AFTER_MS_DEFAULT: u64 = 100;
@@ -41,6 +46,9 @@ const SCRIPT_LOG_BYTES_MAX: usize = 8 << 10;
 
 /// A request's own name, given by the client.
 pub(crate) const CLIENT_REQUEST_ID: &str = "x-ms-client-request-id";
+
+/// The rid of the owner. COMPAT: what was not found has none, and .NET tests that.
+const CONTENT_PATH: &str = "x-ms-content-path";
 
 /// What URLs leave as it is in a name; a path's slashes are not part of one.
 const PATH: &AsciiSet = &query::COMPONENT.remove(b'/');
@@ -61,11 +69,17 @@ pub(crate) enum Answer {
 pub(crate) struct Asked<'a> {
     pub(crate) activity_id: u128,
     pub(crate) version: Version,
+    /// What the client calls itself.
+    pub(crate) agent: &'a str,
     pub(crate) path: &'a str,
     pub(crate) is_https: bool,
     pub(crate) is_head: bool,
     /// Whether it asked for the plan of a query.
     pub(crate) is_plan: bool,
+    /// The form in which its client wants documents.
+    pub(crate) form: Form,
+    /// Whether it changes something.
+    pub(crate) is_write: bool,
     /// The client's own name for the request, echoed so that it can match answers to requests.
     pub(crate) client_request_id: Option<&'a HeaderValue>,
     pub(crate) elapsed: Duration,
@@ -77,6 +91,9 @@ pub(crate) fn response(
     result: Result<Answer, Error>,
 ) -> hyper::Response<Full<Bytes>> {
     let mut headers = HeaderMap::with_capacity(32);
+    if asked.is_write && result.is_ok() {
+        put_all(&mut headers, &WRITTEN);
+    }
     let (status, body) = match result {
         Ok(Answer::Account(body)) => {
             put_all(&mut headers, &account::HEADERS);
@@ -127,6 +144,9 @@ fn finish(
 
 fn success(headers: &mut HeaderMap, asked: &Asked<'_>, answer: Response) -> (StatusCode, Bytes) {
     put_meta(headers, &answer.meta, asked.version);
+    if let Some(query) = &answer.meta.query {
+        query::put_query(headers, query, asked.agent);
+    }
     if let Some(etag) = &answer.etag {
         put(headers, "etag", &format!("\"{etag}\""));
     }
@@ -141,15 +161,19 @@ fn success(headers: &mut HeaderMap, asked: &Asked<'_>, answer: Response) -> (Sta
     };
     let has_body = matches!(answer.outcome, Outcome::Ok | Outcome::Created);
     let body = match answer.body {
-        Body::Resource(json) if has_body => json,
+        Body::Resource(json) if has_body => asked.form.encode(json),
         Body::Media { content_type, content } if has_body => {
             put(headers, "content-type", &content_type);
             content
         }
-        Body::Feed { owner_rid, kind, items } if has_body => {
+        Body::Feed { owner_rid, kind, items } => {
+            // COMPAT: .NET counts the items of a 304 of the change feed, too.
             put(headers, "x-ms-item-count", &items.len().to_string());
+            if !has_body {
+                return (status, Bytes::new());
+            }
             let explain = answer.meta.query.as_ref().and_then(|query| query.explain.as_deref());
-            feed(&owner_rid, kind, &items, explain)
+            asked.form.encode(feed(&owner_rid, kind, &items, explain))
         }
         _ => Bytes::new(),
     };
@@ -165,6 +189,9 @@ fn results(
     put_meta(headers, &answer.meta, asked.version);
     put(headers, "content-type", form.content_type());
     let results = if let Body::Batch(results) = &answer.body { results.as_slice() } else { &[] };
+    if batch::found_nothing(results) {
+        headers.remove(CONTENT_PATH);
+    }
     batch::answer(results, form)
 }
 
@@ -177,6 +204,9 @@ fn failed(headers: &mut HeaderMap, asked: &Asked<'_>, error: &Error) -> (StatusC
     }
     if error.code == Code::TooManyRequests && error.meta.retry_after_ms.is_none() {
         put(headers, "x-ms-retry-after-ms", &RETRY_AFTER_MS_DEFAULT.to_string());
+    }
+    if error.code == Code::NotFound {
+        headers.remove(CONTENT_PATH);
     }
     let Asked { activity_id, path, is_plan, .. } = *asked;
     let body = failure::body(error, &Failed { activity_id, path, is_plan });
@@ -224,7 +254,7 @@ fn feed(owner_rid: &str, kind: FeedKind, items: &[Bytes], explain: Option<&str>)
 /// The headers that errors have too.
 fn put_meta(headers: &mut HeaderMap, meta: &Meta, version: Version) {
     put(headers, "x-ms-request-charge", &charge(meta.charge));
-    put_partitions(headers, &meta.partitions, version);
+    put_partition(headers, &meta.partitions, version);
     if let Some(lsn) = meta.item_lsn {
         put(headers, "x-ms-item-lsn", &lsn.to_string());
         put(headers, "x-ms-cosmos-item-llsn", &lsn.to_string());
@@ -232,10 +262,15 @@ fn put_meta(headers: &mut HeaderMap, meta: &Meta, version: Version) {
     if let Some(owner) = &meta.owner {
         let path = utf8_percent_encode(&owner.name_path, PATH).to_string();
         put(headers, "x-ms-alt-content-path", &path);
-        put(headers, "x-ms-content-path", &owner.rid);
+        put(headers, CONTENT_PATH, &owner.rid);
     }
     if let Some(quota) = &meta.quota {
-        put_quota(headers, quota);
+        put_quota(headers, &quota.lists());
+    } else if let Some(lists) = &meta.quota_lists {
+        put_quota(headers, lists);
+    }
+    if meta.shares_throughput {
+        put_all(headers, &[("x-ms-share-throughput", "true")]);
     }
     if let Some(percent) = meta.index_progress {
         put(
@@ -258,9 +293,6 @@ fn put_meta(headers: &mut HeaderMap, meta: &Meta, version: Version) {
     if let Some(log) = &meta.script_log {
         put(headers, "x-ms-documentdb-script-log-results", &script_log(log));
     }
-    if let Some(query) = &meta.query {
-        query::put_query(headers, query);
-    }
 }
 
 /// What scripts logged, encoded as in URLs: SDKs decode it, and a space must not become a plus. The
@@ -278,46 +310,33 @@ fn script_log(log: &str) -> String {
     encoded
 }
 
-/// The session token of every partition; the other headers have room for one partition only.
-fn put_partitions(headers: &mut HeaderMap, partitions: &[PartitionPoint], version: Version) {
+/// The session token and the place of one partition: the last of those that served the request.
+/// COMPAT: clients of 2015 to 2019 read a list of tokens as one, with an LSN that nothing reaches.
+fn put_partition(headers: &mut HeaderMap, partitions: &[PartitionPoint], version: Version) {
+    // Present and empty would make SDKs forget what they have seen.
+    let Some(PartitionPoint { range_id, lsn }) = partitions.last() else { return };
     let separator = if version.has_vector_tokens() { ":-1#" } else { ":" };
-    let tokens: Vec<String> = partitions
-        .iter()
-        .map(|point| format!("{}{separator}{}", point.range_id, point.lsn))
-        .collect();
-    if !tokens.is_empty() {
-        // Present and empty would make SDKs forget what they have seen.
-        put(headers, "x-ms-session-token", &tokens.join(","));
-    }
-    if let [point] = partitions {
-        put(headers, "x-ms-documentdb-partitionkeyrangeid", &point.range_id.to_string());
-        for name in [
-            "lsn",
-            "x-ms-cosmos-llsn",
-            "x-ms-quorum-acked-lsn",
-            "x-ms-cosmos-quorum-acked-llsn",
-            "x-ms-global-committed-lsn",
-        ] {
-            put(headers, name, &point.lsn.to_string());
-        }
+    put(headers, "x-ms-session-token", &format!("{range_id}{separator}{lsn}"));
+    put(headers, "x-ms-documentdb-partitionkeyrangeid", &range_id.to_string());
+    let lsn = lsn.to_string();
+    for name in [
+        "lsn",
+        "x-ms-cosmos-llsn",
+        "x-ms-quorum-acked-lsn",
+        "x-ms-cosmos-quorum-acked-llsn",
+        "x-ms-global-committed-lsn",
+    ] {
+        put(headers, name, &lsn);
     }
 }
 
-fn put_quota(headers: &mut HeaderMap, quota: &Quota) {
-    let kb = |bytes: u64| bytes.div_ceil(1024);
-    let limit = quota.collection_size_max_kb;
-    let list = format!(
-        "documentSize={};documentsSize={limit};documentsCount=-1;collectionSize={limit};",
-        quota.document_size_max_kb
-    );
-    put(headers, "x-ms-resource-quota", &list);
-    let list = format!(
-        "documentSize=0;documentsSize={};documentsCount={};collectionSize={};",
-        kb(quota.documents_bytes),
-        quota.documents_count,
-        kb(quota.collection_bytes)
-    );
-    put(headers, "x-ms-resource-usage", &list);
+fn put_quota(headers: &mut HeaderMap, lists: &QuotaLists) {
+    let texts = [("x-ms-resource-quota", &lists.quota), ("x-ms-resource-usage", &lists.usage)];
+    for (name, text) in texts {
+        if let Ok(text) = HeaderValue::from_maybe_shared(text.clone()) {
+            headers.insert(name, text);
+        }
+    }
 }
 
 /// Request units with at most two decimals. SDKs add them up, so it must be a number.

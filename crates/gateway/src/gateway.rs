@@ -9,7 +9,11 @@ use std::{
 
 use bytes::Bytes;
 use http_body_util::Full;
-use hyper::{HeaderMap, Method, body::Body, http::request::Parts};
+use hyper::{
+    HeaderMap, Method,
+    body::Body,
+    http::{request::Parts, uri::PathAndQuery},
+};
 use protocol::{
     Code, Context, Error, Operation, Options, Principal, Request, Response, Service, token::Minter,
 };
@@ -21,7 +25,9 @@ use crate::{
     body::{self, BodyError},
     call, decode,
     encode::{self, Answer, Asked},
+    form::Form,
     handled::{self, Credential, Handled},
+    headers::agent,
     issuers::Issuers,
     local::is_called_local,
     options,
@@ -97,16 +103,25 @@ impl Gateway {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
         let activity_id = activity::id(&parts.headers);
-        let mut known =
-            Known { name: "refused", is_plan: false, is_control: false, credential: None };
+        let mut known = Known {
+            name: "refused",
+            is_plan: false,
+            is_write: false,
+            is_control: false,
+            form: Form::default(),
+            credential: None,
+        };
         let result = self.answer(scheme, &parts, body, activity_id, &mut known).await;
         let asked = Asked {
             activity_id,
-            version: Version::read(&parts.headers).unwrap_or(Version::NEWEST),
+            version: Version::read(&parts.headers).unwrap_or(Version::CURRENT),
+            agent: agent(&parts.headers),
             path: parts.uri.path(),
             is_https: scheme == "https",
             is_head: parts.method == Method::HEAD,
             is_plan: known.is_plan,
+            form: known.form,
+            is_write: known.is_write,
             client_request_id: parts.headers.get(encode::CLIENT_REQUEST_ID),
             elapsed: started.elapsed(),
         };
@@ -156,11 +171,14 @@ impl Gateway {
         checked.map(|()| handled(kind, None)).map_err(|error| {
             let asked = Asked {
                 activity_id,
-                version: Version::read(&parts.headers).unwrap_or(Version::NEWEST),
+                version: Version::read(&parts.headers).unwrap_or(Version::CURRENT),
+                agent: agent(&parts.headers),
                 path: parts.uri.path(),
                 is_https: scheme == "https",
                 is_head: parts.method == Method::HEAD,
                 is_plan: false,
+                form: Form::default(),
+                is_write: false,
                 client_request_id: parts.headers.get(encode::CLIENT_REQUEST_ID),
                 elapsed: started.elapsed(),
             };
@@ -186,8 +204,9 @@ impl Gateway {
         B: Body<Data = Bytes> + Send + Unpin,
         B::Error: Into<BodyError>,
     {
-        let mut target = route::parse(parts.uri.path())?;
-        let other = route::parse_twice(parts.uri.path());
+        let path = parts.uri.path_and_query().map_or("/", PathAndQuery::as_str);
+        let mut target = route::parse(path)?;
+        let other = route::parse_twice(path);
         if let Some(other) = &other {
             target.signed.links.extend(other.signed.links.iter().cloned());
         }
@@ -195,6 +214,7 @@ impl Gateway {
         let (principal, role) = self.admit(parts, &target.signed)?;
         known.credential = Some(Credential::of(&principal, role));
         let bytes_max = self.settings.limits.body_bytes_max;
+        let version = Version::read(headers)?;
 
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
         if is_read && matches!(target.resource, Resource::Account) {
@@ -206,7 +226,6 @@ impl Gateway {
 
         // Only a POST can be either: a query reads, a create writes.
         authorize(&principal, is_read || parts.method == Method::POST)?;
-        let version = Version::read(headers)?;
         let mut options = options::read(parts, version, &self.settings)?;
         options.tokens.minter = self.minter(&target.resource);
         let again = other.map(|other| (other, options.clone()));
@@ -215,6 +234,8 @@ impl Gateway {
         known.name = operation.name();
         known.is_control = handled::is_control(&operation);
         known.is_plan = matches!(operation, Operation::PlanQuery { .. });
+        known.form = Form::read(headers, &operation)?;
+        known.is_write = !operation.is_read();
         authorize(&principal, operation.is_read())?;
         role.map_or(Ok(()), |role| role.check(&operation, known.is_control))?;
         fill(&mut operation, headers, body, bytes_max).await?;
@@ -229,7 +250,7 @@ impl Gateway {
         let request = Request { operation, options };
         let answer = self.ask(&context, request, again).await;
         let told = |error| if is_query { options::told_finally(error, headers) } else { error };
-        let response = answer.map_err(told)?;
+        let response = known.form.trim(answer.map_err(told)?);
         Ok(match response {
             response if is_offer => Answer::Offer(response),
             response if is_batch => Answer::Batch(response, form),
@@ -248,7 +269,7 @@ impl Gateway {
         let is_nothing = |error: &Error| match error.code {
             Code::NotFound | Code::OwnerNotFound => true,
             // A token of what the path really names is not one of what it first seems to.
-            Code::Unauthorized => matches!(context.principal, Principal::Token(_)),
+            Code::Forbidden => matches!(context.principal, Principal::Token(_)),
             _ => false,
         };
         match (answer, again) {
@@ -369,7 +390,9 @@ struct Known {
     name: &'static str,
     /// Errors of a plan have words of their own.
     is_plan: bool,
+    is_write: bool,
     is_control: bool,
+    form: Form,
     credential: Option<Credential>,
 }
 

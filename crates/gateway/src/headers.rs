@@ -1,6 +1,6 @@
 //! Reading header values: present or not, well formed or refused by name.
 
-use hyper::HeaderMap;
+use hyper::{HeaderMap, header::USER_AGENT};
 use protocol::Error;
 
 /// How much of a refused value is repeated in the message.
@@ -44,6 +44,11 @@ pub(crate) fn optional_flag(headers: &HeaderMap, name: &str) -> Result<Option<bo
 pub(crate) fn integer(headers: &HeaderMap, name: &str) -> Result<Option<i64>, Error> {
     let Some(text) = text(headers, name)? else { return Ok(None) };
     text.parse().map(Some).map_err(|_| invalid(name, text))
+}
+
+/// What the client calls itself; empty if it does not say.
+pub(crate) fn agent(headers: &HeaderMap) -> &str {
+    headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default()
 }
 
 /// The service's words for a header value it does not take.

@@ -24,6 +24,7 @@ mod changes;
 mod decode;
 mod encode;
 mod failure;
+mod form;
 mod gateway;
 mod handled;
 mod headers;

@@ -1,6 +1,6 @@
 //! From headers to the options that any operation may have.
 
-use hyper::{HeaderMap, header::USER_AGENT, http::request::Parts};
+use hyper::{HeaderMap, http::request::Parts};
 use protocol::{
     Code, Error, Options,
     limits::{PAGE_ITEMS_MAX, TOKEN_SECONDS},
@@ -13,7 +13,7 @@ use protocol::{
 use value::partition_key::{Epk, PartitionKey};
 
 use crate::{
-    headers::{flag, integer, invalid, optional_flag, text},
+    headers::{agent, flag, integer, invalid, optional_flag, text},
     query::{self, Kind},
     settings::Settings,
     version::Version,
@@ -40,6 +40,8 @@ pub(crate) fn read(parts: &Parts, version: Version, settings: &Settings) -> Resu
         minimal_response: wants_minimal_response(headers)?,
         populate_quota: flag(headers, "x-ms-documentdb-populatequotainfo")?,
         hides_usage: false,
+        hides_system_key: version.hides_system_key(),
+        keeps_legacy_indexes: version.keeps_legacy_indexes(),
         populate_statistics: flag(headers, "x-ms-documentdb-populatepartitionstatistics")?,
         indexing_directive: indexing_directive(headers)?,
         // Triggers run only when included, so the headers that exclude some change nothing.
@@ -71,10 +73,6 @@ fn token_seconds(headers: &HeaderMap) -> Result<Option<u32>, Error> {
 /// and those of `azure-cosmos` begin anew and give rows twice. Others refresh and go on.
 fn keeps_old_ranges(headers: &HeaderMap) -> bool {
     ["azure-cosmos-js", "azsdk-python-cosmos"].iter().any(|sdk| agent(headers).contains(sdk))
-}
-
-fn agent(headers: &HeaderMap) -> &str {
-    headers.get(USER_AGENT).and_then(|agent| agent.to_str().ok()).unwrap_or_default()
 }
 
 /// COMPAT: a range that is not even remembered is one of a collection that was deleted and made
@@ -142,14 +140,16 @@ fn epk_range(headers: &HeaderMap) -> Result<Option<(Epk, Epk)>, Error> {
         return Ok(None);
     }
     let bound = |name| {
-        // The empty text is the least key, so empty is not absent here.
-        let value = headers.get(name).ok_or_else(|| {
-            Error::bad_request(format!("A range of effective keys needs the header '{name}'."))
-        })?;
+        let Some(value) = headers.get(name) else { return Ok(None) };
         let text = String::from_utf8_lossy(value.as_bytes());
-        Epk::parse_hex(text.trim()).map_err(|_| invalid(name, &text))
+        Epk::parse_hex(text.trim()).map(Some).map_err(|_| invalid(name, &text))
     };
-    Ok(Some((bound(start_name)?, bound(end_name)?)))
+    // COMPAT: .NET leaves out the least key, which has no digits. It never leaves out the end.
+    let start = bound(start_name)?.unwrap_or_else(Epk::min);
+    let end = bound(end_name)?.ok_or_else(|| {
+        Error::bad_request(format!("A range of effective keys needs the header '{end_name}'."))
+    })?;
+    Ok(Some((start, end)))
 }
 
 fn max_item_count(headers: &HeaderMap) -> Result<Option<u32>, Error> {

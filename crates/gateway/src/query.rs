@@ -7,7 +7,7 @@ use protocol::{
 };
 
 use crate::{
-    headers::{flag, integer, invalid, text},
+    headers::{agent, flag, integer, invalid, text},
     route::Resource,
     settings::CrossPartition,
     version::Version,
@@ -112,6 +112,7 @@ pub(crate) fn options(
     Ok(QueryOptions {
         enable_cross_partition: flag(headers, "x-ms-documentdb-query-enablecrosspartition")?,
         planning: planning(headers, version, cross_partition)?,
+        is_optimistic: flag(headers, "x-ms-cosmos-query-optimisticdirectexecute")?,
         supported_features: features.unwrap_or_default().to_owned(),
         populate_metrics: flag(headers, "x-ms-documentdb-populatequerymetrics")?,
         index_metrics: index_metrics(headers)?,
@@ -129,12 +130,15 @@ fn planning(
 ) -> Result<Planning, Error> {
     let is_parallel = flag(headers, "x-ms-documentdb-query-parallelizecrosspartitionquery")?;
     Ok(match cross_partition {
-        CrossPartition::Service => Planning::All,
+        CrossPartition::Service => Planning::Service,
         CrossPartition::Direct => Planning::None,
         // Python and JavaScript name their capabilities on every request; older SDKs do not know
-        // the header, but all of them run plans of their time.
+        // the header, but all of them run plans of their time. Go names capabilities, too, and
+        // cannot merge.
         CrossPartition::Auto => {
-            if headers.contains_key("x-ms-cosmos-sdk-supportedcapabilities") {
+            if agent(headers).contains("azsdk-go-azcosmos") {
+                Planning::None
+            } else if headers.contains_key("x-ms-cosmos-sdk-supportedcapabilities") {
                 Planning::All
             } else if version.runs_plans() && is_parallel {
                 Planning::EarlyParallel
@@ -158,12 +162,12 @@ fn index_metrics(headers: &HeaderMap) -> Result<Option<IndexMetricsVersion>, Err
     })
 }
 
-/// COMPAT: .NET documents that 0 may be sent; it cannot mean that a token has no room at all.
+/// With 0 there is no room for a token at all: an answer of several pages is refused.
 fn continuation_kb_max(headers: &HeaderMap) -> Result<Option<u32>, Error> {
     let name = "x-ms-documentdb-responsecontinuationtokenlimitinkb";
     match integer(headers, name)? {
-        None | Some(0) => Ok(None),
-        Some(limit) if limit > 0 => Ok(Some(u32::try_from(limit).unwrap_or(u32::MAX))),
+        None => Ok(None),
+        Some(limit) if limit >= 0 => Ok(Some(u32::try_from(limit).unwrap_or(u32::MAX))),
         Some(limit) => Err(invalid(name, &limit.to_string())),
     }
 }

@@ -79,9 +79,10 @@ pub(crate) struct Signed {
     pub(crate) links: Vec<String>,
 }
 
-/// Finds the target of a path as it stands in the URL, still percent-encoded.
-pub(crate) fn parse(path: &str) -> Result<Target, Error> {
-    let raw = split(path)?;
+/// Finds the target of a path as it stands in the URL, still percent-encoded, with the query behind
+/// it.
+pub(crate) fn parse(path_and_query: &str) -> Result<Target, Error> {
+    let raw = segments(path_and_query)?;
     let names = raw.iter().map(|segment| decode(segment)).collect::<Result<Vec<_>, _>>()?;
     match raw.as_slice() {
         ["_sheaf", on @ .., action] => admin_action(on, &names[1..raw.len() - 1], action),
@@ -107,11 +108,11 @@ fn admin_action(raw: &[&str], names: &[String], action: &str) -> Result<Target, 
 
 /// The target of a path that was encoded twice, as some clients do with links they were given
 /// encoded; `None` if it was not. A name that really contains `%20` goes first: see the caller.
-pub(crate) fn parse_twice(path: &str) -> Option<Target> {
-    if !path.contains("%25") {
+pub(crate) fn parse_twice(path_and_query: &str) -> Option<Target> {
+    if !path_and_query.contains("%25") {
         return None;
     }
-    let raw = split(path).ok()?;
+    let raw = segments(path_and_query).ok()?;
     let once = raw.iter().map(|segment| decode(segment)).collect::<Result<Vec<_>, _>>().ok()?;
     let twice = once.iter().map(|name| decode(name)).collect::<Result<Vec<_>, _>>().ok()?;
     if once == twice { None } else { target(&raw, twice).ok() }
@@ -125,6 +126,23 @@ fn target(raw: &[&str], names: Vec<String>) -> Result<Target, Error> {
         .collect();
     let shape: Vec<&str> = shape.iter().map(String::as_str).collect();
     Ok(Target { resource: resource(&shape)?, signed: signed(&shape, &names, raw) })
+}
+
+/// The segments of a path. No resource has a query.
+///
+/// COMPAT: .NET does not escape a question mark in the id of a document, and means it.
+fn segments(path_and_query: &str) -> Result<Vec<&str>, Error> {
+    let Some((path, _)) = path_and_query.split_once('?') else { return split(path_and_query) };
+    let mut segments = split(path)?;
+    if let [dbs, _, colls, _, docs, id] = segments.as_mut_slice()
+        && dbs.eq_ignore_ascii_case("dbs")
+        && colls.eq_ignore_ascii_case("colls")
+        && docs.eq_ignore_ascii_case("docs")
+        && path.ends_with(*id)
+    {
+        *id = path_and_query[path.len() - id.len()..].trim_end_matches('/');
+    }
+    Ok(segments)
 }
 
 /// Python ends its paths with a slash, and the account's own links begin with two. An empty
@@ -205,6 +223,7 @@ fn resource(shape: &[&str]) -> Result<Resource, Error> {
         }
         ["offers"] => Resource::Offers,
         ["offers", offer] => Resource::Offer((*offer).to_owned()),
+        ["offers", ..] => return Err(no_offer()),
         ["addresses", ..] => return Err(direct_mode()),
         _ => match scripts(shape) {
             Some(resource) => resource,
@@ -250,6 +269,11 @@ fn direct_mode() -> Error {
         "Direct mode is not supported: use gateway mode (ConnectionMode.Gateway in .NET, \
          .gatewayMode() in Java).",
     )
+}
+
+/// Offers have nothing below them, and links to them are made of rids.
+fn no_offer() -> Error {
+    Error::bad_request("The request path below '/offers' is not that of an offer.")
 }
 
 fn unknown() -> Error {

@@ -9,19 +9,50 @@ use crate::headers;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Version([u8; 10]);
 
+/// The versions that there are, the oldest first.
+const KNOWN: [Version; 21] = [
+    Version(*b"2014-08-21"),
+    Version(*b"2015-04-08"),
+    Version(*b"2015-06-03"),
+    Version(*b"2015-08-06"),
+    Version(*b"2015-12-16"),
+    Version(*b"2016-05-30"),
+    Version(*b"2016-07-11"),
+    Version(*b"2016-11-14"),
+    Version(*b"2017-01-19"),
+    Version(*b"2017-02-22"),
+    Version(*b"2017-05-03"),
+    Version(*b"2017-11-15"),
+    Version(*b"2018-06-18"),
+    Version(*b"2018-08-31"),
+    Version(*b"2018-09-17"),
+    Version(*b"2018-12-31"),
+    Version(*b"2019-10-14"),
+    Version(*b"2020-07-15"),
+    Version(*b"2020-11-05"),
+    Version(*b"2024-05-15"),
+    Version(*b"2024-06-06"),
+];
+
 impl Version {
     /// What current SDKs send, and what a caller that says nothing gets.
-    pub(crate) const NEWEST: Self = Self(*b"2020-07-15");
+    pub(crate) const CURRENT: Self = Self(*b"2020-07-15");
 
     const VECTOR_TOKENS: Self = Self(*b"2018-06-18");
     const PARTITION_KEY_REQUIRED: Self = Self(*b"2018-12-31");
     const PLANS_ON_REQUEST: Self = Self(*b"2018-12-31");
+    const NO_LEGACY_INDEXES: Self = Self(*b"2020-07-15");
 
-    /// Reads `x-ms-version`.
+    /// Reads `x-ms-version`. Versions later than all known ones are accepted, too.
     pub(crate) fn read(headers: &HeaderMap) -> Result<Self, Error> {
-        let name = "x-ms-version";
-        let Some(text) = headers::text(headers, name)? else { return Ok(Self::NEWEST) };
-        parse(text).ok_or_else(|| headers::invalid(name, text))
+        match headers::text(headers, "x-ms-version")? {
+            Some(text) => parse(text).filter(|version| version.is_served()).ok_or_else(unknown),
+            None => Ok(Self::CURRENT),
+        }
+    }
+
+    fn is_served(self) -> bool {
+        KNOWN.last().is_some_and(|newest| self > *newest) || KNOWN.binary_search(&self).is_ok()
     }
 
     /// Whether session tokens may have the form `0:-1#42`.
@@ -36,11 +67,30 @@ impl Version {
         self < Self::PARTITION_KEY_REQUIRED
     }
 
+    /// Whether a collection without a partition key is shown with the key that stands for none. SDKs
+    /// of an earlier age would want a value of it with every document.
+    pub(crate) fn hides_system_key(self) -> bool {
+        self < Self::PARTITION_KEY_REQUIRED
+    }
+
+    /// Whether the `indexes` of included paths stay when a policy is replaced.
+    pub(crate) fn keeps_legacy_indexes(self) -> bool {
+        self < Self::NO_LEGACY_INDEXES
+    }
+
     /// Whether a caller that says nothing of its capabilities waits to be handed a plan with the
     /// refusal of a query: SDKs of this age cannot ask for one.
     pub(crate) fn runs_plans(self) -> bool {
         self < Self::PLANS_ON_REQUEST
     }
+}
+
+/// The service's words for a version that it does not serve.
+fn unknown() -> Error {
+    Error::bad_request(
+        "Invalid API version. Ensure a valid x-ms-version header value is passed. Please update to \
+         the latest version of Azure Cosmos DB SDK.",
+    )
 }
 
 fn parse(text: &str) -> Option<Version> {
@@ -59,17 +109,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn old_versions_differ_in_three_ways() {
+    fn old_versions_differ_in_five_ways() {
         let version = |text| parse(text).expect("a version");
         assert!(!version("2017-11-15").has_vector_tokens());
         assert!(version("2018-06-18").has_vector_tokens());
         assert!(version("2018-09-17").allows_no_partition_key());
         assert!(!version("2018-12-31").allows_no_partition_key());
         assert!(version("2018-09-17").runs_plans());
-        assert!(!version("2018-12-31").runs_plans() && !Version::NEWEST.runs_plans());
+        assert!(!version("2018-12-31").runs_plans() && !Version::CURRENT.runs_plans());
+        assert!(version("2018-09-17").hides_system_key());
+        assert!(!version("2018-12-31").hides_system_key() && !Version::CURRENT.hides_system_key());
+        assert!(version("2019-10-14").keeps_legacy_indexes());
+        assert!(!Version::CURRENT.keeps_legacy_indexes());
         assert_eq!(version("2018-12-31-preview"), version("2018-12-31"));
         for bad in ["", "1", "2018-12-3", "2018/12/31", "2018-12-31x", "20181-2-31"] {
             assert_eq!(parse(bad), None, "{bad}");
         }
+    }
+
+    #[test]
+    fn only_known_versions_and_later_ones_are_served() {
+        assert!(KNOWN.is_sorted() && KNOWN.contains(&Version::CURRENT));
+        let read = |text: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert("x-ms-version", text.parse().expect("a header value"));
+            Version::read(&headers)
+        };
+        for served in ["2014-08-21", "2018-12-31", "2020-11-05-preview", "2024-06-06", "2031-01-01"]
+        {
+            assert!(read(served).is_ok(), "{served}");
+        }
+        for unknown in ["2014-08-20", "2015-01-01", "2023-11-15", "2024-06-05", "x"] {
+            let message = read(unknown).expect_err(unknown).message;
+            assert!(message.starts_with("Invalid API version. Ensure a valid x-ms-version header"));
+        }
+        assert_eq!(Version::read(&HeaderMap::new()).ok(), Some(Version::CURRENT));
     }
 }

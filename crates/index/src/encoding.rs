@@ -20,8 +20,13 @@ pub const STRING_BYTES_MAX: usize = 256;
 /// Stands for the elements of an array that is too long to have an entry for each.
 pub(crate) const MANY: u8 = 0x08;
 
+const NUMBER: u8 = 0x50;
+/// Bytes of a number behind its type byte: the double and its tail.
+const NUMBER_BYTES: usize = 9;
 pub(crate) const STRING: u8 = 0x60;
 pub(crate) const ARRAY: u8 = 0x70;
+/// The first type byte of arrays and objects, which come behind all other values.
+pub const CONTAINERS: u8 = ARRAY;
 pub(crate) const OBJECT: u8 = 0x80;
 
 /// Behind a `00`: the end of a whole string, the end of a cut one, a zero byte in the text. A cut
@@ -114,6 +119,35 @@ fn decode_string<'a>(bytes: &'a [u8], content: &'a [u8]) -> Result<(Decoded, &'a
         Some(_) => Err(KeyError::InvalidString),
         None => Err(KeyError::Truncated),
     }
+}
+
+/// Whether one of several values that follow each other is an array or an object. `descends` says
+/// which of them are inverted.
+pub fn has_container(mut bytes: &[u8], descends: &[bool]) -> bool {
+    for descends in descends {
+        let mask = if *descends { u8::MAX } else { 0 };
+        let Some((kind, rest)) = bytes.split_first() else { return false };
+        let length = match kind ^ mask {
+            ARRAY | OBJECT => return true,
+            STRING => string_length(rest, mask),
+            NUMBER => NUMBER_BYTES,
+            _ => 0,
+        };
+        bytes = rest.get(length..).unwrap_or_default();
+    }
+    false
+}
+
+/// The length of a string behind its type byte, with its end.
+fn string_length(content: &[u8], mask: u8) -> usize {
+    let mut at = 0;
+    while let Some(zero) = content[at..].iter().position(|byte| byte ^ mask == 0) {
+        at += zero + 2;
+        if content.get(at - 1).is_none_or(|byte| byte ^ mask != ESCAPED) {
+            return at;
+        }
+    }
+    content.len()
 }
 
 /// The length of a string's encoded bytes, and the byte behind the `00` that ends them; none if

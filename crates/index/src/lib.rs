@@ -31,9 +31,10 @@ pub use clip::{clip, descending};
 pub use composite::{Composite, ELEMENTS_MAX};
 pub use definition::{Definition, Mode, Spatial};
 pub use encoding::{
-    Decoded, STRING_BYTES_MAX, decode_descending, decode_value, encode_descending, encode_value,
+    CONTAINERS, Decoded, STRING_BYTES_MAX, decode_descending, decode_value, encode_descending,
+    encode_value, has_container,
 };
-pub use path::{Path, Segment, Step, path_hash};
+pub use path::{Path, Segment, Step, path_hash, value_at};
 pub use policy::{Coverage, Policy};
 pub use rule::{Ending, Rule, RuleError, parse_composite_path};
 pub use terms::{Directive, HashIds, PathIds, Terms};

@@ -92,7 +92,7 @@ pub(crate) fn is_plain(name: &str) -> bool {
 }
 
 /// The value behind property names only; undefined when a segment leads into an array.
-pub(crate) fn value_at<'a>(mut value: &'a Value, segments: &[Segment]) -> &'a Value {
+pub fn value_at<'a>(mut value: &'a Value, segments: &[Segment]) -> &'a Value {
     for segment in segments {
         match segment {
             Segment::Key(name) => value = value.get(name),

@@ -37,6 +37,9 @@ pub struct QueryOptions {
     pub enable_cross_partition: bool,
     /// Which plans the caller can follow: it wants to be refused what it must merge itself.
     pub planning: Planning,
+    /// The caller has sent the query as it is to one partition, and wants to know whether that was
+    /// enough.
+    pub is_optimistic: bool,
     /// The features that a caller of the plan endpoint supports, as a list with commas.
     pub supported_features: String,
     /// Say what the query read, and how long it took.
@@ -61,8 +64,10 @@ pub enum Planning {
     Early,
     /// The same, and it would rather ask all partitions at once itself than one after the other.
     EarlyParallel,
-    /// All.
+    /// All but GROUP BY and inner queries, which hardly a client follows.
     All,
+    /// Whatever the service does not answer, whether or not the caller can follow.
+    Service,
 }
 
 /// The two forms of index metrics.
@@ -76,6 +81,9 @@ pub enum IndexMetricsVersion {
 /// What a query's answer tells beside its rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueryMeta {
+    /// Whether the rows of one partition are not the answer: they have to be merged, by a plan.
+    /// Told to callers that tried without one.
+    pub requires_distribution: Option<bool>,
     /// What it read and how long it took, when asked for.
     pub metrics: Option<QueryMetrics>,
     /// Which indexes it used, as the JSON of that version, when asked for.

@@ -1,5 +1,7 @@
 //! What the database answers, before a wire protocol dresses it.
 
+use std::sync::Arc;
+
 use bytes::Bytes;
 
 use crate::{error::Code, query::QueryMeta, request::ScriptKind};
@@ -98,8 +100,8 @@ pub enum FeedKind {
 pub struct Meta {
     /// Request units.
     pub charge: f64,
-    /// The partitions that served the request, with the last change each had published: the
-    /// session tokens.
+    /// The partitions that served the request, in the order in which they were read, with the last
+    /// change each had published. A session token names the last of them.
     pub partitions: Vec<PartitionPoint>,
     /// The LSN of the one document concerned.
     pub item_lsn: Option<u64>,
@@ -107,7 +109,11 @@ pub struct Meta {
     pub owner: Option<Owner>,
     /// Quota and usage of a collection, when asked for.
     pub quota: Option<Quota>,
-    /// Progress of an index transformation, 0 to 100, on collection reads.
+    /// Quota and usage of the collection that holds the resource. They may be a little old.
+    pub quota_lists: Option<Arc<QuotaLists>>,
+    /// Whether the collection shares the throughput of its database.
+    pub shares_throughput: bool,
+    /// Progress of an index transformation, 0 to 100, where the quota is told.
     pub index_progress: Option<u8>,
     /// Whether the collection's indexing mode is the old lazy one, on collection reads.
     pub is_lazy: bool,
@@ -154,4 +160,33 @@ pub struct Quota {
     pub documents_count: u64,
     /// Bytes of documents and index together.
     pub collection_bytes: u64,
+}
+
+impl Quota {
+    /// Writes quota and usage as lists of names and numbers.
+    #[must_use]
+    pub fn lists(&self) -> QuotaLists {
+        let kb = |bytes: u64| bytes.div_ceil(1024);
+        let limit = self.collection_size_max_kb;
+        let quota = format!(
+            "documentSize={};documentsSize={limit};documentsCount=-1;collectionSize={limit};",
+            self.document_size_max_kb
+        );
+        let usage = format!(
+            "documentSize=0;documentsSize={};documentsCount={};collectionSize={};",
+            kb(self.documents_bytes),
+            self.documents_count,
+            kb(self.collection_bytes)
+        );
+        QuotaLists { quota: Bytes::from(quota), usage: Bytes::from(usage) }
+    }
+}
+
+/// A [`Quota`] as text, made once for many answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct QuotaLists {
+    /// What the collection may have, as ASCII text.
+    pub quota: Bytes,
+    /// What it has.
+    pub usage: Bytes,
 }

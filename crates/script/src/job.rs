@@ -8,9 +8,9 @@ use value::Value;
 /// What a script is, which decides what it finds and what it may do.
 #[derive(Clone, Debug)]
 pub enum Kind {
-    /// Called by a client with arguments: the JSON text of an array.
+    /// Called by a client with arguments.
     StoredProcedure {
-        /// That text.
+        /// JSON text of what `Function.apply` takes: an array, an object like one, or `null`.
         arguments: Arc<str>,
     },
     /// Runs before an operation and may rewrite its document.

@@ -2,6 +2,8 @@
 //!
 //! They are read on the host's side, so that whatever a worker says, no call leaves its collection.
 
+use std::borrow::Cow;
+
 use crate::host::{Name, Operation, Target};
 
 /// What a link was expected to name.
@@ -25,12 +27,20 @@ pub(crate) fn resolve(
         Operation::ReadFeed | Operation::Query | Operation::Create | Operation::Upsert
     );
     let trimmed = link.trim_matches('/');
-    let segments: Vec<&str> = trimmed.split('/').collect();
+    let mut segments: Vec<Cow<'_, str>> = trimmed.split('/').map(Cow::Borrowed).collect();
+    let owner = segments.get(..4).map(|owner| owner.join("/")).unwrap_or_default();
+    let is_by_name = owner == alt_link.trim_matches('/');
     let (segments_expected, what) = match (resource, is_feed) {
         (Resource::Document, true) => (4, "collection"),
         (Resource::Document, false) | (Resource::Attachment, true) => (6, "document"),
         (Resource::Attachment, false) => (8, "attachment"),
     };
+    // The id of a document may contain slashes.
+    if is_by_name && segments_expected > 4 && segments.len() > segments_expected {
+        let id = 5..=5 + segments.len() - segments_expected;
+        let whole = segments[id.clone()].join("/");
+        segments.splice(id, [Cow::Owned(whole)]);
+    }
     let types = ["dbs", "colls", "docs", "attachments"];
     let is_well_formed = segments.len() == segments_expected
         && segments.chunks(2).zip(types).all(|(pair, name)| {
@@ -39,10 +49,9 @@ pub(crate) fn resolve(
     if !is_well_formed {
         return Err(format!("Invalid {what} link: \"{}\".", shorten(link)));
     }
-    let owner = segments[..4].join("/");
     let name: fn(&str) -> Name = if owner == self_link.trim_matches('/') {
         |id| Name::Rid(id.to_owned())
-    } else if owner == alt_link.trim_matches('/') {
+    } else if is_by_name {
         |id| Name::Id(id.to_owned())
     } else {
         return Err(format!(
@@ -90,6 +99,23 @@ mod tests {
         }
         let foreign = document("dbs/d/colls/other/docs/x").unwrap_err();
         assert!(foreign.contains("outside the collection"), "{foreign}");
+    }
+
+    /// Only ids may have slashes, and only those of documents.
+    #[test]
+    fn ids_with_slashes() {
+        let id = |text: &str| Name::Id(text.to_owned());
+        assert_eq!(document("dbs/d/colls/c/docs/x/y/z"), Ok(Target::Document(id("x/y/z"))));
+        let resolve = |link: &str, operation| {
+            resolve(link, operation, Resource::Attachment, "dbs/A==/colls/B=/", "dbs/d/colls/c")
+        };
+        let one = resolve("dbs/d/colls/c/docs/x/y/attachments/z", Operation::Delete);
+        assert_eq!(one, Ok(Target::Attachment(id("x/y"), id("z"))));
+        let owner = resolve("dbs/d/colls/c/docs/x/attachments/y", Operation::Create);
+        assert_eq!(owner, Ok(Target::Attachments(id("x/attachments/y"))));
+        assert!(resolve("dbs/d/colls/c/docs/x/y/files/z", Operation::Delete).is_err());
+        assert!(document("dbs/A==/colls/B=/docs/C==/D").is_err(), "rids have none");
+        assert!(document("dbs/d/colls/other/docs/x/y").is_err());
     }
 
     #[test]

@@ -56,6 +56,8 @@ pub(crate) struct Config {
     pub(crate) limits: Limits,
     /// Most throughput of anything.
     pub(crate) throughput_max: u32,
+    /// Manual throughput that one partition carries.
+    pub(crate) partition_throughput: u32,
     /// How much may be stored.
     pub(crate) sizes: engine::Sizes,
     /// The account's consistency level.
@@ -72,6 +74,8 @@ pub(crate) struct Config {
     pub(crate) body_bytes_max: u32,
     /// Time for a handshake or a request head.
     pub(crate) header_timeout: Duration,
+    /// For how long all versions are kept where a container's policy does not say.
+    pub(crate) all_versions_retention: Option<Duration>,
     /// Time for a query that cannot be continued.
     pub(crate) query_timeout: Duration,
     /// Scripts that run at a time.
@@ -129,6 +133,7 @@ impl Config {
             charges: said.charges.unwrap_or(Charges::Current),
             limits,
             throughput_max: throughput_max(limits, said.throughput_max)?,
+            partition_throughput: partition_throughput(said.partition_throughput)?,
             sizes: sizes(limits, said.partition_size, said.logical_partition_size)?,
             consistency: said.consistency.unwrap_or(Consistency::Session),
             staleness: staleness(said.max_staleness_prefix, said.max_staleness_interval)?,
@@ -141,6 +146,7 @@ impl Config {
             },
             body_bytes_max: at_least("max-body-bytes", said.max_body_bytes, 4 << 20, 1024)?,
             header_timeout: seconds(said.header_timeout, 10),
+            all_versions_retention: retention(said.all_versions_retention)?,
             query_timeout: seconds(said.query_timeout, 60),
             script_workers: script_workers(said.script_workers)?,
             stall_timeout: seconds(said.stall_timeout, 30),
@@ -247,6 +253,21 @@ fn throughput_max(limits: Limits, said: Option<u32>) -> Result<u32, Failure> {
     Ok(most)
 }
 
+/// What a partition carried in 2016 and 2017, and carries today at the most.
+const PARTITION_THROUGHPUT: u32 = 10_000;
+
+/// What one partition carries, where nothing else is said. Less makes more partitions at once, so it
+/// has a bound.
+fn partition_throughput(said: Option<u32>) -> Result<u32, Failure> {
+    let each = said.unwrap_or(PARTITION_THROUGHPUT);
+    if !(1_000..=PARTITION_THROUGHPUT).contains(&each) {
+        return Err(Failure::usage(format!(
+            "`partition-throughput` is {each}: use 1000 to {PARTITION_THROUGHPUT}"
+        )));
+    }
+    Ok(each)
+}
+
 /// Scripts that may run at a time on the smallest machine.
 const SCRIPT_WORKERS_MIN: u32 = 8;
 
@@ -281,6 +302,16 @@ fn sizes(
     Ok(sizes)
 }
 
+/// A policy of a container counts in minutes, and so does this one.
+fn retention(said: Option<Span>) -> Result<Option<Duration>, Failure> {
+    match said.map(|said| said.0) {
+        Some(span) if span < Duration::from_mins(1) => {
+            Err(Failure::usage(format!("`all-versions-retention` is {span:?}: use 1m to 365d")))
+        }
+        span => Ok(span),
+    }
+}
+
 /// The service's ranges for an account with one region.
 fn staleness(prefix: Option<u32>, interval: Option<Span>) -> Result<gateway::Staleness, Failure> {
     let default = gateway::Staleness::default();
@@ -310,144 +341,4 @@ fn at_least(name: &str, said: Option<u32>, default: u32, least: u32) -> Result<u
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::ValueEnum as _;
-
-    use super::*;
-
-    #[test]
-    fn a_flag_wins_over_the_file_and_the_file_over_the_default() {
-        let file = parse("port = 9000\nhost = \"::1\"\ncharges = \"2017\"").unwrap();
-        let flags = Settings { port: Some(1), ..Settings::default() };
-        let config = Config::resolve(flags.over(file)).unwrap();
-        assert_eq!((config.port, config.host.as_str()), (1, "::1"));
-        assert_eq!(config.charges, Charges::Y2017);
-        assert_eq!(config.header_timeout, Duration::from_secs(10));
-        assert_eq!(config.cross_partition, CrossPartition::Auto);
-        assert_eq!(config.data_dir, Some(PathBuf::from("./sheaf-data")));
-    }
-
-    #[test]
-    fn the_cache_is_given_in_mebibytes() {
-        let cache = |said: Settings| Config::resolve(said).unwrap().cache_bytes;
-        assert_eq!(cache(Settings::default()), 64 << 20);
-        let file = || parse("cache-mb = 256").unwrap();
-        assert_eq!(cache(file()), 256 << 20);
-        let flags = Settings { cache_mb: Some(16), ..Settings::default() };
-        assert_eq!(cache(flags.over(file())), 16 << 20);
-    }
-
-    #[test]
-    fn words_of_a_setting_are_the_same_in_the_file_and_as_flags() {
-        for (word, expected) in [
-            ("auto", CrossPartition::Auto),
-            ("service", CrossPartition::Service),
-            ("direct", CrossPartition::Direct),
-        ] {
-            let file = parse(&format!("cross-partition = \"{word}\"")).unwrap();
-            assert_eq!(Config::resolve(file).unwrap().cross_partition, expected);
-            assert_eq!(CrossPartition::from_str(word, false), Ok(expected));
-        }
-        let error = parse("cross-partition = \"Both\"").unwrap_err();
-        assert!(error.contains("Both") && error.contains("direct"), "{error}");
-    }
-
-    #[test]
-    fn an_unknown_key_is_named() {
-        let error = parse("prot = 8081").unwrap_err();
-        assert!(error.contains("unknown field `prot`"), "{error}");
-        let error = parse("tls = \"maybe\"").unwrap_err();
-        assert!(error.contains("maybe") && error.contains("optional"), "{error}");
-        let error = parse("header-timeout = \"soon\"").unwrap_err();
-        assert!(error.contains("`soon` is not a duration"), "{error}");
-    }
-
-    #[test]
-    fn senseless_values_are_refused_with_advice() {
-        let none = Settings { max_connections: Some(0), ..Settings::default() };
-        let failure = Config::resolve(none).unwrap_err();
-        assert_eq!(failure.message(), "`max-connections` is 0: use 1 or more");
-        for bad in [0, 257] {
-            let workers = Settings { script_workers: Some(bad), ..Settings::default() };
-            let failure = Config::resolve(workers).unwrap_err();
-            assert_eq!(failure.message(), format!("`script-workers` is {bad}: use 1 to 256"));
-        }
-        let half = Settings { tls_cert: Some("a".into()), ..Settings::default() };
-        assert!(Config::resolve(half).unwrap_err().message().contains("`tls-key`"));
-        let open = Settings { tls_client_ca: Some("a".into()), ..Settings::default() };
-        assert!(Config::resolve(open.clone()).unwrap_err().message().contains("`required`"));
-        Config::resolve(Settings { tls: Some(TlsMode::Required), ..open }).unwrap();
-    }
-
-    #[test]
-    fn the_audit_log_lies_with_the_data() {
-        let resolve = |text: &str| Config::resolve(parse(text).unwrap()).map(|config| config.audit);
-        let audit = resolve("data-dir = \"/data\"").unwrap().unwrap();
-        assert_eq!(audit.path, Path::new("/data/audit.log"));
-        assert_eq!((audit.bytes_max, audit.files_max), (16 << 20, 5));
-        assert_eq!(resolve("in-memory = true").unwrap(), None);
-        assert_eq!(resolve("audit-log = \"off\"").unwrap(), None);
-        let said = "in-memory = true\naudit-log = \"a\"\naudit-log-size = \"1MB\"";
-        assert_eq!(resolve(said).unwrap().unwrap().bytes_max, 1 << 20);
-        assert!(resolve("audit-log-size = \"2KB\"").unwrap_err().message().contains("64KB"));
-        assert!(resolve("audit-log-files = 0").unwrap_err().message().contains("1 or more"));
-    }
-
-    #[test]
-    fn sizes_follow_the_limits_and_must_fit() {
-        let resolve = |text: &str| Config::resolve(parse(text).unwrap()).map(|config| config.sizes);
-        let sizes = resolve("").unwrap();
-        assert_eq!((sizes.logical_partition >> 30, sizes.partition >> 30), (20, 50));
-        let sizes = resolve("limits = \"2016\"").unwrap();
-        assert_eq!((sizes.logical_partition >> 30, sizes.partition >> 30), (10, 10));
-        let small = "partition-size = \"2MB\"\nlogical-partition-size = 1048576";
-        let sizes = resolve(small).unwrap();
-        assert_eq!((sizes.logical_partition, sizes.partition), (1 << 20, 2 << 20));
-        for bad in ["partition-size = \"10GB\"", "logical-partition-size = \"60GB\""] {
-            let message = resolve(bad).unwrap_err().message().to_owned();
-            assert!(message.contains("must fit into one partition"), "{message}");
-        }
-        assert!(parse("partition-size = \"big\"").unwrap_err().contains("is not a size"));
-    }
-
-    #[test]
-    fn the_most_throughput_follows_the_limits_unless_said() {
-        let resolve =
-            |text: &str| Config::resolve(parse(text).unwrap()).map(|config| config.throughput_max);
-        assert_eq!(resolve("").unwrap(), 1_000_000);
-        assert_eq!(resolve("limits = \"2017\"").unwrap(), 1_000_000);
-        assert_eq!(resolve("limits = \"2016\"").unwrap(), 250_000);
-        assert_eq!(resolve("limits = \"2016\"\nthroughput-max = 500000").unwrap(), 500_000);
-        for bad in [0, 999, 10_000_001] {
-            let message = resolve(&format!("throughput-max = {bad}")).unwrap_err();
-            assert!(message.message().contains("use 1000 to 10000000"), "{bad}");
-        }
-    }
-
-    #[test]
-    fn staleness_keeps_to_the_ranges_of_the_service() {
-        let resolve = |text: &str| Config::resolve(parse(text).unwrap());
-        let config = resolve("consistency = \"bounded-staleness\"").unwrap();
-        assert_eq!(config.consistency, Consistency::BoundedStaleness);
-        assert_eq!(config.staleness, gateway::Staleness::default());
-        let said = "max-staleness-prefix = 1000\nmax-staleness-interval = \"24h\"";
-        let expected = gateway::Staleness { prefix_max: 1000, interval_seconds_max: 86_400 };
-        assert_eq!(resolve(said).unwrap().staleness, expected);
-        for (bad, advice) in [
-            ("max-staleness-prefix = 9", "use 10 to 2147483647"),
-            ("max-staleness-prefix = 2147483648", "use 10 to 2147483647"),
-            ("max-staleness-interval = 4", "use 5s to 24h"),
-            ("max-staleness-interval = \"5500ms\"", "whole seconds"),
-            ("max-staleness-interval = \"25h\"", "use 5s to 24h"),
-        ] {
-            let failure = resolve(bad).unwrap_err();
-            assert!(failure.message().contains(advice), "{bad}: {}", failure.message());
-        }
-    }
-
-    #[test]
-    fn in_memory_wins_over_a_directory() {
-        let file = parse("in-memory = true\ndata-dir = \"/var/lib/sheaf\"").unwrap();
-        assert_eq!(Config::resolve(file).unwrap().data_dir, None);
-    }
-}
+mod tests;

@@ -123,9 +123,11 @@ fn options(config: &Config) -> engine::Options {
         },
         limits: config.limits.into(),
         throughput_max: Some(config.throughput_max),
+        partition_throughput: config.partition_throughput,
         sizes: config.sizes,
         default_consistency: config.consistency.into(),
         query_timeout: config.query_timeout,
+        all_versions_retention: config.all_versions_retention,
         scripts: script::PoolOptions {
             program: own_program(),
             arguments: vec!["script-worker".into()],

@@ -14,6 +14,7 @@ mod listener;
 mod refusal;
 pub(crate) mod tls;
 mod transport;
+mod unread;
 
 use std::{future::Future, net::SocketAddr, sync::Arc, time::Duration};
 

@@ -261,6 +261,15 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_THROUGHPUT_MAX", value_name = "RU/S", help_heading = "Behaviour")]
     pub(crate) throughput_max: Option<u32>,
 
+    /// Manual throughput that one partition carries [default: 10000]
+    #[arg(
+        long,
+        env = "SHEAF_PARTITION_THROUGHPUT",
+        value_name = "RU/S",
+        help_heading = "Behaviour"
+    )]
+    pub(crate) partition_throughput: Option<u32>,
+
     /// The account's consistency level; requests may ask for a weaker one [default: session]
     #[arg(long, env = "SHEAF_CONSISTENCY", value_name = "LEVEL", help_heading = "Behaviour")]
     pub(crate) consistency: Option<Consistency>,
@@ -277,6 +286,12 @@ pub(crate) struct Settings {
     /// Who merges queries over partitions [default: auto]
     #[arg(long, env = "SHEAF_CROSS_PARTITION", value_name = "WHO", help_heading = "Behaviour")]
     pub(crate) cross_partition: Option<CrossPartition>,
+
+    /// How long containers keep all versions and deletes for the change feed, unless their own policy
+    /// says, from 1m to 365d [default: they do not]
+    #[arg(long, env = "SHEAF_ALL_VERSIONS_RETENTION", help_heading = "Behaviour")]
+    #[arg(value_name = "DURATION")]
+    pub(crate) all_versions_retention: Option<Span>,
 
     /// Most connections at a time; more are refused with 503 [default: 4096]
     #[arg(long, env = "SHEAF_MAX_CONNECTIONS", value_name = "N", help_heading = "Bounds")]
@@ -375,6 +390,7 @@ impl Settings {
             charges: self.charges.or(lower.charges),
             limits: self.limits.or(lower.limits),
             throughput_max: self.throughput_max.or(lower.throughput_max),
+            partition_throughput: self.partition_throughput.or(lower.partition_throughput),
             consistency: self.consistency.or(lower.consistency),
             max_staleness_prefix: self.max_staleness_prefix.or(lower.max_staleness_prefix),
             max_staleness_interval: self.max_staleness_interval.or(lower.max_staleness_interval),
@@ -386,6 +402,7 @@ impl Settings {
             max_requests_per_client: self.max_requests_per_client.or(lower.max_requests_per_client),
             max_failures_per_client: self.max_failures_per_client.or(lower.max_failures_per_client),
             max_body_bytes: self.max_body_bytes.or(lower.max_body_bytes),
+            all_versions_retention: self.all_versions_retention.or(lower.all_versions_retention),
             query_timeout: self.query_timeout.or(lower.query_timeout),
             script_workers: self.script_workers.or(lower.script_workers),
             header_timeout: self.header_timeout.or(lower.header_timeout),

@@ -1,4 +1,4 @@
-//! A length of time as people write it: `500ms`, `10s`, `2m`, or a plain number of seconds.
+//! A length of time as people write it: `500ms`, `10s`, `2m`, `1h`, `7d`, or a plain number of seconds.
 
 use std::{str::FromStr, time::Duration};
 
@@ -10,7 +10,7 @@ use crate::amount;
 pub(crate) struct Span(pub(crate) Duration);
 
 /// The longest duration a setting takes. It keeps `now + duration` far from overflowing.
-const SECONDS_MAX: u64 = 7 * 24 * 3600;
+const SECONDS_MAX: u64 = 365 * 24 * 3600;
 
 impl FromStr for Span {
     type Err = String;
@@ -23,10 +23,11 @@ impl FromStr for Span {
             "" | "s" => Duration::from_secs(number),
             "m" => Duration::from_secs(number.saturating_mul(60)),
             "h" => Duration::from_secs(number.saturating_mul(3600)),
+            "d" => Duration::from_secs(number.saturating_mul(24 * 3600)),
             _ => return Err(invalid(text)),
         };
         if duration.is_zero() || duration > Duration::from_secs(SECONDS_MAX) {
-            return Err(format!("`{text}` is out of range: use 1ms to 168h"));
+            return Err(format!("`{text}` is out of range: use 1ms to 365d"));
         }
         Ok(Self(duration))
     }
@@ -41,7 +42,7 @@ impl TryFrom<toml::Value> for Span {
 }
 
 fn invalid(text: &str) -> String {
-    format!("`{text}` is not a duration: write 500ms, 10s, 2m or a number of seconds")
+    format!("`{text}` is not a duration: write 500ms, 10s, 2m, 1h, 7d or a number of seconds")
 }
 
 #[cfg(test)]
@@ -55,7 +56,8 @@ mod tests {
         assert_eq!(parse("10"), Ok(10_000));
         assert_eq!(parse("10s"), Ok(10_000));
         assert_eq!(parse("2m"), Ok(120_000));
-        for bad in ["", "s", "-1", "1.5s", "10 parsecs", "0", "99999999999999999999", "999h"] {
+        assert_eq!(parse("365d"), parse("8760h"));
+        for bad in ["", "s", "-1", "1.5s", "10 parsecs", "0", "99999999999999999999", "366d"] {
             assert!(parse(bad).is_err(), "{bad}");
         }
     }

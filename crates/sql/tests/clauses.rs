@@ -9,7 +9,6 @@ mod clause_files;
 
 use std::path::{Path, PathBuf};
 
-use sql::eval::UndefinedKeys;
 use sql::program::{Computed, Program, Run, Settings, check_computed_all};
 use sql::{Query, eval, filter};
 use value::{Value, json};
@@ -102,8 +101,7 @@ impl Case {
                 .map_err(|error| error.to_string());
         }
         let mut run = Run::new(NOW_MILLIS, 0);
-        let keys = UndefinedKeys::default();
-        eval::values(&self.compile(query)?, &self.documents, keys, &mut run)
+        eval::values(&self.compile(query)?, &self.documents, &mut run)
             .map_err(|halt| halt.to_string())
     }
 

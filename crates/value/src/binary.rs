@@ -1,5 +1,6 @@
 //! Cosmos binary JSON, in which some clients send item bodies: translated to text on arrival, so
-//! that the rest of the database knows one form only.
+//! that the rest of the database knows one form only. Clients that read nothing else are answered in
+//! it (`write`).
 //!
 //! A body is the byte `80` and one value. A value is a marker byte and what the marker calls for;
 //! all integers are little-endian.
@@ -22,12 +23,14 @@
 mod cursor;
 mod numbers;
 mod strings;
+mod write;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 
 use crate::json;
 use cursor::{Cursor, Width};
+pub use write::from_text;
 
 /// The byte that a binary body begins with, and no text can begin with.
 const PREAMBLE: u8 = 0x80;

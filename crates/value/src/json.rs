@@ -1,17 +1,19 @@
 //! JSON text: parsing, printing, and the spans of a document's members.
 //!
-//! The parser is strict RFC 8259 and stricter where a database must be: duplicate keys, lone
-//! surrogates, doubles out of range and deep nesting are refused rather than guessed at. It is
-//! written by hand because it must give all of that, the text of numbers and the spans of members
+//! The parser is RFC 8259 and stricter where a database must be: duplicate keys, lone surrogates,
+//! doubles out of range and deep nesting are refused rather than guessed at. In one point it is
+//! laxer, as the service is: a string may contain raw control characters. It is written by hand because it must give all of that, the text of numbers and the spans of members
 //! in one pass over the document; `docs/adr/0002-json-parser.md` has the figures.
 
+mod compact;
 mod members;
 mod parse;
 mod print;
 mod string;
 
+pub use compact::compact;
 pub use members::{Member, elements, members};
-pub use parse::{parse, parse_document};
+pub use parse::{Document, parse, parse_document};
 pub use print::{print, quote, write};
 pub(crate) use string::read_escape;
 
@@ -45,9 +47,6 @@ pub enum ErrorKind {
     /// The bytes are not UTF-8.
     #[error("invalid UTF-8")]
     InvalidUtf8,
-    /// A raw control character in a string; it must be escaped.
-    #[error("unescaped control character in a string")]
-    ControlCharacter,
     /// An escape that JSON does not know.
     #[error("invalid escape in a string")]
     InvalidEscape,

@@ -5,7 +5,7 @@
 //! - `value`, `object`, [`number`]: the value in memory,
 //! - [`json`]: text to value and back, and the spans of a document's top-level members,
 //! - [`binary`]: Cosmos binary JSON to text,
-//! - [`order`]: the total order of values,
+//! - [`order`]: the total order of values, [`distinct`]: arrays and objects as ORDER BY has them,
 //! - [`path`]: document paths such as `/address/city`,
 //! - [`key`]: key bytes that sort like values,
 //! - [`hash`], [`partition_key`]: MurmurHash3, and where a partition key lies in the hash space.
@@ -14,6 +14,7 @@ mod object;
 mod value;
 
 pub mod binary;
+pub mod distinct;
 pub mod hash;
 pub mod json;
 pub mod key;

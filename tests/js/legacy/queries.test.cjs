@@ -180,11 +180,12 @@ for (const [kind, paths, creation] of kinds) {
 
     test("metrics", async () => {
       const iterator = client.queryDocuments(parent.link, "SELECT * FROM c WHERE c.n < 5", { ...cross, populateQueryMetrics: true });
-      const headers = await new Promise((resolve, reject) => {
-        iterator.executeNext((error, _, headers) => (error ? reject(error) : resolve(headers)));
+      const [items, headers] = await new Promise((resolve, reject) => {
+        iterator.executeNext((error, items, headers) => (error ? reject(error) : resolve([items, headers])));
       });
       const metrics = headers["x-ms-documentdb-query-metrics"];
-      assert.equal(metrics["0"].outputDocumentCount ?? metrics["0"]._outputDocumentCount, 5);
+      assert.ok(items.length > 0 && items.length <= 5);
+      assert.equal(metrics["0"].outputDocumentCount ?? metrics["0"]._outputDocumentCount, items.length);
       assert.ok(Number(headers["x-ms-request-charge"]) > 0);
     });
 

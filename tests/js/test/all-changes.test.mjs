@@ -54,7 +54,7 @@ describe("all versions and deletes", () => {
       await container.items.create({ id: "b", pk: "y", n: 3 });
       const changes = await rest(iterator);
       assert.deepEqual(changes.filter((it) => (it.current.pk ?? it.previous.pk) === "x").map(of), [
-        ["create", undefined, 1], ["replace", 1, 2], ["delete", 2, undefined],
+        ["create", undefined, 1], ["replace", undefined, 2], ["delete", 2, undefined],
       ]);
       assert.equal(changes.length, 4);
       const deleted = changes.find(({ metadata }) => metadata.operationType === "delete");

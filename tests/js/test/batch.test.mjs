@@ -69,6 +69,16 @@ describe("batch", () => {
     assert.deepEqual(statuses((await items.batch(replace(etag), "p")).result), [200]);
   });
 
+  test("keys that operations name themselves", async () => {
+    const items = (await container()).items;
+    const operations = (partitionKey) => [
+      { operationType: "Upsert", partitionKey, resourceBody: { id: "a", pk: "p" } },
+      { operationType: "Read", id: "a", partitionKey },
+    ];
+    assert.deepEqual(statuses((await items.batch(operations("p"), "p")).result), [201, 200]);
+    await assert.rejects(items.batch(operations("q"), "p"), /have a different partition key value than the request/);
+  });
+
   test("keys of other kinds", async () => {
     const items = (await container()).items;
     for (const [key, member] of [[null, { pk: null }], [7, { pk: 7 }], [undefined, {}]]) {

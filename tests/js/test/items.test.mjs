@@ -405,8 +405,14 @@ describe("errors", () => {
 
   test("a replace under another id", async () => {
     const items = await container();
-    await items.items.create({ id: "a", pk: "p" });
-    await refuses(400, () => items.item("a", "p").replace({ id: "b", pk: "p" }));
+    const { resource: made } = await items.items.create({ id: "a", pk: "p" });
+    await items.items.create({ id: "taken", pk: "p" });
+    await refuses(409, () => items.item("a", "p").replace({ id: "taken", pk: "p" }));
+    const { resource: renamed } = await items.item("a", "p").replace({ ...made, id: "b", n: 1 });
+    assert.equal(renamed._rid, made._rid);
+    assert.deepEqual(Object.keys(renamed), [...Object.keys(made), "n"]);
+    assert.equal((await items.item("a", "p").read()).statusCode, 404);
+    assert.deepEqual((await items.item("b", "p").read()).resource, renamed);
   });
 
   test("documents nested too deeply", async () => {

@@ -15,7 +15,7 @@ before(async () => {
 after(() => database.delete());
 
 describe("values of mixed types", () => {
-  // In ascending order; `undefined` is first where it has a place.
+  // In ascending order; `undefined` comes before all of them.
   const values = [null, false, true, -1e300, -1.5, -0.5, 0, 1, 2.25, 9007199254740991, 1e300, "", "10", "A", "Z", "a", "ab", "größe", "数", "🦀"];
   let explicit;
   let wildcard;
@@ -36,9 +36,9 @@ describe("values of mixed types", () => {
       const ascending = await rows(explicit, "SELECT c.id, c.v FROM c ORDER BY c.v", keyed);
       assert.deepEqual(ascending.map(({ id }) => id), ["none", ...values.map((_, at) => `i${at}`), "list", "object"]);
       const descending = await rows(explicit, "SELECT c.id, c.v FROM c ORDER BY c.v DESC", keyed);
-      assert.deepEqual(descending, ascending.reverse());
-      const defined = await rows(wildcard, "SELECT VALUE c.id FROM c ORDER BY c.v", keyed);
-      assert.deepEqual(defined, [...values.map((_, at) => `i${at}`), "list", "object"]);
+      assert.deepEqual(descending, ascending.toReversed());
+      const covered = await rows(wildcard, "SELECT VALUE c.id FROM c ORDER BY c.v DESC", keyed);
+      assert.deepEqual(covered, descending.map(({ id }) => id));
     }
   });
 

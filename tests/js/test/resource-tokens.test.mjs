@@ -121,9 +121,9 @@ describe("resource tokens", () => {
         await writer.item(id, "new").delete();
         // Nothing beside it: the client has to send the token that it has.
         const client = new CosmosClient({ endpoint, tokenProvider: async () => permission._token });
-        await refuses(401, () => client.database(database.id).read());
-        await refuses(401, () => client.database(database.id).container("none").read());
-        await refuses(401, () => client.databases.readAll().fetchAll());
+        await refuses(403, () => client.database(database.id).read());
+        await refuses(403, () => client.database(database.id).container("none").read());
+        await refuses(403, () => client.databases.readAll().fetchAll());
       });
 
       test("one partition key: reads, queries, paging, the change feed", async () => {

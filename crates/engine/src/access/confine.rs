@@ -1,11 +1,13 @@
 //! Keeping a request to one partition key, or to those that begin with it.
 //!
-//! A request that names a key must name one of them. One that names none is narrowed: feeds, queries
-//! and the change feed read this key, and writes write it. A range of the hash space may be named only
-//! if the key is in it: readers that go from range to range would get the same documents in each.
+//! A request that names a key must name one of them. One that names none is narrowed if it is about one
+//! document or one execution. Feeds, queries and the change feed without a key are about all
+//! documents of the collection, or of a range of it, and are refused, unless nothing but the key's
+//! documents can lie in that range.
 
 use protocol::{
     Error, Operation, Options, Request,
+    query::QueryFeed,
     request::{AttachmentPath, CollectionPath},
 };
 use value::partition_key::{Component, Hashing, PartitionKey};
@@ -38,16 +40,29 @@ pub(crate) fn confine(
         Some(_) => return Err(too_little()),
         None => {}
     }
+    if let Some(collection) = collection.filter(|_| reads_many(operation)) {
+        check_range(collection, key, options)?;
+    }
     // The operations of a bulk name their keys themselves, and the range that these are in.
     if !matches!(operation, Operation::ExecuteBatch { .. }) {
-        if let Some(collection) = collection {
-            check_range(collection, key, options)?;
-        }
         options.range_id = None;
         options.epk_range = None;
     }
     options.partition_key = Some(key.clone());
     Ok(())
+}
+
+/// Whether an operation without a key reads documents of all keys.
+fn reads_many(operation: &Operation) -> bool {
+    match operation {
+        Operation::ListDocuments(_)
+        | Operation::ReadChanges { .. }
+        | Operation::ListConflicts(_) => true,
+        Operation::Query { feed, .. } => {
+            matches!(feed, QueryFeed::Documents(_) | QueryFeed::Conflicts(_))
+        }
+        _ => false,
+    }
 }
 
 /// Refuses media of a document of another key.
@@ -63,19 +78,23 @@ pub(crate) async fn check_media(
     if is_granted { Ok(()) } else { Err(too_little()) }
 }
 
-/// Refuses a range without the key.
+/// Refuses all but a range of effective keys that holds nothing but the key. Python and others read the
+/// documents that begin with a part of a hierarchical key by such a range.
 fn check_range(
     collection: &Collection,
     key: &PartitionKey,
     options: &Options,
 ) -> Result<(), Error> {
-    if options.range_id.is_none() && options.epk_range.is_none() {
-        return Ok(());
+    if options.epk_range.is_none() {
+        return Err(too_little());
     }
     let only = Options { partition_key: Some(key.clone()), ..Options::default() };
-    let place = Scope::of(collection, &only)?.place();
+    let granted = Scope::of(collection, &only)?.place();
     let asked = Scope::of(collection, options)?.place();
-    if asked.overlaps(&place) { Ok(()) } else { Err(too_little()) }
+    // The answer has all documents of the key, so parts of it must not be asked for one by one.
+    let holders = collection.partitions.iter().filter(|it| it.area.overlaps(&granted)).count();
+    let is_all = holders == 1 || asked.covers(&granted);
+    if granted.covers(&asked) && !asked.is_empty() && is_all { Ok(()) } else { Err(too_little()) }
 }
 
 /// Whether a key is the granted one or, if it is hierarchical, begins with it. In those, a part that

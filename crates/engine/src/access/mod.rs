@@ -57,6 +57,8 @@ pub(crate) async fn check(
     // Who names no key is kept to that of the permission.
     let key = request.options.partition_key.as_ref().or(rights.key.as_ref());
     let place = reach(&catalog, &rights.link, on, key).await?;
+    // What is told beside a document tells of others.
+    request.options.hides_usage = needs != Needs::Way;
     match (place, needs) {
         (Reach::Within | Reach::Above, Needs::Way) => {
             if place == Reach::Above || rights.key.is_some() {
@@ -128,7 +130,7 @@ fn no_longer_good() -> Error {
 /// A token of another resource. It does not say whether what was asked for exists.
 fn elsewhere() -> Error {
     Error::new(
-        Code::Unauthorized,
+        Code::Forbidden,
         "The input authorization token can't serve the request: its permission is not for this \
          resource.",
     )

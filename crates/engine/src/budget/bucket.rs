@@ -11,18 +11,28 @@
 //! come back cost nothing in the end: a turn expires, and where turns tend to expire, less is set
 //! aside for each.
 //!
+//! A caller may come back with another request than the one that was refused: see [`strangers`].
+//! It takes the first turn of its kind that is due. There is one for each caller who waited as told,
+//! so that all of them are let in, whoever takes whose; and if an owner comes to a turn that is gone,
+//! it is let in nevertheless. Only newcomers could come in between, and turns are due together so
+//! that few of them do.
+//!
 //! What a kind of request costs is learnt from the first that are done. Until then only a few of it
 //! are at work at a time: the others come back a moment later, when it is known. What is at work
 //! afterwards has been paid for, so that a burst is worth a second or two, whatever it is made of.
 //!
 //! Time is passed in, in seconds from any beginning, so that tests are exact.
 
+mod strangers;
 mod turns;
 
-use crate::budget::bucket::turns::Turns;
+use crate::budget::bucket::{
+    strangers::Strangers,
+    turns::{Aside, Turn, Turns},
+};
 
 /// Kinds of requests, for what each usually costs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Kind {
     Read,
     Create,
@@ -65,7 +75,23 @@ const MARGIN: f64 = 1.5;
 /// Seconds' worth that whoever has a turn may overdraw, and that others must leave while some wait.
 /// In between, costs that differ from the usual do not matter.
 const OVERDRAFT_S: f64 = 0.5;
+const STRANGERS_OVERDRAFT_S: f64 = 0.3;
 const LEFT_S: f64 = 0.05;
+
+/// Strangers are believed where so few wait, and where a turn's owner is so late.
+const FEW: usize = 4;
+const LATE_S: f64 = 0.05;
+
+/// Where some come back as strangers, turns are due together, once in this time. Whoever waited
+/// comes then, newcomers come at any time and find few turns that they could take.
+const TOGETHER_S: f64 = 0.04;
+
+/// Nobody is told to wait for less: waits are told in milliseconds.
+const WAIT_MIN_S: f64 = 0.001;
+
+/// Where turns of more than these seconds are promised, those that strangers use do not count as
+/// taken: so many do not wait that long.
+const STRANGERS_QUEUE_S: f64 = 20.0;
 
 /// How much the newest turn says about how many are taken.
 const TAKEN_WEIGHT: f64 = 1.0 / 16.0;
@@ -75,6 +101,9 @@ const USUAL_GROWTH_MAX: f64 = 4.0;
 
 /// Never so little is set aside that those who do come back would not find it.
 const TAKEN_MIN: f64 = 0.05;
+
+/// A turn is taken twice where a stranger was there first.
+const TAKEN_MAX: f64 = 2.0;
 
 /// The throughput of one partition, or of a database that shares it.
 #[derive(Debug)]
@@ -87,7 +116,7 @@ pub(crate) struct Bucket {
     filled_s: f64,
     kinds: [Experience; KINDS],
     turns: Turns,
-    /// The share of turns that are taken rather than left to expire.
+    /// How often a turn is taken, on the average: less than once where some are left to expire.
     taken: f64,
     /// The last time that was given to a turn which came too early after all.
     postponed_s: f64,
@@ -107,6 +136,7 @@ struct Experience {
     at_work: usize,
     /// Since when some have been at work.
     busy_since_s: f64,
+    strangers: Strangers,
 }
 
 /// Who wants to come in.
@@ -206,8 +236,7 @@ impl Bucket {
             let due_s = if is_unknown {
                 now_s + self.unknown_wait_s(caller.kind, now_s)
             } else if self.balance > -OVERDRAFT_S * self.rate {
-                self.turns.remove(own);
-                self.taken += (1.0 - self.taken) * TAKEN_WEIGHT;
+                self.claim(own, caller.kind);
                 return Ok(self.pay(caller.kind, now_s));
             } else {
                 // What came before cost far more than it usually does: first in line once that is
@@ -224,6 +253,9 @@ impl Bucket {
             // No turn: what to set aside for it is not known either.
             return Err(WaitSeconds(self.unknown_wait_s(caller.kind, now_s)));
         }
+        if found.own_early.is_none() && self.use_as_stranger(caller.kind, now_s) {
+            return Ok(self.pay(caller.kind, now_s));
+        }
         let left = if self.turns.is_empty() { 0.0 } else { LEFT_S * self.rate };
         if self.balance - self.taken * self.turns.due() > left {
             if let Some(own) = found.own_early {
@@ -237,9 +269,52 @@ impl Bucket {
                 return Err(WaitSeconds(own.due_s() - now_s));
             }
         }
-        let wait_s = (self.taken * self.turns.all() - self.balance).max(0.0) / self.rate;
-        let due_s = self.promise(fingerprint, caller, now_s + wait_s, now_s);
+        self.kinds[caller.kind as usize].strangers.refused();
+        let due_s = self.next_due_s(caller.kind, now_s);
+        let due_s = self.promise(fingerprint, caller, due_s, now_s);
         Err(WaitSeconds(due_s - now_s))
+    }
+
+    /// A caller takes its own turn. A stranger may have used it before.
+    fn claim(&mut self, own: Turn, kind: Kind) {
+        let is_used = self.turns.remove(own).is_some_and(|aside| aside.is_used);
+        self.kinds[kind as usize].strangers.claimed();
+        if is_used {
+            self.taken = (self.taken + TAKEN_WEIGHT).min(TAKEN_MAX);
+        } else {
+            self.learn_taken(1.0);
+        }
+    }
+
+    /// Gives the first turn that is due to a caller who has none, if it may be one who was refused
+    /// and sends another request now.
+    fn use_as_stranger(&mut self, kind: Kind, now_s: f64) -> bool {
+        let Some(turn) = self.turns.first_unused(kind) else { return false };
+        let is_late = now_s - turn.due_s() > LATE_S;
+        let strangers = &mut self.kinds[kind as usize].strangers;
+        let is_believed = is_late || self.turns.len() <= FEW || strangers.are_there();
+        let has_room = self.balance > -STRANGERS_OVERDRAFT_S * self.rate;
+        if !is_believed || !has_room || strangers.crowd_out_others() {
+            return false;
+        }
+        if is_late {
+            strangers.missed();
+        }
+        let is_queue_long = self.taken * self.turns.all() > STRANGERS_QUEUE_S * self.rate;
+        self.learn_taken(if is_queue_long { 0.0 } else { 1.0 });
+        self.turns.use_up(turn);
+        true
+    }
+
+    /// When the debt and all turns will have been paid for.
+    fn next_due_s(&self, kind: Kind, now_s: f64) -> f64 {
+        let wait_s = (self.taken * self.turns.all() - self.balance) / self.rate;
+        let due_s = now_s + wait_s.max(WAIT_MIN_S);
+        let is_dense = self.taken * self.usual(kind) < TOGETHER_S * self.rate;
+        if is_dense && !self.turns.is_empty() && self.kinds[kind as usize].strangers.are_there() {
+            return (due_s / TOGETHER_S).ceil() * TOGETHER_S;
+        }
+        due_s
     }
 
     /// Sees to it that a caller who was refused elsewhere finds a turn here at that time.
@@ -286,6 +361,7 @@ impl Bucket {
         let usual = self.usual(kind);
         self.balance -= usual;
         let experience = &mut self.kinds[kind as usize];
+        experience.strangers.let_in();
         if experience.at_work == 0 {
             experience.busy_since_s = now_s;
         }
@@ -317,9 +393,18 @@ impl Bucket {
     }
 
     fn expire(&mut self, now_s: f64) {
-        for _ in 0..self.turns.pass(now_s, TURN_PATIENCE_S) {
-            self.taken = (self.taken - self.taken * TAKEN_WEIGHT).max(TAKEN_MIN);
+        self.turns.pass(now_s);
+        while let Some(aside) = self.turns.expire(TURN_PATIENCE_S) {
+            self.kinds[aside.kind as usize].strangers.missed();
+            if !aside.is_used {
+                self.learn_taken(0.0);
+            }
         }
+    }
+
+    /// A turn was taken, or left to expire.
+    fn learn_taken(&mut self, times: f64) {
+        self.taken = (self.taken + (times - self.taken) * TAKEN_WEIGHT).max(TAKEN_MIN);
     }
 
     /// Gives a turn at this time, if there is one left; returns when to come back. Where there is
@@ -327,7 +412,8 @@ impl Bucket {
     fn promise(&mut self, fingerprint: u64, caller: &Caller<'_>, due_s: f64, now_s: f64) -> f64 {
         if !self.turns.is_full() {
             let cost = self.kinds[caller.kind as usize].ample();
-            self.turns.insert(fingerprint, caller.connection, due_s, cost);
+            let aside = Aside { kind: caller.kind, cost, is_used: false };
+            self.turns.insert(fingerprint, caller.connection, due_s, aside);
             return due_s;
         }
         let last_s = self.turns.last_due_s().unwrap_or(due_s).max(now_s);

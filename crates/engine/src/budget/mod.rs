@@ -343,6 +343,24 @@ impl Tickets {
         }
     }
 
+    /// The work is done, at those partitions that were read; the others pay nothing.
+    pub(crate) fn settle_read(self, engine: &Inner, charge: f64, work: &[Option<u64>]) {
+        if work.iter().all(Option::is_none) {
+            return self.settle(engine, charge, &[]);
+        }
+        let (mut read, mut read_work) = (Vec::new(), Vec::new());
+        for (at, ticket) in self.0.into_iter().enumerate() {
+            match work.get(at) {
+                Some(Some(work)) => {
+                    read.push(ticket);
+                    read_work.push(*work);
+                }
+                _ => ticket.give_back(),
+            }
+        }
+        Self(read).settle(engine, charge, &read_work);
+    }
+
     /// Nothing was done.
     pub(crate) fn give_back(self) {
         self.0.into_iter().for_each(Ticket::give_back);

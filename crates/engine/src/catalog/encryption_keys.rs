@@ -16,6 +16,8 @@ pub(crate) struct EncryptionKey {
     pub(crate) rid: EncryptionKeyRid,
     pub(crate) id: String,
     pub(crate) version: Version,
+    /// Seconds of its creation.
+    pub(crate) created: u64,
     /// Everything that the client sent, as it was sent.
     pub(crate) properties: Object,
 }
@@ -46,6 +48,7 @@ impl Stored for EncryptionKey {
     fn encode(&self) -> Object {
         let mut row = Object::new();
         rows::insert_version(&mut row, self.version);
+        row.insert("created", number(self.created));
         row.insert("properties", Value::Object(self.properties.clone()));
         row
     }
@@ -53,7 +56,10 @@ impl Stored for EncryptionKey {
     fn decode(rid: EncryptionKeyRid, row: &Value) -> Result<Self, Damaged> {
         let properties = rows::object(row, "properties")?;
         let id = rows::text(row.get("properties"), "id")?;
-        Ok(Self { rid, id, version: rows::version(row)?, properties })
+        let version = rows::version(row)?;
+        // Earlier builds did not store it.
+        let created = row.get("created").as_i64().and_then(|seconds| u64::try_from(seconds).ok());
+        Ok(Self { rid, id, version, created: created.unwrap_or(version.ts), properties })
     }
 }
 
@@ -68,6 +74,7 @@ impl EncryptionKey {
         object.insert("_self", self.self_link());
         object.insert("_etag", quoted(self.version.etag));
         object.insert("_ts", number(self.version.ts));
+        object.insert("_cts", number(self.created));
         to_bytes(object)
     }
 }

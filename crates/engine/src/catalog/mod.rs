@@ -34,6 +34,7 @@ use crate::{
     catalog::{children::Children, encryption_keys::EncryptionKey, scripts::Scripts, users::User},
     definition::Definition,
     partition::Partition,
+    usage::CachedLists,
 };
 
 /// Every resource but documents. Maps are by number, which is the order of creation.
@@ -47,6 +48,9 @@ pub(crate) struct Catalog {
     pub(crate) next_database: u32,
     /// The rid that the next offer gets.
     pub(crate) next_offer: u32,
+    /// The highest LSN that a deleted collection gave out. Those of new ones begin behind it: their
+    /// names may be the same, and clients remember what they saw.
+    pub(crate) last_lsn: u64,
 }
 
 /// The version of a resource.
@@ -94,6 +98,8 @@ pub(crate) struct Collection {
     pub(crate) past: Vec<(u32, Area)>,
     /// Stored procedures, triggers and functions.
     pub(crate) scripts: Arc<Scripts>,
+    /// What is told of it beside its documents.
+    pub(crate) quota_lists: Arc<CachedLists>,
 }
 
 /// A definition of the past: another indexing policy or time to live.
@@ -373,8 +379,13 @@ impl Collection {
         (bound(&partition.area.start), bound(&partition.area.end))
     }
 
-    pub(crate) fn to_json(&self, statistics: Option<Value>) -> Bytes {
+    /// The collection as clients see it. `hides_system_key` for those who do not know the key that
+    /// stands for no partition key: their SDKs would ask for one with every document.
+    pub(crate) fn to_json(&self, statistics: Option<Value>, hides_system_key: bool) -> Bytes {
         let mut object = self.definition.json.clone();
+        if hides_system_key && self.definition.partition_key.is_system {
+            object.remove("partitionKey");
+        }
         object.insert("_rid", self.rid.to_string());
         object.insert("_ts", number(self.version.ts));
         object.insert("_self", self.self_link());

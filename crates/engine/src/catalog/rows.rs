@@ -147,6 +147,7 @@ pub(crate) fn decode_collection(
         past: past_ranges(&row)?,
         // They are rows of their own.
         scripts: Arc::default(),
+        quota_lists: Arc::default(),
     };
     Ok(CollectionRow { collection, ranges })
 }

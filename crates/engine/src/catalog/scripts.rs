@@ -38,6 +38,7 @@ pub(crate) enum TriggerOperation {
     All,
     Create,
     Update,
+    Upsert,
     Replace,
     Delete,
 }
@@ -60,7 +61,8 @@ impl TriggerType {
 }
 
 impl TriggerOperation {
-    const ALL: [Self; 5] = [Self::All, Self::Create, Self::Update, Self::Replace, Self::Delete];
+    const ALL: [Self; 6] =
+        [Self::All, Self::Create, Self::Update, Self::Upsert, Self::Replace, Self::Delete];
 
     /// Reads the wire name, in any case.
     pub(crate) fn parse(text: &str) -> Option<Self> {
@@ -73,6 +75,7 @@ impl TriggerOperation {
             Self::All => "All",
             Self::Create => "Create",
             Self::Update => "Update",
+            Self::Upsert => "Upsert",
             Self::Replace => "Replace",
             Self::Delete => "Delete",
         }

@@ -44,6 +44,8 @@ const CATALOG_FORMAT: u8 = 3;
 const FORMAT_KEY: &[u8] = b"V";
 /// Key of the next numbers.
 const NEXT_KEY: &[u8] = b"N";
+/// Key of the highest LSN that a deleted collection gave out.
+const LAST_LSN_KEY: &[u8] = b"L";
 const DATABASE: u8 = b'B';
 const COLLECTION: u8 = b'C';
 const OFFER: u8 = b'O';
@@ -167,6 +169,9 @@ impl CatalogStore {
                     }
                 }
                 USER => user_rows::load(&mut catalog, key, row)?,
+                _ if &key[..] == LAST_LSN_KEY => {
+                    catalog.last_lsn = u64_at(row, 0).ok_or(OpenError::Damaged)?;
+                }
                 _ if &key[..] == NEXT_KEY => {
                     let next = u64_at(row, 0).ok_or(OpenError::Damaged)?;
                     catalog.next_database = u32::try_from(next >> 32).unwrap_or(u32::MAX);
@@ -284,6 +289,11 @@ impl CatalogStore {
 pub(crate) fn put_next(batch: &mut Batch, catalog: &Catalog) {
     let next = u64::from(catalog.next_database) << 32 | u64::from(catalog.next_offer);
     batch.put(NEXT_KEY, next.to_be_bytes().to_vec());
+}
+
+/// The highest LSN of deleted collections, whenever one is deleted.
+pub(crate) fn put_last_lsn(batch: &mut Batch, catalog: &Catalog) {
+    batch.put(LAST_LSN_KEY, catalog.last_lsn.to_be_bytes().to_vec());
 }
 
 pub(crate) fn put_database(batch: &mut Batch, database: &Database) {

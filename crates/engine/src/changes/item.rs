@@ -22,7 +22,7 @@ pub(super) fn latest(document: &Bytes, lsn: u64) -> Result<Bytes, Error> {
     let mut out = Vec::with_capacity(document.len() + 24);
     // The name may stand anywhere; only then is it worth a closer look.
     if body.windows(LSN.len()).any(|part| part == LSN.as_bytes()) {
-        let (_, members) = json::parse_document(document).map_err(|_| damaged())?;
+        let members = json::members(document).map_err(|_| damaged())?;
         out.push(b'{');
         for member in members.iter().filter(|member| &*member.key != LSN) {
             out.extend_from_slice(&document[member.span.clone()]);
@@ -36,8 +36,8 @@ pub(super) fn latest(document: &Bytes, lsn: u64) -> Result<Bytes, Error> {
     Ok(out.into())
 }
 
-/// A change with the versions before and behind it. What was deleted is named in the metadata, since
-/// there is no current version to name it.
+/// A change with the version behind it or, of a deletion, the one before it. What was deleted is named
+/// in the metadata, since there is no current version to name it.
 pub(super) fn change(
     collection: &Collection,
     change: &HistoryRow,
@@ -72,7 +72,8 @@ pub(super) fn change(
     let mut out = Vec::with_capacity(current.len() + change.previous.len() + 256);
     out.extend_from_slice(b"{\"current\":");
     out.extend_from_slice(current);
-    if !change.previous.is_empty() {
+    // COMPAT: the service gives of a replaced version its LSN only.
+    if change.kind == ChangeKind::Delete {
         out.extend_from_slice(b",\"previous\":");
         out.extend_from_slice(&change.previous);
     }

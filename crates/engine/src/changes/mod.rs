@@ -57,7 +57,8 @@ pub(crate) async fn page(
     let collection = engine.collection(path, options)?;
     let scope = Scope::of(&collection, options)?;
     let now = engine.clock.now_seconds();
-    let start = Start::of(&collection, mode, (since, now), options)?;
+    let is_kept = retention::of(engine, &collection).is_some();
+    let start = Start::of(&collection, mode, is_kept, options)?;
     let etag = options.if_none_match.as_deref().unwrap_or_default().as_bytes();
     let asked = Asked::new(Kind::Feed, path, [etag, &[]], options, meter);
     let feed = Feed { engine, collection: &collection, scope: &scope, options, asked };
@@ -71,12 +72,10 @@ pub(crate) async fn page(
         }
     };
     let is_news = page.has_more || !page.items.is_empty();
-    let (outcome, body) = if is_news {
-        let (owner_rid, kind) = (collection.rid.to_string(), FeedKind::Documents);
-        (Outcome::Ok, Body::Feed { owner_rid, kind, items: page.items })
-    } else {
-        (Outcome::NotModified, Body::Empty)
-    };
+    let outcome = if is_news { Outcome::Ok } else { Outcome::NotModified };
+    // Without news it has no items, which the answer says as well.
+    let (owner_rid, kind) = (collection.rid.to_string(), FeedKind::Documents);
+    let body = Body::Feed { owner_rid, kind, items: page.items };
     let etag = page.position.to_text(&scope.place(), &collection.rid.bytes());
     let meta = Meta { partitions: page.points, owner: Some(collection.owner()), ..Meta::default() };
     Ok(Response { outcome, body, etag: Some(etag), continuation: None, meta })

@@ -231,7 +231,7 @@ impl<'a> Reader<'a> {
             return false;
         }
         for item in &transaction.items {
-            meter.feed_document(user_bytes(item));
+            meter.feed_document(user_bytes(item.len()));
         }
         self.bytes += size;
         self.items.extend(transaction.items);

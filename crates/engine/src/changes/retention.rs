@@ -1,6 +1,6 @@
-//! Sweeping what the history of changes need not keep any longer.
+//! For how long the history of changes is kept, and sweeping what need not be kept any longer.
 //!
-//! In the background, some rows at a time, and at nobody's charge.
+//! It is swept in the background, some rows at a time, and at nobody's charge.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -11,6 +11,14 @@ use crate::{Inner, catalog::Collection, partition::Partition};
 
 /// How often it is looked.
 const ROUND: Duration = Duration::from_secs(1);
+
+/// For how long a collection keeps all versions: as its own policy says, or else as the operator
+/// does. `None` if it does not keep them.
+pub(crate) fn of(engine: &Inner, collection: &Collection) -> Option<Duration> {
+    let own = collection.definition.history_minutes;
+    let own = own.map(|minutes| Duration::from_secs(u64::from(minutes) * 60));
+    own.or(engine.options.all_versions_retention)
+}
 
 /// Sweeps all partitions until the database closes.
 pub(crate) async fn look_after(engine: Arc<Inner>) {
@@ -33,9 +41,9 @@ fn due(engine: &Inner) -> Vec<(Arc<Partition>, u64)> {
     let (catalog, now) = (engine.catalog(), engine.clock.now_seconds());
     let collections = catalog.databases.values().flat_map(|db| db.collections.values());
     let of = |collection: &Arc<Collection>| {
-        let minutes = collection.definition.history_minutes;
         // Where the policy was taken back, nothing is kept.
-        let before = minutes.map_or(u64::MAX, |it| now.saturating_sub(u64::from(it) * 60));
+        let kept = of(engine, collection);
+        let before = kept.map_or(u64::MAX, |kept| now.saturating_sub(kept.as_secs()));
         let partitions = collection.partitions.iter().filter(|it| it.has_history());
         partitions.map(|it| (Arc::clone(it), before)).collect::<Vec<_>>()
     };

@@ -16,10 +16,6 @@ use crate::{
     rows::{Damaged, SLACK_S, feed_time},
 };
 
-/// How far ahead of our clock a time may lie. Such a feed is empty, as that of the service is; what
-/// is further away is no matter of clocks.
-const AHEAD_MAX_S: u64 = 2 * 60 * 60;
-
 /// Where a reader begins.
 pub(super) enum Start {
     /// Behind what is there.
@@ -29,19 +25,13 @@ pub(super) enum Start {
 }
 
 impl Start {
-    /// What the headers say.
+    /// What the headers say. `is_kept` says whether the collection keeps all versions.
     pub(super) fn of(
         collection: &Collection,
         mode: ChangeMode,
-        (since, now): (Option<u64>, u64),
+        is_kept: bool,
         options: &Options,
     ) -> Result<Self, Error> {
-        if since.is_some_and(|since| since > now + AHEAD_MAX_S) {
-            return Err(Error::bad_request(
-                "The time in the header 'If-Modified-Since' lies in the future.",
-            ));
-        }
-        let is_kept = collection.definition.history_minutes.is_some();
         if mode == ChangeMode::All && !is_kept {
             return Err(Error::bad_request(
                 "The change feed of all versions and deletes is not kept for this collection: set \
@@ -62,7 +52,8 @@ impl Start {
             }
             None if mode == ChangeMode::All => Err(Error::bad_request(
                 "The change feed of all versions and deletes begins now or at a position: it \
-                 cannot be read from the beginning or from a point in time.",
+                 cannot be read from the beginning or from a point in time. You must read the \
+                 change feed from within the retention period.",
             )),
             None => Ok(Self::At(Position::at(0))),
         }
@@ -86,7 +77,8 @@ pub(super) fn check_history(partition: &Partition, pieces: &[(Area, u64)]) -> Re
     if pieces.iter().any(is_gone) {
         return Err(Error::bad_request(
             "The change feed position in the header 'If-None-Match' is older than what is kept of \
-             all versions and deletes. Begin anew, from now.",
+             all versions and deletes. You must read the change feed from within the retention \
+             period: begin anew, from now.",
         ));
     }
     Ok(())

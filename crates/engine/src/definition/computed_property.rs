@@ -1,10 +1,14 @@
 //! `computedProperties`: named expressions that queries use like stored properties.
 
 use protocol::Error;
-use sql::program::{Computed, check_computed_all};
-use value::{Object, Value};
+use sql::{
+    Code,
+    ast::Projection,
+    program::{Computed, Program, Settings, check_computed_all},
+};
+use value::{Object, Value, json};
 
-use super::{PartitionKeyDefinition, read};
+use super::{PartitionKeyDefinition, SYSTEM_PROPERTIES, index_path, read};
 
 /// Most computed properties of a collection.
 const PROPERTIES_MAX: usize = 20;
@@ -16,14 +20,12 @@ pub(super) fn parse(value: &Value) -> Result<Option<Value>, Error> {
     let mut entries = Vec::new();
     for property in read::bounded_array(value, "computedProperties", PROPERTIES_MAX)? {
         read::object(property, "computedProperties")?;
-        let name = read::text(property.get("name"), "computedProperties.name")?;
-        let query = read::text(property.get("query"), "computedProperties.query")?;
-        if name.is_empty() || query.is_empty() || names.contains(&name) {
-            // COMPAT: SDK tests match the first sentence.
-            let name = read::shown(name);
+        let name = member(property, "name")?;
+        let query = member(property, "query")?;
+        if names.contains(&name) {
             return Err(Error::bad_request(format!(
-                "One of the specified inputs is invalid: the computed property `{name}` must have \
-                 a name of its own and a query"
+                "Computed property name '{}' cannot be used in multiple definitions.",
+                read::shown(name)
             )));
         }
         names.push(name);
@@ -33,6 +35,19 @@ pub(super) fn parse(value: &Value) -> Result<Option<Value>, Error> {
         entries.push(entry.into());
     }
     Ok(Some(Value::Array(entries)))
+}
+
+/// The text of a member that every computed property has.
+///
+/// COMPAT: SDK tests match both messages whole.
+fn member<'a>(property: &'a Value, name: &str) -> Result<&'a str, Error> {
+    match property.get(name).as_str() {
+        None => Err(Error::bad_request("One of the specified inputs is invalid")),
+        Some("") => Err(Error::bad_request(format!(
+            "Computed property '{name}' is either empty or unspecified."
+        ))),
+        Some(text) => Ok(text),
+    }
 }
 
 /// The properties ready for use; refused if one cannot be. Those of a stored collection that cannot
@@ -47,6 +62,9 @@ pub(super) fn compile(
         Error::bad_request(format!("One of the specified inputs is invalid: {what}"))
     };
     let definitions = definitions(value);
+    for (index, (name, query)) in definitions.iter().enumerate() {
+        check_words(index, name, query)?;
+    }
     // A filter by that name would be taken for one by the key, and sent to the wrong partition.
     let roots = partition_key.paths.iter().filter_map(|path| path.segments().first());
     for root in roots {
@@ -58,6 +76,65 @@ pub(super) fn compile(
         }
     }
     check_computed_all(&definitions).map_err(invalid)
+}
+
+/// Refuses what the service has words of its own for.
+///
+/// COMPAT: SDK tests match these messages whole.
+fn check_words(index: usize, name: &str, text: &str) -> Result<(), Error> {
+    if name == "id" || SYSTEM_PROPERTIES.contains(&name) {
+        return Err(Error::bad_request(format!(
+            "The system property name '{name}' cannot be used as a computed property name."
+        )));
+    }
+    let malformed = |error: sql::Error| {
+        // Its code is a bare number here, and it has no place.
+        let mut details = Object::new();
+        details.insert("severity", "Error");
+        if let Some(number) = error.code.number() {
+            details.insert("code", i64::from(number));
+        }
+        details.insert("message", error.message);
+        let errors = vec![Value::Object(details)];
+        let details = Value::Object(Object::from_iter([("errors".to_owned(), errors.into())]));
+        Error::bad_request(format!(
+            "Computed property at index ({index}) has a malformed query: '{}' Error details: '{}'",
+            read::shown(text),
+            json::print(&details)
+        ))
+    };
+    let query = sql::parse(text).map_err(malformed)?;
+    if let Err(errors) = Program::compile(&query, &Settings::default())
+        && let Some(error) = errors.into_iter().find(|it| it.code == Code::UnresolvedIdentifier)
+    {
+        return Err(malformed(error));
+    }
+    if !matches!(query.select.projection, Projection::Value(_)) {
+        return Err(Error::bad_request(format!(
+            "Required VALUE expression missing from computed property query '{}' at index ({index}).",
+            read::shown(text)
+        )));
+    }
+    Ok(())
+}
+
+/// Refuses a spatial index on what is computed: only stored shapes are indexed. `indexing` is a
+/// normalised policy.
+pub(super) fn check_spatial(computed: &[Computed], indexing: Option<&Value>) -> Result<(), Error> {
+    let spatial =
+        indexing.map(|policy| policy.get("spatialIndexes").as_array().unwrap_or_default());
+    let paths = spatial.unwrap_or_default().iter().filter_map(|index| index.get("path").as_str());
+    for rule in paths.filter_map(|path| index_path::parse(path).ok()) {
+        let place = computed.iter().position(|property| rule.starts_at(&property.name));
+        if let Some(index) = place {
+            return Err(Error::bad_request(format!(
+                "Computed property '{}' at index ({index}) has a spatial index. Remove the spatial \
+                 index on this path.",
+                read::shown(&computed[index].name)
+            )));
+        }
+    }
+    Ok(())
 }
 
 fn definitions(value: &Value) -> Vec<(&str, &str)> {
@@ -88,18 +165,73 @@ mod tests {
             assert_eq!(print(&parse(&value_of(&good)).unwrap().unwrap()), good);
         }
         assert!(parse(&Value::Null).unwrap().is_none());
-        for bad in [
-            "{}",
-            "[1]",
-            "[{}]",
-            r#"[{"name":"a"}]"#,
-            r#"[{"name":1,"query":"q"}]"#,
-            r#"[{"name":"","query":"q"}]"#,
-            r#"[{"name":"a","query":""}]"#,
-            r#"[{"name":"a","query":"q"},{"name":"a","query":"q"}]"#,
-            &list(21),
-        ] {
+        for bad in ["{}", "[1]", &list(21)] {
             assert!(parse(&value_of(bad)).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn bad_members_are_refused_in_the_words_of_the_service() {
+        const INVALID: &str = "One of the specified inputs is invalid";
+        for (bad, message) in [
+            ("[{}]", INVALID),
+            (r#"[{"name":"a"}]"#, INVALID),
+            (r#"[{"name":1,"query":"q"}]"#, INVALID),
+            (
+                r#"[{"name":"","query":"q"}]"#,
+                "Computed property 'name' is either empty or unspecified.",
+            ),
+            (
+                r#"[{"name":"a","query":""}]"#,
+                "Computed property 'query' is either empty or unspecified.",
+            ),
+            (
+                r#"[{"name":"x","query":"q"},{"name":"x","query":"r"}]"#,
+                "Computed property name 'x' cannot be used in multiple definitions.",
+            ),
+        ] {
+            assert_eq!(parse(&value_of(bad)).unwrap_err().message, message, "{bad}");
+        }
+    }
+
+    #[test]
+    fn bad_queries_are_refused_in_the_words_of_the_service() {
+        let key = PartitionKeyDefinition {
+            paths: Vec::new(),
+            hashing: value::partition_key::Hashing::V2,
+            is_system: false,
+        };
+        for (name, query, message) in [
+            (
+                "id",
+                "SELECT VALUE c.a FROM c",
+                "The system property name 'id' cannot be used as a computed property name.",
+            ),
+            (
+                "x",
+                "SELECT LOWER(c.name) FROM c",
+                "Required VALUE expression missing from computed property query 'SELECT \
+                 LOWER(c.name) FROM c' at index (0).",
+            ),
+            (
+                "x",
+                "SELECT LOWER(c.name) FROM r",
+                r#"Computed property at index (0) has a malformed query: 'SELECT LOWER(c.name) FROM r' Error details: '{"errors":[{"severity":"Error","code":2001,"message":"Identifier 'c' could not be resolved."}]}'"#,
+            ),
+        ] {
+            let json = format!(r#"[{{"name":"{name}","query":"{query}"}}]"#);
+            assert_eq!(compile(&value_of(&json), &key).unwrap_err().message, message);
+        }
+        let json = r#"[{"name":"x","query":"SELECT VALUE c.a FROM c"}]"#;
+        let computed = compile(&value_of(json), &key).unwrap();
+        let indexing = |path: &str| {
+            value_of(&format!(r#"{{"spatialIndexes":[{{"path":"{path}","types":["Point"]}}]}}"#))
+        };
+        check_spatial(&computed, Some(&indexing("/y/x/*"))).unwrap();
+        assert_eq!(
+            check_spatial(&computed, Some(&indexing("/x/*"))).unwrap_err().message,
+            "Computed property 'x' at index (0) has a spatial index. Remove the spatial index on this \
+             path."
+        );
     }
 }

@@ -13,18 +13,30 @@ const PATHS_MAX: usize = 100;
 /// The languages that the service has.
 const LANGUAGES: [&str; 7] = ["en-US", "de-DE", "es-ES", "fr-FR", "it-IT", "pt-BR", "pt-PT"];
 
+/// The number that Windows gives to US English. The first clients knew the language by it.
+const ENGLISH_NUMBER: &str = "1033";
+
+/// Whether a language is named in a way that means something here: by its name, or by the number.
+fn check_language(value: &Value, what: &str) -> Result<(), Error> {
+    match read::given(value) {
+        None => Ok(()),
+        Some(number) if is_english_number(number) => Ok(()),
+        Some(language) => read::text(language, what).map(|_| ()),
+    }
+}
+
+fn is_english_number(value: &Value) -> bool {
+    value.as_str() == Some(ENGLISH_NUMBER) || value.as_i64() == ENGLISH_NUMBER.parse().ok()
+}
+
 /// Checks `fullTextPolicy` and answers with its JSON.
 pub(super) fn parse_policy(value: &Value) -> Result<Option<Value>, Error> {
     let Some(policy) = read::given(value) else { return Ok(None) };
     read::object(policy, "fullTextPolicy")?;
-    if let Some(language) = read::given(policy.get("defaultLanguage")) {
-        read::text(language, "fullTextPolicy.defaultLanguage")?;
-    }
+    check_language(policy.get("defaultLanguage"), "fullTextPolicy.defaultLanguage")?;
     if let Some(paths) = read::given(policy.get("fullTextPaths")) {
         for entry in parse_paths(paths, "fullTextPaths", invalid_path)?.1 {
-            if let Some(language) = read::given(entry.get("language")) {
-                read::text(language, "fullTextPaths.language")?;
-            }
+            check_language(entry.get("language"), "fullTextPaths.language")?;
         }
     }
     Ok(Some(policy.clone()))
@@ -38,6 +50,7 @@ pub(super) fn check_languages(policy: Option<&Value>, current: &Value) -> Result
     for language in std::iter::once(policy.get("defaultLanguage")).chain(languages) {
         if let Some(language) = read::given(language).and_then(Value::as_str)
             && !LANGUAGES.contains(&language)
+            && language != ENGLISH_NUMBER
         {
             let given = read::shown(language);
             return Err(Error::bad_request(format!(
@@ -148,9 +161,13 @@ mod tests {
             ))
         };
         check_languages(None, none).unwrap();
-        for language in LANGUAGES {
+        for language in LANGUAGES.into_iter().chain(["1033"]) {
             check_languages(Some(&policy(language, language)), none).unwrap();
         }
+        let numbered =
+            value_of(r#"{"defaultLanguage":1033,"fullTextPaths":[{"path":"/a","language":1033}]}"#);
+        assert_eq!(parse_policy(&numbered).unwrap().as_ref(), Some(&numbered));
+        check_languages(Some(&numbered), none).unwrap();
         for bad in [policy("spa-SPA", "en-US"), policy("en-US", "spa-SPA")] {
             let message = check_languages(Some(&bad), none).unwrap_err().message;
             assert!(message.starts_with(

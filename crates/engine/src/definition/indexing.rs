@@ -1,6 +1,8 @@
 //! `indexingPolicy`: which values of a document are indexed. Modern, 2015 and camel- or
 //! Pascal-cased spellings are accepted; what is returned is always the modern one.
 
+mod modern;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -16,6 +18,20 @@ const PATHS_MAX: usize = 1500;
 
 /// The path that the service excludes unless the client mentions it: etags are never searched.
 const ETAG_PATH: &str = "/\"_etag\"/?";
+
+/// The policy that a client's becomes, and its JSON: see [`modern`].
+pub(super) fn parse_new(
+    value: &Value,
+    is_geometry: bool,
+    partition_key: &[Path],
+    keeps_legacy_indexes: bool,
+) -> Result<(Arc<Policy>, Object), Error> {
+    let (policy, json) = parse(value, is_geometry, partition_key)?;
+    match modern::rewrite(&json, is_geometry, keeps_legacy_indexes) {
+        Some(modern) => parse(&modern, is_geometry, partition_key),
+        None => Ok((policy, json)),
+    }
+}
 
 /// The policy, and its JSON as the service returns it. `is_geometry` is the collection's kind of
 /// spatial data, `partition_key` where its documents keep their partition key.

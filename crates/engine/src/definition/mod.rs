@@ -45,6 +45,18 @@ pub(crate) use read::shown;
 /// The properties that the service itself keeps at the top level of every document.
 const SYSTEM_PROPERTIES: [&str; 5] = ["_rid", "_self", "_etag", "_ts", "_attachments"];
 
+/// Where a definition comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Source {
+    /// It was normalised before, and documents follow it.
+    Stored,
+    /// A client sent it.
+    Client {
+        /// Whether the client still knows the `indexes` of included paths.
+        keeps_legacy_indexes: bool,
+    },
+}
+
 /// A collection as its creator wants it.
 #[derive(Clone, Debug)]
 pub(crate) struct Definition {
@@ -82,16 +94,20 @@ impl Definition {
         let unique_keys = unique_key::parse(body.get("uniqueKeyPolicy"))?;
         let computed =
             computed_property::compile(body.get("computedProperties"), &partition_key.0)?;
-        let definition = Self::build(body, id, partition_key, unique_keys)?;
+        partition_key::check_new(&partition_key.0)?;
+        let source = Source::Client { keeps_legacy_indexes: true };
+        let definition = Self::build(body, id, partition_key, unique_keys, source)?;
         definition.check_new(&Object::new())?;
+        computed_property::check_spatial(&computed, definition.json.get("indexingPolicy"))?;
         encryption::check_new(body.get("clientEncryptionPolicy"), &definition.partition_key.paths)?;
         Ok(Self { computed, ..definition })
     }
 
     /// The definition that a PUT asks for. The id, the partition key, the unique keys, the conflict
     /// resolution and the client encryption may not change, nor may the vectors at paths that stay;
-    /// all else is replaced, and what the body leaves out returns to its default.
-    pub(crate) fn replace(&self, body: &Value) -> Result<Self, Error> {
+    /// all else is replaced, and what the body leaves out returns to its default. The `indexes` of
+    /// included paths vanish unless they are to be kept.
+    pub(crate) fn replace(&self, body: &Value, keeps_legacy_indexes: bool) -> Result<Self, Error> {
         let id = validate_name(body.get("id"))?;
         if id != self.id {
             return Err(Error::bad_request("the id of a collection cannot be changed"));
@@ -108,8 +124,10 @@ impl Definition {
         let unique_keys = unique_key::parse(stored("uniqueKeyPolicy"))?;
         let computed =
             computed_property::compile(body.get("computedProperties"), &partition_key.0)?;
-        let definition = Self::build(body, id, partition_key, unique_keys)?;
+        let source = Source::Client { keeps_legacy_indexes };
+        let definition = Self::build(body, id, partition_key, unique_keys, source)?;
         definition.check_new(&self.json)?;
+        computed_property::check_spatial(&computed, definition.json.get("indexingPolicy"))?;
         Ok(Self { computed, ..definition })
     }
 
@@ -145,6 +163,7 @@ impl Definition {
         let json = Value::Object(json);
         // All else was checked before. Computed properties must not have the key's name.
         let key = partition_key::create(value, false)?;
+        partition_key::check_new(&key.0)?;
         computed_property::compile(json.get("computedProperties"), &key.0)?;
         // What is encrypted anew each time cannot become the key.
         encryption::check_new(json.get("clientEncryptionPolicy"), &key.0.paths)?;
@@ -164,7 +183,7 @@ impl Definition {
         let unique_keys = unique_key::parse(json.get("uniqueKeyPolicy"))?;
         let properties = json.get("computedProperties");
         let computed = computed_property::compile(properties, &partition_key.0).unwrap_or_default();
-        let definition = Self::build(json, id, partition_key, unique_keys)?;
+        let definition = Self::build(json, id, partition_key, unique_keys, Source::Stored)?;
         Ok(Self { computed, ..definition })
     }
 
@@ -175,10 +194,16 @@ impl Definition {
         id: String,
         (partition_key, partition_key_json): (PartitionKeyDefinition, Object),
         (unique_keys, unique_keys_json): (Vec<Vec<Path>>, Object),
+        source: Source,
     ) -> Result<Self, Error> {
         let (is_geometry, geospatial) = spatial::parse_config(body.get("geospatialConfig"))?;
-        let (indexing, indexing_json) =
-            indexing::parse(body.get("indexingPolicy"), is_geometry, &partition_key.paths)?;
+        let (policy, paths) = (body.get("indexingPolicy"), &partition_key.paths);
+        let (indexing, indexing_json) = match source {
+            Source::Stored => indexing::parse(policy, is_geometry, paths)?,
+            Source::Client { keeps_legacy_indexes } => {
+                indexing::parse_new(policy, is_geometry, paths, keeps_legacy_indexes)?
+            }
+        };
         let default_ttl = ttl::parse_default(body.get("defaultTtl"))?;
         if default_ttl.is_some() && indexing.is_none() {
             return Err(Error::bad_request(
@@ -196,6 +221,9 @@ impl Definition {
         json.insert("partitionKey", partition_key_json);
         if let Some(seconds) = default_ttl {
             json.insert("defaultTtl", i64::from(seconds));
+        }
+        if let Some(path) = ttl::parse_property_path(body.get("ttlPropertyPath"), default_ttl)? {
+            json.insert("ttlPropertyPath", path);
         }
         json.insert("uniqueKeyPolicy", unique_keys_json);
         json.insert(

@@ -86,11 +86,8 @@ fn parse(value: &Value) -> Result<(PartitionKeyDefinition, Object), Error> {
     let [path, ..] = paths.as_slice() else {
         return Err(read::wrong("partitionKey.paths", "a list of at least one path"));
     };
-    if is_system && (path.as_str() != SYSTEM_PATH || paths.len() > 1) {
-        return Err(Error::bad_request(format!(
-            "`partitionKey.systemKey` goes with the single path `{SYSTEM_PATH}`"
-        )));
-    }
+    // COMPAT: SDKs say it of any key. With a path of the client's own it is a key like others.
+    let is_system = is_system && path.as_str() == SYSTEM_PATH && paths.len() == 1;
     let mut json = Object::new();
     json.insert("paths", paths.iter().map(|path| path.as_str().into()).collect::<Vec<Value>>());
     json.insert("kind", kind);
@@ -116,7 +113,8 @@ fn parse_paths(value: &Value) -> Result<Vec<Path>, Error> {
         )));
     }
     for element in elements {
-        let path = read::path(element, WHAT)?;
+        let path = Path::parse(read::text(element, WHAT)?)
+            .map_err(|error| unacceptable(&error.text, error.offset))?;
         let first = path.segments().first().map_or("", String::as_str);
         if SYSTEM_PROPERTIES.contains(&first) {
             return Err(Error::bad_request(format!(
@@ -132,6 +130,47 @@ fn parse_paths(value: &Value) -> Result<Vec<Path>, Error> {
         paths.push(path);
     }
     Ok(paths)
+}
+
+/// Refuses what a path may have had once: white space and wildcards within a name that is not quoted.
+pub(super) fn check_new(definition: &PartitionKeyDefinition) -> Result<(), Error> {
+    let mut paths = definition.paths.iter().map(Path::as_str);
+    match paths.find_map(|path| Some((path, bad_offset(path)?))) {
+        Some((path, offset)) => Err(unacceptable(path, offset)),
+        None => Ok(()),
+    }
+}
+
+/// Where a valid path goes wrong: behind white space, or at a wildcard.
+fn bad_offset(path: &str) -> Option<usize> {
+    let is_bad = |char: char| char.is_whitespace() || char.is_control() || "*?".contains(char);
+    let mut quote = None;
+    let mut previous = None;
+    for (at, char) in path.char_indices() {
+        if let Some(open) = quote {
+            if char == open && previous != Some('\\') {
+                quote = None;
+            }
+        } else if previous == Some('/') && matches!(char, '"' | '\'') {
+            quote = Some(char);
+        } else if is_bad(char) {
+            let rest = &path[at..];
+            return Some(at + rest.len() - rest.trim_start().len());
+        }
+        // An escaped backslash escapes nothing.
+        previous = if previous == Some('\\') && char == '\\' { None } else { Some(char) };
+    }
+    None
+}
+
+/// The service's words for a path that is none.
+fn unacceptable(path: &str, offset: usize) -> Error {
+    Error::bad_request(format!(
+        "The partition key component definition path '{}' could not be accepted, failed near \
+         position '{offset}'. Partition key paths must contain only valid characters and not \
+         contain a trailing slash or wildcard character.",
+        read::shown(path)
+    ))
 }
 
 /// COMPAT: Java writes the name of its enum, `"V2"`.
@@ -233,11 +272,48 @@ mod tests {
             r#"{"paths":["/a"],"kind":"Hash","version":"V3"}"#,
             r#"{"paths":["/_ts"],"kind":"Hash"}"#,
             r#"{"paths":["/'_etag'/x"],"kind":"Hash"}"#,
-            r#"{"paths":["/a"],"kind":"Hash","systemKey":true}"#,
             r#"{"paths":["/a"],"kind":"Hash","systemKey":"yes"}"#,
         ] {
             assert_eq!(create(&value_of(sent), true).unwrap_err().code, Code::BadRequest, "{sent}");
         }
+    }
+
+    #[test]
+    fn paths_are_refused_in_the_words_of_the_service() {
+        let created = |path: &str| {
+            let json = Object::from_iter([("paths".to_owned(), vec![Value::from(path)].into())]);
+            create(&json.into(), false).and_then(|(definition, _)| check_new(&definition))
+        };
+        for (path, position) in [
+            ("id", 0),
+            ("/id ds", 4),
+            ("/a/", 3),
+            ("/a/*", 3),
+            ("/a*", 2),
+            ("/a\tb/c", 3),
+            ("/a ", 3),
+        ] {
+            assert_eq!(
+                created(path).unwrap_err().message,
+                format!(
+                    "The partition key component definition path '{path}' could not be accepted, \
+                     failed near position '{position}'. Partition key paths must contain only valid \
+                     characters and not contain a trailing slash or wildcard character."
+                )
+            );
+        }
+        for good in ["/a-b/c_d", r#"/"a b"/c"#, r#"/"a\\"/'b * c'"#, r#"/"a\" b""#, "/é"] {
+            created(good).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_system_key_with_a_path_of_its_own_is_a_key() {
+        let sent = r#"{"paths":["/test"],"kind":"Hash","systemKey":true}"#;
+        let (definition, json) = create(&value_of(sent), false).unwrap();
+        assert!(!definition.is_system);
+        assert_eq!(print(&json.into()), r#"{"paths":["/test"],"kind":"Hash"}"#);
+        check_unchanged(&definition, &value_of(sent)).unwrap();
     }
 
     #[test]

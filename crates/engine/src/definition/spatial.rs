@@ -42,7 +42,8 @@ pub(super) fn parse(
         }
         let mut entry = Object::new();
         entry.insert("path", text);
-        entry.insert("types", parse_types(member("types"))?);
+        check_types(member("types"), text)?;
+        entry.insert("types", TYPES.map(Value::from).to_vec());
         let (bounds, json) = parse_bounds(member("boundingBox"), is_geometry, text)?.unzip();
         if let Some(json) = json {
             entry.insert("boundingBox", json);
@@ -53,19 +54,34 @@ pub(super) fn parse(
     Ok((indexes, Some(Value::Array(entries))))
 }
 
-fn parse_types(value: &Value) -> Result<Vec<Value>, Error> {
-    let mut types: Vec<Value> = Vec::new();
-    for element in read::bounded_array(value, "spatialIndexes.types", TYPES.len())? {
-        let name = read::choice(element, "spatialIndexes.types", &TYPES)?.into();
-        if types.contains(&name) {
+/// The JSON of an index at this path, on the Earth.
+pub(super) fn index_of(path: Value) -> Value {
+    let types = Value::from(TYPES.map(Value::from).to_vec());
+    Object::from_iter([("path".to_owned(), path), ("types".to_owned(), types)]).into()
+}
+
+/// Checks the types that a client names. Any of them gives an index of all four.
+fn check_types(value: &Value, path: &str) -> Result<(), Error> {
+    let types = match read::given(value) {
+        Some(types) => read::bounded_array(types, "spatialIndexes.types", TYPES.len())?,
+        None => &[],
+    };
+    if types.is_empty() {
+        return Err(Error::bad_request(format!(
+            "The spatial data types array cannot be empty. Assign at least one spatial type for the \
+             'types' array for the path '{}'.",
+            read::shown(path)
+        )));
+    }
+    let mut seen = Vec::new();
+    for element in types {
+        let name = read::choice(element, "spatialIndexes.types", &TYPES)?;
+        if seen.contains(&name) {
             return Err(Error::bad_request("a spatial index names a type twice"));
         }
-        types.push(name);
+        seen.push(name);
     }
-    if types.is_empty() {
-        return Err(Error::bad_request("a spatial index needs at least one type"));
-    }
-    Ok(types)
+    Ok(())
 }
 
 /// The plane of a geometry index is bounded; that of a geography index is the Earth.
@@ -128,11 +144,27 @@ mod tests {
     #[test]
     fn indexes() {
         const BOX: &str = r#""boundingBox":{"xmin":0,"ymin":-1.5,"xmax":1,"ymax":2}"#;
-        let geography = r#"[{"path":"/l/*","types":["Point","Polygon"]},{"path":"/m/?","types":["LineString"]}]"#;
+        const ALL: &str = r#"["Point","LineString","Polygon","MultiPolygon"]"#;
+        let geography = r#"[{"path":"/l/*","types":["Polygon","Point"]},{"path":"/m/?","types":["LineString"]}]"#;
         let geometry = format!(r#"[{{"path":"/l/*","types":["MultiPolygon"],{BOX}}}]"#);
-        for (sent, is_geometry) in [(geography, false), (geometry.as_str(), true), ("[]", true)] {
-            let (_, returned) = parse(Some(&value_of(sent)), is_geometry).unwrap();
-            assert_eq!(returned.as_ref().map(print).as_deref(), Some(sent));
+        for (sent, is_geometry, returned) in [
+            (
+                geography,
+                false,
+                format!(r#"[{{"path":"/l/*","types":{ALL}}},{{"path":"/m/?","types":{ALL}}}]"#),
+            ),
+            (&geometry, true, format!(r#"[{{"path":"/l/*","types":{ALL},{BOX}}}]"#)),
+            ("[]", true, "[]".to_owned()),
+        ] {
+            let (_, json) = parse(Some(&value_of(sent)), is_geometry).unwrap();
+            assert_eq!(json.as_ref().map(print), Some(returned));
+        }
+        for none in [r#"[{"path":"/l/?"}]"#, r#"[{"path":"/l/?","types":[]}]"#] {
+            assert_eq!(
+                parse(Some(&value_of(none)), false).unwrap_err().message,
+                "The spatial data types array cannot be empty. Assign at least one spatial type for \
+                 the 'types' array for the path '/l/?'."
+            );
         }
         assert!(parse(Some(&value_of(&geometry)), false).is_err());
         assert_eq!(

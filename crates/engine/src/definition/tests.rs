@@ -1,6 +1,7 @@
 //! Tests of whole definitions; each policy is tested beside its code.
 
 use super::*;
+use index::Directive;
 use protocol::Code;
 use value::json;
 
@@ -80,7 +81,7 @@ fn what_is_stored_can_be_restored() {
         assert_eq!(restored.unique_keys, definition.unique_keys);
         assert_eq!(restored.default_ttl, definition.default_ttl);
         // What a client read, it may put back.
-        let replaced = definition.replace(&stored).unwrap();
+        let replaced = definition.replace(&stored, false).unwrap();
         assert_eq!(json::print(&replaced.json.into()), json::print(&stored));
     }
 }
@@ -105,6 +106,7 @@ fn bad_bodies() {
             r#"{{"id":"c",{key},"geospatialConfig":{{"type":"Geometry"}},"indexingPolicy":{{"spatialIndexes":[{{"path":"/l/?","types":["Point"]}}]}}}}"#
         ),
         format!(r#"{{"id":"c",{key},"analyticalStorageTtl":"x"}}"#),
+        format!(r#"{{"id":"c",{key},"ttlPropertyPath":"/created"}}"#),
         format!(r#"{{"id":"c",{key},"computedProperties":{{}}}}"#),
         format!(r#"{{"id":"c",{key},"changeFeedPolicy":[]}}"#),
     ] {
@@ -121,7 +123,7 @@ fn replacing_returns_what_is_left_out_to_its_default() {
     let body = r#"{"id":"c","partitionKey":{"paths":["/'pk'"],"kind":"Hash","version":2},
         "conflictResolutionPolicy":{"mode":"Custom"},"clientEncryptionPolicy":{"includedPaths":[]},
         "uniqueKeyPolicy":{"uniqueKeys":[{"paths":["/'email'"]}]}}"#;
-    let replaced = full.replace(&value_of(body)).unwrap();
+    let replaced = full.replace(&value_of(body), false).unwrap();
     assert_eq!(replaced.default_ttl, None);
     assert!(replaced.json.get("vectorEmbeddingPolicy").is_none());
     for name in ["fullTextPolicy", "computedProperties", "changeFeedPolicy", "analyticalStorageTtl"]
@@ -142,9 +144,9 @@ fn what_is_fixed_cannot_be_replaced() {
     let full = created(FULL);
     let changed = |from: &str, to: &str| {
         assert!(FULL.contains(from), "{from}");
-        full.replace(&value_of(&FULL.replacen(from, to, 1))).unwrap_err().message
+        full.replace(&value_of(&FULL.replacen(from, to, 1)), false).unwrap_err().message
     };
-    let refused = full.replace(&value_of(&FULL.replace("/email", "/other"))).unwrap_err();
+    let refused = full.replace(&value_of(&FULL.replace("/email", "/other")), false).unwrap_err();
     assert_eq!(refused.code, Code::BadRequest);
     assert!(changed("Custom", "LastWriterWins").contains("Updating conflict resolution policy"));
     assert!(changed(r#""clientEncryptionPolicy":{"includedPaths":[]}"#, r#""x":1"#).contains(
@@ -161,7 +163,7 @@ fn what_is_fixed_cannot_be_replaced() {
     assert!(changed("diskANN", "flat").contains("cannot be modified in Collection Replace"));
     assert!(changed("cosine", "euclidean").contains("cannot be modified in Collection Replace"));
     assert!(changed("vectorEmbeddingPolicy", "x").contains("not matching in Embedding's path"));
-    assert!(full.replace(&value_of("{}")).is_err());
+    assert!(full.replace(&value_of("{}"), false).is_err());
 }
 
 /// Each policy that may change does, and one that a client leaves as it was stays.
@@ -184,7 +186,7 @@ fn what_may_change_can_be_replaced() {
     ] {
         let body = FULL.replace("\n    ", "").replacen(from, to, 1);
         assert!(body.contains(to) && body != FULL.replace("\n    ", ""), "{from}");
-        let replaced = full.replace(&value_of(&body)).unwrap();
+        let replaced = full.replace(&value_of(&body), false).unwrap();
         for (member, value) in full.json.iter() {
             let is_same = replaced.json.get(member).is_some_and(|new| new == value);
             assert_eq!(is_same, member != name, "{from}: {member}");
@@ -192,17 +194,52 @@ fn what_may_change_can_be_replaced() {
     }
 }
 
+/// `automatic: false` counts no more with a consistent index. What is stored with it stays: documents
+/// were left out of the index.
+#[test]
+fn consistent_indexes_are_automatic_from_now_on() {
+    let body = value_of(
+        r#"{"id":"c","partitionKey":{"paths":["/pk"]},"indexingPolicy":{"automatic":false}}"#,
+    );
+    let automatic = |definition: &Definition| {
+        let policy = definition.json.get("indexingPolicy").cloned().unwrap_or_default();
+        policy.get("automatic").as_bool()
+    };
+    let values = |definition: &Definition| {
+        definition.indexing.indexed_values(&value_of(r#"{"id":"x","a":1}"#), Directive::Default)
+    };
+    let created = Definition::create(&body, false).unwrap();
+    assert_eq!((automatic(&created), values(&created)), (Some(true), 2));
+    let stored = Definition::restore(&body).unwrap();
+    assert_eq!((automatic(&stored), values(&stored)), (Some(false), 1));
+    let replaced = stored.replace(&stored.json.clone().into(), false).unwrap();
+    assert_eq!((automatic(&replaced), values(&replaced)), (Some(true), 2));
+}
+
+#[test]
+fn legacy_indexes_stay_until_a_client_of_today_replaces_the_policy() {
+    let body = r#"{"id":"c","partitionKey":{"paths":["/pk"]},"indexingPolicy":{"includedPaths":[
+        {"path":"/*","indexes":[{"kind":"Range","dataType":"String","precision":-1}]}]}}"#;
+    let old = created(body);
+    let has_indexes = |definition: &Definition| {
+        json::print(&definition.json.clone().into()).contains(r#""indexes""#)
+    };
+    assert!(has_indexes(&old));
+    assert!(has_indexes(&old.replace(&old.json.clone().into(), true).unwrap()));
+    assert!(!has_indexes(&old.replace(&old.json.clone().into(), false).unwrap()));
+}
+
 /// Definitions that earlier rules let pass are opened, and may be put back as they are.
 #[test]
 fn later_rules_leave_stored_definitions_alone() {
-    let old = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash"},
+    let old = r#"{"id":"c","partitionKey":{"paths":["/p k"],"kind":"Hash"},
         "indexingPolicy":{"vectorIndexes":[{"path":"/v","type":"diskANN","vectorIndexShardKey":["/a","/b"]}]},
         "conflictResolutionPolicy":{"conflictResolutionPath":"/a/b"},
         "vectorEmbeddingPolicy":{"vectorEmbeddings":[{"path":"/v","dataType":"float32","dimensions":3,"distanceFunction":"cosine"}]},
         "fullTextPolicy":{"defaultLanguage":"xx"},"clientEncryptionPolicy":{"any":"thing"}}"#;
     assert!(Definition::create(&value_of(old), false).is_err());
     let stored = Definition::restore(&value_of(old)).unwrap();
-    let again = stored.replace(&stored.json.clone().into()).unwrap();
+    let again = stored.replace(&stored.json.clone().into(), false).unwrap();
     assert_eq!(json::print(&again.json.into()), json::print(&stored.json.into()));
 }
 
@@ -239,7 +276,7 @@ fn every_value_of_a_wrong_type_is_answered_without_a_panic() {
     let mut tried = 0;
     mutate(&full.json.clone().into(), &mut |body| {
         tried += 1;
-        let _ = full.replace(&body);
+        let _ = full.replace(&body, false);
         if let Ok(definition) = Definition::create(&body, true) {
             let stored = Value::from(definition.json);
             let restored = Definition::restore(&stored).unwrap();

@@ -1,4 +1,5 @@
-//! `defaultTtl`, after which documents expire, and `analyticalStorageTtl`, which is only kept.
+//! `defaultTtl`, after which documents expire. `ttlPropertyPath` and `analyticalStorageTtl` are only
+//! kept.
 
 use protocol::Error;
 use value::Value;
@@ -20,6 +21,22 @@ pub(super) fn parse_default(value: &Value) -> Result<Option<i32>, Error> {
              integer less than or equal to '2147483647', or -1.",
         )),
     }
+}
+
+/// The path of the property from whose time on documents were to live, before there was `_ts` for it.
+/// It is kept for its clients; time counts from the last change.
+pub(super) fn parse_property_path(
+    value: &Value,
+    default_ttl: Option<i32>,
+) -> Result<Option<Value>, Error> {
+    let Some(given) = read::given(value) else { return Ok(None) };
+    let path = read::path(given, "ttlPropertyPath")?;
+    if default_ttl.is_none() {
+        return Err(Error::bad_request(
+            "The property 'ttlPropertyPath' can only be specified together with 'defaultTtl'.",
+        ));
+    }
+    Ok(Some(path.as_str().into()))
 }
 
 /// The analytical time to live: -1 for ever, 0 off.
@@ -44,6 +61,17 @@ mod tests {
         assert_eq!(parse_default(&Value::Undefined).unwrap(), None);
         for bad in ["null", "0", "-2", "2147483648", "1.5", "1e300", "\"60\"", "true", "[]", "{}"] {
             assert!(parse_default(&value_of(bad)).is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn property_path() {
+        assert_eq!(parse_property_path(&Value::Null, None).unwrap(), None);
+        let path = value_of(r#""/created""#);
+        assert_eq!(parse_property_path(&path, Some(10)).unwrap(), Some(path.clone()));
+        assert!(parse_property_path(&path, None).is_err());
+        for bad in ["1", r#""created""#, r#""/a/*""#] {
+            assert!(parse_property_path(&value_of(bad), Some(10)).is_err(), "{bad}");
         }
     }
 

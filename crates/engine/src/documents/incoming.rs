@@ -4,7 +4,7 @@ use bytes::Bytes;
 use protocol::{Error, Options, limits::DOCUMENT_BYTES_MAX, rid::DocNum};
 use value::{
     Value,
-    json::{self, Member},
+    json::{self, Document, Member},
 };
 
 use crate::{
@@ -19,11 +19,8 @@ use crate::{
     rows::Header,
 };
 
-/// What is in a body: its value, and where its members are.
-pub(super) type Read<'a> = (Value, Vec<Member<'a>>);
-
 /// Reads a body that must be an object.
-pub(super) fn read(body: &[u8]) -> Result<Read<'_>, Error> {
+pub(super) fn read(body: &[u8]) -> Result<Document<'_>, Error> {
     json::parse_document(body).map_err(|error| bodies::invalid(&error))
 }
 
@@ -32,6 +29,7 @@ pub(super) struct Incoming<'a> {
     pub(super) body: &'a [u8],
     pub(super) value: Value,
     members: Vec<Member<'a>>,
+    is_compact: bool,
     pub(super) id: String,
     ttl: i32,
 }
@@ -42,24 +40,24 @@ impl<'a> Incoming<'a> {
         Self::checked(body, read(body)?, collection)
     }
 
-    /// The same of a body that was read before.
+    /// A document of a body that was read before.
     pub(super) fn of(
         body: &'a [u8],
-        read: Read<'a>,
+        read: Document<'a>,
         collection: &Collection,
     ) -> Result<Self, Error> {
         bodies::check_size(body, DOCUMENT_BYTES_MAX)?;
         Self::checked(body, read, collection)
     }
 
-    fn checked(
-        body: &'a [u8],
-        (value, members): Read<'a>,
-        collection: &Collection,
-    ) -> Result<Self, Error> {
+    fn checked(body: &'a [u8], read: Document<'a>, collection: &Collection) -> Result<Self, Error> {
+        let Document { value, members, is_compact, escape_bytes } = read;
+        if body.len() + escape_bytes > DOCUMENT_BYTES_MAX {
+            return Err(bodies::too_large());
+        }
         let id = validate_document_id(value.get("id"))?.to_owned();
         let ttl = own_ttl(&value, collection.definition.default_ttl)?;
-        Ok(Self { body, value, members, id, ttl })
+        Ok(Self { body, value, members, is_compact, id, ttl })
     }
 
     /// The new version of a document: its row, and the text that the answer returns. The incoming value
@@ -82,7 +80,8 @@ impl<'a> Incoming<'a> {
         };
         let rid = place.collection.rid.document(number);
         let system = text::System { rid, etag, ts };
-        let row = text::compose(&header, self.body, &self.members, &system);
+        let Self { body: text, ref members, is_compact, .. } = *self;
+        let row = text::compose(&header, text::Source { text, members, is_compact }, &system);
         system.insert_into(&mut self.value);
         let document = if options.minimal_response {
             Bytes::new()

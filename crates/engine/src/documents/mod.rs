@@ -35,6 +35,7 @@ use crate::{
     budget::{Admission, Asked, Kind},
     catalog::Collection,
     charge::Meter,
+    check_intended,
     documents::{
         scope::{document_key, header_key},
         stage::{Done, Stage},
@@ -44,8 +45,10 @@ use crate::{
     expiry::is_expired,
     feeds::{is_unchanged, require_match},
     keys::{self, LogicalKey},
+    missing_collection,
     partition::Partition,
     rows::{Damaged, Header, Primary},
+    usage,
 };
 
 /// Where a document's logical key lives.
@@ -89,9 +92,12 @@ pub(crate) async fn read(
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let collection = engine.collection(&path.collection, options)?;
-    let key = header_key(&collection, options)?;
-    let place = Place::of(&collection, &key);
+    let catalog = engine.catalog();
+    // COMPAT: here the service does not say that it is the collection that is missing.
+    let collection = catalog.collection(&path.collection).map_err(missing_collection)?;
+    check_intended(collection, options)?;
+    let key = header_key(collection, options)?;
+    let place = Place::of(collection, &key);
     let content = [path.document.as_bytes(), &[]];
     let asked = Asked::new(Kind::Read, &path.collection, content, options, meter);
     let mut admission = Admission::new(asked);
@@ -122,6 +128,7 @@ async fn read_at(
     };
     let mut meta = Meta { item_lsn: Some(found.primary.lsn), ..Meta::default() };
     describe(&mut meta, place, lsn);
+    meta.quota_lists = usage::lists(engine, place.collection, options);
     let Done { outcome, etag, document } = read_found(found, options, meter);
     let body = if document.is_empty() { Body::Empty } else { Body::Resource(document) };
     let etag = etag.map(|etag| etag.to_string());
@@ -135,7 +142,7 @@ fn read_found(found: Found, options: &Options, meter: &mut Meter) -> Done {
         meter.lookup();
         (Outcome::NotModified, Bytes::new())
     } else {
-        meter.read(user_bytes(&found.document));
+        meter.read(user_bytes(found.document.len()));
         (Outcome::Ok, found.document)
     };
     Done { outcome, etag: Some(etag), document }

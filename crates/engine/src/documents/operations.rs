@@ -30,20 +30,22 @@ impl Stage<'_> {
         self.put(incoming, old, options, meter).await
     }
 
+    /// Replaces a document; with another id in its body, it is renamed. What is wrong with the body
+    /// counts only if there is a document to replace.
     pub(super) async fn replace(
         &mut self,
         name: &str,
-        incoming: Incoming<'_>,
+        incoming: Result<Incoming<'_>, Error>,
         options: &Options,
         meter: &mut Meter,
     ) -> Result<Done, Error> {
         let old = self.existing(name, meter).await?;
-        if old.primary_key != self.place.key.primary(&incoming.id) {
-            return Err(Error::bad_request(
-                "The id in the body differs from the id of the document that is replaced.",
-            ));
-        }
+        let incoming = incoming?;
         check_etag(options, &old, self.place, meter)?;
+        let is_renamed = old.primary_key != self.place.key.primary(&incoming.id);
+        if is_renamed && self.newest(&incoming.id).await?.is_some() {
+            return Err(self.refuse(Error::conflict(), meter));
+        }
         self.put(incoming, Some(old), options, meter).await
     }
 

@@ -43,25 +43,15 @@ pub(crate) fn key_in_body(
 ) -> Result<PartitionKey, Error> {
     let key = document_key(collection, document);
     check_length(&key)?;
-    let Some(named) = &options.partition_key else { return Ok(key) };
-    let is_multi = collection.definition.partition_key.hashing == Hashing::MultiHash;
-    if agrees(&full_key(collection, named)?, &key, is_multi) {
-        return Ok(key);
+    match &options.partition_key {
+        Some(named) if full_key(collection, named)? != key => {
+            Err(Error::new(Code::PartitionKeyMismatch, OTHER_THAN_HEADER))
+        }
+        _ => Ok(key),
     }
-    Err(Error::new(Code::PartitionKeyMismatch, OTHER_THAN_HEADER))
 }
 
-/// Python sends null for a missing part of a hierarchical key; the document knows better.
-fn agrees(named: &PartitionKey, actual: &PartitionKey, is_multi: bool) -> bool {
-    named == actual
-        || is_multi
-            && named.0.iter().zip(&actual.0).all(|(named, actual)| {
-                named == actual || (named, actual) == (&Component::Null, &Component::Undefined)
-            })
-}
-
-/// Refuses a document of another key. Where a hierarchical key has a part that is null in the header
-/// and absent in the document, that is another key, too: a transaction has only one.
+/// Refuses a document of another key than that of the transaction.
 pub(crate) fn check_key(
     collection: &Collection,
     document: &Value,
@@ -129,6 +119,8 @@ pub(crate) struct Scope {
     exact: Exact,
     /// The places that matter, where they are a few among many.
     only: Option<Vec<Area>>,
+    /// Nothing is read of partitions that end before this slot.
+    first: u32,
 }
 
 #[derive(Clone)]
@@ -170,7 +162,7 @@ impl Scope {
     pub(crate) fn around_keys(collection: &Collection, keys: &[PartitionKey]) -> Self {
         let only = keys.iter().map(|key| key_area(collection, collection.slot(key), key)).collect();
         let area = Area::of_slots(0..SLOT_COUNT);
-        Self { area, exact: Exact::Slots, only: Some(only) }
+        Self { area, exact: Exact::Slots, only: Some(only), first: 0 }
     }
 
     /// Everything in a piece of the hash space.
@@ -181,7 +173,7 @@ impl Scope {
         };
         let is_cut = area != slots && collection.partitions.iter().any(sticks_out);
         let exact = if is_cut { Exact::Area } else { Exact::Slots };
-        Self { area, exact, only: None }
+        Self { area, exact, only: None, first: 0 }
     }
 
     /// What an answer says of the partitions that it read. Under the id of a past range it speaks of
@@ -205,17 +197,32 @@ impl Scope {
     }
 
     /// What the later pages of a query must know of it.
-    pub(crate) fn origin(&self) -> Origin {
+    pub(crate) fn origin(&self, collection: &Collection) -> Origin {
+        let area = self.exact_area(collection);
         let is_long = |edge: &Edge| {
             edge.inside.as_ref().is_some_and(|epk| epk.as_bytes().len() > EDGE_BYTES_MAX)
         };
-        let is_too_long = is_long(&self.area.start) || is_long(&self.area.end);
-        let area = if is_too_long { Area::of_slots(self.area.slots()) } else { self.area.clone() };
-        Origin { area, is_part: is_too_long || matches!(self.exact, Exact::Key(_)) }
+        if is_long(&area.start) || is_long(&area.end) {
+            return Origin { area: Area::of_slots(area.slots()), is_part: true };
+        }
+        Origin { area, is_part: false }
     }
 
-    /// What a query goes on with whose first page was asked of `origin`, if partitions were split or
-    /// merged since; `None` if another range answers for this one.
+    /// What it covers, in whatever way that was named.
+    fn exact_area(&self, collection: &Collection) -> Area {
+        match &self.exact {
+            Exact::Key(key) => {
+                let hashing = collection.definition.partition_key.hashing;
+                let (from, to) = key.effective_range(hashing);
+                let edge = |epk| Edge::of_epk(&epk, hashing).unwrap_or_default();
+                Area { start: edge(from), end: edge(to) }
+            }
+            Exact::Slots | Exact::Area => self.area.clone(),
+        }
+    }
+
+    /// What a query goes on with whose last page was asked of `origin`, if partitions were split or
+    /// merged since, or if it names something else; `None` if another range answers for this one.
     ///
     /// Rows go on in each range that they are in now, as far as they were asked for. What is added
     /// up over the whole of `origin` cannot be taken apart: the range that has its beginning
@@ -227,21 +234,21 @@ impl Scope {
         is_whole: bool,
     ) -> Result<Option<Self>, Error> {
         let Origin { area, is_part } = origin;
-        if self.area == *area || *is_part && self.area.slots() == area.slots() {
+        let own = self.exact_area(collection);
+        if own == *area || *is_part && own.slots() == area.slots() {
             return Ok(Some(self.clone()));
         }
         if !is_whole {
-            let common = self.area.common(area);
-            if common.is_empty() {
-                return Ok(None);
+            let common = own.common(area);
+            if !common.is_empty() {
+                return Ok(Some(self.narrowed(collection, common)));
             }
-            let narrowed = match self.exact {
-                Exact::Key(_) => Self { area: common, ..self.clone() },
-                Exact::Slots | Exact::Area => {
-                    Self { only: self.only.clone(), ..Self::of_area(collection, common) }
-                }
+            return match self.exact {
+                Exact::Key(_) => Err(Error::bad_request(
+                    "Invalid Continuation Token: it belongs to another partition key.",
+                )),
+                Exact::Slots | Exact::Area => Ok(None),
             };
-            return Ok(Some(narrowed));
         }
         // Never more than was asked for, whatever the token says.
         if *is_part || matches!(self.exact, Exact::Key(_)) || self.only.is_some() {
@@ -252,6 +259,19 @@ impl Scope {
         }
         let is_first = self.area.contains(&area.start);
         Ok(is_first.then(|| Self::of_area(collection, area.clone())))
+    }
+
+    /// This scope without the partitions before a slot, which a page has nothing to do with.
+    pub(crate) fn beginning_with(self, first: u32) -> Self {
+        Self { first, ..self }
+    }
+
+    /// A part of what it covers.
+    fn narrowed(&self, collection: &Collection, area: Area) -> Self {
+        if area == self.exact_area(collection) {
+            return self.clone();
+        }
+        Self { only: self.only.clone(), ..Self::of_area(collection, area) }
     }
 
     /// Whether it covers all documents in its slots of the partitions that it visits.
@@ -269,7 +289,12 @@ impl Scope {
     fn of_key(collection: &Collection, named: &PartitionKey) -> Result<Self, Error> {
         let definition = &collection.definition.partition_key;
         if named.0.is_empty() {
-            return Ok(Self::of_area(collection, Area::of_slots(0..SLOT_COUNT)));
+            if definition.is_system {
+                return Ok(Self::of_area(collection, Area::of_slots(0..SLOT_COUNT)));
+            }
+            // `PartitionKey.None`: the documents that have no value in any part of the key.
+            let absent = PartitionKey(vec![Component::Undefined; definition.paths.len()]);
+            return Self::of_key(collection, &absent);
         }
         let is_prefix =
             definition.hashing == Hashing::MultiHash && named.0.len() < definition.paths.len();
@@ -281,7 +306,7 @@ impl Scope {
         // Who shares the slot is no concern of later pages: the key says it all.
         let place = key_area(collection, slot, named);
         let only = (place != area).then(|| vec![place]);
-        Ok(Self { area, exact: Exact::Key(named.clone()), only })
+        Ok(Self { area, exact: Exact::Key(named.clone()), only, first: 0 })
     }
 
     /// The parts of the key behind the first, with the number of their path: documents that share
@@ -302,7 +327,9 @@ impl Scope {
     ) -> impl Iterator<Item = &'a Arc<Partition>> + Clone {
         collection.partitions.iter().filter(|partition| {
             let has_place = |only: &Vec<Area>| only.iter().any(|it| it.overlaps(&partition.area));
-            partition.area.overlaps(&self.area) && self.only.as_ref().is_none_or(has_place)
+            partition.slots.end > self.first
+                && partition.area.overlaps(&self.area)
+                && self.only.as_ref().is_none_or(has_place)
         })
     }
 

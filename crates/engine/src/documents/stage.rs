@@ -17,6 +17,7 @@ use value::{Value, json, partition_key::PartitionKey};
 
 use crate::{
     Inner,
+    changes::retention,
     charge::Meter,
     documents::{
         Found, Place, RowReader, by_id, describe, found, id_of,
@@ -195,15 +196,18 @@ impl<'a> Stage<'a> {
 
     /// A row as the changes so far have left it.
     pub(super) async fn row(&self, key: Bytes) -> Result<Option<Bytes>, Error> {
-        // The newest first: a document may be deleted, and another made under its id.
-        for change in self.changes.iter().rev() {
-            if change.primary_key == key {
-                return Ok(change.new.as_ref().map(|version| change.primary(version).encode()));
-            }
+        for change in &self.changes {
             if change.document_key == key {
                 let row = |version: &Version| Bytes::copy_from_slice(&version.new.row);
                 return Ok(change.new.as_ref().map(row));
             }
+            if let Some(version) = change.new.as_ref().filter(|_| change.primary_key == key) {
+                return Ok(Some(change.primary(version).encode()));
+            }
+        }
+        // One document may have left the id, and another taken it: that one was found.
+        if self.changes.iter().any(|change| change.stored_key() == Some(&key)) {
+            return Ok(None);
         }
         if let Some((_, row)) = self.rows.iter().rev().find(|(other, _)| *other == key) {
             return Ok(row.clone());
@@ -225,10 +229,15 @@ impl<'a> Stage<'a> {
             None => place.partition.allocate(place.key.slot)?,
         };
         let directive = directive(options.indexing_directive);
-        let mut charged = *meter;
-        charge_put(&mut charged, place, &incoming, old.is_some(), directive);
+        let policy = &place.collection.definition.indexing;
+        let indexed = policy.indexed_values(&incoming.value, directive);
         let outcome = if old.is_some() { Outcome::Ok } else { Outcome::Created };
         let (new, document) = incoming.compose(self.engine, place, number, options);
+        let mut charged = *meter;
+        match outcome {
+            Outcome::Created => charged.create(new.user_bytes(), indexed),
+            _ => charged.replace(new.user_bytes(), indexed),
+        }
         let unique = unique::rows(&place.collection.definition, &place.key, &incoming.value);
         let claimed = self.claim(number, &unique).await;
         claimed.map_err(|error| self.refuse(error, meter))?;
@@ -247,7 +256,7 @@ impl<'a> Stage<'a> {
         let policy = &self.place.collection.definition.indexing;
         let indexed = policy.indexed_values(&old.parse()?, old.header.index_directive());
         let tally = self.tally().await?;
-        meter.delete(user_bytes(&old.document), indexed);
+        meter.delete(user_bytes(old.document.len()), indexed);
         let (number, primary_key) = (old.primary.docnum, old.primary_key.clone());
         self.remove_attachments(number).await?;
         self.record(number, primary_key, tally, Some(old), None);
@@ -289,14 +298,21 @@ impl<'a> Stage<'a> {
                 // Made and removed: nothing has happened.
                 let gone = self.changes.remove(at);
                 if let Some(shown) = &mut self.shown {
-                    shown.forget(gone, &mut self.changes);
+                    shown.take_back(gone.shown, &mut self.changes);
                 }
             }
             Some(at) => {
                 let change = &mut self.changes[at];
+                let is_moved = change.is_moved() || change.primary_key != primary_key;
                 change.new = new;
-                if let Some(shown) = &mut self.shown {
-                    shown.hide(change);
+                change.primary_key = primary_key;
+                match &mut self.shown {
+                    Some(shown) if is_moved => {
+                        let keys = change.shown.take();
+                        shown.take_back(keys, &mut self.changes);
+                    }
+                    Some(shown) => shown.hide(change),
+                    None => {}
                 }
             }
             None => {
@@ -352,7 +368,7 @@ impl<'a> Stage<'a> {
     /// The partition as the changes so far have left it, for queries. Others may write to it
     /// meanwhile, but not to this key.
     pub(super) async fn view(&mut self) -> Result<Arc<dyn Snapshot>, Error> {
-        let Self { place, now, .. } = *self;
+        let Self { place, .. } = *self;
         let tally = self.tally().await?;
         let shown = if let Some(shown) = &mut self.shown {
             shown
@@ -366,7 +382,7 @@ impl<'a> Stage<'a> {
             let transaction = Transaction {
                 key: place.key.clone(),
                 key_counters: tally.before,
-                changes: vec![change.to_change(place, now).await?],
+                changes: vec![change.to_change(place).await?],
                 // No query asks for rows of unique keys.
                 rows: Vec::new(),
                 index_generation: place.collection.index_generation,
@@ -395,10 +411,11 @@ impl<'a> Stage<'a> {
             return Ok(Published::Already(place.partition.lsn()));
         };
         rows.extend(unique::changes(place, &changes).await?);
+        let kept_at = retention::of(engine, place.collection).map(|_| now);
         let mut with_terms = Vec::with_capacity(changes.len());
         let mut bytes = 0_usize;
         for change in changes {
-            let change = change.with_terms(place, now).await?;
+            let change = change.with_terms(place, kept_at).await?;
             bytes = bytes.saturating_add(staging::size(&change));
             // A document may be as large as it may be, with its index. Several together may not.
             if bytes > staging::TRANSACTION_BYTES_MAX && !with_terms.is_empty() {
@@ -439,21 +456,5 @@ fn directive(directive: IndexingDirective) -> Directive {
         IndexingDirective::Default => Directive::Default,
         IndexingDirective::Include => Directive::Include,
         IndexingDirective::Exclude => Directive::Exclude,
-    }
-}
-
-fn charge_put(
-    meter: &mut Meter,
-    place: &Place<'_>,
-    incoming: &Incoming<'_>,
-    is_replace: bool,
-    directive: Directive,
-) {
-    let policy = &place.collection.definition.indexing;
-    let indexed = policy.indexed_values(&incoming.value, directive);
-    if is_replace {
-        meter.replace(incoming.body.len(), indexed);
-    } else {
-        meter.create(incoming.body.len(), indexed);
     }
 }

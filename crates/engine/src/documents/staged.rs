@@ -6,7 +6,7 @@ use protocol::{Error, rid::DocNum};
 use value::Value;
 
 use crate::{
-    documents::{Found, Place},
+    documents::{Found, Place, text::user_bytes},
     indexing::{Indexed, TermChange},
     partition::transaction::{DocumentChange, NewVersion, OldVersion, Past},
     rows::{Header, Primary},
@@ -16,6 +16,7 @@ use crate::{
 pub(super) struct Staged {
     pub(super) number: DocNum,
     pub(super) document_key: Bytes,
+    /// Of the last version that it had.
     pub(super) primary_key: Bytes,
     /// The stored version.
     pub(super) old: Option<Found>,
@@ -41,6 +42,16 @@ impl Staged {
         self.new.as_ref().map_or(&[], |version| &version.unique)
     }
 
+    /// The primary key under which it is stored.
+    pub(super) fn stored_key(&self) -> Option<&Bytes> {
+        self.old.as_ref().map(|old| &old.primary_key)
+    }
+
+    /// Whether it has another id than the stored version.
+    pub(super) fn is_moved(&self) -> bool {
+        self.stored_key().is_some_and(|stored| *stored != self.primary_key)
+    }
+
     pub(super) fn primary(&self, version: &Version) -> Primary {
         let length = version.new.length();
         // The LSN comes with the others', when the transaction is queued.
@@ -48,30 +59,47 @@ impl Staged {
         Primary { docnum: self.number, etag: version.new.etag, lsn: 0, length }
     }
 
+    /// The change with its terms. `kept_at` is the second under which the history keeps it, if it
+    /// does.
     pub(super) async fn with_terms(
         self,
         place: &Place<'_>,
-        now: u64,
+        kept_at: Option<u64>,
     ) -> Result<DocumentChange, Error> {
-        let terms = self.terms(place).await?;
-        let (old, past) = (self.old_version(place), self.past(place, now));
-        let Staged { number, primary_key, new, is_expired: expired, .. } = self;
-        let new = new.map(|version| version.new);
-        Ok(DocumentChange { docnum: number, primary_key, old, new, terms, expired, past })
+        let mut change = self.without_version(place, kept_at).await?;
+        change.new = self.new.map(|version| version.new);
+        Ok(change)
     }
 
-    /// The same, while it may still change.
-    pub(super) async fn to_change(
+    /// A copy for the transaction's own queries, while it may still change. The history keeps
+    /// nothing of it yet.
+    pub(super) async fn to_change(&self, place: &Place<'_>) -> Result<DocumentChange, Error> {
+        let mut change = self.without_version(place, None).await?;
+        change.new = self.new.as_ref().map(|version| version.new.clone());
+        Ok(change)
+    }
+
+    /// The change as far as it is known without the new version itself.
+    async fn without_version(
         &self,
         place: &Place<'_>,
-        now: u64,
+        kept_at: Option<u64>,
     ) -> Result<DocumentChange, Error> {
-        let terms = self.terms(place).await?;
-        let (old, past) = (self.old_version(place), self.past(place, now));
-        let new = self.new.as_ref().map(|version| version.new.clone());
-        let primary_key = self.primary_key.clone();
-        let (docnum, expired) = (self.number, self.is_expired);
-        Ok(DocumentChange { docnum, primary_key, old, new, terms, expired, past })
+        let stored_key = self.stored_key().cloned();
+        let (primary_key, moved_from) = match (&self.new, stored_key) {
+            (None, Some(stored)) => (stored, None),
+            (_, stored) => (self.primary_key.clone(), stored.filter(|_| self.is_moved())),
+        };
+        Ok(DocumentChange {
+            docnum: self.number,
+            primary_key,
+            moved_from,
+            old: self.old_version(place),
+            new: None,
+            terms: self.terms(place).await?,
+            expired: self.is_expired,
+            past: self.past(kept_at),
+        })
     }
 
     pub(super) async fn terms(&self, place: &Place<'_>) -> Result<TermChange, Error> {
@@ -100,10 +128,10 @@ impl Staged {
         })
     }
 
-    /// What the history keeps of it.
-    pub(super) fn past(&self, place: &Place<'_>, now: u64) -> Option<Past> {
-        let previous = self.old.as_ref().map(|old| old.document.clone()).unwrap_or_default();
-        place.collection.definition.history_minutes.map(|_| Past { previous, time: now })
+    /// What the history keeps of it, if it keeps it.
+    pub(super) fn past(&self, kept_at: Option<u64>) -> Option<Past> {
+        let previous = || self.old.as_ref().map(|old| old.document.clone()).unwrap_or_default();
+        kept_at.map(|time| Past { previous: previous(), time })
     }
 }
 
@@ -111,5 +139,10 @@ impl NewVersion {
     /// Bytes of the document.
     pub(super) fn length(&self) -> usize {
         self.row.len() - Header::LENGTH
+    }
+
+    /// The size of the document that charges go by.
+    pub(super) fn user_bytes(&self) -> usize {
+        user_bytes(self.length())
     }
 }

@@ -174,5 +174,6 @@ pub(super) fn size(change: &DocumentChange) -> usize {
     let terms = change.terms.added.len() + change.terms.removed.len();
     let terms_bytes = usize::try_from(added + removed).unwrap_or(usize::MAX / 4);
     let past = change.past.as_ref().map_or(0, |past| past.previous.len() + row);
-    terms_bytes + row + past + 3 * change.primary_key.len() + CHANGE_BYTES * (terms + 8)
+    let moved = change.moved_from.as_ref().map_or(0, Bytes::len);
+    terms_bytes + row + past + 3 * (change.primary_key.len() + moved) + CHANGE_BYTES * (terms + 8)
 }

@@ -10,7 +10,11 @@ use std::{
 use bytes::Bytes;
 use store::{Batch, BoxFuture, Direction, KeyRange, Page, PageLimit, Snapshot, is_empty_range};
 
-use crate::{documents::staged::Staged, keys::META_COUNTERS, rows::KeyCounters};
+use crate::{
+    documents::staged::Staged,
+    keys::{META_COUNTERS, PRIMARY},
+    rows::KeyCounters,
+};
 
 /// Rows by key; `None` where there is none any more.
 type Rows = BTreeMap<Bytes, Option<Bytes>>;
@@ -51,6 +55,11 @@ impl Shown {
             // Counters are of all changes together.
             if row.key != META_COUNTERS && row.key != counters {
                 keys.push(row.key.clone());
+                let is_left = row.value.is_none() && row.key.starts_with(&[PRIMARY]);
+                // One document has left an id, and another has it already.
+                if is_left && rows.get(&row.key).is_some_and(Option::is_some) {
+                    continue;
+                }
                 self.bytes += size(&row.key, row.value.as_ref());
                 rows.insert(row.key, row.value);
             }
@@ -60,19 +69,24 @@ impl Shown {
 
     /// Takes back what was shown of a change.
     pub(super) fn hide(&mut self, change: &mut Staged) {
+        self.remove(change.shown.take().iter().flatten());
+    }
+
+    fn remove<'a>(&mut self, keys: impl Iterator<Item = &'a Bytes>) {
         let rows = Arc::make_mut(&mut self.rows);
-        for key in change.shown.take().unwrap_or_default() {
-            if let Some(row) = rows.remove(&key) {
-                self.bytes = self.bytes.saturating_sub(size(&key, row.as_ref()));
+        for key in keys {
+            if let Some(row) = rows.remove(key) {
+                self.bytes = self.bytes.saturating_sub(size(key, row.as_ref()));
             }
         }
     }
 
-    /// Takes back what was shown of a change that is no more. Another may have changed rows under
-    /// the same keys, such as a document that had the same id: they are shown anew.
-    pub(super) fn forget(&mut self, mut gone: Staged, others: &mut [Staged]) {
-        let keys: HashSet<Bytes> = gone.shown.iter().flatten().cloned().collect();
-        self.hide(&mut gone);
+    /// Takes back what was shown under these keys, of a change that is no more or has another id.
+    /// Others may have changed rows under the same keys, such as a document that had the same id:
+    /// they are shown anew.
+    pub(super) fn take_back(&mut self, keys: Option<Vec<Bytes>>, others: &mut [Staged]) {
+        let keys: HashSet<Bytes> = keys.into_iter().flatten().collect();
+        self.remove(keys.iter());
         for other in others {
             if other.shown.iter().flatten().any(|key| keys.contains(key)) {
                 self.hide(other);

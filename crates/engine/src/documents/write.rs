@@ -13,7 +13,9 @@ use std::{
 use protocol::{
     Body, Code, Error, Meta, Options, Owner, Response,
     request::{CollectionPath, DocumentPath},
+    response::QuotaLists,
 };
+use value::partition_key::PartitionKey;
 
 use crate::{
     Inner,
@@ -29,6 +31,7 @@ use crate::{
         stage::{Done, Published, Stage},
     },
     partition::{Partition, Refused},
+    usage,
 };
 
 /// What is to be written.
@@ -41,10 +44,23 @@ pub(crate) enum Write<'a> {
 
 /// The same, read as far as it can be without the document that is there.
 enum Read<'a> {
-    Create { incoming: Incoming<'a>, upsert: bool },
-    Replace { name: &'a str, incoming: Incoming<'a> },
-    Patch { name: &'a str, patch: Checked, length: usize },
-    Delete { name: &'a str },
+    Create {
+        incoming: Incoming<'a>,
+        upsert: bool,
+    },
+    /// What is wrong with the body is told if the document is there.
+    Replace {
+        name: &'a str,
+        incoming: Result<Incoming<'a>, Error>,
+    },
+    Patch {
+        name: &'a str,
+        patch: Checked,
+        length: usize,
+    },
+    Delete {
+        name: &'a str,
+    },
 }
 
 /// How long a write waits for other partitions to take over before it is turned away. The switch of
@@ -92,6 +108,8 @@ pub(super) struct Queued {
     pub(super) published: Published,
     pub(super) partition: Arc<Partition>,
     pub(super) owner: Owner,
+    /// What is told of the collection.
+    pub(super) quota_lists: Option<Arc<QuotaLists>>,
     /// What triggers logged.
     pub(super) log: Option<String>,
 }
@@ -104,12 +122,13 @@ impl Queued {
 
     /// Waits for publication, and answers.
     pub(super) async fn answer(self) -> Result<Response, Error> {
-        let Queued { done, published, partition, owner, log } = self;
+        let Queued { done, published, partition, owner, quota_lists, log } = self;
         let Done { outcome, etag, document } = done;
         let lsn = published.lsn().await?;
         let (partitions, owner) = (vec![partition.point(lsn)], Some(owner));
         let item_lsn = Some(lsn);
-        let meta = Meta { item_lsn, partitions, owner, script_log: log, ..Meta::default() };
+        let script_log = log;
+        let meta = Meta { item_lsn, partitions, owner, quota_lists, script_log, ..Meta::default() };
         let body = if document.is_empty() { Body::Empty } else { Body::Resource(document) };
         let etag = etag.map(|etag| etag.to_string());
         Ok(Response { outcome, body, etag, continuation: None, meta })
@@ -157,11 +176,10 @@ impl<'a> Write<'a> {
         if let Some(triggers) = Triggers::of(self, &collection, options)? {
             return triggers.attempt(engine, &collection, meter, admission).await;
         }
-        let read = self.read(&collection)?;
-        let key = match &read {
-            Read::Create { incoming, .. } | Read::Replace { incoming, .. } => {
-                key_in_body(&collection, &incoming.value, options)?
-            }
+        let mut read = self.read(&collection)?;
+        let key = match &mut read {
+            Read::Create { incoming, .. } => key_in_body(&collection, &incoming.value, options)?,
+            Read::Replace { incoming, .. } => replaced_key(&collection, incoming, options)?,
             Read::Patch { .. } | Read::Delete { .. } => header_key(&collection, options)?,
         };
         let place = Place::of(&collection, &key);
@@ -174,7 +192,8 @@ impl<'a> Write<'a> {
                     (stage.create(incoming, upsert, options, meter).await?, stage)
                 }
                 Read::Replace { name, incoming } => {
-                    let mut stage = begin(incoming.body.len()).await?;
+                    let length = incoming.as_ref().map_or(0, |incoming| incoming.body.len());
+                    let mut stage = begin(length).await?;
                     let id = stage.linked(name).await?;
                     (stage.replace(&id, incoming, options, meter).await?, stage)
                 }
@@ -197,7 +216,9 @@ impl<'a> Write<'a> {
         }
         let (done, published) = staged?;
         let partition = Arc::clone(place.partition);
-        Ok(Queued { done, published, partition, owner: collection.owner(), log: None })
+        let quota_lists = usage::lists(engine, &collection, options);
+        let owner = collection.owner();
+        Ok(Queued { done, published, partition, owner, quota_lists, log: None })
     }
 
     fn read(&self, collection: &Collection) -> Result<Read<'a>, Error> {
@@ -206,7 +227,10 @@ impl<'a> Write<'a> {
                 Read::Create { incoming: Incoming::parse(body, collection)?, upsert }
             }
             Write::Replace { path, body } => {
-                let incoming = Incoming::parse(body, collection)?;
+                let incoming = match body {
+                    [] => Err(no_body()),
+                    body => Incoming::parse(body, collection),
+                };
                 Read::Replace { name: &path.document, incoming }
             }
             Write::Patch { path, body } => {
@@ -226,7 +250,7 @@ impl<'a> Write<'a> {
         }
     }
 
-    /// The same, as something that costs request units.
+    /// The write as something that costs request units.
     fn asked(&self, options: &'a Options, meter: &Meter) -> Asked<'a> {
         let (kind, content) = match *self {
             Write::Create { body, .. } => (Kind::Create, [body, &[]]),
@@ -237,4 +261,28 @@ impl<'a> Write<'a> {
         };
         Asked::new(kind, self.collection(), content, options, meter)
     }
+}
+
+/// The key of a document that is replaced: the body's or, if something is wrong with that, the
+/// header's. Then the body is refused, but only if the document is there.
+fn replaced_key(
+    collection: &Collection,
+    incoming: &mut Result<Incoming<'_>, Error>,
+    options: &Options,
+) -> Result<PartitionKey, Error> {
+    let error = match incoming {
+        Ok(body) => match key_in_body(collection, &body.value, options) {
+            Ok(key) => return Ok(key),
+            Err(error) => error,
+        },
+        Err(error) => error.clone(),
+    };
+    let key = header_key(collection, options).map_err(|_| error.clone())?;
+    *incoming = Err(error);
+    Ok(key)
+}
+
+/// The service's words.
+fn no_body() -> Error {
+    Error::bad_request("The request payload is invalid. Ensure to provide a valid request payload.")
 }

@@ -6,12 +6,15 @@
 //! a short critical section that gives a transaction its LSN and its place in the store's queue,
 //! so the order of LSNs is the order of visibility.
 
+pub(crate) mod creations;
 pub(crate) mod history;
 pub(crate) mod hot;
 pub(crate) mod locks;
 pub(crate) mod log;
 pub(crate) mod moving;
 pub(crate) mod numbers;
+pub(crate) mod presence;
+mod state;
 pub(crate) mod transaction;
 mod unindexed;
 
@@ -38,16 +41,18 @@ use crate::{
     documents::staging::{Permit, Room},
     errors,
     indexing::names::Names,
-    keys::{META_COUNTERS, META_HISTORY, META_STATE},
+    keys::{META_COUNTERS, META_HISTORY},
     partition::{
+        creations::Creations,
         hot::HotKeys,
         locks::{KeyGuard, KeyLocks},
         log::Counted,
         numbers::SharedSlot,
+        presence::Presence,
         transaction::{Overlay, Transaction},
         unindexed::Unindexed,
     },
-    rows::{Counters, State},
+    rows::Counters,
 };
 
 /// The epoch in which every key space is opened. One process owns the whole store and no partition
@@ -90,10 +95,14 @@ pub(crate) struct Partition {
     pub(crate) names: Names,
     /// Its hottest logical keys.
     pub(crate) hot: HotKeys,
+    /// Its documents in the order of creation, if they were asked for.
+    creations: Creations,
     /// How far its documents have followed the last change of the indexing policy.
     pub(crate) transformation: Transformation,
     /// Whether documents that the index leaves out may be there: see [`Unindexed`].
     unindexed: AtomicU8,
+    /// Which documents lack the paths that queries order by.
+    pub(crate) presence: Presence,
     /// The size at which it was found that the partition cannot be split; zero if it was not.
     unsplittable_at: AtomicU64,
     /// A commit failed: what is staged in memory no longer follows from what is stored.
@@ -196,34 +205,14 @@ impl Partition {
             budget: Budget::default(),
             names: Names::default(),
             hot: HotKeys::default(),
+            creations: Creations::default(),
             transformation: Transformation::default(),
             unindexed: AtomicU8::new(Unindexed::Unknown as u8),
+            presence: Presence::default(),
             unsplittable_at: AtomicU64::new(0),
             is_failed: AtomicBool::new(false),
             is_retired: AtomicBool::new(false),
         })
-    }
-
-    /// What the partition says of itself; `None` if it says nothing.
-    pub(crate) async fn state(&self) -> Result<Option<State>, Error> {
-        Self::state_of(&*self.store).await
-    }
-
-    /// The same of a key space that is not open as a partition.
-    pub(crate) async fn state_of(store: &dyn store::Partition) -> Result<Option<State>, Error> {
-        let keys = [Bytes::from_static(META_STATE)];
-        let rows = store.snapshot().get_many(&keys).await.map_err(errors::from_store)?;
-        match rows.first() {
-            Some(Some(row)) => State::decode(row).map(Some).map_err(errors::from_damaged),
-            _ => Ok(None),
-        }
-    }
-
-    /// Records what the partition is. Not a transaction: no LSN, no feed entry.
-    pub(crate) async fn set_state(&self, state: State) -> Result<(), Error> {
-        let mut batch = Batch::default();
-        batch.put(META_STATE, state.encode());
-        self.submit(batch, Durability::Durable).await
     }
 
     /// A view for a reader, and the LSN it holds at least.
@@ -253,7 +242,7 @@ impl Partition {
         if seen.is_some_and(|seen| seen > self.lsn()) {
             return Err(Error::new(
                 Code::SessionNotAvailable,
-                "The read session is not available for the input session token.",
+                "The read/write session is not available for the input session token.",
             ));
         }
         Ok(())
@@ -335,6 +324,7 @@ impl Partition {
         counters.last_lsn += 1;
         counters.next_sequence = self.next_sequence.load(Ordering::Relaxed);
         let lsn = counters.last_lsn;
+        self.presence.note(lsn, &transaction.changes);
         let has_history = transaction.has_history();
         let (mut batch, overlay, permit) = transaction.finish(lsn, &mut counters);
         if let Some(has_history) = has_history {
@@ -398,11 +388,11 @@ impl Partition {
         if self.is_failed() {
             return Err(errors::writes_stopped());
         }
-        if sequencer.is_moving {
-            return Err(errors::moving());
-        }
         if self.is_retired.load(Ordering::Acquire) {
             return Err(Error::owner_not_found());
+        }
+        if sequencer.is_moving {
+            return Err(errors::moving());
         }
         Ok(())
     }
@@ -426,6 +416,7 @@ impl Partition {
     pub(crate) fn require_generation(&self, generation: u32) {
         let mut sequencer = self.sequencer();
         sequencer.index_generation = sequencer.index_generation.max(generation);
+        self.presence.clear();
     }
 
     /// Runs in the order of the queue, from the store's committing thread.

@@ -38,7 +38,10 @@ pub(crate) struct NewVersion {
 #[derive(Clone, Debug)]
 pub(crate) struct DocumentChange {
     pub(crate) docnum: DocNum,
+    /// Of the new version or, if there is none, of the old one.
     pub(crate) primary_key: Bytes,
+    /// The primary key of the old version, if the new one has another.
+    pub(crate) moved_from: Option<Bytes>,
     pub(crate) old: Option<OldVersion>,
     pub(crate) new: Option<NewVersion>,
     /// What that changes in the index.
@@ -93,6 +96,15 @@ impl Transaction {
         let mut batch = Batch::default();
         let mut overlay = Overlay::new();
         let mut key_counters = self.key_counters;
+        // Ids are left before they are taken: two documents may have changed theirs for each other's.
+        for change in &self.changes {
+            let left = if change.new.is_none() {
+                Some(&change.primary_key)
+            } else {
+                change.moved_from.as_ref()
+            };
+            overlay.extend(left.map(|key| (key.clone(), None)));
+        }
         for change in self.changes {
             count(&change, &mut key_counters, counters);
             if let Some(new) = &change.new {
@@ -134,7 +146,6 @@ fn stage(change: DocumentChange, lsn: u64, batch: &mut Batch, overlay: &mut Over
         }
     }
     let Some(mut new) = new else {
-        overlay.push((primary_key, None));
         overlay.push((keys::document(docnum), None));
         return;
     };

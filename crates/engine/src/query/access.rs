@@ -1,6 +1,9 @@
 //! From what a query says about paths to what one partition's index can do about it.
 
-use std::sync::{Arc, atomic::AtomicU64};
+use std::sync::{
+    Arc,
+    atomic::{AtomicBool, AtomicU64},
+};
 
 use bytes::Bytes;
 use index::{Coverage, key};
@@ -15,7 +18,7 @@ use crate::{
     errors,
     expiry::Expiry,
     indexing::unindexed_term,
-    partition::Partition,
+    partition::{Partition, presence::Seen},
     query::{
         candidates::{Node, Ranges, Span},
         job::Part,
@@ -48,7 +51,9 @@ impl Access<'_> {
     pub(crate) async fn part(&self, partition: &Arc<Partition>) -> Result<Part, Error> {
         let (stored, lsn) = partition.read();
         let snapshot = Arc::clone(self.view.unwrap_or(&stored));
-        let partition_documents = partition.counters().documents;
+        // Behind the snapshot, so that it holds nothing that is not counted.
+        let counters = partition.counters();
+        let partition_documents = counters.documents;
         let documents = match self.scope.full_key(self.collection) {
             Some(key) => {
                 let rows =
@@ -81,6 +86,7 @@ impl Access<'_> {
             slots: self.scope.slots_in(partition),
             partition: Arc::clone(partition),
             point: partition.point(lsn),
+            seen: self.view.is_none().then_some(Seen { at_least: lsn, at_most: counters.last_lsn }),
             snapshot,
             node,
             order,
@@ -88,6 +94,7 @@ impl Access<'_> {
             partition_documents,
             has_unindexed,
             expiry: Expiry::new(self.collection, self.now),
+            is_read: AtomicBool::default(),
             work: AtomicU64::default(),
         })
     }
@@ -236,7 +243,7 @@ impl Reader<'_> {
     /// The keys of an index that has an order; `None` if the partition has none of them.
     async fn walked(&self, index: &OrderIndex) -> Result<Option<Walked>, Error> {
         let paths = match index {
-            OrderIndex::Path(path) => std::slice::from_ref(path),
+            OrderIndex::Path { path, .. } => std::slice::from_ref(path),
             OrderIndex::Composite { members, .. } => members.as_slice(),
         };
         let mut members = Vec::with_capacity(paths.len());
@@ -247,8 +254,8 @@ impl Reader<'_> {
             members.push(Bytes::copy_from_slice(&prefix));
         }
         let prefix = match index {
-            OrderIndex::Path(_) if members[0][0] == 0 => return Ok(None),
-            OrderIndex::Path(_) => members[0].clone(),
+            OrderIndex::Path { .. } if members[0][0] == 0 => return Ok(None),
+            OrderIndex::Path { .. } => members[0].clone(),
             OrderIndex::Composite { id, .. } => Bytes::copy_from_slice(&key::composite_prefix(*id)),
         };
         Ok(Some(Walked { prefix, members }))

@@ -69,8 +69,8 @@ pub(crate) async fn row(job: &Job<'_>, run: &mut Run<'_>) -> Result<Value, Error
     job.program.project_group(&[], &accumulators, run).map_err(halted)
 }
 
-/// Adds up the rows in the order of ORDER BY, which decides what a list holds first, and leaves
-/// out what ORDER BY does. Nothing is known before all rows are, so there is one page.
+/// Adds up the rows in the order of ORDER BY, which decides what a list holds first. Nothing is
+/// known before all rows are, so there is one page.
 pub(crate) async fn ordered(
     job: &Job<'_>,
     order: &Order,
@@ -81,9 +81,7 @@ pub(crate) async fn ordered(
     job.documents(run, |number, text, run| {
         let document = parse(text)?;
         job.rows(&document, text.len(), run, &mut |row, run| {
-            let Some(values) = order.bytes(&job.program.order_keys(row, run)?) else {
-                return Ok(());
-            };
+            let values = order.bytes(&job.program.order_keys(row, run)?);
             let aggregated = job.program.aggregated(row, run)?;
             bytes += values.len() + aggregated.iter().map(weight).sum::<usize>();
             if bytes > ORDERED_BYTES_MAX {

@@ -9,17 +9,12 @@ use std::{collections::VecDeque, time::Instant};
 
 use bytes::Bytes;
 use protocol::Error;
-use script::Failure;
 use sql::program::{Accumulator, Answers, Halt, Program, Question, Run, weight};
 use value::Value;
 
-use crate::{
-    errors,
-    query::{
-        functions::Functions,
-        job::{Job, halted, parse},
-        page::too_large,
-    },
+use crate::query::{
+    functions::{Functions, Trouble},
+    job::{Job, halted, parse},
 };
 
 /// Documents that are read ahead: few at first, since many queries stop early.
@@ -305,49 +300,6 @@ enum Subject<'a> {
     Document(Value),
     Value(&'a Value),
     Group(&'a [Value], &'a [Accumulator]),
-}
-
-/// Why calls were not answered.
-enum Trouble {
-    Failed(Failure),
-    /// The answers are too large to be kept together.
-    TooMuch,
-    Other(Error),
-}
-
-impl Trouble {
-    /// By how many fewer calls at a time may do better. Time is not among the reasons: the caller
-    /// has waited long enough.
-    fn divisor(&self) -> Option<usize> {
-        match self {
-            Self::Failed(Failure::Thrown { .. }) => Some(2),
-            // Each of these is slow, too.
-            Self::Failed(Failure::OutOfMemory | Failure::TooLarge) | Self::TooMuch => Some(8),
-            Self::Failed(_) | Self::Other(_) => None,
-        }
-    }
-}
-
-impl From<Failure> for Trouble {
-    fn from(failure: Failure) -> Self {
-        Self::Failed(failure)
-    }
-}
-
-impl From<Error> for Trouble {
-    fn from(error: Error) -> Self {
-        Self::Other(error)
-    }
-}
-
-impl From<Trouble> for Error {
-    fn from(trouble: Trouble) -> Self {
-        match trouble {
-            Trouble::Failed(failure) => errors::from_script(&failure),
-            Trouble::TooMuch => too_large("user-defined functions return too much"),
-            Trouble::Other(error) => error,
-        }
-    }
 }
 
 /// Attends to the answers of one document or group.

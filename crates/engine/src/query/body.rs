@@ -1,14 +1,16 @@
-//! The body of a query: its text and its parameters.
+//! The body of a query: its text, its parameters, and where its rows begin.
 
 use protocol::{Error, query::QueryBody};
 use value::Value;
 
-use crate::bodies;
+use crate::{bodies, query::resume::Resume};
 
 /// A query as the client wrote it.
 pub(crate) struct Text {
     pub(crate) query: String,
     pub(crate) parameters: Vec<(String, Value)>,
+    /// Where its rows begin, if the client says so.
+    pub(crate) resume: Option<Resume>,
 }
 
 /// Most parameters of a query. The text limits how many can be of use.
@@ -19,7 +21,7 @@ impl Text {
         if body.is_text {
             let query = std::str::from_utf8(&body.content)
                 .map_err(|_| Error::bad_request("The query is not UTF-8."))?;
-            return Ok(Self { query: query.to_owned(), parameters: Vec::new() });
+            return Ok(Self { query: query.to_owned(), parameters: Vec::new(), resume: None });
         }
         let content = bodies::parse(&body.content)?;
         let query =
@@ -37,7 +39,11 @@ impl Text {
             }
             _ => return Err(Error::bad_request("`parameters` must be an array.")),
         };
-        Ok(Self { query, parameters })
+        let resume = match content.get("resumeFilter") {
+            Value::Undefined | Value::Null => None,
+            filter => Some(Resume::parse(filter)?),
+        };
+        Ok(Self { query, parameters, resume })
     }
 }
 

@@ -151,10 +151,18 @@ impl Node {
         if is_whole {
             return Ok(postings);
         }
+        Ok(self.quick_list(reach).await?.map(Stream::List))
+    }
+
+    /// The documents that can match, if the index knows that they are few.
+    pub(crate) async fn quick_list(&self, reach: &Reach<'_>) -> Result<Option<Vec<DocNum>>, Error> {
+        if matches!(self, Self::Everything) {
+            return Ok(None);
+        }
         let started = Instant::now();
         let list = self.list_within(reach, LIMITS[0], Need::Superset).await?;
         reach.figures.listing_time(started);
-        Ok(list.map(Stream::List))
+        Ok(list)
     }
 
     /// The best stream for a reader of everything that matches; `None` if that is all documents.

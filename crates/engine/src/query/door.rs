@@ -114,12 +114,12 @@ pub(crate) fn key_of(values: &[value::Value]) -> PartitionKey {
 }
 
 /// Whether the caller wants to merge the answers of several partitions, where that is more than
-/// putting one behind the other. Grouping and inner queries are left out: hardly a client that
-/// follows plans can do them.
+/// putting one behind the other. Grouping and inner queries are left out unless the service is to be
+/// followed: hardly a client that follows plans can do them.
 fn must_be_merged(prepared: &Prepared, planning: Planning) -> bool {
     let shape = prepared.program.shape();
     if shape.groups || shape.inner.is_some() {
-        return false;
+        return planning == Planning::Service;
     }
     let is_cut = shape.limit.is_some() || shape.offset > 0;
     match planning {
@@ -130,7 +130,7 @@ fn must_be_merged(prepared: &Prepared, planning: Planning) -> bool {
         }
         Planning::EarlyParallel => true,
         Planning::Early => shape.top.is_some() || !shape.order.is_empty(),
-        Planning::All => {
+        Planning::All | Planning::Service => {
             let is_ordered = shape.top.is_some() || !shape.order.is_empty();
             is_ordered || is_cut || shape.is_distinct || shape.is_aggregate
         }

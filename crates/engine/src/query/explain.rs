@@ -203,7 +203,7 @@ fn order_value(order: &Order) -> Value {
     let mut object = Object::new();
     let (name, paths) = match &order.index {
         None => ("index", &[][..]),
-        Some(OrderIndex::Path(path)) => ("index", std::slice::from_ref(path)),
+        Some(OrderIndex::Path { path, .. }) => ("index", std::slice::from_ref(path)),
         Some(OrderIndex::Composite { members, .. }) => ("compositeIndex", members.as_slice()),
     };
     let member = |(path, descends): (&index::Path, &bool)| {

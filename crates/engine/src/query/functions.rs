@@ -20,7 +20,8 @@ use crate::{
         Collection,
         scripts::{Script, ScriptKind},
     },
-    query::figures::Figures,
+    errors,
+    query::{figures::Figures, page::too_large},
 };
 
 /// Calls that are sent to a worker at a time: few at first, more while they are quick. All of them
@@ -48,6 +49,8 @@ pub(crate) struct Functions<'a> {
     units: AtomicU64,
     /// Calls to be sent at a time.
     calls: AtomicUsize,
+    /// What a call of a function that does not exist is refused with.
+    unknown: Option<Error>,
 }
 
 impl<'a> Functions<'a> {
@@ -57,6 +60,7 @@ impl<'a> Functions<'a> {
         figures: &Arc<Figures>,
         timeout: Instant,
         seed: u64,
+        unknown: Option<Error>,
     ) -> Self {
         Self {
             collection,
@@ -66,6 +70,7 @@ impl<'a> Functions<'a> {
             seed,
             units: AtomicU64::new(0),
             calls: AtomicUsize::new(FIRST_CALLS),
+            unknown,
         }
     }
 
@@ -87,7 +92,7 @@ impl<'a> Functions<'a> {
 
     /// The answers to some questions, in their order. Each function is sent all of its calls
     /// together, as far as a message goes.
-    pub(crate) async fn answer(&self, questions: &[&Question]) -> Result<Vec<Value>, Failure> {
+    pub(crate) async fn answer(&self, questions: &[&Question]) -> Result<Vec<Value>, Trouble> {
         let mut answers = vec![Value::Undefined; questions.len()];
         let mut order: Vec<usize> = (0..questions.len()).collect();
         order.sort_by_key(|at| &questions[*at].function);
@@ -116,12 +121,15 @@ impl<'a> Functions<'a> {
     }
 
     /// One message to a worker, with the arguments of some calls.
-    async fn call(&self, function: &str, rows: Vec<Vec<Value>>) -> Result<Vec<Value>, Failure> {
+    async fn call(&self, function: &str, rows: Vec<Vec<Value>>) -> Result<Vec<Value>, Trouble> {
         let started = Instant::now();
         let calls = rows.len();
-        // It was there when the query was compiled, with the same catalog.
         let Some(script) = find(self.collection, function) else {
-            return Err(Failure::WorkerLost(format!("there is no function '{function}'")));
+            let refusal = self.unknown.clone();
+            let message = || format!("there is no function '{function}'");
+            return Err(
+                refusal.map_or_else(|| Failure::WorkerLost(message()).into(), Trouble::Other)
+            );
         };
         let limits = Limits::default();
         let left = self.timeout.saturating_duration_since(started);
@@ -143,7 +151,50 @@ impl<'a> Functions<'a> {
             self.calls.store((2 * calls).min(CALLS_MAX), Ordering::Relaxed);
         }
         let report = report.map_err(|_| Failure::TimedOut)?;
-        report.result.map(|outcome| outcome.rows)
+        report.result.map(|outcome| outcome.rows).map_err(Trouble::Failed)
+    }
+}
+
+/// Why calls were not answered.
+pub(crate) enum Trouble {
+    Failed(Failure),
+    /// The answers are too large to be kept together.
+    TooMuch,
+    Other(Error),
+}
+
+impl Trouble {
+    /// By how many fewer calls at a time may do better. Time is not among the reasons: the caller
+    /// has waited long enough.
+    pub(crate) fn divisor(&self) -> Option<usize> {
+        match self {
+            Self::Failed(Failure::Thrown { .. }) => Some(2),
+            // Each of these is slow, too.
+            Self::Failed(Failure::OutOfMemory | Failure::TooLarge) | Self::TooMuch => Some(8),
+            Self::Failed(_) | Self::Other(_) => None,
+        }
+    }
+}
+
+impl From<Failure> for Trouble {
+    fn from(failure: Failure) -> Self {
+        Self::Failed(failure)
+    }
+}
+
+impl From<Error> for Trouble {
+    fn from(error: Error) -> Self {
+        Self::Other(error)
+    }
+}
+
+impl From<Trouble> for Error {
+    fn from(trouble: Trouble) -> Self {
+        match trouble {
+            Trouble::Failed(failure) => errors::from_script(&failure),
+            Trouble::TooMuch => too_large("user-defined functions return too much"),
+            Trouble::Other(error) => error,
+        }
     }
 }
 

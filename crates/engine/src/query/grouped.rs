@@ -155,13 +155,11 @@ fn sort(
     for group in groups.drain(..) {
         let values = job.program.group_order_keys(&group.keys, &group.accumulators, run);
         let bytes = order.bytes(&values.map_err(halted)?);
-        if let Some(bytes) = bytes {
-            held += bytes.len();
-            if held > KEY_BYTES_MAX {
-                return Err(halted(Halt::OutOfMemory));
-            }
-            keyed.push((bytes, group));
+        held += bytes.len();
+        if held > KEY_BYTES_MAX {
+            return Err(halted(Halt::OutOfMemory));
         }
+        keyed.push((bytes, group));
     }
     // Among equals, documents come in the direction of the first key, and the rows of one as ever.
     let place = |group: &Group| (order.number(group.first.number), group.first.row);

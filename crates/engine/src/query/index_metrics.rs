@@ -5,7 +5,10 @@
 
 use index::{Coverage, Path, Policy};
 use protocol::{Options, query::IndexMetricsVersion};
-use sql::filter::{Argument, Filter, IndexUse, Test, TestKind, paths_of_aggregate};
+use sql::filter::{
+    Argument, Filter, IndexUse, Test, TestKind, order_path, paths_of_aggregate,
+    predicates_of_select,
+};
 
 use crate::{
     catalog::Collection,
@@ -33,11 +36,15 @@ pub(crate) fn of(
     let key_paths = &definition.partition_key.paths;
     let named = options.partition_key.as_ref().map_or(0, |key| key.0.len());
     let computed: Vec<String> = definition.computed.iter().map(|one| one.name.clone()).collect();
-    let aggregates = paths_of_aggregate(&prepared.query, &prepared.text.parameters, &computed);
+    let (query, parameters) = (&prepared.query, &prepared.text.parameters);
+    let aggregates = paths_of_aggregate(query, parameters, &computed);
     let sum = |name: &str| matches!(name, "SUM" | "AVG");
     let sums = aggregates.into_iter().filter(|aggregate| sum(&aggregate.name));
+    let group = query.group_by.iter().filter_map(|key| order_path(query, key, &computed));
     let asked = Asked {
         filter: &prepared.filter,
+        projected: predicates_of_select(query, parameters, &computed),
+        group: group.map(|path| index_path(&path)).collect(),
         order: order.map(order_paths).unwrap_or_default(),
         sums: sums
             .filter_map(|aggregate| match aggregate.argument {
@@ -58,7 +65,7 @@ pub(crate) fn of(
 /// The paths of an order that an index has.
 fn order_paths(order: &Order) -> Vec<(Path, bool)> {
     let paths = match &order.index {
-        Some(OrderIndex::Path(path)) => std::slice::from_ref(path),
+        Some(OrderIndex::Path { path, .. }) => std::slice::from_ref(path),
         Some(OrderIndex::Composite { members, .. }) => members.as_slice(),
         None => &[],
     };
@@ -68,6 +75,10 @@ fn order_paths(order: &Order) -> Vec<(Path, bool)> {
 /// What a query asks of indexes.
 struct Asked<'a> {
     filter: &'a Filter,
+    /// The predicates of SELECT.
+    projected: Vec<Filter>,
+    /// The paths of GROUP BY.
+    group: Vec<Path>,
     /// The paths of ORDER BY, each with whether it descends.
     order: Vec<(Path, bool)>,
     /// The paths that are added up.
@@ -103,6 +114,14 @@ impl Metrics {
         let mut metrics = Self::default();
         let singles = Singles { policy, coverage };
         singles.add(asked.filter, true, &mut metrics);
+        for filter in &asked.projected {
+            singles.add_projected(filter, &mut metrics);
+        }
+        let is_filtered = |path: &Path| metrics.utilized.iter().any(|entry| entry.path == *path);
+        let folded = match asked.order.as_slice() {
+            [(path, _)] if is_filtered(path) => Some(path),
+            _ => None,
+        };
         let paths = match asked.order.as_slice() {
             [(path, _)] => std::slice::from_ref(path),
             // Where no other index is looked up, the partition key is.
@@ -120,6 +139,9 @@ impl Metrics {
             push(&mut metrics.utilized, entry);
         }
         metrics.composites(asked, policy);
+        if let Some(path) = folded {
+            metrics.fold_order(path);
+        }
         for list in [&mut metrics.utilized_composites, &mut metrics.potential_composites] {
             list.truncate(ENTRIES_MAX);
         }
@@ -154,6 +176,19 @@ impl Metrics {
         }
     }
 
+    /// Leaves out the index of a path that is filtered and ordered by, where other paths are filtered
+    /// and no composite index has this one: it is read for the order, from another place on.
+    ///
+    /// COMPAT: as in recorded answers of the service.
+    fn fold_order(&mut self, path: &Path) {
+        let mut composites = self.utilized_composites.iter().chain(&self.potential_composites);
+        let is_member = composites.any(|members| members.iter().any(|(member, _)| member == path));
+        let has_others = self.utilized.iter().any(|entry| entry.path != *path);
+        if has_others && !is_member {
+            self.utilized.retain(|entry| entry.path != *path);
+        }
+    }
+
     /// The first form. It escapes slashes.
     fn first(&self) -> String {
         let single = |entry: &Single| {
@@ -179,7 +214,8 @@ impl Metrics {
         )
     }
 
-    /// The second form. COMPAT: only what could be used has a score, as only there clients show it.
+    /// The second form. COMPAT: only what could be used has a score, as only there clients show it;
+    /// what is used comes last first.
     fn second(&self) -> String {
         let single = |entry: &Single| format!(r#"{{"IndexSpec":{}}}"#, quoted(&single_spec(entry)));
         let composite =
@@ -194,7 +230,7 @@ impl Metrics {
         };
         format!(
             r#"{{"UtilizedIndexes":{{"SingleIndexes":{},"CompositeIndexes":{}}},"PotentialIndexes":{{"SingleIndexes":{},"CompositeIndexes":{}}}}}"#,
-            list(&self.utilized, single),
+            list(self.utilized.iter().rev(), single),
             list(&self.utilized_composites, composite),
             list(&self.potential, potential),
             list(&self.potential_composites, potential_composite),
@@ -231,15 +267,26 @@ impl Singles<'_> {
                     (false, _) if self.is_missing(test, &path) => &mut metrics.potential,
                     _ => return,
                 };
-                let entry = Single {
-                    path,
-                    expression: test.text.clone(),
-                    is_filter_precise: test.is_exact,
-                    is_index_precise: test.use_ <= IndexUse::Precise,
-                    is_high: test.use_ < IndexUse::Full,
-                };
-                push(list, entry);
+                push(list, single(test, path));
             }
+        }
+    }
+
+    /// What SELECT tests is read from the index where that is no more than some ranges.
+    fn add_projected(&self, filter: &Filter, metrics: &mut Metrics) {
+        match filter {
+            Filter::And(filters) | Filter::Or(filters) => {
+                for filter in filters {
+                    self.add_projected(filter, metrics);
+                }
+            }
+            Filter::Test(test) if test.use_ < IndexUse::Full => {
+                let path = index_path(&test.path);
+                if self.answers(test, &path) {
+                    push(&mut metrics.utilized, single(test, path));
+                }
+            }
+            _ => {}
         }
     }
 
@@ -277,6 +324,16 @@ impl Singles<'_> {
     }
 }
 
+fn single(test: &Test, path: Path) -> Single {
+    Single {
+        path,
+        expression: test.text.clone(),
+        is_filter_precise: test.is_exact,
+        is_index_precise: test.use_ <= IndexUse::Precise,
+        is_high: test.use_ < IndexUse::Full,
+    }
+}
+
 fn has_undefined(kind: &TestKind) -> bool {
     match kind {
         TestKind::Intervals(intervals) | TestKind::Values { intervals, .. } => {
@@ -298,6 +355,8 @@ struct Shape {
     equal: Vec<Path>,
     /// Paths that may stand last: in a range, ordered by, or added up.
     last: Vec<(Path, bool)>,
+    /// Whether it groups by several paths that all must equal something.
+    groups_equal: bool,
 }
 
 impl Shape {
@@ -330,7 +389,9 @@ impl Shape {
                 last.push(other);
             }
         }
-        Self { equal, last }
+        let groups_equal =
+            asked.group.len() > 1 && asked.group.iter().all(|path| equal.contains(path));
+        Self { equal, last, groups_equal }
     }
 
     /// Whether a composite index serves it: equalities first, then at most one other.
@@ -340,11 +401,12 @@ impl Shape {
             && (self.equal.contains(last) || self.last.iter().any(|(path, _)| path == last))
     }
 
-    /// The composite indexes that would serve it best: one for each path that may stand last.
+    /// The composite indexes that would serve it best: one for each path that may stand last. The
+    /// indexes of single paths serve equalities alone as well.
     fn wanted(&self) -> Vec<Composite> {
         let ascending = |path: &Path| (path.clone(), false);
         if self.last.is_empty() {
-            let all = self.equal.len() > 1;
+            let all = self.equal.len() > 1 && self.groups_equal;
             return all
                 .then(|| self.equal.iter().take(MEMBERS_MAX).map(ascending).collect())
                 .into_iter()
@@ -359,8 +421,11 @@ impl Shape {
     }
 }
 
-fn list<T>(entries: &[T], print: impl Fn(&T) -> String) -> String {
-    let texts: Vec<String> = entries.iter().map(print).collect();
+fn list<'a, T: 'a>(
+    entries: impl IntoIterator<Item = &'a T>,
+    print: impl Fn(&T) -> String,
+) -> String {
+    let texts: Vec<String> = entries.into_iter().map(print).collect();
     format!("[{}]", texts.join(","))
 }
 

@@ -56,10 +56,7 @@ impl Inside {
         let Inside { engine, path, collection, view, options, body, now } = self;
         let started = Instant::now();
         let now_millis = i64::try_from(now.saturating_mul(1000)).unwrap_or(i64::MAX);
-        let mut prepared = Prepared::new(Text::parse(&body)?, &collection, now_millis)?;
-        if let Some(key) = &options.partition_key {
-            prepared.identity.extend_from_slice(key.to_string().as_bytes());
-        }
+        let prepared = Prepared::new(Text::parse(&body)?, &collection, now_millis)?;
         let scope = Scope::of(&collection, &options)?;
         let (compiled, view) = (started.elapsed(), Some(view));
         Ok(Work {

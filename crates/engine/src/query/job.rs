@@ -2,7 +2,10 @@
 
 use std::{
     ops::{Bound, Range},
-    sync::{Arc, atomic::AtomicU64},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
     time::{Duration, Instant},
 };
 
@@ -17,8 +20,8 @@ use crate::{
     documents::scope::Scope,
     errors,
     expiry::Expiry,
-    keys::META_KEY,
-    partition::Partition,
+    keys::{Creation, META_KEY},
+    partition::{Partition, creations::Listed, presence::Seen},
     query::{
         ahead::Ahead,
         candidates::Node,
@@ -27,7 +30,7 @@ use crate::{
         functions::Functions,
         merge,
         ordered::walk::Walked,
-        page::{Offered, Page, Seen, too_large},
+        page::{self, Offered, Page, too_large},
         stream::Reach,
     },
     rows::Damaged,
@@ -71,19 +74,43 @@ pub(crate) struct Part {
     /// Which documents are gone, though they are still there.
     pub(crate) expiry: Expiry,
     pub(crate) point: PartitionPoint,
+    /// Which transactions the snapshot holds; `None` of a transaction's own view.
+    pub(crate) seen: Option<Seen>,
+    /// Whether the page has read anything here: one that is full has not come to the others.
+    pub(crate) is_read: AtomicBool,
     /// What the page has read here, against what it has read elsewhere.
     pub(crate) work: AtomicU64,
 }
 
 impl Part {
     pub(crate) fn reach<'a>(&'a self, figures: &'a Figures) -> Reach<'a> {
-        Reach {
-            snapshot: &*self.snapshot,
-            slots: self.slots.clone(),
-            expiry: self.expiry,
-            figures,
-            work: &self.work,
-        }
+        self.reach_in(self.slots.clone(), figures)
+    }
+
+    /// Some of its slots only.
+    pub(crate) fn reach_in<'a>(&'a self, slots: Range<u32>, figures: &'a Figures) -> Reach<'a> {
+        self.is_read.store(true, Ordering::Relaxed);
+        Reach { snapshot: &*self.snapshot, slots, expiry: self.expiry, figures, work: &self.work }
+    }
+
+    /// What the page has read here; `None` if it did not come to this partition.
+    pub(crate) fn work_done(&self) -> Option<u64> {
+        self.is_read.load(Ordering::Relaxed).then(|| self.work.load(Ordering::Relaxed))
+    }
+
+    /// The documents of the whole partition that were created at or after `from`, or the first of
+    /// them.
+    pub(crate) async fn created(
+        &self,
+        reach: &Reach<'_>,
+        from: Creation,
+    ) -> Result<Arc<Listed>, Error> {
+        let started = Instant::now();
+        let check_time = || reach.figures.check_time();
+        let lsn = self.point.lsn;
+        let listed = self.partition.created(&*self.snapshot, lsn, from, &check_time).await;
+        reach.figures.listing_time(started);
+        listed
     }
 }
 
@@ -99,6 +126,13 @@ pub(crate) enum Fed {
 }
 
 impl Job<'_> {
+    /// The partitions that the page came to; all of them if it reads none.
+    pub(crate) fn parts_read(&self) -> Vec<&Part> {
+        let read: Vec<&Part> =
+            self.parts.iter().filter(|part| part.work_done().is_some()).collect();
+        if read.is_empty() { self.parts.iter().collect() } else { read }
+    }
+
     /// Whether the page should end where it can be continued.
     pub(crate) fn is_late(&self) -> bool {
         Instant::now() >= self.page_end + self.figures.listing()
@@ -204,7 +238,7 @@ impl Job<'_> {
         text: &Bytes,
         from_row: u32,
         page: &mut Page,
-        mut seen: Option<&mut Seen>,
+        mut seen: Option<&mut page::Seen>,
         run: &mut Run<'_>,
     ) -> Result<Fed, Error> {
         let document = parse(text)?;

@@ -61,14 +61,13 @@ impl<'a, T> Sorter<'a, T> {
         Self { order, kept: Vec::new(), bytes: 0 }
     }
 
-    /// Takes a row of the value with this ordinal, unless its keys leave it out.
+    /// Takes a row of the value with this ordinal.
     fn push(&mut self, keys: &[Value], ordinal: usize, bytes: usize, row: T) -> Result<(), Halt> {
         let key = match self.order {
             None => SortKey::default(),
-            Some(order) => match order.bytes(keys) {
-                Some(values) => SortKey { values, number: order.number(ordinal as u64) },
-                None => return Ok(()),
-            },
+            Some(order) => {
+                SortKey { values: order.bytes(keys), number: order.number(ordinal as u64) }
+            }
         };
         self.bytes += bytes + key.values.len();
         if self.bytes > KEPT_BYTES_MAX {

@@ -17,17 +17,13 @@ use crate::{
         documents::{Documents, load},
         figures::Figures,
         job::{Job, Part},
+        stretch::do_share,
     },
 };
 
 /// The parts in groups: those of a group share slots, and groups follow each other.
 pub(crate) fn groups(parts: &[Part]) -> impl Iterator<Item = &[Part]> {
     parts.chunk_by(|left, right| do_share(&left.slots, &right.slots))
-}
-
-/// Whether two neighbours share a slot.
-pub(crate) fn do_share(left: &Range<u32>, right: &Range<u32>) -> bool {
-    right.start < left.end
 }
 
 /// Puts the documents of a group in order. The caller reads them: whoever is

@@ -1,19 +1,20 @@
 //! Queries: from the text of a request to a page of rows.
 //!
 //! In reading order:
-//! - `body`: text and parameters,
+//! - `body`, `resume`: text, parameters, and where the rows begin,
 //! - `door`: who answers a query that reads several partitions, and `plan`, what clients are told,
 //! - `prepared`: a query checked, compiled and ready to read,
 //! - `access`, `candidates`, `stream`, `documents`: what the index knows of the filter, and the
 //!   documents that can match,
-//! - `job`, `merge`, `page`, `token`, `figures`: a page at work, partitions read as one, what fits
-//!   into a page, where the next one begins, and what it cost,
+//! - `stretch`, `created`: the order of documents that nobody asks to be sorted,
+//! - `job`, `merge`, `page`, `token`, `continuation`, `figures`: a page at work, partitions read as
+//!   one, what fits into a page, where the next one begins, how clients say that, and what it cost,
 //! - `apart`: pages that could hold up others run on threads of their own,
 //! - `ahead`, `functions`: documents read ahead for the calls of user-defined functions,
 //! - `expired`: what the index still holds though it is gone,
 //! - `unordered`, `ordered`, `aggregate`, `grouped`, `nested`: the ways in which rows come about,
 //! - `memory`, `resources`: queries over what is in memory, `inside`: queries of a transaction,
-//! - `index_metrics`, `advice`, `explain`: what a caller may be told beside the rows.
+//! - `told`, `index_metrics`, `advice`, `explain`: what a caller may be told beside the rows.
 
 mod access;
 mod advice;
@@ -22,10 +23,12 @@ mod ahead;
 pub(crate) mod apart;
 mod body;
 mod candidates;
+pub(crate) mod continuation;
+pub(crate) mod created;
 pub(crate) mod documents;
 pub(crate) mod door;
 mod expired;
-mod explain;
+pub(crate) mod explain;
 pub(crate) mod figures;
 mod functions;
 mod grouped;
@@ -40,8 +43,11 @@ mod page;
 mod plan;
 mod prepared;
 pub(crate) mod resources;
-mod stream;
+mod resume;
+pub(crate) mod stream;
+pub(crate) mod stretch;
 pub(crate) mod token;
+mod told;
 mod unordered;
 
 use std::{
@@ -55,8 +61,7 @@ use std::{
 use bytes::Bytes;
 use protocol::{
     Body, Error, Meta, Options, Outcome, Response,
-    limits::PAGE_ITEMS_DEFAULT,
-    query::{QueryBody, QueryFeed, QueryMeta, QueryMetrics},
+    query::{QueryBody, QueryFeed},
     request::CollectionPath,
     response::FeedKind,
 };
@@ -82,7 +87,7 @@ use crate::{
         figures::Figures,
         functions::Functions,
         job::{Job, Part},
-        ordered::Order,
+        ordered::{Frontier, Order},
         page::Page,
         prepared::Prepared,
         token::{Place, Token},
@@ -171,11 +176,7 @@ async fn attempt(
     let collection = engine.collection(path, options)?;
     let text = Text::parse(body)?;
     let now_millis = engine.clock.now_millis();
-    let mut prepared = Prepared::new(text, &collection, now_millis)?;
-    // The place of one key's page says nothing about another key.
-    if let Some(key) = &options.partition_key {
-        prepared.identity.extend_from_slice(key.to_string().as_bytes());
-    }
+    let prepared = Prepared::new(text, &collection, now_millis)?;
     let compiled = started.elapsed();
     let scope = match door::open(&prepared, &collection, options)? {
         Door::Open(scope) => scope,
@@ -229,6 +230,8 @@ struct Course {
     scope: Scope,
     order: Option<Order>,
     token: Token,
+    /// Where the client says that the rows begin.
+    resumed: Option<Frontier>,
 }
 
 impl Work {
@@ -253,7 +256,7 @@ impl Work {
         };
         match answer {
             Ok(None) => tickets.give_back(),
-            _ => tickets.settle(&self.engine, meter.total(), &work),
+            _ => tickets.settle_read(&self.engine, meter.total(), &work),
         }
         answer
     }
@@ -261,21 +264,28 @@ impl Work {
     /// What is left to read; `None` if that is nothing.
     fn course(&self) -> Result<Option<Course>, Error> {
         let order = self.prepared.order(&self.collection)?;
-        let token = self.prepared.token(&self.options, &self.scope)?;
+        let token = self.prepared.token(&self.options, &self.scope, &self.collection)?;
         let shape = self.prepared.program.shape();
+        let is_walked =
+            shape.reads_container && !(shape.groups || shape.is_aggregate) && shape.inner.is_none();
+        let walked = order.as_ref().filter(|_| is_walked);
+        let resume = self.prepared.text.resume.as_ref();
+        let resumed = resume.map(|resume| resume.frontier(walked)).transpose()?;
         let is_whole = shape.groups || shape.is_aggregate || shape.inner.is_some();
         let scope = self.scope.continued(&self.collection, &token.origin, is_whole)?;
-        Ok(scope.map(|scope| Course { scope, order, token }))
+        // Earlier pages have dealt with what lies before, and nothing of it matters to this one.
+        let first = token.place.slot().filter(|_| shape.is_plain()).unwrap_or(0);
+        Ok(scope.map(|scope| Course { scope: scope.beginning_with(first), order, token, resumed }))
     }
 
     /// Makes the page, unless whoever asked for it has gone, or the indexing policy has changed.
     /// Notes how much it read in each partition.
     async fn run_admitted(
         &self,
-        Course { scope, order, token }: Course,
+        Course { scope, order, token, resumed }: Course,
         meter: &mut Meter,
         is_abandoned: &Arc<AtomicBool>,
-        work: &mut Vec<u64>,
+        work: &mut Vec<Option<u64>>,
     ) -> Result<Option<Response>, Error> {
         let Work { collection, prepared, options, .. } = self;
         let job = self.job(&scope, order.as_ref(), is_abandoned).await?;
@@ -285,18 +295,17 @@ impl Work {
             return Ok(None);
         }
         let planned = self.started.elapsed();
-        let limit = options.max_item_count.unwrap_or(PAGE_ITEMS_DEFAULT) as usize;
-        let mut page = Page::new(limit, token.skip, token.take);
+        let mut page = Page::of(options, &token);
         let timeout = job.timeout;
         let is_cancelled =
             move || Instant::now() >= timeout || is_abandoned.load(Ordering::Relaxed);
         let mut run = Run::new(self.now_millis, prepared.seed(self.now_millis))
             .with_cancel(&is_cancelled)
             .with_plane(collection.definition.is_geometry);
-        let next = rows(&job, order.as_ref(), &mut page, token.place, &mut run).await;
+        let next = rows(&job, order.as_ref(), &mut page, (token.place, resumed), &mut run).await;
         // Whatever came of it: this was read.
         charge(meter, &job);
-        work.extend(job.parts.iter().map(|part| part.work.load(Ordering::Relaxed)));
+        work.extend(job.parts.iter().map(Part::work_done));
         // A transaction notes what it has spent when it is over.
         if let (Some(key), [part], None) =
             (self.scope.full_key(collection), &*job.parts, &self.view)
@@ -304,15 +313,16 @@ impl Work {
             part.partition.hot.note(key.as_bytes(), meter.total(), self.now_millis);
         }
         let continuation = next?.filter(|_| !page.is_over()).map(|place| {
-            let origin = token.origin.clone();
+            let origin = scope.origin(collection);
             let token = Token { skip: page.skip, take: page.take, origin, place };
-            token.encode(&prepared.identity)
+            continuation::of(&token, prepared, collection, options)
         });
+        let continuation = continuation.transpose()?;
         let times = [self.started.elapsed(), self.compiled, planned];
-        let read = job.parts.iter().map(|part| part.point.clone()).collect();
+        let read = job.parts_read().into_iter().map(|part| part.point.clone()).collect();
         let meta = Meta {
             partitions: Scope::points(collection, options, read),
-            query: query_meta(&job, prepared, order.as_ref(), &page, options, meter.total(), times),
+            query: told::of(&job, prepared, order.as_ref(), &page, options, meter.total(), times),
             ..Meta::default()
         };
         Ok(Some(self.answer(page.items, continuation, meta)))
@@ -355,7 +365,14 @@ impl Work {
         }
         let figures = Arc::new(Figures::until(timeout, is_abandoned));
         let seed = prepared.seed(self.now_millis);
-        let functions = Functions::new(collection, &engine.workers, &figures, timeout, seed);
+        let functions = Functions::new(
+            collection,
+            &engine.workers,
+            &figures,
+            timeout,
+            seed,
+            prepared.unknown_function.clone(),
+        );
         Ok(Job {
             collection,
             program: &prepared.program,
@@ -387,7 +404,7 @@ async fn rows(
     job: &Job<'_>,
     order: Option<&Order>,
     page: &mut Page,
-    place: Place,
+    (place, resumed): (Place, Option<Frontier>),
     run: &mut Run<'_>,
 ) -> Result<Option<Place>, Error> {
     let shape = job.program.shape();
@@ -412,9 +429,8 @@ async fn rows(
         return grouped::run(job, order, page, &place, run).await;
     }
     match (order, place) {
-        (Some(order), place) => ordered::run(job, order, page, place, run).await,
-        (None, Place::Row(start)) => unordered::run(job, page, start, run).await,
-        (None, _) => Err(Error::bad_request("Invalid Continuation Token.")),
+        (Some(order), place) => ordered::run(job, order, page, place, resumed, run).await,
+        (None, place) => unordered::run(job, page, &place, run).await,
     }
 }
 
@@ -433,7 +449,7 @@ async fn without_documents(
 
 fn charge(meter: &mut Meter, job: &Job<'_>) {
     let totals = job.figures.totals();
-    meter.query(job.parts.len(), totals.index_entries);
+    meter.query(job.parts_read().len(), totals.index_entries);
     let shape = job.program.shape();
     let returned = if shape.is_aggregate || shape.groups { 0 } else { totals.matched };
     // System properties do not count.
@@ -441,58 +457,4 @@ fn charge(meter: &mut Meter, job: &Job<'_>) {
     meter.query_documents(returned, bytes);
     meter.scanned_documents(totals.documents.saturating_sub(returned));
     meter.function_calls(totals.calls);
-}
-
-/// What was asked for beside the rows.
-fn query_meta(
-    job: &Job<'_>,
-    prepared: &Prepared,
-    order: Option<&Order>,
-    page: &Page,
-    options: &Options,
-    charge: f64,
-    times: [Duration; 3],
-) -> Option<Box<QueryMeta>> {
-    let asked = &options.query;
-    let metrics_of =
-        |version| index_metrics::of(prepared, job.collection, order, (options, version));
-    let meta = QueryMeta {
-        metrics: asked.populate_metrics.then(|| query_metrics(job, page, times)),
-        index_metrics: asked.index_metrics.map(|version| (version, metrics_of(version))),
-        advice: (asked.populate_advice)
-            .then(|| advice::of(&prepared.query, &prepared.text.parameters))
-            .flatten(),
-        explain: asked.explain.then(|| explain::of(job, prepared, order, page, charge)),
-    };
-    (meta != QueryMeta::default()).then(|| meta.into())
-}
-
-fn query_metrics(
-    job: &Job<'_>,
-    page: &Page,
-    [total, compiled, planned]: [Duration; 3],
-) -> QueryMetrics {
-    let totals = job.figures.totals();
-    let millis = |duration: Duration| duration.as_secs_f64() * 1000.0;
-    #[expect(clippy::cast_precision_loss, reason = "counts far below 2^53")]
-    let index_hit_ratio = if totals.documents == 0 {
-        1.0
-    } else {
-        totals.matched.min(totals.documents) as f64 / totals.documents as f64
-    };
-    QueryMetrics {
-        total_ms: millis(total),
-        compile_ms: millis(compiled),
-        plan_ms: millis(planned.saturating_sub(compiled)),
-        index_lookup_ms: millis(totals.index),
-        document_load_ms: millis(totals.load),
-        execution_ms: millis(totals.run),
-        functions_ms: millis(totals.call),
-        write_output_ms: 0.0,
-        retrieved_documents: totals.documents,
-        retrieved_bytes: totals.document_bytes,
-        output_documents: page.items.len() as u64,
-        output_bytes: page.bytes() as u64,
-        index_hit_ratio,
-    }
 }

@@ -1,11 +1,19 @@
 //! A page of rows on its way out: what fits, what OFFSET skips, what LIMIT ends, what DISTINCT has
 //! seen before.
 
-use std::collections::HashSet;
+use std::{
+    collections::HashSet,
+    time::{Duration, Instant},
+};
 
 use bytes::Bytes;
-use protocol::{Code, Error, limits::PAGE_BYTES_MAX};
+use protocol::{
+    Code, Error, Options,
+    limits::{PAGE_BYTES_MAX, PAGE_ITEMS_DEFAULT},
+};
 use value::{Value, hash::murmur3_128, key};
+
+use crate::query::token::Token;
 
 /// Most different rows that DISTINCT remembers: sixteen bytes each, and what the set needs.
 const SEEN_MAX: usize = 4_000_000;
@@ -20,6 +28,11 @@ pub(crate) struct Page {
     pub(crate) skip: u64,
     /// Rows still to be let through; `None` without a limit.
     pub(crate) take: Option<u64>,
+    /// How long rows took to print; `None` if nobody wants to know.
+    written: Option<Duration>,
+    /// Whether a page that is full ends there, and leaves it to the next one to find that there is
+    /// no more.
+    ends_when_full: bool,
 }
 
 /// What became of a row.
@@ -35,12 +48,40 @@ pub(crate) enum Offered {
 
 impl Page {
     pub(crate) fn new(limit: usize, skip: u64, take: Option<u64>) -> Self {
-        Self { items: Vec::new(), bytes: 0, limit, skip, take }
+        let (items, bytes) = (Vec::new(), 0);
+        Self { items, bytes, limit, skip, take, written: None, ends_when_full: true }
+    }
+
+    /// The page that a request for documents asks for.
+    ///
+    /// COMPAT: JavaScript, when it asks range by range and is taken up again by its own token, asks
+    /// for ever if the last page of a range is empty. Those that ask so are told at once that there
+    /// is no more.
+    pub(crate) fn of(options: &Options, token: &Token) -> Self {
+        let limit = options.max_item_count.unwrap_or(PAGE_ITEMS_DEFAULT) as usize;
+        let ends_when_full = options.range_id.is_none() || !options.keeps_old_ranges;
+        let written = options.query.populate_metrics.then_some(Duration::ZERO);
+        Self { written, ends_when_full, ..Self::new(limit, token.skip, token.take) }
+    }
+
+    /// Whether it ends here, with or without more rows.
+    pub(crate) fn is_at_end(&self) -> bool {
+        self.ends_when_full && self.is_full()
+    }
+
+    /// How long rows took to print, as far as it was measured.
+    pub(crate) fn written(&self) -> Duration {
+        self.written.unwrap_or_default()
     }
 
     /// Whether no further row belongs to the answer.
     pub(crate) fn is_over(&self) -> bool {
         self.take == Some(0)
+    }
+
+    /// Whether it has as many rows as it may have.
+    fn is_full(&self) -> bool {
+        self.items.len() >= self.limit
     }
 
     /// Takes the next row of the answer.
@@ -52,10 +93,18 @@ impl Page {
             self.skip -= 1;
             return Offered::Accepted;
         }
-        if self.items.len() >= self.limit {
+        if self.is_full() {
             return Offered::Full;
         }
-        let item = item();
+        let item = match &mut self.written {
+            None => item(),
+            Some(written) => {
+                let started = Instant::now();
+                let item = item();
+                *written += started.elapsed();
+                item
+            }
+        };
         if self.bytes + item.len() > PAGE_BYTES_MAX && !self.items.is_empty() {
             return Offered::Full;
         }

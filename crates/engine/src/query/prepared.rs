@@ -27,6 +27,8 @@ pub(crate) struct Prepared {
     pub(crate) query: Query,
     pub(crate) program: Program,
     pub(crate) filter: Filter,
+    /// What a call is answered with whose function the collection does not have.
+    pub(crate) unknown_function: Option<Error>,
     /// Tells this query over this collection from every other: what its tokens are bound to.
     pub(crate) identity: Vec<u8>,
 }
@@ -46,7 +48,16 @@ impl Prepared {
             is_planar: definition.is_geometry,
             ..Settings::default()
         };
-        let program = Program::compile(&query, &settings).map_err(|errors| refused(&errors))?;
+        let mut unknown_function = None;
+        let program = Program::compile(&query, &settings).or_else(|errors| {
+            if !errors.iter().all(|error| error.code == sql::Code::UnknownUdf) {
+                return Err(refused(&errors));
+            }
+            // A query that never comes to call it is answered.
+            unknown_function = Some(refused(&errors));
+            let settings = Settings { has_udf: None, ..settings };
+            Program::compile(&query, &settings).map_err(|errors| refused(&errors))
+        })?;
         let names: Vec<String> =
             definition.computed.iter().map(|computed| computed.name.clone()).collect();
         let settings = filter::Settings {
@@ -61,12 +72,18 @@ impl Prepared {
             filter::of_with(&query, &text.parameters, &settings)
         };
         let identity = identity(&query, &text, &collection.numbering());
-        Ok(Self { text, query, program, filter, identity })
+        Ok(Self { text, query, program, filter, unknown_function, identity })
     }
 
     /// Where a page begins: where the caller's last one ended, or at the start.
-    pub(crate) fn token(&self, options: &Options, scope: &Scope) -> Result<Token, Error> {
-        Token::of_page(options, &self.identity, self.program.shape(), scope.origin())
+    pub(crate) fn token(
+        &self,
+        options: &Options,
+        scope: &Scope,
+        collection: &Collection,
+    ) -> Result<Token, Error> {
+        let origin = || scope.origin(collection);
+        Token::of_page(options, &self.identity, self.program.shape(), origin)
     }
 
     /// What random numbers begin from. The pages of a query go on from each other's time.
@@ -81,17 +98,15 @@ impl Prepared {
             return Ok(None);
         }
         let descends: Vec<bool> = shape.order.iter().map(|key| key.is_descending).collect();
-        if shape.groups || shape.inner.is_some() {
-            // Groups and rows of inner queries are sorted in memory; no index knows them.
-            return Ok(Some(Order { descends, keeps_undefined: true, index: None }));
+        if shape.groups || shape.inner.is_some() || shape.is_aggregate {
+            // Groups, rows of inner queries and lists are sorted in memory; no index knows them.
+            return Ok(Some(Order { descends, index: None }));
         }
         let paths: Option<Vec<index::Path>> =
             shape.order.iter().map(|key| key.path.as_deref().and_then(index_path)).collect();
         match paths.as_deref() {
             // A computed property, or an element of an array: there is no index of it.
-            None => {
-                Ok(Some(Order { descends, keeps_undefined: shape.order.len() > 1, index: None }))
-            }
+            None => Ok(Some(Order { descends, index: None })),
             Some([path]) => path_order(collection, path, descends).map(Some),
             Some(paths) => composite_order(collection, paths, descends).map(Some),
         }
@@ -111,8 +126,10 @@ fn path_order(
             "The index path corresponding to the specified order-by item is excluded.",
         ));
     }
-    let index = (coverage(collection, path) == own).then(|| OrderIndex::Path(path.clone()));
-    Ok(Order { descends, keeps_undefined: own == Coverage::Explicit, index })
+    let has_absent = own == Coverage::Explicit;
+    let index = (coverage(collection, path) == own)
+        .then(|| OrderIndex::Path { path: path.clone(), has_absent });
+    Ok(Order { descends, index })
 }
 
 /// An order by several paths: a composite index must have it.
@@ -133,7 +150,7 @@ fn composite_order(
     let id = composite.id;
     let index = OrderIndex::Composite { id, members: paths.to_vec() };
     let index = (!collection.is_reindexing()).then_some(index);
-    Ok(Order { descends, keeps_undefined: true, index })
+    Ok(Order { descends, index })
 }
 
 fn not_served(message: &str) -> Error {
@@ -161,7 +178,8 @@ fn index_path(steps: &[PathStep]) -> Option<index::Path> {
 /// query is no part of its identity.
 pub(crate) fn identity(query: &Query, text: &Text, owner: &[u8]) -> Vec<u8> {
     let mut bytes = owner.to_vec();
-    let is_walked = query.group_by.is_empty() && !query.select.is_distinct;
+    let is_walked =
+        query.group_by.is_empty() && !query.select.is_distinct && !filter::may_aggregate(query);
     if query.order_by.is_some() && is_walked {
         let unfiltered = Query { filter: None, ..query.clone() };
         bytes.extend_from_slice(unfiltered.to_string().as_bytes());

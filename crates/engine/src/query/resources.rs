@@ -98,14 +98,13 @@ impl Compiled {
         let Self { text, query, program } = self;
         let identity = identity(query, text, owner.as_bytes());
         let shape = program.shape();
-        let token = Token::of_page(options, &identity, shape, Origin::default())?;
+        let token = Token::of_page(options, &identity, shape, Origin::default)?;
         let now_millis = engine.clock.now_millis();
         let timeout = Instant::now() + engine.options.query_timeout;
         let is_cancelled = move || Instant::now() >= timeout;
         let mut run = Run::new(now_millis, now_millis.unsigned_abs()).with_cancel(&is_cancelled);
         let order = (!shape.order.is_empty()).then(|| Order {
             descends: shape.order.iter().map(|key| key.is_descending).collect(),
-            keeps_undefined: true,
             index: None,
         });
         let values = match &shape.inner {
@@ -140,6 +139,7 @@ async fn list(
         partition_key: options.partition_key.clone(),
         max_item_count: Some(u32::MAX),
         tokens: options.tokens.clone(),
+        hides_system_key: options.hides_system_key,
         ..Options::default()
     };
     if let QueryFeed::Conflicts(path) = feed {

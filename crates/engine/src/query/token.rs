@@ -5,6 +5,8 @@
 //! A token carries a checksum over itself and the query it belongs to: a damaged one, or one of
 //! another query, is refused, never guessed at.
 
+use std::ops::Range;
+
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use protocol::{Error, Options, rid::DocNum};
 use sql::program::Shape;
@@ -12,7 +14,8 @@ use value::{hash::murmur3_32, partition_key::Epk};
 
 use crate::{
     area::{Area, Edge},
-    keys::{SLOT_COUNT, u64_at},
+    keys::{SLOT_COUNT, slot_of, u64_at},
+    query::continuation::unwrapped,
 };
 
 /// The format of tokens that this build writes and reads.
@@ -62,6 +65,11 @@ pub(crate) struct Position {
 pub(crate) enum Place {
     /// By document number.
     Row(Position),
+    /// By creation, within these slots, where the numbers of positions are [`Creation`]s. What lies
+    /// in lower slots was returned, and nothing of what lies in higher ones.
+    ///
+    /// [`Creation`]: crate::keys::Creation
+    Created { slots: Range<u32>, position: Position },
     /// By sort key, then document number.
     Sorted { key: Vec<u8>, is_cut: bool, position: Position },
     /// Nothing was returned yet: aggregates of everything before this row.
@@ -76,19 +84,30 @@ impl Default for Place {
     }
 }
 
+impl Place {
+    /// The first slot that has rows of the next page, if it is known.
+    pub(crate) fn slot(&self) -> Option<u32> {
+        match self {
+            Self::Row(position) => Some(slot_of(position.number)),
+            Self::Created { slots, .. } => Some(slots.start),
+            Self::Sorted { .. } | Self::Partial { .. } | Self::Ordinal(_) => None,
+        }
+    }
+}
+
 impl Token {
     /// Where a page begins: where the caller's last one ended, or at the start.
     pub(crate) fn of_page(
         options: &Options,
         identity: &[u8],
         shape: &Shape,
-        origin: Origin,
+        origin: impl FnOnce() -> Origin,
     ) -> Result<Self, Error> {
         if let Some(text) = &options.continuation {
-            return Self::decode(text, identity);
+            return Self::decode(&unwrapped(text), identity);
         }
         let take = [shape.top, shape.limit].into_iter().flatten().min();
-        Ok(Self { skip: shape.offset, take, origin, place: Place::default() })
+        Ok(Self { skip: shape.offset, take, origin: origin(), place: Place::default() })
     }
 
     /// The token's text; `identity` tells the query from every other.
@@ -111,6 +130,10 @@ impl Token {
             Place::Partial { position, partials } => put(&mut out, 3, *position, partials),
             Place::Ordinal(count) => {
                 put(&mut out, 4, Position { number: *count, row: 0 }, &[]);
+            }
+            Place::Created { slots, position } => {
+                let slots = [slots.start.to_be_bytes(), slots.end.to_be_bytes()];
+                put(&mut out, 5, *position, &slots.concat());
             }
         }
         for edge in [start, end] {
@@ -154,6 +177,11 @@ impl Token {
             kind @ (1 | 2) => Place::Sorted { key: rest, is_cut: *kind == 2, position },
             3 => Place::Partial { position, partials: rest },
             4 => Place::Ordinal(position.number),
+            5 => {
+                let slots = word_of(content, 38)?..word_of(content, 42)?;
+                let is_valid = slots.start < slots.end && slots.end <= SLOT_COUNT;
+                is_valid.then_some(Place::Created { slots, position })?
+            }
             _ => return None,
         };
         let (skip, take) = (u64_at(content, 1)?, u64_at(content, 9)?.checked_sub(1));
@@ -200,6 +228,7 @@ mod tests {
             Place::Sorted { key: vec![0xff; BYTES_MAX], is_cut: true, position },
             Place::Partial { position, partials: vec![1; BYTES_MAX] },
             Place::Ordinal(12),
+            Place::Created { slots: 3..SLOT_COUNT, position },
         ] {
             for take in [None, Some(0), Some(10)] {
                 let inside = |byte: u8| Some(Epk::from_bytes(vec![byte; EDGE_BYTES_MAX]));

@@ -72,10 +72,14 @@ struct Due {
 }
 
 /// How many partitions the throughput of a collection needs.
-pub(crate) fn partitions_needed(catalog: &Catalog, collection: &Collection) -> u32 {
+pub(crate) fn partitions_needed(engine: &Inner, catalog: &Catalog, collection: &Collection) -> u32 {
     let offer = catalog.offer_of(&collection.rid.to_string());
     let is_partitioned = !collection.definition.partition_key.is_system;
-    throughput::partition_count(offer.map(|offer| &offer.throughput), is_partitioned)
+    throughput::partition_count(
+        &engine.options,
+        offer.map(|offer| &offer.throughput),
+        is_partitioned,
+    )
 }
 
 /// The next partition that should be split and can be: nobody else is at its collection. The one
@@ -117,7 +121,8 @@ fn due(engine: &Inner, catalog: &Catalog, collection: &Collection) -> Option<Due
     let (size, largest) = splittable.pop()?;
     let reason = if size >= engine.options.sizes.partition {
         Reason::Size
-    } else if collection.partitions.len() < partitions_needed(catalog, collection) as usize {
+    } else if collection.partitions.len() < partitions_needed(engine, catalog, collection) as usize
+    {
         Reason::Throughput
     } else {
         return None;

@@ -110,7 +110,7 @@ pub(crate) async fn merge(
             "The ranges cannot be merged: together they are larger than a partition may be.",
         ));
     }
-    let needed = balance::partitions_needed(&engine.catalog(), &collection);
+    let needed = balance::partitions_needed(engine, &engine.catalog(), &collection);
     if collection.partitions.len() <= needed as usize {
         return Err(Error::bad_request(format!(
             "The ranges cannot be merged: the collection's throughput needs {needed} partitions. \

@@ -72,7 +72,7 @@ pub(crate) async fn rekey(
     drop(collection);
     reshape::run(engine, turn, parents, &cuts, Some(rekey)).await?;
     let catalog = engine.catalog();
-    Ok(collections::answer(Outcome::Ok, switch::find(&catalog, rid)?, None))
+    Ok(collections::answer(Outcome::Ok, switch::find(&catalog, rid)?, options, None))
 }
 
 impl Rekey {
@@ -84,7 +84,7 @@ impl Rekey {
         collection: &Collection,
         parent: &Partition,
     ) -> Vec<Edge> {
-        let needed = balance::partitions_needed(catalog, &self.after(collection));
+        let needed = balance::partitions_needed(engine, catalog, &self.after(collection));
         let counters = parent.counters();
         let size = counters.bytes + counters.index_bytes;
         let by_size = 1 + size / engine.options.sizes.partition.max(1);

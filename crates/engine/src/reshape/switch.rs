@@ -11,7 +11,7 @@ use store::Batch;
 use crate::{
     Inner,
     catalog::{Catalog, Collection, storage},
-    changes::position::Position,
+    changes::{position::Position, retention},
     control::{AsyncPlan, Change},
     partition::{Partition, numbers::SharedSlot},
     reshape::{
@@ -60,7 +60,8 @@ impl AsyncPlan<(Vec<Arc<Partition>>, Instant)> for Switch {
             return Err(Error::not_found());
         }
         let started = Instant::now();
-        let result = self.level(&collection).await;
+        let is_kept = retention::of(engine, &collection).is_some();
+        let result = self.level(&collection, is_kept).await;
         if let Err(error) = result {
             for parent in &self.parents {
                 parent.partition.cancel_move();
@@ -91,8 +92,7 @@ impl AsyncPlan<(Vec<Arc<Partition>>, Instant)> for Switch {
 impl Switch {
     /// How far back the history of a new partition reaches: as far as those of the old ones, each
     /// for what it held.
-    fn history(&self, collection: &Collection, partition: &Partition) -> Option<Position> {
-        let is_kept = collection.definition.history_minutes.is_some();
+    fn history(&self, partition: &Partition, is_kept: bool) -> Option<Position> {
         if !is_kept && !self.parents.iter().any(|parent| parent.partition.has_history()) {
             return None;
         }
@@ -107,7 +107,7 @@ impl Switch {
     }
 
     /// Stops the old partitions and brings the new ones to exactly where they are.
-    async fn level(&mut self, collection: &Collection) -> Result<(), Error> {
+    async fn level(&mut self, collection: &Collection, is_kept: bool) -> Result<(), Error> {
         let mut last = Counters::default();
         let mut times = Vec::new();
         for parent in &self.parents {
@@ -131,7 +131,7 @@ impl Switch {
                     next_sequence = next_sequence.max(other.next_sequence());
                 }
             }
-            let history = self.history(collection, partition);
+            let history = self.history(partition, is_kept);
             let counted = Counters { next_sequence, last_lsn, times, ..*counters };
             partition.fill(counted, history).await?;
             partition.require_generation(collection.index_generation);

@@ -45,10 +45,24 @@ fn limits_of_the_past() {
 
 #[test]
 fn twenty_five_thousand_units_need_three_partitions() {
-    let count = |rate| partition_count(Some(&Throughput::Manual(rate)), true);
+    let options = Options::default();
+    let count = |rate| partition_count(&options, Some(&Throughput::Manual(rate)), true);
     assert_eq!([count(400), count(10_000), count(10_100), count(25_000)], [1, 1, 2, 3]);
-    assert_eq!(partition_count(Some(&Throughput::Manual(10_000)), false), 1);
-    assert_eq!(partition_count(None, true), 1);
+    assert_eq!(partition_count(&options, Some(&Throughput::Manual(10_000)), false), 1);
+    assert_eq!(partition_count(&options, None, true), 1);
+}
+
+#[test]
+fn the_operator_says_how_much_manual_throughput_a_partition_carries() {
+    let options = Options { partition_throughput: 6_000, ..Options::default() };
+    let count = |throughput| partition_count(&options, Some(&throughput), true);
+    let manual = [400, 6_000, 6_100, 12_000, 25_000].map(|rate| count(Throughput::Manual(rate)));
+    assert_eq!(manual, [1, 1, 2, 2, 5]);
+    let autoscale = |max| count(Throughput::Autoscale { max, increment_percent: None });
+    assert_eq!([autoscale(10_000), autoscale(25_000)], [1, 3]);
+    let shared = |rate| shared_partition_count(&Throughput::Manual(rate), true);
+    assert_eq!([shared(400), shared(10_000), shared(25_000)], [1, 1, 3]);
+    assert_eq!(shared_partition_count(&Throughput::Manual(25_000), false), 1);
 }
 
 #[test]

@@ -9,7 +9,10 @@ use protocol::{
     },
     response::BatchResult,
 };
-use value::{Value, json};
+use value::{
+    Value, json,
+    partition_key::{Epk, Hashing, PartitionKey},
+};
 
 use crate::{
     durability::{copy_tree, on_disk, open},
@@ -97,25 +100,30 @@ async fn readers_of_one_key_see_that_key_page_after_page() {
     for throughput in [400, 25_000] {
         let db = filled(throughput).await;
         let who = granted(&db, "p", "Read", "dbs/db/colls/c", Some(KEY)).await;
-        for options in [keyed(KEY), Options::default()] {
-            let list = Operation::ListDocuments(collection());
-            assert_eq!(pages(&db, &who, list, options.clone()).await.expect("pages"), own());
-            assert_eq!(pages(&db, &who, select(), options.clone()).await.expect("pages"), own());
-            assert_eq!(changes(&db, &who, options).await, own());
-        }
-        // A range is answered if the key is in it.
+        let list = || Operation::ListDocuments(collection());
+        let feed = || Operation::ReadChanges {
+            collection: collection(),
+            mode: ChangeMode::Latest,
+            since: None,
+        };
+        assert_eq!(pages(&db, &who, list(), keyed(KEY)).await.expect("pages"), own());
+        assert_eq!(pages(&db, &who, select(), keyed(KEY)).await.expect("pages"), own());
+        assert_eq!(changes(&db, &who, keyed(KEY)).await, own());
+        // Without the key they are about all partitions, or about one that others share.
         let ranges = Operation::ListPartitionKeyRanges { path: collection(), known: None };
         let ranges = items(&db.call_as(&who, ranges, Options::default()).await.expect("ranges"));
-        let mut found = Vec::new();
-        for range in &ranges {
-            let range_id = Some(text(range.get("id")));
-            let options = Options { range_id, ..Options::default() };
-            match pages(&db, &who, select(), options.clone()).await {
-                Ok(ids) => found.extend(ids),
-                Err(error) => assert_eq!(error.code, Code::Forbidden),
+        let of_range =
+            |range: &Value| Options { range_id: Some(text(range.get("id"))), ..Options::default() };
+        let everything =
+            Options { epk_range: Some((Epk::min(), Epk::max())), ..Options::default() };
+        let wide = ranges.iter().map(of_range).chain([Options::default(), everything]);
+        for options in wide {
+            for operation in [list(), select(), feed(), Operation::ListConflicts(collection())] {
+                let shown = format!("{operation:?} {options:?}");
+                let refused = db.call_as(&who, operation, options.clone()).await.expect_err(&shown);
+                assert_eq!(refused.code, Code::Forbidden, "{shown}");
             }
         }
-        assert_eq!(found, own());
         for key in ["[]", r#"["k2"]"#, "[1]", r#"["k1","x"]"#] {
             for operation in [
                 Operation::ListDocuments(collection()),
@@ -215,16 +223,24 @@ async fn the_beginning_of_a_hierarchical_key() {
     db.user("u", false).await.expect("a user");
     let who = granted(&db, "p", "All", "dbs/db/colls/c", Some(r#"["a"]"#)).await;
     let list = || Operation::ListDocuments(collection());
+    let range_of = |key: &str| {
+        let key = PartitionKey::parse_header(key).expect("a key");
+        let epk_range = Some(key.effective_range(Hashing::MultiHash));
+        Options { epk_range, range_id: Some("0".to_owned()), ..Options::default() }
+    };
     for (options, expected) in [
-        (Options::default(), vec!["1", "2"]),
         (keyed(r#"["a"]"#), vec!["1", "2"]),
+        // Some SDKs read a part of a key by the range of effective keys that it has.
+        (range_of(r#"["a"]"#), vec!["1", "2"]),
         (keyed(r#"["a","x"]"#), vec!["1"]),
         (keyed(r#"["a",{}]"#), vec!["2"]),
     ] {
         assert_eq!(pages(&db, &who, list(), options).await.expect("a page"), expected);
     }
-    let refused = pages(&db, &who, list(), keyed(r#"["b","x"]"#)).await.expect_err("another");
-    assert_eq!(refused.code, Code::Forbidden);
+    for other in [keyed(r#"["b","x"]"#), range_of(r#"["b"]"#), Options::default()] {
+        let refused = pages(&db, &who, list(), other).await.expect_err("another");
+        assert_eq!(refused.code, Code::Forbidden);
+    }
     let read = Operation::ReadDocument(document("1"));
     db.call_as(&who, read, keyed(r#"["a","x"]"#)).await.expect("read");
 }
@@ -266,12 +282,12 @@ async fn names_and_rids_mean_the_same() {
     db.create(r#"{"id":"d1","pk":"k2"}"#).await.expect("created");
     let read = Operation::ReadDocument(document("d1"));
     let refused = db.call_as(&document_by_rid, read, keyed(r#"["k2"]"#)).await;
-    assert_eq!(refused.expect_err("another").code, Code::Unauthorized);
+    assert_eq!(refused.expect_err("another").code, Code::Forbidden);
     // Nor is a collection of the same name the one that was.
     db.call(Operation::DeleteCollection(collection()), Options::default()).await.expect("deleted");
     let read = || Operation::ReadCollection(collection());
     for (who, expected) in
-        [(&named_collection, Code::NotFound), (&collection_by_rid, Code::Unauthorized)]
+        [(&named_collection, Code::NotFound), (&collection_by_rid, Code::Forbidden)]
     {
         let gone = db.call_as(who, read(), Options::default()).await.expect_err("deleted");
         assert_eq!(gone.code, expected);
@@ -280,7 +296,7 @@ async fn names_and_rids_mean_the_same() {
     db.create_collection(body, None).await.expect("again");
     db.call_as(&named_collection, read(), Options::default()).await.expect("by its name");
     let other = db.call_as(&collection_by_rid, read(), Options::default()).await;
-    assert_eq!(other.expect_err("another").code, Code::Unauthorized);
+    assert_eq!(other.expect_err("another").code, Code::Forbidden);
 }
 
 #[tokio::test]
@@ -296,6 +312,8 @@ async fn who_reads_the_way_does_not_see_the_rest() {
         let read = read.expect("read");
         assert_eq!(read.meta.quota.is_some(), sees);
         assert_eq!(!resource(&read).get("statistics").is_undefined(), sees);
+        let read = db.call_as(&who, Operation::ReadDocument(document("d1")), keyed(KEY)).await;
+        assert_eq!(read.expect("read").meta.quota_lists, None, "it tells of others");
     }
 }
 

@@ -28,8 +28,8 @@ use crate::{
 /// stored procedure (All, Read), and on an attachment (All).
 const TOKENS: &str = "DdCcKkWXxSsA";
 
-/// In each place whether the token of that letter may: `.` it may, `1` it is for something else
-/// (401), `3` it grants too little (403).
+/// In each place whether the token of that letter may: `.` it may, `1` it is for something else, `3` it
+/// grants too little. Both are a 403; `0` is a token that is good for nothing (401).
 const ACCOUNT: &str = "111111111111";
 const DATABASE_READ: &str = "..1111111111";
 const DATABASE_ALL: &str = ".31111111111";
@@ -340,7 +340,11 @@ async fn answer(db: &Database, who: &Principal, operation: &Operation, key: &str
     match db.call_as(who, operation.clone(), options(key)).await {
         Err(error) if matches!(error.code, Code::Unauthorized | Code::Forbidden) => {
             assert_eq!(*error.meta, Meta::default());
-            if error.code == Code::Unauthorized { '1' } else { '3' }
+            match error.code {
+                Code::Unauthorized => '0',
+                _ if error.message.contains("is not for this resource") => '1',
+                _ => '3',
+            }
         }
         _ => '.',
     }
@@ -370,8 +374,8 @@ async fn no_operation_is_missing() {
     assert_eq!(operations("").iter().filter(|(operation, _)| is_query(operation)).count(), 11);
 }
 
-/// Without a good permission for the resource, all there is to see is a 401, whether the resource
-/// exists or not.
+/// Without a good permission all there is to see is a 401, and with one for something else a 403, whether
+/// the resource exists or not.
 #[tokio::test]
 async fn tokens_of_something_else_and_of_nothing() {
     let (db, media) = database().await;
@@ -383,7 +387,7 @@ async fn tokens_of_something_else_and_of_nothing() {
         ("no such", "dbs/db/colls/none"),
     ] {
         let made = db.permit("u", rights(name, "All", resource, None)).await;
-        holders.push((holder(&resource_of(made)), '.'));
+        holders.push((holder(&resource_of(made)), ('.', '1')));
     }
     // The permission is gone; its user is gone; it grants something else now; it never was.
     let gone = holder(&resource_of(db.permit("u", rights("gone", "All", "dbs/db", None)).await));
@@ -401,10 +405,10 @@ async fn tokens_of_something_else_and_of_nothing() {
     let Principal::Token(Grant { permission: real, .. }) = &changed else { panic!("no token") };
     let invented = PermissionRid { number: 4711, ..*real };
     let invented = Principal::Token(Grant { permission: invented, generation: 1 });
-    holders.extend([(gone, '1'), (orphan, '1'), (changed, '1'), (invented, '1')]);
+    holders.extend([gone, orphan, changed, invented].map(|holder| (holder, ('0', '0'))));
     for (operation, _) in operations(&media) {
-        for (holder, account) in &holders {
-            let expected = if number(&operation) == 0 { *account } else { '1' };
+        for (holder, (account, all_else)) in &holders {
+            let expected = if number(&operation) == 0 { *account } else { *all_else };
             let got = answer(&db, holder, &operation, r#"["a"]"#).await;
             assert_eq!(got, expected, "{operation:?} by {holder:?}");
         }

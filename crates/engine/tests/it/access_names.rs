@@ -68,7 +68,7 @@ async fn a_collection_without_keys_has_one() {
         }
         let other = Operation::ReadDocument(document("y"));
         let refused = db.call_as(&who, other, options).await.expect_err("another");
-        assert_eq!(refused.code, Code::Unauthorized);
+        assert_eq!(refused.code, Code::Forbidden);
     }
     // How many others there are is told to who may read them.
     for populate_quota in [false, true] {
@@ -123,7 +123,7 @@ async fn an_attachment_is_the_same_by_name_by_rid_and_by_its_media() {
         for read in ways("other", &text(other.get("_self")), text(other.get("_rid"))) {
             let shown = format!("{resource} {key:?}: {read:?}");
             let refused = db.call_as(&who, read, keyed_unless_media(&shown, KEY)).await;
-            assert_eq!(refused.expect_err(&shown).code, Code::Unauthorized, "{shown}");
+            assert_eq!(refused.expect_err(&shown).code, Code::Forbidden, "{shown}");
         }
         // One for each, whatever it is called.
         for again in [named, link.as_str()] {

@@ -99,8 +99,8 @@ const BAD: [(&str, Code); 11] = [
         Code::NotFound,
     ),
     (
-        r#"{"operationType":"Replace","id":"kept","resourceBody":{"id":"other","pk":"x"}}"#,
-        Code::BadRequest,
+        r#"{"operationType":"Replace","id":"kept","resourceBody":{"id":"other","pk":"y"}}"#,
+        Code::PartitionKeyMismatch,
     ),
     (
         r#"{"operationType":"Upsert","resourceBody":{"id":"kept","pk":"x"},"ifMatch":"\"no\""}"#,
@@ -162,9 +162,9 @@ async fn each_operation_sees_those_before_it() {
     assert!(made.iter().all(|result| result.charge >= 1.0));
 
     // One LSN for all of it, and nothing of what came and went.
-    assert_eq!(done.meta.partitions[0].lsn, 2);
+    assert_eq!(done.meta.partitions[0].lsn, 3);
     let read = db.read("a", r#"["x"]"#).await.expect("there");
-    assert_eq!(read.meta.item_lsn, Some(2));
+    assert_eq!(read.meta.item_lsn, Some(3));
     assert_eq!(read.etag, made[7].etag);
     let read = db.read("old", r#"["x"]"#).await.expect("there");
     assert_eq!(n(&crate::support::resource(&read)), Some(9));
@@ -276,7 +276,7 @@ async fn reads_alone_come_from_one_snapshot() {
     let done = atomic(&db, read).await;
     assert_eq!(answers(&done), [Ok(Outcome::Ok); 2]);
     assert!((done.meta.charge - 2.0).abs() < 0.001, "{}", done.meta.charge);
-    assert_eq!(done.meta.partitions[0].lsn, 1, "nothing was written");
+    assert_eq!(done.meta.partitions[0].lsn, 2, "nothing was written");
     let done =
         atomic(&db, r#"[{"operationType":"Read","id":"a"},{"operationType":"Read","id":"b"}]"#)
             .await;
@@ -295,7 +295,7 @@ async fn reads_alone_come_from_one_snapshot() {
         r#"[{"operationType":"Create","resourceBody":{"id":"b","pk":"x"}},{"operationType":"Delete","id":"b"}]"#,
     )
     .await;
-    assert_eq!(done.meta.partitions[0].lsn, 1);
+    assert_eq!(done.meta.partitions[0].lsn, 2);
     verified(db, store).await;
 }
 
@@ -342,7 +342,8 @@ async fn answers_and_transactions_are_bounded() {
         format!("[{}]", (0..8).map(one).collect::<Vec<_>>().join(","))
     };
     let mut expected: Vec<Answer> = vec![Err(Code::FailedDependency); 8];
-    expected[3] = Err(Code::ResponseTooLarge);
+    // Of the answer to all, the last of them is told that it is too large.
+    expected[7] = Err(Code::ResponseTooLarge);
     assert_eq!(answers(&atomic(&db, &all("Read", "")).await), expected);
     let patch = all("Patch", r#","resourceBody":[{"op":"set","path":"/n","value":1}]"#);
     assert_eq!(answers(&atomic(&db, &patch).await), expected);

@@ -63,7 +63,7 @@ async fn each_for_itself_and_in_order() {
     let sum: f64 = all.iter().map(|result| result.charge).sum();
     assert!((done.meta.charge - sum).abs() < 0.001);
     // Six writes took effect, each with its own LSN.
-    assert_eq!(done.meta.partitions[0].lsn, 6);
+    assert_eq!(done.meta.partitions[0].lsn, 7);
     assert!(done.meta.owner.is_some());
     let mut left = db.all(Options::default()).await;
     left.sort_unstable();

@@ -6,6 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -20,10 +21,11 @@ use value::{Value, json};
 use crate::{
     batches::execute,
     changes::{changes, etag},
+    durability::open,
     migration::{BY_DEVICE, give},
     random::Rng,
     splitting::{merge, ranges, split, until},
-    support::{Database, TestClock, collection, items, keyed, text},
+    support::{Database, TestClock, collection, items, keyed, resource, text},
 };
 
 const NOW: u64 = 1_700_000_000;
@@ -94,7 +96,7 @@ async fn every_version_and_the_end() {
     let store = Arc::new(MemoryStore::new());
     let db = kept(Arc::clone(&store), clock(), BY_KEY).await;
     let start = now(&db).await;
-    assert_eq!(start, "0");
+    assert_eq!(start, "1");
     db.create(r#"{"id":"a","pk":"x","n":1}"#).await.expect("created");
     db.write(r#"{"id":"a","pk":"x","n":2}"#, true, Options::default()).await.expect("replaced");
     let patch = r#"{"operations":[{"op":"incr","path":"/n","value":1}]}"#;
@@ -109,28 +111,34 @@ async fn every_version_and_the_end() {
         let (found, end) = follow(&db, &start, &options).await;
         let found: Vec<String> = found.iter().map(summary).collect();
         let expected = [
-            "create 1 None Some(1)",
-            "replace 2 Some(1) Some(2)",
-            "replace 3 Some(2) Some(3)",
-            "delete 4 Some(3) None",
-            "create 4 None Some(9)",
-            "create 4 None Some(10)",
-            "delete 5 Some(9) None",
+            "create 2 None Some(1)",
+            "replace 3 None Some(2)",
+            "replace 4 None Some(3)",
+            "delete 5 Some(3) None",
+            "create 5 None Some(9)",
+            "create 5 None Some(10)",
+            "delete 6 Some(9) None",
         ];
         assert_eq!(found, expected, "pages of {size}");
-        assert_eq!(end, "5");
+        assert_eq!(end, "6");
     }
-    let (found, _) = follow(&db, "4", &Options::default()).await;
+    let (found, _) = follow(&db, "5", &Options::default()).await;
     let gone = json::print(found[0].get("metadata"));
     let expected = format!(
-        r#"{{"operationType":"delete","lsn":5,"crts":{NOW},"previousImageLSN":4,"timeToLiveExpired":false,"id":"a","partitionKey":{{"pk":"x"}}}}"#
+        r#"{{"operationType":"delete","lsn":6,"crts":{NOW},"previousImageLSN":5,"timeToLiveExpired":false,"id":"a","partitionKey":{{"pk":"x"}}}}"#
     );
     assert_eq!(gone, expected);
     assert_eq!(found[0].get("current"), &json::parse(b"{}").expect("an object"));
     // Whole documents, with what the server adds.
-    let (found, _) = follow(&db, "0", &keyed(r#"["x"]"#)).await;
+    let (found, _) = follow(&db, "1", &keyed(r#"["x"]"#)).await;
     assert_eq!(found[0].get("current").get("_ts").as_i64(), Some(1_700_000_000));
-    assert!(follow(&db, "0", &keyed(r#"["y"]"#)).await.0.is_empty());
+    assert!(follow(&db, "1", &keyed(r#"["y"]"#)).await.0.is_empty());
+    // Of the version that was replaced there is the LSN, and nothing else.
+    let replaced = json::print(found[1].get("metadata"));
+    let expected =
+        format!(r#"{{"operationType":"replace","lsn":3,"crts":{NOW},"previousImageLSN":2}}"#);
+    assert_eq!(replaced, expected);
+    assert!(found[1].get("previous").is_undefined());
     verified(db, store).await;
 }
 
@@ -154,12 +162,15 @@ async fn the_policy_decides() {
     let start = now(&db).await;
     db.create(r#"{"id":"b","pk":"x","n":2}"#).await.expect("created");
     assert_eq!(follow(&db, &start, &Options::default()).await.0.len(), 1);
-    let before = read(&db, "0", Options::default()).await;
+    let before = read(&db, "1", Options::default()).await;
     assert_eq!(before.expect_err("of before").code, Code::BadRequest);
     let beginning =
         Operation::ReadChanges { collection: collection(), mode: ChangeMode::All, since: None };
     let beginning = db.call(beginning, Options::default()).await;
-    assert_eq!(beginning.expect_err("the beginning").code, Code::BadRequest);
+    let beginning = beginning.expect_err("the beginning");
+    assert_eq!(beginning.code, Code::BadRequest);
+    let advice = "You must read the change feed from within the retention period.";
+    assert!(beginning.message.ends_with(advice), "{beginning}");
     // A gap is told.
     replace(None).await.expect("off");
     db.create(r#"{"id":"c","pk":"x","n":3}"#).await.expect("created");
@@ -169,15 +180,70 @@ async fn the_policy_decides() {
     let start = now(&db).await;
     db.delete("a", r#"["x"]"#).await.expect("deleted");
     let (found, _) = follow(&db, &start, &Options::default()).await;
-    assert_eq!(found.iter().map(summary).collect::<Vec<_>>(), ["delete 4 Some(1) None"]);
+    assert_eq!(found.iter().map(summary).collect::<Vec<_>>(), ["delete 5 Some(1) None"]);
     // Where it is off, everything is given back.
     replace(None).await.expect("off");
-    until("the rows are swept", async || history_rows(&store).await == 0).await;
+    until("the rows are swept", async || history_rows(&*store).await == 0).await;
     verified(db, store).await;
 }
 
+/// The operator may have every collection keep its versions, as accounts with continuous backup do.
+#[tokio::test]
+async fn the_operator_decides_where_no_policy_does() {
+    let (dir, clock) = (tempfile::tempdir().expect("a directory"), clock());
+    let store = open(dir.path());
+    let options = |retention: Option<u64>| engine::Options {
+        all_versions_retention: retention.map(Duration::from_secs),
+        ..engine::Options::default()
+    };
+    let db = Database::open_at(Arc::clone(&store), options(Some(100)), &clock).await;
+    let db = db.with_collection(400).await;
+    let read_it = Operation::ReadCollection(collection());
+    let shown = db.call(read_it, Options::default()).await.expect("read");
+    assert!(resource(&shown).get("changeFeedPolicy").is_undefined(), "nobody set one");
+    let start = now(&db).await;
+    for n in 0..20 {
+        db.create(&format!(r#"{{"id":"a{n}","pk":"k{n}","n":{n}}}"#)).await.expect("created");
+    }
+    db.delete("a3", r#"["k3"]"#).await.expect("deleted");
+    assert_eq!(follow(&db, &start, &Options::default()).await.0.len(), 21);
+    split(&db, "0").await.expect("split");
+    assert_eq!(follow(&db, &start, &Options::default()).await.0.len(), 21);
+    // A policy of its own counts, if it is one.
+    for (minutes, seconds) in [("0", 101), ("10", 601)] {
+        let key = r#"{"paths":["/pk"],"kind":"Hash","version":2}"#;
+        let policy = format!(r#""changeFeedPolicy":{{"retentionDuration":{minutes}}}"#);
+        let body = Bytes::from(format!(r#"{{"id":"c","partitionKey":{key},{policy}}}"#));
+        let replace = Operation::ReplaceCollection { path: collection(), body };
+        db.call(replace, Options::default()).await.expect("replaced");
+        let start = now(&db).await;
+        db.create(&format!(r#"{{"id":"{minutes}","pk":"x"}}"#)).await.expect("created");
+        let second = clock.0.load(Ordering::Relaxed);
+        clock.set(second + seconds - 2);
+        assert_eq!(follow(&db, &start, &Options::default()).await.0.len(), 1, "{minutes}");
+        clock.set(second + seconds);
+        until("the old rows are swept", async || history_rows(&*store).await == 0).await;
+    }
+    // Without the setting, what it kept is given back.
+    let body = Bytes::from(format!(r#"{{"id":"c",{}}}"#, BY_KEY.trim_end_matches(',')));
+    let replace = Operation::ReplaceCollection { path: collection(), body };
+    db.call(replace, Options::default()).await.expect("replaced");
+    db.create(r#"{"id":"last","pk":"x"}"#).await.expect("created");
+    assert_eq!(history_rows(&*store).await, 1);
+    db.engine.close().await.expect("closed");
+    drop((db, store));
+    let store = open(dir.path());
+    let db = Database::open_at(Arc::clone(&store), options(None), &clock).await;
+    assert_eq!(read(&db, "*", Options::default()).await.expect_err("off").code, Code::BadRequest);
+    until("the rows are swept", async || history_rows(&*store).await == 0).await;
+    db.engine.close().await.expect("closed");
+    drop((db, store));
+    let report = verify(open(dir.path())).await.expect("readable");
+    assert!(report.is_clean(), "{report}");
+}
+
 /// Rows of the history, in all partitions.
-async fn history_rows(store: &MemoryStore) -> usize {
+async fn history_rows(store: &dyn store::Engine) -> usize {
     let mut count = 0;
     for name in store::Engine::partitions(store).await.expect("names") {
         let partition = store::Engine::open(store, &name, 0).await.expect("open");
@@ -206,14 +272,14 @@ async fn what_is_old_is_swept() {
         let body = format!(r#"{{"id":"b{number}","pk":"x","n":{number}}}"#);
         db.create(&body).await.expect("created");
     }
-    assert_eq!(follow(&db, "690", &Options::default()).await.0.len(), 15);
+    assert_eq!(follow(&db, "691", &Options::default()).await.0.len(), 15);
     clock.0.store(NOW + 601, Ordering::Relaxed);
-    until("the old rows are swept", async || history_rows(&store).await == 5).await;
-    for position in ["0", "690", "699"] {
+    until("the old rows are swept", async || history_rows(&*store).await == 5).await;
+    for position in ["0", "691", "700"] {
         let old = read(&db, position, Options::default()).await;
         assert_eq!(old.expect_err("swept").code, Code::BadRequest, "{position}");
     }
-    assert_eq!(follow(&db, "700", &Options::default()).await.0.len(), 5);
+    assert_eq!(follow(&db, "701", &Options::default()).await.0.len(), 5);
     verified(db, store).await;
 }
 
@@ -239,7 +305,7 @@ async fn what_expires_is_marked() {
     })
     .await;
     let (found, _) = follow(&db, &start, &Options::default()).await;
-    assert_eq!(summary(&found[2]), "delete 3 Some(1) None");
+    assert_eq!(summary(&found[2]), "delete 4 Some(1) None");
     let metadata = found[2].get("metadata");
     assert_eq!(metadata.get("timeToLiveExpired").as_bool(), Some(true));
     assert_eq!(text(metadata.get("id")), "a");
@@ -308,7 +374,10 @@ fn replayed(changes: &[Value]) -> Done {
         let n = if kind == "delete" { None } else { document.get("n").as_i64() };
         // Each change begins where the one before it ended.
         let before = last.insert((key.clone(), id.clone()), n).flatten();
-        assert_eq!(change.get("previous").get("n").as_i64(), before, "{key}/{id}");
+        match kind.as_str() {
+            "delete" => assert_eq!(document.get("n").as_i64(), before, "{key}/{id}"),
+            _ => assert!(change.get("previous").is_undefined(), "{key}/{id}"),
+        }
         assert_eq!(kind == "create", before.is_none());
         replayed.entry(key).or_default().push((id, n));
     }

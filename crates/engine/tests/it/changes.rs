@@ -70,7 +70,7 @@ async fn write(db: &Database, id: &str, key: &str) {
 async fn the_latest_versions_come_once_in_the_order_of_their_writes() {
     let db = Database::memory().await.with_collection(400).await;
     let (pages, start) = follow(&db, None, &Options::default()).await;
-    assert_eq!((pages.len(), start.as_str()), (0, "0"), "nothing was written yet");
+    assert_eq!((pages.len(), start.as_str()), (0, "1"), "nothing was written yet");
     for id in ["a", "b", "c", "d"] {
         write(&db, id, "x").await;
     }
@@ -80,11 +80,11 @@ async fn the_latest_versions_come_once_in_the_order_of_their_writes() {
         let (pages, end) = follow(&db, None, &sized(size)).await;
         assert_eq!(ids(&pages), ["a", "d", "b"], "pages of {size}");
         assert!(pages.iter().all(|page| page.len() <= size as usize && !page.is_empty()));
-        assert_eq!(end, "6");
+        assert_eq!(end, "7");
     }
     let (pages, _) = follow(&db, Some(&start), &Options::default()).await;
     let lsns: Vec<_> = pages[0].iter().map(|item| item.get("_lsn").as_i64()).collect();
-    assert_eq!(lsns, [Some(1), Some(4), Some(5)]);
+    assert_eq!(lsns, [Some(2), Some(5), Some(6)]);
     assert_eq!(pages[0][0].get("_etag").as_str().map(str::len), Some(38), "whole documents");
     // One that is written between two pages comes later, once.
     let first = changes(&db, None, None, sized(1)).await.expect("a page");
@@ -94,7 +94,7 @@ async fn the_latest_versions_come_once_in_the_order_of_their_writes() {
     assert_eq!(ids(&pages), ["b", "d"]);
     let page = changes(&db, Some(&end), None, Options::default()).await.expect("an answer");
     assert_eq!((page.outcome, etag(&page)), (Outcome::NotModified, end));
-    assert!(page.meta.charge > 0.0 && page.meta.partitions[0].lsn == 7);
+    assert!(page.meta.charge > 0.0 && page.meta.partitions[0].lsn == 8);
 }
 
 #[tokio::test]
@@ -110,7 +110,7 @@ async fn from_now_and_from_a_time() {
         write(&db, &format!("d{number}"), "x").await;
     }
     let now = changes(&db, Some("*"), None, Options::default()).await.expect("an answer");
-    assert_eq!((now.outcome, etag(&now).as_str()), (Outcome::NotModified, "300"));
+    assert_eq!((now.outcome, etag(&now).as_str()), (Outcome::NotModified, "301"));
     write(&db, "new", "x").await;
     let (pages, _) = follow(&db, Some(&etag(&now)), &Options::default()).await;
     assert_eq!(ids(&pages), ["new"]);
@@ -134,12 +134,10 @@ async fn from_now_and_from_a_time() {
         }
         assert_eq!(found, expected, "since {since}");
     }
-    for ahead in [1_700_000_600, 1_700_003_700] {
+    for ahead in [1_700_000_600, 1_700_003_700, 1_700_100_000, 253_402_300_799, u64::MAX] {
         let page = changes(&db, None, Some(ahead), Options::default()).await.expect("a page");
         assert_eq!(page.outcome, Outcome::NotModified, "{ahead}");
     }
-    let future = changes(&db, None, Some(1_700_100_000), Options::default()).await;
-    assert_eq!(future.expect_err("in the future").code, Code::BadRequest);
 }
 
 #[tokio::test]
@@ -220,7 +218,7 @@ async fn a_key_that_hardly_changes() {
         let options = Options { max_item_count: Some(size), ..keyed(r#"["rare"]"#) };
         let (pages, end) = follow(&db, None, &options).await;
         assert_eq!(ids(&pages), rare, "pages of {size}");
-        assert_eq!(end, "7803", "the end is that of the partition");
+        assert_eq!(end, "7804", "the end is that of the partition");
         assert!(pages.iter().all(|page| !page.is_empty()));
     }
     // The same by its effective key, as Python asks for it.
@@ -275,15 +273,15 @@ async fn positions_go_on_in_other_ranges() {
     }
     let first = changes(&db, None, None, Options { max_item_count: Some(15), ..of_range("0") });
     let first = first.await.expect("a page");
-    assert_eq!(etag(&first), "15");
+    assert_eq!(etag(&first), "16");
     split(&db, "0").await.expect("split");
-    let gone = changes(&db, Some("15"), None, of_range("0")).await.expect_err("gone");
+    let gone = changes(&db, Some("16"), None, of_range("0")).await.expect_err("gone");
     assert_eq!(gone.code, Code::PartitionGone);
     for number in 0..10 {
         write(&db, &format!("d{number}"), &format!("k{number}")).await;
     }
-    let (left, left_end) = follow(&db, Some("15"), &of_range("1")).await;
-    let (right, right_end) = follow(&db, Some("15"), &of_range("2")).await;
+    let (left, left_end) = follow(&db, Some("16"), &of_range("1")).await;
+    let (right, right_end) = follow(&db, Some("16"), &of_range("2")).await;
     let mut both = [ids(&left), ids(&right)].concat();
     both.sort();
     let mut expected: Vec<_> = (0..10).chain(15..40).map(|it| format!("d{it}")).collect();

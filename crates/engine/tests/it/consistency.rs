@@ -116,13 +116,13 @@ async fn every_answer_tells_the_session() {
         let db = database(account).await;
         for answer in reads(&db, &asking(None, None)).await {
             let points = answer.expect("read").meta.partitions;
-            assert_eq!(points.iter().map(|it| (it.range_id, it.lsn)).collect::<Vec<_>>(), [(0, 1)]);
+            assert_eq!(points.iter().map(|it| (it.range_id, it.lsn)).collect::<Vec<_>>(), [(0, 2)]);
         }
         let ahead = asking(Some(ConsistencyLevel::Session), Some("0:5"));
         if account <= ConsistencyLevel::Session {
             for answer in reads(&db, &ahead).await {
                 let points = answer.expect_err("ahead").meta.partitions;
-                assert_eq!(points.iter().map(|it| it.lsn).collect::<Vec<_>>(), [1]);
+                assert_eq!(points.iter().map(|it| it.lsn).collect::<Vec<_>>(), [2]);
             }
         }
     }

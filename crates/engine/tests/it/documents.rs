@@ -63,9 +63,53 @@ async fn header_and_body_must_agree() {
     db.create(r#"{"id":"a","pk":"x"}"#).await.expect("created");
     let moved = db.replace("a", r#"{"id":"a","pk":"y"}"#, keyed(r#"["x"]"#)).await;
     assert_eq!(moved.expect_err("refused").code, Code::PartitionKeyMismatch);
-    let renamed = db.replace("a", r#"{"id":"b","pk":"x"}"#, keyed(r#"["x"]"#)).await;
-    assert_eq!(renamed.expect_err("refused").code, Code::BadRequest);
     assert_eq!(db.all(Options::default()).await, ["a"]);
+}
+
+/// A part that is null in the header and absent in the body makes another key.
+#[tokio::test]
+async fn parts_of_hierarchical_keys_must_agree() {
+    let db = Database::memory().await;
+    db.create_database("db").await;
+    let definition =
+        r#"{"id":"c","partitionKey":{"paths":["/a","/b"],"kind":"MultiHash","version":2}}"#;
+    db.create_collection(definition, Some(400)).await.expect("a collection");
+    let (absent, null) = (r#"{"id":"1","a":"x"}"#, r#"{"id":"2","a":"x","b":null}"#);
+    for (body, header, is_refused) in [
+        (absent, r#"["x",null]"#, true),
+        (absent, r#"["x"]"#, true),
+        (absent, r#"["x",{}]"#, false),
+        (null, r#"["x",{}]"#, true),
+        (null, r#"["x",null]"#, false),
+    ] {
+        let code = db.write(body, true, keyed(header)).await.err().map(|error| error.code);
+        assert_eq!(code, is_refused.then_some(Code::PartitionKeyMismatch), "{body} {header}");
+    }
+}
+
+#[tokio::test]
+async fn what_is_replaced_must_be_there_before_its_body_counts() {
+    let db = Database::memory().await.with_collection(400).await;
+    db.create(r#"{"id":"there","pk":"x"}"#).await.expect("created");
+    let huge = format!(r#"{{"id":"a","pk":"x","t":"{}"}}"#, "x".repeat(2 << 20));
+    for (bad, code) in [
+        ("", Code::BadRequest),
+        ("{", Code::BadRequest),
+        (r#"{"pk":"x"}"#, Code::BadRequest),
+        (r#"{"id":"there","pk":"y"}"#, Code::PartitionKeyMismatch),
+        (r#"{"id":"there","pk":"x","ttl":0}"#, Code::BadRequest),
+        (&huge, Code::TooLarge),
+    ] {
+        let replaced =
+            async |id: &str, options| db.replace(id, bad, options).await.expect_err("refused");
+        let missing = replaced("missing", keyed(r#"["x"]"#)).await;
+        assert_eq!(missing.code, Code::NotFound, "{bad:.40}");
+        assert!(missing.meta.charge > 0.0 && missing.meta.owner.is_some());
+        assert_eq!(replaced("there", keyed(r#"["x"]"#)).await.code, code, "{bad:.40}");
+    }
+    // Without a header only the body tells where to look.
+    let nowhere = db.replace("missing", "{", Options::default()).await;
+    assert_eq!(nowhere.expect_err("refused").code, Code::BadRequest);
 }
 
 #[tokio::test]
@@ -114,7 +158,7 @@ async fn documents_are_found_by_rid() {
 #[tokio::test]
 async fn lsn_rises_by_one_per_write_and_tokens_from_the_future_are_refused() {
     let db = Database::memory().await.with_collection(400).await;
-    for expected in 1..=5 {
+    for expected in 2..=6 {
         let body = format!(r#"{{"id":"a","pk":"x","n":{expected}}}"#);
         let written = db.write(&body, true, Options::default()).await.expect("written");
         assert_eq!(written.meta.partitions[0].lsn, expected);
@@ -125,9 +169,9 @@ async fn lsn_rises_by_one_per_write_and_tokens_from_the_future_are_refused() {
         let options = Options { session, ..keyed(r#"["x"]"#) };
         db.call(protocol::Operation::ReadDocument(crate::support::document("a")), options)
     };
-    read("0:-1#5").await.expect("seen");
-    assert_eq!(read("0:-1#6").await.expect_err("not yet").code, Code::SessionNotAvailable);
-    assert_eq!(read("0:6").await.expect_err("not yet").code, Code::SessionNotAvailable);
+    read("0:-1#6").await.expect("seen");
+    assert_eq!(read("0:-1#7").await.expect_err("not yet").code, Code::SessionNotAvailable);
+    assert_eq!(read("0:7").await.expect_err("not yet").code, Code::SessionNotAvailable);
 }
 
 #[tokio::test]
@@ -144,8 +188,8 @@ async fn bad_documents_leave_nothing_behind() {
         "{}",
         r#"{"id":1}"#,
         r#"{"id":""}"#,
-        r#"{"id":"a/b"}"#,
-        r#"{"id":"a\\b"}"#,
+        r#"{"id":"a\u0000"}"#,
+        r#"{"id":"a","ttl":0}"#,
         r#"{"id":"a","id":"a"}"#,
         r#"{"id":"a","x":{"y":1,"\u0079":2}}"#,
         r#"{"id":"a","x":"\ud800"}"#,
@@ -167,20 +211,24 @@ async fn bad_documents_leave_nothing_behind() {
 #[tokio::test]
 async fn charges_follow_the_indexing_directive() {
     use IndexingDirective::{Default, Exclude, Include};
-    // Five values, of which the id and the key always count unless the request says otherwise.
-    const VALUES: [(bool, IndexingDirective, f64); 6] = [
-        (true, Default, 5.0),
-        (true, Include, 5.0),
-        (true, Exclude, 0.0),
-        (false, Default, 2.0),
-        (false, Include, 5.0),
-        (false, Exclude, 0.0),
+    // Five values, of which the id and the key always count unless the request says otherwise. A
+    // consistent index is always automatic.
+    const VALUES: [(&str, bool, IndexingDirective, f64); 9] = [
+        ("consistent", true, Default, 5.0),
+        ("consistent", true, Include, 5.0),
+        ("consistent", true, Exclude, 0.0),
+        ("consistent", false, Default, 5.0),
+        ("consistent", false, Include, 5.0),
+        ("consistent", false, Exclude, 0.0),
+        ("lazy", false, Default, 2.0),
+        ("lazy", false, Include, 5.0),
+        ("lazy", false, Exclude, 0.0),
     ];
-    for (automatic, indexing_directive, values) in VALUES {
+    for (mode, automatic, indexing_directive, values) in VALUES {
         let db = Database::memory().await;
         db.create_database("db").await;
         let key = r#"{"paths":["/pk"],"kind":"Hash","version":2}"#;
-        let policy = format!(r#"{{"automatic":{automatic}}}"#);
+        let policy = format!(r#"{{"indexingMode":"{mode}","automatic":{automatic}}}"#);
         let body = format!(r#"{{"id":"c","partitionKey":{key},"indexingPolicy":{policy}}}"#);
         db.create_collection(&body, Some(400)).await.expect("a new collection");
         let options = Options { indexing_directive, ..Options::default() };
@@ -194,7 +242,7 @@ async fn charges_follow_the_indexing_directive() {
         for (actual, expected) in
             [(created, expected), (replaced, 2.0 * expected), (deleted, expected)]
         {
-            let place = (automatic, indexing_directive);
+            let place = (mode, automatic, indexing_directive);
             assert!((actual - expected).abs() < 0.02, "{place:?}: {actual} is not {expected}");
         }
     }

@@ -9,7 +9,7 @@ use protocol::{
     request::ScriptKind,
 };
 use sql::{
-    eval::{self, UndefinedKeys},
+    eval,
     program::{Program, Run, Settings, Udfs},
 };
 use value::{Value, json};
@@ -130,6 +130,17 @@ const QUERIES: [&str; 28] = [
 /// Rows are what the executor in memory says, however many partitions there are, however long the
 /// pages.
 #[tokio::test]
+async fn the_number_of_an_error_is_told() {
+    let db = numbered(1).await;
+    db.function("bad", "function bad() { throw new Error(32766, 'Error'); }").await;
+    let error = db.rows("SELECT VALUE udf.bad(c.n) FROM c").await.expect_err("thrown");
+    assert_eq!((error.code, error.meta.sub_status), (Code::BadRequest, Some(32766)), "{error}");
+    db.function("bad", "function bad() { throw new Error('Error'); }").await;
+    let error = db.rows("SELECT VALUE udf.bad(c.n) FROM c").await.expect_err("thrown");
+    assert_eq!((error.code, error.meta.sub_status), (Code::BadRequest, None), "{error}");
+}
+
+#[tokio::test]
 async fn rows_are_those_of_the_executor_in_memory() {
     for throughput in [400, 30_000] {
         let db = Database::memory().await.with_collection(throughput).await;
@@ -148,7 +159,7 @@ async fn rows_are_those_of_the_executor_in_memory() {
             let parsed = sql::parse(text).expect("a query");
             let program = Program::compile(&parsed, &Settings::default()).expect("a program");
             let run = &mut Run::new(0, 0).with_udfs(&Here);
-            let expected = eval::values(&program, &documents, UndefinedKeys::default(), run);
+            let expected = eval::values(&program, &documents, run);
             let expected = expected.expect("rows");
             for size in [1, 7, 1000] {
                 let options = Options { max_item_count: Some(size), ..Options::default() };
@@ -198,12 +209,28 @@ async fn the_tax() {
 }
 
 #[tokio::test]
-async fn unknown_functions_are_refused_before_anything_is_read() {
+async fn unknown_functions_are_refused_when_they_are_called() {
     let db = numbered(1).await;
     db.function("Tax", TAX).await;
-    let error = db.page("SELECT VALUE udf.tax(1) FROM c WHERE false", Options::default()).await;
+    for (text, expected) in [
+        ("SELECT VALUE udf.tax(1) FROM c WHERE false", "[]"),
+        ("SELECT VALUE c.n FROM c WHERE c.n = -1 AND udf.tax(c.n)", "[]"),
+        ("SELECT VALUE COUNT(udf.tax(c.n)) FROM c WHERE c.n = -1", "[0]"),
+        ("SELECT udf.tax(c.n) AS tax FROM c WHERE c.n = -1 GROUP BY udf.tax(c.n)", "[]"),
+    ] {
+        assert_eq!(db.rows(text).await.expect("nothing is called"), values(expected), "{text}");
+    }
+    for text in [
+        "SELECT VALUE c.n FROM c WHERE udf.tax(c.n) > udf.Tax(1)",
+        "SELECT VALUE COUNT(udf.tax(c.n)) FROM c",
+        "SELECT c.n FROM c WHERE udf.tax(c.n) ORDER BY c.n",
+        "SELECT VALUE udf.tax(1)",
+    ] {
+        assert_eq!(db.rows(text).await.expect_err("a call").code, Code::BadRequest, "{text}");
+    }
+    let error = db.page("SELECT VALUE udf.tax(1) FROM c", Options::default()).await;
     let error = error.expect_err("names are case-sensitive");
-    assert_eq!((error.code, error.meta.charge), (Code::BadRequest, 0.0));
+    assert_eq!(error.code, Code::BadRequest);
     let document = error.query.expect("a list").document.expect("a document");
     let expected = r#"{"severity":"Error","location":{"start":17,"end":20},"code":"SC2004","message":"'tax' is not a recognized user-defined function name."}"#;
     assert!(document.contains(expected), "{document}");

@@ -402,8 +402,9 @@ async fn a_tenant_is_split_while_it_is_indexed_anew() {
         merge(&db, &now[round % (now.len() - 1)].0).await.expect("merged");
     }
     until("all follow the last policy", async || {
-        let read = db.call(Operation::ReadCollection(collection()), Options::default()).await;
-        read.expect("the collection").meta.index_progress.is_none_or(|percent| percent == 100)
+        let options = Options { populate_quota: true, ..Options::default() };
+        let read = db.call(Operation::ReadCollection(collection()), options).await;
+        read.expect("the collection").meta.index_progress == Some(100)
     })
     .await;
     assert_eq!(db.all(Options::default()).await.len(), 1500);

@@ -344,7 +344,8 @@ async fn a_changed_policy_comes_first() {
     policy("/n/?").await.expect("replaced");
     assert_eq!(give(&db, BY_DEVICE).await.expect_err("re-indexing").code, Code::Conflict);
     let progress = async || {
-        let read = db.call(Operation::ReadCollection(collection()), Options::default()).await;
+        let options = Options { populate_quota: true, ..Options::default() };
+        let read = db.call(Operation::ReadCollection(collection()), options).await;
         read.expect("read").meta.index_progress
     };
     until("re-indexing is done", async || progress().await == Some(100)).await;

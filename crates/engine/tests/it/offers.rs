@@ -158,3 +158,27 @@ async fn twenty_five_collections_share_four_hundred_units() {
     let refused = db.create_collection(r#"{"id":"single"}"#, None).await.expect_err("no key");
     assert_eq!(refused.message, "Shared throughput collection should have a partition key");
 }
+
+/// How many partitions a new collection has: by its own throughput, or by that of its database.
+#[tokio::test]
+async fn throughput_makes_partitions() {
+    let partitions = async |partition_throughput, own, shared| {
+        let options = engine::Options { partition_throughput, ..engine::Options::default() };
+        let db = Database::with_options(options).await;
+        let create = Operation::CreateDatabase {
+            body: Bytes::from_static(br#"{"id":"db"}"#),
+            upsert: false,
+            throughput: ThroughputRequest { manual: shared, ..ThroughputRequest::default() },
+        };
+        db.call(create, Options::default()).await.expect("a database");
+        let keyed = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
+        db.create_collection(keyed, own).await.expect("a collection");
+        db.engine.statistics().len()
+    };
+    assert_eq!(partitions(10_000, Some(25_000), None).await, 3);
+    assert_eq!(partitions(6_000, Some(25_000), None).await, 5);
+    assert_eq!(partitions(6_000, Some(6_000), None).await, 1);
+    assert_eq!(partitions(6_000, Some(6_100), None).await, 2);
+    assert_eq!(partitions(6_000, None, Some(25_000)).await, 3);
+    assert_eq!(partitions(6_000, Some(12_000), Some(25_000)).await, 2);
+}

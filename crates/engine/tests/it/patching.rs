@@ -38,7 +38,7 @@ async fn a_patch_is_a_new_version_of_the_same_document() {
     assert_eq!(before.get("_rid"), after.get("_rid"));
     assert_ne!(before.get("_etag"), after.get("_etag"));
     assert_eq!(text(after.get("_etag")), format!("\"{}\"", patched.etag.expect("an etag")));
-    assert_eq!(patched.meta.item_lsn, Some(2));
+    assert_eq!(patched.meta.item_lsn, Some(3));
     assert!(patched.meta.owner.is_some() && !patched.meta.partitions.is_empty());
     assert_eq!(current(&db).await, after);
 }
@@ -217,7 +217,7 @@ async fn of_increments_at_the_same_time_none_is_lost() {
     let read = db.read("a", KEY).await.expect("read");
     let document = resource(&read);
     assert_eq!((document.get("n").as_i64(), document.get("m").as_i64()), (Some(400), Some(-400)));
-    assert_eq!(read.meta.partitions[0].lsn, 401, "one LSN for each patch");
+    assert_eq!(read.meta.partitions[0].lsn, 402, "one LSN for each patch");
 }
 
 /// Conditions that can take long are asked before the lock, and of the newest version all the same.

@@ -92,7 +92,13 @@ async fn a_procedure_answers_with_what_it_sets() {
         (r#"["a",{"b":[1.5,null]}]"#, r#"["a",{"b":[1.5,null]}]"#),
         ("", "[]"),
         (" \n", "[]"),
-        ("7", "[7]"),
+        // As in `Function.apply`.
+        (" null ", "[]"),
+        ("{}", "[]"),
+        (r#"{"0":4}"#, "[]"),
+        (r#"{"0":"one","1":"two","length":2}"#, r#"["one","two"]"#),
+        (r#"{"1":"two","length":"2","other":3}"#, r#"[null,"two"]"#),
+        (r#"{"0":1,"length":-1}"#, "[]"),
     ] {
         let answer = db.call_procedure(arguments, keyed(KEY)).await.expect(arguments);
         assert_eq!(resource(&answer), parsed(&format!(r#"{{"args":{seen}}}"#)), "{arguments}");
@@ -100,14 +106,52 @@ async fn a_procedure_answers_with_what_it_sets() {
         assert!(answer.meta.charge > 4.0 && answer.meta.script_log.is_none());
     }
     assert!(db.run("").await.expect("nothing").is_undefined());
-    assert_eq!(
-        db.call_procedure("[", keyed(KEY)).await.expect_err("no JSON").code,
-        Code::BadRequest
-    );
+    let many = format!("[0{}]", ",0".repeat(500_000));
+    // The engine takes no more than a number of arguments, whatever the length is written as.
+    let lengths = [r#"{"length":"99999999999"}"#, r#"{"length":400000}"#, r#"{"length":500001}"#];
+    for bad in ["[", "nope", "7", "true", r#""text""#, &many].into_iter().chain(lengths) {
+        let refused =
+            db.call_procedure(bad, keyed(KEY)).await.expect_err(&bad[..bad.len().min(20)]);
+        assert_eq!(refused.code, Code::BadRequest, "{refused}");
+    }
     assert_eq!(
         db.call_procedure("[]", Options::default()).await.expect_err("key").code,
         Code::BadRequest
     );
+}
+
+#[tokio::test]
+async fn a_body_is_what_it_is_when_the_script_ends() {
+    let db = database().await;
+    let late = "const doc = { id: 'a', pk: 'x' }; answer(doc); doc.early = 1;
+        create(doc, (made) => { doc.late = made.id; });";
+    let body = db.run(late).await.expect("made");
+    assert_eq!(body, parsed(r#"{"id":"a","pk":"x","early":1,"late":"a"}"#));
+    // What is set in place of it counts, and what cannot be written is an error.
+    let text = db.run("const doc = {}; answer(doc); doc.n = 1; answer('text');").await;
+    assert_eq!(text.expect("made"), Value::from("text"));
+    let circle = db.run("const doc = {}; answer(doc); doc.doc = doc;").await;
+    assert_eq!(circle.expect_err("a circle").code, Code::BadRequest);
+    let large = "const doc = {}; answer(doc); doc.text = 'x'.repeat(5000000);";
+    let large = db.run(large).await.expect_err("too large");
+    assert_eq!((large.code, large.meta.sub_status), (Code::BadRequest, Some(413)), "{large}");
+}
+
+#[tokio::test]
+async fn an_empty_continuation_begins_afresh() {
+    let db = database().await;
+    for id in ["a", "b"] {
+        db.create(&format!(r#"{{"id":"{id}","pk":"x"}}"#)).await.expect("created");
+    }
+    for call in [
+        "__.readDocuments(__.getSelfLink(), { continuation: '' }, (e, rows) => answer(rows.length))",
+        "__.queryDocuments(__.getSelfLink(), 'SELECT * FROM c', { continuation: '' },
+            (e, rows) => answer(rows.length))",
+        "__.filter(() => true, { continuation: '' }, (e, rows) => answer(rows.length))",
+    ] {
+        let read = db.run(&format!("if (!({call})) throw new Error('refused');")).await;
+        assert_eq!(read.expect(call), Value::from(2), "{call}");
+    }
 }
 
 #[tokio::test]
@@ -165,7 +209,7 @@ async fn every_operation_has_its_options_and_errors() {
             must(coll.readDocument(docs + 'absent', note));
             must(coll.replaceDocument(a._self, { id: 'a', pk: 'x', n: 2 }, { etag: a._etag }, note));
             must(coll.replaceDocument(a._self, { id: 'a', pk: 'x', n: 3 }, { etag: a._etag }, note));
-            must(coll.replaceDocument(a._self, { id: 'b', pk: 'x', n: 3 }, note));
+            must(coll.replaceDocument(a._self, { id: 'b', pk: 'y', n: 3 }, note));
             must(coll.upsertDocument(link, { id: 'a', pk: 'x', n: 4 }, note));
             must(coll.upsertDocument(link, { id: 'c', pk: 'x', n: 5 }, { indexAction: 'exclude' }, note));
             must(coll.deleteDocument(docs + 'a', { etag: a._etag }, note));
@@ -337,7 +381,7 @@ async fn it_runs_in_collections_without_a_key() {
     db.procedure(SIZE_MAX).await;
     let answer = db.call_procedure("[]", Options::default()).await.expect("10 GB");
     assert_eq!(resource(&answer), parsed("10240"));
-    assert_eq!(database().await.run(SIZE_MAX).await.expect("any size"), parsed("-1"));
+    assert_eq!(database().await.run(SIZE_MAX).await.expect("50 GB"), parsed("51200"));
 }
 
 #[tokio::test]

@@ -37,7 +37,8 @@ async fn change_policy(db: &Database, policy: &Policy) {
 
 /// How far the documents have followed the policy, in percent.
 async fn progress(db: &Database) -> u8 {
-    let read = db.call(Operation::ReadCollection(collection()), Options::default()).await;
+    let options = Options { populate_quota: true, ..Options::default() };
+    let read = db.call(Operation::ReadCollection(collection()), options).await;
     read.expect("read").meta.index_progress.expect("progress")
 }
 
@@ -325,7 +326,7 @@ fn what_a_kill_interrupts_goes_on_on_disk() {
     }
 }
 
-/// The entries that an earlier policy made for documents without a value are not walked over.
+/// The entries that an earlier policy made for documents without a value do not return these twice.
 #[test]
 fn entries_of_a_policy_of_the_past_are_passed_over() {
     let store = Arc::new(MemoryStore::new());
@@ -350,10 +351,12 @@ fn entries_of_a_policy_of_the_past_are_passed_over() {
     until_killed(async {
         let db = open(Arc::clone(&store) as _, UNHURRIED).await;
         assert!(progress(&db).await < 100);
-        let query = Query::plain("SELECT TOP 3 VALUE c.id FROM c ORDER BY c.a");
+        let query = Query::plain("SELECT VALUE c.id FROM c ORDER BY c.a");
+        let ids = |parity: usize| (0..300).skip(parity).step_by(2).map(|n| format!("\"d{n}\""));
+        let expected: Vec<String> = ids(0).chain(ids(1)).collect();
         for _ in 0..2 {
             let rows = answer(&db, &query, 100, &Options::default()).await.expect("rows");
-            assert_eq!(rows, ["\"d1\"", "\"d3\"", "\"d5\""]);
+            assert_eq!(rows, expected);
             settle(&db).await;
         }
     });

@@ -11,7 +11,7 @@ use crate::{
         KEYS, Rng,
         policies::{Key, Policy},
         queries::Query,
-        world::{Script, answer, definition, documents, open, page},
+        world::{Script, answer, definition, documents, follows_feed, open, page},
     },
     splitting::{merge, ranges, split},
     support::{Database, collection, items, text},
@@ -83,13 +83,28 @@ pub(crate) async fn goes_on(content: Content) {
                     reshape(&db, rng).await;
                 }
             }
-            assert_eq!(rows, expected, "seed {seed}: {}", query.text);
+            assert_same_answer(&query, rows, expected, seed);
         }
         assert_eq!(documents(&db, &Options::default()).await.len(), count(&db).await);
         let newest = ranges(&db).await.iter().filter_map(|(id, _)| id.parse::<u32>().ok()).max();
         assert!(newest > Some(10), "partitions were hardly split or merged: {newest:?}");
         db.engine.close().await.expect("closed");
     }
+}
+
+/// Rows without an order come by partition, in each as documents were created: of partitions that are
+/// split before anything was read of them, in another order than expected.
+fn assert_same_answer(query: &Query, mut rows: Vec<String>, mut expected: Vec<String>, seed: u64) {
+    if follows_feed(query) {
+        if ["TOP", "OFFSET"].iter().any(|word| query.text.contains(word)) {
+            // Which rows are let through depends on the order.
+            assert_eq!(rows.len(), expected.len(), "seed {seed}: {}", query.text);
+            return;
+        }
+        rows.sort_unstable();
+        expected.sort_unstable();
+    }
+    assert_eq!(rows, expected, "seed {seed}: {}", query.text);
 }
 
 async fn count(db: &Database) -> usize {

@@ -457,3 +457,34 @@ async fn batches_are_let_in_once_and_bulk_by_operation() {
     assert!((20..60).contains(&served), "{served}");
     assert!(fates[served..].iter().all(|fate| *fate == Err(Code::TooManyRequests)));
 }
+
+/// SDKs make a new id for every try of a document that has none.
+#[tokio::test]
+async fn a_wait_is_enough_for_another_document() {
+    let (database, watch) = fresh(RateLimit::Provisioned).await;
+    let database = database.with_collection(1000).await;
+    exhaust(&database, 1).await;
+    let mut refusals = 0;
+    for id in (100_000..100_120).step_by(2) {
+        let Err(refused) = database.create(&body(id, 1)).await else { continue };
+        assert!(refused.meta.charge.abs() < f64::EPSILON, "a refusal costs nothing");
+        refusals += 1;
+        watch.pass(wait_ms(&refused));
+        database.create(&body(id + 1, 1)).await.expect("it waited");
+    }
+    assert!(refusals >= 5, "{refusals}");
+}
+
+#[tokio::test]
+async fn refusals_that_nobody_comes_back_for_count_for_nothing() {
+    let (database, watch) = fresh(RateLimit::Provisioned).await;
+    let database = database.with_collection(1000).await;
+    let (_, refused) = exhaust(&database, 1).await;
+    let first = wait_ms(&refused);
+    for id in 100_000..100_040 {
+        database.create(&body(id, 1)).await.expect_err("in debt");
+    }
+    watch.pass(2000);
+    let (_, refused) = exhaust(&database, 1).await;
+    assert!(wait_ms(&refused) <= first + 10, "{} after {first}", wait_ms(&refused));
+}

@@ -88,8 +88,14 @@ async fn each_way_of_reading_is_told() {
     for (text, expected) in [
         ("SELECT * FROM c", "scan"),
         ("SELECT * FROM c WHERE c.hidden = 3", "scan"),
-        ("SELECT * FROM c WHERE c.lot = 3", "indexStream 1"),
-        ("SELECT * FROM c WHERE c.lot IN (3, 4) AND c.name = 'name 3'", "indexStream 3"),
+        // What comes in the order of creation is listed and sorted; what is added up is not.
+        ("SELECT * FROM c WHERE c.lot = 3", "indexList 40"),
+        ("SELECT * FROM c WHERE c.lot IN (3, 4) AND c.name = 'name 3'", "indexList 1"),
+        ("SELECT VALUE SUM(c.n) FROM c WHERE c.lot = 3", "indexStream 1"),
+        (
+            "SELECT VALUE SUM(c.n) FROM c WHERE c.lot IN (3, 4) AND c.name = 'name 3'",
+            "indexStream 3",
+        ),
         ("SELECT * FROM c WHERE c.n > 390", "indexList 9"),
         ("SELECT * FROM c WHERE c.nowhere > 1", "indexList 0"),
         ("SELECT VALUE COUNT(1) FROM c", "countFromCounters 400"),
@@ -167,7 +173,7 @@ async fn index_metrics_are_told_in_both_forms() {
     assert_eq!(json::print(composites[0].get("IndexSpecs")), r#"["/lot ASC","/n ASC"]"#);
     let second = ask(IndexMetricsVersion::V2).await;
     let singles = second.get("UtilizedIndexes").get("SingleIndexes");
-    assert_eq!(json::print(singles), r#"[{"IndexSpec":"/lot/?"},{"IndexSpec":"/n/?"}]"#);
+    assert_eq!(json::print(singles), r#"[{"IndexSpec":"/n/?"},{"IndexSpec":"/lot/?"}]"#);
 }
 
 #[tokio::test]
@@ -177,4 +183,72 @@ async fn advice_is_told_where_there_is_some() {
     let meta = told(&db, "SELECT * FROM c WHERE CONTAINS(c.name, '1')", asked.clone()).await;
     assert_eq!(meta.advice.as_deref(), Some(r#"[{"Id":"QA1002","Params":[]}]"#));
     assert_eq!(told(&db, "SELECT * FROM c", asked).await.advice, None);
+}
+
+/// A caller that tries one partition without a plan is told whether that was enough, on every page
+/// the same.
+#[tokio::test]
+async fn one_partition_is_enough_or_not() {
+    let asked = QueryOptions { is_optimistic: true, ..QueryOptions::default() };
+    let (one, several) = (filled(400).await, filled(30_000).await);
+    for (text, is_merged) in [
+        ("SELECT * FROM c", false),
+        ("SELECT TOP 5 VALUE c.n FROM c", false),
+        ("SELECT TOP 15 VALUE c.n FROM c ORDER BY c.n", false),
+        ("SELECT VALUE c.n FROM c WHERE c.n > 3 OFFSET 1 LIMIT 20", false),
+        ("SELECT VALUE t FROM c JOIN t IN c.tags", false),
+        ("SELECT DISTINCT VALUE c.lot FROM c", true),
+        ("SELECT DISTINCT VALUE c.n FROM c ORDER BY c.n DESC", true),
+        ("SELECT TOP 5 VALUE c.lot FROM c GROUP BY c.lot", true),
+        ("SELECT VALUE COUNT(1) FROM c", true),
+        ("SELECT VALUE COUNT(1) FROM (SELECT DISTINCT VALUE c.lot FROM c)", true),
+    ] {
+        let meta = told(&one, text, asked.clone()).await;
+        assert_eq!(meta.requires_distribution, Some(is_merged), "{text}");
+        let meta = told(&several, text, asked.clone()).await;
+        assert_eq!(meta.requires_distribution, Some(true), "{text}");
+    }
+    let meta = told(&one, "SELECT DISTINCT c.n FROM c", QueryOptions::default()).await;
+    assert_eq!(meta.requires_distribution, None);
+    let named = "SELECT * FROM c WHERE c.pk = '1'";
+    let meta = told(&several, named, asked).await;
+    assert_eq!(meta.requires_distribution, Some(false));
+}
+
+/// What was done took time, printing the rows too.
+#[tokio::test]
+async fn query_metrics_have_the_times_that_were_spent() {
+    let db = filled(400).await;
+    let asked = QueryOptions { populate_metrics: true, ..QueryOptions::default() };
+    let meta = told(&db, "SELECT VALUE c.name || '!' FROM c WHERE c.n > 3", asked).await;
+    let metrics = meta.metrics.expect("metrics");
+    for (name, time) in [
+        ("total", metrics.total_ms),
+        ("compile", metrics.compile_ms),
+        ("plan", metrics.plan_ms),
+        ("index", metrics.index_lookup_ms),
+        ("load", metrics.document_load_ms),
+        ("execution", metrics.execution_ms),
+        ("output", metrics.write_output_ms),
+    ] {
+        assert!(time > 0.0, "{name}: {metrics:?}");
+    }
+}
+
+/// One row has no order, so an aggregate needs no index for one.
+#[tokio::test]
+async fn aggregates_are_ordered_without_an_index() {
+    let db = filled(400).await;
+    for (text, expected) in [
+        ("SELECT VALUE COUNT(1) FROM c ORDER BY c.name, c.n DESC", "[400]"),
+        ("SELECT VALUE SUM(c.n) FROM c WHERE c.n < 5 ORDER BY c.hidden", "[10]"),
+        ("SELECT MAX(c.n) AS n FROM c ORDER BY c.absent DESC, c.pk", r#"[{"n":399}]"#),
+        ("SELECT VALUE MAKELIST(c.n) FROM c WHERE c.n < 3 ORDER BY c.pk DESC, c.n", "[[2,1,0]]"),
+    ] {
+        let rows = query(&db, text, &Value::Null, Options::default()).await.expect("a row");
+        let expected = json::parse(expected.as_bytes()).expect("JSON");
+        assert_eq!(Value::from(rows), expected, "{text}");
+    }
+    let text = "SELECT VALUE c.n FROM c ORDER BY c.name, c.n DESC";
+    query(&db, text, &Value::Null, Options::default()).await.expect_err("rows need one");
 }

@@ -36,6 +36,8 @@ async fn database() -> Database {
              })) throw new Error('refused');",
         ),
         ("count2", "Post", "Replace", "__.response.setBody({ ...__.response.getBody(), seen: true });"),
+        ("late", "Pre", "Upsert", "const doc = __.request.getBody(); __.request.setBody(doc);
+             if (!__.readDocuments(__.getSelfLink(), () => { doc.late = true; })) throw new Error('refused');"),
         ("fail", "Post", "All", "throw new Error('after all');"),
         ("gone", "Post", "Delete", "__.createDocument(__.getAltLink(), { id: 'left', pk: 'x' });"),
     ] {
@@ -65,6 +67,20 @@ impl Database {
     async fn counted(&self) -> Option<i64> {
         resource(&self.read("meta", KEY).await.expect("there")).get("count").as_i64()
     }
+}
+
+#[tokio::test]
+async fn upserts_have_triggers_of_their_own() {
+    let db = database().await;
+    let body = r#"{"id":"a","pk":"x"}"#;
+    for outcome in [Outcome::Created, Outcome::Ok] {
+        let put = db.write(body, true, with(&["late"], &[])).await.expect("upserted");
+        assert_eq!(put.outcome, outcome);
+        // What a callback changes in the body counts, too.
+        assert_eq!(resource(&put).get("late").as_bool(), Some(true));
+    }
+    let refused = db.replace("a", body, with(&["late"], &[])).await.expect_err("no upsert");
+    assert_eq!(refused.code, Code::BadRequest, "{refused}");
 }
 
 #[tokio::test]
@@ -137,6 +153,7 @@ async fn names_must_fit() {
         (with(&[], &["stamp"]), "is a Pre-trigger"),
         (with(&["stamp", "move"], &[]), "one pre-trigger"),
         (with(&[], &["count2"]), "for the operation Replace"),
+        (with(&["late"], &[]), "for the operation Upsert"),
     ] {
         let error = db.put("a", options).await.expect_err(part);
         assert_eq!(error.code, Code::BadRequest);

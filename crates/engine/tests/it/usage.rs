@@ -1,12 +1,16 @@
 //! Quotas, statistics of partitions, and hot keys.
 
-use engine::{Limits, Sizes};
-use protocol::{Operation, Options, response::Quota};
+use std::sync::Arc;
+
+use bytes::Bytes;
+use engine::{Limits, RateLimit, Sizes};
+use protocol::{Operation, Options, Response, request::ThroughputRequest, response::Quota};
 use value::{Value, json};
 
 use crate::{
     queries::query,
     support::{Database, collection, keyed, resource},
+    throttling,
 };
 
 async fn quota(db: &Database, populate_quota: bool) -> Option<Quota> {
@@ -38,13 +42,58 @@ async fn a_quota_tells_what_is_used() {
         db.create(&document("a", &format!("\"{key}\""), 1000)).await.expect("made");
     }
     let quota = quota(&db, true).await.expect("a quota");
-    assert_eq!((quota.documents_count, quota.collection_size_max_kb), (20, -1));
+    // Three partitions of 50 GB: more are made as it grows.
+    assert_eq!((quota.documents_count, quota.collection_size_max_kb), (20, 150 << 20));
     assert!((20_000..30_000).contains(&quota.documents_bytes), "{quota:?}");
     assert!(quota.collection_bytes > quota.documents_bytes, "the index counts: {quota:?}");
     let partitions = db.engine.statistics();
     let sum = |figure: fn(&engine::PartitionStatistics) -> u64| partitions.iter().map(figure).sum();
     assert_eq!(quota.documents_bytes, sum(|it| it.bytes));
     assert_eq!(quota.collection_bytes, sum(|it| it.bytes + it.index_bytes));
+}
+
+/// What a collection has is told beside its documents, from a text that is made anew
+/// when it is a second old.
+#[tokio::test]
+async fn documents_tell_the_usage_of_a_moment_ago() {
+    let (db, watch) = throttling::fresh(RateLimit::Never).await;
+    let db = db.with_collection(400).await;
+    let told = |answer: &Response| answer.meta.quota_lists.clone().expect("quota and usage");
+    let made = told(&db.create(&document("a", "1", 10)).await.expect("made"));
+    let quota =
+        "documentSize=2048;documentsSize=52428800;documentsCount=-1;collectionSize=52428800;";
+    assert_eq!(made.quota, quota);
+    assert!(made.usage.starts_with(b"documentSize=0;documentsSize="), "{made:?}");
+    let read = told(&db.read("a", "[1]").await.expect("read"));
+    assert!(Arc::ptr_eq(&read, &made), "it is not made for every answer");
+    watch.pass(1000);
+    let after = told(&db.read("a", "[1]").await.expect("read"));
+    assert!(after.usage.windows(17).any(|text| text == b";documentsCount=1"), "{after:?}");
+    told(&db.write(&document("a", "1", 20), true, keyed("[1]")).await.expect("replaced"));
+    told(&db.delete("a", "[1]").await.expect("deleted"));
+    let hides_usage = Options { hides_usage: true, ..keyed("[1]") };
+    let made = db.write(&document("b", "1", 20), true, hides_usage).await.expect("made");
+    assert_eq!(made.meta.quota_lists, None);
+}
+
+#[tokio::test]
+async fn a_collection_says_whether_it_shares_throughput() {
+    let db = Database::memory().await;
+    let create = Operation::CreateDatabase {
+        body: Bytes::from_static(br#"{"id":"db"}"#),
+        upsert: false,
+        throughput: ThroughputRequest { manual: Some(1000), ..ThroughputRequest::default() },
+    };
+    db.call(create, Options::default()).await.expect("a database");
+    for (id, own) in [("c", None), ("d", Some(400))] {
+        let body = throttling::KEYED.replace(r#""c""#, &format!("{id:?}"));
+        let made = db.create_collection(&body, own).await.expect("a collection");
+        assert_eq!(made.meta.shares_throughput, own.is_none());
+    }
+    let read = db.call(Operation::ReadCollection(collection()), Options::default()).await;
+    let read = read.expect("a collection").meta;
+    assert!(read.shares_throughput);
+    assert_eq!((read.quota, read.index_progress), (None, None), "nobody asked");
 }
 
 #[tokio::test]

@@ -180,3 +180,20 @@ fn what_must_be_there_once_is_not_there_twice() {
     let dates = [good[0], good[1], ("date", DATE), ("date", DATE)];
     assert_eq!(verify_get(&dates, now()).expect_err("twice").code, Code::Unauthorized);
 }
+
+#[test]
+fn dates_name_their_zone_in_every_way_that_clients_do() {
+    for text in [
+        "Tue, 01 Jan 2030 00:00:00 GMT",
+        "tue, 01 jan 2030 00:00:00 gmt",
+        "Tue, 01 Jan 2030 00:00:00 UTC",
+        "tue, 01 jan 2030 00:00:00 utc",
+        "Tue, 01 Jan 2030 00:00:00 +0000",
+    ] {
+        assert_eq!(parse_date(text), Some(now()), "{text}");
+    }
+    for text in ["Tue, 01 Jan 2030 00:00:00 +0100", "Tue, 01 Jan 2030 00:00:00", "UTC", " UTC", ""]
+    {
+        assert_eq!(parse_date(text), None, "{text}");
+    }
+}

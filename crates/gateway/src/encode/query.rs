@@ -20,11 +20,19 @@ pub(super) const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b')');
 
 /// A longer hint is left out: clients drop an answer whose headers are too large as a whole, Node
-/// at 16 KB, and its rows are worth more.
-const HINT_BYTES_MAX: usize = 8 * 1024 - 1;
+/// at 16 KB, and its rows are worth more. The name of a property may have 10,000 characters.
+const HINT_BYTES_MAX: usize = 14 * 1024;
+
+/// Most bytes of that header for .NET, which drops an answer whose headers reach 64 KB.
+const DOTNET_HINT_BYTES_MAX: usize = 56 * 1024;
 
 /// What was asked for beside the rows.
-pub(super) fn put_query(headers: &mut HeaderMap, meta: &QueryMeta) {
+pub(super) fn put_query(headers: &mut HeaderMap, meta: &QueryMeta, agent: &str) {
+    let most = if is_dotnet(agent) { DOTNET_HINT_BYTES_MAX } else { HINT_BYTES_MAX };
+    if let Some(requires) = meta.requires_distribution {
+        let word = if requires { "True" } else { "False" };
+        put(headers, "x-ms-cosmos-query-requiresdistribution", word);
+    }
     if let Some(metrics) = &meta.metrics {
         put(headers, "x-ms-documentdb-query-metrics", &metrics_text(metrics));
     }
@@ -33,15 +41,21 @@ pub(super) fn put_query(headers: &mut HeaderMap, meta: &QueryMeta) {
             IndexMetricsVersion::V1 => STANDARD.encode(json),
             IndexMetricsVersion::V2 => component(json),
         };
-        put_hint(headers, "x-ms-cosmos-index-utilization", &value);
+        put_hint(headers, "x-ms-cosmos-index-utilization", &value, most);
     }
     if let Some(advice) = &meta.advice {
-        put_hint(headers, "x-ms-cosmos-query-advice", &component(advice));
+        put_hint(headers, "x-ms-cosmos-query-advice", &component(advice), most);
     }
 }
 
-fn put_hint(headers: &mut HeaderMap, name: &'static str, value: &str) {
-    if value.len() <= HINT_BYTES_MAX {
+fn is_dotnet(agent: &str) -> bool {
+    ["cosmos-netstandard-sdk", "documentdb-netcore-sdk", "documentdb-dotnet-sdk"]
+        .iter()
+        .any(|sdk| agent.contains(sdk))
+}
+
+fn put_hint(headers: &mut HeaderMap, name: &'static str, value: &str, most: usize) {
+    if value.len() <= most {
         put(headers, name, value);
     }
 }
@@ -58,7 +72,6 @@ fn metrics_text(metrics: &QueryMetrics) -> String {
     let evaluation_ms = [metrics.execution_ms, metrics.functions_ms];
     let other_ms = [index_lookup_ms, document_load_ms, write_output_ms];
     let machine_ms = evaluation_ms.into_iter().chain(other_ms).map(finite).sum();
-    let decimal = |value: f64| format!("{:.2}", finite(value));
     let none = decimal(0.0);
     [
         ("totalExecutionTimeInMs", decimal(metrics.total_ms)),
@@ -80,6 +93,14 @@ fn metrics_text(metrics: &QueryMetrics) -> String {
     ]
     .map(|(name, value)| format!("{name}={value}"))
     .join(";")
+}
+
+/// A number with two decimals. What is not nothing is not printed as nothing: clients take a zero
+/// for a time that was not spent.
+fn decimal(value: f64) -> String {
+    let value = finite(value);
+    let least = if value > 0.0 { 0.01 } else { 0.0 };
+    format!("{:.2}", value.max(least))
 }
 
 /// Clients read numbers here, and nothing here can be less than nothing.
@@ -140,11 +161,47 @@ mod tests {
 
     #[test]
     fn long_hints_are_left_out() {
-        for (length, is_there) in [(HINT_BYTES_MAX, true), (HINT_BYTES_MAX + 1, false)] {
+        let dotnet = "cosmos-netstandard-sdk/3.64.0|1|X64";
+        for (agent, length, is_there) in [
+            ("azure-cosmos-js/4.0", HINT_BYTES_MAX, true),
+            ("azure-cosmos-js/4.0", HINT_BYTES_MAX + 1, false),
+            ("", HINT_BYTES_MAX + 1, false),
+            (dotnet, DOTNET_HINT_BYTES_MAX, true),
+            (dotnet, DOTNET_HINT_BYTES_MAX + 1, false),
+        ] {
             let mut headers = HeaderMap::new();
             let meta = QueryMeta { advice: Some("a".repeat(length)), ..QueryMeta::default() };
-            put_query(&mut headers, &meta);
-            assert_eq!(headers.contains_key("x-ms-cosmos-query-advice"), is_there);
+            put_query(&mut headers, &meta, agent);
+            let found = headers.contains_key("x-ms-cosmos-query-advice");
+            assert_eq!(found, is_there, "{agent} {length}");
+        }
+    }
+
+    #[test]
+    fn a_time_that_was_spent_is_not_zero() {
+        let metrics =
+            QueryMetrics { index_lookup_ms: 0.0004, compile_ms: 0.016, ..QueryMetrics::default() };
+        let text = metrics_text(&metrics);
+        for member in [
+            "indexLookupTimeInMs=0.01",
+            "VMExecutionTimeInMs=0.01",
+            "queryCompileTimeInMs=0.02",
+            "documentLoadTimeInMs=0.00",
+        ] {
+            assert!(text.split(';').any(|found| found == member), "{member} in {text}");
+        }
+    }
+
+    #[test]
+    fn a_partition_is_told_to_be_enough_or_not() {
+        for (requires_distribution, word) in
+            [(None, None), (Some(false), Some("False")), (Some(true), Some("True"))]
+        {
+            let mut headers = HeaderMap::new();
+            let meta = QueryMeta { requires_distribution, ..QueryMeta::default() };
+            put_query(&mut headers, &meta, "");
+            let found = headers.get("x-ms-cosmos-query-requiresdistribution");
+            assert_eq!(found.map(|value| value.to_str().unwrap()), word);
         }
     }
 }

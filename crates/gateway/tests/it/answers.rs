@@ -115,6 +115,18 @@ async fn outcomes_have_their_statuses() {
 }
 
 #[tokio::test]
+async fn a_feed_without_news_counts_its_items() {
+    let owner_rid = "obLD1IAAAAE=".to_owned();
+    let body = Body::Feed { owner_rid, kind: FeedKind::Documents, items: Vec::new() };
+    let nothing = Response { outcome: Outcome::NotModified, body, ..resource("") };
+    let call = Call::get("/dbs/d/colls/c/docs").header("A-IM", "Incremental Feed");
+    let reply = answer(nothing, call).await;
+    assert_eq!((reply.status, reply.text()), (304, ""));
+    assert_eq!(reply.header("x-ms-item-count"), Some("0"));
+    assert_eq!(reply.header("content-type"), None);
+}
+
+#[tokio::test]
 async fn a_head_has_no_body() {
     let reply = answer(resource(r#"{"a":1}"#), Call::new("HEAD", DOC)).await;
     assert_eq!((reply.status, reply.text()), (200, ""));
@@ -163,6 +175,10 @@ async fn collections_and_offers_have_headers_of_their_own() {
         assert_eq!(reply.header(name), Some(value));
     }
     assert_eq!(reply.header("x-ms-offer-replace-pending"), None);
+    assert_eq!(reply.header("x-ms-share-throughput"), None);
+    let meta = Meta { shares_throughput: true, ..Meta::default() };
+    let reply = answer(Response { meta, ..resource("{}") }, Call::get("/dbs/d/colls/c")).await;
+    assert_eq!(reply.header("x-ms-share-throughput"), Some("true"));
     let lazy = "x-ms-documentdb-collection-lazy-indexing-progress";
     assert_eq!(reply.header(lazy), None, "it is not lazy");
     let meta = Meta { is_lazy: true, ..Meta::default() };
@@ -261,4 +277,20 @@ async fn a_panic_before_the_future_counts_too() {
     let request = Call::get(DOC).request(Full::<Bytes>::default());
     let response = tokio::spawn(async move { gateway.handle("http", request).await }).await;
     assert_eq!(response.expect("no panic").status(), 500);
+}
+
+#[tokio::test]
+async fn documents_tell_of_their_collection_and_writes_of_replicas() {
+    let lists = Quota { collection_size_max_kb: 7, ..Quota::default() }.lists();
+    let meta = Meta { quota_lists: Some(Arc::new(lists)), ..Meta::default() };
+    let response = Response { meta, ..resource("{}") };
+    let replicas = ["x-ms-current-write-quorum", "x-ms-current-replica-set-size"];
+    let reply = answer(response.clone(), Call::get(DOC)).await;
+    let quota = "documentSize=0;documentsSize=7;documentsCount=-1;collectionSize=7;";
+    assert_eq!(reply.header("x-ms-resource-quota"), Some(quota));
+    let usage = "documentSize=0;documentsSize=0;documentsCount=0;collectionSize=0;";
+    assert_eq!(reply.header("x-ms-resource-usage"), Some(usage));
+    assert_eq!(replicas.map(|name| reply.header(name)), [None, None]);
+    let reply = answer(response, Call::new("DELETE", DOC)).await;
+    assert_eq!(replicas.map(|name| reply.header(name)), [Some("1"), Some("1")]);
 }

@@ -60,9 +60,11 @@ async fn changes() {
     let latest = operation(feed("Incremental feed").key(READ_ONLY_KEY)).await;
     assert_eq!(latest, expected("Latest", "None"));
     assert_eq!(operation(feed("Full-Fidelity Feed")).await, expected("All", "None"));
-    let since =
-        feed("Incremental Feed").header("If-Modified-Since", "Thu, 01 Jan 1970 00:01:00 GMT");
-    assert_eq!(operation(since).await, expected("Latest", "Some(60)"));
+    for zone in ["GMT", "UTC", "+0000"] {
+        let date = format!("Thu, 01 Jan 1970 00:01:00 {zone}");
+        let since = feed("Incremental Feed").header("If-Modified-Since", &date);
+        assert_eq!(operation(since).await, expected("Latest", "Some(60)"), "{zone}");
+    }
 }
 
 #[tokio::test]

@@ -176,6 +176,7 @@ async fn headers_become_options() {
     assert_eq!(options(&[]).await, QueryOptions::default());
     let all = options(&[
         ("x-ms-documentdb-query-enablecrosspartition", "True"),
+        ("x-ms-cosmos-query-optimisticdirectexecute", "True"),
         ("x-ms-cosmos-supported-query-features", " Aggregate, Distinct ,Top"),
         ("x-ms-documentdb-populatequerymetrics", "true"),
         ("x-ms-cosmos-populateindexmetrics", "TRUE"),
@@ -187,6 +188,7 @@ async fn headers_become_options() {
     let expected = QueryOptions {
         enable_cross_partition: true,
         planning: Planning::All,
+        is_optimistic: true,
         supported_features: "Aggregate, Distinct ,Top".to_owned(),
         populate_metrics: true,
         index_metrics: Some(IndexMetricsVersion::V1),
@@ -201,7 +203,7 @@ async fn headers_become_options() {
     ]);
     assert_eq!(both.await.index_metrics, Some(IndexMetricsVersion::V2));
     let limit = "x-ms-documentdb-responsecontinuationtokenlimitinkb";
-    for (value, expected) in [("0", None), ("", None), ("99999999999", Some(u32::MAX))] {
+    for (value, expected) in [("0", Some(0)), ("", None), ("99999999999", Some(u32::MAX))] {
         assert_eq!(options(&[(limit, value)]).await.continuation_kb_max, expected, "{value}");
     }
 }
@@ -251,6 +253,7 @@ async fn bad_options_are_refused_by_name() {
 async fn the_setting_decides_who_plans() {
     let capable = ("x-ms-cosmos-sdk-supportedcapabilities", "1");
     let parallel = ("x-ms-documentdb-query-parallelizecrosspartitionquery", "true");
+    let go = ("user-agent", "azsdk-go-azcosmos/v1.4.0 (go1.24; linux)");
     for (setting, headers, expected) in [
         (CrossPartition::Auto, vec![], Planning::None),
         (CrossPartition::Auto, vec![capable], Planning::All),
@@ -265,8 +268,11 @@ async fn the_setting_decides_who_plans() {
             Planning::EarlyParallel,
         ),
         (CrossPartition::Auto, vec![("x-ms-version", "2020-07-15"), parallel], Planning::None),
-        (CrossPartition::Service, vec![], Planning::All),
-        (CrossPartition::Service, vec![("x-ms-version", "2020-07-15")], Planning::All),
+        (CrossPartition::Auto, vec![capable, go], Planning::None),
+        (CrossPartition::Auto, vec![("x-ms-version", "2018-09-17"), go], Planning::None),
+        (CrossPartition::Service, vec![], Planning::Service),
+        (CrossPartition::Service, vec![capable, go], Planning::Service),
+        (CrossPartition::Service, vec![("x-ms-version", "2020-07-15")], Planning::Service),
         (CrossPartition::Direct, vec![capable], Planning::None),
         (CrossPartition::Direct, vec![("x-ms-version", "2017-11-15")], Planning::None),
     ] {

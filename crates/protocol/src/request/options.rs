@@ -85,6 +85,12 @@ pub struct Options {
     pub populate_quota: bool,
     /// Never tell of quota and usage: the caller may know a part of the collection only.
     pub hides_usage: bool,
+    /// Show collections without a partition key as having none: the caller is too old to know the key
+    /// that stands for it.
+    pub hides_system_key: bool,
+    /// Keep the `indexes` of included paths in a policy that replaces another: the caller is old enough
+    /// to know them.
+    pub keeps_legacy_indexes: bool,
     /// Add partition statistics to the answer of a collection read.
     pub populate_statistics: bool,
     /// Index this document or not.

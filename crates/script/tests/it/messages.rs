@@ -34,9 +34,11 @@ async fn arguments_arrive_and_the_body_leaves() {
 }
 
 #[tokio::test]
-async fn arguments_must_be_an_array() {
-    let report = pool(1).run(job("function f() {}", "{}"), &mut Fake::default()).await;
-    assert_eq!(thrown(&report).1, Some(400));
+async fn arguments_must_be_like_an_array() {
+    for bad in ["7", "true", r#""text""#, r#"{"length":65536}"#] {
+        let report = pool(1).run(job("function f() {}", bad), &mut Fake::default()).await;
+        assert_eq!(thrown(&report).1, Some(400), "{bad}");
+    }
     let report = pool(1).run(job("function f() {}", "{"), &mut Fake::default()).await;
     assert!(thrown(&report).0.starts_with("SyntaxError"));
 }

@@ -16,18 +16,36 @@ use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
 use tokio::time::{Sleep, sleep};
 
-use super::budget::{BodyBudget, FREE_BYTES, Reserved, Waiting};
+use super::{
+    budget::{BodyBudget, FREE_BYTES, Reserved, Waiting},
+    unread::Unread,
+};
+
+/// What outlives the body of a request, shared with the request.
+#[derive(Debug)]
+pub(super) struct Left<B = Incoming> {
+    /// The bytes are kept until the request is answered.
+    reserved: Reserved,
+    /// What nobody has read of the body.
+    pub(super) unread: Unread<B>,
+}
+
+impl<B> Default for Left<B> {
+    fn default() -> Self {
+        Self { reserved: Reserved::default(), unread: Unread::default() }
+    }
+}
 
 /// The body of a request. Its error is `TimedOut` when the client was too slow, or when other
 /// requests left no room.
-pub(crate) struct RequestBody<B = Incoming> {
-    incoming: B,
+pub(crate) struct RequestBody<B: Body = Incoming> {
+    /// Always there until it is dropped.
+    incoming: Option<B>,
     stall_timeout: Duration,
     /// Runs while the next frame is awaited. Most bodies arrive with their head and need none.
     timer: Option<Pin<Box<Sleep>>>,
     budget: BodyBudget,
-    /// Shared with the request, which outlives its body: the bytes are kept until it is answered.
-    reserved: Reserved,
+    left: Arc<Left<B>>,
     waiting: Option<Waiting>,
     /// Bytes that were handed out.
     length: u64,
@@ -35,15 +53,15 @@ pub(crate) struct RequestBody<B = Incoming> {
 
 impl<B: Body> RequestBody<B> {
     /// Limits how long `incoming` may make no progress, and takes its memory from `budget` for as
-    /// long as `reserved` lives.
+    /// long as `left` lives.
     pub(super) fn new(
         incoming: B,
         stall_timeout: Duration,
         budget: BodyBudget,
-        reserved: &Reserved,
+        left: &Arc<Left<B>>,
     ) -> Self {
-        let reserved = Arc::clone(reserved);
-        Self { incoming, stall_timeout, timer: None, budget, reserved, waiting: None, length: 0 }
+        let (incoming, left) = (Some(incoming), Arc::clone(left));
+        Self { incoming, stall_timeout, timer: None, budget, left, waiting: None, length: 0 }
     }
 
     fn poll_stalled(&mut self, context: &mut Context<'_>) -> Poll<()> {
@@ -55,10 +73,10 @@ impl<B: Body> RequestBody<B> {
     /// Ready when the next frame may be read.
     fn poll_reserved(&mut self, context: &mut Context<'_>) -> Poll<io::Result<()>> {
         // What is still to come, if the client said so.
-        let rest = self.incoming.size_hint().exact();
+        let rest = self.incoming.as_ref().and_then(|incoming| incoming.size_hint().exact());
         let length = rest.map(|rest| self.length.saturating_add(rest));
         let is_small = length.unwrap_or(self.length) <= FREE_BYTES;
-        if is_small || self.reserved.get().is_some() {
+        if is_small || self.left.reserved.get().is_some() {
             return Poll::Ready(Ok(()));
         }
         let (budget, patience) = (&self.budget, self.stall_timeout);
@@ -66,7 +84,7 @@ impl<B: Body> RequestBody<B> {
         let outcome = ready!(waiting.as_mut().poll(context));
         self.waiting = None;
         // Nobody else sets it: a request has one body.
-        Poll::Ready(outcome.map(|permit| drop(self.reserved.set(permit))))
+        Poll::Ready(outcome.map(|permit| drop(self.left.reserved.set(permit))))
     }
 }
 
@@ -84,7 +102,8 @@ where
         if let Err(error) = ready!(self.poll_reserved(context)) {
             return Poll::Ready(Some(Err(error)));
         }
-        let outcome = Pin::new(&mut self.incoming).poll_frame(context);
+        let Some(incoming) = &mut self.incoming else { return Poll::Ready(None) };
+        let outcome = Pin::new(incoming).poll_frame(context);
         if let Poll::Ready(frame) = outcome {
             self.timer = None;
             let frame = frame.map(|frame| frame.map_err(io::Error::other));
@@ -100,11 +119,19 @@ where
     }
 
     fn is_end_stream(&self) -> bool {
-        self.incoming.is_end_stream()
+        self.incoming.as_ref().is_none_or(Body::is_end_stream)
     }
 
     fn size_hint(&self) -> SizeHint {
-        self.incoming.size_hint()
+        self.incoming.as_ref().map_or_else(SizeHint::default, Body::size_hint)
+    }
+}
+
+impl<B: Body> Drop for RequestBody<B> {
+    fn drop(&mut self) {
+        if let Some(incoming) = self.incoming.take().filter(|body| !body.is_end_stream()) {
+            self.left.unread.put(incoming);
+        }
     }
 }
 
@@ -116,16 +143,18 @@ mod tests {
 
     const PATIENCE: Duration = Duration::from_millis(50);
 
-    async fn read(budget: &BodyBudget, reserved: &Reserved, length: usize) -> io::Result<usize> {
+    type Shared = Arc<Left<Full<Bytes>>>;
+
+    async fn read(budget: &BodyBudget, left: &Shared, length: usize) -> io::Result<usize> {
         let incoming = Full::new(Bytes::from(vec![b'x'; length]));
-        let body = RequestBody::new(incoming, PATIENCE, budget.clone(), reserved);
+        let body = RequestBody::new(incoming, PATIENCE, budget.clone(), left);
         body.collect().await.map(|body| body.to_bytes().len())
     }
 
     #[tokio::test]
     async fn large_bodies_share_a_budget() {
         let budget = BodyBudget::of(1 << 20, 4 << 20);
-        let (first, second) = (Reserved::default(), Reserved::default());
+        let (first, second) = (Shared::default(), Shared::default());
         assert_eq!(read(&budget, &first, 600 << 10).await.unwrap(), 600 << 10);
         // The first request is not answered yet, so its bytes are still there.
         let error = read(&budget, &second, 600 << 10).await.unwrap_err();
@@ -135,7 +164,7 @@ mod tests {
         assert_eq!(read(&budget, &second, 600 << 10).await.unwrap(), 600 << 10);
         drop(second);
         // More than there is of everything.
-        let third = Reserved::default();
+        let third = Shared::default();
         assert_eq!(read(&budget, &third, 9 << 20).await.unwrap(), 9 << 20);
     }
 }

@@ -30,8 +30,8 @@ pub(crate) struct BodyBudget {
     body_bytes_max: u64,
 }
 
-/// What one request has reserved, given back when the last clone is dropped.
-pub(super) type Reserved = Arc<OnceLock<OwnedSemaphorePermit>>;
+/// What one request has reserved, given back when it is dropped.
+pub(super) type Reserved = OnceLock<OwnedSemaphorePermit>;
 
 /// A reservation that waits for room.
 pub(super) type Waiting = Pin<Box<dyn Future<Output = io::Result<OwnedSemaphorePermit>> + Send>>;
@@ -46,6 +46,11 @@ impl BodyBudget {
         let permits_total = (budget_bytes / PERMIT_BYTES).max(1);
         let permits = usize::try_from(permits_total).unwrap_or(Semaphore::MAX_PERMITS);
         Self { permits: Arc::new(Semaphore::new(permits)), permits_total, body_bytes_max }
+    }
+
+    /// The largest body that is read at all.
+    pub(super) fn body_bytes_max(&self) -> u64 {
+        self.body_bytes_max
     }
 
     /// Waits for room for a whole body: as large as it says, or as large as it may be.

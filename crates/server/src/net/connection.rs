@@ -31,7 +31,7 @@ use super::{
     BodyBudget, Client, Handler, Origin, RequestBody, Standing, Timeouts, Tls,
     activity::{Activity, Cause, RequestGuard, Watchdog},
     answer::AnswerBody,
-    budget::Reserved,
+    body::Left,
     refusal::{Refusal, refuse},
     stopped,
     transport::Transport,
@@ -195,11 +195,15 @@ async fn answer<H: Handler>(
         return Ok(Response::from_parts(head, AnswerBody::new(guard, version, body)));
     };
     let (stall, budget) = (shared.timeouts.stall, shared.budget.clone());
-    let reserved = Reserved::default();
-    let request = request.map(|incoming| RequestBody::new(incoming, stall, budget, &reserved));
+    let body_bytes_max = budget.body_bytes_max();
+    let left = Arc::new(Left::default());
+    let request = request.map(|incoming| RequestBody::new(incoming, stall, budget, &left));
     let (mut head, body) = shared.handler.handle(origin, request).await.into_parts();
+    if head.status == StatusCode::PAYLOAD_TOO_LARGE {
+        left.unread.drain(body_bytes_max, stall).await;
+    }
     // The request is answered: its own body is not kept any longer.
-    drop(reserved);
+    drop(left);
     match head.extensions.remove() {
         Some(Standing::Proven) => {
             client.prove(now);

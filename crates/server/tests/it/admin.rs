@@ -90,7 +90,7 @@ fn metrics_tell_of_partitions_and_of_the_store() {
     };
     for (name, figures) in [
         ("documents", [0.0, 0.0, 3.0]),
-        ("lsn", [0.0, 0.0, 3.0]),
+        ("lsn", [1.0, 1.0, 4.0]),
         ("queued", [0.0, 0.0, 0.0]),
         ("requests_admitted_total", [0.0, 0.0, 4.0]),
     ] {

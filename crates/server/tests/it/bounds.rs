@@ -129,6 +129,27 @@ fn bodies_have_a_size() {
     assert_eq!(ask(&mut connect(sheaf.address), &large).unwrap().status, 413);
 }
 
+/// A client that sends all of its body first still gets its answer, and may go on.
+#[test]
+fn the_rest_of_a_body_that_is_too_large_is_read() {
+    let sheaf = Sheaf::in_memory(&[]);
+    let headers = signed(PUBLISHED_KEY, "POST", "dbs", "");
+    let body = format!(r#"{{"id":"{}"}}"#, "x".repeat(12 << 20));
+    let large = request("POST", "/dbs", &headers, &body);
+    let chunk = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    let chunked = format!(
+        "POST /dbs HTTP/1.1\r\nhost: a\r\ntransfer-encoding: chunked\r\n{headers}\r\n{chunk}"
+    );
+    let mut plain = connect(sheaf.address);
+    let mut tls = connect_tls(sheaf.address, &[]).unwrap();
+    for text in [&large, &chunked] {
+        assert_eq!(ask(&mut plain, text).unwrap().status, 413);
+        assert_eq!(ask(&mut plain, &request("GET", HEALTH, "", "")).unwrap().status, 200);
+        assert_eq!(ask(&mut tls, text).unwrap().status, 413);
+        assert_eq!(ask(&mut tls, &request("GET", HEALTH, "", "")).unwrap().status, 200);
+    }
+}
+
 #[test]
 fn connections_have_a_number() {
     let sheaf = Sheaf::in_memory(&["--max-connections", "2"]);

@@ -25,7 +25,7 @@ fn partitions_are_told() {
     assert_eq!(page.status, 200);
     for part in [
         r#"{"partitions":[{"database":"shop","collection":"or ders","range":"0","documents":4,"#,
-        r#""lsn":4,"#,
+        r#""lsn":5,"#,
         r#""hottestKeys":[{"partitionKey":["é"#,
         r#""requestUnitsPerSecond":"#,
     ] {

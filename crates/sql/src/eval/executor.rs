@@ -11,32 +11,6 @@ use crate::Query;
 use crate::error::{Code, Error};
 use crate::program::{self, Accumulator, Halt, OrderKey, Program, Run, Settings, Shape};
 
-/// What ORDER BY does with rows that have no value to order by. The service decides by the
-/// index that it reads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum UndefinedKeys {
-    /// As with the default policy: one expression is served by the index of `/*`, which has no
-    /// entry for such a row; several are served by a composite index, which has.
-    #[default]
-    ByDefaultPolicy,
-    /// They are left out.
-    Dropped,
-    /// They come before null, as with a path that the policy names.
-    Kept,
-}
-
-impl UndefinedKeys {
-    /// Whether a row with these keys is returned.
-    fn keeps(self, keys: &[Value]) -> bool {
-        let keeps_undefined = match self {
-            UndefinedKeys::ByDefaultPolicy => keys.len() > 1,
-            UndefinedKeys::Dropped => false,
-            UndefinedKeys::Kept => true,
-        };
-        keeps_undefined || !keys.iter().any(Value::is_undefined)
-    }
-}
-
 /// Everything the service would say about a query that parses, in the order of the text.
 pub fn check(query: &Query, parameters: &[(String, Value)]) -> Vec<Error> {
     program::check(query, &Settings { parameters, ..Settings::default() })
@@ -51,24 +25,13 @@ pub fn run(
     documents: &[Value],
     now_millis: i64,
 ) -> Result<Vec<Value>, Error> {
-    run_with(query, parameters, documents, now_millis, UndefinedKeys::default())
-}
-
-/// [`run`], for a container whose indexing policy is not the default.
-pub fn run_with(
-    query: &Query,
-    parameters: &[(String, Value)],
-    documents: &[Value],
-    now_millis: i64,
-    undefined_keys: UndefinedKeys,
-) -> Result<Vec<Value>, Error> {
     let settings = Settings { parameters, ..Settings::default() };
     let program = Program::compile(query, &settings).map_err(|errors| {
         let first = errors.into_iter().next();
         first.unwrap_or_else(|| Error::without_span(Code::Halted, "The query is not valid."))
     })?;
     let mut run = Run::new(now_millis, 0).with_memory_limit(usize::MAX);
-    values(&program, documents, undefined_keys, &mut run)
+    values(&program, documents, &mut run)
         .map_err(|halt| Error::without_span(Code::Halted, halt.to_string()))
 }
 
@@ -77,21 +40,20 @@ pub fn run_with(
 pub fn values(
     program: &Program,
     documents: &[Value],
-    undefined_keys: UndefinedKeys,
     run: &mut Run<'_>,
 ) -> Result<Vec<Value>, Halt> {
     let shape = program.shape();
     let documents = match &shape.inner {
-        Some(inner) => Cow::Owned(values(inner, documents, undefined_keys, run)?),
+        Some(inner) => Cow::Owned(values(inner, documents, run)?),
         None if shape.reads_container => Cow::Borrowed(documents),
         None => Cow::Owned(vec![Value::Undefined]),
     };
     let values = if shape.groups {
-        grouped(program, &documents, undefined_keys, run)?
+        grouped(program, &documents, run)?
     } else if shape.is_aggregate {
-        vec![collapsed(program, &documents, undefined_keys, run)?]
+        vec![collapsed(program, &documents, run)?]
     } else {
-        listed(program, &documents, undefined_keys, run)?
+        listed(program, &documents, run)?
     };
     let values = values.into_iter().filter(|value| !value.is_undefined()).collect();
     Ok(shorten(shape, values))
@@ -106,19 +68,12 @@ struct Keyed<T> {
 }
 
 /// The value of each row.
-fn listed(
-    program: &Program,
-    documents: &[Value],
-    undefined_keys: UndefinedKeys,
-    run: &mut Run<'_>,
-) -> Result<Vec<Value>, Halt> {
+fn listed(program: &Program, documents: &[Value], run: &mut Run<'_>) -> Result<Vec<Value>, Halt> {
     let mut rows = Vec::new();
     for (ordinal, document) in documents.iter().enumerate() {
         program.rows(document, run, &mut |row, run| {
             let keys = program.order_keys(row, run)?;
-            if undefined_keys.keeps(&keys) {
-                rows.push(Keyed { keys, ordinal, content: program.project(row, run)? });
-            }
+            rows.push(Keyed { keys, ordinal, content: program.project(row, run)? });
             Ok(())
         })?;
     }
@@ -126,12 +81,7 @@ fn listed(
 }
 
 /// One value for all rows.
-fn collapsed(
-    program: &Program,
-    documents: &[Value],
-    undefined_keys: UndefinedKeys,
-    run: &mut Run<'_>,
-) -> Result<Value, Halt> {
+fn collapsed(program: &Program, documents: &[Value], run: &mut Run<'_>) -> Result<Value, Halt> {
     let mut rows = Vec::new();
     let mut accumulators = program.accumulators();
     for (ordinal, document) in documents.iter().enumerate() {
@@ -140,9 +90,7 @@ fn collapsed(
             if keys.is_empty() {
                 return program.accumulate(&mut accumulators, row, run);
             }
-            if undefined_keys.keeps(&keys) {
-                rows.push(Keyed { keys, ordinal, content: program.aggregated(row, run)? });
-            }
+            rows.push(Keyed { keys, ordinal, content: program.aggregated(row, run)? });
             Ok(())
         })?;
     }
@@ -153,12 +101,7 @@ fn collapsed(
 }
 
 /// One value for each set of equal keys, in the order of their first rows.
-fn grouped(
-    program: &Program,
-    documents: &[Value],
-    undefined_keys: UndefinedKeys,
-    run: &mut Run<'_>,
-) -> Result<Vec<Value>, Halt> {
+fn grouped(program: &Program, documents: &[Value], run: &mut Run<'_>) -> Result<Vec<Value>, Halt> {
     let mut groups: Vec<(Vec<Value>, usize, Vec<Accumulator>)> = Vec::new();
     let mut places: BTreeMap<Vec<u8>, usize> = BTreeMap::new();
     for (ordinal, document) in documents.iter().enumerate() {
@@ -174,10 +117,8 @@ fn grouped(
     let mut rows = Vec::new();
     for (keys, ordinal, accumulators) in groups {
         let order_keys = program.group_order_keys(&keys, &accumulators, run)?;
-        if undefined_keys.keeps(&order_keys) {
-            let content = program.project_group(&keys, &accumulators, run)?;
-            rows.push(Keyed { keys: order_keys, ordinal, content });
-        }
+        let content = program.project_group(&keys, &accumulators, run)?;
+        rows.push(Keyed { keys: order_keys, ordinal, content });
     }
     Ok(ordered(&program.shape().order, rows))
 }

@@ -13,4 +13,4 @@ pub mod expression {
 mod tests;
 
 pub use crate::program::Aggregate;
-pub use executor::{UndefinedKeys, check, run, run_with, values};
+pub use executor::{check, run, values};

@@ -11,7 +11,6 @@ pub(super) fn domain(expr: &Expr) -> Vec<Interval> {
         ExprKind::Identifier(_) => interval::defined(),
         ExprKind::Member { base, .. }
         | ExprKind::Index { base, .. }
-        | ExprKind::Conditional { condition: base, .. }
         | ExprKind::In { needle: base, .. }
         | ExprKind::Between { operand: base, .. } => domain(base),
         ExprKind::Unary { op: UnaryOp::Not, operand } => match &operand.kind {
@@ -32,6 +31,10 @@ pub(super) fn domain(expr: &Expr) -> Vec<Interval> {
         },
         ExprKind::Like { operand, pattern, .. } => {
             both(&typed(operand, STRING), &typed(pattern, STRING))
+        }
+        // An undefined condition chooses, too.
+        ExprKind::Conditional { then, otherwise, .. } => {
+            interval::union([domain(then), domain(otherwise)].concat())
         }
         ExprKind::Call(call) => of_call(call),
         _ => interval::anything(),

@@ -38,7 +38,9 @@ use crate::ast::Query;
 
 pub use check::{Checker, ValueCheck};
 pub use interval::Interval;
-pub use order::{Aggregated, Argument, order_path, paths_of_aggregate};
+pub use order::{
+    Aggregated, Argument, may_aggregate, order_path, paths_of_aggregate, predicates_of_select,
+};
 pub use path::{Path, Segment};
 
 /// What an index can say about the items that a query needs.

@@ -1,10 +1,10 @@
-//! The paths by which a query orders, and those that it aggregates.
+//! The paths by which a query orders, those that it aggregates, and what it tests in SELECT.
 
 use value::Value;
 
-use super::Settings;
 use super::path::Path;
 use super::scope::Analysis;
+use super::{Filter, Settings};
 use crate::ast::{Call, Expr, ExprKind, Projection, Query};
 
 /// An aggregate in SELECT.
@@ -66,8 +66,36 @@ pub fn paths_of_aggregate(
     found
 }
 
+/// The predicates of SELECT as filters, one for each expression that is more than a path; those
+/// within an object or an array that is made count on their own.
+pub fn predicates_of_select(
+    query: &Query,
+    parameters: &[(String, Value)],
+    computed: &[String],
+) -> Vec<Filter> {
+    if query.from.is_empty() {
+        return Vec::new();
+    }
+    let settings = Settings { computed, ..Settings::default() };
+    let mut analysis = Analysis::new(parameters, &settings);
+    analysis.enter(&query.from);
+    let (mut exprs, mut found) = (projected(query), Vec::new());
+    exprs.reverse();
+    while let Some(expr) = exprs.pop() {
+        match &expr.kind {
+            ExprKind::Array(items) => exprs.extend(items.iter().rev()),
+            ExprKind::Object(members) => {
+                exprs.extend(members.iter().rev().map(|member| &member.value));
+            }
+            _ if analysis.reference(expr).is_some() => {}
+            _ => found.push(analysis.truth(expr, true)),
+        }
+    }
+    found
+}
+
 /// Whether an aggregate stands in SELECT, so that there may be a row without any before it.
-pub(super) fn may_aggregate(query: &Query) -> bool {
+pub fn may_aggregate(query: &Query) -> bool {
     let mut aggregates = false;
     for expr in projected(query) {
         calls(expr, &mut |call| aggregates |= aggregate_name(call).is_some());

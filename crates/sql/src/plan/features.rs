@@ -20,7 +20,7 @@ pub enum Feature {
     GroupBy,
     /// ORDER BY RANK.
     HybridSearch,
-    /// MAKELIST and MAKESET.
+    /// MAKELIST and MAKESET. No plan needs it: .NET merges them and never says so.
     ListAndSetAggregate,
     /// More than one aggregate.
     MultipleAggregates,
@@ -98,7 +98,6 @@ fn of_query(info: &QueryInfo) -> Vec<Feature> {
     let by_alias = info.group_by_alias_to_aggregate.iter().filter_map(|(_, kind)| *kind);
     let aggregates: Vec<Aggregate> =
         info.aggregates.iter().copied().chain(by_alias).map(|kind| kind.0).collect();
-    let is_list = |kind: &Aggregate| matches!(kind, Aggregate::MakeList | Aggregate::MakeSet);
     let is_grouped = !info.group_by_expressions.is_empty();
     let needs = [
         (Feature::Aggregate, !info.aggregates.is_empty()),
@@ -106,7 +105,6 @@ fn of_query(info: &QueryInfo) -> Vec<Feature> {
         (Feature::DCount, info.dcount.is_some()),
         (Feature::Distinct, info.distinct != DistinctType::None),
         (Feature::GroupBy, is_grouped),
-        (Feature::ListAndSetAggregate, aggregates.iter().any(is_list)),
         (Feature::MultipleAggregates, aggregates.len() > 1),
         (Feature::MultipleOrderBy, info.order_by.len() > 1),
         (Feature::NonStreamingOrderBy, info.has_non_streaming_order_by),

@@ -44,6 +44,13 @@ pub(super) fn check_expression(expr: &Expr, names: &[&str], settings: &Settings<
     binder.finish()
 }
 
+/// Whether the name is that of a subquery in FROM or JOIN: its values are at no path of a document.
+fn is_subquery(sources: &[Source], name: &str) -> bool {
+    sources.iter().any(|source| {
+        matches!(source.collection, Collection::Subquery(_)) && walk::alias_of(source) == Some(name)
+    })
+}
+
 /// How many errors of a query are told.
 const ERRORS_MAX: usize = 100;
 
@@ -109,7 +116,7 @@ impl<'q> Binder<'q> {
         self.projection(query, &keys, outer);
         if let Some(order_by) = &query.order_by {
             let keys = (!query.group_by.is_empty()).then_some(&keys);
-            self.order_by(order_by, keys, outer);
+            self.order_by(order_by, &query.from, keys, outer);
         }
         self.counts(query);
         self.names.truncate(outer);
@@ -195,7 +202,13 @@ impl<'q> Binder<'q> {
         }
     }
 
-    fn order_by(&mut self, order_by: &'q OrderBy, keys: Option<&Keys>, outer: usize) {
+    fn order_by(
+        &mut self,
+        order_by: &'q OrderBy,
+        sources: &[Source],
+        keys: Option<&Keys>,
+        outer: usize,
+    ) {
         let items = match &order_by.kind {
             OrderByKind::Items(items) => items,
             OrderByKind::Rank(_) => {
@@ -213,10 +226,13 @@ impl<'q> Binder<'q> {
         if self.errors.len() > known {
             return;
         }
-        for OrderItem { expr, .. } in items {
-            if walk::root_of(expr).is_none() {
-                self.errors.push(refusal::fixed_without_span(Code::OrderByWithoutPath));
-            }
+        // Groups are put in order when all of them are known, whatever they are made of.
+        let is_row = keys.is_none();
+        let is_path = |item: &OrderItem| {
+            walk::root_of(&item.expr).is_some_and(|root| !is_row || !is_subquery(sources, root))
+        };
+        if !items.iter().all(is_path) {
+            self.errors.push(refusal::fixed_without_span(Code::OrderByWithoutPath));
         }
     }
 

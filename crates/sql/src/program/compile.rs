@@ -65,7 +65,12 @@ fn compile_as(
     let mut compiler = Compiler::new(settings);
     compiler.read_computed();
     compiler.shape.is_deterministic = true;
-    let (select, order) = compiler.select(query, true);
+    let (select, mut order) = compiler.select(query, true);
+    // One row has no order, unless it lists the others.
+    if select.is_aggregate && !select.aggregates.iter().any(AggregateCall::lists_rows) {
+        order.clear();
+        compiler.shape.order.clear();
+    }
     compiler.outline(query, &select);
     if compiler.errors.is_empty() {
         Ok(Program { select, order, shape: compiler.shape, is_inner })

@@ -49,7 +49,6 @@ impl Node {
             }
             Node::Conditional { condition, then, otherwise } => {
                 let chosen = match condition.evaluate(frames, run)?.as_ref() {
-                    Value::Undefined => return Ok(Cow::Borrowed(&frame::UNDEFINED)),
                     Value::Bool(true) => then,
                     _ => otherwise,
                 };

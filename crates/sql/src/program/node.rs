@@ -188,6 +188,13 @@ pub(super) struct AggregateCall {
     pub(super) argument: Node,
 }
 
+impl AggregateCall {
+    /// Whether its value depends on the order of the rows.
+    pub(super) fn lists_rows(&self) -> bool {
+        matches!(self.aggregate, Aggregate::MakeList | Aggregate::MakeSet)
+    }
+}
+
 /// SELECT.
 pub(super) enum Projection {
     /// `*`: the innermost frame.

@@ -29,7 +29,7 @@ pub struct Shape {
     pub is_aggregate: bool,
     /// GROUP BY.
     pub groups: bool,
-    /// ORDER BY.
+    /// ORDER BY. Empty where all rows become one whose value does not depend on their order.
     pub order: Vec<OrderKey>,
     /// TOP.
     pub top: Option<u64>,
@@ -53,6 +53,17 @@ pub struct Shape {
     pub is_deterministic: bool,
 }
 
+impl Shape {
+    /// Whether the rows of each document follow those of another, all of them: nothing is put in
+    /// order, added up or left out.
+    pub fn is_plain(&self) -> bool {
+        let is_cut = self.top.is_some() || self.limit.is_some() || self.offset > 0;
+        let is_merged = self.is_distinct || self.is_aggregate || self.groups;
+        let is_ordered = !self.order.is_empty();
+        self.reads_container && self.inner.is_none() && !is_cut && !is_merged && !is_ordered
+    }
+}
+
 /// One key of ORDER BY.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderKey {
@@ -67,20 +78,7 @@ pub struct OrderKey {
 impl OrderKey {
     /// The order of two keys in this direction.
     pub fn compare(&self, a: &Value, b: &Value) -> Ordering {
-        let ordering = compare_keys(a, b);
+        let ordering = value::distinct::compare(a, b);
         if self.is_descending { ordering.reverse() } else { ordering }
-    }
-}
-
-/// The order of two keys of ORDER BY, ascending. All arrays are equal, and so are all objects: an
-/// index holds only that they are there.
-///
-/// COMPAT: the service orders them by a hash, so that their order means nothing there either.
-pub fn compare_keys(a: &Value, b: &Value) -> Ordering {
-    match (a, b) {
-        (Value::Array(_), Value::Array(_)) | (Value::Object(_), Value::Object(_)) => {
-            Ordering::Equal
-        }
-        _ => value::order::compare(a, b),
     }
 }

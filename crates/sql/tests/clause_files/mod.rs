@@ -40,9 +40,7 @@ pub(crate) fn values(
     } else {
         plain(program, &partitions, run)
     };
-    // The default policy: only composite indexes know what is undefined.
-    let keeps = |keys: &[Value]| keys.len() > 1 || !keys.iter().any(Value::is_undefined);
-    rows.retain(|(keys, _, value)| keeps(keys) && !value.is_undefined());
+    rows.retain(|(_, _, value)| !value.is_undefined());
     sort(program, &mut rows);
     let mut values: Vec<Value> = rows.into_iter().map(|(_, _, value)| value).collect();
     if shape.is_distinct {

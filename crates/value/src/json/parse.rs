@@ -14,9 +14,22 @@ pub fn parse(text: &[u8]) -> Result<Value, Error> {
     Ok(value)
 }
 
-/// Parses a text that is one object, and returns the spans of its members besides: what a write
-/// needs to add or replace system properties without printing the rest again.
-pub fn parse_document(text: &[u8]) -> Result<(Value, Vec<Member<'_>>), Error> {
+/// A text that is one object: its value, and what a write needs to set system properties without
+/// printing the rest again.
+#[derive(Debug)]
+pub struct Document<'a> {
+    /// Its value.
+    pub value: Value,
+    /// Where its members are.
+    pub members: Vec<Member<'a>>,
+    /// Whether [`compact`](super::compact) would change nothing.
+    pub is_compact: bool,
+    /// Bytes by which raw control characters grow when they are escaped.
+    pub escape_bytes: usize,
+}
+
+/// Parses a text that is one object.
+pub fn parse_document(text: &[u8]) -> Result<Document<'_>, Error> {
     let mut parser = Parser::new(text)?;
     let start = parser.at;
     let mut members = Vec::with_capacity(16);
@@ -28,19 +41,25 @@ pub fn parse_document(text: &[u8]) -> Result<(Value, Vec<Member<'_>>), Error> {
     }
     let object = parser.object(1, Some(&mut members))?;
     parser.finish()?;
-    Ok((Value::Object(object), members))
+    let Parser { has_white_space, escape_bytes, .. } = parser;
+    let is_compact = !has_white_space && escape_bytes == 0;
+    Ok(Document { value: Value::Object(object), members, is_compact, escape_bytes })
 }
 
 struct Parser<'a> {
     text: &'a str,
     at: usize,
+    /// Outside strings.
+    has_white_space: bool,
+    /// Bytes by which raw control characters grow when they are escaped.
+    escape_bytes: usize,
 }
 
 impl<'a> Parser<'a> {
     fn new(text: &'a [u8]) -> Result<Self, Error> {
         let text =
             str::from_utf8(text).map_err(|error| ErrorKind::InvalidUtf8.at(error.valid_up_to()))?;
-        let mut parser = Parser { text, at: 0 };
+        let mut parser = Parser { text, at: 0, has_white_space: false, escape_bytes: 0 };
         parser.white_space();
         Ok(parser)
     }
@@ -61,7 +80,9 @@ impl<'a> Parser<'a> {
     }
 
     fn white_space(&mut self) {
-        self.at = skip_white_space(self.text.as_bytes(), self.at);
+        let start = self.at;
+        self.at = skip_white_space(self.text.as_bytes(), start);
+        self.has_white_space |= self.at > start;
     }
 
     fn unexpected(&self) -> Error {
@@ -92,8 +113,9 @@ impl<'a> Parser<'a> {
     }
 
     fn string(&mut self) -> Result<Cow<'a, str>, Error> {
-        let (text, end) = string::read(self.text, self.at)?;
+        let string::Quoted { text, end, escape_bytes } = string::read(self.text, self.at)?;
         self.at = end;
+        self.escape_bytes += escape_bytes;
         Ok(text)
     }
 

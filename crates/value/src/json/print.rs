@@ -47,7 +47,6 @@ pub fn write(value: &Value, out: &mut Vec<u8>) {
 
 /// Appends a JSON string, escaping only what must be escaped.
 pub fn quote(text: &str, out: &mut Vec<u8>) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
     let bytes = text.as_bytes();
     out.push(b'"');
     let mut at = 0;
@@ -55,22 +54,28 @@ pub fn quote(text: &str, out: &mut Vec<u8>) {
         let end = plain_end(bytes, at);
         out.extend_from_slice(&bytes[at..end]);
         let Some(&byte) = bytes.get(end) else { break };
-        match byte {
-            b'"' => out.extend_from_slice(b"\\\""),
-            b'\\' => out.extend_from_slice(b"\\\\"),
-            0x08 => out.extend_from_slice(b"\\b"),
-            0x0c => out.extend_from_slice(b"\\f"),
-            b'\n' => out.extend_from_slice(b"\\n"),
-            b'\r' => out.extend_from_slice(b"\\r"),
-            b'\t' => out.extend_from_slice(b"\\t"),
-            _ => {
-                let (high, low) = (HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]);
-                out.extend_from_slice(&[b'\\', b'u', b'0', b'0', high, low]);
-            }
-        }
+        escape(byte, out);
         at = end + 1;
     }
     out.push(b'"');
+}
+
+/// Appends the escape of a quote, a backslash or a control character.
+pub(super) fn escape(byte: u8, out: &mut Vec<u8>) {
+    const HEX: &[u8; 16] = b"0123456789abcdef";
+    match byte {
+        b'"' => out.extend_from_slice(b"\\\""),
+        b'\\' => out.extend_from_slice(b"\\\\"),
+        0x08 => out.extend_from_slice(b"\\b"),
+        0x0c => out.extend_from_slice(b"\\f"),
+        b'\n' => out.extend_from_slice(b"\\n"),
+        b'\r' => out.extend_from_slice(b"\\r"),
+        b'\t' => out.extend_from_slice(b"\\t"),
+        _ => {
+            let (high, low) = (HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]);
+            out.extend_from_slice(&[b'\\', b'u', b'0', b'0', high, low]);
+        }
+    }
 }
 
 #[cfg(test)]

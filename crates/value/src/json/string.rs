@@ -4,44 +4,61 @@ use std::borrow::Cow;
 
 use super::{Error, ErrorKind, unexpected};
 
-/// Reads the string whose opening quote stands at `start`; returns it unescaped, with the offset
-/// behind its closing quote. Borrows from the text unless there is an escape.
-pub(super) fn read(text: &str, start: usize) -> Result<(Cow<'_, str>, usize), Error> {
+/// A string of a text.
+pub(super) struct Quoted<'a> {
+    /// Unescaped. Borrowed unless there is an escape.
+    pub(super) text: Cow<'a, str>,
+    /// The offset behind its closing quote.
+    pub(super) end: usize,
+    /// Bytes that it grows by when its raw control characters are escaped.
+    pub(super) escape_bytes: usize,
+}
+
+/// Reads the string whose opening quote stands at `start`.
+pub(super) fn read(text: &str, start: usize) -> Result<Quoted<'_>, Error> {
     let bytes = text.as_bytes();
     if bytes.get(start) != Some(&b'"') {
         return Err(unexpected(bytes, start));
     }
-    let end = plain_end(bytes, start + 1);
-    match bytes.get(end) {
-        Some(b'"') => Ok((Cow::Borrowed(&text[start + 1..end]), end + 1)),
-        Some(b'\\') => {
-            let mut unescaped = text[start + 1..end].to_owned();
-            let end = unescape(text, end, &mut unescaped)?;
-            Ok((Cow::Owned(unescaped), end))
+    let mut unescaped: Option<String> = None;
+    let mut escape_bytes = 0;
+    // What lies between the two is not copied yet.
+    let (mut from, mut at) = (start + 1, start + 1);
+    loop {
+        at = plain_end(bytes, at);
+        match bytes.get(at) {
+            Some(b'"') => {
+                let rest = &text[from..at];
+                let text = match unescaped {
+                    None => Cow::Borrowed(rest),
+                    Some(mut text) => {
+                        text.push_str(rest);
+                        Cow::Owned(text)
+                    }
+                };
+                return Ok(Quoted { text, end: at + 1, escape_bytes });
+            }
+            Some(b'\\') => {
+                let unescaped = unescaped.get_or_insert_default();
+                unescaped.push_str(&text[from..at]);
+                let (char, end) = read_escape(bytes, at)?;
+                unescaped.push(char);
+                (from, at) = (end, end);
+            }
+            Some(control) => {
+                escape_bytes += escape_growth(*control);
+                at += 1;
+            }
+            None => return Err(ErrorKind::UnexpectedEnd.at(at)),
         }
-        Some(_) => Err(ErrorKind::ControlCharacter.at(end)),
-        None => Err(ErrorKind::UnexpectedEnd.at(end)),
     }
 }
 
-/// Appends the rest of a string, from an escape at `at` on; returns the offset behind the closing
-/// quote.
-fn unescape(text: &str, mut at: usize, out: &mut String) -> Result<usize, Error> {
-    let bytes = text.as_bytes();
-    loop {
-        match bytes.get(at) {
-            Some(b'"') => return Ok(at + 1),
-            Some(b'\\') => {
-                let (char, end) = read_escape(bytes, at)?;
-                out.push(char);
-                at = end;
-            }
-            Some(_) => return Err(ErrorKind::ControlCharacter.at(at)),
-            None => return Err(ErrorKind::UnexpectedEnd.at(at)),
-        }
-        let end = plain_end(bytes, at);
-        out.push_str(&text[at..end]);
-        at = end;
+/// How much longer the escape of a control character is than itself.
+fn escape_growth(control: u8) -> usize {
+    match control {
+        0x08 | 0x0c | b'\n' | b'\r' | b'\t' => 1,
+        _ => 5,
     }
 }
 

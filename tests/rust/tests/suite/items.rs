@@ -242,7 +242,6 @@ fn errors_have_the_services_status() {
             status_of(container.replace_item("p", "a", json!({"id": "a", "pk": "q"}), None).await),
             (400, Some(1001))
         );
-        refused(400, container.replace_item("p", "a", json!({"id": "b", "pk": "p"}), None).await);
         refused(400, container.create_item("p", "", json!({"pk": "p"}), None).await);
         refused(400, container.create_item("p", "", json!({"id": 7, "pk": "p"}), None).await);
         let long = "x".repeat(1024);
@@ -250,6 +249,21 @@ fn errors_have_the_services_status() {
         let big = json!({"id": "big", "pk": "p", "text": "x".repeat(2 * 1024 * 1024)});
         refused(413, container.create_item("p", "big", &big, None).await);
         refused(404, container.read_item("p", "big", None).await);
+    });
+}
+
+#[test]
+fn another_id_renames() {
+    on_runtime(async {
+        let container = container().await;
+        for id in ["a", "taken"] {
+            container.create_item("p", id, json!({"id": id, "pk": "p"}), None).await.unwrap();
+        }
+        let taken = json!({"id": "taken", "pk": "p"});
+        refused(409, container.replace_item("p", "a", taken, None).await);
+        container.replace_item("p", "a", json!({"id": "b", "pk": "p"}), None).await.unwrap();
+        container.read_item("p", "b", None).await.unwrap();
+        refused(404, container.read_item("p", "a", None).await);
     });
 }
 

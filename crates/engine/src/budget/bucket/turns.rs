@@ -1,7 +1,9 @@
-//! The turns that a bucket has promised: found by who has them and by when they are due, and added
-//! up, all without looking at each.
+//! The turns that a bucket has promised: found by who has them, by their kind and by when they are
+//! due, and added up, all without looking at each.
 
 use std::{cmp::Ordering, collections::BTreeMap};
+
+use crate::budget::bucket::Kind;
 
 /// Turns that are remembered: several for each connection that a server takes.
 pub(super) const TURNS_MAX: usize = 16_384;
@@ -39,6 +41,15 @@ impl PartialEq for Moment {
 }
 
 impl Eq for Moment {}
+
+/// What is set aside for a turn.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Aside {
+    pub(super) kind: Kind,
+    pub(super) cost: f64,
+    /// A stranger has had what was set aside. The turn is kept in case that its owner comes.
+    pub(super) is_used: bool,
+}
 
 /// What is set aside for several turns.
 #[derive(Debug, Default)]
@@ -84,8 +95,9 @@ impl Found {
 
 #[derive(Debug, Default)]
 pub(super) struct Turns {
-    /// With what is set aside for each.
-    by_caller: BTreeMap<Turn, f64>,
+    by_caller: BTreeMap<Turn, Aside>,
+    /// Those that no stranger has used.
+    unused: BTreeMap<(Kind, Moment, u64), Turn>,
     by_time: BTreeMap<(Moment, u64), Turn>,
     next_number: u64,
     /// Up to when turns are due.
@@ -100,10 +112,9 @@ impl Turns {
     }
 
     pub(super) fn is_full(&self) -> bool {
-        self.by_time.len() >= TURNS_MAX
+        self.all.count >= TURNS_MAX || self.by_time.len() >= 2 * TURNS_MAX
     }
 
-    #[cfg(test)]
     pub(super) fn len(&self) -> usize {
         self.by_time.len()
     }
@@ -123,28 +134,43 @@ impl Turns {
         self.by_time.last_key_value().map(|((due, _), _)| due.0)
     }
 
-    /// Lets time pass. Turns that were due so long ago expire; returns how many.
-    pub(super) fn pass(&mut self, now_s: f64, patience_s: f64) -> usize {
-        if now_s > self.reached_s {
-            // The first number behind all that were due.
-            let (from, to) = ((Moment(self.reached_s), u64::MAX), (Moment(now_s), u64::MAX));
-            for turn in self.by_time.range(from..to).map(|(_, turn)| turn) {
-                if let Some(cost) = self.by_caller.get(turn) {
-                    self.due.add(*cost);
-                }
-            }
-            self.reached_s = now_s;
+    /// Lets time pass.
+    pub(super) fn pass(&mut self, now_s: f64) {
+        if now_s <= self.reached_s {
+            return;
         }
-        let mut expired = 0;
-        while let Some(((due, _), turn)) = self.by_time.first_key_value() {
-            if now_s <= due.0 + patience_s {
-                break;
+        // The first number behind all that were due.
+        let (from, to) = ((Moment(self.reached_s), u64::MAX), (Moment(now_s), u64::MAX));
+        for turn in self.by_time.range(from..to).map(|(_, turn)| turn) {
+            if let Some(aside) = self.by_caller.get(turn).filter(|aside| !aside.is_used) {
+                self.due.add(aside.cost);
             }
-            let turn = *turn;
-            self.remove(turn);
-            expired += 1;
         }
-        expired
+        self.reached_s = now_s;
+    }
+
+    /// Takes away a turn that was due longer ago than this, and returns what was set aside for it.
+    pub(super) fn expire(&mut self, patience_s: f64) -> Option<Aside> {
+        let ((due, _), turn) = self.by_time.first_key_value()?;
+        if self.reached_s <= due.0 + patience_s {
+            return None;
+        }
+        let turn = *turn;
+        self.remove(turn)
+    }
+
+    /// The first turn of a kind that is due and that no stranger has used.
+    pub(super) fn first_unused(&self, kind: Kind) -> Option<Turn> {
+        let first = (kind, Moment(f64::NEG_INFINITY), 0);
+        let last = (kind, Moment(self.reached_s), u64::MAX);
+        self.unused.range(first..=last).next().map(|(_, turn)| *turn)
+    }
+
+    /// Gives what is set aside for a turn to a stranger.
+    pub(super) fn use_up(&mut self, turn: Turn) {
+        if let Some(aside) = self.remove(turn) {
+            self.put(turn, Aside { is_used: true, ..aside });
+        }
     }
 
     pub(super) fn find(&self, fingerprint: u64, connection: Option<u64>) -> Found {
@@ -180,32 +206,42 @@ impl Turns {
         fingerprint: u64,
         connection: Option<u64>,
         due_s: f64,
-        cost: f64,
+        aside: Aside,
     ) {
-        let turn = Turn { fingerprint, connection, due: Moment(due_s), number: self.next_number };
+        let number = self.next_number;
         self.next_number += 1;
-        self.all.add(cost);
-        if self.is_due(&turn) {
-            self.due.add(cost);
-        }
-        self.by_time.insert((turn.due, turn.number), turn);
-        self.by_caller.insert(turn, cost);
+        self.put(Turn { fingerprint, connection, due: Moment(due_s), number }, aside);
     }
 
-    pub(super) fn remove(&mut self, turn: Turn) -> Option<f64> {
-        let cost = self.by_caller.remove(&turn)?;
-        self.by_time.remove(&(turn.due, turn.number));
-        self.all.subtract(cost);
-        if self.is_due(&turn) {
-            self.due.subtract(cost);
+    fn put(&mut self, turn: Turn, aside: Aside) {
+        if !aside.is_used {
+            self.all.add(aside.cost);
+            if self.is_due(&turn) {
+                self.due.add(aside.cost);
+            }
+            self.unused.insert((aside.kind, turn.due, turn.number), turn);
         }
-        Some(cost)
+        self.by_time.insert((turn.due, turn.number), turn);
+        self.by_caller.insert(turn, aside);
+    }
+
+    pub(super) fn remove(&mut self, turn: Turn) -> Option<Aside> {
+        let aside = self.by_caller.remove(&turn)?;
+        self.by_time.remove(&(turn.due, turn.number));
+        if !aside.is_used {
+            self.unused.remove(&(aside.kind, turn.due, turn.number));
+            self.all.subtract(aside.cost);
+            if self.is_due(&turn) {
+                self.due.subtract(aside.cost);
+            }
+        }
+        Some(aside)
     }
 
     /// Gives a turn another time.
     pub(super) fn postpone(&mut self, turn: Turn, due_s: f64) {
-        if let Some(cost) = self.remove(turn) {
-            self.insert(turn.fingerprint, turn.connection, due_s, cost);
+        if let Some(aside) = self.remove(turn) {
+            self.insert(turn.fingerprint, turn.connection, due_s, aside);
         }
     }
 

@@ -59,7 +59,7 @@ fn what_is_sent_comes_back() {
         ),
         (
             r#"{"spatialIndexes":[{"path":"/l/*","types":["Point"]}]}"#,
-            r#""spatialIndexes":[{"path":"/l/*","types":["Point"]}]"#,
+            r#""spatialIndexes":[{"path":"/l/*","types":["Point","LineString","Polygon","MultiPolygon"]}]"#,
         ),
         (
             r#"{"vectorIndexes":[{"path":"/v","type":"flat"}],"fullTextIndexes":[{"path":"/t"}]}"#,

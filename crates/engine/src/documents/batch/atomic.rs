@@ -131,7 +131,8 @@ impl Batch<'_> {
         if named.any(is_other) {
             return Err(Error::new(
                 Code::PartitionKeyMismatch,
-                "An operation of the batch names another partition key than the batch.",
+                "One or more operations within the batch request have a different partition key \
+                 value than the request.",
             ));
         }
         Ok(())
@@ -250,7 +251,7 @@ impl Batch<'_> {
             Kind::Create { body } => stage.create(parse(body)?, false, options, meter).await,
             Kind::Upsert { body } => stage.create(parse(body)?, true, options, meter).await,
             Kind::Read { id } => stage.read(id, options, meter).await,
-            Kind::Replace { id, body } => stage.replace(id, parse(body)?, options, meter).await,
+            Kind::Replace { id, body } => stage.replace(id, parse(body), options, meter).await,
             Kind::Delete { id } => stage.delete(id, options, meter).await,
             Kind::Patch { id, body } => {
                 let patch = Checked::parse(body, collection)?;
@@ -270,7 +271,8 @@ impl Batch<'_> {
     }
 
     /// The results when the operation behind `progress` has failed. Those before it have cost a look
-    /// each, since nothing of them is kept.
+    /// each, since nothing of them is kept. If the answer is too large, that is told of the last
+    /// operation, as the service does: it is the answer to all of them.
     fn failed(
         &self,
         progress: Progress,
@@ -287,8 +289,15 @@ impl Batch<'_> {
             results.push(left_out(looked.total()));
         }
         meter.add(spent);
-        results.push(failed(error, spent.total()));
-        results.resize_with(self.operations.len(), || left_out(0.0));
+        let is_of_all = error.code == Code::ResponseTooLarge;
+        let failed = failed(error, spent.total());
+        if is_of_all {
+            results.resize_with(self.operations.len().saturating_sub(1), || left_out(0.0));
+            results.push(failed);
+        } else {
+            results.push(failed);
+            results.resize_with(self.operations.len(), || left_out(0.0));
+        }
         results
     }
 }

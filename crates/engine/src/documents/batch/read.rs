@@ -6,13 +6,16 @@ use std::{borrow::Cow, collections::HashSet, ops::Range};
 
 use bytes::Bytes;
 use protocol::{
-    Code, Error, Options, hybrid_row,
+    Error, Options, hybrid_row,
     limits::{BATCH_BYTES_MAX, BATCH_OPERATIONS_MAX},
     request::IndexingDirective,
 };
 use value::{Value, json, partition_key::PartitionKey};
 
-use crate::documents::{batch::rows, stage::Done};
+use crate::{
+    bodies,
+    documents::{batch::rows, stage::Done},
+};
 
 /// One operation.
 #[derive(Debug, PartialEq)]
@@ -78,9 +81,11 @@ impl BatchOperation<'_> {
 
     /// The options of the request, with the operation's own conditions and wishes.
     pub(super) fn options(&self, options: &Options) -> Options {
+        // COMPAT: either etag of a read is that of the version which the caller has.
+        let known = self.if_match.as_ref().filter(|_| self.is_read());
         Options {
             if_match: self.if_match.clone(),
-            if_none_match: self.if_none_match.clone(),
+            if_none_match: known.or(self.if_none_match.as_ref()).cloned(),
             indexing_directive: self.directive.unwrap_or(options.indexing_directive),
             minimal_response: self.is_minimal || options.minimal_response,
             // Triggers are for single writes.
@@ -94,10 +99,7 @@ impl BatchOperation<'_> {
 /// Reads them all. What is wrong with one of them is wrong with the request.
 pub(super) fn operations(body: &[u8]) -> Result<Vec<BatchOperation<'_>>, Error> {
     if body.len() > BATCH_BYTES_MAX {
-        return Err(Error::new(
-            Code::TooLarge,
-            format!("Request size is too large: a batch may have {BATCH_BYTES_MAX} bytes."),
-        ));
+        return Err(bodies::too_large());
     }
     if hybrid_row::is_stream(body) {
         return rows::operations(body);
@@ -221,14 +223,16 @@ pub(super) fn directive(word: &str) -> Result<IndexingDirective, String> {
     }
 }
 
-/// The key is text: the same that the header of a single operation has. An array is as good.
+/// The key is text: the same that the header of a single operation has. An array is as good, and a
+/// value that is no array is the key itself.
 fn key(value: &Value) -> Result<Option<PartitionKey>, String> {
-    let text = match value {
-        Value::Null => return Ok(None),
-        Value::String(text) => text.clone(),
-        value => json::print(value),
-    };
-    key_of_text(&text).map(Some)
+    match value {
+        Value::Null => Ok(None),
+        Value::String(text) if text.trim_start().starts_with('[') => key_of_text(text).map(Some),
+        Value::Array(_) => key_of_text(&json::print(value)).map(Some),
+        // COMPAT: in a transaction, some versions of JavaScript pass on what their caller wrote.
+        value => key_of_text(&format!("[{}]", json::print(value))).map(Some),
+    }
 }
 
 pub(super) fn key_of_text(text: &str) -> Result<PartitionKey, String> {
@@ -238,6 +242,8 @@ pub(super) fn key_of_text(text: &str) -> Result<PartitionKey, String> {
 
 #[cfg(test)]
 mod tests {
+    use protocol::Code;
+
     use super::*;
 
     fn message(body: &str) -> String {
@@ -285,6 +291,33 @@ mod tests {
     }
 
     #[test]
+    fn keys_in_every_form() {
+        for (written, header) in [
+            (r#""[\"k\"]""#, r#"["k"]"#),
+            (r#"" [1, null]""#, "[1,null]"),
+            (r#"["k"]"#, r#"["k"]"#),
+            (r#""k""#, r#"["k"]"#),
+            (r#""""#, r#"[""]"#),
+            ("7", "[7]"),
+            ("true", "[true]"),
+        ] {
+            let body = format!(r#"[{{"operationType":"Read","id":"a","partitionKey":{written}}}]"#);
+            let read = operations(body.as_bytes()).expect(&body);
+            assert_eq!(read[0].key, PartitionKey::parse_header(header).ok(), "{written}");
+        }
+    }
+
+    /// Of a read, either etag is the one that the caller has.
+    #[test]
+    fn etags_of_reads() {
+        let body = br#"[{"operationType":"Read","id":"a","ifMatch":"e"},
+            {"operationType":"Delete","id":"a","ifMatch":"e"}]"#;
+        let read = operations(body).expect("operations");
+        let known = |at: usize| read[at].options(&Options::default()).if_none_match;
+        assert_eq!((known(0).as_deref(), known(1).as_deref()), (Some("e"), None));
+    }
+
+    #[test]
     fn what_is_no_batch_is_refused() {
         for (body, part) in [
             ("", "no JSON array"),
@@ -301,8 +334,9 @@ mod tests {
             (r#"[{"operationType":"Create","resourceBody":null}]"#, "needs a resourceBody"),
             (r#"[{"operationType":"Delete"}]"#, "Delete needs an id"),
             (r#"[{"operationType":"Delete","id":""}]"#, "Delete needs an id"),
-            (r#"[{"operationType":"Read","id":"a","partitionKey":"k"}]"#, "partitionKey"),
+            (r#"[{"operationType":"Read","id":"a","partitionKey":"[k]"}]"#, "partitionKey"),
             (r#"[{"operationType":"Read","id":"a","partitionKey":"[[1]]"}]"#, "partitionKey"),
+            (r#"[{"operationType":"Read","id":"a","partitionKey":{"a":1}}]"#, "partitionKey"),
             (r#"[{"operationType":"Read","id":"a","minimalReturnPreference":1}]"#, "not a boolean"),
             (r#"[{"operationType":"Read","id":"a","indexingDirective":"x"}]"#, "indexingDirective"),
             (r#"[{"operationType":"Read","id":"a","id":"b"}]"#, "id is there twice"),

@@ -3,14 +3,17 @@
 use std::borrow::Cow;
 
 use protocol::{
-    Code, Error,
+    Error,
     hybrid_row::{self, OperationRow},
     limits::BATCH_BYTES_MAX,
 };
 use value::binary::{self, ErrorKind};
 
-use crate::documents::batch::read::{
-    BatchOperation, Members, check_count, directive, key_of_text, refused,
+use crate::{
+    bodies,
+    documents::batch::read::{
+        BatchOperation, Members, check_count, directive, key_of_text, refused,
+    },
 };
 
 /// Reads them all.
@@ -36,18 +39,11 @@ fn text<'a>(index: usize, body: &'a [u8], translated: &mut usize) -> Result<Cow<
         return Ok(Cow::Borrowed(body));
     }
     let text = binary::to_text(body).map_err(|error| match error.kind {
-        ErrorKind::TooLong => too_large(),
+        ErrorKind::TooLong => bodies::too_large(),
         _ => refused(index, &format!("resourceBody: {error}.")),
     })?;
     *translated += text.len();
-    if *translated > BATCH_BYTES_MAX { Err(too_large()) } else { Ok(Cow::Owned(text)) }
-}
-
-fn too_large() -> Error {
-    Error::new(
-        Code::TooLarge,
-        format!("Request size is too large: as text, a batch may have {BATCH_BYTES_MAX} bytes."),
-    )
+    if *translated > BATCH_BYTES_MAX { Err(bodies::too_large()) } else { Ok(Cow::Owned(text)) }
 }
 
 fn members<'a>(row: &OperationRow<'_>, body: Option<Cow<'a, [u8]>>) -> Result<Members<'a>, String> {
@@ -92,7 +88,7 @@ fn name(operation_type: i32) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
-    use protocol::hybrid_row::StreamWriter;
+    use protocol::{Code, hybrid_row::StreamWriter};
 
     use super::*;
     use crate::documents::batch::read;

@@ -92,7 +92,7 @@ impl<'s, 'p> Session<'s, 'p> {
                 self.stage.read(&name, &options, self.meter).await?
             }
             (Target::Document(_), Operation::Replace) => {
-                let incoming = self.incoming(call)?;
+                let incoming = self.incoming(call);
                 self.stage.replace(&name, incoming, &options, self.meter).await?
             }
             (Target::Document(_), Operation::Delete) => {

@@ -5,7 +5,7 @@ use std::{fmt::Display, sync::Arc};
 use bytes::Bytes;
 use protocol::{Body, Error, Meta, Options, Outcome, Response, request::ScriptPath};
 use script::Kind;
-use value::json;
+use value::{Value, json};
 
 use crate::{
     Inner,
@@ -21,6 +21,9 @@ use crate::{
     },
     partition::Refused,
 };
+
+/// Most arguments of a stored procedure.
+const ARGUMENTS_MAX: usize = 500_000;
 
 /// Runs a stored procedure. The body is a JSON array of its arguments, or nothing.
 pub(crate) async fn execute(
@@ -45,9 +48,11 @@ pub(crate) async fn execute(
     }
 }
 
-/// The text of the arguments. SDKs send an array; a client that sends one value means one argument.
+/// The text of the arguments, which are what `Function.apply` takes: SDKs send an array, `null` is
+/// none, and an object has as many as its `length` says.
 fn arguments(body: &[u8]) -> Result<Arc<str>, Error> {
-    if body.iter().all(u8::is_ascii_whitespace) {
+    let body = body.trim_ascii();
+    if body.is_empty() {
         return Ok("[]".into());
     }
     let invalid = |reason: &dyn Display| {
@@ -55,10 +60,26 @@ fn arguments(body: &[u8]) -> Result<Arc<str>, Error> {
             "The arguments of the stored procedure are invalid JSON: {reason}"
         ))
     };
-    let is_array = json::parse(body).map_err(|error| invalid(&error))?.as_array().is_some();
+    let value = json::parse(body).map_err(|error| invalid(&error))?;
+    let is_too_many = match &value {
+        Value::Null => false,
+        Value::Array(values) => values.len() > ARGUMENTS_MAX,
+        Value::Object(_) => {
+            value.get("length").as_f64().is_some_and(|it| it > ARGUMENTS_MAX as f64)
+        }
+        _ => {
+            return Err(Error::bad_request(
+                "The arguments of a stored procedure must be an array.",
+            ));
+        }
+    };
+    if is_too_many {
+        return Err(Error::bad_request(format!(
+            "A stored procedure takes at most {ARGUMENTS_MAX} arguments."
+        )));
+    }
     // The worker reads the text as it is.
-    let text = str::from_utf8(body).map_err(|error| invalid(&error))?;
-    Ok(if is_array { text.into() } else { format!("[{text}]").into() })
+    Ok(str::from_utf8(body).map_err(|error| invalid(&error))?.into())
 }
 
 struct Execution<'a> {

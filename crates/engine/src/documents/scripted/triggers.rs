@@ -8,7 +8,11 @@ use std::{borrow::Cow, sync::Arc};
 use bytes::Bytes;
 use protocol::{Error, Options};
 use script::{Context, Kind, Property, Turn};
-use value::{Value, partition_key::PartitionKey};
+use value::{
+    Value,
+    json::{self, Document},
+    partition_key::PartitionKey,
+};
 
 use crate::{
     Inner, bodies,
@@ -20,7 +24,7 @@ use crate::{
     charge::Meter,
     documents::{
         Place,
-        incoming::{self, Incoming, Read},
+        incoming::{self, Incoming},
         scope::{check_key, header_key, key_in_body},
         scripted::{self, Ran, host::Session},
         stage::{Done, Stage},
@@ -82,13 +86,15 @@ impl<'a> Triggers<'a> {
             committed.map_err(|refused| scripted::told(logged(refused, &log), &place))?;
         let partition = Arc::clone(place.partition);
         let log = (!log.is_empty()).then_some(log);
-        Ok(Queued { done, published, partition, owner: collection.owner(), log })
+        let quota_lists = usage::lists(engine, collection, self.options);
+        let owner = collection.owner();
+        Ok(Queued { done, published, partition, owner, quota_lists, log })
     }
 
     /// The key of the transaction. The header knows it before a trigger has made the document;
     /// clients that send none have it in the document from the start. And what was read of the
     /// document, if that is what will be written.
-    fn key(&self, collection: &Collection) -> Result<(PartitionKey, Option<Read<'a>>), Error> {
+    fn key(&self, collection: &Collection) -> Result<(PartitionKey, Option<Document<'a>>), Error> {
         let body = match self.write {
             Write::Create { body, .. } | Write::Replace { body, .. } => *body,
             Write::Patch { .. } | Write::Delete { .. } => {
@@ -104,7 +110,7 @@ impl<'a> Triggers<'a> {
             return Ok((key(&bodies::parse(body)?)?, None));
         }
         let read = incoming::read(body)?;
-        Ok((key(&read.0)?, Some(read)))
+        Ok((key(&read.value)?, Some(read)))
     }
 
     async fn stage<'p>(
@@ -112,7 +118,7 @@ impl<'a> Triggers<'a> {
         engine: &'p Arc<Inner>,
         collection: &'p Arc<Collection>,
         (place, key): (&'p Place<'p>, &'p PartitionKey),
-        read: Option<Read<'a>>,
+        read: Option<Document<'a>>,
         meter: &mut Meter,
     ) -> Result<(Done, String, Stage<'p>, Turn), Refused> {
         let body = match self.write {
@@ -137,7 +143,7 @@ impl<'a> Triggers<'a> {
         collection: &Arc<Collection>,
         turn: &Turn,
         stage: &mut Stage<'_>,
-        (body, read, logged): (&[u8], Option<Read<'_>>, &mut String),
+        (body, read, logged): (&[u8], Option<Document<'_>>, &mut String),
         meter: &mut Meter,
     ) -> Result<Done, Refused> {
         let path = self.write.collection();
@@ -194,7 +200,7 @@ impl<'a> Triggers<'a> {
     async fn write_body(
         &self,
         body: &[u8],
-        read: Option<Read<'_>>,
+        read: Option<Document<'_>>,
         stage: &mut Stage<'_>,
         meter: &mut Meter,
     ) -> Result<Done, Error> {
@@ -215,7 +221,7 @@ impl<'a> Triggers<'a> {
                 stage.create(incoming, *upsert, options, meter).await
             }
             Write::Replace { path, .. } => {
-                let incoming = incoming()?;
+                let incoming = incoming();
                 let id = stage.linked(&path.document).await?;
                 stage.replace(&id, incoming, options, meter).await
             }
@@ -302,11 +308,13 @@ fn no_patch() -> Error {
     Error::bad_request("Triggers cannot be used with patch.")
 }
 
-/// A body as text; `None` if there is none.
+/// A body as text that scripts can parse; `None` if there is none.
 fn text(body: &[u8]) -> Result<Option<String>, Error> {
     if body.is_empty() {
         return Ok(None);
     }
-    let text = String::from_utf8(body.to_vec());
+    let mut compact = Vec::with_capacity(body.len());
+    json::compact(body, &mut compact);
+    let text = String::from_utf8(compact);
     text.map(Some).map_err(|_| Error::bad_request("The input content is not UTF-8."))
 }

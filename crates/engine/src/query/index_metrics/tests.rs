@@ -26,9 +26,17 @@ fn metrics(policy: &Policy, condition: &str, order: &[(&str, bool)], sums: &[&st
         "" => "SELECT * FROM c".to_owned(),
         condition => format!("SELECT * FROM c WHERE {condition}"),
     };
-    let filter = filter::of(&sql::parse(&text).unwrap(), &[]);
+    metrics_of(policy, &text, order, sums)
+}
+
+fn metrics_of(policy: &Policy, text: &str, order: &[(&str, bool)], sums: &[&str]) -> Metrics {
+    let query = sql::parse(text).unwrap();
+    let filter = filter::of(&query, &[]);
+    let group = query.group_by.iter().filter_map(|key| order_path(&query, key, &[]));
     let asked = Asked {
         filter: &filter,
+        projected: predicates_of_select(&query, &[], &[]),
+        group: group.map(|path| index_path(&path)).collect(),
         order: order.iter().map(|(path, descends)| (path_of(path), *descends)).collect(),
         sums: sums.iter().map(|path| path_of(path)).collect(),
         key: Vec::new(),
@@ -69,7 +77,7 @@ fn filters_use_the_indexes_of_their_paths() {
         ("c.price > 500", "/price/? |  |  | "),
         ("c.price > 500 AND STARTSWITH(c.name, 'T')", "/price/?, /name/? |  |  | "),
         ("c.Item = 'v' AND c.Price > 2", "/Item/?, /Price/? |  |  | [/Item ASC,/Price ASC]"),
-        ("c.a = 1 AND c.b = 2", "/a/?, /b/? |  |  | [/a ASC,/b ASC]"),
+        ("c.a = 1 AND c.b = 2", "/a/?, /b/? |  |  | "),
         ("c.a = 1 OR c.b = 2", "/a/?, /b/? |  |  | "),
         ("c.a.b = 1", "/a/b/? |  |  | "),
         ("c['a b'] = 1", "/\"a b\"/? |  |  | "),
@@ -78,7 +86,7 @@ fn filters_use_the_indexes_of_their_paths() {
         ("c.a != 1 AND c.b = 1", "/a/? low, /b/? |  |  | "),
         ("ARRAY_CONTAINS(c.tags, 'x')", "/tags/[]/? |  |  | "),
         ("c.hidden.x = 1", " | /hidden/x/? |  | "),
-        ("c.hidden.x = 1 AND c.a = 1", "/a/? | /hidden/x/? |  | [/hidden/x ASC,/a ASC]"),
+        ("c.hidden.x = 1 AND c.a = 1", "/a/? | /hidden/x/? |  | "),
         // Of an OR that has a part without an index nothing is looked up.
         ("c.hidden.x = 1 OR c.a = 1", " | /hidden/x/? |  | "),
         // Whether there is nothing an index knows only if its path is included by name.
@@ -148,6 +156,50 @@ fn orders_use_the_index_of_their_path() {
 }
 
 #[test]
+fn an_order_reads_the_index_that_it_filters() {
+    let policy = policy(&[], &[]);
+    let by = |condition| shown(&metrics(&policy, condition, &[("/id", false)], &[]));
+    assert_eq!(by("c.id = '1'"), "/id/? |  |  | ");
+    assert_eq!(by("c.id = '1' AND c.name = 'a'"), "/name/? |  |  | ");
+    assert_eq!(by("c.id > '1' AND c.name > 'a'"), "/name/? |  |  | ");
+    assert_eq!(by("c.id = '1' AND c.name > 'a'"), "/id/?, /name/? |  |  | [/id ASC,/name ASC]");
+}
+
+#[test]
+fn groups_of_equalities_could_have_a_composite_index() {
+    let policy = policy(&[], &[]);
+    let by = |rest: &str| {
+        let text = format!("SELECT VALUE COUNT(1) FROM c WHERE {rest}");
+        shown(&metrics_of(&policy, &text, &[], &[]))
+    };
+    let both = "c.id = '1' AND c.name = 'a' GROUP BY";
+    assert_eq!(by(&format!("{both} c.id")), "/id/?, /name/? |  |  | ");
+    assert_eq!(by(&format!("{both} c.id, c.name")), "/id/?, /name/? |  |  | [/id ASC,/name ASC]");
+    assert_eq!(by("c.id = '1' GROUP BY c.id, c.name"), "/id/? |  |  | ");
+}
+
+#[test]
+fn predicates_of_select_use_indexes() {
+    let policy = policy(&["/h/?"], &[]);
+    for (select, expected) in [
+        ("VALUE STARTSWITH(c.a, 's', true)", "/a/? |  |  | "),
+        ("VALUE {x: c.a > 1, y: [c.b = 2, c.c]}", "/a/?, /b/? |  |  | "),
+        ("c.a, c.b AS x, c.c.d", " |  |  | "),
+        ("VALUE UPPER(c.a)", " |  |  | "),
+        ("VALUE c.h = 1", " |  |  | "),
+        ("COUNT(1)", " |  |  | "),
+        ("'x' AS x, c.id, c.a FROM c WHERE STARTSWITH(c.a, 'T')", "/a/? |  |  | "),
+    ] {
+        let text = if select.contains("FROM") {
+            format!("SELECT {select}")
+        } else {
+            format!("SELECT {select} FROM c")
+        };
+        assert_eq!(shown(&metrics_of(&policy, &text, &[], &[])), expected, "{select}");
+    }
+}
+
+#[test]
 fn the_first_form() {
     let policy = policy(&["/h/?"], &["/name ASC,/age ASC"]);
     let metrics =
@@ -180,7 +232,7 @@ fn the_second_form() {
     assert_eq!(
         metrics.second(),
         concat!(
-            r#"{"UtilizedIndexes":{"SingleIndexes":[{"IndexSpec":"/name/?"},{"IndexSpec":"/age/?"}],"#,
+            r#"{"UtilizedIndexes":{"SingleIndexes":[{"IndexSpec":"/age/?"},{"IndexSpec":"/name/?"}],"#,
             r#""CompositeIndexes":[{"IndexSpecs":["/name ASC","/age ASC"]}]},"#,
             r#""PotentialIndexes":{"SingleIndexes":[{"IndexSpec":"/h/?","IndexImpactScore":"High"}],"#,
             r#""CompositeIndexes":[{"IndexSpecs":["/name ASC","/h ASC","/age ASC"],"#,

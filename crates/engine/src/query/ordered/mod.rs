@@ -1,20 +1,20 @@
 //! Rows in the order of ORDER BY. All partitions are merged into one order, so the answer is the
 //! same however many there are.
 //!
-//! The order is that of *sort bytes*: the key bytes of each expression's value, inverted where the
-//! order descends, then the document's number, inverted if the first expression descends. Two ways
-//! lead to it: [`walk`] follows an index that has the order already, [`sorted`] looks at every
-//! document that can match and keeps the first few. Both give the same rows in the same order, so
-//! a token of one may be continued by the other.
+//! The order is that of *sort bytes*: the key bytes of each expression's value (of an array or an
+//! object, its hash), inverted where the order descends, then the document's number, inverted if
+//! the first expression descends. Two ways lead to it: [`walk`] follows an index that has the order
+//! already, [`sorted`] looks at every document that can match and keeps the first few. Both give
+//! the same rows in the same order, so a token of one may be continued by the other.
 
+mod absent;
+mod containers;
 mod sorted;
 pub(crate) mod walk;
 
-use std::time::Instant;
-
 use protocol::Error;
 use sql::program::Run;
-use value::Value;
+use value::{Value, distinct};
 
 use crate::query::{
     ahead::{self, Ahead, Unit},
@@ -27,8 +27,6 @@ use crate::query::{
 pub(crate) struct Order {
     /// Whether each expression descends.
     pub(crate) descends: Vec<bool>,
-    /// Whether documents without a value to order by are returned, before null.
-    pub(crate) keeps_undefined: bool,
     /// The index that has this order; `None` if none has.
     pub(crate) index: Option<OrderIndex>,
 }
@@ -37,7 +35,11 @@ pub(crate) struct Order {
 #[derive(Clone, Debug)]
 pub(crate) enum OrderIndex {
     /// That of a path.
-    Path(index::Path),
+    Path {
+        path: index::Path,
+        /// Whether documents without a value have an entry, too.
+        has_absent: bool,
+    },
     /// A composite one, by its id, with the paths of its members.
     Composite { id: u64, members: Vec<index::Path> },
 }
@@ -52,7 +54,7 @@ pub(crate) struct SortKey {
 }
 
 /// Where a page begins: the document, and its first row that was not returned.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Frontier {
     pub(crate) key: SortKey,
     pub(crate) row: u32,
@@ -70,24 +72,28 @@ impl Frontier {
 }
 
 impl Order {
-    /// The sort bytes of values; `None` if the document is left out.
-    pub(crate) fn bytes(&self, values: &[Value]) -> Option<Vec<u8>> {
-        if !self.keeps_undefined && values.iter().any(Value::is_undefined) {
-            return None;
-        }
+    /// The sort bytes of values.
+    pub(crate) fn bytes(&self, values: &[Value]) -> Vec<u8> {
+        self.bytes_with(values, |value, out| match value {
+            Value::Array(_) | Value::Object(_) => {
+                index::encode_value(value, out);
+                out.extend_from_slice(&distinct::hash(value));
+            }
+            scalar => value::key::encode(scalar, out),
+        })
+    }
+
+    /// The sort bytes of values that `encode` appends in ascending form.
+    pub(crate) fn bytes_with<T>(&self, values: &[T], encode: impl Fn(&T, &mut Vec<u8>)) -> Vec<u8> {
         let mut out = Vec::new();
         for (value, descends) in values.iter().zip(&self.descends) {
             let start = out.len();
-            match value {
-                // All arrays are alike, and all objects: an index only knows that they are there.
-                Value::Array(_) | Value::Object(_) => index::encode_value(value, &mut out),
-                scalar => value::key::encode(scalar, &mut out),
-            }
+            encode(value, &mut out);
             if *descends {
                 invert(&mut out[start..]);
             }
         }
-        Some(out)
+        out
     }
 
     /// A document's number as it is compared, and back.
@@ -102,24 +108,25 @@ pub(crate) fn invert(bytes: &mut [u8]) {
     }
 }
 
-/// Fills the page from `place` on; where to go on, if there is more.
+/// Fills the page from `place` on, or from `resumed` if that comes later; where to go on, if there
+/// is more.
 pub(crate) async fn run(
     job: &Job<'_>,
     order: &Order,
     page: &mut Page,
     place: Place,
+    resumed: Option<Frontier>,
     run: &mut Run<'_>,
 ) -> Result<Option<Place>, Error> {
     if page.is_over() {
         return Ok(None);
     }
-    let frontier = frontier(job, order, place, run).await?;
+    let frontier = frontier(job, order, place, run).await?.max(resumed.unwrap_or_default());
     let mut seen = job.program.shape().is_distinct.then(Seen::default);
     let wanted = page.wants() as f64;
     let mut lists = Vec::new();
     for part in job.parts.iter() {
         let reach = part.reach(&job.figures);
-        let started = Instant::now();
         // What the walk keeps to anyway needs no list.
         let node = match &part.order {
             Some(walked) if !part.has_unindexed => walked.rest(&part.node),
@@ -132,15 +139,13 @@ pub(crate) async fn run(
                 if part.order.is_some() { walked } else { documents }
             })
             .await?;
-        job.figures.index_time(started);
         lists.push(list);
     }
     if walk::is_better(job, order, &lists, page) {
         let before = (page.skip, page.take);
         match walk::run(job, order, &lists, page, &frontier, seen.as_mut(), run).await? {
             walk::Ended::At(place) => return Ok(place),
-            walk::Ended::CutString => {
-                // Behind its cut an index entry does not say which string comes first.
+            walk::Ended::Lost => {
                 page.restart(before);
                 seen = seen.map(|_| Seen::default());
             }
@@ -203,7 +208,7 @@ fn sort_bytes(
     let mut bytes = None;
     // The expressions are about the document, so its first row says it for all.
     job.rows_uncounted(document, run, &mut |row, run| {
-        bytes = order.bytes(&job.program.order_keys(row, run)?);
+        bytes = Some(order.bytes(&job.program.order_keys(row, run)?));
         Err(sql::program::Halt::Stopped)
     })?;
     Ok(bytes)

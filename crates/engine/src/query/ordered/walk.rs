@@ -6,10 +6,11 @@ use std::{collections::VecDeque, ops::Bound, time::Instant};
 use bytes::Bytes;
 use protocol::{Error, rid::DocNum};
 use sql::program::Run;
-use store::{Direction, PageLimit};
+use store::{Direction, KeyRange, PageLimit};
 
 use crate::{
     errors,
+    keys::u64_at,
     query::{
         access::DEFINED,
         ahead::{Ahead, Unit},
@@ -17,7 +18,11 @@ use crate::{
         documents::load,
         explain::Access,
         job::{Fed, Job, Part, Turns},
-        ordered::{Frontier, Order, OrderIndex, SortKey, invert, place_at},
+        ordered::{
+            Frontier, Order, OrderIndex, SortKey,
+            absent::{Absent, Found},
+            containers, invert, place_at,
+        },
         page::{Page, Seen},
         stream::{Reach, number_of},
         token::Place,
@@ -32,8 +37,9 @@ const PAGE_MAX: usize = 512;
 pub(crate) enum Ended {
     /// The page is full, or the answer at its end.
     At(Option<Place>),
-    /// It met a string that the index has cut, and does not know the order any more.
-    CutString,
+    /// It met a string that the index has cut, or too many arrays and objects, and does not know
+    /// the order any more.
+    Lost,
 }
 
 /// Whether walking is cheaper than sorting what can match.
@@ -67,8 +73,8 @@ pub(crate) async fn run(
     mut seen: Option<&mut Seen>,
     run: &mut Run<'_>,
 ) -> Result<Ended, Error> {
-    if is_long(&frontier.key) {
-        return Ok(Ended::CutString);
+    if is_unknown(&frontier.key, order) {
+        return Ok(Ended::Lost);
     }
     // DISTINCT must meet again what was returned before, and so begins at the beginning.
     let start = if seen.is_some() { SortKey::default() } else { frontier.key.clone() };
@@ -79,15 +85,18 @@ pub(crate) async fn run(
     }
     let mut turns = Turns::default();
     let mut ahead = Ahead::documents(job, true);
-    let mut is_cut = false;
+    let mut is_lost = false;
     loop {
         while ahead.is_hungry(page.wants(), job.is_late()) {
-            let Some((at, key)) = next_entry(job, order, &mut cursors).await? else {
+            let Some((at, Found { key, is_row })) =
+                next_entry(job, order, lists, &mut cursors).await?
+            else {
+                is_lost = cursors.iter().any(|cursor| cursor.is_lost);
                 ahead.end();
                 break;
             };
-            if is_long(&key) {
-                is_cut = true;
+            if is_unknown(&key, order) {
+                is_lost = true;
                 ahead.end();
                 break;
             }
@@ -96,7 +105,7 @@ pub(crate) async fn run(
                 continue;
             }
             let number = order.number(key.number);
-            if lists[at].as_ref().is_none_or(|list| list.binary_search(&number).is_ok()) {
+            if is_row && is_in(lists[at].as_deref(), number) {
                 let reach = job.parts[at].reach(&job.figures);
                 if let Some(text) = load(&reach, number).await? {
                     ahead.push((key, text.clone()), Unit::Document(text));
@@ -110,7 +119,7 @@ pub(crate) async fn run(
             turns.take().await;
         }
         let Some((key, text)) = ahead.next(run).await? else {
-            return Ok(if is_cut { Ended::CutString } else { Ended::At(None) });
+            return Ok(if is_lost { Ended::Lost } else { Ended::At(None) });
         };
         match job.feed(&text, frontier.row_of(&key), page, seen.as_deref_mut(), run)? {
             Fed::Whole => {}
@@ -125,63 +134,186 @@ pub(crate) async fn run(
     }
 }
 
-/// The first entry of all partitions, and which one it is from.
+/// Whether a filter lets a document through, as far as that is known.
+fn is_in(list: Option<&[DocNum]>, number: DocNum) -> bool {
+    list.is_none_or(|list| list.binary_search(&number).is_ok())
+}
+
+/// The first entry of all partitions, and which one it is from; `None` at the end, or if one of
+/// them is lost.
 async fn next_entry(
     job: &Job<'_>,
     order: &Order,
+    lists: &[Option<Vec<DocNum>>],
     cursors: &mut [Cursor],
-) -> Result<Option<(usize, SortKey)>, Error> {
-    for (cursor, part) in cursors.iter_mut().zip(job.parts.iter()) {
-        cursor.fill(&part.reach(&job.figures), order).await?;
+) -> Result<Option<(usize, Found)>, Error> {
+    for (at, cursor) in cursors.iter_mut().enumerate() {
+        cursor.fill(job, &job.parts[at], order, lists[at].as_ref()).await?;
+        if cursor.is_lost {
+            return Ok(None);
+        }
     }
     let least = (0..cursors.len()).filter(|at| cursors[*at].buffer.front().is_some());
-    let least = least.min_by(|a, b| cursors[*a].buffer[0].cmp(&cursors[*b].buffer[0]));
+    let least = least.min_by(|a, b| cursors[*a].buffer[0].key.cmp(&cursors[*b].buffer[0].key));
     Ok(least.and_then(|at| Some((at, cursors[at].buffer.pop_front()?))))
 }
 
-/// Whether a string may be cut in it: an entry holds at most so much of one.
-fn is_long(key: &SortKey) -> bool {
+/// Whether entries do not say where a key lies. A string may be cut in a long one: an entry holds
+/// at most so much of it. Arrays and objects inside a composite entry have no order there.
+fn is_unknown(key: &SortKey, order: &Order) -> bool {
     key.values.len() >= index::STRING_BYTES_MAX
+        || matches!(order.index, Some(OrderIndex::Composite { .. }))
+            && containers::are_in(&key.values, order)
 }
 
-/// Follows the entries of one partition.
+/// Follows the entries of one partition, and finds what has none.
 struct Cursor {
-    /// The ranges still to be read, the next one first.
-    ranges: VecDeque<(Bound<Bytes>, Bound<Bytes>)>,
+    /// The ranges of entries still to be read, the next one first.
+    ranges: VecDeque<KeyRange>,
+    /// The ranges of arrays and objects, still to be read. They have the last place in the order,
+    /// or the first if the order descends.
+    containers: Vec<KeyRange>,
+    /// The documents without an entry, still to be found. They have the other end of the order.
+    absent: Option<Absent>,
+    /// Where the page begins.
+    start: SortKey,
     direction: Direction,
-    buffer: VecDeque<SortKey>,
+    buffer: VecDeque<Found>,
     page: usize,
+    /// There are too many arrays and objects to put them in order.
+    is_lost: bool,
 }
 
 impl Cursor {
     fn new(part: &Part, order: &Order, start: &SortKey) -> Self {
         let is_backward = order.descends.first() == Some(&true);
         let direction = if is_backward { Direction::Backward } else { Direction::Forward };
-        let mut ranges = VecDeque::new();
+        let mut cursor = Self {
+            ranges: VecDeque::new(),
+            containers: Vec::new(),
+            absent: None,
+            start: start.clone(),
+            direction,
+            buffer: VecDeque::new(),
+            page: FIRST_PAGE,
+            is_lost: false,
+        };
+        let is_path = matches!(order.index, Some(OrderIndex::Path { .. }));
+        let mut asks_for_value = false;
         if let Some(walked) = &part.order {
+            let key_of = |value: &[u8]| Bytes::from([&walked.prefix[..], value].concat());
             let edge = edge(&walked.prefix, start, is_backward);
+            let is_behind_containers =
+                is_backward && start.values.first() > Some(&!index::CONTAINERS);
+            asks_for_value = is_path && walked.own_ranges(&part.node).is_some();
             for span in walked.spans(&part.node, order) {
-                let low = Bytes::from([&walked.prefix[..], &span.low].concat());
-                let high = Bytes::from([&walked.prefix[..], &span.high].concat());
-                // Only what lies at or behind the start.
-                if is_backward && low <= edge {
-                    let end = if high <= edge {
-                        Bound::Excluded(high)
-                    } else {
-                        Bound::Included(edge.clone())
-                    };
-                    ranges.push_front((Bound::Included(low), end));
-                } else if !is_backward && high > edge {
-                    ranges
-                        .push_back((Bound::Included(low.max(edge.clone())), Bound::Excluded(high)));
+                let (low, mut high) = (key_of(&span.low), key_of(&span.high));
+                let first_container = key_of(&[index::CONTAINERS]);
+                if is_path && high > first_container {
+                    if !is_behind_containers {
+                        let low = low.clone().max(first_container.clone());
+                        cursor.containers.push((Bound::Included(low), Bound::Excluded(high)));
+                    }
+                    high = first_container;
                 }
+                cursor.add(low, high, &edge);
             }
         }
-        Self { ranges, direction, buffer: VecDeque::new(), page: FIRST_PAGE }
+        if let Some(OrderIndex::Path { path, has_absent: false }) = &order.index
+            && !asks_for_value
+        {
+            cursor.absent = Absent::new(order, path, start);
+        }
+        cursor
+    }
+
+    /// Adds what of a range lies at or behind the edge.
+    fn add(&mut self, low: Bytes, high: Bytes, edge: &Bytes) {
+        if low >= high {
+            return;
+        }
+        match self.direction {
+            Direction::Backward if low <= *edge => {
+                let end = if high <= *edge {
+                    Bound::Excluded(high)
+                } else {
+                    Bound::Included(edge.clone())
+                };
+                self.ranges.push_front((Bound::Included(low), end));
+            }
+            Direction::Forward if high > *edge => {
+                let first = low.max(edge.clone());
+                self.ranges.push_back((Bound::Included(first), Bound::Excluded(high)));
+            }
+            _ => {}
+        }
     }
 
     /// Reads on, if nothing is left of what was read.
-    async fn fill(&mut self, reach: &Reach<'_>, order: &Order) -> Result<(), Error> {
+    async fn fill(
+        &mut self,
+        job: &Job<'_>,
+        part: &Part,
+        order: &Order,
+        list: Option<&Vec<DocNum>>,
+    ) -> Result<(), Error> {
+        if !self.buffer.is_empty() {
+            return Ok(());
+        }
+        let reach = part.reach(&job.figures);
+        match self.direction {
+            Direction::Forward => {
+                self.fill_absent(job, part, order, list).await?;
+                self.fill_entries(&reach, order).await?;
+                self.fill_containers(&reach, order, list).await
+            }
+            Direction::Backward => {
+                self.fill_containers(&reach, order, list).await?;
+                self.fill_entries(&reach, order).await?;
+                self.fill_absent(job, part, order, list).await
+            }
+        }
+    }
+
+    async fn fill_absent(
+        &mut self,
+        job: &Job<'_>,
+        part: &Part,
+        order: &Order,
+        list: Option<&Vec<DocNum>>,
+    ) -> Result<(), Error> {
+        if self.buffer.is_empty()
+            && let Some(absent) = &mut self.absent
+        {
+            absent.fill(job, part, order, list, &mut self.buffer).await?;
+            if self.buffer.is_empty() {
+                self.absent = None;
+            }
+        }
+        Ok(())
+    }
+
+    async fn fill_containers(
+        &mut self,
+        reach: &Reach<'_>,
+        order: &Order,
+        list: Option<&Vec<DocNum>>,
+    ) -> Result<(), Error> {
+        let Some(OrderIndex::Path { path, .. }) = &order.index else { return Ok(()) };
+        if self.buffer.is_empty() && !self.containers.is_empty() {
+            let ranges = std::mem::take(&mut self.containers);
+            let sorted = containers::sorted(reach, ranges, (order, path), list, &self.start);
+            match sorted.await? {
+                Some(keys) => {
+                    self.buffer.extend(keys.into_iter().map(|key| Found { key, is_row: true }));
+                }
+                None => self.is_lost = true,
+            }
+        }
+        Ok(())
+    }
+
+    async fn fill_entries(&mut self, reach: &Reach<'_>, order: &Order) -> Result<(), Error> {
         while self.buffer.is_empty() {
             let Some(range) = self.ranges.pop_front() else { return Ok(()) };
             if reach.slots.is_empty() {
@@ -203,7 +335,8 @@ impl Cursor {
             for (key, _) in &page.entries {
                 let Some(number) = number_of(key) else { continue };
                 if reach.contains(number) {
-                    self.buffer.push_back(sort_key(key, number, order, self.direction));
+                    let key = sort_key(key, number, order, self.direction);
+                    self.buffer.push_back(Found { key, is_row: true });
                 }
             }
             reach.figures.index_time(started);
@@ -245,6 +378,11 @@ pub(crate) struct Walked {
 }
 
 impl Walked {
+    /// The id of the path, of an index of one path.
+    pub(crate) fn path_id(&self) -> u64 {
+        u64_at(&self.prefix, 1).unwrap_or_default()
+    }
+
     /// What of a filter is left when the walk keeps to the ranges of its own path.
     pub(crate) fn rest(&self, node: &Node) -> Node {
         let is_own = |node: &Node| {
@@ -262,14 +400,13 @@ impl Walked {
 
     /// The ranges of its entries that the filter leaves, ascending.
     fn spans(&self, node: &Node, order: &Order) -> Vec<Span> {
-        // A policy of the past may have left entries for documents without a value.
-        let low = if order.keeps_undefined { vec![] } else { vec![DEFINED] };
-        let whole = || vec![Span { low, high: vec![u8::MAX], is_point: false }];
+        let whole = |low: Vec<u8>| vec![Span { low, high: vec![u8::MAX], is_point: false }];
         match &order.index {
-            Some(OrderIndex::Path(_)) => {
-                let known = self.members.first().and_then(|member| ranges_of(node, member));
-                known.map_or_else(whole, |ranges| ranges.spans.clone())
-            }
+            Some(OrderIndex::Path { has_absent, .. }) => match self.own_ranges(node) {
+                Some(ranges) => ranges.spans.clone(),
+                // A policy of the past may have left entries for documents without a value.
+                None => whole(if *has_absent { vec![] } else { vec![DEFINED] }),
+            },
             Some(OrderIndex::Composite { .. }) => {
                 let mut low = Vec::new();
                 let is_first_descending = order.descends.first() == Some(&true);
@@ -290,8 +427,13 @@ impl Walked {
                 high.push(u8::MAX);
                 vec![Span { low, high, is_point: false }]
             }
-            None => whole(),
+            None => whole(vec![]),
         }
+    }
+
+    /// What the filter asks of the value that an index of one path is ordered by.
+    fn own_ranges<'a>(&self, node: &'a Node) -> Option<&'a Ranges> {
+        self.members.first().and_then(|member| ranges_of(node, member))
     }
 }
 

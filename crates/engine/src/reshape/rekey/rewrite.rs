@@ -166,7 +166,8 @@ impl<'a> Rewrite<'a> {
         feed_entry: Bytes,
     ) -> Result<Moved, Error> {
         let after = self.after;
-        let (mut value, members) = json::parse_document(text).map_err(|_| damaged())?;
+        let document = json::parse_document(text).map_err(|_| damaged())?;
+        let json::Document { mut value, members, is_compact, .. } = document;
         let id = value.get("id").as_str().ok_or_else(damaged)?.to_owned();
         let etag = value.get("_etag").as_str().and_then(Etag::parse).ok_or_else(damaged)?;
         let key = document_key(after, &value);
@@ -179,7 +180,8 @@ impl<'a> Rewrite<'a> {
         let number = partition.allocate(slot)?;
         let header = Header { index_generation: after.index_generation, ..header };
         let system = text::System { rid: after.rid.document(number), etag, ts: header.ts };
-        let row = text::compose(&header, text, text::user_members(&members), &system);
+        let source = text::Source { text, members: &members, is_compact };
+        let row = text::compose(&header, source, &system);
         system.insert_into(&mut value);
         let policy = &after.definition.indexing;
         let indexed = Indexed { document: &value, policy, directive: header.index_directive() };

@@ -1,6 +1,5 @@
 //! Random indexing policies, and what they mean for ORDER BY, told from their rules alone.
 
-use sql::eval::UndefinedKeys;
 use value::{Value, json};
 
 use crate::random::{Rng, queries::OrderBy};
@@ -59,7 +58,7 @@ struct Rule {
 /// What an ORDER BY comes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Ordering {
-    Served(UndefinedKeys),
+    Served,
     Refused,
 }
 
@@ -101,7 +100,7 @@ impl Policy {
         let composites: Vec<_> =
             COMPOSITES.iter().filter(|_| rng.chance(50)).map(|members| members.to_vec()).collect();
         let mut rules = vec![Rule { path: "/*", is_included: true }];
-        let (mut is_none, mut is_automatic) = (false, true);
+        let (mut is_none, mut is_automatic, mut mode) = (false, true, "consistent");
         match rng.below(8) {
             0 => return Self::default_policy(key),
             1 => rules.extend(named(rng, false)),
@@ -111,8 +110,9 @@ impl Policy {
                 rules.extend(named(rng, true));
             }
             4 => rules[0].is_included = false,
-            5 => (is_none, is_automatic, rules) = (true, false, Vec::new()),
-            6 => is_automatic = false,
+            5 => (is_none, is_automatic, mode, rules) = (true, false, "none", Vec::new()),
+            // A consistent index is always automatic.
+            6 => (is_automatic, mode) = (false, "lazy"),
             _ => {}
         }
         let composites = if is_none { Vec::new() } else { composites };
@@ -124,8 +124,7 @@ impl Policy {
             paths.join(",")
         };
         let json = format!(
-            r#"{{"indexingMode":"{}","automatic":{is_automatic},"includedPaths":[{}],"excludedPaths":[{}],"compositeIndexes":[{}],"spatialIndexes":[{}]}}"#,
-            if is_none { "none" } else { "consistent" },
+            r#"{{"indexingMode":"{mode}","automatic":{is_automatic},"includedPaths":[{}],"excludedPaths":[{}],"compositeIndexes":[{}],"spatialIndexes":[{}]}}"#,
             paths(true),
             paths(false),
             composites.iter().map(|members| composite_json(members)).collect::<Vec<_>>().join(","),
@@ -148,25 +147,21 @@ impl Policy {
     pub(crate) fn ordering(&self, order: &[OrderBy]) -> Ordering {
         // No index has elements of arrays in order, so none is missed.
         if order.iter().any(|key| key.path.is_empty()) {
-            let keys = if order.len() > 1 { UndefinedKeys::Kept } else { UndefinedKeys::Dropped };
-            return Ordering::Served(keys);
+            return Ordering::Served;
         }
         let [key] = order else {
             return if order.is_empty() || self.composites.iter().any(|it| serves(it, order)) {
-                Ordering::Served(UndefinedKeys::Kept)
+                Ordering::Served
             } else {
                 Ordering::Refused
             };
         };
         match self.rule(key.path) {
             _ if self.is_none => Ordering::Refused,
-            Some(rule) if rule.is_included && rule.path.ends_with("/?") => {
-                Ordering::Served(UndefinedKeys::Kept)
-            }
             _ if ["/id", "/_ts"].contains(&key.path) || self.key.paths().contains(&key.path) => {
-                Ordering::Served(UndefinedKeys::Dropped)
+                Ordering::Served
             }
-            Some(rule) if rule.is_included => Ordering::Served(UndefinedKeys::Dropped),
+            Some(rule) if rule.is_included => Ordering::Served,
             _ => Ordering::Refused,
         }
     }

@@ -20,13 +20,15 @@ pub(crate) struct Message {
     values: RefCell<Vec<(usize, Persistent<Value<'static>>)>>,
 }
 
-/// The text of the body.
+/// Where the text of the body comes from.
 #[derive(Default)]
 enum Written {
     #[default]
     Before,
     /// Of `undefined` there is none.
     Set(Option<String>),
+    /// The body is an object, which the script may go on changing: it is written in the end.
+    Last,
 }
 
 impl Message {
@@ -36,10 +38,19 @@ impl Message {
     }
 
     /// The text of the body, which was this before the script began.
-    pub(crate) fn written(&self, before: Option<&str>) -> Option<String> {
+    pub(crate) fn written(
+        &self,
+        ctx: &Ctx<'_>,
+        state: &State,
+        before: Option<&str>,
+    ) -> Result<Option<String>> {
         match self.written.take() {
-            Written::Before => before.map(str::to_owned),
-            Written::Set(written) => written,
+            Written::Before => Ok(before.map(str::to_owned)),
+            Written::Set(written) => Ok(written),
+            Written::Last => {
+                let body = self.body.take();
+                body.map_or(Ok(None), |body| state.limited(ctx, body.restore(ctx)?))
+            }
         }
     }
 
@@ -197,9 +208,11 @@ impl State {
         if side == Side::Request && self.run.mode != Mode::PreTrigger {
             return Err(self.fail(ctx, 400, "The body cannot be set here."));
         }
-        let written = self.limited(ctx, value.clone())?;
+        // What is too large already is told at once, while the script can do something about it.
+        let text = self.limited(ctx, value.clone())?;
+        let written = if value.is_object() { Written::Last } else { Written::Set(text) };
         let (message, ..) = self.message(side);
-        message.written.replace(Written::Set(written));
+        message.written.replace(written);
         message.body.replace(Some(Persistent::save(ctx, value)));
         Ok(())
     }

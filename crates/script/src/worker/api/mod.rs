@@ -17,7 +17,7 @@ mod text;
 use std::rc::Rc;
 
 use rquickjs::{
-    Array, Ctx, Function, IntoJs, Object, Result, Value,
+    Array, Coerced, Ctx, Function, IntoJs, Object, Result, Value,
     function::{Args, IntoJsFunc, Opt, Rest},
     object::Property,
 };
@@ -171,16 +171,37 @@ fn add_context<'js>(ctx: &Ctx<'js>, state: &Rc<State>, globals: &Object<'js>) ->
 pub(crate) fn start<'js>(ctx: &Ctx<'js>, state: &State, main: Function<'js>) -> Result<()> {
     let arguments = state.run.arguments.as_str();
     let values: Value<'js> = match arguments {
-        "" => Array::new(ctx.clone())?.into_value(),
+        "" | "null" => Array::new(ctx.clone())?.into_value(),
         _ => state.language(ctx, "parse")?.call((arguments,))?,
     };
-    if !values.is_array() {
-        let message = "The arguments of a stored procedure must be an array.";
-        return Err(state.fail(ctx, 400, message));
-    }
+    let values = match values.as_object() {
+        Some(_) if values.is_array() => values,
+        Some(object) => elements(ctx, state, object)?.into_value(),
+        None => {
+            let message = "The arguments of a stored procedure must be an array.";
+            return Err(state.fail(ctx, 400, message));
+        }
+    };
     let nothing = Value::new_undefined(ctx.clone());
     let _: Value<'js> = state.language(ctx, "apply")?.call((main, nothing, values))?;
     Ok(())
+}
+
+/// Most arguments that the engine hands to a function.
+const ARGUMENTS_MAX: u32 = 65_535;
+
+/// The elements of an object that is like an array: as many as its `length` says. The engine's own
+/// `apply` does not take a negative one for none.
+fn elements<'js>(ctx: &Ctx<'js>, state: &State, object: &Object<'js>) -> Result<Array<'js>> {
+    let length: Coerced<f64> = object.get("length")?;
+    if length.0 > f64::from(ARGUMENTS_MAX) {
+        let message = format!("A function takes at most {ARGUMENTS_MAX} arguments.");
+        return Err(state.fail(ctx, 400, &message));
+    }
+    #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "nothing is zero")]
+    let length = length.0 as u32;
+    let elements = (0..length).map(|at| object.get(at)).collect::<Result<Vec<Value<'js>>>>()?;
+    list(ctx, elements)
 }
 
 /// Calls a function for each row. Arguments and results are in boxes; what JSON cannot say is
@@ -225,12 +246,17 @@ pub(crate) fn finish(ctx: &Ctx<'_>, state: &State) -> Result<()> {
     if !is_pre_trigger {
         response_values = state.response.changed(ctx, state, &context.response_values)?;
     }
+    let body = if is_pre_trigger {
+        state.request.written(ctx, state, context.request_body.as_deref())?
+    } else {
+        state.response.written(ctx, state, context.response_body.as_deref())?
+    };
     let mut left = state.left.borrow_mut();
     (left.request_values, left.response_values) = (request_values, response_values);
     if is_pre_trigger {
-        left.request_body = state.request.written(context.request_body.as_deref());
+        left.request_body = body;
     } else {
-        left.response_body = state.response.written(context.response_body.as_deref());
+        left.response_body = body;
     }
     Ok(())
 }

@@ -209,7 +209,8 @@ pub(crate) fn checked_options<'js>(
         if_none_match: text("ifNoneMatch")?,
         index_action,
         page_size,
-        continuation: text("continuation")?,
+        // Scripts hand on what an earlier call gave them, and that may have been nothing.
+        continuation: text("continuation")?.filter(|token| !token.is_empty()),
         enable_scan: options.get::<_, Value<'js>>("enableScan")?.as_bool() == Some(true),
     })
 }

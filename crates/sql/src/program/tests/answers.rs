@@ -137,9 +137,7 @@ fn batched(
 
 /// The clauses that look at all rows.
 fn finished(shape: &Shape, mut rows: Vec<(Vec<Value>, Value)>) -> Vec<Value> {
-    rows.retain(|(keys, value)| {
-        (keys.len() > 1 || !keys.iter().any(Value::is_undefined)) && !value.is_undefined()
-    });
+    rows.retain(|(_, value)| !value.is_undefined());
     rows.sort_by(|(a, _), (b, _)| {
         let keys = shape.order.iter().zip(a.iter().zip(b));
         let mut orders = keys.map(|(key, (a, b))| key.compare(a, b));
@@ -156,7 +154,7 @@ fn finished(shape: &Shape, mut rows: Vec<(Vec<Value>, Value)>) -> Vec<Value> {
 
 fn at_once(program: &Program, documents: &[Value]) -> Result<Vec<Value>, Halt> {
     let run = &mut Run::new(0, 0).with_udfs(&Functions);
-    crate::eval::values(program, documents, crate::eval::UndefinedKeys::default(), run)
+    crate::eval::values(program, documents, run)
 }
 
 const ITEMS: &str = r#"[{"id":1,"a":1,"l":[1,2,3]},{"id":2,"a":3,"l":[3,3]},{"id":3,"l":[]},

@@ -103,12 +103,20 @@ fn broken_strings_are_refused() {
     for text in [r#""\x""#, r#""\u12g4""#, r#""\u+123""#, r#""\'""#] {
         assert_eq!(kind(text), ErrorKind::InvalidEscape, "{text}");
     }
-    for text in ["\"\n\"", "\"a\0\"", "\"\\n\u{1f}\""] {
-        assert_eq!(kind(text), ErrorKind::ControlCharacter, "{text:?}");
-    }
     assert_eq!(kind(b"\"\xff\""), ErrorKind::InvalidUtf8);
     // A surrogate encoded as UTF-8 is not UTF-8.
     assert_eq!(kind(b"\"\xed\xa0\x80\""), ErrorKind::InvalidUtf8);
+}
+
+#[test]
+fn raw_control_characters_are_taken_as_they_are() {
+    for (text, expected) in
+        [("\"a\tb\"", "a\tb"), ("\"\r\n\0\"", "\r\n\0"), ("\"\\n\u{1f}\\u0041\n\"", "\n\u{1f}A\n")]
+    {
+        assert_eq!(parse(text.as_bytes()).unwrap().as_str(), Some(expected), "{text:?}");
+    }
+    assert_eq!(kind("\"\n"), ErrorKind::UnexpectedEnd);
+    assert_eq!(kind("\n\0"), ErrorKind::Unexpected('\0'));
 }
 
 #[test]

@@ -171,7 +171,8 @@ class ChangeFeedTest {
                 changes.stream().map(it -> it.get("metadata").get("operationType").asText()).collect(Collectors.toList());
         assertEquals(List.of("create", "replace", "delete"), kinds);
         assertEquals(2, changes.get(1).get("current").get("n").asInt());
-        assertEquals(1, changes.get(1).get("previous").get("n").asInt());
+        JsonNode replaced = changes.get(1).get("metadata");
+        assertEquals(changes.get(0).get("metadata").get("lsn"), replaced.get("previousImageLSN"));
         assertEquals(2, changes.get(2).get("previous").get("n").asInt());
         assertEquals("a", changes.get(2).get("metadata").get("id").asText());
     }

@@ -139,7 +139,7 @@ class QueryTest {
         assertEquals(colors.stream().sorted().collect(Collectors.toList()), colors);
         assertEquals(Queries.THINGS, rows.stream().map(QueryTest::n).distinct().count());
 
-        // A value that is missing has no place under a wildcard.
+        // Things without a value come first, but have nothing to be selected.
         Queries.assertRows("[0,1,2,3,4,5,6,7,8,9,10,11,12,13,14]", ask(
                 container, "SELECT VALUE c.quarter FROM c ORDER BY c.quarter"));
     }
