@@ -4,6 +4,7 @@ It reports in lines of JSON on stdout, and stops when stdin ends. Whether what i
 whether an error was to be expected, is for the harness to say.
 """
 
+import faulthandler
 import json
 import random
 import sys
@@ -21,6 +22,7 @@ THREADS = {"write": 3, "query": 2, "ranges": 1}
 DOCUMENTS = 40  # of each writing thread
 AFTER_ERROR_S = 0.2
 BETWEEN_PAGES_S = 0.02
+PAGES_MAX = 500  # of a query with some 200 rows
 
 stopping = threading.Event()
 output = threading.Lock()
@@ -170,15 +172,19 @@ class Reader:
         return query, rows, expected, is_ordered
 
     def resumed(self):
-        """Each page by a new iterator, from the token of the one before."""
-        query, rows, token = f"SELECT VALUE c.n {WHERE}", [], None
-        while True:
-            pager = self.container.query_items(query, **self.options()).by_page(token)
-            rows += next(pager, [])
-            token = pager.continuation_token
-            if token is None:
+        """Each page by a new iterator, from the token of the one before.
+
+        The last page may be empty: the iterator then ends, and keeps the token that it was given."""
+        query, rows, tokens = f"SELECT VALUE c.n {WHERE}", [], [None]
+        while len(tokens) <= PAGES_MAX:
+            pager = self.container.query_items(query, **self.options()).by_page(tokens[-1])
+            page = next(pager, None)
+            rows += page or []
+            tokens.append(None if page is None else pager.continuation_token)
+            if tokens[-1] is None:
                 return f"resumed: {query}", rows, ORDERED, False
             self.pause()
+        raise RuntimeError(f"{len(rows)} rows and no end; the last tokens are {tokens[-4:]}")
 
     def feed(self):
         rows = [item["n"] for item in self.container.read_all_items(max_item_count=50) if item["kind"] == "fixed"]
@@ -218,6 +224,7 @@ def container(endpoint):
 
 
 def main():
+    faulthandler.enable()
     role, endpoint, name, seed = sys.argv[1:]
     kind = {"write": Writer, "query": Reader, "ranges": RangeReader}[role]
     workers = [kind(container(endpoint), f"{name}{number}", seed) for number in range(THREADS[role])]

@@ -1,10 +1,12 @@
 """A client as a child process, which reports in lines of JSON and stops when its input ends."""
 
 import json
+import signal
 import subprocess
 import threading
 
 STOP_TIMEOUT_S = 90
+ABORT_TIMEOUT_S = 10
 
 
 class Client:
@@ -44,6 +46,10 @@ class Client:
             self._process.wait(STOP_TIMEOUT_S)
         except subprocess.TimeoutExpired:
             self.ledger.problem(f"{self.name}: hangs")
-            self._process.kill()
+            self._process.send_signal(signal.SIGABRT)  # Python then writes into the log where each thread is
+            try:
+                self._process.wait(ABORT_TIMEOUT_S)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
         self._thread.join()
         self._log.close()
