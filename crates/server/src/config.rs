@@ -3,11 +3,15 @@
 
 use std::{fs, num::NonZero, path::Path, path::PathBuf, time::Duration};
 
+use tools::{
+    Failure,
+    keys::{Choice, Secret, Source},
+};
+
 use crate::{
     audit::AuditSettings,
     cli::ServeArgs,
     cors::Origin,
-    failure::Failure,
     issuers::Tokens,
     net::{ClientLimits, Limit},
     network::Network,
@@ -30,8 +34,8 @@ pub(crate) struct Config {
     pub(crate) data_dir: Option<PathBuf>,
     /// Size of the store's block cache.
     pub(crate) cache_bytes: u64,
-    /// Where the keys are; `None` for the published key.
-    pub(crate) key_file: Option<PathBuf>,
+    /// Where the keys are.
+    pub(crate) keys: Source,
     /// The published key may be used on an address that others reach.
     pub(crate) allows_published_key: bool,
     /// Whose access tokens are taken.
@@ -101,7 +105,19 @@ impl Config {
             Some(path) => read_file(path)?,
             None => Settings::default(),
         };
-        Self::resolve(args.settings.over(file))
+        let said = args.settings;
+        let keys = Choice::new(
+            said.key.clone().map(|key| (key, said.origin("key"))),
+            said.key_file.clone().map(|path| (path, said.origin("key_file"))),
+        )?;
+        let mut said = said.into_inner().over(file);
+        // Who gives a key by a flag or a variable means no key file of the settings, and the reverse.
+        match keys {
+            Choice::Key(..) => said.key_file = None,
+            Choice::File(..) => said.key = None,
+            Choice::Neither => {}
+        }
+        Self::resolve(said)
     }
 
     fn resolve(said: Settings) -> Result<Self, Failure> {
@@ -118,9 +134,9 @@ impl Config {
         Ok(Self {
             host: said.host.unwrap_or_else(|| "127.0.0.1".to_owned()),
             port: said.port.unwrap_or(8081),
+            keys: keys(said.key, said.key_file, data_dir.as_deref())?,
             data_dir,
             cache_bytes: u64::from(said.cache_mb.unwrap_or(64)) << 20,
-            key_file: said.key_file,
             allows_published_key: said.allow_published_key.unwrap_or(false),
             tokens: tokens(said.token_issuers, said.trust_any_token)?,
             metrics: said.metrics.unwrap_or(MetricsAccess::Loopback),
@@ -172,7 +188,16 @@ fn read_file(path: &Path) -> Result<Settings, Failure> {
 
 /// The settings in a file's text. The error names the line and the key.
 fn parse(text: &str) -> Result<Settings, String> {
-    toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())
+    toml::from_str(text).map_err(|error| {
+        // The whole error would print the line, and with it the key.
+        let start = error.span().map_or(0, |span| span.start.min(text.len()));
+        let before = text.get(..start).unwrap_or_default();
+        let line = before.rfind('\n').map_or(0, |at| at + 1);
+        if text.get(line..).is_some_and(|line| line.trim_start().starts_with("key")) {
+            return format!("line {}: {}", before.matches('\n').count() + 1, error.message());
+        }
+        error.to_string().trim_end().to_owned()
+    })
 }
 
 fn pair(
@@ -200,6 +225,21 @@ fn client_ca(path: Option<PathBuf>, tls: Option<TlsMode>) -> Result<Option<PathB
         ));
     }
     Ok(path)
+}
+
+/// Where the keys are: one that was given, a file, or the data directory.
+fn keys(
+    key: Option<Secret>,
+    file: Option<PathBuf>,
+    data_dir: Option<&Path>,
+) -> Result<Source, Failure> {
+    match (key, file) {
+        (Some(_), Some(_)) => {
+            Err(Failure::usage("`key` and `key-file` both say what the keys are: give one of them"))
+        }
+        (Some(key), None) => Ok(Source::given(key)),
+        (None, file) => Ok(Source::new(file.as_deref(), data_dir)),
+    }
 }
 
 /// Whose access tokens are taken. To trust everybody and to trust some makes no sense.

@@ -15,6 +15,7 @@ use std::{
 use anyhow::Context as _;
 use gateway::Gateway;
 use tokio::{sync::watch, task::JoinHandle};
+use tools::Failure;
 
 use crate::{
     admin::Admin,
@@ -29,7 +30,6 @@ use crate::{
     data_dir::DataDir,
     database::Database,
     descriptors,
-    failure::Failure,
     issuers::{self, Tokens},
     keys,
     live::{LiveCertificate, LiveIssuers, LiveKeys},
@@ -48,6 +48,9 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, Failure> {
     let config = Config::load(args)?;
     logging::start(config.log_format, config.log_level);
+    for doubt in crate::doubts() {
+        tracing::warn!("{doubt}");
+    }
     let threads = available_parallelism().map_or(2, |cores| cores.get().max(2));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
@@ -62,8 +65,8 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, Failure> {
 async fn serve(config: Config) -> Result<(), Failure> {
     let signals = Signals::install().map_err(Failure::start)?;
     let hangups = Hangups::install().map_err(Failure::start)?;
-    let source = keys::Source::new(config.key_file.as_deref(), config.data_dir.as_deref());
-    let keys = source.load()?;
+    let source = config.keys.clone();
+    let keys = keys::Loaded::read(&source)?;
     let addresses = resolve(&config).await?;
     keys.check_exposure(&addresses, config.allows_published_key)?;
     issuers::check_exposure(&config.tokens, &addresses, &config.cors_origins)?;

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
+use tools::keys::Secret;
 
 use crate::{network::Network, size::Size, span::Span};
 
@@ -194,6 +195,12 @@ pub(crate) struct Settings {
     #[arg(value_name = "SIZE")]
     pub(crate) logical_partition_size: Option<Size>,
 
+    /// Key of the account, instead of a key file; others can see the flag in the list of processes, so
+    /// prefer the variable or the file of settings
+    #[arg(long, env = "SHEAF_KEY", value_name = "KEY", hide_env_values = true)]
+    #[arg(help_heading = "Access")]
+    pub(crate) key: Option<Secret>,
+
     /// File with the account's keys [default: `keys` in the data directory, else the published key]
     #[arg(long, env = "SHEAF_KEY_FILE", value_name = "FILE", help_heading = "Access")]
     pub(crate) key_file: Option<PathBuf>,
@@ -375,6 +382,7 @@ impl Settings {
             cache_mb: self.cache_mb.or(lower.cache_mb),
             partition_size: self.partition_size.or(lower.partition_size),
             logical_partition_size: self.logical_partition_size.or(lower.logical_partition_size),
+            key: self.key.or(lower.key),
             key_file: self.key_file.or(lower.key_file),
             allow_published_key: self.allow_published_key.or(lower.allow_published_key),
             token_issuers: self.token_issuers.or(lower.token_issuers),

@@ -18,6 +18,7 @@ use gateway::Gateway;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::{Method, Request, Response, StatusCode, header};
 use tokio::{sync::watch, task::spawn_blocking};
+use tools::backup::KIND;
 use value::{Object, Value, json};
 
 use super::{
@@ -29,12 +30,6 @@ use crate::{
     database::Database,
     net::{Origin, RequestBody},
 };
-
-/// The path that is answered here.
-pub(crate) const PATH: &str = "/_sheaf/backup";
-
-/// What is signed as the type of the resource; the link is empty.
-pub(crate) const KIND: &str = "backup";
 
 /// A request names a directory, and no file system takes longer names.
 const BODY_BYTES_MAX: usize = 16 << 10;
@@ -68,7 +63,7 @@ impl Backups {
         Arc::new(Self { database, source, state: Mutex::default(), is_running })
     }
 
-    /// Answers a request to [`PATH`].
+    /// Answers a request to [`tools::backup::PATH`].
     pub(crate) async fn answer(
         self: &Arc<Self>,
         gateway: &Gateway,

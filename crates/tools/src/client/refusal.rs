@@ -8,9 +8,9 @@ const LINE_CHARS_MAX: usize = 100;
 
 /// The text of a refusal of `what`.
 pub(crate) fn text(what: &str, status: u16, body: &[u8], query: &str) -> String {
+    let mut lines = vec![head(what, status, body)];
     let body = json::parse(body).unwrap_or(Value::Undefined);
     let message = body.get("message").as_str().unwrap_or_default();
-    let mut lines = vec![format!("the {what} was refused ({})", meaning(status, &body))];
     match document(message) {
         Some(document) => {
             for reason in reasons(&document) {
@@ -20,6 +20,12 @@ pub(crate) fn text(what: &str, status: u16, body: &[u8], query: &str) -> String 
         None => lines.extend(plain(message).map(str::to_owned)),
     }
     lines.join("\n")
+}
+
+/// The first line of a refusal of `what`, without the reasons.
+pub(crate) fn head(what: &str, status: u16, body: &[u8]) -> String {
+    let body = json::parse(body).unwrap_or(Value::Undefined);
+    format!("the {what} was refused ({})", meaning(status, &body))
 }
 
 fn meaning(status: u16, body: &Value) -> String {
