@@ -5,7 +5,11 @@ pub(crate) mod backup;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use tools::{args::Told, keys::KeyName};
+use tools::{
+    args::Told,
+    keys::KeyName,
+    manual::{COMPLETIONS_HELP, CompletionsArgs, MAN_HELP, ManArgs},
+};
 
 use self::backup::{BACKUP_HELP, BackupCommand};
 use crate::settings::Settings;
@@ -86,6 +90,9 @@ pub(crate) enum Command {
     /// Run the database
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(Box<ServeArgs>),
+    /// What asks a running server.
+    #[command(flatten)]
+    Tool(tools::Command),
     /// Check a data directory for damage
     #[command(after_help = VERIFY_HELP)]
     Verify(VerifyArgs),
@@ -95,15 +102,18 @@ pub(crate) enum Command {
     /// Back up a running server, and restore what was backed up
     #[command(subcommand, after_help = BACKUP_HELP)]
     Backup(Box<BackupCommand>),
-    /// What asks a running server.
-    #[command(flatten)]
-    Tool(tools::Command),
     /// Print the certificate that the server made, and how clients trust it
     #[command(after_help = CERT_HELP)]
     Cert(CertArgs),
     /// Show and replace the keys of the account
     #[command(subcommand, after_help = KEYS_HELP)]
     Keys(KeysCommand),
+    /// Print a script that completes this command line in a shell
+    #[command(after_help = COMPLETIONS_HELP)]
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write those of all commands
+    #[command(after_help = MAN_HELP)]
+    Man(ManArgs),
 }
 
 /// What `sheaf serve` takes.

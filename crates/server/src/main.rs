@@ -73,9 +73,11 @@ fn main() -> ExitCode {
         Command::Verify(args) => verify::run(&args),
         Command::Compact(args) => compact::run(&args),
         Command::Backup(command) => backup::run(&command),
-        Command::Tool(command) => tools::run(&command, Cli::command()),
+        Command::Tool(command) => tools::run(&command),
         Command::Cert(args) => cert::run(&args),
         Command::Keys(command) => keys::command::run(&command),
+        Command::Completions(args) => tools::manual::completions(&args, Cli::command()),
+        Command::Man(args) => tools::manual::man(&args, Cli::command()),
     };
     outcome.unwrap_or_else(|failure| failure.report())
 }

@@ -167,6 +167,7 @@ async fn get(client: &mut Client<'_>, args: &GetArgs) -> Result<Vec<u8>, Failure
     let keyed = Keyed::Id(&args.id);
     let headers = key::header(client, &place, args.key.partition_key.as_deref(), &keyed).await?;
     let (path, link) = names(&place, &args.id);
+    let place = place.with_item(item(&args.id, &headers));
     let call = Call { headers, ..Call::get(&path, "docs", &link) };
     let what = format!("document `{}`", args.id);
     let answer = client.answered(&what, &place, &call).await?;
@@ -197,6 +198,7 @@ async fn delete(client: &mut Client<'_>, args: &DeleteArgs) -> Result<Vec<u8>, F
     let keyed = Keyed::Id(&args.id);
     let headers = key::header(client, &place, args.key.partition_key.as_deref(), &keyed).await?;
     let (path, link) = names(&place, &args.id);
+    let place = place.with_item(item(&args.id, &headers));
     let deletion = Deletion {
         what: "document",
         id: &args.id,
@@ -208,6 +210,14 @@ async fn delete(client: &mut Client<'_>, args: &DeleteArgs) -> Result<Vec<u8>, F
         if_exists: args.if_exists,
     };
     deletion.run(client, args.json).await.map(String::into_bytes)
+}
+
+/// What is looked for, in words.
+fn item(id: &str, headers: &[(&'static str, String)]) -> String {
+    match headers {
+        [(_, key), ..] => format!("document `{id}` with the partition key {key}"),
+        [] => format!("document `{id}`"),
+    }
 }
 
 /// The path of a document, escaped, and the link that is signed.

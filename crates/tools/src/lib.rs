@@ -39,17 +39,12 @@ use std::process::ExitCode;
 use clap::Subcommand;
 
 use self::{
-    collection::CollectionCommand,
-    database::DatabaseCommand,
-    document::DocumentCommand,
-    manual::{CompletionsArgs, ManArgs},
-    partition::PartitionCommand,
-    query::QueryArgs,
-    top::TopArgs,
+    collection::CollectionCommand, database::DatabaseCommand, document::DocumentCommand,
+    partition::PartitionCommand, query::QueryArgs, top::TopArgs,
 };
 pub use self::{failure::Failure, output::say};
 
-/// The commands that ask a running server, and those about the command line itself.
+/// The commands that ask a running server.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// List, create and delete databases
@@ -70,16 +65,10 @@ pub enum Command {
     /// Watch the partitions of a running server
     #[command(after_help = top::HELP)]
     Top(TopArgs),
-    /// Print a script that completes this command line in a shell
-    #[command(after_help = manual::COMPLETIONS_HELP)]
-    Completions(CompletionsArgs),
-    /// Print the manual page, or write those of all commands
-    #[command(after_help = manual::MAN_HELP)]
-    Man(ManArgs),
 }
 
-/// Does what was asked, and gives the exit code. `whole` is the command line that it is a part of.
-pub fn run(command: &Command, whole: clap::Command) -> Result<ExitCode, Failure> {
+/// Does what was asked, and gives the exit code.
+pub fn run(command: &Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Db(command) => database::run(command),
         Command::Coll(command) => collection::run(command),
@@ -87,7 +76,5 @@ pub fn run(command: &Command, whole: clap::Command) -> Result<ExitCode, Failure>
         Command::Query(args) => query::run(args),
         Command::Partition(command) => partition::run(command),
         Command::Top(args) => top::run(args),
-        Command::Completions(args) => manual::completions(args, whole),
-        Command::Man(args) => manual::man(args, whole),
     }
 }

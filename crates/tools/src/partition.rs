@@ -11,7 +11,7 @@ use crate::{
     args::{AccountArgs, CollectionArgs, escaped},
     client::{Account, Call, Client, no_sheaf, place::Place},
     failure::Failure,
-    output, table,
+    output, pretty, table,
 };
 
 pub(crate) const HELP: &str = "\
@@ -49,6 +49,10 @@ pub struct PartitionListArgs {
     /// Whose ranges.
     #[command(flatten)]
     pub at: CollectionArgs,
+
+    /// Print the ranges as JSON
+    #[arg(long)]
+    pub json: bool,
 
     /// Which server to ask, and by which key.
     #[command(flatten)]
@@ -102,7 +106,7 @@ pub(crate) fn run(command: &PartitionCommand) -> Result<ExitCode, Failure> {
     let text = output::block_on(async {
         let mut client = Client::connect(&account).await?;
         match command {
-            PartitionCommand::List(args) => list(&mut client, &args.at).await,
+            PartitionCommand::List(args) => list(&mut client, &args.at, args.json).await,
             PartitionCommand::Split(args) => change(&mut client, args, "split").await,
             PartitionCommand::Merge(args) => change(&mut client, args, "merge").await,
             PartitionCommand::Key(args) => give_key(&mut client, args).await,
@@ -112,7 +116,11 @@ pub(crate) fn run(command: &PartitionCommand) -> Result<ExitCode, Failure> {
 }
 
 /// The ranges as a table, in the order of their hashes.
-async fn list(client: &mut Client<'_>, at: &CollectionArgs) -> Result<String, Failure> {
+async fn list(
+    client: &mut Client<'_>,
+    at: &CollectionArgs,
+    as_json: bool,
+) -> Result<String, Failure> {
     let (place, link) = (Place::from(at), at.link());
     let mut get = async |path: String, kind, headers| {
         let call = Call { headers, ..Call::get(&path, kind, &link) };
@@ -124,7 +132,8 @@ async fn list(client: &mut Client<'_>, at: &CollectionArgs) -> Result<String, Fa
     let collection = get(format!("/{path}"), "colls", vec![wish]).await?;
     let ranges = ranges.get("PartitionKeyRanges").as_array().ok_or_else(no_sheaf)?;
     let statistics = collection.get("statistics").as_array().unwrap_or_default();
-    Ok(table::text(&rows(ranges, statistics)))
+    let rows = rows(ranges, statistics);
+    Ok(if as_json { pretty::lines(&rows) } else { table::text(&rows) })
 }
 
 /// A row for each range. A range that split between the two answers has no statistics.

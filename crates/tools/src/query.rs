@@ -66,6 +66,10 @@ pub struct QueryArgs {
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: Format,
 
+    /// Print one JSON array: --format json
+    #[arg(long, conflicts_with = "format")]
+    pub json: bool,
+
     /// Say how the query was run
     #[arg(long)]
     pub explain: bool,
@@ -124,7 +128,8 @@ impl From<Failure> for Trouble {
 
 async fn ask(args: &QueryArgs, asked: &Asked) -> Result<(), Trouble> {
     let mut client = Client::connect(&asked.account).await?;
-    let mut rows = Rows::new(args.format, io::stdout().lock());
+    let format = if args.json { Format::Json } else { args.format };
+    let mut rows = Rows::new(format, io::stdout().lock());
     let mut summary = Summary::default();
     let mut left = args.max_items.unwrap_or(u64::MAX);
     let mut continuation = None;

@@ -51,6 +51,7 @@ fn every_command_has_its_page() {
     for name in ["sheaf", "sheaf-serve", "sheaf-query", "sheaf-coll-create", "sheaf-keys-list"] {
         let page = fs::read_to_string(directory.join(format!("{name}.1"))).expect(name);
         assert!(page.contains(".SH SYNOPSIS"), "{page}");
+        assert!(page.contains("\"sheaf 0."), "{page}");
     }
     let page = fs::read_to_string(directory.join("sheaf-coll-create.1")).unwrap();
     assert!(page.contains("SHEAF_DATABASE") && page.contains("unique"), "{page}");

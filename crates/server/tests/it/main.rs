@@ -11,6 +11,7 @@ mod client;
 mod clients;
 mod command_line;
 mod configuration;
+mod documentation;
 mod everyday;
 mod hostile;
 mod keys;

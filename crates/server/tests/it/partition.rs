@@ -86,6 +86,9 @@ fn ranges_are_split_listed_and_merged() {
     assert_eq!((id.as_str(), parents.as_str()), ("1", "0"));
     assert_eq!((right[0].as_str(), &right[1], right[2].as_str()), ("2", middle, "FF"));
     assert_eq!(documents.parse::<u32>().unwrap() + right[3].parse::<u32>().unwrap(), 12);
+    let json = done(&sheaf, "list", &["--json"]);
+    assert_eq!(json.len(), 4, "{json:?}");
+    assert!(json[1].starts_with("  {\"id\":\"1\",\"min\":\"\",\"max\":"), "{json:?}");
     let [line] = &done(&sheaf, "merge", &["1"])[..] else { panic!("more than a line") };
     assert!(line.starts_with("ranges 1 and 2 became range 3; "), "{line}");
     assert_eq!(listed(&sheaf), [["3", "FF", "12", size, "0,1,2"].map(str::to_owned)]);

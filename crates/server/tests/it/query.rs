@@ -66,6 +66,7 @@ fn rows_are_printed() {
     let expected = "[\n  {\"id\":\"0\",\"total\":0.5},\n  {\"id\":\"1\",\"total\":1.5},\n  \
                     {\"id\":\"2\",\"total\":2.5}\n]\n";
     assert_eq!(rows, expected);
+    assert_eq!(answered(at, &[sql, "--json"]).0, expected);
     let sql = "SELECT VALUE c.id FROM c WHERE c.total > @least AND c.who = @who";
     let given = [sql, "--format", "lines", "--param", "@least=1", "--param", "@who=\"é0\""];
     assert_eq!(answered(at, &given).0, "\"2\"\n");
@@ -117,6 +118,8 @@ fn refusals_point_at_their_place() {
     let nowhere = ["query", "--endpoint", at, "-d", "shop", "-c", "nowhere", "SELECT 1"];
     let said = failure(4, &nowhere);
     assert!(said.contains("404 NotFound"), "{said}");
+    let expected = "there is no collection `nowhere` in the database `shop`, which has `or ders`";
+    assert!(said.contains(expected), "{said}");
     let said = refused(at, 4, &["SELECT 1", "--key", "bm90IHRoZSBrZXk="]);
     assert!(said.contains("401") && !said.contains("bm90IHRoZSBrZXk"), "{said}");
     assert!(refused(at, 2, &["SELECT 1", "--param", "x=1"]).contains("@name=JSON"));

@@ -56,8 +56,9 @@ impl Credential {
     /// Which key was used, and where the right one may be; never the key itself.
     pub(crate) fn advice(&self) -> String {
         let own = self.own.display();
-        let elsewhere = "a server's keys are in the file `keys` of its data directory, or in the file \
-                         that its --key-file names: give one of them with --data-dir or --key-file";
+        let elsewhere = "a server takes the key that it was given (SHEAF_KEY), those of its --key-file, \
+                         or those of the file `keys` in its data directory: name one of the files with \
+                         --key-file or --data-dir, or look with `sheaf keys list`";
         let (used, right) = match &self.origin {
             KeyOrigin::Given(origin) => {
                 let name = name(*origin, "--key", "SHEAF_KEY");
@@ -76,7 +77,7 @@ impl Credential {
             KeyOrigin::Own => (format!("the first key of `{own}`"), elsewhere.to_owned()),
             KeyOrigin::Published => (
                 format!("the published emulator key, since there is no file `{own}`"),
-                format!("the server has keys of its own; {elsewhere}"),
+                elsewhere.to_owned(),
             ),
         };
         format!("  the request was signed with {used}\n  {right}")

@@ -15,18 +15,18 @@ impl Client<'_> {
         let owner = Place::database(database);
         if self.is_missing(&owner, "dbs").await? {
             let names = self.names(&Place::account(), "dbs", "Databases").await;
-            let others = others(names, "the server has none", "there are");
+            let others = others(names, ": the server has");
             return Some(format!("there is no database `{database}`{others}"));
         }
         let collection = place.collection.as_deref()?;
         if self.is_missing(place, "colls").await? {
             let names = self.names(&owner, "colls", "DocumentCollections").await;
-            let others = others(names, "the database has none", "which has");
+            let others = others(names, ", which has");
             return Some(format!(
                 "there is no collection `{collection}` in the database `{database}`{others}"
             ));
         }
-        None
+        Some(format!("there is no {}", place.item.as_deref()?))
     }
 
     async fn is_missing(&mut self, place: &Place, kind: &str) -> Option<bool> {
@@ -45,22 +45,18 @@ impl Client<'_> {
     }
 }
 
-/// `, which has a, b and others`.
-fn others(names: Option<Vec<String>>, none: &str, some: &str) -> String {
+/// `, which has a, b and others`, or `, which has none`.
+fn others(names: Option<Vec<String>>, owner: &str) -> String {
     let Some(names) = names else { return String::new() };
-    if names.is_empty() {
-        return format!(": {none}");
-    }
     let mut shown: Vec<String> =
         names.iter().take(NAMES_MAX).map(|name| format!("`{name}`")).collect();
     if names.len() > NAMES_MAX {
         shown.push("others".to_owned());
     }
-    let separator = if some.starts_with("which") { ", " } else { ": " };
-    let last = shown.pop().unwrap_or_default();
+    let last = shown.pop().unwrap_or_else(|| "none".to_owned());
     match shown.as_slice() {
-        [] => format!("{separator}{some} {last}"),
-        before => format!("{separator}{some} {} and {last}", before.join(", ")),
+        [] => format!("{owner} {last}"),
+        before => format!("{owner} {} and {last}", before.join(", ")),
     }
 }
 
@@ -72,13 +68,13 @@ mod tests {
     fn the_names_that_are_there_are_told() {
         let text = |names: &[&str]| {
             let names = names.iter().map(|name| (*name).to_owned()).collect();
-            others(Some(names), "the database has none", "which has")
+            others(Some(names), ", which has")
         };
-        assert_eq!(text(&[]), ": the database has none");
+        assert_eq!(text(&[]), ", which has none");
         assert_eq!(text(&["a"]), ", which has `a`");
         assert_eq!(text(&["a", "b", "c"]), ", which has `a`, `b` and `c`");
         assert!(text(&["x"; 20]).ends_with("`x` and others"));
         assert_eq!(text(&["x"; 20]).matches("`x`").count(), NAMES_MAX);
-        assert_eq!(others(None, "", ""), "");
+        assert_eq!(others(None, ""), "");
     }
 }

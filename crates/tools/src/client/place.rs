@@ -1,4 +1,4 @@
-//! What a request is about: an account, one of its databases, or a collection in one.
+//! What a request is about: an account, one of its databases, a collection in one, or what is in that.
 
 use crate::args::{CollectionArgs, escaped};
 
@@ -7,6 +7,8 @@ use crate::args::{CollectionArgs, escaped};
 pub(crate) struct Place {
     pub(crate) database: Option<String>,
     pub(crate) collection: Option<String>,
+    /// What of the collection is meant, in words: `document `1``.
+    pub(crate) item: Option<String>,
 }
 
 impl Place {
@@ -17,12 +19,17 @@ impl Place {
 
     /// A database.
     pub(crate) fn database(id: &str) -> Self {
-        Self { database: Some(id.to_owned()), collection: None }
+        Self { database: Some(id.to_owned()), ..Self::default() }
     }
 
     /// A collection.
     pub(crate) fn collection(database: &str, id: &str) -> Self {
-        Self { database: Some(database.to_owned()), collection: Some(id.to_owned()) }
+        Self { collection: Some(id.to_owned()), ..Self::database(database) }
+    }
+
+    /// Something in this collection.
+    pub(crate) fn with_item(self, item: String) -> Self {
+        Self { item: Some(item), ..self }
     }
 
     /// The path, escaped, with a slash before it; empty for the account.

@@ -17,7 +17,7 @@ pub(crate) fn text(what: &str, status: u16, body: &[u8], query: &str) -> String 
                 lines.extend(reason.lines(query));
             }
         }
-        None => lines.extend(plain(message).map(str::to_owned)),
+        None => lines.extend(plain(message).map(|text| format!("  {text}"))),
     }
     lines.join("\n")
 }
@@ -44,7 +44,9 @@ fn document(message: &str) -> Option<Value> {
 
 /// The message without what is only of use to the server's makers.
 fn plain(message: &str) -> Option<&str> {
-    let text = message.split("\r\nActivityId").next().unwrap_or(message).trim();
+    let ends = ["\r\nActivityId", " Server used the following payload", " For more info: "];
+    let end = ends.iter().filter_map(|end| message.find(end)).min().unwrap_or(message.len());
+    let text = message[..end].trim();
     (!text.is_empty()).then_some(text)
 }
 
@@ -169,7 +171,10 @@ the query was refused (400 BadRequest)
         let expected = "the query was refused (404 BadRequest)\n  Resource Not Found.";
         assert_eq!(text("query", 404, &body(message), "q"), expected);
         let message = "Wrong key.\r\nActivityId: 1";
-        assert!(text("query", 401, &body(message), "q").ends_with("\nWrong key."));
+        assert!(text("query", 401, &body(message), "q").ends_with("\n  Wrong key."));
+        let message =
+            "Wrong key. For more info: x. Server used the following payload to sign: 'get\n'";
+        assert!(text("query", 401, &body(message), "q").ends_with("\n  Wrong key."));
         assert_eq!(text("split", 502, b"<html>", ""), "the split was refused (502)");
     }
 }
