@@ -4,7 +4,7 @@ mod told;
 
 use std::path::{Path, PathBuf};
 
-use clap::Args;
+use clap::{Args, builder::NonEmptyStringValueParser};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 pub use self::told::{Origin, Told};
@@ -21,10 +21,12 @@ const DATA_DIR: &str = "sheaf-data";
 pub struct CollectionArgs {
     /// Database of the collection
     #[arg(long, short, env = "SHEAF_DATABASE", value_name = "ID")]
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub database: String,
 
     /// Collection to ask or change
     #[arg(long, short, env = "SHEAF_COLLECTION", value_name = "ID")]
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub collection: String,
 }
 

@@ -8,7 +8,7 @@ mod shown;
 
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, builder::NonEmptyStringValueParser};
 use hyper::Method;
 use value::{Value, json};
 
@@ -57,6 +57,7 @@ pub enum CollectionCommand {
 pub struct DatabaseArgs {
     /// Database of the collection
     #[arg(long, short, env = "SHEAF_DATABASE", value_name = "ID")]
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub database: String,
 }
 
@@ -80,7 +81,7 @@ pub struct ListArgs {
 #[derive(Args, Debug)]
 pub struct CreateArgs {
     /// Id of the collection
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub id: String,
 
     /// Where it is created.
@@ -112,7 +113,7 @@ pub struct CreateArgs {
 #[derive(Args, Debug)]
 pub struct ShowArgs {
     /// Id of the collection
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub id: String,
 
     /// Where it is.
@@ -132,7 +133,7 @@ pub struct ShowArgs {
 #[derive(Args, Debug)]
 pub struct DeleteArgs {
     /// Id of the collection
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub id: String,
 
     /// Where it is.

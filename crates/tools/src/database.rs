@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, builder::NonEmptyStringValueParser};
 use hyper::Method;
 use value::{Object, Value, json};
 
@@ -56,7 +56,7 @@ pub struct ListArgs {
 #[derive(Args, Debug)]
 pub struct CreateArgs {
     /// Id of the database
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub id: String,
 
     /// Throughput that the collections share.
@@ -80,7 +80,7 @@ pub struct CreateArgs {
 #[derive(Args, Debug)]
 pub struct DeleteArgs {
     /// Id of the database
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub id: String,
 
     /// Do not ask
@@ -138,7 +138,7 @@ async fn list(client: &mut Client<'_>, args: &ListArgs) -> Result<String, Failur
 fn row(database: &Value, offers: &Offers) -> Value {
     let mut row = Object::new();
     row.insert("id", database.get("id").clone());
-    row.insert("shared throughput", offers.text(database).unwrap_or("none"));
+    row.insert("shared throughput", offers.text(database, "none"));
     row.into()
 }
 

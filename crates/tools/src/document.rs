@@ -4,7 +4,7 @@ mod key;
 
 use std::{path::PathBuf, process::ExitCode};
 
-use clap::{Args, Subcommand};
+use clap::{Args, Subcommand, builder::NonEmptyStringValueParser};
 use hyper::Method;
 
 use crate::{
@@ -54,7 +54,7 @@ pub struct PartitionKeyArgs {
 #[derive(Args, Debug)]
 pub struct GetArgs {
     /// Id of the document
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub id: String,
 
     /// Where it is.
@@ -103,7 +103,7 @@ pub struct PutArgs {
 #[derive(Args, Debug)]
 pub struct DeleteArgs {
     /// Id of the document
-    #[arg(value_name = "ID")]
+    #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub id: String,
 
     /// Where it is.

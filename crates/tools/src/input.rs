@@ -2,13 +2,13 @@
 
 use std::{
     fs::File,
-    io::{self, Read},
+    io::{self, IsTerminal as _, Read},
     path::Path,
 };
 
 use value::{Value, json};
 
-use crate::failure::Failure;
+use crate::{failure::Failure, output};
 
 /// Far more than a request may have; what is longer was a mistake.
 const BYTES_MAX: u64 = 64 << 20;
@@ -19,6 +19,9 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 /// The bytes of a file, or of stdin if it is called `-`. `what` is what it should hold.
 pub(crate) fn bytes(path: &Path, what: &str) -> Result<Vec<u8>, Failure> {
     let (read, name) = if path == Path::new("-") {
+        if io::stdin().is_terminal() {
+            output::say(&format!("type {what}, and end it with ctrl-d on a line of its own"));
+        }
         (limited(io::stdin().lock()), "stdin".to_owned())
     } else {
         (File::open(path).and_then(limited), format!("`{}`", path.display()))

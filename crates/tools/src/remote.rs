@@ -45,7 +45,7 @@ pub(crate) struct Server {
 pub(crate) enum Trust {
     /// There is none: the connection is plain.
     Plain,
-    /// That of this file.
+    /// The one in this file.
     Certificate(PathBuf),
     /// Anybody's.
     Anyone,

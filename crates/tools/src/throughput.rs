@@ -37,28 +37,31 @@ impl ThroughputArgs {
     }
 }
 
-/// What is reserved for the databases and collections of a server, by their rids.
+/// What is reserved for the databases and collections of a server, by their rids; nothing, if the
+/// server does not say.
 #[derive(Debug, Default)]
-pub(crate) struct Offers(HashMap<String, String>);
+pub(crate) struct Offers(Option<HashMap<String, String>>);
 
 impl Offers {
-    /// Asks the server. One that does not tell its offers has none, as far as we know.
+    /// Asks the server.
     pub(crate) async fn read(client: &mut Client<'_>) -> Self {
         let call = Call::get("/offers", "offers", "");
         let offers = client.feed("list of offers", &Place::account(), call, "Offers").await;
-        Self::of(&offers.unwrap_or_default())
+        offers.map_or_else(|_| Self(None), |offers| Self::of(&offers))
     }
 
     fn of(offers: &[Value]) -> Self {
         let read = |offer: &Value| {
             Some((offer.get("offerResourceId").as_str()?.to_owned(), shown(offer.get("content"))?))
         };
-        Self(offers.iter().filter_map(read).collect())
+        Self(Some(offers.iter().filter_map(read).collect()))
     }
 
-    /// What is reserved for a resource, in words.
-    pub(crate) fn text(&self, resource: &Value) -> Option<&str> {
-        self.0.get(resource.get("_rid").as_str()?).map(String::as_str)
+    /// What is reserved for a resource, in words; `none` if nothing is.
+    pub(crate) fn text<'a>(&'a self, resource: &Value, none: &'a str) -> &'a str {
+        let Some(offers) = &self.0 else { return "unknown" };
+        let rid = resource.get("_rid").as_str().unwrap_or_default();
+        offers.get(rid).map_or(none, String::as_str)
     }
 }
 
@@ -97,10 +100,10 @@ mod tests {
         ]);
         let text = |rid: &str| {
             let resource = value(&format!(r#"{{"_rid":"{rid}"}}"#));
-            offers.text(&resource).map(str::to_owned)
+            offers.text(&resource, "none").to_owned()
         };
-        assert_eq!(text("a").as_deref(), Some("400 RU/s"));
-        assert_eq!(text("b").as_deref(), Some("autoscale 4000 RU/s"));
-        assert_eq!((text("c"), offers.text(&Value::Null)), (None, None));
+        assert_eq!((text("a").as_str(), text("b").as_str()), ("400 RU/s", "autoscale 4000 RU/s"));
+        assert_eq!((text("c").as_str(), offers.text(&Value::Null, "none")), ("none", "none"));
+        assert_eq!(Offers::default().text(&Value::Null, "none"), "unknown");
     }
 }

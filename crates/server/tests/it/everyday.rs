@@ -93,6 +93,10 @@ fn databases_are_created_listed_and_deleted() {
     let json = shell.done("db delete shop --yes --if-exists --json");
     assert_eq!(json, "{\"id\":\"shop\",\"deleted\":false}\n");
     shell.failed(2, "db create");
+    // Nothing is no name: it would be the path of all of them.
+    for line in ["db delete --yes", "coll show -d shop", "doc get -d shop -c c -k 1"] {
+        assert!(shell.failed_with(2, line, &[""], "").contains("<ID>"));
+    }
     shell.failed(2, "db create x --throughput 400 --autoscale 4000");
     assert!(shell.failed(4, "db create x --throughput 7").contains("400 BadRequest"));
 }

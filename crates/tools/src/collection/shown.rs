@@ -11,7 +11,7 @@ pub(super) fn row(collection: &Value, offers: &Offers) -> Value {
     let mut row = Object::new();
     row.insert("id", collection.get("id").clone());
     row.insert("partition key", partition_key(collection));
-    row.insert("throughput", offers.text(collection).unwrap_or("shared"));
+    row.insert("throughput", offers.text(collection, "shared"));
     row.insert("ttl", ttl(collection));
     row.into()
 }
@@ -35,7 +35,7 @@ pub(super) fn text(database: &str, collection: &Value, offers: &Offers) -> Strin
         ("collection", id.to_owned()),
         ("database", database.to_owned()),
         ("partition key", partition_key(collection)),
-        ("throughput", offers.text(collection).unwrap_or("shared").to_owned()),
+        ("throughput", offers.text(collection, "shared").to_owned()),
         ("ttl", ttl(collection)),
         ("unique keys", unique_keys(collection)),
         ("indexing", indexing(collection.get("indexingPolicy"))),
@@ -110,7 +110,7 @@ mod tests {
 collection     c
 database       shop
 partition key  /a, /b
-throughput     shared
+throughput     unknown
 ttl            60 s
 unique keys    /x; /y, /z
 indexing       consistent: /* without /\"_etag\"/?; 1 composite
@@ -130,6 +130,6 @@ size           3 KB
         assert_eq!(partition_key(&plain), "none");
         assert_eq!((ttl(&plain).as_str(), unique_keys(&plain).as_str()), ("off", "none"));
         assert!(!text("d", &plain, &Offers::default()).contains('\u{1b}'));
-        assert_eq!(row(&plain, &Offers::default()).get("throughput").as_str(), Some("shared"));
+        assert_eq!(row(&plain, &Offers::default()).get("throughput").as_str(), Some("unknown"));
     }
 }
