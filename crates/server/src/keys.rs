@@ -27,6 +27,8 @@ pub(crate) struct Source {
     path: Option<PathBuf>,
     /// Somebody named the file, so it has to be there.
     is_given: bool,
+    /// What there is without a file.
+    fallback: KeyFile,
 }
 
 /// The keys, and whether one of them is known to everybody.
@@ -35,6 +37,19 @@ pub(crate) struct Loaded {
     /// The keys.
     pub(crate) keys: Keys,
     is_published: bool,
+    /// Where the primary key is, for people.
+    place: Place,
+}
+
+/// Where an account's primary key is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// It is the published one, so it may be printed.
+    Published,
+    /// In this file.
+    File(PathBuf),
+    /// In the variable that the emulator reads.
+    Variable,
 }
 
 impl Source {
@@ -42,7 +57,13 @@ impl Source {
     /// is the only one.
     pub(crate) fn new(key_file: Option<&Path>, data_dir: Option<&Path>) -> Self {
         let own = data_dir.map(|directory| directory.join(NAME));
-        Self { path: key_file.map(Path::to_owned).or(own), is_given: key_file.is_some() }
+        let path = key_file.map(Path::to_owned).or(own);
+        Self { path, is_given: key_file.is_some(), fallback: KeyFile::published() }
+    }
+
+    /// Has these keys where there is no file, in the place of the published one.
+    pub(crate) fn with_fallback(self, keys: Option<KeyFile>) -> Self {
+        Self { fallback: keys.unwrap_or(self.fallback), ..self }
     }
 
     /// The file, whether it is there or not.
@@ -52,14 +73,25 @@ impl Source {
 
     /// Reads the keys.
     pub(crate) fn load(&self) -> Result<Loaded, Failure> {
-        let file = self.read()?;
+        let found = self.find()?;
+        let place = match (&found, &self.path) {
+            (Some(file), Some(path)) if !file.is_primary_published() => Place::File(path.clone()),
+            (None, _) if !self.fallback.is_primary_published() => Place::Variable,
+            _ => Place::Published,
+        };
+        let file = found.unwrap_or_else(|| self.fallback.clone());
         let keys = file.keys().map_err(|problem| self.wrong(&problem))?;
-        Ok(Loaded { keys, is_published: file.is_published() })
+        Ok(Loaded { keys, is_published: file.is_published(), place })
+    }
+
+    /// What the file holds, or what there is without one.
+    pub(crate) fn read(&self) -> Result<KeyFile, Failure> {
+        Ok(self.find()?.unwrap_or_else(|| self.fallback.clone()))
     }
 
     /// Reads the file, if it is there or has to be.
-    pub(crate) fn read(&self) -> Result<KeyFile, Failure> {
-        let Some(path) = &self.path else { return Ok(KeyFile::published()) };
+    fn find(&self) -> Result<Option<KeyFile>, Failure> {
+        let Some(path) = &self.path else { return Ok(None) };
         match fs::read_to_string(path) {
             Ok(text) => {
                 #[cfg(unix)]
@@ -71,9 +103,9 @@ impl Source {
                         "a key has less than 16 bytes, and can be guessed; have one made by `sheaf keys`"
                     );
                 }
-                Ok(file)
+                Ok(Some(file))
             }
-            Err(error) if !self.is_given && is_absent(&error) => Ok(KeyFile::published()),
+            Err(error) if !self.is_given && is_absent(&error) => Ok(None),
             Err(error) => {
                 let path = path.display();
                 Err(Failure::usage(format!("cannot read the key file `{path}`: {error}")))
@@ -88,6 +120,11 @@ impl Source {
 }
 
 impl Loaded {
+    /// Where the primary key is.
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
     /// Refuses to offer the published key to other machines.
     pub(crate) fn check_exposure(
         &self,
@@ -147,7 +184,8 @@ mod tests {
 
     fn loaded(text: &str) -> Loaded {
         let file = KeyFile::parse(text).unwrap();
-        Loaded { keys: file.keys().unwrap(), is_published: file.is_published() }
+        let place = Place::File(PathBuf::from("keys"));
+        Loaded { keys: file.keys().unwrap(), is_published: file.is_published(), place }
     }
 
     #[test]
@@ -177,5 +215,19 @@ mod tests {
         assert!(given.load().unwrap_err().message().contains("named"));
         fs::write(&named, PUBLISHED_KEY).unwrap();
         assert!(given.load().unwrap().is_published);
+        assert_eq!(given.load().unwrap().place(), &Place::Published);
+    }
+
+    #[test]
+    fn a_fallback_is_used_until_there_is_a_file() {
+        let scratch = tempfile::tempdir().unwrap();
+        let directory = scratch.path();
+        let source = Source::new(None, Some(directory));
+        assert_eq!(source.load().unwrap().place(), &Place::Published);
+        let source = source.with_fallback(Some(KeyFile::parse(KEY).unwrap()));
+        let loaded = source.load().unwrap();
+        assert_eq!((loaded.is_published, loaded.place()), (false, &Place::Variable));
+        fs::write(directory.join("keys"), "b3RoZXI=").unwrap();
+        assert_eq!(source.load().unwrap().place(), &Place::File(directory.join("keys")));
     }
 }

@@ -5,7 +5,13 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 use anyhow::anyhow;
 use gateway::Gateway;
 
-use crate::{certificate::Certificate, issuers, keys::Source, net::Acceptor, reload::Reload};
+use crate::{
+    certificate::{Certificate, PublicCertificate},
+    issuers,
+    keys::Source,
+    net::Acceptor,
+    reload::Reload,
+};
 
 /// The account's keys.
 pub(crate) struct LiveKeys {
@@ -46,6 +52,7 @@ impl Reload for LiveKeys {
 pub(crate) struct LiveCertificate {
     pub(crate) certificate: Certificate,
     pub(crate) acceptor: Acceptor,
+    pub(crate) public: PublicCertificate,
 }
 
 impl Reload for LiveCertificate {
@@ -58,7 +65,9 @@ impl Reload for LiveCertificate {
     }
 
     fn reload(&self) -> anyhow::Result<()> {
-        self.acceptor.replace(self.certificate.acceptor()?);
+        let (acceptor, public) = self.certificate.acceptor()?;
+        self.acceptor.replace(acceptor);
+        self.public.replace(public);
         Ok(())
     }
 }

@@ -8,8 +8,8 @@
 //!   `descriptors`: what a server needs
 //!   before it can run,
 //! - `net`: sockets, TLS, HTTP, and the bounds on all of them,
-//! - `app`, `audit`, `cors`, `admin`, `metrics`, `partitions`: who answers,
-//! - `logging`, `signals`, `failure`: how it talks to the operating system and its operator.
+//! - `app`, `audit`, `cors`, `proxies`, `front`, `admin`, `metrics`, `partitions`: who answers,
+//! - `greeting`, `logging`, `signals`, `failure`: how it talks to the operating system and its operator.
 
 mod admin;
 mod amount;
@@ -28,6 +28,8 @@ mod data_dir;
 mod database;
 mod descriptors;
 mod failure;
+mod front;
+mod greeting;
 mod issuers;
 mod keys;
 mod live;
@@ -37,6 +39,7 @@ mod net;
 mod network;
 mod partition;
 mod partitions;
+mod proxies;
 mod query;
 mod reload;
 mod remote;
