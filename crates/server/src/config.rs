@@ -1,6 +1,8 @@
 //! The configuration a server runs with: flags and environment over the file over the defaults,
 //! checked once, so that nothing behind this file meets a senseless value.
 
+mod emulator;
+
 use std::{fs, num::NonZero, path::Path, path::PathBuf, time::Duration};
 
 use tools::{
@@ -15,6 +17,7 @@ use crate::{
     issuers::Tokens,
     net::{ClientLimits, Limit},
     network::Network,
+    proxies::Proxies,
     settings::{
         Charges, Consistency, CrossPartition, Limits, LogFormat, LogLevel, MetricsAccess,
         RateLimit, Settings, TlsMode,
@@ -23,13 +26,20 @@ use crate::{
     span::Span,
 };
 
+/// The port of the emulators.
+const PORT: u16 = 8081;
+
 /// Everything that `sheaf serve` needs to know.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
-    /// Name or address to listen on.
-    pub(crate) host: String,
+    /// Name or address to listen on; `None` for the loopback addresses.
+    pub(crate) host: Option<String>,
     /// Port to listen on; zero for any.
     pub(crate) port: u16,
+    /// Endpoint that clients are told; `None` for the one that they called.
+    pub(crate) advertise: Option<gateway::Endpoint>,
+    /// Proxies that are believed.
+    pub(crate) trusted_proxies: Proxies,
     /// Where the data is kept; `None` keeps it in memory.
     pub(crate) data_dir: Option<PathBuf>,
     /// Size of the store's block cache.
@@ -92,6 +102,10 @@ pub(crate) struct Config {
     pub(crate) shutdown_timeout: Duration,
     /// The audit log; `None` keeps none.
     pub(crate) audit: Option<AuditSettings>,
+    /// Nothing but the ready line is printed.
+    pub(crate) is_quiet: bool,
+    /// Variables of the emulator that were read, or have no equivalent: lines for the log.
+    pub(crate) notes: Vec<String>,
     /// Shape of log lines.
     pub(crate) log_format: LogFormat,
     /// How much is logged.
@@ -117,7 +131,13 @@ impl Config {
             Choice::File(..) => said.key = None,
             Choice::Neither => {}
         }
-        Self::resolve(said)
+        let mut emulator = emulator::read(std::env::vars_os(), &said).map_err(Failure::usage)?;
+        if said.key.is_some() {
+            emulator.settings.key_file = None;
+        }
+        let config = Self::resolve(said.over(emulator.settings))?;
+        let keys = config.keys.clone().with_fallback(emulator.keys);
+        Ok(Self { keys, notes: emulator.notes, ..config })
     }
 
     fn resolve(said: Settings) -> Result<Self, Failure> {
@@ -132,8 +152,10 @@ impl Config {
         let audit_bytes = said.audit_log_size.map_or(16 << 20, |size| size.0);
         let audit = audit(said.audit_log, data_dir.as_deref(), audit_bytes, said.audit_log_files)?;
         Ok(Self {
-            host: said.host.unwrap_or_else(|| "127.0.0.1".to_owned()),
-            port: said.port.unwrap_or(8081),
+            host: said.host,
+            port: said.port.unwrap_or(PORT),
+            advertise: advertise(said.advertise.as_deref())?,
+            trusted_proxies: Proxies::new(said.trusted_proxies.unwrap_or_default()),
             keys: keys(said.key, said.key_file, data_dir.as_deref())?,
             data_dir,
             cache_bytes: u64::from(said.cache_mb.unwrap_or(64)) << 20,
@@ -171,6 +193,8 @@ impl Config {
             idle_timeout: seconds(said.idle_timeout, 300),
             shutdown_timeout: seconds(said.shutdown_timeout, 30),
             audit,
+            is_quiet: said.quiet.unwrap_or(false),
+            notes: Vec::new(),
             log_format: said.log_format.unwrap_or(LogFormat::Text),
             log_level: said.log_level.unwrap_or(LogLevel::Info),
         })
@@ -184,6 +208,11 @@ fn read_file(path: &Path) -> Result<Settings, Failure> {
     parse(&text).map_err(|error| {
         Failure::usage(format!("configuration file `{}`: {error}", path.display()))
     })
+}
+
+fn advertise(said: Option<&str>) -> Result<Option<gateway::Endpoint>, Failure> {
+    let parse = |text| gateway::Endpoint::parse(text);
+    said.map(parse).transpose().map_err(|error| Failure::usage(format!("`advertise`: {error}")))
 }
 
 /// The settings in a file's text. The error names the line and the key.

@@ -6,6 +6,7 @@ pub(crate) mod command;
 use std::net::SocketAddr;
 
 use gateway::Keys;
+pub(crate) use tools::keys::{KeyFile, Place};
 use tools::{Failure, keys::Source};
 
 use crate::cors::Origin;
@@ -16,14 +17,21 @@ pub(crate) struct Loaded {
     /// The keys.
     pub(crate) keys: Keys,
     is_published: bool,
+    /// Where the primary key is, for people.
+    place: Place,
 }
 
 impl Loaded {
     /// Reads the keys.
     pub(crate) fn read(source: &Source) -> Result<Self, Failure> {
-        let file = source.read()?;
+        let (file, place) = source.find()?;
         let keys = file.keys().map_err(Failure::usage)?;
-        Ok(Self { keys, is_published: file.is_published() })
+        Ok(Self { keys, is_published: file.is_published(), place })
+    }
+
+    /// Where the primary key is.
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
     }
 
     /// Refuses to offer the published key to other machines.
@@ -64,7 +72,6 @@ impl Loaded {
 #[cfg(test)]
 mod tests {
     use gateway::PUBLISHED_KEY;
-    use tools::keys::KeyFile;
 
     use super::*;
 
@@ -72,7 +79,8 @@ mod tests {
 
     fn loaded(text: &str) -> Loaded {
         let file = KeyFile::parse(text).unwrap();
-        Loaded { keys: file.keys().unwrap(), is_published: file.is_published() }
+        let place = Place::File("keys".into());
+        Loaded { keys: file.keys().unwrap(), is_published: file.is_published(), place }
     }
 
     #[test]

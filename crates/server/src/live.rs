@@ -6,7 +6,13 @@ use anyhow::anyhow;
 use gateway::Gateway;
 use tools::keys::Source;
 
-use crate::{certificate::Certificate, issuers, keys::Loaded, net::Acceptor, reload::Reload};
+use crate::{
+    certificate::{Certificate, PublicCertificate},
+    issuers,
+    keys::Loaded,
+    net::Acceptor,
+    reload::Reload,
+};
 
 /// The account's keys.
 pub(crate) struct LiveKeys {
@@ -47,6 +53,7 @@ impl Reload for LiveKeys {
 pub(crate) struct LiveCertificate {
     pub(crate) certificate: Certificate,
     pub(crate) acceptor: Acceptor,
+    pub(crate) public: PublicCertificate,
 }
 
 impl Reload for LiveCertificate {
@@ -59,7 +66,9 @@ impl Reload for LiveCertificate {
     }
 
     fn reload(&self) -> anyhow::Result<()> {
-        self.acceptor.replace(self.certificate.acceptor()?);
+        let (acceptor, public) = self.certificate.acceptor()?;
+        self.acceptor.replace(acceptor);
+        self.public.replace(public);
         Ok(())
     }
 }

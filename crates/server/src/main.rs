@@ -8,8 +8,8 @@
 //!   `descriptors`: what a server needs
 //!   before it can run,
 //! - `net`: sockets, TLS, HTTP, and the bounds on all of them,
-//! - `app`, `audit`, `cors`, `admin`, `metrics`, `partitions`: who answers,
-//! - `logging`, `signals`: how it talks to the operating system and its operator.
+//! - `app`, `audit`, `cors`, `proxies`, `front`, `admin`, `metrics`, `partitions`: who answers,
+//! - `greeting`, `logging`, `signals`: how it talks to the operating system and its operator.
 
 mod admin;
 mod amount;
@@ -26,6 +26,8 @@ mod cors;
 mod data_dir;
 mod database;
 mod descriptors;
+mod front;
+mod greeting;
 mod issuers;
 mod keys;
 mod live;
@@ -34,6 +36,7 @@ mod metrics;
 mod net;
 mod network;
 mod partitions;
+mod proxies;
 mod reload;
 mod serve;
 mod settings;

@@ -99,6 +99,21 @@ impl Choice {
 #[derive(Clone, Debug)]
 pub struct Source {
     kept: Kept,
+    /// What there is without a file.
+    fallback: KeyFile,
+}
+
+/// Where an account's primary key is, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// It is the published one, so it may be printed.
+    Published,
+    /// Somebody gave it by `--key`, `SHEAF_KEY` or a line of the settings.
+    Given,
+    /// In this file.
+    File(PathBuf),
+    /// In the variable that the emulator reads.
+    Variable,
 }
 
 #[derive(Clone, Debug)]
@@ -119,12 +134,19 @@ impl Source {
     pub fn new(key_file: Option<&Path>, data_dir: Option<&Path>) -> Self {
         let named = key_file.map(|path| Kept::Named(path.to_owned()));
         let own = || data_dir.map(|directory| Kept::Own(directory.join(NAME)));
-        Self { kept: named.or_else(own).unwrap_or(Kept::Nowhere) }
+        let kept = named.or_else(own).unwrap_or(Kept::Nowhere);
+        Self { kept, fallback: KeyFile::published() }
     }
 
     /// A key that is the only one of its account.
     pub fn given(key: Secret) -> Self {
-        Self { kept: Kept::Given(key) }
+        Self { kept: Kept::Given(key), fallback: KeyFile::published() }
+    }
+
+    /// Has these keys where there is no file, in the place of the published one.
+    #[must_use]
+    pub fn with_fallback(self, keys: Option<KeyFile>) -> Self {
+        Self { fallback: keys.unwrap_or(self.fallback), ..self }
     }
 
     /// The file, whether it is there or not.
@@ -135,44 +157,55 @@ impl Source {
         }
     }
 
-    /// Reads the keys: from the file, if it is there or has to be.
+    /// The keys: those of the file, if it is there or has to be.
     pub fn read(&self) -> Result<KeyFile, Failure> {
-        let path = match &self.kept {
-            Kept::Given(key) => {
-                let file = KeyFile::of_key(key.text());
-                let file = file.map_err(|problem| Failure::usage(format!("`key`: {problem}")))?;
-                if file.is_guessable() {
-                    tracing::warn!("the key has less than 16 bytes, and can be guessed");
-                }
-                return Ok(file);
-            }
-            Kept::Nowhere => return Ok(KeyFile::published()),
-            Kept::Named(path) | Kept::Own(path) => path,
-        };
-        match fs::read_to_string(path) {
-            Ok(text) => {
-                #[cfg(unix)]
-                warn_if_shared(path);
-                let file = KeyFile::parse(&text).map_err(|problem| {
-                    Failure::usage(format!("key file `{}`: {problem}", path.display()))
-                })?;
-                if file.is_guessable() {
-                    tracing::warn!(
-                        path = %path.display(),
-                        "a key has less than 16 bytes, and can be guessed; have one made by `sheaf keys`"
-                    );
-                }
-                Ok(file)
-            }
-            Err(error) if matches!(self.kept, Kept::Own(_)) && is_absent(&error) => {
-                Ok(KeyFile::published())
-            }
-            Err(error) => {
-                let path = path.display();
-                Err(Failure::usage(format!("cannot read the key file `{path}`: {error}")))
-            }
-        }
+        self.find().map(|(keys, _)| keys)
     }
+
+    /// The keys, and where the first of them is.
+    pub fn find(&self) -> Result<(KeyFile, Place), Failure> {
+        let (keys, place) = match &self.kept {
+            Kept::Given(key) => (given(key)?, Place::Given),
+            Kept::Named(path) => (file(path)?, Place::File(path.clone())),
+            Kept::Own(path) if is_there(path) => (file(path)?, Place::File(path.clone())),
+            Kept::Own(_) | Kept::Nowhere => (self.fallback.clone(), Place::Variable),
+        };
+        let place = if keys.is_primary_published() { Place::Published } else { place };
+        Ok((keys, place))
+    }
+}
+
+/// The account of a key that somebody gave.
+fn given(key: &Secret) -> Result<KeyFile, Failure> {
+    let file = KeyFile::of_key(key.text());
+    let file = file.map_err(|problem| Failure::usage(format!("`key`: {problem}")))?;
+    if file.is_guessable() {
+        tracing::warn!("the key has less than 16 bytes, and can be guessed");
+    }
+    Ok(file)
+}
+
+/// The keys in a file.
+fn file(path: &Path) -> Result<KeyFile, Failure> {
+    let shown = path.display();
+    let text = fs::read_to_string(path)
+        .map_err(|error| Failure::usage(format!("cannot read the key file `{shown}`: {error}")))?;
+    #[cfg(unix)]
+    warn_if_shared(path);
+    let file = KeyFile::parse(&text)
+        .map_err(|problem| Failure::usage(format!("key file `{shown}`: {problem}")))?;
+    if file.is_guessable() {
+        tracing::warn!(
+            path = %shown,
+            "a key has less than 16 bytes, and can be guessed; have one made by `sheaf keys`"
+        );
+    }
+    Ok(file)
+}
+
+/// Whether a file is there. One that cannot be looked at is: reading it says why.
+fn is_there(path: &Path) -> bool {
+    !matches!(fs::metadata(path), Err(error) if is_absent(&error))
 }
 
 fn is_absent(error: &io::Error) -> bool {
@@ -210,6 +243,23 @@ mod tests {
         assert!(given.read().unwrap_err().message().contains("named"));
         fs::write(&named, PUBLISHED_KEY).unwrap();
         assert!(given.read().unwrap().is_published());
+    }
+
+    #[test]
+    fn a_fallback_is_used_until_there_is_a_file() {
+        let scratch = tempfile::tempdir().unwrap();
+        let directory = scratch.path();
+        let source = Source::new(None, Some(directory));
+        assert_eq!(source.find().unwrap().1, Place::Published);
+        let source = source.with_fallback(Some(KeyFile::parse(KEY).unwrap()));
+        let (keys, place) = source.find().unwrap();
+        assert_eq!((keys.is_published(), place), (false, Place::Variable));
+        let file = directory.join("keys");
+        fs::write(&file, "b3RoZXI=").unwrap();
+        assert_eq!(source.find().unwrap().1, Place::File(file.clone()));
+        fs::write(&file, PUBLISHED_KEY).unwrap();
+        assert_eq!(source.find().unwrap().1, Place::Published);
+        assert_eq!(Source::given(KEY.parse().unwrap()).find().unwrap().1, Place::Given);
     }
 
     #[test]

@@ -58,6 +58,11 @@ impl KeyFile {
         self.all().any(|(_, text)| text.trim() == PUBLISHED_KEY)
     }
 
+    /// Whether everybody knows the first of them.
+    pub fn is_primary_published(&self) -> bool {
+        self.primary.trim() == PUBLISHED_KEY
+    }
+
     /// Whether one of them is so short that it can be found by trying: below 16 bytes, as base64.
     pub fn is_guessable(&self) -> bool {
         const CHARS_MIN: usize = 22;
