@@ -1,10 +1,12 @@
 //! The answer to `GET /`: what SDKs read before anything else.
 
-use hyper::{HeaderMap, Uri};
-use protocol::{Error, request::ConsistencyLevel};
+use protocol::request::ConsistencyLevel;
 use value::json::quote;
 
-use crate::settings::{Settings, Staleness};
+use crate::{
+    endpoint::Endpoint,
+    settings::{Settings, Staleness},
+};
 
 /// Limits that .NET hands to its query library, as JSON inside a JSON string.
 const QUERY_ENGINE: &str = concat!(
@@ -27,22 +29,16 @@ pub(crate) const HEADERS: [(&str, &str); 4] = [
     ("x-ms-databaseaccount-provisioned-mb", "0"),
 ];
 
-/// The account as JSON. SDKs switch to the endpoint that it names, so that is the address under
-/// which the client has just reached us.
-pub(crate) fn body(
-    settings: &Settings,
-    scheme: &str,
-    headers: &HeaderMap,
-    uri: &Uri,
-) -> Result<Vec<u8>, Error> {
-    let endpoint = format!("{scheme}://{}/", host(headers, uri)?);
+/// The account as JSON. SDKs switch to the endpoint that it names, so the client must be able to reach
+/// the server there.
+pub(crate) fn body(settings: &Settings, endpoint: &Endpoint) -> Vec<u8> {
     let location = format!(
         r#"[{{"name":{},"databaseAccountEndpoint":{}}}]"#,
         json(&settings.region),
-        json(&endpoint)
+        json(&endpoint.to_string())
     );
     let rid = format!("{}.sql.cosmos.azure.com", settings.account_id);
-    Ok([
+    [
         r#"{"_self":"","id":"#,
         &json(&settings.account_id),
         r#","_rid":"#,
@@ -63,7 +59,7 @@ pub(crate) fn body(
         "}",
     ]
     .concat()
-    .into_bytes())
+    .into_bytes()
 }
 
 /// The account's level; how far reads may be behind is told where it means something.
@@ -76,23 +72,6 @@ fn consistency_policy(settings: &Settings) -> String {
     format!(
         r#"{{"defaultConsistencyLevel":{level},"maxStalenessPrefix":{prefix_max},"maxStalenessIntervalInSeconds":{interval_seconds_max}}}"#
     )
-}
-
-/// The host that the client called: `Host`, or the authority of an HTTP/2 request.
-fn host<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Result<&'a str, Error> {
-    /// Longest name (253) with a port.
-    const HOST_BYTES_MAX: usize = 260;
-    let host = match headers.get("host") {
-        Some(value) => value.to_str().unwrap_or_default().trim(),
-        None => uri.authority().map_or("", |authority| authority.as_str()),
-    };
-    let is_host = (1..=HOST_BYTES_MAX).contains(&host.len())
-        && host.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-._:[]".contains(&byte));
-    if is_host {
-        Ok(host)
-    } else {
-        Err(Error::bad_request("The Host header is missing or invalid."))
-    }
 }
 
 fn json(text: &str) -> String {

@@ -33,6 +33,22 @@ pub(crate) enum Token {
     Access(String),
 }
 
+/// What a good signature is worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Secrecy {
+    /// Who signed has a secret.
+    Secret,
+    /// Everybody has the key.
+    Published,
+}
+
+impl Secrecy {
+    /// Of a signature that matches the published key, or does not.
+    pub(crate) fn of(is_published: Choice) -> Self {
+        if bool::from(is_published) { Self::Published } else { Self::Secret }
+    }
+}
+
 /// Finds out who signed a request.
 pub(crate) fn verify(
     method: &Method,
@@ -41,16 +57,17 @@ pub(crate) fn verify(
     signature: &[u8],
     keys: &Keys,
     now: SystemTime,
-) -> Result<Principal, Error> {
+) -> Result<(Principal, Secrecy), Error> {
     let dates = Dates::read(headers)?;
     let payloads = payloads(method, signed, &dates);
-    let by_read_write = any_match(&keys.read_write, &payloads, signature);
-    let by_read_only = any_match(&keys.read_only, &payloads, signature);
+    let (by_read_write, published) = any_match(&keys.read_write, &payloads, signature);
+    let (by_read_only, also_published) = any_match(&keys.read_only, &payloads, signature);
     if !bool::from(by_read_write | by_read_only) {
         return Err(wrong_signature(&payloads));
     }
     dates.check(now)?;
-    Ok(Principal::Account { read_only: !bool::from(by_read_write) })
+    let principal = Principal::Account { read_only: !bool::from(by_read_write) };
+    Ok((principal, Secrecy::of(published | also_published)))
 }
 
 /// What `authorization` holds, which is percent-encoded by most clients: decoding leaves a plain one
@@ -182,15 +199,18 @@ fn payloads(method: &Method, signed: &Signed, dates: &Dates<'_>) -> Vec<String> 
 }
 
 /// Compares with every key and payload, never stopping at a match: the time taken must not tell
-/// which of them it was, nor how much of the signature was right.
-fn any_match(keys: &[Key], payloads: &[String], signature: &[u8]) -> Choice {
-    let mut found = Choice::from(0);
+/// which of them it was, nor how much of the signature was right. Gives whether there was a match, and
+/// whether it was one of the published key.
+fn any_match(keys: &[Key], payloads: &[String], signature: &[u8]) -> (Choice, Choice) {
+    let (mut found, mut published) = (Choice::from(0), Choice::from(0));
     for key in keys {
         for payload in payloads {
-            found |= sign(key, payload).ct_eq(signature);
+            let is_match = sign(key, payload).ct_eq(signature);
+            found |= is_match;
+            published |= is_match & Choice::from(u8::from(key.is_published()));
         }
     }
-    found
+    (found, published)
 }
 
 pub(crate) fn sign(key: &Key, payload: &str) -> Vec<u8> {

@@ -1,4 +1,6 @@
-//! The pipeline: path, principal, operation, body, one call, response.
+//! The pipeline: path, principal, operation, body, one call, response. `door` is what is asked before it.
+
+mod door;
 
 use std::{
     hash::{DefaultHasher, Hash as _, Hasher as _},
@@ -147,7 +149,6 @@ impl Gateway {
         parts: &Parts,
         kind: &'static str,
     ) -> Result<Handled, Box<hyper::Response<Full<Bytes>>>> {
-        let started = Instant::now();
         let activity_id = activity::id(&parts.headers);
         let signed = Signed { types: vec![kind.to_owned()], links: vec![String::new()] };
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
@@ -160,35 +161,17 @@ impl Gateway {
                 _ => Err(Error::new(Code::Forbidden, "This takes a key of the account.")),
             }
         });
-        let handled = |operation, reason: Option<String>| Handled {
-            operation,
-            is_control: !is_read,
-            is_refused: reason.is_some(),
-            credential,
-            activity_id,
-            reason,
-        };
-        checked.map(|()| handled(kind, None)).map_err(|error| {
-            let asked = Asked {
+        match checked {
+            Ok(()) => Ok(Handled {
+                operation: kind,
+                is_control: !is_read,
+                is_refused: false,
+                credential,
                 activity_id,
-                version: Version::read(&parts.headers).unwrap_or(Version::CURRENT),
-                agent: agent(&parts.headers),
-                path: parts.uri.path(),
-                is_https: scheme == "https",
-                is_head: parts.method == Method::HEAD,
-                is_plan: false,
-                form: Form::default(),
-                is_write: false,
-                client_request_id: parts.headers.get(encode::CLIENT_REQUEST_ID),
-                elapsed: started.elapsed(),
-            };
-            let is_refused = handled::is_refusal(error.code);
-            let reason = is_refused.then(|| handled::reason(&error.message));
-            let mut response = encode::response(&asked, Err(error));
-            self.conclude("refused", response.status().as_u16(), &asked, 0.0, None);
-            response.extensions_mut().insert(handled("refused", reason));
-            Box::new(response)
-        })
+                reason: None,
+            }),
+            Err(error) => Err(self.refused(scheme, parts, error, activity_id, credential)),
+        }
     }
 
     /// The straight path. `known` is told the operation as soon as there is one.
@@ -221,7 +204,8 @@ impl Gateway {
             known.name = "read_account";
             body::drain(headers, body, bytes_max).await?;
             self.check_grant(principal, activity_id).await?;
-            return account::body(&self.settings, scheme, headers, &parts.uri).map(Answer::Account);
+            let endpoint = self.endpoint(scheme, parts)?;
+            return Ok(Answer::Account(account::body(&self.settings, &endpoint)));
         }
 
         // Only a POST can be either: a query reads, a create writes.
@@ -298,20 +282,20 @@ impl Gateway {
     }
 
     /// Finds out who asks, and in which role if not by a key.
-    fn admit(
-        &self,
-        Parts { method, headers, uri, .. }: &Parts,
-        signed: &Signed,
-    ) -> Result<(Principal, Option<Role>), Error> {
+    fn admit(&self, parts: &Parts, signed: &Signed) -> Result<(Principal, Option<Role>), Error> {
+        let Parts { method, headers, uri, .. } = parts;
         let now = self.clock.now();
         match auth::token(headers)? {
             Token::Signature(signature) => {
                 let keys = read(&self.keys);
-                let principal = auth::verify(method, signed, headers, &signature, &keys, now)?;
+                let (principal, secrecy) =
+                    auth::verify(method, signed, headers, &signature, &keys, now)?;
+                self.check_name(parts, secrecy)?;
                 Ok((principal, None))
             }
             Token::Resource(token) => {
-                let grant = resource_token::verify(&token, &read(&self.keys), now)?;
+                let (grant, secrecy) = resource_token::verify(&token, &read(&self.keys), now)?;
+                self.check_name(parts, secrecy)?;
                 Ok((Principal::Token(grant), None))
             }
             Token::Access(token) => {

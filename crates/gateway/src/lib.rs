@@ -11,7 +11,8 @@
 //! - `sign`: the other side of `auth`, for clients of ours,
 //! - `handled`: what became of it, for whoever keeps count,
 //! - `account`: the answer to `GET /`,
-//! - `local`: whether this machine is meant,
+//! - `host`, `local`, `names`, `endpoint`: what a request calls the server, whether this machine is meant, whose
+//!   name that is, and where clients reach the server,
 //! - `activity`, `headers`, `version`, `unsupported`: what several of these share.
 
 mod account;
@@ -23,13 +24,16 @@ mod call;
 mod changes;
 mod decode;
 mod encode;
+mod endpoint;
 mod failure;
 mod form;
 mod gateway;
 mod handled;
 mod headers;
+mod host;
 mod issuers;
 mod local;
+mod names;
 mod options;
 mod query;
 mod resource_token;
@@ -41,10 +45,12 @@ mod status;
 mod version;
 
 pub use body::BodyError;
+pub use endpoint::{Authority, Endpoint, Forwarded, scheme_of};
 pub use gateway::{Clock, Connection, Gateway, Recorder};
 pub use handled::{Credential, Handled};
 pub use issuers::{Issuer, Issuers, KeySet};
 pub use local::{is_called_local, is_forwarded};
+pub use names::Names;
 pub use role::Role;
 pub use settings::{
     CrossPartition, Key, KeyError, Keys, Limits, PUBLISHED_KEY, Settings, Staleness,

@@ -10,9 +10,19 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use hyper::{HeaderMap, Uri, header::HOST, http::uri::Authority};
 
+use crate::host::split;
+
 /// What proxies add.
-const FORWARDED: [&str; 5] =
-    ["forwarded", "via", "x-forwarded-for", "x-forwarded-host", "x-real-ip"];
+const FORWARDED: [&str; 8] = [
+    "forwarded",
+    "via",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-port",
+    "x-forwarded-proto",
+    "x-forwarded-server",
+    "x-real-ip",
+];
 
 /// Whether a proxy sent the request on for somebody else.
 pub fn is_forwarded(headers: &HeaderMap) -> bool {
@@ -32,18 +42,11 @@ pub fn is_called_local(headers: &HeaderMap, uri: &Uri) -> bool {
 
 /// Of `host` or `host:port`.
 fn is_local(host: &str) -> bool {
-    let is_port = |port: &str| !port.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit());
-    if let Some(rest) = host.strip_prefix('[') {
-        let Some((address, rest)) = rest.split_once(']') else { return false };
-        let is_whole = rest.is_empty() || rest.strip_prefix(':').is_some_and(is_port);
-        return is_whole && address.parse::<Ipv6Addr>().is_ok_and(is_loopback);
+    let Some((host, _)) = split(host) else { return false };
+    if let Some(address) = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
+        return address.parse::<Ipv6Addr>().is_ok_and(is_loopback);
     }
-    let name = match host.split_once(':') {
-        Some((name, port)) if is_port(port) => name,
-        Some(_) => return false,
-        None => host,
-    };
-    let name = name.to_ascii_lowercase();
+    let name = host.to_ascii_lowercase();
     let name = name.strip_suffix('.').unwrap_or(&name);
     // Nobody can register a name below `localhost`.
     name == "localhost"

@@ -19,7 +19,10 @@ use protocol::{
 use sha2::Sha256;
 use subtle::{Choice, ConstantTimeEq};
 
-use crate::settings::{Key, Keys};
+use crate::{
+    auth::Secrecy,
+    settings::{Key, Keys},
+};
 
 /// Stands before what is signed: no signature of a request begins so, and none can pass for a token.
 const PURPOSE: &[u8] = b"sheaf resource token\n";
@@ -53,13 +56,15 @@ impl Minter for Mint {
     }
 }
 
-/// What a token grants; `text` is what follows `sig=`.
-pub(crate) fn verify(text: &str, keys: &Keys, now: SystemTime) -> Result<Grant, Error> {
+/// What a token grants; `text` is what follows `sig=`. Everybody can make one with the published key.
+pub(crate) fn verify(text: &str, keys: &Keys, now: SystemTime) -> Result<(Grant, Secrecy), Error> {
     let (mac, content) = decode(text).ok_or_else(invalid)?;
     // Every key is tried, whether one fits or not: the time taken must not tell which.
-    let mut is_signed = Choice::from(0);
+    let (mut is_signed, mut published) = (Choice::from(0), Choice::from(0));
     for key in &keys.read_write {
-        is_signed |= sign(key, &content).ct_eq(&mac);
+        let is_match = sign(key, &content).ct_eq(&mac);
+        is_signed |= is_match;
+        published |= is_match & Choice::from(u8::from(key.is_published()));
     }
     if !bool::from(is_signed) {
         return Err(invalid());
@@ -76,7 +81,7 @@ pub(crate) fn verify(text: &str, keys: &Keys, now: SystemTime) -> Result<Grant, 
             ),
         ));
     }
-    Ok(grant)
+    Ok((grant, Secrecy::of(published)))
 }
 
 /// The two parts of a signature. The semicolon in the end belongs to it, but may be lost on the way.
@@ -151,7 +156,8 @@ mod tests {
         let headers = HeaderMap::from_iter([(hyper::header::AUTHORIZATION, value)]);
         match auth::token(&headers).map_err(|error| error.code)? {
             Token::Resource(text) => {
-                verify(&text, keys, at(now)).map(Some).map_err(|error| error.code)
+                let verified = verify(&text, keys, at(now));
+                verified.map(|(grant, _)| Some(grant)).map_err(|error| error.code)
             }
             _ => Ok(None),
         }

@@ -5,6 +5,8 @@ use std::fmt;
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use protocol::{limits::REQUEST_BYTES_MAX, request::ConsistencyLevel};
 
+use crate::names::Names;
+
 /// The key that Microsoft publishes for its emulator: every SDK sample knows it, so it protects
 /// nothing. The server uses it only where nobody but this machine can connect.
 pub const PUBLISHED_KEY: &str =
@@ -28,6 +30,8 @@ pub struct Settings {
     pub cross_partition: CrossPartition,
     /// What a request may cost.
     pub limits: Limits,
+    /// What the server is called.
+    pub names: Names,
 }
 
 impl Default for Settings {
@@ -41,6 +45,7 @@ impl Default for Settings {
             staleness: Staleness::default(),
             cross_partition: CrossPartition::default(),
             limits: Limits::default(),
+            names: Names::default(),
         }
     }
 }
@@ -99,13 +104,17 @@ pub struct Keys {
 
 /// A master key. Its bytes never reach a log: `Debug` hides them.
 #[derive(Clone)]
-pub struct Key(Vec<u8>);
+pub struct Key {
+    bytes: Vec<u8>,
+    is_published: bool,
+}
 
 impl Key {
     /// Reads the base64 text that the operator and the SDKs hold.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let bytes = STANDARD.decode(text.trim()).map_err(|_| KeyError::NotBase64)?;
-        if bytes.is_empty() { Err(KeyError::Empty) } else { Ok(Self(bytes)) }
+        let is_published = text.trim() == PUBLISHED_KEY;
+        if bytes.is_empty() { Err(KeyError::Empty) } else { Ok(Self { bytes, is_published }) }
     }
 
     /// The text of a new key: 64 random bytes, as many as the service's keys have.
@@ -117,7 +126,12 @@ impl Key {
 
     /// The secret itself, for signing.
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.0
+        &self.bytes
+    }
+
+    /// Whether everybody knows it.
+    pub(crate) fn is_published(&self) -> bool {
+        self.is_published
     }
 }
 

@@ -5,14 +5,17 @@ use std::{net::SocketAddr, sync::Arc};
 use bytes::Bytes;
 use gateway::{Credential, Gateway, Handled};
 use http_body_util::Full;
-use hyper::{Method, Request, Response, StatusCode, header::ORIGIN};
+use hyper::{Method, Request, Response, StatusCode, header::ORIGIN, http::request::Parts};
 
 use crate::{
     admin::{self, Admin},
     audit::{Audit, Line, Who},
     backup::{self, Backups},
+    certificate::PublicCertificate,
     cors::Cors,
+    front,
     net::{Closed, Handler, Origin, RequestBody, Standing},
+    proxies::Proxies,
 };
 
 /// Everything that answers.
@@ -22,10 +25,19 @@ pub(crate) struct App {
     pub(crate) backups: Arc<Backups>,
     pub(crate) cors: Cors,
     pub(crate) audit: Arc<Audit>,
+    pub(crate) proxies: Proxies,
+    /// The certificate for everybody; `None` if TLS is off.
+    pub(crate) certificate: Option<PublicCertificate>,
 }
 
 impl Handler for App {
     async fn handle(&self, origin: Origin, request: Request<RequestBody>) -> Response<Full<Bytes>> {
+        let (mut parts, body) = request.into_parts();
+        if let Err(refused) = self.enter(&origin, &mut parts) {
+            let asked = (parts.method.as_str(), parts.uri.path());
+            return self.conclude(&origin, asked, *refused);
+        }
+        let request = Request::from_parts(parts, body);
         // Pages for operators are nobody else's pages.
         if !self.cors.is_on() || request.uri().path().starts_with(admin::PREFIX) {
             return self.answer(origin, request).await;
@@ -60,47 +72,81 @@ impl Handler for App {
 }
 
 impl App {
-    async fn answer(
-        &self,
-        origin: Origin,
-        mut request: Request<RequestBody>,
-    ) -> Response<Full<Bytes>> {
+    async fn answer(&self, origin: Origin, request: Request<RequestBody>) -> Response<Full<Bytes>> {
         let path = request.uri().path();
+        if path == front::CERTIFICATE_PATH {
+            return front::certificate(request.method(), self.certificate.as_ref());
+        }
+        // An IPv6 socket sees IPv4 clients under mapped addresses.
+        let is_loopback = origin.peer.ip().to_canonical().is_loopback();
+        let is_called_local = gateway::is_called_local(request.headers(), request.uri());
         let is_signed = path == backup::PATH || path.starts_with(admin::SIGNED_PREFIX);
         if path.starts_with(admin::PREFIX) && !is_signed {
-            // An IPv6 socket sees IPv4 clients under mapped addresses.
-            let is_local = origin.peer.ip().to_canonical().is_loopback()
-                && gateway::is_called_local(request.headers(), request.uri());
-            return self.admin.answer(is_local, request.method(), path);
+            return self.admin.answer(is_loopback && is_called_local, request.method(), path);
         }
-        request.extensions_mut().insert(gateway::Connection(origin.peer));
-        let (method, uri) = (request.method().clone(), request.uri().clone());
-        let mut response = if uri.path() == backup::PATH {
-            self.backups.answer(&self.gateway, origin.clone(), request).await
+        let (parts, body) = request.into_parts();
+        if front::is_browser(&parts.method, parts.uri.path(), &parts.headers)
+            && let Ok(endpoint) = self.gateway.endpoint(origin.scheme, &parts)
+        {
+            return front::page(&endpoint.to_string());
+        }
+        let (method, uri) = (parts.method.clone(), parts.uri.clone());
+        let response = if uri.path() == backup::PATH {
+            let is_named = is_called_local
+                || self.gateway.is_called_as_advertised(&parts)
+                    && !gateway::is_forwarded(&parts.headers);
+            let is_local = is_loopback && is_named;
+            self.backups.answer(&self.gateway, origin.scheme, is_local, parts, body).await
         } else {
-            self.gateway.handle(origin.scheme, request).await
+            self.gateway.handle(origin.scheme, Request::from_parts(parts, body)).await
         };
-        if let Some(handled) = response.extensions_mut().remove::<Handled>() {
-            let asked = Some((method.as_str(), uri.path()));
-            let who = Who { client: origin.peer, asked };
-            let header = |name: &str| response.headers().get(name).and_then(|it| it.to_str().ok());
-            // Nothing of the query string, the other headers or the body: there may be a secret in them.
-            tracing::debug!(
-                client = %origin.peer,
-                method = method.as_str(),
-                path = uri.path(),
-                operation = handled.operation,
-                status = response.status().as_u16(),
-                substatus = header("x-ms-substatus"),
-                charge = header("x-ms-request-charge"),
-                milliseconds = header("x-ms-request-duration-ms"),
-                activity = header("x-ms-activity-id"),
-                "request"
-            );
-            self.write_down(who, response.status().as_u16(), &handled);
-            if let Some(standing) = standing(handled.credential, response.status()) {
-                response.extensions_mut().insert(standing);
+        self.conclude(&origin, (method.as_str(), uri.path()), response)
+    }
+
+    /// Looks at what every request must have, whatever it asks for: one name for the server. Notes what a
+    /// trusted proxy says of it.
+    fn enter(&self, origin: &Origin, parts: &mut Parts) -> Result<(), Box<Response<Full<Bytes>>>> {
+        self.gateway.check_host(origin.scheme, parts)?;
+        match self.proxies.read(origin.peer.ip(), &parts.headers) {
+            Ok(None) => {}
+            Ok(Some(forwarded)) => {
+                parts.extensions.insert(forwarded);
             }
+            Err(malformed) => {
+                let error = protocol::Error::bad_request(malformed.message());
+                return Err(self.gateway.refuse(origin.scheme, parts, error));
+            }
+        }
+        parts.extensions.insert(gateway::Connection(origin.peer));
+        Ok(())
+    }
+
+    /// Writes down what became of a request, and tells the network side what it showed of its sender.
+    fn conclude(
+        &self,
+        origin: &Origin,
+        asked: (&str, &str),
+        mut response: Response<Full<Bytes>>,
+    ) -> Response<Full<Bytes>> {
+        let Some(handled) = response.extensions_mut().remove::<Handled>() else { return response };
+        let who = Who { client: origin.peer, asked: Some(asked) };
+        let header = |name: &str| response.headers().get(name).and_then(|it| it.to_str().ok());
+        // Nothing of the query string, the other headers or the body: there may be a secret in them.
+        tracing::debug!(
+            client = %origin.peer,
+            method = asked.0,
+            path = asked.1,
+            operation = handled.operation,
+            status = response.status().as_u16(),
+            substatus = header("x-ms-substatus"),
+            charge = header("x-ms-request-charge"),
+            milliseconds = header("x-ms-request-duration-ms"),
+            activity = header("x-ms-activity-id"),
+            "request"
+        );
+        self.write_down(who, response.status().as_u16(), &handled);
+        if let Some(standing) = standing(handled.credential, response.status()) {
+            response.extensions_mut().insert(standing);
         }
         response
     }

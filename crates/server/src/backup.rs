@@ -4,9 +4,8 @@
 //! writes them itself, into a directory of its machine: only it can take an image of its store.
 //!
 //! In reading order: `manifest` (what a backup consists of), `pool` (the files), `series` (the
-//! directory), `create`, `restore`; `job` (in the server), `ask` (of the server).
+//! directory), `create`, `restore`; `job` (in the server). Asking a server is a matter of `tools`.
 
-mod ask;
 mod create;
 mod job;
 mod manifest;
@@ -21,12 +20,14 @@ use std::{
     process::ExitCode,
 };
 
-use anyhow::Context as _;
+use anyhow::{Context as _, anyhow};
+pub(crate) use tools::backup::PATH;
+use tools::{Failure, backup::size, table};
 use value::{Object, Value};
 
-pub(crate) use self::job::{Backups, PATH};
+pub(crate) use self::job::Backups;
 use self::{
-    create::{Progress, Summary, size},
+    create::{Progress, Summary},
     series::Series,
 };
 use crate::{
@@ -34,8 +35,6 @@ use crate::{
     clock::MachineClock,
     data_dir::DataDir,
     database,
-    failure::Failure,
-    table,
 };
 
 /// A backup does not read by way of the cache.
@@ -66,16 +65,12 @@ pub(crate) fn run(command: &BackupCommand) -> Result<ExitCode, Failure> {
 
 fn create(args: &CreateArgs) -> Result<String, Failure> {
     let directory = std::path::absolute(&args.directory).map_err(Failure::start)?;
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .map_err(Failure::start)?;
-    let summary = match &args.offline {
-        Some(data_dir) => runtime
-            .block_on(create_offline(&directory, data_dir, args.keep))
-            .map_err(Failure::start)?,
-        None => runtime.block_on(ask::create(args, &directory))?,
+    let summary = if let Some(data_dir) = &args.offline {
+        offline(&directory, data_dir, args.keep).map_err(Failure::start)?
+    } else {
+        let said = tools::backup::create(&args.account, &directory, args.keep)?;
+        let strange = || anyhow!("the answer is not that of a Sheaf server");
+        Summary::read(&said).ok_or_else(|| Failure::server(strange()))?
     };
     if let Some(warning) = &summary.warning {
         // The backup is made, which is what the exit code says.
@@ -85,6 +80,12 @@ fn create(args: &CreateArgs) -> Result<String, Failure> {
 }
 
 /// Backs up the data of a stopped server.
+fn offline(directory: &Path, data_dir: &Path, keep: Option<usize>) -> anyhow::Result<Summary> {
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+    runtime.block_on(create_offline(directory, data_dir, keep))
+}
+
 async fn create_offline(
     directory: &Path,
     data_dir: &Path,

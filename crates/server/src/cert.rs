@@ -12,10 +12,11 @@ use clap::ValueEnum as _;
 use rustls::pki_types::CertificateDer;
 use sha2::{Digest as _, Sha256};
 
+use tools::Failure;
+
 use crate::{
     certificate::{certificates, read},
     cli::{CertArgs, CertificateFormat, Sdk},
-    failure::Failure,
 };
 
 /// Runs the command.

@@ -4,6 +4,7 @@ use std::{
     fs,
     net::IpAddr,
     path::{Path, PathBuf},
+    sync::{Arc, PoisonError, RwLock},
     time::Duration,
 };
 
@@ -38,6 +39,27 @@ enum Pair {
     Temporary(Pem),
 }
 
+/// The certificate as anybody may have it. Clones share it.
+#[derive(Clone, Debug)]
+pub(crate) struct PublicCertificate(Arc<RwLock<Arc<str>>>);
+
+impl PublicCertificate {
+    /// Begins with this text.
+    pub(crate) fn new(pem: Arc<str>) -> Self {
+        Self(Arc::new(RwLock::new(pem)))
+    }
+
+    /// The chain in PEM, the server's own certificate first.
+    pub(crate) fn pem(&self) -> Arc<str> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Takes another one.
+    pub(crate) fn replace(&self, pem: Arc<str>) {
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = pem;
+    }
+}
+
 /// A certificate and its key, both as PEM text.
 struct Pem {
     certificate: String,
@@ -52,10 +74,10 @@ impl Certificate {
     }
 
     /// The certificate kept in `directory`, made there on the first start.
-    pub(crate) fn kept_in(directory: &Path, host: &str, now: Duration) -> anyhow::Result<Self> {
+    pub(crate) fn kept_in(directory: &Path, hosts: &[&str], now: Duration) -> anyhow::Result<Self> {
         let (certificate, key) = (directory.join("cert.pem"), directory.join("key.pem"));
         if !(certificate.try_exists()? && key.try_exists()?) {
-            let pem = generate(host, now)?;
+            let pem = generate(hosts, now)?;
             data_dir::create_private(directory)
                 .and_then(|()| data_dir::write_private(&key, &pem.key))
                 .and_then(|()| data_dir::write_private(&certificate, &pem.certificate))
@@ -69,8 +91,8 @@ impl Certificate {
     }
 
     /// A certificate that is gone when the process ends.
-    pub(crate) fn temporary(host: &str, now: Duration) -> anyhow::Result<Self> {
-        Ok(Self { pair: Pair::Temporary(generate(host, now)?), client_ca: None })
+    pub(crate) fn temporary(hosts: &[&str], now: Duration) -> anyhow::Result<Self> {
+        Ok(Self { pair: Pair::Temporary(generate(hosts, now)?), client_ca: None })
     }
 
     /// Asks clients for a certificate of one of the authorities in this file.
@@ -88,13 +110,14 @@ impl Certificate {
         files
     }
 
-    /// Reads the files, and gives what accepts connections with them.
-    pub(crate) fn acceptor(&self) -> anyhow::Result<TlsAcceptor> {
+    /// Reads the files, and gives what accepts connections with them, and the certificate for everybody.
+    pub(crate) fn acceptor(&self) -> anyhow::Result<(TlsAcceptor, Arc<str>)> {
         let roots = self.client_ca.as_deref().map(read).transpose()?;
         let made = |pem: &Pem| {
             let roots = roots.as_deref().map(|text| certificates(text)).transpose();
             let roots = roots.context("the authorities of clients")?;
-            tls::acceptor(certificates(&pem.certificate)?, pem.key()?, roots)
+            let acceptor = tls::acceptor(certificates(&pem.certificate)?, pem.key()?, roots)?;
+            anyhow::Ok((acceptor, public_part(&pem.certificate)))
         };
         match &self.pair {
             Pair::Temporary(pem) => made(pem),
@@ -126,10 +149,27 @@ pub(crate) fn certificates(pem: &str) -> anyhow::Result<Vec<CertificateDer<'stat
     Ok(chain)
 }
 
+/// The certificates of a PEM text, and nothing else of it: some keep the private key in the same file.
+fn public_part(pem: &str) -> Arc<str> {
+    const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
+    const END: &str = "-----END CERTIFICATE-----";
+    let mut public = String::new();
+    let mut is_inside = false;
+    for line in pem.lines().map(str::trim) {
+        is_inside |= line == BEGIN;
+        if is_inside {
+            public.push_str(line);
+            public.push('\n');
+        }
+        is_inside &= line != END;
+    }
+    public.into()
+}
+
 /// A self-signed certificate for this machine. P-256, because its keys are made at once.
-fn generate(host: &str, now: Duration) -> anyhow::Result<Pem> {
+fn generate(hosts: &[&str], now: Duration) -> anyhow::Result<Pem> {
     let key = KeyPair::generate()?;
-    let mut params = CertificateParams::new(names(host))?;
+    let mut params = CertificateParams::new(names(hosts))?;
     params.distinguished_name = DistinguishedName::new();
     params.distinguished_name.push(DnType::CommonName, "sheaf");
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
@@ -142,14 +182,19 @@ fn generate(host: &str, now: Duration) -> anyhow::Result<Pem> {
     Ok(Pem { certificate: certificate.pem(), key: key.serialize_pem() })
 }
 
-/// The names that clients of this machine use.
-fn names(host: &str) -> Vec<String> {
-    let mut names = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
-    let machine = fs::read_to_string("/proc/sys/kernel/hostname")
+/// The name of this machine, if it says one.
+pub(crate) fn machine_name() -> Option<String> {
+    let name = fs::read_to_string("/proc/sys/kernel/hostname")
         .ok()
-        .or_else(|| std::env::var("COMPUTERNAME").ok());
-    let machine = machine.as_deref().map(str::trim);
-    for name in [Some(host), machine].into_iter().flatten() {
+        .or_else(|| std::env::var("COMPUTERNAME").ok())?;
+    Some(name.trim().to_owned())
+}
+
+/// The names that clients of this machine use, and those that the operator gave it.
+fn names(hosts: &[&str]) -> Vec<String> {
+    let mut names = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
+    let machine = machine_name();
+    for name in hosts.iter().copied().chain(machine.as_deref()) {
         if is_certifiable(name) && !names.iter().any(|known| known == name) {
             names.push(name.to_owned());
         }
@@ -185,7 +230,7 @@ mod tests {
     fn a_certificate_is_made_once_and_kept() {
         let scratch = tempfile::tempdir().unwrap();
         let directory = scratch.path().join("tls");
-        let kept = || Certificate::kept_in(&directory, "0.0.0.0", NOW).unwrap();
+        let kept = || Certificate::kept_in(&directory, &["0.0.0.0"], NOW).unwrap();
         assert_eq!(kept().files().len(), 2);
         let first = fs::read(directory.join("cert.pem")).unwrap();
         kept().acceptor().unwrap();
@@ -197,7 +242,7 @@ mod tests {
         let scratch = tempfile::tempdir().unwrap();
         let (one, other) = (scratch.path().join("one"), scratch.path().join("other"));
         for directory in [&one, &other] {
-            Certificate::kept_in(directory, "db.example", NOW).unwrap();
+            Certificate::kept_in(directory, &["db.example"], NOW).unwrap();
         }
         let (cert, key) = (one.join("cert.pem"), one.join("key.pem"));
         let error =
@@ -212,11 +257,23 @@ mod tests {
     }
 
     #[test]
+    fn the_key_is_not_part_of_what_everybody_may_have() {
+        let pem = generate(&[], NOW).unwrap();
+        let both =
+            format!("# made by hand\r\n{}\r\n{}{}", pem.key, pem.certificate, pem.certificate);
+        let public = public_part(&both);
+        assert_eq!(certificates(&public).unwrap().len(), 2);
+        assert!(!public.contains("KEY") && !public.contains("by hand"), "{public}");
+        let (_, served) = Certificate::temporary(&[], NOW).unwrap().acceptor().unwrap();
+        assert!(served.starts_with("-----BEGIN CERTIFICATE-----\n") && !served.contains("KEY"));
+    }
+
+    #[test]
     fn odd_host_names_do_not_break_the_certificate() {
         for host in ["", "0.0.0.0", "::", "snow man", "192.168.1.7", "db.example"] {
-            Certificate::temporary(host, NOW).unwrap().acceptor().unwrap();
+            Certificate::temporary(&[host], NOW).unwrap().acceptor().unwrap();
         }
-        assert!(names("192.168.1.7").contains(&"192.168.1.7".to_owned()));
-        assert!(!names("::").contains(&"::".to_owned()));
+        assert!(names(&["192.168.1.7"]).contains(&"192.168.1.7".to_owned()));
+        assert!(!names(&["::"]).contains(&"::".to_owned()));
     }
 }

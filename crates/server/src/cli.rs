@@ -5,7 +5,11 @@ pub(crate) mod backup;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+use tools::{
+    args::Told,
+    keys::KeyName,
+    manual::{COMPLETIONS_HELP, CompletionsArgs, MAN_HELP, ManArgs},
+};
 
 use self::backup::{BACKUP_HELP, BackupCommand};
 use crate::settings::Settings;
@@ -40,37 +44,6 @@ Exit codes:
   1  the disk refused, or the data is damaged
   2  the directory could not be opened";
 
-const QUERY_HELP: &str = "\
-Rows go to stdout; how many there were, what they cost and --explain go to stderr.
-Without --partition-key the query may read every partition.
-
-Examples:
-  sheaf query -d shop -c orders \"SELECT c.id, c.total FROM c WHERE c.total > 10\"
-  sheaf query -d shop -c orders --partition-key '\"ada\"' \"SELECT * FROM c\" --format lines
-  sheaf query -d shop -c orders \"SELECT * FROM c WHERE c.tag = @tag\" --param '@tag=\"new\"'
-  sheaf query -d shop -c orders \"SELECT VALUE COUNT(1) FROM c\" --explain
-
-Exit codes:
-  0  the query was answered
-  1  it was refused, or the server could not be reached
-  2  the command line makes no sense";
-
-const PARTITION_HELP: &str = "\
-The server splits partitions that are full, or too few for the throughput of their collection, by
-itself. Splits and merges are online: reads go on, writes wait for the moment of the switch. While a
-collection that was created without a partition key is given one, writes wait all the time.
-
-Examples:
-  sheaf partition list -d shop -c orders
-  sheaf partition split -d shop -c orders 0
-  sheaf partition merge -d shop -c orders 1        With its right neighbour
-  sheaf partition key -d shop -c readings /deviceId
-
-Exit codes:
-  0  it is done
-  1  it was refused, or the server could not be reached
-  2  the command line makes no sense";
-
 const KEYS_HELP: &str = "\
 Without --key-file the keys are in the file `keys` of the data directory; while that is absent, the
 published emulator key is the only one. A server that runs takes a new key within a second, and the
@@ -100,19 +73,10 @@ Exit codes:
   1  the certificate cannot be read, or the output not be written
   2  the command line makes no sense";
 
-const TOP_HELP: &str = "\
-Shows the partitions that do most, redrawn every second; ctrl-c ends it. The server answers those
-whom its setting `metrics` lets read them: by default, clients on the same machine.
-
-Exit codes:
-  0  ended as told
-  1  the server could not be reached, or refused
-  2  the command line makes no sense";
-
 /// A self-hosted database that speaks the Azure Cosmos DB REST API.
 #[derive(Debug, Parser)]
 #[command(name = "sheaf", version, propagate_version = true)]
-#[command(arg_required_else_help = true, disable_help_subcommand = true)]
+#[command(arg_required_else_help = true)]
 #[command(after_help = "`sheaf serve --help` lists every setting.")]
 pub(crate) struct Cli {
     /// What to do.
@@ -126,6 +90,9 @@ pub(crate) enum Command {
     /// Run the database
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(Box<ServeArgs>),
+    /// What asks a running server.
+    #[command(flatten)]
+    Tool(tools::Command),
     /// Check a data directory for damage
     #[command(after_help = VERIFY_HELP)]
     Verify(VerifyArgs),
@@ -135,24 +102,18 @@ pub(crate) enum Command {
     /// Back up a running server, and restore what was backed up
     #[command(subcommand, after_help = BACKUP_HELP)]
     Backup(Box<BackupCommand>),
-    /// Ask a running server
-    #[command(after_help = QUERY_HELP)]
-    Query(Box<QueryArgs>),
-    /// Look at the partitions of a collection on a running server, split and merge them
-    #[command(subcommand, after_help = PARTITION_HELP)]
-    Partition(PartitionCommand),
-    /// Watch the partitions of a running server
-    #[command(after_help = TOP_HELP)]
-    Top(TopArgs),
     /// Print the certificate that the server made, and how clients trust it
     #[command(after_help = CERT_HELP)]
     Cert(CertArgs),
     /// Show and replace the keys of the account
     #[command(subcommand, after_help = KEYS_HELP)]
     Keys(KeysCommand),
-    /// Run users' scripts for the server that started this process
-    #[command(hide = true)]
-    ScriptWorker,
+    /// Print a script that completes this command line in a shell
+    #[command(after_help = COMPLETIONS_HELP)]
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write those of all commands
+    #[command(after_help = MAN_HELP)]
+    Man(ManArgs),
 }
 
 /// What `sheaf serve` takes.
@@ -164,7 +125,7 @@ pub(crate) struct ServeArgs {
 
     /// The settings given as flags or in the environment.
     #[command(flatten)]
-    pub(crate) settings: Settings,
+    pub(crate) settings: Told<Settings>,
 }
 
 /// What `sheaf verify` takes.
@@ -181,141 +142,6 @@ pub(crate) struct CompactArgs {
     /// The data directory to compact [default: ./sheaf-data]
     #[arg(long, env = "SHEAF_DATA_DIR", value_name = "DIR")]
     pub(crate) data_dir: Option<PathBuf>,
-}
-
-/// What `sheaf query` takes.
-#[derive(Args, Debug)]
-pub(crate) struct QueryArgs {
-    /// The query; `-` reads it from stdin
-    #[arg(value_name = "SQL")]
-    pub(crate) query: String,
-
-    /// What is asked.
-    #[command(flatten)]
-    pub(crate) at: CollectionArgs,
-
-    /// Parameter and its value in JSON; may be given several times
-    #[arg(long = "param", short, value_name = "@NAME=JSON")]
-    pub(crate) parameters: Vec<String>,
-
-    /// Read only this partition key: a JSON value, or an array of them for a hierarchical key
-    #[arg(long, value_name = "JSON")]
-    pub(crate) partition_key: Option<String>,
-
-    /// Most rows to print [default: all]
-    #[arg(long, value_name = "N")]
-    pub(crate) max_items: Option<u64>,
-
-    /// How rows are printed
-    #[arg(long, value_name = "FORMAT", default_value = "table")]
-    pub(crate) format: Format,
-
-    /// Say how the query was run
-    #[arg(long)]
-    pub(crate) explain: bool,
-
-    /// Which server to ask, and by which key.
-    #[command(flatten)]
-    pub(crate) account: AccountArgs,
-}
-
-/// What `sheaf partition` takes.
-#[derive(Debug, Subcommand)]
-pub(crate) enum PartitionCommand {
-    /// Show the ranges of a collection
-    List(PartitionListArgs),
-    /// Cut a range in two halves of about the same size
-    Split(PartitionChangeArgs),
-    /// Join a range with the one to its right
-    Merge(PartitionChangeArgs),
-    /// Give a partition key to a collection that was created without one
-    Key(PartitionKeyArgs),
-}
-
-/// What `sheaf partition list` takes.
-#[derive(Args, Debug)]
-pub(crate) struct PartitionListArgs {
-    /// Whose ranges.
-    #[command(flatten)]
-    pub(crate) at: CollectionArgs,
-
-    /// Which server to ask, and by which key.
-    #[command(flatten)]
-    pub(crate) account: AccountArgs,
-}
-
-/// What `sheaf partition split` and `sheaf partition merge` take.
-#[derive(Args, Debug)]
-pub(crate) struct PartitionChangeArgs {
-    /// Id of the range, as `sheaf partition list` shows it
-    #[arg(value_name = "RANGE")]
-    pub(crate) range: String,
-
-    /// Whose range.
-    #[command(flatten)]
-    pub(crate) at: CollectionArgs,
-
-    /// Which server to ask, and by which key.
-    #[command(flatten)]
-    pub(crate) account: AccountArgs,
-}
-
-/// What `sheaf partition key` takes.
-#[derive(Args, Debug)]
-pub(crate) struct PartitionKeyArgs {
-    /// Path of the property that is the key; two or three of them for a hierarchical key
-    #[arg(value_name = "PATH", required = true, num_args = 1..=3)]
-    pub(crate) paths: Vec<String>,
-
-    /// Which collection gets it.
-    #[command(flatten)]
-    pub(crate) at: CollectionArgs,
-
-    /// Which server to ask, and by which key.
-    #[command(flatten)]
-    pub(crate) account: AccountArgs,
-}
-
-/// A collection.
-#[derive(Args, Debug)]
-pub(crate) struct CollectionArgs {
-    /// Database of the collection
-    #[arg(long, short, env = "SHEAF_DATABASE", value_name = "ID")]
-    pub(crate) database: String,
-
-    /// Collection to ask or change
-    #[arg(long, short, env = "SHEAF_COLLECTION", value_name = "ID")]
-    pub(crate) collection: String,
-}
-
-impl CollectionArgs {
-    /// Its path, escaped, without a slash before it.
-    pub(crate) fn path(&self) -> String {
-        let escaped = |name: &str| utf8_percent_encode(name, NON_ALPHANUMERIC).to_string();
-        format!("dbs/{}/colls/{}", escaped(&self.database), escaped(&self.collection))
-    }
-
-    /// Its link as it is signed, not escaped.
-    pub(crate) fn link(&self) -> String {
-        format!("dbs/{}/colls/{}", self.database, self.collection)
-    }
-}
-
-/// Which server a request goes to, and whose key it is signed with.
-#[derive(Args, Debug)]
-pub(crate) struct AccountArgs {
-    /// Which server.
-    #[command(flatten)]
-    pub(crate) server: ServerArgs,
-
-    /// Key of the account; others can see it in the list of processes, so prefer --key-file
-    #[arg(long, value_name = "KEY", help_heading = "Server")]
-    pub(crate) key: Option<String>,
-
-    /// File with the account's keys, as `sheaf serve` has it [default: `keys` in the data directory,
-    /// else the published emulator key]
-    #[arg(long, env = "SHEAF_KEY_FILE", value_name = "FILE", help_heading = "Server")]
-    pub(crate) key_file: Option<PathBuf>,
 }
 
 /// What `sheaf keys` takes.
@@ -349,21 +175,6 @@ pub(crate) struct KeyFileArgs {
     /// Key file of the server, if it was given one
     #[arg(long, env = "SHEAF_KEY_FILE", value_name = "FILE")]
     pub(crate) key_file: Option<PathBuf>,
-}
-
-/// The keys of an account.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum KeyName {
-    /// May do everything
-    Primary,
-    /// The same
-    Secondary,
-    /// May read and query
-    PrimaryReadonly,
-    /// The same
-    SecondaryReadonly,
-    /// All four
-    All,
 }
 
 /// What `sheaf cert` takes.
@@ -409,50 +220,6 @@ pub(crate) enum Sdk {
     Go,
     Rust,
     Curl,
-}
-
-/// What `sheaf top` takes.
-#[derive(Args, Debug)]
-pub(crate) struct TopArgs {
-    /// Print one table and end
-    #[arg(long)]
-    pub(crate) once: bool,
-
-    /// Print what the server says as JSON, and end
-    #[arg(long)]
-    pub(crate) json: bool,
-
-    /// Which server to look at.
-    #[command(flatten)]
-    pub(crate) server: ServerArgs,
-}
-
-/// Which server a command talks to, and how it is trusted.
-#[derive(Args, Debug)]
-pub(crate) struct ServerArgs {
-    /// Where the server listens
-    #[arg(long, env = "SHEAF_ENDPOINT", value_name = "URL", help_heading = "Server")]
-    #[arg(default_value = "http://127.0.0.1:8081")]
-    pub(crate) endpoint: String,
-
-    /// Data directory whose certificate is trusted for https [default: ./sheaf-data]
-    #[arg(long, env = "SHEAF_DATA_DIR", value_name = "DIR", help_heading = "Server")]
-    pub(crate) data_dir: Option<PathBuf>,
-
-    /// Trust any certificate: whoever is in between can read and change everything
-    #[arg(long, help_heading = "Server")]
-    pub(crate) insecure: bool,
-}
-
-/// How rows are printed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Format {
-    /// For people: a column for each property
-    Table,
-    /// One JSON array
-    Json,
-    /// One JSON value on each line
-    Lines,
 }
 
 #[cfg(test)]

@@ -4,7 +4,9 @@ use std::{io::Write as _, path::PathBuf, process::ExitCode};
 
 use anyhow::Context as _;
 
-use crate::{cli::CompactArgs, data_dir::DataDir, database, failure::Failure};
+use tools::Failure;
+
+use crate::{cli::CompactArgs, data_dir::DataDir, database};
 
 /// The exit code when the directory could not be opened; 1 is for a compaction that failed.
 const CANNOT_OPEN: u8 = 2;

@@ -1,16 +1,23 @@
 //! The configuration a server runs with: flags and environment over the file over the defaults,
 //! checked once, so that nothing behind this file meets a senseless value.
 
+mod emulator;
+
 use std::{fs, num::NonZero, path::Path, path::PathBuf, time::Duration};
+
+use tools::{
+    Failure,
+    keys::{Choice, Secret, Source},
+};
 
 use crate::{
     audit::AuditSettings,
     cli::ServeArgs,
     cors::Origin,
-    failure::Failure,
     issuers::Tokens,
     net::{ClientLimits, Limit},
     network::Network,
+    proxies::Proxies,
     settings::{
         Charges, Consistency, CrossPartition, Limits, LogFormat, LogLevel, MetricsAccess,
         RateLimit, Settings, TlsMode,
@@ -19,19 +26,26 @@ use crate::{
     span::Span,
 };
 
+/// The port of the emulators.
+const PORT: u16 = 8081;
+
 /// Everything that `sheaf serve` needs to know.
 #[derive(Clone, Debug)]
 pub(crate) struct Config {
-    /// Name or address to listen on.
-    pub(crate) host: String,
+    /// Name or address to listen on; `None` for the loopback addresses.
+    pub(crate) host: Option<String>,
     /// Port to listen on; zero for any.
     pub(crate) port: u16,
+    /// Endpoint that clients are told; `None` for the one that they called.
+    pub(crate) advertise: Option<gateway::Endpoint>,
+    /// Proxies that are believed.
+    pub(crate) trusted_proxies: Proxies,
     /// Where the data is kept; `None` keeps it in memory.
     pub(crate) data_dir: Option<PathBuf>,
     /// Size of the store's block cache.
     pub(crate) cache_bytes: u64,
-    /// Where the keys are; `None` for the published key.
-    pub(crate) key_file: Option<PathBuf>,
+    /// Where the keys are.
+    pub(crate) keys: Source,
     /// The published key may be used on an address that others reach.
     pub(crate) allows_published_key: bool,
     /// Whose access tokens are taken.
@@ -88,6 +102,10 @@ pub(crate) struct Config {
     pub(crate) shutdown_timeout: Duration,
     /// The audit log; `None` keeps none.
     pub(crate) audit: Option<AuditSettings>,
+    /// Nothing but the ready line is printed.
+    pub(crate) is_quiet: bool,
+    /// Variables of the emulator that were read, or have no equivalent: lines for the log.
+    pub(crate) notes: Vec<String>,
     /// Shape of log lines.
     pub(crate) log_format: LogFormat,
     /// How much is logged.
@@ -101,7 +119,25 @@ impl Config {
             Some(path) => read_file(path)?,
             None => Settings::default(),
         };
-        Self::resolve(args.settings.over(file))
+        let said = args.settings;
+        let keys = Choice::new(
+            said.key.clone().map(|key| (key, said.origin("key"))),
+            said.key_file.clone().map(|path| (path, said.origin("key_file"))),
+        )?;
+        let mut said = said.into_inner().over(file);
+        // Who gives a key by a flag or a variable means no key file of the settings, and the reverse.
+        match keys {
+            Choice::Key(..) => said.key_file = None,
+            Choice::File(..) => said.key = None,
+            Choice::Neither => {}
+        }
+        let mut emulator = emulator::read(std::env::vars_os(), &said).map_err(Failure::usage)?;
+        if said.key.is_some() {
+            emulator.settings.key_file = None;
+        }
+        let config = Self::resolve(said.over(emulator.settings))?;
+        let keys = config.keys.clone().with_fallback(emulator.keys);
+        Ok(Self { keys, notes: emulator.notes, ..config })
     }
 
     fn resolve(said: Settings) -> Result<Self, Failure> {
@@ -116,11 +152,13 @@ impl Config {
         let audit_bytes = said.audit_log_size.map_or(16 << 20, |size| size.0);
         let audit = audit(said.audit_log, data_dir.as_deref(), audit_bytes, said.audit_log_files)?;
         Ok(Self {
-            host: said.host.unwrap_or_else(|| "127.0.0.1".to_owned()),
-            port: said.port.unwrap_or(8081),
+            host: said.host,
+            port: said.port.unwrap_or(PORT),
+            advertise: advertise(said.advertise.as_deref())?,
+            trusted_proxies: Proxies::new(said.trusted_proxies.unwrap_or_default()),
+            keys: keys(said.key, said.key_file, data_dir.as_deref())?,
             data_dir,
             cache_bytes: u64::from(said.cache_mb.unwrap_or(64)) << 20,
-            key_file: said.key_file,
             allows_published_key: said.allow_published_key.unwrap_or(false),
             tokens: tokens(said.token_issuers, said.trust_any_token)?,
             metrics: said.metrics.unwrap_or(MetricsAccess::Loopback),
@@ -155,6 +193,8 @@ impl Config {
             idle_timeout: seconds(said.idle_timeout, 300),
             shutdown_timeout: seconds(said.shutdown_timeout, 30),
             audit,
+            is_quiet: said.quiet.unwrap_or(false),
+            notes: Vec::new(),
             log_format: said.log_format.unwrap_or(LogFormat::Text),
             log_level: said.log_level.unwrap_or(LogLevel::Info),
         })
@@ -170,9 +210,23 @@ fn read_file(path: &Path) -> Result<Settings, Failure> {
     })
 }
 
+fn advertise(said: Option<&str>) -> Result<Option<gateway::Endpoint>, Failure> {
+    let parse = |text| gateway::Endpoint::parse(text);
+    said.map(parse).transpose().map_err(|error| Failure::usage(format!("`advertise`: {error}")))
+}
+
 /// The settings in a file's text. The error names the line and the key.
 fn parse(text: &str) -> Result<Settings, String> {
-    toml::from_str(text).map_err(|error| error.to_string().trim_end().to_owned())
+    toml::from_str(text).map_err(|error| {
+        // The whole error would print the line, and with it the key.
+        let start = error.span().map_or(0, |span| span.start.min(text.len()));
+        let before = text.get(..start).unwrap_or_default();
+        let line = before.rfind('\n').map_or(0, |at| at + 1);
+        if text.get(line..).is_some_and(|line| line.trim_start().starts_with("key")) {
+            return format!("line {}: {}", before.matches('\n').count() + 1, error.message());
+        }
+        error.to_string().trim_end().to_owned()
+    })
 }
 
 fn pair(
@@ -200,6 +254,21 @@ fn client_ca(path: Option<PathBuf>, tls: Option<TlsMode>) -> Result<Option<PathB
         ));
     }
     Ok(path)
+}
+
+/// Where the keys are: one that was given, a file, or the data directory.
+fn keys(
+    key: Option<Secret>,
+    file: Option<PathBuf>,
+    data_dir: Option<&Path>,
+) -> Result<Source, Failure> {
+    match (key, file) {
+        (Some(_), Some(_)) => {
+            Err(Failure::usage("`key` and `key-file` both say what the keys are: give one of them"))
+        }
+        (Some(key), None) => Ok(Source::given(key)),
+        (None, file) => Ok(Source::new(file.as_deref(), data_dir)),
+    }
 }
 
 /// Whose access tokens are taken. To trust everybody and to trust some makes no sense.

@@ -130,7 +130,7 @@ fn options(config: &Config) -> engine::Options {
         all_versions_retention: config.all_versions_retention,
         scripts: script::PoolOptions {
             program: own_program(),
-            arguments: vec!["script-worker".into()],
+            arguments: vec![crate::SCRIPT_WORKER.into()],
             workers: config.script_workers as usize,
             waiting_max: SCRIPTS_WAITING_MAX,
         },

@@ -11,7 +11,9 @@ use anyhow::{Context as _, anyhow, bail};
 use gateway::{Issuer, Issuers, KeySet, Role};
 use serde::Deserialize;
 
-use crate::{cors::Origin, failure::Failure};
+use tools::Failure;
+
+use crate::cors::Origin;
 
 /// Largest file of keys. Entra's has some 20 KB.
 const FILE_BYTES_MAX: u64 = 1 << 20;

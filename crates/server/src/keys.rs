@@ -1,33 +1,15 @@
-//! The account's keys: where they are kept, who may use them where. `file` knows the text of a key
-//! file, `command` is `sheaf keys`.
-//!
-//! The keys are those of `--key-file`; else those of the file `keys` in the data directory, which
-//! `sheaf keys regenerate` makes; else the published one, where only this machine can connect.
+//! The account's keys as the server has them: who may use them where. `tools::keys` knows where they
+//! are kept, `command` is `sheaf keys`.
 
 pub(crate) mod command;
-mod file;
 
-use std::{
-    fs, io,
-    net::SocketAddr,
-    path::{Path, PathBuf},
-};
+use std::net::SocketAddr;
 
 use gateway::Keys;
+pub(crate) use tools::keys::{KeyFile, Place};
+use tools::{Failure, keys::Source};
 
-pub(crate) use self::file::KeyFile;
-use crate::{cors::Origin, failure::Failure};
-
-/// The name of the key file in a data directory.
-const NAME: &str = "keys";
-
-/// Where an account's keys are kept.
-#[derive(Clone, Debug)]
-pub(crate) struct Source {
-    path: Option<PathBuf>,
-    /// Somebody named the file, so it has to be there.
-    is_given: bool,
-}
+use crate::cors::Origin;
 
 /// The keys, and whether one of them is known to everybody.
 #[derive(Debug)]
@@ -35,59 +17,23 @@ pub(crate) struct Loaded {
     /// The keys.
     pub(crate) keys: Keys,
     is_published: bool,
-}
-
-impl Source {
-    /// The file that was named, or that of the data directory. Without either the published key
-    /// is the only one.
-    pub(crate) fn new(key_file: Option<&Path>, data_dir: Option<&Path>) -> Self {
-        let own = data_dir.map(|directory| directory.join(NAME));
-        Self { path: key_file.map(Path::to_owned).or(own), is_given: key_file.is_some() }
-    }
-
-    /// The file, whether it is there or not.
-    pub(crate) fn path(&self) -> Option<&Path> {
-        self.path.as_deref()
-    }
-
-    /// Reads the keys.
-    pub(crate) fn load(&self) -> Result<Loaded, Failure> {
-        let file = self.read()?;
-        let keys = file.keys().map_err(|problem| self.wrong(&problem))?;
-        Ok(Loaded { keys, is_published: file.is_published() })
-    }
-
-    /// Reads the file, if it is there or has to be.
-    pub(crate) fn read(&self) -> Result<KeyFile, Failure> {
-        let Some(path) = &self.path else { return Ok(KeyFile::published()) };
-        match fs::read_to_string(path) {
-            Ok(text) => {
-                #[cfg(unix)]
-                warn_if_shared(path);
-                let file = KeyFile::parse(&text).map_err(|problem| self.wrong(&problem))?;
-                if file.is_guessable() {
-                    tracing::warn!(
-                        path = %path.display(),
-                        "a key has less than 16 bytes, and can be guessed; have one made by `sheaf keys`"
-                    );
-                }
-                Ok(file)
-            }
-            Err(error) if !self.is_given && is_absent(&error) => Ok(KeyFile::published()),
-            Err(error) => {
-                let path = path.display();
-                Err(Failure::usage(format!("cannot read the key file `{path}`: {error}")))
-            }
-        }
-    }
-
-    fn wrong(&self, problem: &str) -> Failure {
-        let path = self.path.as_deref().unwrap_or_else(|| Path::new("-")).display();
-        Failure::usage(format!("key file `{path}`: {problem}"))
-    }
+    /// Where the primary key is, for people.
+    place: Place,
 }
 
 impl Loaded {
+    /// Reads the keys.
+    pub(crate) fn read(source: &Source) -> Result<Self, Failure> {
+        let (file, place) = source.find()?;
+        let keys = file.keys().map_err(Failure::usage)?;
+        Ok(Self { keys, is_published: file.is_published(), place })
+    }
+
+    /// Where the primary key is.
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
     /// Refuses to offer the published key to other machines.
     pub(crate) fn check_exposure(
         &self,
@@ -123,20 +69,6 @@ impl Loaded {
     }
 }
 
-fn is_absent(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
-}
-
-/// Secrets that others can read are worth a word, but containers mount them so.
-#[cfg(unix)]
-fn warn_if_shared(path: &Path) {
-    use std::os::unix::fs::PermissionsExt as _;
-    let mode = fs::metadata(path).map_or(0, |metadata| metadata.permissions().mode());
-    if mode & 0o077 != 0 {
-        tracing::warn!(path = %path.display(), "others can read the key file; consider chmod 600");
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use gateway::PUBLISHED_KEY;
@@ -147,13 +79,14 @@ mod tests {
 
     fn loaded(text: &str) -> Loaded {
         let file = KeyFile::parse(text).unwrap();
-        Loaded { keys: file.keys().unwrap(), is_published: file.is_published() }
+        let place = Place::File("keys".into());
+        Loaded { keys: file.keys().unwrap(), is_published: file.is_published(), place }
     }
 
     #[test]
     fn the_published_key_stays_on_this_machine() {
         let outside = [SocketAddr::from(([0, 0, 0, 0], 8081))];
-        let published = Source::new(None, None).load().unwrap();
+        let published = Loaded::read(&Source::new(None, None)).unwrap();
         let failure = published.check_exposure(&outside, false).unwrap_err();
         assert!(failure.message().contains("--key-file"), "{failure:?}");
         assert!(failure.message().contains("--allow-published-key"), "{failure:?}");
@@ -162,20 +95,5 @@ mod tests {
         loaded(KEY).check_exposure(&outside, false).unwrap();
         let copied = format!("primary = \"{KEY}\"\nsecondary = \"{PUBLISHED_KEY}\"");
         assert!(loaded(&copied).check_exposure(&outside, false).is_err());
-    }
-
-    #[test]
-    fn a_named_file_wins_over_the_directory_and_must_be_there() {
-        let scratch = tempfile::tempdir().unwrap();
-        let directory = scratch.path();
-        let own = Source::new(None, Some(directory));
-        assert!(own.load().unwrap().is_published);
-        fs::write(directory.join("keys"), KEY).unwrap();
-        assert!(!own.load().unwrap().is_published);
-        let named = directory.join("named");
-        let given = Source::new(Some(&named), Some(directory));
-        assert!(given.load().unwrap_err().message().contains("named"));
-        fs::write(&named, PUBLISHED_KEY).unwrap();
-        assert!(given.load().unwrap().is_published);
     }
 }

@@ -4,8 +4,15 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
 use anyhow::anyhow;
 use gateway::Gateway;
+use tools::keys::Source;
 
-use crate::{certificate::Certificate, issuers, keys::Source, net::Acceptor, reload::Reload};
+use crate::{
+    certificate::{Certificate, PublicCertificate},
+    issuers,
+    keys::Loaded,
+    net::Acceptor,
+    reload::Reload,
+};
 
 /// The account's keys.
 pub(crate) struct LiveKeys {
@@ -33,7 +40,7 @@ impl Reload for LiveKeys {
         if !path.try_exists()? {
             return Err(anyhow!("`{}` is not there", path.display()));
         }
-        let loaded = self.source.load().map_err(|failure| anyhow!("{failure}"))?;
+        let loaded = Loaded::read(&self.source).map_err(|failure| anyhow!("{failure}"))?;
         loaded
             .check_exposure(&self.addresses, self.is_allowed)
             .map_err(|failure| anyhow!("{failure}"))?;
@@ -46,6 +53,7 @@ impl Reload for LiveKeys {
 pub(crate) struct LiveCertificate {
     pub(crate) certificate: Certificate,
     pub(crate) acceptor: Acceptor,
+    pub(crate) public: PublicCertificate,
 }
 
 impl Reload for LiveCertificate {
@@ -58,7 +66,9 @@ impl Reload for LiveCertificate {
     }
 
     fn reload(&self) -> anyhow::Result<()> {
-        self.acceptor.replace(self.certificate.acceptor()?);
+        let (acceptor, public) = self.certificate.acceptor()?;
+        self.acceptor.replace(acceptor);
+        self.public.replace(public);
         Ok(())
     }
 }

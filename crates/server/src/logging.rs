@@ -20,6 +20,7 @@ const OURS: &[&str] = &[
     "index",
     "sql",
     "script",
+    "tools",
     "value",
 ];
 

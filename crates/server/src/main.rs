@@ -2,14 +2,14 @@
 //!
 //! In reading order:
 //! - `cli`, `settings`, `config`, `amount`, `size`, `span`, `network`: what can be asked, and what was,
-//! - `serve`, `verify`, `compact`, `backup`, `query`, `partition`, `top`, `cert`: the commands;
-//!   `remote`, `client`, `table`: what those share that ask a running server,
+//! - `serve`, `verify`, `compact`, `backup`, `cert`: the commands; those that ask a running server are
+//!   in the crate `tools`,
 //! - `keys` (also `sheaf keys`), `issuers`, `reload`, `live`, `data_dir`, `certificate`, `database`, `clock`,
 //!   `descriptors`: what a server needs
 //!   before it can run,
 //! - `net`: sockets, TLS, HTTP, and the bounds on all of them,
-//! - `app`, `audit`, `cors`, `admin`, `metrics`, `partitions`: who answers,
-//! - `logging`, `signals`, `failure`: how it talks to the operating system and its operator.
+//! - `app`, `audit`, `cors`, `proxies`, `front`, `admin`, `metrics`, `partitions`: who answers,
+//! - `greeting`, `logging`, `signals`: how it talks to the operating system and its operator.
 
 mod admin;
 mod amount;
@@ -19,7 +19,6 @@ mod backup;
 mod cert;
 mod certificate;
 mod cli;
-mod client;
 mod clock;
 mod compact;
 mod config;
@@ -27,7 +26,8 @@ mod cors;
 mod data_dir;
 mod database;
 mod descriptors;
-mod failure;
+mod front;
+mod greeting;
 mod issuers;
 mod keys;
 mod live;
@@ -35,41 +35,63 @@ mod logging;
 mod metrics;
 mod net;
 mod network;
-mod partition;
 mod partitions;
-mod query;
+mod proxies;
 mod reload;
-mod remote;
 mod serve;
 mod settings;
 mod signals;
 mod size;
 mod span;
-mod table;
-mod top;
 mod verify;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 
 use crate::cli::{Cli, Command};
 
+/// What a server starts its script workers with. It is no command for people, so `cli` has none.
+pub(crate) const SCRIPT_WORKER: &str = "script-worker";
+
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().command {
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == SCRIPT_WORKER) {
+        script::worker::main(std::io::stdin(), std::io::stdout());
+        return ExitCode::SUCCESS;
+    }
+    let command = match Cli::try_parse() {
+        Ok(cli) => cli.command,
+        Err(error) => {
+            // What is missing may have been meant by a variable of another name.
+            say_doubts();
+            error.exit();
+        }
+    };
+    // The server has a log for it.
+    if !matches!(command, Command::Serve(_)) {
+        say_doubts();
+    }
+    let outcome = match command {
         Command::Serve(args) => serve::run(*args),
         Command::Verify(args) => verify::run(&args),
         Command::Compact(args) => compact::run(&args),
         Command::Backup(command) => backup::run(&command),
-        Command::Query(args) => query::run(&args),
-        Command::Partition(command) => partition::run(&command),
-        Command::Top(args) => top::run(&args),
+        Command::Tool(command) => tools::run(&command),
         Command::Cert(args) => cert::run(&args),
         Command::Keys(command) => keys::command::run(&command),
-        Command::ScriptWorker => {
-            script::worker::main(std::io::stdin(), std::io::stdout());
-            Ok(ExitCode::SUCCESS)
-        }
+        Command::Completions(args) => tools::manual::completions(&args, Cli::command()),
+        Command::Man(args) => tools::manual::man(&args, Cli::command()),
     };
     outcome.unwrap_or_else(|failure| failure.report())
+}
+
+/// What there is to say of variables that no command reads.
+fn doubts() -> Vec<String> {
+    tools::variables::doubts(&Cli::command())
+}
+
+fn say_doubts() {
+    for doubt in doubts() {
+        tools::say(&doubt);
+    }
 }

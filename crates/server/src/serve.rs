@@ -1,8 +1,8 @@
 //! `sheaf serve`: puts the parts together, runs them until told to stop, takes them apart.
 
 use std::{
-    io::{self, Write as _},
-    net::SocketAddr,
+    io,
+    net::{IpAddr, Ipv6Addr, SocketAddr},
     process::ExitCode,
     sync::{
         Arc,
@@ -15,13 +15,14 @@ use std::{
 use anyhow::Context as _;
 use gateway::Gateway;
 use tokio::{sync::watch, task::JoinHandle};
+use tools::Failure;
 
 use crate::{
     admin::Admin,
     app::App,
     audit::{Audit, Line},
     backup::Backups,
-    certificate::Certificate,
+    certificate::{Certificate, PublicCertificate, machine_name},
     cli::ServeArgs,
     clock::MachineClock,
     config::Config,
@@ -29,9 +30,9 @@ use crate::{
     data_dir::DataDir,
     database::Database,
     descriptors,
-    failure::Failure,
+    greeting::Greeting,
     issuers::{self, Tokens},
-    keys,
+    keys::{self, Place},
     live::{LiveCertificate, LiveIssuers, LiveKeys},
     logging,
     metrics::Metrics,
@@ -48,6 +49,12 @@ const LAST_WAIT: Duration = Duration::from_secs(1);
 pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, Failure> {
     let config = Config::load(args)?;
     logging::start(config.log_format, config.log_level);
+    for doubt in crate::doubts() {
+        tracing::warn!("{doubt}");
+    }
+    for note in &config.notes {
+        tracing::info!("{note}");
+    }
     let threads = available_parallelism().map_or(2, |cores| cores.get().max(2));
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(threads)
@@ -62,19 +69,21 @@ pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, Failure> {
 async fn serve(config: Config) -> Result<(), Failure> {
     let signals = Signals::install().map_err(Failure::start)?;
     let hangups = Hangups::install().map_err(Failure::start)?;
-    let source = keys::Source::new(config.key_file.as_deref(), config.data_dir.as_deref());
-    let keys = source.load()?;
+    let source = config.keys.clone();
+    let keys = keys::Loaded::read(&source)?;
     let addresses = resolve(&config).await?;
     keys.check_exposure(&addresses, config.allows_published_key)?;
     issuers::check_exposure(&config.tokens, &addresses, &config.cors_origins)?;
     keys.warn_of_pages(&config.cors_origins);
     // The port first: of two servers started by mistake, the second then leaves no trace.
-    let listener = bind(&addresses).await?;
+    let mut listener = bind(&addresses).await?;
+    let has_ipv6 = config.host.is_none() && serve_ipv6(&mut listener, config.port).await;
     let directory = config.data_dir.as_deref().map(DataDir::create).transpose();
     let directory = directory.map_err(Failure::start)?;
     let audit = config.audit.as_ref().map(Audit::open).transpose().map_err(Failure::start)?;
     let audit = Arc::new(audit.unwrap_or_default());
-    let (tls, certificate) = tls(&config, directory.as_ref()).map_err(Failure::start)?;
+    let (tls, live_certificate) = tls(&config, directory.as_ref()).map_err(Failure::start)?;
+    let public = live_certificate.as_ref().map(|live| live.public.clone());
     let database = Database::open(&config, directory.as_ref()).await.map_err(Failure::start)?;
     let database = Arc::new(database);
 
@@ -85,20 +94,24 @@ async fn serve(config: Config) -> Result<(), Failure> {
     );
     let metrics = Metrics::new(Arc::clone(&database), room.clone(), MachineClock.since_epoch());
     let backups = Backups::new(Arc::clone(&database), config.data_dir.as_deref());
+    let key_place = keys.place().clone();
     let app = app(&config, keys.keys, Arc::clone(&database), metrics, &stop, (&backups, &audit));
+    let app = App { certificate: public, ..app };
     let is_allowed = config.allows_published_key;
     let keys = LiveKeys { source, gateway: Arc::clone(&app.gateway), addresses, is_allowed };
     let issuers = tokens(&config, &app.gateway).map_err(Failure::start)?;
     let keys = Some(Arc::new(keys) as Arc<dyn Reload>);
+    let certificate = live_certificate.map(|live| live as Arc<dyn Reload>);
     let targets = [keys, certificate, issuers].into_iter().flatten();
     tokio::spawn(reload::run(targets.collect(), hangups, Arc::clone(&audit), stop.receiver()));
-    let endpoint = endpoint(&tls, listener.address());
+    let address = listener.address();
+    let endpoint = endpoint(&tls, address);
     // Before the first request can have a line.
     audit.changed(Line::server("server_started", &endpoint));
     let budget = BodyBudget::new(u64::from(config.body_bytes_max));
     let served =
         tokio::spawn(listener.run(app, tls, timeouts(&config), room, budget, stop.receiver()));
-    announce(&endpoint);
+    greet(&config, &endpoint, (address, has_ipv6), &key_place);
     stop_on_signal(signals, stop, served).await;
     backups.stop().await;
     audit.changed(Line::server("server_stopped", &endpoint));
@@ -145,7 +158,7 @@ impl Stop {
 }
 
 async fn resolve(config: &Config) -> Result<Vec<SocketAddr>, Failure> {
-    let host = &config.host;
+    let host = config.host.as_deref().unwrap_or("127.0.0.1");
     let addresses = net::resolve(host, config.port).await.unwrap_or_default();
     if addresses.is_empty() {
         return Err(Failure::usage(format!(
@@ -168,36 +181,62 @@ async fn bind(addresses: &[SocketAddr]) -> Result<Listener, Failure> {
     })
 }
 
+/// Listens on `[::1]` beside `127.0.0.1`: many programs try it first for `localhost`. A machine without
+/// IPv6 does without, and so does a port that somebody else has there.
+async fn serve_ipv6(listener: &mut Listener, port: u16) -> bool {
+    match listener.add(IpAddr::V6(Ipv6Addr::LOCALHOST)).await {
+        Ok(()) => true,
+        Err(error) => {
+            if port != 0 && error.kind() == io::ErrorKind::AddrInUse {
+                tracing::warn!(
+                    "another program listens on [::1]:{port}: clients that say localhost may reach it"
+                );
+            } else {
+                tracing::debug!(%error, "[::1] is not served");
+            }
+            false
+        }
+    }
+}
+
 /// What the port answers to, and the certificate to be read again when its files change.
 fn tls(
     config: &Config,
     directory: Option<&DataDir>,
-) -> anyhow::Result<(Tls, Option<Arc<dyn Reload>>)> {
+) -> anyhow::Result<(Tls, Option<Arc<LiveCertificate>>)> {
     if config.tls == TlsMode::Off {
         return Ok((Tls::Off, None));
     }
     let now = MachineClock.since_epoch();
     let acceptor = |certificate: anyhow::Result<Certificate>| {
         let certificate = certificate?.with_client_ca(config.tls_client_ca.clone());
-        let acceptor = Acceptor::new(certificate.acceptor()?);
-        anyhow::Ok((certificate, acceptor))
+        let (acceptor, public) = certificate.acceptor()?;
+        let (acceptor, public) = (Acceptor::new(acceptor), PublicCertificate::new(public));
+        anyhow::Ok(LiveCertificate { certificate, acceptor, public })
     };
+    let hosts = hosts(config);
+    let hosts: Vec<&str> = hosts.iter().map(String::as_str).collect();
     let made = match (&config.tls_files, directory) {
         (Some((certificate, key)), _) => acceptor(Ok(Certificate::of_files(certificate, key))),
-        (None, None) => acceptor(Certificate::temporary(&config.host, now)),
-        (None, Some(directory)) => {
-            acceptor(Certificate::kept_in(&directory.tls(), &config.host, now)).with_context(|| {
+        (None, None) => acceptor(Certificate::temporary(&hosts, now)),
+        (None, Some(directory)) => acceptor(Certificate::kept_in(&directory.tls(), &hosts, now))
+            .with_context(|| {
                 format!("delete `{}` to have another made", directory.tls().display())
-            })
-        }
+            }),
     };
-    let (certificate, acceptor) = made.context("TLS cannot be offered (--tls off does without)")?;
-    let live = LiveCertificate { certificate, acceptor: acceptor.clone() };
+    let live = made.context("TLS cannot be offered (--tls off does without)")?;
+    let acceptor = live.acceptor.clone();
     let tls = match config.tls {
         TlsMode::Required => Tls::Required(acceptor),
         TlsMode::Optional | TlsMode::Off => Tls::Optional(acceptor),
     };
     Ok((tls, Some(Arc::new(live))))
+}
+
+/// The names that the operator gave the server: those of `host` and of `advertise`, without ports.
+fn hosts(config: &Config) -> Vec<String> {
+    let advertised = config.advertise.as_ref().map(|endpoint| endpoint.host().to_owned());
+    config.host.iter().cloned().chain(advertised).collect()
 }
 
 /// Has the gateway take access tokens; gives the file to be read again when it changes.
@@ -230,6 +269,10 @@ fn app(
         staleness: config.staleness,
         cross_partition: config.cross_partition.into(),
         limits: gateway::Limits { body_bytes_max: config.body_bytes_max as usize },
+        names: gateway::Names {
+            advertised: config.advertise.clone(),
+            others: config.host.iter().cloned().chain(machine_name()).collect(),
+        },
         ..gateway::Settings::default()
     };
     let clock = Arc::new(MachineClock);
@@ -239,7 +282,8 @@ fn app(
     let admin = Admin { database, metrics, metrics_access: config.metrics, is_draining };
     let cors = Cors::new(config.cors_origins.clone());
     let (backups, audit) = (Arc::clone(backups), Arc::clone(audit));
-    App { gateway, admin, backups, cors, audit }
+    let proxies = config.trusted_proxies.clone();
+    App { gateway, admin, backups, cors, audit, proxies, certificate: None }
 }
 
 fn timeouts(config: &Config) -> Timeouts {
@@ -257,9 +301,15 @@ fn endpoint(tls: &Tls, address: SocketAddr) -> String {
 }
 
 /// Says, to whoever started the server, that it accepts requests, and where.
-fn announce(endpoint: &str) {
+fn greet(config: &Config, endpoint: &str, (address, has_ipv6): (SocketAddr, bool), key: &Place) {
     tracing::info!(endpoint, version = env!("CARGO_PKG_VERSION"), "accepting requests");
-    let mut stdout = io::stdout().lock();
-    // A closed stdout means that nobody waits for the line.
-    let _ = writeln!(stdout, "ready endpoint={endpoint}").and_then(|()| stdout.flush());
+    let greeting = Greeting {
+        endpoint,
+        advertised: config.advertise.as_ref().map(ToString::to_string),
+        address,
+        has_ipv6,
+        key,
+        data: config.data_dir.as_deref(),
+    };
+    greeting.print(config.is_quiet);
 }

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use serde::Deserialize;
+use tools::keys::Secret;
 
 use crate::{network::Network, size::Size, span::Span};
 
@@ -171,6 +172,17 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_PORT", value_name = "PORT", help_heading = "Listening")]
     pub(crate) port: Option<u16>,
 
+    /// Endpoint that clients are told, as https://db.example:443: behind a proxy or a mapped port
+    /// [default: the one that they called]
+    #[arg(long, env = "SHEAF_ADVERTISE", value_name = "URL", help_heading = "Listening")]
+    pub(crate) advertise: Option<String>,
+
+    /// Networks of proxies whose Forwarded and X-Forwarded-Proto and -Host headers are believed,
+    /// separated by commas [default: none]
+    #[arg(long, env = "SHEAF_TRUSTED_PROXIES", value_name = "NETWORKS")]
+    #[arg(value_delimiter = ',', help_heading = "Listening")]
+    pub(crate) trusted_proxies: Option<Vec<Network>>,
+
     /// Directory that holds the data; created when absent [default: ./sheaf-data]
     #[arg(long, env = "SHEAF_DATA_DIR", value_name = "DIR", help_heading = "Storage")]
     pub(crate) data_dir: Option<PathBuf>,
@@ -193,6 +205,12 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_LOGICAL_PARTITION_SIZE", help_heading = "Storage")]
     #[arg(value_name = "SIZE")]
     pub(crate) logical_partition_size: Option<Size>,
+
+    /// Key of the account, instead of a key file; others can see the flag in the list of processes, so
+    /// prefer the variable or the file of settings
+    #[arg(long, env = "SHEAF_KEY", value_name = "KEY", hide_env_values = true)]
+    #[arg(help_heading = "Access")]
+    pub(crate) key: Option<Secret>,
 
     /// File with the account's keys [default: `keys` in the data directory, else the published key]
     #[arg(long, env = "SHEAF_KEY_FILE", value_name = "FILE", help_heading = "Access")]
@@ -355,9 +373,21 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_AUDIT_LOG_FILES", value_name = "N", help_heading = "Logging")]
     pub(crate) audit_log_files: Option<u32>,
 
+    /// Print nothing but the ready line when the server has started
+    #[arg(long, env = "SHEAF_QUIET", help_heading = "Logging")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(value_name = "BOOL", hide_possible_values = true)]
+    pub(crate) quiet: Option<bool>,
+
     /// Shape of the log lines on stderr [default: text]
     #[arg(long, env = "SHEAF_LOG_FORMAT", value_name = "FORMAT", help_heading = "Logging")]
     pub(crate) log_format: Option<LogFormat>,
+
+    /// Read PORT, PROTOCOL and the like, as the emulator's newer container does
+    #[arg(long, env = "SHEAF_EMULATOR_VARIABLES", help_heading = "Configuration")]
+    #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    #[arg(value_name = "BOOL", hide_possible_values = true)]
+    pub(crate) emulator_variables: Option<bool>,
 
     /// How much is logged [default: info]
     #[arg(long, env = "SHEAF_LOG_LEVEL", value_name = "LEVEL", help_heading = "Logging")]
@@ -370,11 +400,14 @@ impl Settings {
         Self {
             host: self.host.or(lower.host),
             port: self.port.or(lower.port),
+            advertise: self.advertise.or(lower.advertise),
+            trusted_proxies: self.trusted_proxies.or(lower.trusted_proxies),
             data_dir: self.data_dir.or(lower.data_dir),
             in_memory: self.in_memory.or(lower.in_memory),
             cache_mb: self.cache_mb.or(lower.cache_mb),
             partition_size: self.partition_size.or(lower.partition_size),
             logical_partition_size: self.logical_partition_size.or(lower.logical_partition_size),
+            key: self.key.or(lower.key),
             key_file: self.key_file.or(lower.key_file),
             allow_published_key: self.allow_published_key.or(lower.allow_published_key),
             token_issuers: self.token_issuers.or(lower.token_issuers),
@@ -412,6 +445,8 @@ impl Settings {
             audit_log: self.audit_log.or(lower.audit_log),
             audit_log_size: self.audit_log_size.or(lower.audit_log_size),
             audit_log_files: self.audit_log_files.or(lower.audit_log_files),
+            quiet: self.quiet.or(lower.quiet),
+            emulator_variables: self.emulator_variables.or(lower.emulator_variables),
             log_format: self.log_format.or(lower.log_format),
             log_level: self.log_level.or(lower.log_level),
         }

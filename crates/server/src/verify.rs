@@ -4,7 +4,9 @@ use std::{io::Write as _, process::ExitCode};
 
 use anyhow::Context as _;
 
-use crate::{cli::VerifyArgs, data_dir::DataDir, database, failure::Failure};
+use tools::Failure;
+
+use crate::{cli::VerifyArgs, data_dir::DataDir, database};
 
 /// The exit code when nothing could be checked; 1 is for problems found.
 const CANNOT_OPEN: u8 = 2;

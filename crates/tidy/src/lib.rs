@@ -9,7 +9,7 @@ mod tests {
     };
 
     /// Each crate and the crates of ours that it may name. Tests may name any store.
-    const ARROWS: [(&str, &[&str]); 11] = [
+    const ARROWS: [(&str, &[&str]); 12] = [
         ("value", &[]),
         ("protocol", &["value"]),
         ("sql", &["value"]),
@@ -19,7 +19,11 @@ mod tests {
         ("store-lsm", &["store"]),
         ("engine", &["value", "protocol", "script", "store", "index", "sql"]),
         ("gateway", &["value", "protocol"]),
-        ("server", &["value", "protocol", "script", "store", "store-lsm", "engine", "gateway"]),
+        ("tools", &["value", "gateway"]),
+        (
+            "server",
+            &["value", "protocol", "script", "store", "store-lsm", "engine", "gateway", "tools"],
+        ),
         ("tidy", &[]),
     ];
 

@@ -59,7 +59,8 @@ fn verify_headers(
     now: SystemTime,
 ) -> Result<Principal, Error> {
     match token(headers)? {
-        Token::Signature(signature) => verify(method, signed, headers, &signature, &keys(), now),
+        Token::Signature(signature) => verify(method, signed, headers, &signature, &keys(), now)
+            .map(|(principal, _)| principal),
         Token::Resource(_) | Token::Access(_) => Err(malformed()),
     }
 }

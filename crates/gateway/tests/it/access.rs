@@ -1,5 +1,6 @@
 //! Who comes in, and what the account says of itself.
 
+use gateway::{Authority, Endpoint, Forwarded, Names};
 use protocol::Principal;
 use value::Value;
 
@@ -73,7 +74,8 @@ async fn the_account_names_the_address_it_was_reached_at() {
     for key in [SECONDARY_KEY, READ_ONLY_KEY] {
         assert_eq!(harness.send(account().key(key)).await.status, 200);
     }
-    let reply = harness.send(account().header("host", "db.example:8081")).await;
+    let call = account().key(SECONDARY_KEY).header("host", "db.example:8081");
+    let reply = harness.send(call).await;
     let body = reply.json();
     assert_eq!(body.get("id").as_str(), Some("sheaf"));
     for list in ["writableLocations", "readableLocations"] {
@@ -107,6 +109,47 @@ async fn hosts_are_checked() {
     let reply = harness.send_with(call, "https", empty).await;
     assert!(reply.text().contains(r#""databaseAccountEndpoint":"https://[::1]:8081/""#));
     assert!(reply.header("strict-transport-security").is_some());
+}
+
+/// A web page may have its own name stand for the server, and everybody has the published key.
+#[tokio::test]
+async fn the_published_key_is_good_under_names_of_the_server_only() {
+    let harness = Harness::new();
+    let status = async |call: Call| harness.send(call).await.status;
+    for host in ["localhost:8081", "127.0.0.1", "10.0.0.7:80", "[::1]:8081", "sheaf:8081"] {
+        assert_eq!(status(account().header("host", host)).await, 200, "{host}");
+    }
+    for call in [account(), Call::get("/dbs"), Call::post("/dbs"), Call::get("/dbs/d/colls")] {
+        let call = call.header("host", "evil.example:8081");
+        let reply = harness.send(call.clone()).await;
+        assert_eq!(reply.status, 403);
+        assert!(reply.error().contains("`evil.example:8081`"), "{}", reply.text());
+        assert_eq!(status(call.key(SECONDARY_KEY)).await, 200);
+    }
+}
+
+#[tokio::test]
+async fn the_account_names_what_the_operator_or_a_trusted_proxy_says() {
+    let endpoint = |text: &str| Endpoint::parse(text).expect("an endpoint");
+    let names = Names { advertised: Some(endpoint("https://db.example")), ..Names::default() };
+    let harness = Harness::named(names);
+    for host in ["db.example", "localhost:8081"] {
+        let reply = harness.send(account().header("host", host)).await;
+        assert!(reply.text().contains(r#""databaseAccountEndpoint":"https://db.example/""#));
+    }
+    let harness = Harness::new();
+    let told = async |host: &str| {
+        let host = Authority::parse(host);
+        let forwarded = Forwarded { scheme: Some("https"), host };
+        let mut request = account().request(http_body_util::Full::<bytes::Bytes>::default());
+        request.extensions_mut().insert(forwarded);
+        let reply = harness.gateway.handle("http", request).await;
+        let body = http_body_util::BodyExt::collect(reply.into_body()).await.expect("a body");
+        String::from_utf8(body.to_bytes().to_vec()).expect("text")
+    };
+    let account = told("10.0.0.7:8443").await;
+    assert!(account.contains(r#""databaseAccountEndpoint":"https://10.0.0.7:8443/""#), "{account}");
+    assert!(told("evil.example").await.contains("opens nothing under the name"));
 }
 
 #[tokio::test]

@@ -253,6 +253,17 @@ async fn a_revoked_token_does_not_see_the_account() {
 }
 
 /// What administrators ask beside the protocol takes a key.
+/// Whoever knows the published key can make tokens: a web page, too, under its own name.
+#[tokio::test]
+async fn a_token_by_the_published_key_needs_a_name_of_the_server() {
+    let (harness, good, _) = tokens().await;
+    let call = with(&Call::get("/dbs/d/colls/c/docs/x"), &good);
+    assert_eq!(harness.send(call.clone()).await.status, 200);
+    let foreign = harness.send(call.header("host", "evil.example")).await;
+    assert_eq!(foreign.status, 403, "{}", foreign.text());
+    assert_eq!(harness.calls().len(), 1);
+}
+
 #[tokio::test]
 async fn a_token_is_not_for_administration() {
     let (harness, good, _) = tokens().await;

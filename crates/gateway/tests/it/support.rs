@@ -8,7 +8,7 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use gateway::{
-    BodyError, Clock, CrossPartition, Gateway, Key, Keys, PUBLISHED_KEY, Recorder, Settings,
+    BodyError, Clock, CrossPartition, Gateway, Key, Keys, Names, PUBLISHED_KEY, Recorder, Settings,
 };
 use hmac::{Hmac, KeyInit, Mac};
 use http_body_util::{BodyExt, Full};
@@ -92,9 +92,20 @@ impl Harness {
         cross_partition: CrossPartition,
         answers: impl Fn(&Request) -> Result<Response, Error> + Send + Sync + 'static,
     ) -> Self {
+        Self::setting(Settings { cross_partition, ..settings() }, answers)
+    }
+
+    /// Every call succeeds with an empty object, and the server has these names.
+    pub(crate) fn named(names: Names) -> Self {
+        Self::setting(Settings { names, ..settings() }, |_| Ok(resource("{}")))
+    }
+
+    fn setting(
+        settings: Settings,
+        answers: impl Fn(&Request) -> Result<Response, Error> + Send + Sync + 'static,
+    ) -> Self {
         let service = Arc::new(Fake { calls: Mutex::default(), answers: Box::new(answers) });
         let records = Arc::new(Records::default());
-        let settings = Settings { cross_partition, ..settings() };
         let gateway = Gateway::new(service.clone(), settings, records.clone(), Arc::new(Stopped));
         Self { gateway, service, records }
     }

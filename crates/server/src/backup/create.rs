@@ -8,6 +8,8 @@ use std::{
 
 use anyhow::{Context as _, bail};
 use store::{Image, ImageFile};
+use tools::backup::size;
+use value::Value;
 
 use super::{
     manifest::{Entry, FileId, Manifest, Name},
@@ -39,6 +41,25 @@ pub(crate) struct Summary {
     pub(crate) removed: u64,
     /// What went wrong after the backup was made.
     pub(crate) warning: Option<String>,
+}
+
+impl Summary {
+    /// What a server says of a backup that it wrote.
+    pub(crate) fn read(said: &Value) -> Option<Self> {
+        let number = |name| said.get(name).as_i64().and_then(|number| u64::try_from(number).ok());
+        let number = |name| number(name).unwrap_or(0);
+        let pause = said.get("writesPausedMs").as_f64()?.clamp(0.0, 1e12) / 1000.0;
+        Some(Self {
+            name: said.get("name").as_str()?.to_owned(),
+            files: number("files"),
+            bytes: number("bytes"),
+            copied_files: number("copiedFiles"),
+            copied_bytes: number("copiedBytes"),
+            pause: Duration::from_secs_f64(pause),
+            removed: number("removed"),
+            warning: said.get("warning").as_str().map(str::to_owned),
+        })
+    }
 }
 
 /// Writes an image into a series. If it fails, nothing of it stays.
@@ -137,18 +158,6 @@ impl fmt::Display for Summary {
             write!(f, "; removed {removed} old backups")?;
         }
         Ok(())
-    }
-}
-
-/// Bytes for people.
-pub(crate) fn size(bytes: u64) -> String {
-    #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
-    let scaled = |unit: u64| bytes as f64 / unit as f64;
-    match bytes {
-        0..1_000 => format!("{bytes} bytes"),
-        1_000..1_000_000 => format!("{:.1} kB", scaled(1_000)),
-        1_000_000..1_000_000_000 => format!("{:.1} MB", scaled(1_000_000)),
-        _ => format!("{:.2} GB", scaled(1_000_000_000)),
     }
 }
 

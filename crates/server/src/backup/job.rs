@@ -5,7 +5,7 @@
 //! it is written to its end, unless the server stops.
 //!
 //! A backup writes where the server's user may, so beside a key that may write it takes a client on
-//! the same machine.
+//! the same machine that calls it by a name of its own: a web page may have its name stand for this machine.
 
 use std::{
     path::{Path, PathBuf},
@@ -16,25 +16,16 @@ use anyhow::Context as _;
 use bytes::Bytes;
 use gateway::Gateway;
 use http_body_util::{BodyExt as _, Full, Limited};
-use hyper::{Method, Request, Response, StatusCode, header};
+use hyper::{Method, Response, StatusCode, header, http::request::Parts};
 use tokio::{sync::watch, task::spawn_blocking};
+use tools::backup::KIND;
 use value::{Object, Value, json};
 
 use super::{
     create::{self, Progress, Summary},
     series::Series,
 };
-use crate::{
-    clock::MachineClock,
-    database::Database,
-    net::{Origin, RequestBody},
-};
-
-/// The path that is answered here.
-pub(crate) const PATH: &str = "/_sheaf/backup";
-
-/// What is signed as the type of the resource; the link is empty.
-pub(crate) const KIND: &str = "backup";
+use crate::{clock::MachineClock, database::Database, net::RequestBody};
 
 /// A request names a directory, and no file system takes longer names.
 const BODY_BYTES_MAX: usize = 16 << 10;
@@ -68,22 +59,23 @@ impl Backups {
         Arc::new(Self { database, source, state: Mutex::default(), is_running })
     }
 
-    /// Answers a request to [`PATH`].
+    /// Answers a request to [`tools::backup::PATH`]. `is_local`: it comes from this machine, and calls it by
+    /// a name of this machine.
     pub(crate) async fn answer(
         self: &Arc<Self>,
         gateway: &Gateway,
-        origin: Origin,
-        request: Request<RequestBody>,
+        scheme: &'static str,
+        is_local: bool,
+        parts: Parts,
+        body: RequestBody,
     ) -> Response<Full<Bytes>> {
-        let (parts, body) = request.into_parts();
-        let mut handled = match gateway.check_signature(origin.scheme, &parts, KIND) {
+        let mut handled = match gateway.check_signature(scheme, &parts, KIND) {
             Ok(handled) => handled,
             Err(refused) => return *refused,
         };
-        // An IPv6 socket sees IPv4 clients under mapped addresses.
-        let is_local = origin.peer.ip().to_canonical().is_loopback();
-        let answer = if !is_local || gateway::is_forwarded(&parts.headers) {
-            let message = "backups are made by clients on the server's own machine only";
+        let answer = if !is_local {
+            let message = "backups are made by clients on the server's own machine only, which call it \
+                           localhost or by the name that it advertises";
             (handled.is_refused, handled.reason) = (true, Some(message.to_owned()));
             Err((StatusCode::FORBIDDEN, message.to_owned()))
         } else if parts.method == Method::POST {

@@ -3,8 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-
-use super::AccountArgs;
+use tools::args::AccountArgs;
 
 pub(super) const BACKUP_HELP: &str = "\
 The server writes a backup itself, into a directory of its own machine, while it goes on working. A
@@ -21,8 +20,9 @@ Examples:
 
 Exit codes:
   0  it is done
-  1  it was refused or failed, damage was found, or the server could not be reached
-  2  the command line makes no sense";
+  1  it failed, or damage was found
+  2  the command line makes no sense
+  4  a server refused, or could not be reached";
 
 /// What `sheaf backup` does.
 #[derive(Debug, Subcommand)]

@@ -9,7 +9,7 @@ fn a_flag_wins_over_the_file_and_the_file_over_the_default() {
     let file = parse("port = 9000\nhost = \"::1\"\ncharges = \"2017\"").unwrap();
     let flags = Settings { port: Some(1), ..Settings::default() };
     let config = Config::resolve(flags.over(file)).unwrap();
-    assert_eq!((config.port, config.host.as_str()), (1, "::1"));
+    assert_eq!((config.port, config.host.as_deref()), (1, Some("::1")));
     assert_eq!(config.charges, Charges::Y2017);
     assert_eq!(config.header_timeout, Duration::from_secs(10));
     assert_eq!(config.cross_partition, CrossPartition::Auto);
@@ -164,6 +164,24 @@ fn staleness_keeps_to_the_ranges_of_the_service() {
         let failure = resolve(bad).unwrap_err();
         assert!(failure.message().contains(advice), "{bad}: {}", failure.message());
     }
+}
+
+#[test]
+fn the_advertised_endpoint_is_a_url() {
+    let resolve = |text: &str| Config::resolve(parse(&format!("advertise = \"{text}\"")).unwrap());
+    let advertised = resolve("https://DB.example:8443").unwrap().advertise.unwrap();
+    assert_eq!(advertised.to_string(), "https://db.example:8443/");
+    for bad in ["db.example", "https://db.example/path"] {
+        let failure = resolve(bad).unwrap_err();
+        assert!(failure.message().starts_with("`advertise`: "), "{}", failure.message());
+    }
+    assert!(Config::resolve(Settings::default()).unwrap().advertise.is_none());
+}
+
+#[test]
+fn trusted_proxies_are_networks() {
+    assert!(parse("trusted-proxies = [\"10.0.0.0/8\", \"::1\"]").is_ok());
+    assert!(parse("trusted-proxies = [\"proxy\"]").unwrap_err().contains("is no network"));
 }
 
 #[test]

@@ -10,17 +10,24 @@ use std::{
 
 use anyhow::Context as _;
 use gateway::Key;
+use tools::{
+    Failure,
+    keys::{KeyName, Source},
+};
 
-use super::Source;
 use crate::{
-    cli::{KeyFileArgs, KeyName, KeysCommand},
-    data_dir,
-    failure::Failure,
-    reload,
+    cli::{KeyFileArgs, KeysCommand},
+    data_dir, reload,
 };
 
 /// Runs the command.
 pub(crate) fn run(command: &KeysCommand) -> Result<ExitCode, Failure> {
+    if std::env::var_os("SHEAF_KEY").is_some() {
+        tools::say(
+            "SHEAF_KEY is set: `sheaf serve` and the commands that ask a server use that key, and not \
+             the file",
+        );
+    }
     match command {
         KeysCommand::List(args) => print(&source(args).read()?.lines(KeyName::All))?,
         KeysCommand::Regenerate(args) => regenerate(args.name, &source(&args.file))?,

@@ -1,6 +1,13 @@
 //! The accept loop: takes connections, caps their number, and ends them in good order.
 
-use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+use std::{
+    future::poll_fn,
+    io,
+    net::{IpAddr, SocketAddr},
+    sync::Arc,
+    task::Poll,
+    time::Duration,
+};
 
 use tokio::{
     net::{TcpListener, TcpStream, lookup_host},
@@ -20,10 +27,10 @@ const REFUSALS_MAX: usize = 64;
 /// A pause after a failed accept, which mostly means that file descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// A listening socket.
+/// Listening sockets, all of the same port.
 #[derive(Debug)]
 pub(crate) struct Listener {
-    socket: TcpListener,
+    sockets: Vec<TcpListener>,
     address: SocketAddr,
 }
 
@@ -40,10 +47,17 @@ impl Listener {
     pub(crate) async fn bind(addresses: &[SocketAddr]) -> io::Result<Self> {
         let socket = TcpListener::bind(addresses).await?;
         let address = socket.local_addr()?;
-        Ok(Self { socket, address })
+        Ok(Self { sockets: vec![socket], address })
     }
 
-    /// Where it listens: the real port, also when any was asked for.
+    /// Listens on another address, too, on the port that there is already.
+    pub(crate) async fn add(&mut self, address: IpAddr) -> io::Result<()> {
+        let socket = TcpListener::bind((address, self.address.port())).await?;
+        self.sockets.push(socket);
+        Ok(())
+    }
+
+    /// The first address where it listens: the real port, also when any was asked for.
     pub(crate) fn address(&self) -> SocketAddr {
         self.address
     }
@@ -62,9 +76,9 @@ impl Listener {
         let http = connection::http();
         let shared = Arc::new(Shared { handler, tls, timeouts, budget, http });
         let mut stopping = stop.clone();
-        loop {
+        for turn in (0..self.sockets.len()).cycle() {
             tokio::select! {
-                accepted = self.socket.accept() => match accepted {
+                accepted = self.accept(turn) => match accepted {
                     Ok((stream, peer)) => room.take(stream, peer, &shared, &stop),
                     Err(error) => {
                         tracing::warn!(%error, "cannot accept a connection");
@@ -74,8 +88,18 @@ impl Listener {
                 () = stopped(&mut stopping) => break,
             }
         }
-        drop(self.socket);
+        drop(self.sockets);
         room.drain(timeouts.shutdown).await
+    }
+
+    /// The next connection, of the sockets in turn, beginning with this one. Cancel-safe.
+    async fn accept(&self, first: usize) -> io::Result<(TcpStream, SocketAddr)> {
+        poll_fn(|context| {
+            let (before, from) = self.sockets.split_at(first % self.sockets.len());
+            let mut polled = from.iter().chain(before).map(|socket| socket.poll_accept(context));
+            polled.find(Poll::is_ready).unwrap_or(Poll::Pending)
+        })
+        .await
     }
 }
 

@@ -64,7 +64,7 @@ fn said(output: Output) -> String {
 
 fn refusal(output: Output) -> String {
     let stderr = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert_eq!(output.status.code(), Some(4), "{stderr}");
     assert!(output.stdout.is_empty() && !stderr.contains("panicked"), "{stderr}");
     stderr
 }

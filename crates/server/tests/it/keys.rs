@@ -109,7 +109,7 @@ fn a_directory_with_keys_may_be_offered_to_others() {
     assert_eq!(status(&sheaf, key(&lines, "primary"), "POST", body), 201);
     let endpoint = format!("http://127.0.0.1:{}", sheaf.address.port());
     let asked = ["partition", "list", "-d", "shop", "-c", "none", "--endpoint", &endpoint];
-    let stderr = failure(1, &[&asked[..], &at].concat());
+    let stderr = failure(4, &[&asked[..], &at].concat());
     assert!(stderr.contains("404"), "{stderr}");
 }
 

@@ -86,6 +86,9 @@ fn ranges_are_split_listed_and_merged() {
     assert_eq!((id.as_str(), parents.as_str()), ("1", "0"));
     assert_eq!((right[0].as_str(), &right[1], right[2].as_str()), ("2", middle, "FF"));
     assert_eq!(documents.parse::<u32>().unwrap() + right[3].parse::<u32>().unwrap(), 12);
+    let json = done(&sheaf, "list", &["--json"]);
+    assert_eq!(json.len(), 4, "{json:?}");
+    assert!(json[1].starts_with("  {\"id\":\"1\",\"min\":\"\",\"max\":"), "{json:?}");
     let [line] = &done(&sheaf, "merge", &["1"])[..] else { panic!("more than a line") };
     assert!(line.starts_with("ranges 1 and 2 became range 3; "), "{line}");
     assert_eq!(listed(&sheaf), [["3", "FF", "12", size, "0,1,2"].map(str::to_owned)]);
@@ -95,21 +98,21 @@ fn ranges_are_split_listed_and_merged() {
 fn what_cannot_be_done_is_said() {
     let sheaf = filled(&[], 1);
     for action in ["split", "merge"] {
-        let said = refused(&sheaf, 1, action, &["7"]);
+        let said = refused(&sheaf, 4, action, &["7"]);
         let expected = format!("sheaf: the {action} was refused (404 NotFound)\n");
         assert!(said.starts_with(&expected), "{said}");
     }
-    let said = refused(&sheaf, 1, "split", &["0"]);
+    let said = refused(&sheaf, 4, "split", &["0"]);
     assert!(said.starts_with("sheaf: the split was refused (400 BadRequest)\n"), "{said}");
     assert!(said.contains("one partition key"), "{said}");
-    let said = refused(&sheaf, 1, "merge", &["0"]);
+    let said = refused(&sheaf, 4, "merge", &["0"]);
     assert!(said.contains("400 BadRequest") && said.contains("the last one"), "{said}");
     let at = sheaf.endpoint.as_str();
-    let said = failure(1, &["partition", "list", "--endpoint", at, "-d", "shop", "-c", "none"]);
+    let said = failure(4, &["partition", "list", "--endpoint", at, "-d", "shop", "-c", "none"]);
     assert!(said.starts_with("sheaf: the list was refused (404 NotFound)\n"), "{said}");
-    let said = refused(&sheaf, 1, "split", &["0", "--key", "bm90IHRoZSBrZXk="]);
+    let said = refused(&sheaf, 4, "split", &["0", "--key", "bm90IHRoZSBrZXk="]);
     assert!(said.contains("401") && !said.contains("bm90IHRoZSBrZXk"), "{said}");
-    assert!(refused(&sheaf, 1, "split", &["../../0"]).contains("404 NotFound"));
+    assert!(refused(&sheaf, 4, "split", &["../../0"]).contains("404 NotFound"));
     // The command line alone.
     assert!(refused(&sheaf, 2, "split", &[]).contains("RANGE"));
     let said = failure(2, &["partition", "list", "--endpoint", "nowhere", "-d", "s", "-c", "o"]);
@@ -121,14 +124,14 @@ fn a_collection_is_given_its_key() {
     for (paths, said) in [(&["/who"][..], "/who"), (&["/who", "/id"][..], "/who and /id")] {
         let sheaf = Sheaf::in_memory(&[]);
         fill(&sheaf, WITHOUT_KEY, 12);
-        assert!(refused(&sheaf, 1, "key", &["who"]).contains("400 BadRequest"));
+        assert!(refused(&sheaf, 4, "key", &["who"]).contains("400 BadRequest"));
         assert!(refused(&sheaf, 2, "key", &[]).contains("PATH"));
         assert_eq!(done(&sheaf, "key", paths), [format!("the partition key is {said}")]);
         let ranges = listed(&sheaf);
         assert_eq!((ranges.len(), ranges[0][2].as_str()), (1, "12"), "{ranges:?}");
         // One key that documents differ by: now there is where to cut.
         done(&sheaf, "split", &["1"]);
-        let again = refused(&sheaf, 1, "key", paths);
+        let again = refused(&sheaf, 4, "key", paths);
         assert!(again.starts_with("sheaf: the key was refused (400 BadRequest)\n"), "{again}");
     }
 }
@@ -138,6 +141,6 @@ fn a_server_that_is_not_there_is_named() {
     let sheaf = Sheaf::in_memory(&[]);
     let endpoint = sheaf.endpoint.clone();
     sheaf.stop();
-    let said = failure(1, &["partition", "list", "--endpoint", &endpoint, "-d", "s", "-c", "o"]);
+    let said = failure(4, &["partition", "list", "--endpoint", &endpoint, "-d", "s", "-c", "o"]);
     assert!(said.contains("cannot reach a server at 127.0.0.1:"), "{said}");
 }

@@ -66,6 +66,7 @@ fn rows_are_printed() {
     let expected = "[\n  {\"id\":\"0\",\"total\":0.5},\n  {\"id\":\"1\",\"total\":1.5},\n  \
                     {\"id\":\"2\",\"total\":2.5}\n]\n";
     assert_eq!(rows, expected);
+    assert_eq!(answered(at, &[sql, "--json"]).0, expected);
     let sql = "SELECT VALUE c.id FROM c WHERE c.total > @least AND c.who = @who";
     let given = [sql, "--format", "lines", "--param", "@least=1", "--param", "@who=\"é0\""];
     assert_eq!(answered(at, &given).0, "\"2\"\n");
@@ -109,15 +110,17 @@ fn how_a_query_was_run_is_explained() {
 fn refusals_point_at_their_place() {
     let sheaf = filled(&["--in-memory"], 0);
     let at = sheaf.endpoint.as_str();
-    let said = refused(at, 1, &["SELECT *\nFROM c WHERE BADFUNC(c.a)"]);
+    let said = refused(at, 4, &["SELECT *\nFROM c WHERE BADFUNC(c.a)"]);
     let mut expected = "sheaf: the query was refused (400 BadRequest)\n".to_owned();
     write!(expected, "  FROM c WHERE BADFUNC(c.a)\n               ^^^^^^^").unwrap();
     assert!(said.starts_with(&expected), "{said}");
     assert!(said.contains("SC2005: 'BADFUNC' is not a recognized built-in function"), "{said}");
     let nowhere = ["query", "--endpoint", at, "-d", "shop", "-c", "nowhere", "SELECT 1"];
-    let said = failure(1, &nowhere);
+    let said = failure(4, &nowhere);
     assert!(said.contains("404 NotFound"), "{said}");
-    let said = refused(at, 1, &["SELECT 1", "--key", "bm90IHRoZSBrZXk="]);
+    let expected = "there is no collection `nowhere` in the database `shop`, which has `or ders`";
+    assert!(said.contains(expected), "{said}");
+    let said = refused(at, 4, &["SELECT 1", "--key", "bm90IHRoZSBrZXk="]);
     assert!(said.contains("401") && !said.contains("bm90IHRoZSBrZXk"), "{said}");
     assert!(refused(at, 2, &["SELECT 1", "--param", "x=1"]).contains("@name=JSON"));
     assert!(refused("nowhere", 2, &["SELECT 1"]).contains("http://host:port"));
@@ -128,7 +131,7 @@ fn a_server_that_is_not_there_is_named() {
     let sheaf = Sheaf::in_memory(&[]);
     let endpoint = sheaf.endpoint.clone();
     sheaf.stop();
-    let said = refused(&endpoint, 1, &["SELECT 1"]);
+    let said = refused(&endpoint, 4, &["SELECT 1"]);
     assert!(said.contains("cannot reach a server at 127.0.0.1:"), "{said}");
     assert_eq!(said.lines().count(), 1, "{said}");
 }
@@ -146,7 +149,7 @@ fn a_certificate_is_trusted_by_its_directory() {
     assert_eq!(answered(&secure, &[&rows[..], &["--insecure"]].concat()).0, "\"0\"\n");
     let other = other.to_str().unwrap();
     Sheaf::start(&["--data-dir", other]).stop();
-    let said = refused(&secure, 1, &[&rows[..], &["--data-dir", other]].concat());
+    let said = refused(&secure, 4, &[&rows[..], &["--data-dir", other]].concat());
     assert!(said.contains("no secure connection"), "{said}");
     fs::remove_dir_all(other).unwrap();
     let said = refused(&secure, 2, &[&rows[..], &["--data-dir", other]].concat());

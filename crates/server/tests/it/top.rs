@@ -74,12 +74,12 @@ fn who_may_not_look_is_told_why() {
     let sheaf = Sheaf::in_memory(&["--metrics", "off"]);
     for mode in [&["--once"][..], &["--json"], &[]] {
         let args = [&["top", "--endpoint", &sheaf.endpoint], mode].concat();
-        let said = failure(1, &args);
+        let said = failure(4, &args);
         assert!(said.contains("`metrics`"), "{said}");
     }
     let endpoint = sheaf.endpoint.clone();
     sheaf.stop();
-    let said = failure(1, &["top", "--once", "--endpoint", &endpoint]);
+    let said = failure(4, &["top", "--once", "--endpoint", &endpoint]);
     assert!(said.contains("cannot reach a server"), "{said}");
     failure(2, &["top", "--once", "--endpoint", "nonsense"]);
 }

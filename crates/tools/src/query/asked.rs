@@ -1,16 +1,15 @@
 //! From the command line to what is sent: the body, its headers, and one request for each page.
 
-use std::{fmt::Write as _, io::Read as _, time::Duration};
+use std::{io::Read as _, time::Duration};
 
-use gateway::Key;
 use hyper::Method;
 use value::{Object, Value, json};
 
+use super::QueryArgs;
 use crate::{
-    cli::QueryArgs,
-    client::{self, Answer, Call, Client},
+    client::{Account, Answer, Call, Client, place::Place},
     failure::Failure,
-    remote::Server,
+    partition_key,
 };
 
 /// A query that cannot be cut into pages may take the server longer than a page does.
@@ -21,9 +20,10 @@ const PAGE_ROWS: u64 = 1000;
 /// A query, ready to be sent.
 #[derive(Debug)]
 pub(super) struct Asked {
-    pub(super) server: Server,
-    pub(super) key: Key,
-    /// The query as it was typed.
+    pub(super) account: Account,
+    /// The collection that is asked.
+    pub(super) place: Place,
+    /// The query as it was typed, without a semicolon at its end.
     pub(super) text: String,
     /// Text and parameters as JSON.
     pub(super) body: Vec<u8>,
@@ -46,19 +46,20 @@ impl Asked {
             }
             text => text.to_owned(),
         };
+        let text = without_semicolon(&text).to_owned();
         let parameters = args.parameters.iter().map(|text| parameter(text));
         let parameters = parameters.collect::<Result<Vec<_>, _>>()?;
         let mut body = Object::new();
         body.insert("query", text.as_str());
         body.insert("parameters", parameters);
         Ok(Self {
-            server: Server::new(&args.account.server)?,
-            key: client::key(&args.account)?,
+            account: Account::new(&args.account)?,
+            place: Place::from(&args.at),
             body: json::print(&body.into()).into_bytes(),
             text,
             path: format!("/{}/docs", args.at.path()),
             link: args.at.link(),
-            partition_key: args.partition_key.as_deref().map(partition_key).transpose()?,
+            partition_key: args.partition_key.as_deref().map(partition_key::header).transpose()?,
             explain: args.explain,
         })
     }
@@ -69,7 +70,7 @@ impl Asked {
         client: &mut Client<'_>,
         rows: u64,
         continuation: Option<&str>,
-    ) -> anyhow::Result<Answer> {
+    ) -> Result<Answer, Failure> {
         let mut headers = vec![
             ("content-type", "application/query+json".to_owned()),
             ("x-ms-documentdb-isquery", "True".to_owned()),
@@ -98,59 +99,37 @@ impl Asked {
     }
 }
 
+/// The query without the one semicolon that may end it. The service takes none, but fingers that know
+/// other databases type it.
+fn without_semicolon(text: &str) -> &str {
+    text.trim_end().strip_suffix(';').unwrap_or(text)
+}
+
 /// `@name=JSON`.
 fn parameter(text: &str) -> Result<Value, Failure> {
     let (name, value) = text
         .split_once('=')
         .filter(|(name, _)| name.starts_with('@') && name.len() > 1)
         .ok_or_else(|| Failure::usage(format!("`{text}` is no parameter: write @name=JSON")))?;
-    let value = parse(value, &format!("the value of `{name}`"))?;
+    let value = partition_key::parse(value, &format!("the value of `{name}`"))?;
     let mut object = Object::new();
     object.insert("name", name);
     object.insert("value", value);
     Ok(object.into())
 }
 
-/// The header's array, in ASCII.
-fn partition_key(text: &str) -> Result<String, Failure> {
-    let key = match parse(text, "the partition key")? {
-        Value::Array(levels) => levels,
-        one => vec![one],
-    };
-    let mut ascii = String::new();
-    for letter in json::print(&key.into()).chars() {
-        if letter.is_ascii() {
-            ascii.push(letter);
-            continue;
-        }
-        let mut units = [0; 2];
-        for unit in letter.encode_utf16(&mut units) {
-            // Writing to a string cannot fail.
-            let _ = write!(ascii, "\\u{unit:04x}");
-        }
-    }
-    Ok(ascii)
-}
-
-fn parse(text: &str, what: &str) -> Result<Value, Failure> {
-    json::parse(text.as_bytes()).map_err(|error| {
-        let hint = "a text needs its quotes, as in '\"text\"'";
-        Failure::usage(format!("{what} is no JSON ({error}); {hint}"))
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
-
     use super::*;
-    use crate::cli::{Cli, Command};
+    use crate::testing::told;
+
+    fn asked_as(query: &str, more: &[&str]) -> Result<Asked, Failure> {
+        let base = [query, "-d", "d", "-c", "c/é"];
+        Asked::new(&told::<QueryArgs>(&[&base, more].concat(), &[]))
+    }
 
     fn asked(more: &[&str]) -> Result<Asked, Failure> {
-        let base = ["sheaf", "query", "SELECT 1", "-d", "d", "-c", "c/é"];
-        let command = Cli::try_parse_from(base.iter().chain(more)).unwrap().command;
-        let Command::Query(args) = command else { panic!("another command") };
-        Asked::new(&args)
+        asked_as("SELECT 1", more)
     }
 
     #[test]
@@ -173,11 +152,16 @@ mod tests {
     }
 
     #[test]
-    fn partition_keys_become_arrays() {
-        let key = |text| asked(&["--partition-key", text]).map(|asked| asked.partition_key);
-        assert_eq!(key("\"ada\"").unwrap().unwrap(), r#"["ada"]"#);
-        assert_eq!(key("[\"a\", 1]").unwrap().unwrap(), r#"["a",1]"#);
-        assert_eq!(key("\"é😀\"").unwrap().unwrap(), r#"["\u00e9\ud83d\ude00"]"#);
-        assert!(key("ada").unwrap_err().message().contains("quotes"));
+    fn a_semicolon_may_end_a_query() {
+        for (typed, sent) in [
+            ("SELECT 1;", "SELECT 1"),
+            ("SELECT 1 ; \n", "SELECT 1 "),
+            ("SELECT ';'", "SELECT ';'"),
+            ("SELECT 1;;", "SELECT 1;"),
+            ("SELECT 1\n", "SELECT 1\n"),
+            (";", ""),
+        ] {
+            assert_eq!(asked_as(typed, &[]).unwrap().text, sent, "{typed}");
+        }
     }
 }

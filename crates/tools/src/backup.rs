@@ -6,52 +6,55 @@ use std::{
     time::Duration,
 };
 
-use anyhow::{anyhow, bail};
+use anyhow::anyhow;
 use hyper::Method;
 use tokio::time::sleep;
 use value::{Object, Value, json};
 
-use super::{
-    create::{Summary, size},
-    job::{KIND, PATH},
-};
 use crate::{
-    cli::backup::CreateArgs,
-    client::{self, Answer, Call, Client, refusal},
+    args::AccountArgs,
+    client::{Account, Call, Client, no_sheaf, place::Place},
     failure::Failure,
-    remote::Server,
+    output,
 };
 
-/// The server answers at once, and writes the backup meanwhile.
-const ANSWER_TIME: Duration = Duration::from_mins(1);
+/// The path of the server's page for backups.
+pub const PATH: &str = "/_sheaf/backup";
+
+/// What is signed as the type of that resource; the link is empty.
+pub const KIND: &str = "backup";
 
 /// How often the server is asked how far it is: soon at first, for small databases.
 const LOOK_FIRST: Duration = Duration::from_millis(20);
 const LOOK_LAST: Duration = Duration::from_millis(100);
 
-/// Lets the server write a backup, and says what it was.
-pub(crate) async fn create(args: &CreateArgs, directory: &Path) -> Result<Summary, Failure> {
-    let (server, key) = (Server::new(&args.account.server)?, client::key(&args.account)?);
+/// Lets the server write a backup into a directory of its machine, keeping so many of the newest,
+/// waits for its end, and gives what the server says of it.
+pub fn create(
+    account: &AccountArgs,
+    directory: &Path,
+    keep: Option<usize>,
+) -> Result<Value, Failure> {
+    let account = Account::new(account)?;
     let Some(directory) = directory.to_str() else {
         return Err(Failure::usage("the directory's name is not in UTF-8"));
     };
     let mut body = Object::new();
     body.insert("directory", directory);
-    if let Some(keep) = args.keep {
+    if let Some(keep) = keep {
         body.insert("keep", i64::try_from(keep).unwrap_or(i64::MAX));
     }
     let body = json::print(&Value::Object(body));
-    let made = async {
-        let mut client = Client::connect(&server, &key).await?;
+    output::block_on(async {
+        let mut client = Client::connect(&account).await?;
         let begun = ask(&mut client, Method::POST, body.as_bytes()).await?;
         let id = begun.get("id").as_i64().ok_or_else(no_sheaf)?;
         wait(&mut client, id).await
-    };
-    made.await.map_err(Failure::start)
+    })
 }
 
 /// Waits until the backup of this number has ended.
-async fn wait(client: &mut Client<'_>, id: i64) -> anyhow::Result<Summary> {
+async fn wait(client: &mut Client<'_>, id: i64) -> Result<Value, Failure> {
     let mut line = Line::new();
     let mut pause = LOOK_FIRST;
     loop {
@@ -60,13 +63,15 @@ async fn wait(client: &mut Client<'_>, id: i64) -> anyhow::Result<Summary> {
         if last.get("id").as_i64() == Some(id) {
             line.clear();
             return match last.get("error").as_str() {
-                Some(error) => Err(anyhow!("the backup failed: {error}")),
-                None => summary(last).ok_or_else(no_sheaf),
+                Some(error) => Err(Failure::start(anyhow!("the backup failed: {error}"))),
+                None => Ok(last.clone()),
             };
         }
         let running = page.get("running");
         if running.get("id").as_i64() != Some(id) {
-            bail!("the server knows nothing of the backup any more: see `sheaf backup list`");
+            return Err(Failure::start(anyhow!(
+                "the server knows nothing of the backup any more: see `sheaf backup list`"
+            )));
         }
         line.show(number(running, "doneBytes"), number(running, "bytes"));
         sleep(pause).await;
@@ -74,43 +79,13 @@ async fn wait(client: &mut Client<'_>, id: i64) -> anyhow::Result<Summary> {
     }
 }
 
-async fn ask(client: &mut Client<'_>, method: Method, body: &[u8]) -> anyhow::Result<Value> {
-    let call = Call {
-        method,
-        path: PATH,
-        kind: KIND,
-        link: "",
-        headers: Vec::new(),
-        body,
-        patience: ANSWER_TIME,
-    };
-    let Answer { status, body, .. } = client.call(&call).await?;
-    if !matches!(status, 200 | 202) {
-        bail!(refusal::text("backup", status, &body, ""));
-    }
-    json::parse(&body).map_err(|_| no_sheaf())
-}
-
-fn summary(last: &Value) -> Option<Summary> {
-    let pause = last.get("writesPausedMs").as_f64()?.clamp(0.0, 1e12) / 1000.0;
-    Some(Summary {
-        name: last.get("name").as_str()?.to_owned(),
-        files: number(last, "files"),
-        bytes: number(last, "bytes"),
-        copied_files: number(last, "copiedFiles"),
-        copied_bytes: number(last, "copiedBytes"),
-        pause: Duration::from_secs_f64(pause),
-        removed: number(last, "removed"),
-        warning: last.get("warning").as_str().map(str::to_owned),
-    })
+async fn ask(client: &mut Client<'_>, method: Method, body: &[u8]) -> Result<Value, Failure> {
+    let call = Call { body, ..Call::new(method, PATH, KIND, "") };
+    client.answered("backup", &Place::account(), &call).await?.json()
 }
 
 fn number(object: &Value, name: &str) -> u64 {
     object.get(name).as_i64().and_then(|number| u64::try_from(number).ok()).unwrap_or(0)
-}
-
-fn no_sheaf() -> anyhow::Error {
-    anyhow!("the answer is not that of a Sheaf server")
 }
 
 /// A line on the terminal that says how far the server is. Elsewhere there is none.
@@ -139,5 +114,17 @@ impl Line {
 impl Drop for Line {
     fn drop(&mut self) {
         self.clear();
+    }
+}
+
+/// Bytes for people.
+pub fn size(bytes: u64) -> String {
+    #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
+    let scaled = |unit: u64| bytes as f64 / unit as f64;
+    match bytes {
+        0..1_000 => format!("{bytes} bytes"),
+        1_000..1_000_000 => format!("{:.1} kB", scaled(1_000)),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", scaled(1_000_000)),
+        _ => format!("{:.2} GB", scaled(1_000_000_000)),
     }
 }

@@ -4,7 +4,8 @@ use std::io::{self, Write};
 
 use value::{Value, json};
 
-use crate::{cli::Format, table};
+use super::Format;
+use crate::table;
 
 /// Rows that a table is made of at a time: its columns must be known before its first line.
 const TABLE_ROWS_MAX: usize = 10_000;

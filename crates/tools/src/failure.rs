@@ -8,37 +8,42 @@ use std::{
 
 /// A command that could not do its work.
 #[derive(Debug)]
-pub(crate) struct Failure {
+pub struct Failure {
     code: u8,
     message: String,
 }
 
 impl Failure {
     /// What was asked for makes no sense: exit code 2, as for an unknown flag.
-    pub(crate) fn usage(message: impl Display) -> Self {
+    pub fn usage(message: impl Display) -> Self {
         Self { code: 2, message: message.to_string() }
     }
 
     /// The machine refused: exit code 1.
-    pub(crate) fn start(error: impl Into<anyhow::Error>) -> Self {
+    pub fn start(error: impl Into<anyhow::Error>) -> Self {
         Self { code: 1, message: format!("{:#}", error.into()) }
     }
 
-    /// The same failure under another exit code.
-    pub(crate) fn with_code(self, code: u8) -> Self {
+    /// A server refused, or could not be reached: exit code 4.
+    pub fn server(error: impl Into<anyhow::Error>) -> Self {
+        Self::start(error).with_code(4)
+    }
+
+    /// This failure under another exit code.
+    #[must_use]
+    pub fn with_code(self, code: u8) -> Self {
         Self { code, ..self }
     }
 
     /// Says on stderr what went wrong, and gives the exit code.
-    pub(crate) fn report(&self) -> ExitCode {
+    pub fn report(&self) -> ExitCode {
         // Nobody is left to hear about a broken stderr.
         let _ = writeln!(std::io::stderr().lock(), "sheaf: {}", self.message);
         ExitCode::from(self.code)
     }
 
-    /// The message, for tests.
-    #[cfg(test)]
-    pub(crate) fn message(&self) -> &str {
+    /// What went wrong.
+    pub fn message(&self) -> &str {
         &self.message
     }
 }

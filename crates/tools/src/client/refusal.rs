@@ -8,18 +8,24 @@ const LINE_CHARS_MAX: usize = 100;
 
 /// The text of a refusal of `what`.
 pub(crate) fn text(what: &str, status: u16, body: &[u8], query: &str) -> String {
+    let mut lines = vec![head(what, status, body)];
     let body = json::parse(body).unwrap_or(Value::Undefined);
     let message = body.get("message").as_str().unwrap_or_default();
-    let mut lines = vec![format!("the {what} was refused ({})", meaning(status, &body))];
     match document(message) {
         Some(document) => {
             for reason in reasons(&document) {
                 lines.extend(reason.lines(query));
             }
         }
-        None => lines.extend(plain(message).map(str::to_owned)),
+        None => lines.extend(plain(message).map(|text| format!("  {text}"))),
     }
     lines.join("\n")
+}
+
+/// The first line of a refusal of `what`, without the reasons.
+pub(crate) fn head(what: &str, status: u16, body: &[u8]) -> String {
+    let body = json::parse(body).unwrap_or(Value::Undefined);
+    format!("the {what} was refused ({})", meaning(status, &body))
 }
 
 fn meaning(status: u16, body: &Value) -> String {
@@ -38,7 +44,9 @@ fn document(message: &str) -> Option<Value> {
 
 /// The message without what is only of use to the server's makers.
 fn plain(message: &str) -> Option<&str> {
-    let text = message.split("\r\nActivityId").next().unwrap_or(message).trim();
+    let ends = ["\r\nActivityId", " Server used the following payload", " For more info: "];
+    let end = ends.iter().filter_map(|end| message.find(end)).min().unwrap_or(message.len());
+    let text = message[..end].trim();
     (!text.is_empty()).then_some(text)
 }
 
@@ -163,7 +171,10 @@ the query was refused (400 BadRequest)
         let expected = "the query was refused (404 BadRequest)\n  Resource Not Found.";
         assert_eq!(text("query", 404, &body(message), "q"), expected);
         let message = "Wrong key.\r\nActivityId: 1";
-        assert!(text("query", 401, &body(message), "q").ends_with("\nWrong key."));
+        assert!(text("query", 401, &body(message), "q").ends_with("\n  Wrong key."));
+        let message =
+            "Wrong key. For more info: x. Server used the following payload to sign: 'get\n'";
+        assert!(text("query", 401, &body(message), "q").ends_with("\n  Wrong key."));
         assert_eq!(text("split", 502, b"<html>", ""), "the split was refused (502)");
     }
 }

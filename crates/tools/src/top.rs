@@ -10,17 +10,43 @@ use std::{
 
 use anyhow::anyhow;
 use bytes::Bytes;
+use clap::Args;
 use http_body_util::Full;
 use hyper::Request;
 use tokio::time::{MissedTickBehavior, interval};
 use value::json;
 
+use self::table::Partition;
 use crate::{
-    cli::TopArgs,
+    args::{ServerArgs, Told},
     failure::Failure,
     remote::{self, Connection, Server},
-    top::table::Partition,
 };
+
+pub(crate) const HELP: &str = "\
+Shows the partitions that do most, redrawn every second; ctrl-c ends it. The server answers those
+whom its setting `metrics` lets read them: by default, clients on the same machine.
+
+Exit codes:
+  0  ended as told
+  2  the command line makes no sense
+  4  the server could not be reached, or refused";
+
+/// What `sheaf top` takes.
+#[derive(Args, Debug)]
+pub struct TopArgs {
+    /// Print one table and end
+    #[arg(long)]
+    pub once: bool,
+
+    /// Print what the server says as JSON, and end
+    #[arg(long)]
+    pub json: bool,
+
+    /// Which server to look at.
+    #[command(flatten)]
+    pub server: Told<ServerArgs>,
+}
 
 const REDRAW: Duration = Duration::from_secs(1);
 const ANSWER_TIME: Duration = Duration::from_secs(10);
@@ -45,7 +71,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<ExitCode, Failure> {
         Ok(()) => Ok(ExitCode::SUCCESS),
         // Whoever reads this has had enough, as `head` has.
         Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
-        Err(error) => Err(Failure::start(error)),
+        Err(error) => Err(Failure::server(error)),
     }
 }
 

@@ -5,12 +5,12 @@ use std::fmt;
 use gateway::{Key, Keys, PUBLISHED_KEY};
 use serde::Deserialize;
 
-use crate::cli::KeyName;
+use super::KeyName;
 
 /// The keys of an account as text. `Debug` hides them.
 #[derive(Clone, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) struct KeyFile {
+pub struct KeyFile {
     primary: String,
     secondary: Option<String>,
     primary_readonly: Option<String>,
@@ -19,12 +19,18 @@ pub(crate) struct KeyFile {
 
 impl KeyFile {
     /// What an account has that nobody gave keys to.
-    pub(crate) fn published() -> Self {
+    pub fn published() -> Self {
         Self { primary: PUBLISHED_KEY.to_owned(), ..Self::default() }
     }
 
+    /// An account with one key.
+    pub fn of_key(text: &str) -> Result<Self, String> {
+        let file = Self { primary: text.trim().to_owned(), ..Self::default() };
+        Key::parse(text).map(|_| file).map_err(|error| error.to_string())
+    }
+
     /// Understands both forms of a key file. No error repeats what may be part of a secret.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
+    pub fn parse(text: &str) -> Result<Self, String> {
         let file = if is_bare(text) {
             Self { primary: text.trim().to_owned(), ..Self::default() }
         } else {
@@ -35,7 +41,7 @@ impl KeyFile {
     }
 
     /// The keys themselves.
-    pub(crate) fn keys(&self) -> Result<Keys, String> {
+    pub fn keys(&self) -> Result<Keys, String> {
         let mut keys = Keys::default();
         for (name, text) in self.all() {
             let key = Key::parse(text).map_err(|error| format!("`{}`: {error}", word(name)))?;
@@ -48,18 +54,23 @@ impl KeyFile {
     }
 
     /// Whether everybody knows one of them.
-    pub(crate) fn is_published(&self) -> bool {
+    pub fn is_published(&self) -> bool {
         self.all().any(|(_, text)| text.trim() == PUBLISHED_KEY)
     }
 
+    /// Whether everybody knows the first of them.
+    pub fn is_primary_published(&self) -> bool {
+        self.primary.trim() == PUBLISHED_KEY
+    }
+
     /// Whether one of them is so short that it can be found by trying: below 16 bytes, as base64.
-    pub(crate) fn is_guessable(&self) -> bool {
+    pub fn is_guessable(&self) -> bool {
         const CHARS_MIN: usize = 22;
         self.all().any(|(_, text)| text.trim().trim_end_matches('=').len() < CHARS_MIN)
     }
 
     /// Puts another key in the place of one, or of all.
-    pub(crate) fn replace(
+    pub fn replace(
         &mut self,
         name: KeyName,
         mut fresh: impl FnMut() -> anyhow::Result<String>,
@@ -82,7 +93,7 @@ impl KeyFile {
     }
 
     /// The lines of the file that hold this key, or all of them.
-    pub(crate) fn lines(&self, name: KeyName) -> String {
+    pub fn lines(&self, name: KeyName) -> String {
         let is_asked = |other| name == KeyName::All || name == other;
         let asked = self.all().filter(|(other, _)| is_asked(*other));
         asked.fold(String::new(), |lines, (name, text)| {

@@ -20,7 +20,10 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
-use crate::{cli::ServerArgs, failure::Failure};
+use crate::{
+    args::{ServerArgs, Told},
+    failure::Failure,
+};
 
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 /// Far more than an answer has; what is longer is none of ours.
@@ -42,7 +45,7 @@ pub(crate) struct Server {
 pub(crate) enum Trust {
     /// There is none: the connection is plain.
     Plain,
-    /// That of this file.
+    /// The one in this file.
     Certificate(PathBuf),
     /// Anybody's.
     Anyone,
@@ -50,8 +53,8 @@ pub(crate) enum Trust {
 
 impl Server {
     /// The server that a command line names.
-    pub(crate) fn new(args: &ServerArgs) -> Result<Self, Failure> {
-        let endpoint = args.endpoint.as_str();
+    pub(crate) fn new(args: &Told<ServerArgs>) -> Result<Self, Failure> {
+        let endpoint = args.url()?;
         let wrong = || {
             Failure::usage(format!(
                 "`{endpoint}` is no endpoint: write http://host:port or https://…"
@@ -143,8 +146,7 @@ where
 
 /// The certificate that the server made for itself.
 fn certificate(args: &ServerArgs) -> Result<PathBuf, Failure> {
-    let directory = args.data_dir.clone().unwrap_or_else(|| PathBuf::from("sheaf-data"));
-    let path = directory.join("tls").join("cert.pem");
+    let path = args.directory().join("tls").join("cert.pem");
     match fs::metadata(&path) {
         Ok(_) => Ok(path),
         Err(error) => Err(Failure::usage(format!(
@@ -221,16 +223,11 @@ impl ServerCertVerifier for Trusting {
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser as _;
-
     use super::*;
-    use crate::cli::{Cli, Command};
+    use crate::testing::told;
 
-    fn server(more: &[&str]) -> Result<Server, Failure> {
-        let base = ["sheaf", "query", "SELECT 1", "-d", "d", "-c", "c"];
-        let command = Cli::try_parse_from(base.iter().chain(more)).unwrap().command;
-        let Command::Query(args) = command else { panic!("another command") };
-        Server::new(&args.account.server)
+    fn server(flags: &[&str]) -> Result<Server, Failure> {
+        Server::new(&told(flags, &[]))
     }
 
     #[test]

@@ -24,7 +24,7 @@ struct Column {
 }
 
 /// The table of these rows; nothing for none.
-pub(crate) fn text(rows: &[Value]) -> String {
+pub fn text(rows: &[Value]) -> String {
     if rows.is_empty() {
         return String::new();
     }

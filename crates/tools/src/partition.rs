@@ -1,28 +1,96 @@
 //! `sheaf partition`: shows the ranges of a collection on a running server, splits and merges them,
 //! and gives a partition key to a collection without one.
 
-use std::{
-    collections::HashMap,
-    io::{self, Write as _},
-    process::ExitCode,
-    time::Duration,
-};
+use std::{collections::HashMap, process::ExitCode, time::Duration};
 
-use anyhow::anyhow;
+use clap::{Args, Subcommand};
 use hyper::Method;
-use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 use value::{Object, Value, json};
 
 use crate::{
-    cli::{CollectionArgs, PartitionChangeArgs, PartitionCommand, PartitionKeyArgs},
-    client::{self, Answer, Call, Client, refusal},
+    args::{AccountArgs, CollectionArgs, escaped},
+    client::{Account, Call, Client, no_sheaf, place::Place},
     failure::Failure,
-    remote::Server,
-    table,
+    output, pretty, table,
 };
 
-/// A list is made of what the server knows by heart.
-const LIST_TIME: Duration = Duration::from_mins(1);
+pub(crate) const HELP: &str = "\
+The server splits partitions that are full, or too few for the throughput of their collection, by
+itself. Splits and merges are online: reads go on, writes wait for the moment of the switch. While a
+collection that was created without a partition key is given one, writes wait all the time.
+
+Examples:
+  sheaf partition list -d shop -c orders
+  sheaf partition split -d shop -c orders 0
+  sheaf partition merge -d shop -c orders 1        With its right neighbour
+  sheaf partition key -d shop -c readings /deviceId
+
+Exit codes:
+  0  it is done
+  2  the command line makes no sense
+  4  it was refused, or the server could not be reached";
+
+/// What `sheaf partition` takes.
+#[derive(Debug, Subcommand)]
+pub enum PartitionCommand {
+    /// Show the ranges of a collection
+    List(PartitionListArgs),
+    /// Cut a range in two halves of about the same size
+    Split(PartitionChangeArgs),
+    /// Join a range with the one to its right
+    Merge(PartitionChangeArgs),
+    /// Give a partition key to a collection that was created without one
+    Key(PartitionKeyArgs),
+}
+
+/// What `sheaf partition list` takes.
+#[derive(Args, Debug)]
+pub struct PartitionListArgs {
+    /// Whose ranges.
+    #[command(flatten)]
+    pub at: CollectionArgs,
+
+    /// Print the ranges as JSON
+    #[arg(long)]
+    pub json: bool,
+
+    /// Which server to ask, and by which key.
+    #[command(flatten)]
+    pub account: AccountArgs,
+}
+
+/// What `sheaf partition split` and `sheaf partition merge` take.
+#[derive(Args, Debug)]
+pub struct PartitionChangeArgs {
+    /// Id of the range, as `sheaf partition list` shows it
+    #[arg(value_name = "RANGE")]
+    pub range: String,
+
+    /// Whose range.
+    #[command(flatten)]
+    pub at: CollectionArgs,
+
+    /// Which server to ask, and by which key.
+    #[command(flatten)]
+    pub account: AccountArgs,
+}
+
+/// What `sheaf partition key` takes.
+#[derive(Args, Debug)]
+pub struct PartitionKeyArgs {
+    /// Path of the property that is the key; two or three of them for a hierarchical key
+    #[arg(value_name = "PATH", required = true, num_args = 1..=3)]
+    pub paths: Vec<String>,
+
+    /// Which collection gets it.
+    #[command(flatten)]
+    pub at: CollectionArgs,
+
+    /// Which server to ask, and by which key.
+    #[command(flatten)]
+    pub account: AccountArgs,
+}
+
 /// The documents of a full partition are copied while we wait. Whoever stops waiting does not stop
 /// the server.
 const CHANGE_TIME: Duration = Duration::from_hours(24);
@@ -34,48 +102,38 @@ pub(crate) fn run(command: &PartitionCommand) -> Result<ExitCode, Failure> {
         PartitionCommand::Split(args) | PartitionCommand::Merge(args) => &args.account,
         PartitionCommand::Key(args) => &args.account,
     };
-    let (server, key) = (Server::new(&account.server)?, client::key(account)?);
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .build()
-        .map_err(Failure::start)?;
-    let text = runtime.block_on(async {
-        let mut client = Client::connect(&server, &key).await?;
+    let account = Account::new(account)?;
+    let text = output::block_on(async {
+        let mut client = Client::connect(&account).await?;
         match command {
-            PartitionCommand::List(args) => list(&mut client, &args.at).await,
+            PartitionCommand::List(args) => list(&mut client, &args.at, args.json).await,
             PartitionCommand::Split(args) => change(&mut client, args, "split").await,
             PartitionCommand::Merge(args) => change(&mut client, args, "merge").await,
             PartitionCommand::Key(args) => give_key(&mut client, args).await,
         }
     });
-    match io::stdout().lock().write_all(text.map_err(Failure::start)?.as_bytes()) {
-        // Whoever reads our lines has had enough of them, as `head` has.
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::start(error)),
-        _ => Ok(ExitCode::SUCCESS),
-    }
+    output::print(text?)
 }
 
 /// The ranges as a table, in the order of their hashes.
-async fn list(client: &mut Client<'_>, at: &CollectionArgs) -> anyhow::Result<String> {
-    let (path, link) = (at.path(), at.link());
+async fn list(
+    client: &mut Client<'_>,
+    at: &CollectionArgs,
+    as_json: bool,
+) -> Result<String, Failure> {
+    let (place, link) = (Place::from(at), at.link());
     let mut get = async |path: String, kind, headers| {
-        let call = Call {
-            method: Method::GET,
-            path: &path,
-            kind,
-            link: &link,
-            headers,
-            body: &[],
-            patience: LIST_TIME,
-        };
-        read("list", client.call(&call).await?)
+        let call = Call { headers, ..Call::get(&path, kind, &link) };
+        client.answered("list", &place, &call).await?.json()
     };
+    let path = at.path();
     let ranges = get(format!("/{path}/pkranges"), "pkranges", Vec::new()).await?;
     let wish = ("x-ms-documentdb-populatepartitionstatistics", "True".to_owned());
     let collection = get(format!("/{path}"), "colls", vec![wish]).await?;
     let ranges = ranges.get("PartitionKeyRanges").as_array().ok_or_else(no_sheaf)?;
     let statistics = collection.get("statistics").as_array().unwrap_or_default();
-    Ok(table::text(&rows(ranges, statistics)))
+    let rows = rows(ranges, statistics);
+    Ok(if as_json { pretty::lines(&rows) } else { table::text(&rows) })
 }
 
 /// A row for each range. A range that split between the two answers has no statistics.
@@ -107,8 +165,8 @@ async fn change(
     client: &mut Client<'_>,
     args: &PartitionChangeArgs,
     action: &str,
-) -> anyhow::Result<String> {
-    let range = utf8_percent_encode(&args.range, NON_ALPHANUMERIC);
+) -> Result<String, Failure> {
+    let range = escaped(&args.range);
     let call = Call {
         method: Method::POST,
         path: &format!("/_sheaf/{}/pkranges/{range}/{action}", args.at.path()),
@@ -118,7 +176,7 @@ async fn change(
         body: &[],
         patience: CHANGE_TIME,
     };
-    let answer = read(action, client.call(&call).await?)?;
+    let answer = client.answered(action, &Place::from(&args.at), &call).await?.json()?;
     let parents = answer.get("parents").as_array().ok_or_else(no_sheaf)?;
     let children = answer.get("children").as_array().ok_or_else(no_sheaf)?;
     let children: Vec<&Value> = children.iter().map(|child| child.get("id")).collect();
@@ -128,7 +186,7 @@ async fn change(
 }
 
 /// Gives a collection its partition key, and says which it has then.
-async fn give_key(client: &mut Client<'_>, args: &PartitionKeyArgs) -> anyhow::Result<String> {
+async fn give_key(client: &mut Client<'_>, args: &PartitionKeyArgs) -> Result<String, Failure> {
     let body = key_body(&args.paths);
     let call = Call {
         method: Method::POST,
@@ -139,7 +197,7 @@ async fn give_key(client: &mut Client<'_>, args: &PartitionKeyArgs) -> anyhow::R
         body: body.as_bytes(),
         patience: CHANGE_TIME,
     };
-    let collection = read("key", client.call(&call).await?)?;
+    let collection = client.answered("key", &Place::from(&args.at), &call).await?.json()?;
     let paths = collection.get("partitionKey").get("paths").as_array().ok_or_else(no_sheaf)?;
     let paths: Vec<&str> = paths.iter().filter_map(Value::as_str).collect();
     Ok(format!("the partition key is {}\n", paths.join(" and ")))
@@ -162,17 +220,6 @@ fn ids<'a>(ids: impl Iterator<Item = &'a Value>) -> String {
     let ids: Vec<&str> = ids.filter_map(Value::as_str).collect();
     let word = if ids.len() == 1 { "range" } else { "ranges" };
     format!("{word} {}", ids.join(" and "))
-}
-
-fn read(what: &str, answer: Answer) -> anyhow::Result<Value> {
-    if answer.status != 200 {
-        return Err(anyhow!(refusal::text(what, answer.status, &answer.body, "")));
-    }
-    json::parse(&answer.body).map_err(|_| no_sheaf())
-}
-
-fn no_sheaf() -> anyhow::Error {
-    anyhow!("the server's answer makes no sense; is it a Sheaf?")
 }
 
 #[cfg(test)]

@@ -1,0 +1,130 @@
+//! Which names are this server's own, and which may be a web page's.
+//!
+//! Who signs with the published key proves nothing: what protects such a server is that only this
+//! machine, or a closed network, can connect. A page in a browser there can connect, too, once its own
+//! name stands for the server's address; but then it calls the server by that name. So the published
+//! key opens nothing under a name that somebody can have registered, unless the operator says that it
+//! is the server's.
+
+use std::net::Ipv4Addr;
+
+use protocol::{Code, Error};
+
+use crate::{endpoint::Endpoint, host::split};
+
+/// What ends names that nobody can register.
+const RESERVED: [&str; 5] = [".localhost", ".internal", ".local", ".test", ".home.arpa"];
+
+/// The names that an operator gave the server.
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    /// The endpoint that clients are told, if it is not the one that they called.
+    pub advertised: Option<Endpoint>,
+    /// Further names: the machine's, and the one that the server listens on.
+    pub others: Vec<String>,
+}
+
+impl Names {
+    /// Whether `host:port` is the advertised host. Its port does not matter: a proxy has another.
+    pub(crate) fn is_advertised(&self, authority: &str) -> bool {
+        let advertised = self.advertised.as_ref().and_then(|endpoint| split(endpoint.authority()));
+        match (split(authority), advertised) {
+            (Some((host, _)), Some((advertised, _))) => bare(host) == bare(advertised),
+            _ => false,
+        }
+    }
+
+    /// Refuses a request that has the published key and calls the server by somebody else's name.
+    pub(crate) fn check<'a>(
+        &self,
+        authorities: impl IntoIterator<Item = &'a str>,
+    ) -> Result<(), Error> {
+        match authorities.into_iter().find(|authority| !self.is_own(authority)) {
+            None => Ok(()),
+            Some(foreign) => Err(Error::new(
+                Code::Forbidden,
+                format!(
+                    "The published key opens nothing under the name `{foreign}`. A web page may have \
+                     its own name stand for this server: call it localhost or by its address, name it \
+                     with --advertise, or have keys of your own made with `sheaf keys regenerate all`."
+                ),
+            )),
+        }
+    }
+
+    /// Whether no web page can have this name, or the operator says that it is the server's.
+    fn is_own(&self, authority: &str) -> bool {
+        let Some((host, _)) = split(authority) else { return false };
+        let name = bare(host);
+        let is_single = !name.contains('.');
+        // The split checked what is in brackets.
+        name.starts_with('[')
+            || is_single
+            || name.parse::<Ipv4Addr>().is_ok()
+            || RESERVED.iter().any(|suffix| name.ends_with(suffix))
+            || self.is_advertised(authority)
+            || self.others.iter().any(|other| bare(other) == name)
+    }
+}
+
+/// The name as it is compared: in lower case, without the dot that ends a full name.
+fn bare(host: &str) -> String {
+    host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names() -> Names {
+        let advertised = Some(Endpoint::parse("https://DB.example:8443").expect("an endpoint"));
+        Names { advertised, others: vec!["box.corp.example".to_owned()] }
+    }
+
+    #[test]
+    fn names_that_no_page_can_have() {
+        for own in [
+            "localhost:8081",
+            "127.0.0.1",
+            "10.0.0.7:80",
+            "[::1]:8081",
+            "[2001:db8::1]",
+            "sheaf:8081",
+            "shop.localhost",
+            "host.docker.internal:8081",
+            "sheaf.default.svc.cluster.local",
+            "db.example",
+            "DB.EXAMPLE.:443",
+            "box.corp.example:8081",
+        ] {
+            assert!(names().check([own]).is_ok(), "{own}");
+        }
+        assert!(names().check([]).is_ok(), "a request of HTTP/1.0 has no name");
+    }
+
+    #[test]
+    fn names_that_a_page_may_have() {
+        for foreign in [
+            "evil.example",
+            "evil.example:8081",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "db.example.evil.example",
+            "xdb.example",
+            "127.0.0.1.nip.io",
+            "1.2.3",
+            "",
+        ] {
+            let refused = names().check(["localhost", foreign]).expect_err(foreign);
+            assert_eq!(refused.code, Code::Forbidden);
+        }
+        assert!(Names::default().check(["db.example"]).is_err());
+    }
+
+    #[test]
+    fn the_advertised_host_is_known_on_any_port() {
+        assert!(names().is_advertised("db.example:8081") && names().is_advertised("Db.Example."));
+        assert!(!names().is_advertised("evil.example") && !names().is_advertised("localhost"));
+        assert!(!Names::default().is_advertised("localhost"));
+    }
+}

@@ -1,0 +1,146 @@
+//! Flags that several commands share. `told` knows which of them were variables of the environment.
+
+mod told;
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, builder::NonEmptyStringValueParser};
+use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
+
+pub use self::told::{Origin, Told};
+use crate::{failure::Failure, keys::Secret};
+
+/// Where a server listens that nobody gave another port.
+const PORT: u16 = 8081;
+
+/// The data directory of a server that nobody gave another one.
+const DATA_DIR: &str = "sheaf-data";
+
+/// A collection.
+#[derive(Args, Debug)]
+pub struct CollectionArgs {
+    /// Database of the collection
+    #[arg(long, short, env = "SHEAF_DATABASE", value_name = "ID")]
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub database: String,
+
+    /// Collection to ask or change
+    #[arg(long, short, env = "SHEAF_COLLECTION", value_name = "ID")]
+    #[arg(value_parser = NonEmptyStringValueParser::new())]
+    pub collection: String,
+}
+
+impl CollectionArgs {
+    /// The path of the collection, escaped, without a slash before it.
+    pub(crate) fn path(&self) -> String {
+        format!("dbs/{}/colls/{}", escaped(&self.database), escaped(&self.collection))
+    }
+
+    /// The link of the collection as it is signed, not escaped.
+    pub(crate) fn link(&self) -> String {
+        format!("dbs/{}/colls/{}", self.database, self.collection)
+    }
+}
+
+/// An id as a path has it.
+pub(crate) fn escaped(id: &str) -> String {
+    utf8_percent_encode(id, NON_ALPHANUMERIC).to_string()
+}
+
+/// Which server a request goes to, and whose key it is signed with.
+#[derive(Args, Debug)]
+pub struct AccountArgs {
+    /// Which server.
+    #[command(flatten)]
+    pub server: Told<ServerArgs>,
+
+    /// Which key.
+    #[command(flatten)]
+    pub key: Told<KeyArgs>,
+}
+
+/// Which server a command talks to, and how it is trusted.
+#[derive(Args, Debug)]
+pub struct ServerArgs {
+    /// Where the server listens [default: http://127.0.0.1 with the port of --port]
+    #[arg(long, env = "SHEAF_ENDPOINT", value_name = "URL", help_heading = "Server")]
+    pub endpoint: Option<String>,
+
+    /// Port of a server on this machine, if no endpoint is given [default: 8081]
+    #[arg(long, env = "SHEAF_PORT", value_name = "PORT", help_heading = "Server")]
+    pub port: Option<u16>,
+
+    /// Data directory of the server, for its keys and the certificate that is trusted for https
+    /// [default: ./sheaf-data]
+    #[arg(long, env = "SHEAF_DATA_DIR", value_name = "DIR", help_heading = "Server")]
+    pub data_dir: Option<PathBuf>,
+
+    /// Trust any certificate: whoever is in between can read and change everything
+    #[arg(long, help_heading = "Server")]
+    pub insecure: bool,
+}
+
+impl ServerArgs {
+    /// The data directory that a command looks into.
+    pub(crate) fn directory(&self) -> &Path {
+        self.data_dir.as_deref().unwrap_or_else(|| Path::new(DATA_DIR))
+    }
+}
+
+impl Told<ServerArgs> {
+    /// The endpoint. A flag wins over a variable, and an endpoint over a port.
+    pub(crate) fn url(&self) -> Result<String, Failure> {
+        let is_flag = |name| self.origin(name) == Origin::Flag;
+        match (&self.endpoint, self.port) {
+            (Some(_), Some(_)) if is_flag("endpoint") && is_flag("port") => Err(Failure::usage(
+                "--endpoint and --port are both given: an endpoint has its port in it",
+            )),
+            (Some(endpoint), port) if port.is_none() || !is_flag("port") => Ok(endpoint.clone()),
+            (_, Some(0)) => Err(Failure::usage(
+                "port 0 is any port for a server, but none to connect to: give the port that its \
+                 ready line says",
+            )),
+            (_, port) => Ok(format!("http://127.0.0.1:{}", port.unwrap_or(PORT))),
+        }
+    }
+}
+
+/// Which key a request is signed with.
+#[derive(Args, Debug)]
+pub struct KeyArgs {
+    /// Key of the account; others can see it in the list of processes, so prefer the variable or
+    /// --key-file
+    #[arg(long, env = "SHEAF_KEY", value_name = "KEY", help_heading = "Server")]
+    #[arg(hide_env_values = true)]
+    pub key: Option<Secret>,
+
+    /// File with the account's keys, as `sheaf serve` has it [default: `keys` in the data directory,
+    /// else the published emulator key]
+    #[arg(long, env = "SHEAF_KEY_FILE", value_name = "FILE", help_heading = "Server")]
+    pub key_file: Option<PathBuf>,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::told;
+
+    #[test]
+    fn an_endpoint_wins_over_a_port_and_a_flag_over_a_variable() {
+        let url = |flags: &[&str], variables: &[(&str, &str)]| {
+            told::<ServerArgs>(flags, variables).url().map_err(|failure| failure.to_string())
+        };
+        let at = |port: u16| Ok(format!("http://127.0.0.1:{port}"));
+        let there = Ok("http://x:1".to_owned());
+        assert_eq!(url(&[], &[]), at(8081));
+        assert_eq!(url(&["--port", "9"], &[]), at(9));
+        assert_eq!(url(&[], &[("--port", "9")]), at(9));
+        assert_eq!(url(&["--port", "7"], &[("--port", "9")]), at(7));
+        assert_eq!(url(&["--endpoint", "http://x:1"], &[("--port", "9")]), there);
+        let both = [("--endpoint", "http://x:1"), ("--port", "9")];
+        assert_eq!(url(&[], &both), there);
+        assert_eq!(url(&["--port", "7"], &both), at(7));
+        assert!(url(&["--endpoint", "http://x:1", "--port", "7"], &[]).is_err());
+        assert!(url(&[], &[("--port", "0")]).unwrap_err().contains("ready line"));
+    }
+}

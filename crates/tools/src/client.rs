@@ -1,0 +1,234 @@
+//! Signed requests to a running server, for the commands that speak the API itself.
+//!
+//! `credential` says which key a request is signed with, `place` what it is about, `refusal` why a
+//! server said no, `missing` what it did not find.
+
+pub(crate) mod credential;
+mod missing;
+pub(crate) mod place;
+pub(crate) mod refusal;
+
+use std::time::{Duration, SystemTime};
+
+use anyhow::anyhow;
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::{Method, Request, Response, body::Incoming};
+use tokio::time::sleep;
+use value::{Value, json};
+
+use self::{credential::Credential, place::Place};
+use crate::{
+    args::AccountArgs,
+    failure::Failure,
+    remote::{self, Connection, Server},
+};
+
+/// How often a request that was refused for its cost is sent again.
+const RETRIES: u32 = 30;
+const RETRY_TIME: Duration = Duration::from_millis(100);
+const RETRY_TIME_MAX: Duration = Duration::from_secs(10);
+
+/// How long the server may take for what it does at once.
+const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Pages of a feed that are read at the most, so that a server cannot keep a command for ever.
+const PAGES_MAX: usize = 100_000;
+
+/// One request: what it is about, what is signed, what is sent.
+#[derive(Clone, Debug)]
+pub(crate) struct Call<'a> {
+    pub(crate) method: Method,
+    /// The path, escaped.
+    pub(crate) path: &'a str,
+    /// The resource type that is signed.
+    pub(crate) kind: &'a str,
+    /// The link that is signed, not escaped.
+    pub(crate) link: &'a str,
+    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) body: &'a [u8],
+    /// How long the server may take.
+    pub(crate) patience: Duration,
+}
+
+impl<'a> Call<'a> {
+    /// A request without a body and headers of its own.
+    pub(crate) fn new(method: Method, path: &'a str, kind: &'a str, link: &'a str) -> Self {
+        Self { method, path, kind, link, headers: Vec::new(), body: &[], patience: PATIENCE }
+    }
+
+    /// A request to read.
+    pub(crate) fn get(path: &'a str, kind: &'a str, link: &'a str) -> Self {
+        Self::new(Method::GET, path, kind, link)
+    }
+}
+
+/// What came back, answered or refused.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: Bytes,
+    pub(crate) continuation: Option<String>,
+    pub(crate) charge: f64,
+}
+
+impl Answer {
+    /// The body of an answer that is JSON.
+    pub(crate) fn json(&self) -> Result<Value, Failure> {
+        json::parse(&self.body).map_err(|_| no_sheaf())
+    }
+}
+
+/// An answer that no server of this API gives.
+pub(crate) fn no_sheaf() -> Failure {
+    Failure::server(anyhow!("the server's answer makes no sense; is it a Sheaf?"))
+}
+
+/// Which server is asked, and by which key.
+#[derive(Debug)]
+pub(crate) struct Account {
+    pub(crate) server: Server,
+    pub(crate) credential: Credential,
+}
+
+impl Account {
+    /// The account that a command line names.
+    pub(crate) fn new(args: &AccountArgs) -> Result<Self, Failure> {
+        let credential = Credential::new(&args.key, args.server.directory())?;
+        Ok(Self { server: Server::new(&args.server)?, credential })
+    }
+}
+
+/// Asks one server, by one key.
+pub(crate) struct Client<'a> {
+    connection: Connection,
+    credential: &'a Credential,
+}
+
+impl<'a> Client<'a> {
+    pub(crate) async fn connect(account: &'a Account) -> Result<Self, Failure> {
+        let connection = Connection::open(&account.server).await.map_err(Failure::server)?;
+        Ok(Self { connection, credential: &account.credential })
+    }
+
+    /// Sends a request, again and again if the server is too busy.
+    pub(crate) async fn call(&mut self, call: &Call<'_>) -> Result<Answer, Failure> {
+        self.send(call).await.map_err(Failure::server)
+    }
+
+    async fn send(&mut self, call: &Call<'_>) -> anyhow::Result<Answer> {
+        let mut tries = 0;
+        loop {
+            let request = self.request(call)?;
+            let response = self.connection.send(request, call.patience).await?;
+            let wait = retry_after(&response);
+            let answer = read(response, call.patience).await?;
+            if answer.status != 429 || tries >= RETRIES {
+                return Ok(answer);
+            }
+            sleep(wait).await;
+            tries += 1;
+        }
+    }
+
+    /// Sends a request that must be answered with one of the 2xx. `what` is refused otherwise.
+    pub(crate) async fn answered(
+        &mut self,
+        what: &str,
+        place: &Place,
+        call: &Call<'_>,
+    ) -> Result<Answer, Failure> {
+        let answer = self.call(call).await?;
+        if (200..300).contains(&answer.status) {
+            return Ok(answer);
+        }
+        Err(self.refusal(what, place, &answer, "").await)
+    }
+
+    /// All resources of a feed, page after page; `name` is what the pages call them.
+    pub(crate) async fn feed(
+        &mut self,
+        what: &str,
+        place: &Place,
+        mut call: Call<'_>,
+        name: &str,
+    ) -> Result<Vec<Value>, Failure> {
+        let mut all = Vec::new();
+        let headers = call.headers.clone();
+        for _ in 0..PAGES_MAX {
+            let answer = self.answered(what, place, &call).await?;
+            let mut page = answer.json()?;
+            match page.as_object_mut().and_then(|page| page.remove(name)) {
+                Some(Value::Array(rows)) => all.extend(rows),
+                _ => return Err(no_sheaf()),
+            }
+            let Some(continuation) = answer.continuation else { return Ok(all) };
+            call.headers.clone_from(&headers);
+            call.headers.push(("x-ms-continuation", continuation));
+        }
+        Err(Failure::server(anyhow!("the server's list does not end")))
+    }
+
+    /// Why the server refused `what`, with what may help: the database or collection that is not
+    /// there, or the key that was not right.
+    pub(crate) async fn refusal(
+        &mut self,
+        what: &str,
+        place: &Place,
+        answer: &Answer,
+        query: &str,
+    ) -> Failure {
+        let mut text = refusal::text(what, answer.status, &answer.body, query);
+        match answer.status {
+            401 => {
+                text.push('\n');
+                text.push_str(&self.credential.advice());
+            }
+            404 => {
+                if let Some(missing) = self.missing(place).await {
+                    let head = refusal::head(what, answer.status, &answer.body);
+                    text = format!("{head}\n  {missing}");
+                }
+            }
+            _ => {}
+        }
+        Failure::server(anyhow!(text))
+    }
+
+    fn request(&self, call: &Call<'_>) -> anyhow::Result<Request<Full<Bytes>>> {
+        let key = &self.credential.key;
+        let signed = gateway::signed(key, call.method.as_str(), call.kind, call.link, now());
+        let mut request = Request::builder()
+            .method(call.method.clone())
+            .uri(call.path)
+            .header("host", &self.connection.authority)
+            .header("authorization", signed.authorization)
+            .header("x-ms-date", signed.date)
+            .header("x-ms-version", "2020-07-15");
+        for (name, value) in &call.headers {
+            request = request.header(*name, value);
+        }
+        Ok(request.body(Full::new(Bytes::copy_from_slice(call.body)))?)
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "a client signs with the time of day")]
+fn now() -> SystemTime {
+    SystemTime::now()
+}
+
+async fn read(response: Response<Incoming>, patience: Duration) -> anyhow::Result<Answer> {
+    let header = |name| response.headers().get(name).and_then(|value| value.to_str().ok());
+    let continuation = header("x-ms-continuation").map(str::to_owned);
+    let charge = header("x-ms-request-charge").and_then(|text| text.parse().ok());
+    let charge = charge.filter(|charge: &f64| charge.is_finite()).unwrap_or(0.0);
+    let status = response.status().as_u16();
+    let body = remote::body(response, patience).await?;
+    Ok(Answer { status, body, continuation, charge })
+}
+
+fn retry_after(response: &Response<Incoming>) -> Duration {
+    let header = response.headers().get("x-ms-retry-after-ms");
+    let millis = header.and_then(|value| value.to_str().ok()?.parse().ok());
+    millis.map_or(RETRY_TIME, Duration::from_millis).min(RETRY_TIME_MAX)
+}

@@ -1,0 +1,133 @@
+//! The key that requests are signed with, and where it came from: what somebody needs to know whose
+//! key a server does not take.
+
+use std::path::{Path, PathBuf};
+
+use gateway::Key;
+
+use crate::{
+    args::{KeyArgs, Origin, Told},
+    failure::Failure,
+    keys::{Choice, Source},
+};
+
+/// A key, and where it came from.
+#[derive(Debug)]
+pub(crate) struct Credential {
+    pub(crate) key: Key,
+    origin: KeyOrigin,
+    /// The key file of the data directory, which need not be there.
+    own: PathBuf,
+}
+
+#[derive(Debug, PartialEq, Eq)]
+enum KeyOrigin {
+    /// `--key` or `SHEAF_KEY`.
+    Given(Origin),
+    /// The file of `--key-file` or `SHEAF_KEY_FILE`.
+    File(PathBuf, Origin),
+    /// The key file of the data directory.
+    Own,
+    /// The key that everybody knows.
+    Published,
+}
+
+impl Credential {
+    /// The key that a command line names, or that is found in a data directory.
+    pub(crate) fn new(args: &Told<KeyArgs>, directory: &Path) -> Result<Self, Failure> {
+        let key = args.key.clone().map(|key| (key, args.origin("key")));
+        let file = args.key_file.clone().map(|path| (path, args.origin("key_file")));
+        let own = Source::new(None, Some(directory));
+        let (source, origin) = match Choice::new(key, file)? {
+            Choice::Key(key, origin) => (Source::given(key), KeyOrigin::Given(origin)),
+            Choice::File(path, origin) => {
+                (Source::new(Some(&path), None), KeyOrigin::File(path, origin))
+            }
+            Choice::Neither if is_there(&own) => (own.clone(), KeyOrigin::Own),
+            Choice::Neither => (own.clone(), KeyOrigin::Published),
+        };
+        let keys = source.read()?.keys().map_err(Failure::usage)?;
+        let mut all = keys.read_write.into_iter().chain(keys.read_only);
+        let key = all.next().ok_or_else(|| Failure::usage("the key file holds no key"))?;
+        let own = own.path().unwrap_or(directory).to_owned();
+        Ok(Self { key, origin, own })
+    }
+
+    /// Which key was used, and where the right one may be; never the key itself.
+    pub(crate) fn advice(&self) -> String {
+        let own = self.own.display();
+        let elsewhere = "a server takes the key that it was given (SHEAF_KEY), those of its --key-file, \
+                         or those of the file `keys` in its data directory: name one of the files with \
+                         --key-file or --data-dir, or look with `sheaf keys list`";
+        let (used, right) = match &self.origin {
+            KeyOrigin::Given(origin) => {
+                let name = name(*origin, "--key", "SHEAF_KEY");
+                let right = if self.own.try_exists().unwrap_or(false) {
+                    format!("without {name} the keys of `{own}` are used")
+                } else {
+                    elsewhere.to_owned()
+                };
+                (format!("the key of {name}"), right)
+            }
+            KeyOrigin::File(path, origin) => {
+                let name = name(*origin, "--key-file", "SHEAF_KEY_FILE");
+                let used = format!("the first key of `{}` ({name})", path.display());
+                (used, elsewhere.to_owned())
+            }
+            KeyOrigin::Own => (format!("the first key of `{own}`"), elsewhere.to_owned()),
+            KeyOrigin::Published => (
+                format!("the published emulator key, since there is no file `{own}`"),
+                elsewhere.to_owned(),
+            ),
+        };
+        format!("  the request was signed with {used}\n  {right}")
+    }
+}
+
+fn name(origin: Origin, flag: &'static str, variable: &'static str) -> &'static str {
+    match origin {
+        Origin::Flag => flag,
+        Origin::Variable => variable,
+    }
+}
+
+fn is_there(source: &Source) -> bool {
+    // A file that cannot be looked at is there: reading it says why.
+    source.path().is_some_and(|path| path.try_exists().unwrap_or(true))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::testing::told;
+
+    const KEY: &str = "b3VyIG93biBrZXk=";
+
+    #[test]
+    fn the_key_that_was_used_is_named_and_not_shown() {
+        let scratch = tempfile::tempdir().unwrap();
+        let data = scratch.path().join("data");
+        fs::create_dir(&data).unwrap();
+        let file = scratch.path().join("named");
+        fs::write(&file, KEY).unwrap();
+        let file = file.to_str().unwrap();
+        let advice = |flags: &[&str], variables: &[(&str, &str)]| {
+            let credential = Credential::new(&told(flags, variables), &data).unwrap();
+            let advice = credential.advice();
+            assert!(!advice.contains("b3Vy"), "{advice}");
+            advice
+        };
+        assert!(advice(&[], &[]).contains("the published emulator key"));
+        let given = advice(&["--key", KEY], &[]);
+        assert!(given.contains("the key of --key\n") && given.contains("--data-dir"), "{given}");
+        assert!(advice(&["--key-file", file], &[]).contains("named` (--key-file)"));
+        assert!(advice(&[], &[("--key-file", file)]).contains("(SHEAF_KEY_FILE)"));
+        fs::write(data.join("keys"), KEY).unwrap();
+        assert!(advice(&[], &[]).contains("the first key of `"));
+        let given = advice(&[], &[("--key", KEY)]);
+        assert!(given.contains("the key of SHEAF_KEY\n"), "{given}");
+        assert!(given.contains("without SHEAF_KEY the keys of `"), "{given}");
+    }
+}

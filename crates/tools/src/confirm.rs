@@ -1,0 +1,65 @@
+//! Asks before something is destroyed.
+
+use std::io::{self, BufRead, IsTerminal as _, Read as _, Write};
+
+use anyhow::anyhow;
+
+use crate::failure::Failure;
+
+/// Longest answer that is read.
+const ANSWER_BYTES_MAX: u64 = 4096;
+
+/// Lets a deletion of `what` go on if somebody said `--yes`, or types the name on a terminal.
+pub(crate) fn deletion(what: &str, name: &str, is_agreed: bool) -> Result<(), Failure> {
+    if is_agreed {
+        return Ok(());
+    }
+    if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
+        return Err(Failure::usage(format!(
+            "the {what} `{name}` would be deleted with all that is in it: say --yes"
+        )));
+    }
+    let (mut answer, mut question) = (io::stdin().lock().take(ANSWER_BYTES_MAX), io::stderr());
+    if is_typed(what, name, &mut answer, &mut question).map_err(Failure::start)? {
+        return Ok(());
+    }
+    Err(Failure::start(anyhow!("nothing was deleted")))
+}
+
+fn is_typed(
+    what: &str,
+    name: &str,
+    answer: &mut impl BufRead,
+    question: &mut impl Write,
+) -> io::Result<bool> {
+    write!(
+        question,
+        "Deletes the {what} `{name}` with all that is in it. Type its name to go on: "
+    )?;
+    question.flush()?;
+    let mut line = String::new();
+    answer.read_line(&mut line)?;
+    Ok(line.trim_end_matches(['\r', '\n']) == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_the_name_itself_agrees() {
+        for (typed, expected) in [
+            ("shop\n", true),
+            ("shop", true),
+            ("shop\r\n", true),
+            ("Shop\n", false),
+            ("y\n", false),
+        ] {
+            let mut question = Vec::new();
+            let is_typed = is_typed("database", "shop", &mut typed.as_bytes(), &mut question);
+            assert_eq!(is_typed.unwrap(), expected, "{typed}");
+            assert!(String::from_utf8(question).unwrap().contains("database `shop`"));
+        }
+        assert!(!is_typed("database", "shop", &mut io::empty(), &mut io::sink()).unwrap());
+    }
+}

@@ -1,0 +1,31 @@
+//! What commands that ask a server have in common: a runtime to ask in, and a stdout that somebody
+//! may close.
+
+use std::{
+    future::Future,
+    io::{self, Write as _},
+    process::ExitCode,
+};
+
+use crate::failure::Failure;
+
+/// Runs what asks a server.
+pub(crate) fn block_on<T>(asking: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+    runtime.map_err(Failure::start)?.block_on(asking)
+}
+
+/// Prints on stdout, and gives the exit code.
+pub(crate) fn print(text: impl AsRef<[u8]>) -> Result<ExitCode, Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout.write_all(text.as_ref()).and_then(|()| stdout.flush()) {
+        // Whoever reads our lines has had enough of them, as `head` has.
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::start(error)),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// Says something beside the output. Nobody is left to hear about a broken stderr.
+pub fn say(text: &str) {
+    let _ = writeln!(io::stderr().lock(), "sheaf: {text}");
+}
