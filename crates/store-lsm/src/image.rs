@@ -129,9 +129,9 @@ fn journals(directory: &Path) -> Result<Vec<(String, File)>> {
 }
 
 impl Capture {
-    /// fjall's own list of keyspaces. Only the committer changes it, so it stands still. Until a restart
-    /// fjall keeps every table it ever had, one for each change: those that the version does not
-    /// mention are left out. One too many does no harm, as opening removes it.
+    /// fjall's own list of keyspaces. Only the committer changes it, so it stands still. Tables that the
+    /// version does not mention are of the version before: they are left out. One too many does no
+    /// harm, as opening removes it.
     fn add_list(&mut self, directory: &Path) -> Result<()> {
         let keyspace = directory.join(KEYSPACES).join(LIST);
         let below = format!("{KEYSPACES}/{LIST}");

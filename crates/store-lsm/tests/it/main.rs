@@ -6,6 +6,7 @@ mod checkpoint;
 mod compact;
 mod copy;
 mod crash;
+mod cycles;
 mod figures;
 mod groups;
 mod image;
