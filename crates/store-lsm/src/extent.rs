@@ -41,6 +41,11 @@ pub(crate) fn before(journal: &File, limit: u64, path: &Path) -> Result<u64> {
     }
 }
 
+/// The bytes of the whole batches, of a journal that nobody writes to now.
+pub(crate) fn whole(journal: &File) -> std::io::Result<u64> {
+    scan(journal, u64::MAX).map(|(end, _)| end)
+}
+
 /// Where the batches before `limit` end, and whether it is clear that no other follows.
 fn scan(journal: &File, limit: u64) -> std::io::Result<(u64, bool)> {
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, Window::new(journal));

@@ -10,7 +10,7 @@
 //!
 //! Reading order: [`LsmStore`] here (the contract's side), `command` and `queue` (what waits),
 //! `committer` (what is written, and when), `partition` and `snapshot` (owners and reads), `open`
-//! (start, and what a power loss may leave behind), `copy` (bulk ingestion), `checkpoint` (the
+//! (start, and what a power loss may leave behind; `torn` and `journal_list` help), `copy` (bulk ingestion), `checkpoint` (the
 //! whole store in another directory), `image` (its files, held for a copy; `extent` and `window` help),
 //! `compact` (each key in one place).
 
@@ -21,6 +21,7 @@ mod compact;
 mod copy;
 mod extent;
 mod image;
+mod journal_list;
 mod open;
 mod options;
 mod partition;

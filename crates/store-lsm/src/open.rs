@@ -27,6 +27,7 @@ use store::{Error, Result};
 
 use crate::{
     checkpoint,
+    journal_list::{self, JournalList},
     options::Options,
     partition::LsmPartition,
     shared::{Shared, error_of},
@@ -66,11 +67,13 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Shared>> {
 pub(crate) fn open_unchecked(directory: &Path, options: Options) -> Result<Arc<Shared>> {
     let lock = lock(directory)?;
     clear_unfinished(directory)?;
-    torn::prepare(directory)?;
+    let listed = journal_list::check(directory)?;
+    torn::prepare(directory, &listed)?;
     sync_tree(directory)?;
-    let database = match open_database(directory, &options) {
+    let list = Arc::new(JournalList::start(directory, &listed)?);
+    let database = match open_database(directory, &options, &list) {
         Err(fjall::Error::JournalRecovery(_)) => {
-            torn::without_torn_tail(directory, || open_database(directory, &options))?
+            torn::without_torn_tail(directory, || open_database(directory, &options, &list))?
         }
         other => other.map_err(error_of)?,
     };
@@ -80,6 +83,7 @@ pub(crate) fn open_unchecked(directory: &Path, options: Options) -> Result<Arc<S
     sync_directory(directory)?;
     skip_ahead(&database, &system);
     mark(&database, &system)?;
+    list.note_newest()?;
     let mut keyspaces = Vec::new();
     for name in database.list_keyspace_names() {
         if &*name != SYSTEM {
@@ -87,7 +91,7 @@ pub(crate) fn open_unchecked(directory: &Path, options: Options) -> Result<Arc<S
             keyspaces.push(keyspace.map_err(error_of)?);
         }
     }
-    let shared = Shared::new(database, system, directory.to_owned(), options, lock);
+    let shared = Shared::new(database, system, directory.to_owned(), options, lock, list);
     let shared = Arc::new(shared);
     for keyspace in keyspaces {
         let name = keyspace.name().to_string();
@@ -96,8 +100,13 @@ pub(crate) fn open_unchecked(directory: &Path, options: Options) -> Result<Arc<S
     Ok(shared)
 }
 
-fn open_database(directory: &Path, options: &Options) -> fjall::Result<Database> {
+fn open_database(
+    directory: &Path,
+    options: &Options,
+    list: &Arc<JournalList>,
+) -> fjall::Result<Database> {
     Database::builder(directory)
+        .journal_listener(Arc::clone(list) as _)
         .cache_size(options.cache_bytes)
         .max_cached_files(Some(options.open_files_max))
         .max_journaling_size(JOURNAL_BYTES_MAX)
@@ -183,6 +192,10 @@ fn clear_unfinished(directory: &Path) -> Result<()> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(io(error)),
     }
+    let list = directory.join(journal_list::LIST);
+    if list.try_exists().map_err(io)? {
+        return corrupt("a list of journals");
+    }
     let journals = journals(directory)?;
     for (number, path) in &journals {
         let mut first = [0];
@@ -255,8 +268,7 @@ pub(crate) fn journals(directory: &Path) -> Result<Vec<(u64, PathBuf)>> {
     let entries = std::fs::read_dir(directory).map_err(|error| io_error(directory, &error))?;
     for entry in entries {
         let path = entry.map_err(|error| io_error(directory, &error))?.path();
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if let Some(number) = name.strip_suffix(".jnl").and_then(|name| name.parse().ok()) {
+        if let Some(number) = journal_list::number_of(&path) {
             journals.push((number, path));
         }
     }
@@ -268,11 +280,12 @@ pub(crate) fn journals(directory: &Path) -> Result<Vec<(u64, PathBuf)>> {
 /// replay. fjall itself starts a new one only after 64 MB.
 ///
 /// The last file has to stay: without any, fjall would forget to recover the sequence number.
-pub(crate) fn empty_journals(directory: &Path) -> Result<()> {
+pub(crate) fn empty_journals(directory: &Path, list: &JournalList) -> Result<()> {
     let mut journals = journals(directory)?;
     let last = journals.pop();
     // Sealed ones are left to fjall, which still knows them; it skips what is in tables already.
-    let Some((_, path)) = last else { return Ok(()) };
+    let Some((number, path)) = last else { return Ok(()) };
+    list.note_empty(number)?;
     let file = OpenOptions::new().write(true).open(&path);
     let emptied = file.and_then(|file| file.set_len(0).and_then(|()| file.sync_all()));
     emptied.map_err(|error| io_error(&path, &error))

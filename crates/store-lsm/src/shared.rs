@@ -13,7 +13,7 @@ use std::{
 use fjall::{Database, Keyspace, Snapshot};
 use store::{Error, Statistics};
 
-use crate::{options::Options, partition::LsmPartition, queue::Queue};
+use crate::{journal_list::JournalList, options::Options, partition::LsmPartition, queue::Queue};
 
 /// Partitions by name.
 type Partitions = BTreeMap<String, Arc<LsmPartition>>;
@@ -32,6 +32,8 @@ pub(crate) struct Shared {
     /// The store's own records, see `open`.
     pub(crate) system: Keyspace,
     pub(crate) database: Database,
+    /// Which journals are needed.
+    pub(crate) journal_list: Arc<JournalList>,
     /// Locked for as long as it is open.
     _lock: File,
 }
@@ -53,6 +55,7 @@ impl Shared {
         directory: PathBuf,
         options: Options,
         lock: File,
+        journal_list: Arc<JournalList>,
     ) -> Self {
         Self {
             queue: Queue::new(&options),
@@ -64,6 +67,7 @@ impl Shared {
             published: RwLock::new(Arc::new(database.snapshot())),
             system,
             database,
+            journal_list,
             _lock: lock,
         }
     }

@@ -27,6 +27,7 @@ use fjall::Database;
 use store::{Error, Result};
 
 use crate::{
+    journal_list::{self, Needed},
     open::{io_error, journals, sync_directory},
     shared::error_of,
 };
@@ -53,33 +54,41 @@ pub(crate) fn without_torn_tail(
     }
 }
 
-/// Refuses journals in which a whole batch follows a broken place, and takes what is no whole batch
-/// off the end of the newest one.
-pub(crate) fn prepare(directory: &Path) -> Result<()> {
-    let journals = journals(directory)?;
-    for (index, (_, path)) in journals.iter().enumerate() {
-        let io = |error: std::io::Error| io_error(path, &error);
-        let journal = read_content(path).map_err(io)?;
+/// Refuses journals that are shorter than they were, or in which a whole batch follows a broken place,
+/// and takes what is not a whole batch off the end of the last one that holds anything.
+///
+/// A journal is synced before the next one is created, so only the last one can be torn.
+pub(crate) fn prepare(directory: &Path, listed: &Needed) -> Result<()> {
+    let mut rest: Option<Rest> = None;
+    for (number, path) in journals(directory)? {
+        let journal = read_content(&path).map_err(|error| io_error(&path, &error))?;
         let whole = whole_batches(&journal);
-        let rest = &journal[whole..];
-        if has_batch_behind_an_end(rest) {
-            let path = path.display();
-            return Err(Error::Corrupt(format!("{path} is damaged at byte {whole}")));
+        journal_list::check_length(&path, whole as u64, listed.get(&number))?;
+        let damaged = |path: &Path, whole: usize| {
+            Err(Error::Corrupt(format!("{} is damaged at byte {whole}", path.display())))
+        };
+        if has_batch_behind_an_end(&journal[whole..]) {
+            return damaged(&path, whole);
         }
-        let is_newest = index + 1 == journals.len();
-        if !is_newest || rest.iter().all(|byte| *byte == 0) {
-            continue;
+        if let Some(earlier) = rest.as_ref().filter(|_| !journal.is_empty()) {
+            return damaged(&earlier.path, earlier.whole);
         }
-        // What has an end was written in full once: torn, or damaged later. Somebody may want it.
-        if rest.windows(MAGIC.len()).any(|bytes| bytes == MAGIC) {
-            let tail = cut(directory, path, journal, whole)?;
-            tail.report(path);
-        } else {
-            let file = OpenOptions::new().write(true).open(path).map_err(io)?;
-            file.set_len(whole as u64).and_then(|()| file.sync_all()).map_err(io)?;
+        if journal[whole..].iter().any(|byte| *byte != 0) {
+            rest = Some(Rest { path, journal, whole });
         }
     }
+    // It was written in full once and damaged later, or never: somebody may want it.
+    if let Some(Rest { path, journal, whole }) = rest {
+        cut(directory, &path, journal, whole)?.report(&path);
+    }
     Ok(())
+}
+
+/// A journal that does not end with a whole batch.
+struct Rest {
+    path: PathBuf,
+    journal: Vec<u8>,
+    whole: usize,
 }
 
 /// A journal without the zeros at its end: fjall reserves 64 MiB for each.

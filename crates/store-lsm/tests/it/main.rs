@@ -11,6 +11,7 @@ mod figures;
 mod groups;
 mod image;
 mod journals;
+mod lost_journals;
 mod partitions;
 mod reopen;
 
