@@ -91,6 +91,20 @@ pub(crate) async fn open_store(
     Ok(opened.await.context("opening the store failed")??)
 }
 
+/// Opens the store of a data directory to look at it. Nothing in the directory is changed.
+pub(crate) async fn examine_store(
+    path: &Path,
+    cache_bytes: u64,
+) -> anyhow::Result<Arc<dyn store::Engine>> {
+    let path = path.to_owned();
+    let options = store_lsm::Options { cache_bytes, ..store_lsm::Options::default() };
+    let opened = tokio::task::spawn_blocking(move || {
+        store_lsm::LsmStore::examine(&path, options)
+            .with_context(|| format!("cannot open the store in `{}`", path.display()))
+    });
+    Ok(opened.await.context("opening the store failed")??)
+}
+
 /// This program, for processes that run scripts. On Linux by a name that stays right when the file
 /// is replaced by another version.
 fn own_program() -> PathBuf {

@@ -14,7 +14,7 @@ use std::{
 
 use store::{Error, Result};
 
-use crate::{open::io_error, window::Window};
+use crate::{files::io_error, window::Window};
 
 /// How often a place that makes no sense is looked at, and how long after each other. A write that
 /// has begun is over long before.

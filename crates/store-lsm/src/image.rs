@@ -27,8 +27,8 @@ use store::{Error, Image, ImageFile, Result};
 
 use crate::{
     extent,
+    files::{self, KEYSPACES, VERSION, io_error},
     journal_list::{self, Needed},
-    open::{self, KEYSPACES, VERSION, io_error},
     partition::LsmPartition,
     reply::Reply,
     shared::{Shared, error_of},
@@ -119,7 +119,7 @@ pub(crate) fn capture(shared: &Arc<Shared>) -> Result<Capture> {
 /// The journals, open. One that vanishes now has nothing that is not in tables.
 fn journals(directory: &Path) -> Result<Vec<(u64, File)>> {
     let mut journals = Vec::new();
-    for (number, path) in open::journals(directory)? {
+    for (number, path) in files::journals(directory)? {
         match File::open(&path) {
             Ok(file) => journals.push((number, file)),
             Err(error) if error.kind() == ErrorKind::NotFound => {}

@@ -32,7 +32,7 @@ use store::{Error, Result};
 
 use crate::{
     extent,
-    open::{VERSION, io_error, journals, sync_directory},
+    files::{VERSION, io_error, journal_number, journals, sync_directory},
 };
 
 /// The name of the file.
@@ -111,7 +111,7 @@ impl JournalList {
 
 impl JournalListener for JournalList {
     fn created(&self, path: &Path) -> io::Result<()> {
-        let Some(number) = number_of(path) else { return Ok(()) };
+        let Some(number) = journal_number(path) else { return Ok(()) };
         // The one before was synced to its end when it was sealed.
         let sealed = number.checked_sub(1);
         let sealed = sealed.map(|sealed| (sealed, self.directory.join(format!("{sealed}.jnl"))));
@@ -128,7 +128,7 @@ impl JournalListener for JournalList {
     }
 
     fn released(&self, path: &Path) -> io::Result<()> {
-        let Some(number) = number_of(path) else { return Ok(()) };
+        let Some(number) = journal_number(path) else { return Ok(()) };
         self.change(|needed| needed.remove(&number))
     }
 }
@@ -212,11 +212,6 @@ pub(crate) fn text(needed: &Needed) -> String {
     let journals = needed.iter().map(|(number, bytes)| format!("{number} {bytes}"));
     let lines: Vec<String> = first.chain(journals).chain([LAST_LINE.to_owned()]).collect();
     lines.join("\n") + "\n"
-}
-
-/// The number of the journal in this file.
-pub(crate) fn number_of(path: &Path) -> Option<u64> {
-    path.file_name()?.to_str()?.strip_suffix(".jnl")?.parse().ok()
 }
 
 /// Where a journal's batches end: what follows are zeros, and a batch ends with another byte.

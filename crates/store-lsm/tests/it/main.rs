@@ -7,6 +7,7 @@ mod compact;
 mod copy;
 mod crash;
 mod cycles;
+mod examine;
 mod figures;
 mod groups;
 mod image;
