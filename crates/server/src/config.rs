@@ -30,6 +30,8 @@ pub(crate) struct Config {
     pub(crate) data_dir: Option<PathBuf>,
     /// Size of the store's block cache.
     pub(crate) cache_bytes: u64,
+    /// Free space below which nothing may grow; `None` for what suits the disk.
+    pub(crate) disk_reserve_bytes: Option<u64>,
     /// Where the keys are; `None` for the published key.
     pub(crate) key_file: Option<PathBuf>,
     /// The published key may be used on an address that others reach.
@@ -120,6 +122,7 @@ impl Config {
             port: said.port.unwrap_or(8081),
             data_dir,
             cache_bytes: u64::from(said.cache_mb.unwrap_or(64)) << 20,
+            disk_reserve_bytes: said.disk_reserve.map(|size| size.0),
             key_file: said.key_file,
             allows_published_key: said.allow_published_key.unwrap_or(false),
             tokens: tokens(said.token_issuers, said.trust_any_token)?,

@@ -24,6 +24,7 @@ const SCRIPTS_WAITING_MAX: usize = 256;
 pub(crate) struct Database {
     engine: Arc<Engine>,
     store: Arc<dyn store::Engine>,
+    disk: Arc<engine::Disk>,
 }
 
 impl Database {
@@ -34,10 +35,17 @@ impl Database {
             None => Arc::new(store::memory::MemoryStore::new()),
         };
         let clock = Arc::new(MachineClock);
-        let engine = Engine::open(Arc::clone(&store), options(config), clock)
+        let options = options(config);
+        let disk = Arc::clone(&options.disk);
+        let engine = Engine::open(Arc::clone(&store), options, clock)
             .await
             .context("cannot open the database")?;
-        Ok(Self { engine, store })
+        Ok(Self { engine, store, disk })
+    }
+
+    /// What is known of the disk that the data is on.
+    pub(crate) fn disk(&self) -> &Arc<engine::Disk> {
+        &self.disk
     }
 
     /// What the gateway calls.

@@ -5,7 +5,7 @@
 //! - `serve`, `verify`, `compact`, `backup`, `query`, `partition`, `top`, `cert`: the commands;
 //!   `remote`, `client`, `table`: what those share that ask a running server,
 //! - `keys` (also `sheaf keys`), `issuers`, `reload`, `live`, `data_dir`, `certificate`, `database`, `clock`,
-//!   `descriptors`: what a server needs
+//!   `descriptors`, `disk`: what a server needs
 //!   before it can run,
 //! - `net`: sockets, TLS, HTTP, and the bounds on all of them,
 //! - `app`, `audit`, `cors`, `admin`, `metrics`, `partitions`: who answers,
@@ -27,6 +27,7 @@ mod cors;
 mod data_dir;
 mod database;
 mod descriptors;
+mod disk;
 mod failure;
 mod issuers;
 mod keys;
