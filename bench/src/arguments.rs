@@ -1,4 +1,4 @@
-//! The command line, by hand: nine options do not earn a parser.
+//! The command line, by hand: ten options do not earn a parser.
 
 use std::{path::PathBuf, time::Duration};
 
@@ -11,6 +11,7 @@ pub(crate) const HELP: &str = "\
   --connections N    connections kept open [64]
   --documents N      documents that `startup` and `changes` load [100000], `backup` [200000],
                      `query` [1000000], `ttl` [50000]
+  --cycles N         `cycles`: collections to create and delete [5000]
   --rate N           `flood`: requests without a key in a second [2000]
   --small N          `query`: documents of the small collection to compare with [100000]
   --only WORD        `run`, `scripts`: only servers whose name contains WORD; `query`: only such queries
@@ -23,6 +24,7 @@ pub(crate) struct Arguments {
     pub(crate) duration: Duration,
     pub(crate) connections: usize,
     pub(crate) documents: Option<usize>,
+    pub(crate) cycles: Option<usize>,
     pub(crate) rate: Option<u64>,
     pub(crate) small: usize,
     pub(crate) only: Option<String>,
@@ -39,6 +41,7 @@ impl Arguments {
             duration: Duration::from_secs(5),
             connections: 64,
             documents: None,
+            cycles: None,
             rate: None,
             small: 100_000,
             only: None,
@@ -52,6 +55,7 @@ impl Arguments {
                 "--seconds" => found.duration = Duration::from_secs_f64(value.parse()?),
                 "--connections" => found.connections = value.parse()?,
                 "--documents" => found.documents = Some(value.parse()?),
+                "--cycles" => found.cycles = Some(value.parse()?),
                 "--rate" => found.rate = Some(value.parse()?),
                 "--small" => found.small = value.parse()?,
                 "--only" => found.only = Some(value),

@@ -165,6 +165,11 @@ impl Server {
         Ok(kilobytes * 1024)
     }
 
+    /// Threads that it has now.
+    pub(crate) fn threads(&self) -> Result<usize> {
+        Ok(std::fs::read_dir(format!("/proc/{}/task", self.child.id()))?.count())
+    }
+
     /// Asks the server to end and waits; returns how long that took.
     pub(crate) fn stop(mut self) -> Result<Duration> {
         let begin = Instant::now();

@@ -16,6 +16,7 @@ mod consistency;
 mod control;
 mod databases;
 mod definition;
+mod disk;
 mod documents;
 mod encryption_keys;
 mod errors;
@@ -76,6 +77,7 @@ use crate::{
 };
 pub use crate::{
     charge::Charges,
+    disk::{Disk, DiskLevel},
     limits::Sizes,
     options::{Clock, Limits, Options, RateLimit, SystemClock},
     statistics::{HotKey, PartitionStatistics, Reshapes},
@@ -245,6 +247,7 @@ impl Service for Engine {
                 return Err(errors::shut_down());
             }
             access::check(&self.inner, &context.principal, &mut request).await?;
+            disk::check(&self.inner.options.disk, &request.operation)?;
             let Options { charges, default_consistency, .. } = self.inner.options;
             let Request { operation, options } = &request;
             let factor = consistency::charge_factor(operation, options, default_consistency);

@@ -1,13 +1,13 @@
 //! How a database is set up, and the clock it lives by.
 
 use std::{
-    sync::LazyLock,
+    sync::{Arc, LazyLock},
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
 use protocol::{limits::PARTITION_THROUGHPUT_MAX, request::ConsistencyLevel};
 
-use crate::{charge::Charges, limits::Sizes};
+use crate::{charge::Charges, disk::Disk, limits::Sizes};
 
 /// When a partition's throughput is enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -72,6 +72,8 @@ pub struct Options {
     /// For how long collections keep all versions whose own policy does not say; `None` if they do
     /// not.
     pub all_versions_retention: Option<Duration>,
+    /// Whether the disk has room. Somebody outside looks at it, and notes here what is there.
+    pub disk: Arc<Disk>,
 }
 
 impl Default for Options {
@@ -94,6 +96,7 @@ impl Default for Options {
             },
             sweep_interval: Duration::from_secs(1),
             all_versions_retention: None,
+            disk: Arc::default(),
         }
     }
 }

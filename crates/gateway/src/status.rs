@@ -24,7 +24,9 @@ impl Status {
             Code::PartitionKeyDefinitionMissing => (400, 1013, "BadRequest"),
             Code::CollectionRidMismatch => (400, 1024, "BadRequest"),
             Code::Unauthorized => (401, 0, "Unauthorized"),
-            Code::Forbidden | Code::CollectionQuota | Code::LimitReached => (403, 0, "Forbidden"),
+            Code::Forbidden | Code::CollectionQuota | Code::StorageFull | Code::LimitReached => {
+                (403, 0, "Forbidden")
+            }
             Code::ActionNotSupported => (403, 5300, "Forbidden"),
             Code::ActionNotGranted => (403, 5302, "Forbidden"),
             Code::PartitionKeyQuota => (403, 1014, "Forbidden"),

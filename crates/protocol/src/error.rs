@@ -28,6 +28,8 @@ pub enum Code {
     PartitionKeyQuota,
     /// The collection is full.
     CollectionQuota,
+    /// The disk is almost full; delete something, or come back when there is room.
+    StorageFull,
     /// So many are allowed and no more; delete some. Unlike [`Code::Forbidden`] it is no matter of who asks.
     LimitReached,
     /// No such resource; do not retry.

@@ -44,6 +44,8 @@ pub(crate) struct Config {
     pub(crate) data_dir: Option<PathBuf>,
     /// Size of the store's block cache.
     pub(crate) cache_bytes: u64,
+    /// Free space below which nothing may grow; `None` for what suits the disk.
+    pub(crate) disk_reserve_bytes: Option<u64>,
     /// Where the keys are.
     pub(crate) keys: Source,
     /// The published key may be used on an address that others reach.
@@ -159,6 +161,7 @@ impl Config {
             keys: keys(said.key, said.key_file, data_dir.as_deref())?,
             data_dir,
             cache_bytes: u64::from(said.cache_mb.unwrap_or(64)) << 20,
+            disk_reserve_bytes: said.disk_reserve.map(|size| size.0),
             allows_published_key: said.allow_published_key.unwrap_or(false),
             tokens: tokens(said.token_issuers, said.trust_any_token)?,
             metrics: said.metrics.unwrap_or(MetricsAccess::Loopback),

@@ -21,7 +21,7 @@ use anyhow::{Context as _, bail};
 pub(crate) struct DataDir {
     path: PathBuf,
     /// The operating system gives the lock back when the file is closed, however the process ends.
-    _lock: File,
+    _lock: Option<File>,
 }
 
 impl DataDir {
@@ -37,11 +37,26 @@ impl DataDir {
 
     /// Takes a directory that must be there already and hold data.
     pub(crate) fn existing(path: &Path) -> anyhow::Result<Self> {
-        let store = path.join("store");
-        if !store.is_dir() {
-            bail!("`{}` is no data directory: it holds no `store`", path.display());
-        }
+        check_holds_data(path)?;
         Self::lock(path)
+    }
+
+    /// Takes a directory that must be there already and hold data, and writes nothing to it.
+    pub(crate) fn look_at(path: &Path) -> anyhow::Result<Self> {
+        check_holds_data(path)?;
+        let name = path.join("lock");
+        let lock = match File::open(&name) {
+            Ok(mut lock) => {
+                take(&mut lock, &name, path)?;
+                Some(lock)
+            }
+            // A copy of a directory may come without it.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            Err(error) => {
+                return Err(error).with_context(|| format!("cannot open `{}`", name.display()));
+            }
+        };
+        Ok(Self { path: path.to_owned(), _lock: lock })
     }
 
     fn lock(path: &Path) -> anyhow::Result<Self> {
@@ -50,21 +65,10 @@ impl DataDir {
             private_file().read(true).create(true).truncate(false).open(&name).with_context(
                 || format!("cannot write to the data directory `{}`", path.display()),
             )?;
-        match lock.try_lock() {
-            Ok(()) => {}
-            Err(TryLockError::WouldBlock) => bail!(
-                "the data directory `{}` is in use by another sheaf{}: stop it, or choose another \
-                 directory with --data-dir",
-                path.display(),
-                owner(&mut lock),
-            ),
-            Err(TryLockError::Error(error)) => {
-                return Err(error).with_context(|| format!("cannot lock `{}`", name.display()));
-            }
-        }
+        take(&mut lock, &name, path)?;
         // Only for the message above; a failure to note it is no reason not to start.
         let _ = note_owner(&mut lock);
-        Ok(Self { path: path.to_owned(), _lock: lock })
+        Ok(Self { path: path.to_owned(), _lock: Some(lock) })
     }
 
     /// Where the store lives.
@@ -75,6 +79,29 @@ impl DataDir {
     /// Where the generated certificate lives.
     pub(crate) fn tls(&self) -> PathBuf {
         self.path.join("tls")
+    }
+}
+
+fn check_holds_data(path: &Path) -> anyhow::Result<()> {
+    if !path.join("store").is_dir() {
+        bail!("`{}` is no data directory: it holds no `store`", path.display());
+    }
+    Ok(())
+}
+
+/// Locks the file `name` of the directory `path`, or says who has it.
+fn take(lock: &mut File, name: &Path, path: &Path) -> anyhow::Result<()> {
+    match lock.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => bail!(
+            "the data directory `{}` is in use by another sheaf{}: stop it, or choose another \
+             directory with --data-dir",
+            path.display(),
+            owner(lock),
+        ),
+        Err(TryLockError::Error(error)) => {
+            Err(error).with_context(|| format!("cannot lock `{}`", name.display()))
+        }
     }
 }
 

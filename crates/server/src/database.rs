@@ -24,6 +24,7 @@ const SCRIPTS_WAITING_MAX: usize = 256;
 pub(crate) struct Database {
     engine: Arc<Engine>,
     store: Arc<dyn store::Engine>,
+    disk: Arc<engine::Disk>,
 }
 
 impl Database {
@@ -34,10 +35,17 @@ impl Database {
             None => Arc::new(store::memory::MemoryStore::new()),
         };
         let clock = Arc::new(MachineClock);
-        let engine = Engine::open(Arc::clone(&store), options(config), clock)
+        let options = options(config);
+        let disk = Arc::clone(&options.disk);
+        let engine = Engine::open(Arc::clone(&store), options, clock)
             .await
             .context("cannot open the database")?;
-        Ok(Self { engine, store })
+        Ok(Self { engine, store, disk })
+    }
+
+    /// What is known of the disk that the data is on.
+    pub(crate) fn disk(&self) -> &Arc<engine::Disk> {
+        &self.disk
     }
 
     /// What the gateway calls.
@@ -86,6 +94,20 @@ pub(crate) async fn open_store(
     // Opening replays the journal of a server that was killed, which can take seconds.
     let opened = tokio::task::spawn_blocking(move || {
         store_lsm::LsmStore::open(&path, options)
+            .with_context(|| format!("cannot open the store in `{}`", path.display()))
+    });
+    Ok(opened.await.context("opening the store failed")??)
+}
+
+/// Opens the store of a data directory to look at it. Nothing in the directory is changed.
+pub(crate) async fn examine_store(
+    path: &Path,
+    cache_bytes: u64,
+) -> anyhow::Result<Arc<dyn store::Engine>> {
+    let path = path.to_owned();
+    let options = store_lsm::Options { cache_bytes, ..store_lsm::Options::default() };
+    let opened = tokio::task::spawn_blocking(move || {
+        store_lsm::LsmStore::examine(&path, options)
             .with_context(|| format!("cannot open the store in `{}`", path.display()))
     });
     Ok(opened.await.context("opening the store failed")??)

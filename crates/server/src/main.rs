@@ -5,7 +5,7 @@
 //! - `serve`, `verify`, `compact`, `backup`, `cert`: the commands; those that ask a running server are
 //!   in the crate `tools`,
 //! - `keys` (also `sheaf keys`), `issuers`, `reload`, `live`, `data_dir`, `certificate`, `database`, `clock`,
-//!   `descriptors`: what a server needs
+//!   `descriptors`, `disk`: what a server needs
 //!   before it can run,
 //! - `net`: sockets, TLS, HTTP, and the bounds on all of them,
 //! - `app`, `audit`, `cors`, `proxies`, `front`, `admin`, `metrics`, `partitions`: who answers,
@@ -26,6 +26,7 @@ mod cors;
 mod data_dir;
 mod database;
 mod descriptors;
+mod disk;
 mod front;
 mod greeting;
 mod issuers;

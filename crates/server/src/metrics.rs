@@ -121,6 +121,8 @@ impl Collector for AtScrape {
         self.encode_refused(&mut encoder)?;
         self.encode_partitions(&mut encoder)?;
         self.encode_reshapes(&mut encoder)?;
+        let free = self.database.disk().free_bytes() as f64;
+        gauge(&mut encoder, "disk_free_bytes", "Free space of the disk, zero in memory", free)?;
         let store = self.database.store_statistics();
         let micros = Duration::from_micros(store.commit_micros).as_secs_f64();
         counter(&mut encoder, "store_commit_groups", "Groups written", store.commit_groups as f64)?;

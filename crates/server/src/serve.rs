@@ -29,7 +29,7 @@ use crate::{
     cors::Cors,
     data_dir::DataDir,
     database::Database,
-    descriptors,
+    descriptors, disk,
     greeting::Greeting,
     issuers::{self, Tokens},
     keys::{self, Place},
@@ -88,6 +88,12 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let database = Arc::new(database);
 
     let stop = Stop::new();
+    if let Some(directory) = &directory {
+        let reserve = config.disk_reserve_bytes;
+        let watch = disk::Watch::new(Arc::clone(database.disk()), reserve, &directory.store());
+        watch.look();
+        tokio::spawn(watch.run(stop.receiver()));
+    }
     let room = Room::new(
         descriptors::connections_max(config.connections_max),
         Gate::new(config.allow_networks.clone(), config.client_limits),

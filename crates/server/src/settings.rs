@@ -197,6 +197,10 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_CACHE_MB", value_name = "MIB", help_heading = "Storage")]
     pub(crate) cache_mb: Option<u32>,
 
+    /// Free space of the disk below which nothing may grow [default: 256MB, or a twentieth of a small disk]
+    #[arg(long, env = "SHEAF_DISK_RESERVE", value_name = "SIZE", help_heading = "Storage")]
+    pub(crate) disk_reserve: Option<Size>,
+
     /// Size at which a partition splits [default: 50GB; 10GB under the limits of 2016 and 2017]
     #[arg(long, env = "SHEAF_PARTITION_SIZE", value_name = "SIZE", help_heading = "Storage")]
     pub(crate) partition_size: Option<Size>,
@@ -405,6 +409,7 @@ impl Settings {
             data_dir: self.data_dir.or(lower.data_dir),
             in_memory: self.in_memory.or(lower.in_memory),
             cache_mb: self.cache_mb.or(lower.cache_mb),
+            disk_reserve: self.disk_reserve.or(lower.disk_reserve),
             partition_size: self.partition_size.or(lower.partition_size),
             logical_partition_size: self.logical_partition_size.or(lower.logical_partition_size),
             key: self.key.or(lower.key),

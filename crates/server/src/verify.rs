@@ -1,4 +1,4 @@
-//! `sheaf verify DIR`: checks the data of a stopped server.
+//! `sheaf verify DIR`: checks the data of a stopped server, and writes nothing.
 
 use std::{io::Write as _, process::ExitCode};
 
@@ -15,7 +15,7 @@ const CACHE_BYTES: u64 = 16 << 20;
 
 /// Runs the check, prints what it found, and gives the exit code.
 pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
-    let directory = DataDir::existing(&args.directory).map_err(cannot_open)?;
+    let directory = DataDir::look_at(&args.directory).map_err(cannot_open)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
@@ -28,10 +28,8 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
 }
 
 async fn check(directory: &DataDir) -> anyhow::Result<engine::Report> {
-    let store = database::open_store(&directory.store(), CACHE_BYTES).await?;
-    let report = engine::verify(store.clone()).await.context("cannot read the data")?;
-    store.close().await.context("cannot close the store")?;
-    Ok(report)
+    let store = database::examine_store(&directory.store(), CACHE_BYTES).await?;
+    engine::verify(store).await.context("cannot read the data")
 }
 
 fn cannot_open(error: impl Into<anyhow::Error>) -> Failure {

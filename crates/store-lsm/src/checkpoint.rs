@@ -25,7 +25,8 @@ use store::{Error, Result};
 use crate::{
     command::View,
     committer,
-    open::{self, io_error},
+    files::{io_error, sync_directory, sync_tree},
+    open,
     options::Options,
     reply::Reply,
     shared::{Shared, error_of},
@@ -182,13 +183,13 @@ impl<'a> Target<'a> {
         };
         target.is_marked = true;
         file.sync_all().map_err(|error| io_error(&marker, &error))?;
-        open::sync_directory(directory)?;
+        sync_directory(directory)?;
         Ok(target)
     }
 
     /// Makes everything durable, then takes the mark away.
     fn finish(mut self) -> Result<()> {
-        open::sync_tree(self.directory)?;
+        sync_tree(self.directory)?;
         self.unmark()?;
         self.created.clear();
         Ok(())
@@ -198,7 +199,7 @@ impl<'a> Target<'a> {
         let marker = self.directory.join(UNFINISHED);
         std::fs::remove_file(&marker).map_err(|error| io_error(&marker, &error))?;
         self.is_marked = false;
-        open::sync_directory(self.directory)
+        sync_directory(self.directory)
     }
 
     /// Removes what was written. The mark goes last, so that what remains of a removal that is
@@ -215,7 +216,7 @@ impl<'a> Target<'a> {
             let remove = if is_directory { std::fs::remove_dir_all } else { std::fs::remove_file };
             remove(entry.path()).map_err(io)?;
         }
-        open::sync_directory(directory)?;
+        sync_directory(directory)?;
         self.unmark()
     }
 }

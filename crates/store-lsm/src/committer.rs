@@ -289,7 +289,7 @@ pub(crate) fn close(shared: &Shared) -> Result<()> {
     let is_written = |k: &fjall::Keyspace| k.tree.active_memtable().is_empty();
     // An image reads its journals for as long as it is there.
     if keyspaces.iter().all(is_written) && shared.images.load(Ordering::Acquire) == 0 {
-        open::empty_journals(&shared.directory)?;
+        open::empty_journals(&shared.directory, &shared.journal_list)?;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use std::{
 
 use store::{Error, Result};
 
-use crate::{open::io_error, window::Window};
+use crate::{files::io_error, window::Window};
 
 /// How often a place that makes no sense is looked at, and how long after each other. A write that
 /// has begun is over long before.
@@ -39,6 +39,11 @@ pub(crate) fn before(journal: &File, limit: u64, path: &Path) -> Result<u64> {
         }
         std::thread::sleep(WAIT);
     }
+}
+
+/// The bytes of the whole batches, of a journal that nobody writes to now.
+pub(crate) fn whole(journal: &File) -> std::io::Result<u64> {
+    scan(journal, u64::MAX).map(|(end, _)| end)
 }
 
 /// Where the batches before `limit` end, and whether it is clear that no other follows.

@@ -27,7 +27,8 @@ use store::{Error, Image, ImageFile, Result};
 
 use crate::{
     extent,
-    open::{self, KEYSPACES, VERSION, io_error},
+    files::{self, KEYSPACES, VERSION, io_error},
+    journal_list::{self, Needed},
     partition::LsmPartition,
     reply::Reply,
     shared::{Shared, error_of},
@@ -53,7 +54,7 @@ const ATTEMPTS: usize = 1000;
 pub(crate) struct Capture {
     /// Batches from this sequence number on are later than the image.
     sequence: u64,
-    journals: Vec<(String, File)>,
+    journals: Vec<(u64, File)>,
     /// Short files, and files that stay what they are.
     files: Vec<(String, Content)>,
     tables: Vec<Table>,
@@ -116,11 +117,11 @@ pub(crate) fn capture(shared: &Arc<Shared>) -> Result<Capture> {
 }
 
 /// The journals, open. One that vanishes now has nothing that is not in tables.
-fn journals(directory: &Path) -> Result<Vec<(String, File)>> {
+fn journals(directory: &Path) -> Result<Vec<(u64, File)>> {
     let mut journals = Vec::new();
-    for (number, path) in open::journals(directory)? {
+    for (number, path) in files::journals(directory)? {
         match File::open(&path) {
-            Ok(file) => journals.push((format!("{number}.jnl"), file)),
+            Ok(file) => journals.push((number, file)),
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(io_error(&path, &error)),
         }
@@ -129,9 +130,9 @@ fn journals(directory: &Path) -> Result<Vec<(String, File)>> {
 }
 
 impl Capture {
-    /// fjall's own list of keyspaces. Only the committer changes it, so it stands still. Until a restart
-    /// fjall keeps every table it ever had, one for each change: those that the version does not
-    /// mention are left out. One too many does no harm, as opening removes it.
+    /// fjall's own list of keyspaces. Only the committer changes it, so it stands still. Tables that the
+    /// version does not mention are of the version before: they are left out. One too many does no
+    /// harm, as opening removes it.
     fn add_list(&mut self, directory: &Path) -> Result<()> {
         let keyspace = directory.join(KEYSPACES).join(LIST);
         let below = format!("{KEYSPACES}/{LIST}");
@@ -248,10 +249,15 @@ impl LsmImage {
         };
         image.add(VERSION.to_owned(), None, Content::Bytes(read(&directory.join(VERSION))?))?;
         image.add(LOCK.to_owned(), None, Content::Bytes(Vec::new()))?;
-        for (name, file) in capture.journals {
+        let mut needed = Needed::new();
+        for (number, file) in capture.journals {
+            let name = format!("{number}.jnl");
             let bytes = extent::before(&file, capture.sequence, &directory.join(&name))?;
+            needed.insert(number, bytes);
             image.add(name, None, Content::Open(file, bytes))?;
         }
+        let list = journal_list::text(&needed).into_bytes();
+        image.add(journal_list::LIST.to_owned(), None, Content::Bytes(list))?;
         for (name, content) in capture.files {
             image.add(name, None, content)?;
         }

@@ -10,22 +10,26 @@
 //!
 //! Reading order: [`LsmStore`] here (the contract's side), `command` and `queue` (what waits),
 //! `committer` (what is written, and when), `partition` and `snapshot` (owners and reads), `open`
-//! (start, and what a power loss may leave behind), `copy` (bulk ingestion), `checkpoint` (the
+//! (start, and what a power loss may leave behind; `torn` and `journal_list` help), `copy` (bulk ingestion), `checkpoint` (the
 //! whole store in another directory), `image` (its files, held for a copy; `extent` and `window` help),
-//! `compact` (each key in one place).
+//! `compact` (each key in one place), `examine` (looking without writing).
 
 mod checkpoint;
 mod command;
 mod committer;
 mod compact;
 mod copy;
+mod examine;
 mod extent;
+mod files;
 mod image;
+mod journal_list;
 mod open;
 mod options;
 mod partition;
 mod queue;
 mod reply;
+mod scratch;
 mod shared;
 mod snapshot;
 mod torn;
@@ -65,6 +69,16 @@ impl LsmStore {
     /// `Conflict` if the directory is open already, in this process or another one.
     pub fn open(directory: &Path, options: Options) -> Result<Arc<Self>> {
         let shared = open::open(directory, options)?;
+        let committer = committer::start(Arc::clone(&shared))?;
+        Ok(Arc::new(Self { shared, committer: Mutex::new(Some(committer)) }))
+    }
+
+    /// Opens the store in `directory` to look at it, and changes nothing there. What is written to it is
+    /// forgotten. Blocks, as [`LsmStore::open`] does.
+    ///
+    /// `Conflict` if the directory is open already; `Corrupt` if it does not hold a whole store.
+    pub fn examine(directory: &Path, options: Options) -> Result<Arc<Self>> {
+        let shared = examine::open(directory, options)?;
         let committer = committer::start(Arc::clone(&shared))?;
         Ok(Arc::new(Self { shared, committer: Mutex::new(Some(committer)) }))
     }

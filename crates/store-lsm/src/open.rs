@@ -15,7 +15,7 @@
 use std::{
     fs::{DirBuilder, File, OpenOptions},
     io::Read,
-    path::{Path, PathBuf},
+    path::Path,
     sync::Arc,
 };
 
@@ -27,8 +27,11 @@ use store::{Error, Result};
 
 use crate::{
     checkpoint,
+    files::{KEYSPACES, VERSION, io_error, journals, sync_directory, sync_tree},
+    journal_list::{self, JournalList, Needed},
     options::Options,
     partition::LsmPartition,
+    scratch::Scratch,
     shared::{Shared, error_of},
     torn,
 };
@@ -36,15 +39,9 @@ use crate::{
 /// The keyspace of our own records. No partition can have this name.
 const SYSTEM: &str = "SYSTEM";
 
-/// Where fjall keeps the keyspaces.
-pub(crate) const KEYSPACES: &str = "keyspaces";
-
-/// The file that says which format fjall uses.
-pub(crate) const VERSION: &str = "version";
-
 /// Our lock. fjall has one too, but ours is held before its files are looked at, and it refuses at
 /// once instead of after three attempts.
-const LOCK: &str = "owner.lock";
+pub(crate) const LOCK: &str = "owner.lock";
 
 /// The least that fjall accepts. It is also about the size at which it starts a new journal, so
 /// that a sealed journal makes it write out at once whatever keeps that journal alive: otherwise
@@ -66,11 +63,31 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Shared>> {
 pub(crate) fn open_unchecked(directory: &Path, options: Options) -> Result<Arc<Shared>> {
     let lock = lock(directory)?;
     clear_unfinished(directory)?;
-    torn::prepare(directory)?;
+    let listed = journal_list::check(directory)?;
+    torn::prepare(directory, &listed)?;
     sync_tree(directory)?;
-    let database = match open_database(directory, &options) {
+    open_prepared(directory, options, lock, &listed, None)
+}
+
+/// Opens a copy of a directory that was checked already. The copy goes when it is closed.
+pub(crate) fn open_copy(options: Options, scratch: Scratch) -> Result<Arc<Shared>> {
+    let directory = scratch.directory().to_owned();
+    let lock = lock(&directory)?;
+    let listed = journal_list::check(&directory)?;
+    open_prepared(&directory, options, lock, &listed, Some(scratch))
+}
+
+fn open_prepared(
+    directory: &Path,
+    options: Options,
+    lock: File,
+    listed: &Needed,
+    scratch: Option<Scratch>,
+) -> Result<Arc<Shared>> {
+    let list = Arc::new(JournalList::start(directory, listed)?);
+    let database = match open_database(directory, &options, &list) {
         Err(fjall::Error::JournalRecovery(_)) => {
-            torn::without_torn_tail(directory, || open_database(directory, &options))?
+            torn::without_torn_tail(directory, || open_database(directory, &options, &list))?
         }
         other => other.map_err(error_of)?,
     };
@@ -80,6 +97,7 @@ pub(crate) fn open_unchecked(directory: &Path, options: Options) -> Result<Arc<S
     sync_directory(directory)?;
     skip_ahead(&database, &system);
     mark(&database, &system)?;
+    list.note_newest()?;
     let mut keyspaces = Vec::new();
     for name in database.list_keyspace_names() {
         if &*name != SYSTEM {
@@ -87,7 +105,7 @@ pub(crate) fn open_unchecked(directory: &Path, options: Options) -> Result<Arc<S
             keyspaces.push(keyspace.map_err(error_of)?);
         }
     }
-    let shared = Shared::new(database, system, directory.to_owned(), options, lock);
+    let shared = Shared::new(database, system, directory.to_owned(), options, lock, list, scratch);
     let shared = Arc::new(shared);
     for keyspace in keyspaces {
         let name = keyspace.name().to_string();
@@ -96,12 +114,17 @@ pub(crate) fn open_unchecked(directory: &Path, options: Options) -> Result<Arc<S
     Ok(shared)
 }
 
-fn open_database(directory: &Path, options: &Options) -> fjall::Result<Database> {
+fn open_database(
+    directory: &Path,
+    options: &Options,
+    list: &Arc<JournalList>,
+) -> fjall::Result<Database> {
     Database::builder(directory)
+        .journal_listener(Arc::clone(list) as _)
         .cache_size(options.cache_bytes)
         .max_cached_files(Some(options.open_files_max))
         .max_journaling_size(JOURNAL_BYTES_MAX)
-        .worker_threads(options.workers.max(1))
+        .worker_threads_unchecked(options.workers)
         .open()
 }
 
@@ -139,22 +162,6 @@ pub(crate) fn create_directory(directory: &Path) -> Result<()> {
     changed.into_iter().rev().try_for_each(sync_directory)
 }
 
-/// Makes everything that is there durable before anything is built on it: a process that was killed
-/// between a write and its sync left files that look whole, and a power loss may still take them.
-/// On files that are synced already it costs some microseconds each.
-pub(crate) fn sync_tree(directory: &Path) -> Result<()> {
-    for entry in std::fs::read_dir(directory).map_err(|error| io_error(directory, &error))? {
-        let path = entry.map_err(|error| io_error(directory, &error))?.path();
-        if path.is_dir() {
-            sync_tree(&path)?;
-        } else {
-            let synced = File::open(&path).and_then(|file| file.sync_all());
-            synced.map_err(|error| io_error(&path, &error))?;
-        }
-    }
-    sync_directory(directory)
-}
-
 /// Removes what an interrupted first open left: fjall writes its version last, and without that it
 /// starts anew but stumbles over its own journal.
 ///
@@ -183,6 +190,10 @@ fn clear_unfinished(directory: &Path) -> Result<()> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
         Err(error) => return Err(io(error)),
     }
+    let list = directory.join(journal_list::LIST);
+    if list.try_exists().map_err(io)? {
+        return corrupt("a list of journals");
+    }
     let journals = journals(directory)?;
     for (number, path) in &journals {
         let mut first = [0];
@@ -203,14 +214,18 @@ fn clear_unfinished(directory: &Path) -> Result<()> {
 fn lock(directory: &Path) -> Result<File> {
     let path = directory.join(LOCK);
     let file = OpenOptions::new().create(true).truncate(false).write(true).open(&path);
-    let file = file.map_err(|error| io_error(&path, &error))?;
+    take_lock(file.map_err(|error| io_error(&path, &error))?, directory)
+}
+
+/// Locks the file for as long as it is open, or says that somebody else has it.
+pub(crate) fn take_lock(file: File, directory: &Path) -> Result<File> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(std::fs::TryLockError::WouldBlock) => Err(Error::Conflict(format!(
             "directory `{}` is in use by another process",
             directory.display()
         ))),
-        Err(std::fs::TryLockError::Error(error)) => Err(io_error(&path, &error)),
+        Err(std::fs::TryLockError::Error(error)) => Err(io_error(&directory.join(LOCK), &error)),
     }
 }
 
@@ -240,45 +255,17 @@ pub(crate) fn sync_keyspaces(directory: &Path) -> Result<()> {
     sync_directory(&directory.join(KEYSPACES))
 }
 
-/// fsyncs a directory, so that what was created, renamed or deleted in it stays so.
-pub(crate) fn sync_directory(directory: &Path) -> Result<()> {
-    if cfg!(not(unix)) {
-        return Ok(());
-    }
-    let synced = File::open(directory).and_then(|file| file.sync_all());
-    synced.map_err(|error| io_error(directory, &error))
-}
-
-/// The journal files, oldest first.
-pub(crate) fn journals(directory: &Path) -> Result<Vec<(u64, PathBuf)>> {
-    let mut journals = Vec::new();
-    let entries = std::fs::read_dir(directory).map_err(|error| io_error(directory, &error))?;
-    for entry in entries {
-        let path = entry.map_err(|error| io_error(directory, &error))?.path();
-        let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        if let Some(number) = name.strip_suffix(".jnl").and_then(|name| name.parse().ok()) {
-            journals.push((number, path));
-        }
-    }
-    journals.sort_unstable();
-    Ok(journals)
-}
-
 /// Empties the journal once everything in it is in tables, so that the next open has nothing to
 /// replay. fjall itself starts a new one only after 64 MB.
 ///
 /// The last file has to stay: without any, fjall would forget to recover the sequence number.
-pub(crate) fn empty_journals(directory: &Path) -> Result<()> {
+pub(crate) fn empty_journals(directory: &Path, list: &JournalList) -> Result<()> {
     let mut journals = journals(directory)?;
     let last = journals.pop();
     // Sealed ones are left to fjall, which still knows them; it skips what is in tables already.
-    let Some((_, path)) = last else { return Ok(()) };
+    let Some((number, path)) = last else { return Ok(()) };
+    list.note_empty(number)?;
     let file = OpenOptions::new().write(true).open(&path);
     let emptied = file.and_then(|file| file.set_len(0).and_then(|()| file.sync_all()));
     emptied.map_err(|error| io_error(&path, &error))
-}
-
-/// An operating system error, with the path it is about.
-pub(crate) fn io_error(path: &Path, error: &std::io::Error) -> Error {
-    Error::Io(format!("`{}`: {error}", path.display()))
 }

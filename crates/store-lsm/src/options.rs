@@ -19,7 +19,8 @@ pub struct Options {
     /// Threads that write out buffers and compact tables. Never two: fjall keeps its first thread
     /// free for flushes by letting it put compactions back into the queue, so with only one other
     /// thread, and that one busy, it spins for as long as a compaction takes (measured: 25 CPU
-    /// seconds for a load that takes 17 with one thread or with three).
+    /// seconds for a load that takes 17 with one thread or with three). Without any, nothing is written
+    /// out: only for a store that nobody writes to.
     pub workers: usize,
     /// Batches beyond this many queued bytes are refused with `Unavailable`.
     pub queue_bytes_max: usize,

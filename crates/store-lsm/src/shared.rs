@@ -13,7 +13,10 @@ use std::{
 use fjall::{Database, Keyspace, Snapshot};
 use store::{Error, Statistics};
 
-use crate::{options::Options, partition::LsmPartition, queue::Queue};
+use crate::{
+    files::journals, journal_list::JournalList, options::Options, partition::LsmPartition,
+    queue::Queue, scratch::Scratch,
+};
 
 /// Partitions by name.
 type Partitions = BTreeMap<String, Arc<LsmPartition>>;
@@ -32,8 +35,12 @@ pub(crate) struct Shared {
     /// The store's own records, see `open`.
     pub(crate) system: Keyspace,
     pub(crate) database: Database,
+    /// Which journals are needed.
+    pub(crate) journal_list: Arc<JournalList>,
     /// Locked for as long as it is open.
     _lock: File,
+    /// Removed when everything else is closed.
+    _scratch: Option<Scratch>,
 }
 
 /// Figures that the committer and the readers count up.
@@ -53,6 +60,8 @@ impl Shared {
         directory: PathBuf,
         options: Options,
         lock: File,
+        journal_list: Arc<JournalList>,
+        scratch: Option<Scratch>,
     ) -> Self {
         Self {
             queue: Queue::new(&options),
@@ -64,7 +73,9 @@ impl Shared {
             published: RwLock::new(Arc::new(database.snapshot())),
             system,
             database,
+            journal_list,
             _lock: lock,
+            _scratch: scratch,
         }
     }
 
@@ -134,7 +145,7 @@ impl Shared {
 
     /// Bytes that the journal files occupy; their lengths say 64 MiB from the start.
     fn journal_bytes(&self) -> u64 {
-        let Ok(journals) = crate::open::journals(&self.directory) else { return 0 };
+        let Ok(journals) = journals(&self.directory) else { return 0 };
         let occupied = |path: &PathBuf| path.metadata().map_or(0, |file| allocated_bytes(&file));
         journals.iter().map(|(_, path)| occupied(path)).sum()
     }

@@ -27,7 +27,8 @@ use fjall::Database;
 use store::{Error, Result};
 
 use crate::{
-    open::{io_error, journals, sync_directory},
+    files::{io_error, journals, sync_directory},
+    journal_list::{self, Needed},
     shared::error_of,
 };
 
@@ -53,33 +54,65 @@ pub(crate) fn without_torn_tail(
     }
 }
 
-/// Refuses journals in which a whole batch follows a broken place, and takes what is no whole batch
-/// off the end of the newest one.
-pub(crate) fn prepare(directory: &Path) -> Result<()> {
-    let journals = journals(directory)?;
-    for (index, (_, path)) in journals.iter().enumerate() {
-        let io = |error: std::io::Error| io_error(path, &error);
-        let journal = read_content(path).map_err(io)?;
-        let whole = whole_batches(&journal);
-        let rest = &journal[whole..];
-        if has_batch_behind_an_end(rest) {
-            let path = path.display();
-            return Err(Error::Corrupt(format!("{path} is damaged at byte {whole}")));
-        }
-        let is_newest = index + 1 == journals.len();
-        if !is_newest || rest.iter().all(|byte| *byte == 0) {
-            continue;
-        }
-        // What has an end was written in full once: torn, or damaged later. Somebody may want it.
-        if rest.windows(MAGIC.len()).any(|bytes| bytes == MAGIC) {
-            let tail = cut(directory, path, journal, whole)?;
-            tail.report(path);
-        } else {
-            let file = OpenOptions::new().write(true).open(path).map_err(io)?;
-            file.set_len(whole as u64).and_then(|()| file.sync_all()).map_err(io)?;
-        }
+/// Takes what is not a whole batch off the end of the last journal that holds anything.
+pub(crate) fn prepare(directory: &Path, listed: &Needed) -> Result<()> {
+    // It was written in full once and damaged later, or never: somebody may want it.
+    if let Some(Rest { path, journal, whole }) = find(directory, listed)? {
+        cut(directory, &path, journal, whole)?.report(&path);
     }
     Ok(())
+}
+
+/// Finds the journal that does not end with a whole batch. Refuses journals that are shorter than they
+/// were, or in which a whole batch follows a broken place.
+///
+/// A journal is synced before the next one is created, so only the last one can be torn.
+pub(crate) fn find(directory: &Path, listed: &Needed) -> Result<Option<Rest>> {
+    let damaged = |path: &Path, whole: usize| {
+        Err(Error::Corrupt(format!("{} is damaged at byte {whole}", path.display())))
+    };
+    let mut rest: Option<Rest> = None;
+    for (number, path) in journals(directory)? {
+        let journal = read_content(&path).map_err(|error| io_error(&path, &error))?;
+        let whole = whole_batches(&journal);
+        journal_list::check_length(&path, whole as u64, listed.get(&number))?;
+        if has_batch_behind_an_end(&journal[whole..]) {
+            return damaged(&path, whole);
+        }
+        if let Some(earlier) = rest.as_ref().filter(|_| !journal.is_empty()) {
+            return damaged(&earlier.path, earlier.whole);
+        }
+        if journal[whole..].iter().any(|byte| *byte != 0) {
+            rest = Some(Rest { path, journal, whole });
+        }
+    }
+    Ok(rest)
+}
+
+/// A journal that does not end with a whole batch.
+pub(crate) struct Rest {
+    path: PathBuf,
+    journal: Vec<u8>,
+    whole: usize,
+}
+
+impl Rest {
+    /// Says what the next start will do.
+    pub(crate) fn announce(&self) {
+        tracing::warn!(
+            journal = %self.path.display(),
+            byte = self.whole,
+            "the journal ends with a batch that was half written: the next start cuts it off",
+        );
+    }
+
+    /// Cuts the rest off the copy of the journal in another directory.
+    pub(crate) fn leave_out(&self, directory: &Path) -> Result<()> {
+        let path = directory.join(self.path.file_name().unwrap_or_default());
+        let file = OpenOptions::new().write(true).open(&path);
+        let cut = file.and_then(|file| file.set_len(self.whole as u64));
+        cut.map_err(|error| io_error(&path, &error))
+    }
 }
 
 /// A journal without the zeros at its end: fjall reserves 64 MiB for each.

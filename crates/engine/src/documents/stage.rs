@@ -19,6 +19,7 @@ use crate::{
     Inner,
     changes::retention,
     charge::Meter,
+    disk::Effect,
     documents::{
         Found, Place, RowReader, by_id, describe, found, id_of,
         incoming::Incoming,
@@ -253,6 +254,7 @@ impl<'a> Stage<'a> {
 
     /// Removes a document.
     pub(super) async fn remove(&mut self, old: Found, meter: &mut Meter) -> Result<Done, Error> {
+        self.engine.options.disk.admit(Effect::Shrinks)?;
         let policy = &self.place.collection.definition.indexing;
         let indexed = policy.indexed_values(&old.parse()?, old.header.index_directive());
         let tally = self.tally().await?;
@@ -339,6 +341,7 @@ impl<'a> Stage<'a> {
         new: &NewVersion,
     ) -> Result<(), Error> {
         let Self { engine, place, .. } = *self;
+        engine.options.disk.admit(Effect::Grows)?;
         let old = old.map_or(0, |old| u64::from(old.primary.length));
         let staged = tally.now.bytes.wrapping_sub(tally.before.bytes).cast_signed();
         let (changes, length) = (&self.changes, new.length() as u64);

@@ -82,7 +82,10 @@ pub(crate) async fn look_after(engine: Arc<Inner>) {
 
 /// Whether the next round will find things as they should be.
 fn is_passing(code: Code) -> bool {
-    matches!(code, Code::PartitionSplitting | Code::OwnerNotFound | Code::TooManyRequests)
+    matches!(
+        code,
+        Code::PartitionSplitting | Code::OwnerNotFound | Code::TooManyRequests | Code::StorageFull
+    )
 }
 
 /// The partitions in which documents can expire. Nothing of the catalog is held meanwhile.

@@ -20,6 +20,7 @@ use crate::{
     Inner,
     catalog::{Catalog, Collection, storage},
     control::{AsyncPlan, Change},
+    disk::DiskLevel,
     documents::{
         scope::document_key,
         staging::Permit,
@@ -120,8 +121,13 @@ async fn transform(engine: &Arc<Inner>, collection: &Arc<Collection>) -> Result<
             let range = (start, Bound::Included(last.clone()));
             let page = snapshot.scan(range, Direction::Forward, PAGE).await;
             let page = page.map_err(errors::from_store)?;
-            // Whoever waits for the store here can wait as long as it takes.
+            // Whoever waits for the store here can wait as long as it takes, and for room on the disk.
             while partition.admit().await.is_err() && !engine.is_closed.load(Ordering::Acquire) {}
+            while engine.options.disk.level() != DiskLevel::Ample
+                && !engine.is_closed.load(Ordering::Acquire)
+            {
+                tokio::time::sleep(RETRY_STEP).await;
+            }
             for (key, row) in &page.entries {
                 let (header, text) = Header::decode(row).map_err(errors::from_damaged)?;
                 if header.index_generation < generation {

@@ -11,6 +11,7 @@ use protocol::rid::CollectionRid;
 use crate::{
     Inner,
     catalog::{Catalog, Collection},
+    disk::DiskLevel,
     partition::Partition,
     reshape::{self, Turn, cut, switch},
     throughput,
@@ -85,6 +86,10 @@ pub(crate) fn partitions_needed(engine: &Inner, catalog: &Catalog, collection: &
 /// The next partition that should be split and can be: nobody else is at its collection. The one
 /// whose turn it was `last` comes last, so that a split that fails again and again keeps up no other.
 fn next(engine: &Inner, last: Option<CollectionRid>) -> Option<Due> {
+    // A split needs room for a second copy of the partition.
+    if engine.options.disk.level() != DiskLevel::Ample {
+        return None;
+    }
     let catalog = engine.catalog();
     let busy = engine.reshaping.lock().unwrap_or_else(PoisonError::into_inner).clone();
     let collections = catalog.databases.values().flat_map(|db| db.collections.values());

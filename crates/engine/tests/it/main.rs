@@ -17,6 +17,7 @@ mod collections;
 mod concurrency;
 mod consistency;
 mod creation_order;
+mod disk_room;
 mod documents;
 mod durability;
 mod encryption_keys;

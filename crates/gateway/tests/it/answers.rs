@@ -203,6 +203,7 @@ async fn every_code_has_its_row() {
         (Code::Forbidden, 403, None, "Forbidden"),
         (Code::PartitionKeyQuota, 403, Some("1014"), "Forbidden"),
         (Code::CollectionQuota, 403, None, "Forbidden"),
+        (Code::StorageFull, 403, None, "Forbidden"),
         (Code::LimitReached, 403, None, "Forbidden"),
         (Code::NotFound, 404, None, "NotFound"),
         (Code::SessionNotAvailable, 404, Some("1002"), "NotFound"),

@@ -1,6 +1,10 @@
 //! What a start needs, and what it says when it cannot have it.
 
-use std::fs;
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use crate::{
     client::{PUBLISHED_KEY, ask, connect, request, signed},
@@ -86,6 +90,55 @@ fn verify_tells_clean_from_missing() {
     let output = run(&["verify", data]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert!(!output.stdout.is_empty());
+}
+
+/// Everything in a directory, with its content.
+fn files(directory: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
+    let mut found = BTreeMap::new();
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else {
+            let content = fs::read(&path).unwrap();
+            found.insert(path, content);
+        }
+    }
+    found
+}
+
+#[test]
+fn a_missing_journal_is_named_and_nothing_is_written() {
+    let scratch = tempfile::tempdir().unwrap();
+    let data = scratch.path().to_str().unwrap();
+    // Killed, so that opening has something to do.
+    drop(Sheaf::start(&["--data-dir", data]));
+    let before = files(scratch.path());
+    assert_eq!(run(&["verify", data]).status.code(), Some(0));
+    assert!(files(scratch.path()) == before, "verify writes nothing");
+    fs::remove_file(scratch.path().join("store/0.jnl")).unwrap();
+    let before = files(scratch.path());
+    let stderr = failure(2, &["verify", data]);
+    assert!(stderr.contains("store/0.jnl` is missing"), "{stderr}");
+    assert!(files(scratch.path()) == before, "verify writes nothing");
+    let stderr = failure(1, &["serve", "--port", "0", "--data-dir", data]);
+    assert!(stderr.contains("store/0.jnl` is missing"), "{stderr}");
+}
+
+/// A reserve that no disk has: reads are served, and writes are told why not.
+#[test]
+fn below_the_reserve_nothing_grows() {
+    let scratch = tempfile::tempdir().unwrap();
+    let data = scratch.path().to_str().unwrap();
+    let sheaf = Sheaf::start(&["--data-dir", data, "--disk-reserve", "1024TB"]);
+    let headers = signed(PUBLISHED_KEY, "POST", "dbs", "");
+    let asked = request("POST", "/dbs", &headers, r#"{"id":"shop"}"#);
+    let answer = ask(&mut connect(sheaf.address), &asked).unwrap();
+    assert_eq!(answer.status, 403);
+    assert!(answer.body.contains("disk is full"), "{}", answer.body);
+    let headers = signed(PUBLISHED_KEY, "GET", "dbs", "");
+    let asked = request("GET", "/dbs", &headers, "");
+    assert_eq!(ask(&mut connect(sheaf.address), &asked).unwrap().status, 200);
 }
 
 #[test]

@@ -6,10 +6,13 @@ mod checkpoint;
 mod compact;
 mod copy;
 mod crash;
+mod cycles;
+mod examine;
 mod figures;
 mod groups;
 mod image;
 mod journals;
+mod lost_journals;
 mod partitions;
 mod reopen;
 

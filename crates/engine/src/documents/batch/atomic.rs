@@ -327,6 +327,7 @@ fn is_own(code: Code) -> bool {
             | Code::PartitionKeyMismatch
             | Code::PartitionKeyQuota
             | Code::CollectionQuota
+            | Code::StorageFull
             | Code::NotFound
             | Code::Conflict
             | Code::PreconditionFailed

@@ -238,9 +238,11 @@ impl Host for Session<'_, '_> {
 fn status(code: Code) -> Option<u16> {
     Some(match code {
         Code::BadRequest | Code::PartitionKeyMismatch => 400,
-        Code::Forbidden | Code::PartitionKeyQuota | Code::CollectionQuota | Code::LimitReached => {
-            403
-        }
+        Code::Forbidden
+        | Code::PartitionKeyQuota
+        | Code::CollectionQuota
+        | Code::StorageFull
+        | Code::LimitReached => 403,
         Code::NotFound => 404,
         Code::Timeout => 408,
         Code::Conflict => 409,

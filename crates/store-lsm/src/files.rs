@@ -1,0 +1,63 @@
+//! The files of a store's directory: what they are called, and how they are made durable.
+
+use std::{
+    fs::File,
+    path::{Path, PathBuf},
+};
+
+use store::{Error, Result};
+
+/// Where fjall keeps the keyspaces.
+pub(crate) const KEYSPACES: &str = "keyspaces";
+
+/// The file that says which format fjall uses.
+pub(crate) const VERSION: &str = "version";
+
+/// The journal files, oldest first.
+pub(crate) fn journals(directory: &Path) -> Result<Vec<(u64, PathBuf)>> {
+    let mut journals = Vec::new();
+    let entries = std::fs::read_dir(directory).map_err(|error| io_error(directory, &error))?;
+    for entry in entries {
+        let path = entry.map_err(|error| io_error(directory, &error))?.path();
+        if let Some(number) = journal_number(&path) {
+            journals.push((number, path));
+        }
+    }
+    journals.sort_unstable();
+    Ok(journals)
+}
+
+/// The number of the journal in this file.
+pub(crate) fn journal_number(path: &Path) -> Option<u64> {
+    path.file_name()?.to_str()?.strip_suffix(".jnl")?.parse().ok()
+}
+
+/// Makes everything that is there durable before anything is built on it: a process that was killed
+/// between a write and its sync left files that look whole, and a power loss may still take them.
+/// On files that are synced already it costs some microseconds each.
+pub(crate) fn sync_tree(directory: &Path) -> Result<()> {
+    for entry in std::fs::read_dir(directory).map_err(|error| io_error(directory, &error))? {
+        let path = entry.map_err(|error| io_error(directory, &error))?.path();
+        if path.is_dir() {
+            sync_tree(&path)?;
+        } else {
+            let synced = File::open(&path).and_then(|file| file.sync_all());
+            synced.map_err(|error| io_error(&path, &error))?;
+        }
+    }
+    sync_directory(directory)
+}
+
+/// fsyncs a directory, so that what was created, renamed or deleted in it stays so.
+pub(crate) fn sync_directory(directory: &Path) -> Result<()> {
+    if cfg!(not(unix)) {
+        return Ok(());
+    }
+    let synced = File::open(directory).and_then(|file| file.sync_all());
+    synced.map_err(|error| io_error(directory, &error))
+}
+
+/// An operating system error, with the path it is about.
+pub(crate) fn io_error(path: &Path, error: &std::io::Error) -> Error {
+    Error::Io(format!("`{}`: {error}", path.display()))
+}
