@@ -1,11 +1,13 @@
 """Keys that change, keys that may only read, certificates that are checked, tokens in their place."""
 
 import subprocess
+import sys
 import time
 
 import pytest
 from azure.core.credentials import AccessToken
-from azure.cosmos import CosmosClient, PartitionKey, exceptions
+from azure.core.exceptions import ServiceRequestError
+from azure.cosmos import CosmosClient, PartitionKey, SSLConfiguration, exceptions
 from server import PUBLISHED_KEY, Server, binary
 
 ITEM = {"id": "a", "pk": "p"}
@@ -53,12 +55,30 @@ def test_keys_are_replaced_under_a_client(tmp_path):
         assert same.read_item("a", "p")["id"] == "a"
 
 
-def test_the_certificate_is_trusted_by_name(tmp_path):
-    with Server(data_dir=tmp_path) as server:
+# The SDK does not check the certificate of localhost and 127.0.0.1, so that a test there shows nothing.
+CHECKED = "127.0.0.2"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="127.0.0.2 is a loopback address on Linux only")
+def test_the_certificate_is_trusted_as_sheaf_cert_says(tmp_path):
+    with Server("--host", CHECKED, data_dir=tmp_path) as server:
         exported = tmp_path / "exported.pem"
         sheaf("cert", "--data-dir", tmp_path, "--output", exported)
-        endpoint = f"https://localhost:{server.port}/"
-        with CosmosClient(endpoint, PUBLISHED_KEY, connection_verify=str(exported)) as client:
+        endpoint = f"https://{CHECKED}:{server.port}/"
+        with pytest.raises(ServiceRequestError, match="CERTIFICATE_VERIFY_FAILED"):
+            CosmosClient(endpoint, PUBLISHED_KEY, retry_total=0)
+        trust = SSLConfiguration()
+        trust.SSLCaCerts = str(exported)
+        with CosmosClient(endpoint, PUBLISHED_KEY, ssl_config=trust) as client:
+            assert client.create_database("d").id == "d"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="127.0.0.2 is a loopback address on Linux only")
+def test_the_certificate_is_trusted_by_the_environment(tmp_path, monkeypatch):
+    with Server("--host", CHECKED, data_dir=tmp_path) as server:
+        endpoint = f"https://{CHECKED}:{server.port}/"
+        monkeypatch.setenv("REQUESTS_CA_BUNDLE", str(tmp_path / "tls" / "cert.pem"))
+        with CosmosClient(endpoint, PUBLISHED_KEY) as client:
             assert client.create_database("d").id == "d"
 
 

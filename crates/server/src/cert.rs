@@ -79,7 +79,12 @@ fn fingerprint(certificate: &CertificateDer<'_>) -> String {
 fn instruction(sdk: Sdk) -> &'static str {
     match sdk {
         Sdk::Python => {
-            "Python\n  CosmosClient(\"https://localhost:8081\", KEY, connection_verify=\"{file}\")"
+            "Python (which does not check the certificate of localhost and 127.0.0.1)\n  \
+             trust = azure.cosmos.SSLConfiguration()\n  \
+             trust.SSLCaCerts = \"{file}\"\n  \
+             CosmosClient(\"https://localhost:8081\", KEY, ssl_config=trust)\n  \
+             or REQUESTS_CA_BUNDLE=\"{file}\" python app.py\n  \
+             azure.cosmos.aio: SSL_CERT_FILE=\"{file}\" python app.py"
         }
         Sdk::Javascript => "JavaScript\n  NODE_EXTRA_CA_CERTS=\"{file}\" node app.js",
         Sdk::Java => {
@@ -122,7 +127,8 @@ mod tests {
         for word in ["Python", "JavaScript", "Java (", ".NET", "Go\n", "Rust", "curl"] {
             assert!(all.contains(word), "{word}");
         }
-        assert!(all.contains("connection_verify=\"/nowhere/cert.pem\""));
+        assert!(all.contains("trust.SSLCaCerts = \"/nowhere/cert.pem\""));
+        assert!(!all.contains("connection_verify"), "it is a switch in Python, and takes no file");
         let one = instructions(Some(Sdk::Curl), Path::new("x"), &certificate);
         assert!(one.contains("--cacert") && !one.contains("keytool"));
     }

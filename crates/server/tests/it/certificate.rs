@@ -142,7 +142,7 @@ fn the_certificate_is_shown_with_instructions() {
     let output = run(&[&["cert"][..], &at].concat());
     assert_eq!(output.stdout, fs::read(data.join("tls/cert.pem")).unwrap());
     let stderr = String::from_utf8(output.stderr).unwrap();
-    for word in ["sha256", "connection_verify", "NODE_EXTRA_CA_CERTS", "keytool", "azcosmos"] {
+    for word in ["sha256", "ssl_config", "NODE_EXTRA_CA_CERTS", "keytool", "azcosmos"] {
         assert!(stderr.contains(word), "{word} in {stderr}");
     }
     let der = scratch.path().join("sheaf.crt");
