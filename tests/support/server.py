@@ -24,6 +24,12 @@ def binary():
     return max(built, key=lambda path: path.stat().st_mtime)
 
 
+def environment():
+    """The variables of this process, without those that configure a server."""
+    ours = ("SHEAF_", "AZURE_COSMOS_EMULATOR_")
+    return {name: value for name, value in os.environ.items() if not name.startswith(ours)}
+
+
 class Server:
     """One server process, on a free port of this machine unless a port is given.
 
@@ -39,7 +45,7 @@ class Server:
 
     def start(self):
         """Starts the process, on a new port if none was given, and waits until it accepts requests."""
-        settings = {name: value for name, value in os.environ.items() if name[:6] != "SHEAF_"}
+        settings = environment()
         errors = open(self.log, "ab") if self.log else None
         try:
             self.process = subprocess.Popen(

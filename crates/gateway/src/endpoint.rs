@@ -2,13 +2,7 @@
 
 use std::fmt;
 
-use hyper::{HeaderMap, Uri};
-use protocol::Error;
-
-use crate::{
-    host::{named, split},
-    names::Names,
-};
+use crate::host::split;
 
 /// The URL of an account. Its path is always `/`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +37,11 @@ impl Authority {
 }
 
 impl Endpoint {
+    /// The endpoint of a well-formed authority.
+    pub(crate) fn new(scheme: &'static str, authority: &str) -> Self {
+        Self { scheme, authority: authority.to_owned() }
+    }
+
     /// Reads `https://host:port/`. The error says what is expected.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || {
@@ -65,26 +64,6 @@ impl Endpoint {
     pub fn host(&self) -> &str {
         split(&self.authority).map_or("", |(host, _)| host.trim_matches(['[', ']']))
     }
-
-    /// Where the sender of a request reaches the server: where the operator says; else where a trusted
-    /// proxy was called; else where the request itself went.
-    pub(crate) fn of_request(
-        names: &Names,
-        scheme: &str,
-        forwarded: Option<&Forwarded>,
-        headers: &HeaderMap,
-        uri: &Uri,
-    ) -> Result<Self, Error> {
-        if let Some(advertised) = &names.advertised {
-            return Ok(advertised.clone());
-        }
-        let said = scheme_of(scheme).unwrap_or("http");
-        let scheme = forwarded.and_then(|it| it.scheme).unwrap_or(said);
-        let host = forwarded.and_then(|it| it.host.as_ref()).map(Authority::as_str);
-        let missing = || Error::bad_request("The Host header is missing or invalid.");
-        let authority = host.or_else(|| named(headers, uri)).ok_or_else(missing)?.to_owned();
-        Ok(Self { scheme, authority })
-    }
 }
 
 impl fmt::Display for Endpoint {
@@ -100,8 +79,6 @@ pub fn scheme_of(name: &str) -> Option<&'static str> {
 
 #[cfg(test)]
 mod tests {
-    use hyper::header::{HOST, HeaderValue};
-
     use super::*;
 
     #[test]
@@ -125,24 +102,5 @@ mod tests {
         ] {
             assert!(shown(bad).expect_err(bad).contains("is no endpoint"), "{bad}");
         }
-    }
-
-    #[test]
-    fn what_the_operator_says_wins_over_proxies_and_those_over_the_request() {
-        let headers: HeaderMap =
-            [(HOST, HeaderValue::from_static("localhost:8081"))].into_iter().collect();
-        let uri = Uri::from_static("/");
-        let told = |names: &Names, forwarded: Option<&Forwarded>| {
-            Endpoint::of_request(names, "http", forwarded, &headers, &uri).expect("one").to_string()
-        };
-        let unnamed = Names::default();
-        assert_eq!(told(&unnamed, None), "http://localhost:8081/");
-        let scheme = Forwarded { scheme: Some("https"), host: None };
-        assert_eq!(told(&unnamed, Some(&scheme)), "https://localhost:8081/");
-        let both = Forwarded { host: Authority::parse("db.example"), ..scheme };
-        assert_eq!(told(&unnamed, Some(&both)), "https://db.example/");
-        let advertised = Some(Endpoint::parse("https://own.example").expect("an endpoint"));
-        let named = Names { advertised, ..Names::default() };
-        assert_eq!(told(&named, Some(&both)), "https://own.example/");
     }
 }

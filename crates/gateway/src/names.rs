@@ -8,9 +8,13 @@
 
 use std::net::Ipv4Addr;
 
+use hyper::{HeaderMap, Uri};
 use protocol::{Code, Error};
 
-use crate::{endpoint::Endpoint, host::split};
+use crate::{
+    endpoint::{Authority, Endpoint, Forwarded, scheme_of},
+    host::{named, split},
+};
 
 /// What ends names that nobody can register.
 const RESERVED: [&str; 5] = [".localhost", ".internal", ".local", ".test", ".home.arpa"];
@@ -25,6 +29,26 @@ pub struct Names {
 }
 
 impl Names {
+    /// Where the sender of a request reaches the server: where the operator says; else where a trusted
+    /// proxy was called; else where the request itself went.
+    pub(crate) fn endpoint(
+        &self,
+        scheme: &str,
+        forwarded: Option<&Forwarded>,
+        headers: &HeaderMap,
+        uri: &Uri,
+    ) -> Result<Endpoint, Error> {
+        if let Some(advertised) = &self.advertised {
+            return Ok(advertised.clone());
+        }
+        let said = scheme_of(scheme).unwrap_or("http");
+        let scheme = forwarded.and_then(|it| it.scheme).unwrap_or(said);
+        let host = forwarded.and_then(|it| it.host.as_ref()).map(Authority::as_str);
+        let missing = || Error::bad_request("The Host header is missing or invalid.");
+        let host = host.or_else(|| named(headers, uri)).ok_or_else(missing)?;
+        Ok(Endpoint::new(scheme, host))
+    }
+
     /// Whether `host:port` is the advertised host. Its port does not matter: a proxy has another.
     pub(crate) fn is_advertised(&self, authority: &str) -> bool {
         let advertised = self.advertised.as_ref().and_then(|endpoint| split(endpoint.authority()));
@@ -74,6 +98,8 @@ fn bare(host: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use hyper::header::{HOST, HeaderValue};
+
     use super::*;
 
     fn names() -> Names {
@@ -126,5 +152,24 @@ mod tests {
         assert!(names().is_advertised("db.example:8081") && names().is_advertised("Db.Example."));
         assert!(!names().is_advertised("evil.example") && !names().is_advertised("localhost"));
         assert!(!Names::default().is_advertised("localhost"));
+    }
+
+    #[test]
+    fn what_the_operator_says_wins_over_proxies_and_those_over_the_request() {
+        let headers: HeaderMap =
+            [(HOST, HeaderValue::from_static("localhost:8081"))].into_iter().collect();
+        let uri = Uri::from_static("/");
+        let told = |names: &Names, forwarded: Option<&Forwarded>| {
+            names.endpoint("http", forwarded, &headers, &uri).expect("one").to_string()
+        };
+        let unnamed = Names::default();
+        assert_eq!(told(&unnamed, None), "http://localhost:8081/");
+        let scheme = Forwarded { scheme: Some("https"), host: None };
+        assert_eq!(told(&unnamed, Some(&scheme)), "https://localhost:8081/");
+        let both = Forwarded { host: Authority::parse("db.example"), ..scheme };
+        assert_eq!(told(&unnamed, Some(&both)), "https://db.example/");
+        let advertised = Some(Endpoint::parse("https://own.example").expect("an endpoint"));
+        let named = Names { advertised, ..Names::default() };
+        assert_eq!(told(&named, Some(&both)), "https://own.example/");
     }
 }

@@ -77,12 +77,11 @@ impl App {
         if path == front::CERTIFICATE_PATH {
             return front::certificate(request.method(), self.certificate.as_ref());
         }
-        // An IPv6 socket sees IPv4 clients under mapped addresses.
-        let is_loopback = origin.peer.ip().to_canonical().is_loopback();
-        let is_called_local = gateway::is_called_local(request.headers(), request.uri());
         let is_signed = path == backup::PATH || path.starts_with(admin::SIGNED_PREFIX);
         if path.starts_with(admin::PREFIX) && !is_signed {
-            return self.admin.answer(is_loopback && is_called_local, request.method(), path);
+            let is_local =
+                is_loopback(&origin) && gateway::is_called_local(request.headers(), request.uri());
+            return self.admin.answer(is_local, request.method(), path);
         }
         let (parts, body) = request.into_parts();
         if front::is_browser(&parts.method, parts.uri.path(), &parts.headers)
@@ -92,15 +91,20 @@ impl App {
         }
         let (method, uri) = (parts.method.clone(), parts.uri.clone());
         let response = if uri.path() == backup::PATH {
-            let is_named = is_called_local
-                || self.gateway.is_called_as_advertised(&parts)
-                    && !gateway::is_forwarded(&parts.headers);
-            let is_local = is_loopback && is_named;
+            let is_local = is_loopback(&origin) && self.is_called_own(&parts);
             self.backups.answer(&self.gateway, origin.scheme, is_local, parts, body).await
         } else {
             self.gateway.handle(origin.scheme, Request::from_parts(parts, body)).await
         };
         self.conclude(&origin, (method.as_str(), uri.path()), response)
+    }
+
+    /// Whether a request calls this machine by a name of its own, or by the one that is advertised. What a
+    /// proxy sent on was called by others.
+    fn is_called_own(&self, parts: &Parts) -> bool {
+        let is_advertised = || self.gateway.is_called_as_advertised(parts);
+        gateway::is_called_local(&parts.headers, &parts.uri)
+            || !gateway::is_forwarded(&parts.headers) && is_advertised()
     }
 
     /// Looks at what every request must have, whatever it asks for: one name for the server. Notes what a
@@ -169,6 +173,11 @@ impl App {
             self.audit.changed(line("changed"));
         }
     }
+}
+
+/// Whether a request comes from this machine. An IPv6 socket sees IPv4 clients under mapped addresses.
+fn is_loopback(origin: &Origin) -> bool {
+    origin.peer.ip().to_canonical().is_loopback()
 }
 
 /// What a caller showed of itself. A signed token may be one whose permission is gone, which only the

@@ -24,7 +24,8 @@ Examples:
   sheaf serve --host 0.0.0.0 --key-file keys   For others, with keys of your own
   sheaf serve --config /etc/sheaf.toml         Everything in one file
 
-Once it accepts requests, the server prints one line on stdout:
+Once it accepts requests, the server prints one line for programs on stdout, then where it is and how to
+connect, which --quiet leaves out:
   ready endpoint=http://127.0.0.1:8081/";
 
 const VERIFY_HELP: &str = "\

@@ -45,8 +45,7 @@ impl Gateway {
     /// Where the sender of a request reaches the server.
     pub fn endpoint(&self, scheme: &str, parts: &Parts) -> Result<Endpoint, Error> {
         let forwarded = parts.extensions.get();
-        let names = &self.settings.names;
-        Endpoint::of_request(names, scheme, forwarded, &parts.headers, &parts.uri)
+        self.settings.names.endpoint(scheme, forwarded, &parts.headers, &parts.uri)
     }
 
     /// Whether a request calls the server by the name that the operator advertises.

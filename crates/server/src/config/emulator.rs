@@ -14,7 +14,7 @@ use crate::{
 const PREFIX: &str = "AZURE_COSMOS_EMULATOR_";
 
 /// The variables of the newer emulator, which have no prefix.
-const PLAIN: [&str; 16] = [
+const PLAIN: [&str; 18] = [
     "PORT",
     "PROTOCOL",
     "KEY_FILE",
@@ -30,7 +30,9 @@ const PLAIN: [&str; 16] = [
     "ENABLE_OTLP_EXPORTER",
     "ENABLE_CONSOLE_EXPORTER",
     "ENABLE_INIT_DATA",
-    "HEALTH_PORT",
+    "INIT_PATH",
+    "QUERY_BUFFER_SIZE_KB",
+    "VERBOSE",
 ];
 
 /// What the variables say.
@@ -123,8 +125,9 @@ impl Emulator {
     /// What takes more than one variable.
     fn finish(&mut self, found: &[(String, String)], said: &Settings) -> Result<(), String> {
         // Whoever names a directory wants the data to be in it.
-        if said.data_dir.is_some() {
-            self.settings.in_memory = None;
+        if said.data_dir.is_some() && self.settings.in_memory.take() == Some(true) {
+            let name = format!("{PREFIX}ENABLE_DATA_PERSISTENCE");
+            self.note(&name, "is not followed: `data-dir` says where the data is kept");
         }
         let public = found.iter().find(|(name, _)| name == "GATEWAY_PUBLIC_ENDPOINT");
         if let Some((name, value)) = public {
@@ -291,7 +294,8 @@ mod tests {
     fn what_is_said_in_our_own_words_wins() {
         let said = Settings { data_dir: Some("/data".into()), ..Settings::default() };
         let variables = [("AZURE_COSMOS_EMULATOR_ENABLE_DATA_PERSISTENCE", "false")];
-        assert_eq!(reading(&said, &variables).unwrap().settings.in_memory, None);
+        let read = reading(&said, &variables).unwrap();
+        assert_eq!((read.settings.in_memory, read.notes.len()), (None, 1), "{:?}", read.notes);
         let said = Settings { port: Some(1), ..in_container() };
         let read = reading(&said, &[("PORT", "2"), ("GATEWAY_PUBLIC_ENDPOINT", "cosmos")]).unwrap();
         assert_eq!(read.settings.advertise.as_deref(), Some("http://cosmos:1/"));

@@ -18,7 +18,8 @@ pub(crate) struct Sheaf {
 pub(crate) fn command(args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sheaf"));
     for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("SHEAF_") {
+        let text = name.to_string_lossy();
+        if text.starts_with("SHEAF_") || text.starts_with("AZURE_COSMOS_EMULATOR_") {
             command.env_remove(name);
         }
     }
