@@ -307,7 +307,9 @@ impl Clear {
             let place = Place::of(&collection, &self.key);
             match self.attempt(&place, documents, meter).await {
                 Ok(()) => return Ok(()),
-                Err(refused) => retries.wait(&self.engine, refused).await?,
+                Err(refused) => {
+                    retries.wait(&self.engine, place.confirmed(refused).await).await?;
+                }
             }
         }
     }

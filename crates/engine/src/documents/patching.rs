@@ -191,7 +191,7 @@ fn told(error: Error, place: &Place<'_>, meter: &mut Meter) -> Error {
 /// About how long the document is. Room is taken before the key is locked: whoever holds a lock may
 /// not wait for those who have room and wait for the lock.
 pub(super) async fn stored_length(place: &Place<'_>, name: &str) -> Result<usize, Error> {
-    let row = RowReader::Newest(place.partition).get(place.key.primary(name)).await?;
+    let row = RowReader::Newest(place).get(place.key.primary(name)).await?;
     match row {
         Some(row) => {
             let primary = Primary::decode(&row).map_err(errors::from_damaged)?;

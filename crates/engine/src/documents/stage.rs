@@ -23,6 +23,7 @@ use crate::{
         Found, Place, RowReader, by_id, describe, found, id_of,
         incoming::Incoming,
         locate, room,
+        seen::Unsettled,
         staged::{Staged, Version},
         staging::{self, Staging},
         text::user_bytes,
@@ -76,18 +77,20 @@ pub(super) struct Done {
     pub(super) document: Bytes,
 }
 
-/// The way to the LSN of what was queued.
+/// The way to the LSN of an answer.
 pub(super) enum Published {
-    Soon(oneshot::Receiver<Result<u64, Error>>),
-    Already(u64),
+    /// The writer's own changes are queued.
+    Own(oneshot::Receiver<Result<u64, Error>>),
+    /// It has changed nothing: what it has read of others' must be published.
+    Others(Unsettled),
 }
 
 impl Published {
     /// Waits until it is durable and visible.
     pub(super) async fn lsn(self) -> Result<u64, Error> {
         match self {
-            Self::Soon(receiver) => receiver.await.map_err(|_| errors::shut_down())?,
-            Self::Already(lsn) => Ok(lsn),
+            Self::Own(receiver) => receiver.await.map_err(|_| errors::shut_down())?,
+            Self::Others(unsettled) => unsettled.lsn().await,
         }
     }
 }
@@ -159,11 +162,11 @@ impl<'a> Stage<'a> {
             return by_id(place, id, &RowReader::Staged(self)).await;
         }
         let primary_key = place.key.primary(id);
-        let rows = place.partition.newest(&[primary_key.clone(), place.key.counters()]).await?;
+        let rows = place.newest(&[primary_key.clone(), place.key.counters()]).await?;
         self.set_tally(rows.get(1).and_then(Option::as_ref))?;
         match rows.first() {
             Some(Some(row)) => {
-                let reader = RowReader::Newest(place.partition);
+                let reader = RowReader::Newest(place);
                 found(primary_key, row, &reader).await.map(Some)
             }
             _ => Ok(None),
@@ -212,7 +215,7 @@ impl<'a> Stage<'a> {
         if let Some((_, row)) = self.rows.iter().rev().find(|(other, _)| *other == key) {
             return Ok(row.clone());
         }
-        RowReader::Newest(self.place.partition).get(key).await
+        RowReader::Newest(self.place).get(key).await
     }
 
     /// Writes a version, of a new document or in the place of an old one.
@@ -344,6 +347,7 @@ impl<'a> Stage<'a> {
         let (changes, length) = (&self.changes, new.length() as u64);
         let checked = room::check(engine, place, tally.now, staged, changes, old, length).await;
         checked.map_err(|mut error| {
+            place.note_counters();
             describe(&mut error.meta, place, place.partition.lsn());
             error
         })
@@ -353,7 +357,7 @@ impl<'a> Stage<'a> {
         if let Some(tally) = self.tally {
             return Ok(tally);
         }
-        let row = RowReader::Newest(self.place.partition).get(self.place.key.counters()).await?;
+        let row = RowReader::Newest(self.place).get(self.place.key.counters()).await?;
         self.set_tally(row.as_ref())
     }
 
@@ -405,10 +409,7 @@ impl<'a> Stage<'a> {
         let Stage { engine, place, room, guard, now, tally, changes, mut rows, media, .. } = self;
         let is_changed = !changes.is_empty() || !rows.is_empty();
         let Some(Tally { before, .. }) = tally.filter(|_| is_changed) else {
-            drop(guard);
-            // What was read may not be published yet.
-            place.partition.drain().await?;
-            return Ok(Published::Already(place.partition.lsn()));
+            return Ok(Published::Others(place.unsettled()));
         };
         rows.extend(unique::changes(place, &changes).await?);
         let kept_at = retention::of(engine, place.collection).map(|_| now);
@@ -435,7 +436,7 @@ impl<'a> Stage<'a> {
         let published = place.partition.sequence(transaction)?;
         engine.media.note(media);
         drop(guard);
-        Ok(Published::Soon(published))
+        Ok(Published::Own(published))
     }
 }
 

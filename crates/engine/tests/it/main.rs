@@ -38,6 +38,7 @@ mod query_limits;
 mod query_properties;
 mod random;
 mod recreation;
+mod refusals;
 mod reindexing;
 mod renames;
 mod scripts;

@@ -110,7 +110,10 @@ impl Batch<'_> {
         let ended = if reads == self.operations.len() {
             self.look(engine, &place, &key, meter).await.map_err(Refused::from)
         } else {
-            self.transact(engine, &place, &key, meter).await
+            match self.transact(engine, &place, &key, meter).await {
+                Ok(ended) => Ok(ended),
+                Err(refused) => Err(place.confirmed(refused).await),
+            }
         };
         if !ended.as_ref().is_err_and(Refused::is_staged_again) {
             place.note_charge(engine, meter);
@@ -216,7 +219,8 @@ impl Batch<'_> {
                 Err(error) if is_own(error.code) => {
                     *meter = before;
                     let results = self.failed(progress, error, &spent, meter);
-                    return Ok(Ended { results, lsn: place.partition.lsn() });
+                    drop(stage);
+                    return Ok(Ended { results, lsn: place.unsettled().lsn().await? });
                 }
                 Err(error) => {
                     *meter = before;
