@@ -33,7 +33,7 @@ use crate::{
     errors, keys,
     partition::{
         Refused,
-        locks::KeyGuard,
+        locks::{KeyGuard, Turn},
         transaction::{NewVersion, Overlay, Transaction},
     },
     rows::{Counters, Damaged, KeyCounters},
@@ -103,19 +103,30 @@ impl<'a> Stage<'a> {
         key: &'a PartitionKey,
         bytes: usize,
     ) -> Result<Self, Error> {
-        let guard = staging::wait_for_key(place, bytes).await?;
+        Self::begin_turn(engine, place, key, bytes, Turn::Short).await
+    }
+
+    /// Waits for room and for the key, to have it for a turn of this length.
+    pub(super) async fn begin_turn(
+        engine: &'a Inner,
+        place: &'a Place<'a>,
+        key: &'a PartitionKey,
+        bytes: usize,
+        turn: Turn,
+    ) -> Result<Self, Error> {
+        let guard = staging::wait_for_key(engine, place, bytes, turn).await?;
         let room = Staging::begin(place, bytes).await?;
         Ok(Self::with(engine, place, key, room, guard))
     }
 
-    /// The same for a script, which came with so many bytes. Nobody knows how many it will write.
+    /// Waits for the key on behalf of a script, which came with so many bytes. Nobody knows how many it will write.
     pub(super) async fn begin_script(
         engine: &'a Inner,
         place: &'a Place<'a>,
         key: &'a PartitionKey,
         bytes: usize,
     ) -> Result<Self, Error> {
-        let guard = staging::wait_for_key(place, bytes).await?;
+        let guard = staging::wait_for_key(engine, place, bytes, Turn::Long).await?;
         Ok(Self::with(engine, place, key, Staging::of_script(place), guard))
     }
 

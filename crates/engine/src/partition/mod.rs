@@ -45,7 +45,7 @@ use crate::{
     partition::{
         creations::Creations,
         hot::HotKeys,
-        locks::{KeyGuard, KeyLocks},
+        locks::{KeyGuard, KeyLocks, Turn},
         log::Counted,
         numbers::SharedSlot,
         pending::{Looked, Pending},
@@ -273,9 +273,9 @@ impl Partition {
         self.locks.try_lock(key)
     }
 
-    /// Waits for a logical key.
-    pub(crate) async fn lock(&self, key: &[u8]) -> KeyGuard<'_> {
-        self.locks.lock(key).await
+    /// Waits for a logical key, however long that takes.
+    pub(crate) async fn lock(&self, key: &[u8], turn: Turn) -> KeyGuard<'_> {
+        self.locks.lock(key, turn).await
     }
 
     /// The newest rows, published or not. Only for a writer that holds the key's lock, and whose

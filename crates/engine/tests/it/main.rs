@@ -25,6 +25,7 @@ mod formats;
 mod functions;
 mod gated;
 mod hierarchical_splits;
+mod key_queue;
 mod migration;
 mod migration_races;
 mod offers;
