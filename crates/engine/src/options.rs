@@ -63,6 +63,8 @@ pub struct Options {
     pub default_consistency: ConsistencyLevel,
     /// How long a page of a query may take before it is cut short and continued.
     pub page_time: Duration,
+    /// How long a write waits for others to be done with its partition key.
+    pub key_patience: Duration,
     /// How long a query may take that cannot be continued.
     pub query_timeout: Duration,
     /// The processes that run users' scripts.
@@ -87,6 +89,7 @@ impl Default for Options {
             sizes: Sizes::of(Limits::default()),
             default_consistency: ConsistencyLevel::Session,
             page_time: Duration::from_secs(5),
+            key_patience: Duration::from_secs(10),
             query_timeout: Duration::from_mins(1),
             scripts: script::PoolOptions {
                 program: "sheaf".into(),

@@ -14,8 +14,6 @@ use protocol::{
     request::{BatchMode, CollectionPath},
     response::BatchResult,
 };
-
-use tokio::runtime::Handle;
 use value::partition_key::PartitionKey;
 
 use crate::{
@@ -33,21 +31,13 @@ pub(crate) async fn run(
 ) -> Result<Response, Error> {
     let operations = read::operations(body)?;
     match mode {
-        BatchMode::Atomic if operations.iter().any(BatchOperation::has_condition) => {
-            let (inner, path) = (Arc::clone(engine), path.clone());
-            let (body, options) = (body.clone(), options.clone());
-            // Conditions are asked while the key is locked, and may take long: on a thread of its
-            // own a transaction holds up nobody else.
-            query::apart::run(engine, meter, move |meter, _| {
-                let operations = read::operations(&body)?;
-                let batch =
-                    atomic::Batch { path: &path, body: &body, operations, options: &options };
-                Handle::current().block_on(batch.run(&inner, meter))
-            })
-            .await
-        }
         BatchMode::Atomic => {
-            atomic::Batch { path, body, operations, options }.run(engine, meter).await
+            // Conditions are asked while the key is locked, and may take long: on threads of their
+            // own, of which there are few.
+            let has_condition = operations.iter().any(BatchOperation::has_condition);
+            let _turn = if has_condition { Some(query::apart::turn(engine).await?) } else { None };
+            let batch = atomic::Batch { path, body, operations, has_condition, options };
+            batch.run(engine, meter).await
         }
         BatchMode::Independent { stops_at_failure } => {
             bulk::Bulk { path, operations, stops_at_failure, options }.run(engine, meter).await

@@ -26,10 +26,12 @@ use crate::{
     budget::{Admission, Asked, Kind},
     catalog::Collection,
     charge::Meter,
-    documents::{Place, describe, scope::header_key, stage::Stage, write::Retries},
+    documents::{
+        Place, describe, scope::header_key, stage::Stage, staging::lock_key, write::Retries,
+    },
     errors,
     keys::{LogicalKey, META_CLEAR, u64_at},
-    partition::Refused,
+    partition::{Refused, locks::Turn},
     rows::{Damaged, Primary},
 };
 
@@ -200,7 +202,7 @@ impl Clear {
             let row_key = place.key.clear();
             let noted = {
                 // Others of the same key read it and change it, too.
-                let _guard = place.partition.lock(place.key.as_bytes()).await;
+                let _guard = lock_key(&self.engine, &place, Turn::Short).await?;
                 let rows = place.partition.newest(std::slice::from_ref(&row_key)).await?;
                 let row = rows.into_iter().next().flatten();
                 let row = change(row.and_then(|row| u64_at(&row, 0)));
@@ -307,7 +309,9 @@ impl Clear {
             let place = Place::of(&collection, &self.key);
             match self.attempt(&place, documents, meter).await {
                 Ok(()) => return Ok(()),
-                Err(refused) => retries.wait(&self.engine, refused).await?,
+                Err(refused) => {
+                    retries.wait(&self.engine, place.confirmed(refused).await).await?;
+                }
             }
         }
     }

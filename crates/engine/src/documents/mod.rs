@@ -10,6 +10,7 @@ mod patching;
 mod room;
 pub(crate) mod scope;
 pub(crate) mod scripted;
+mod seen;
 mod stage;
 mod staged;
 pub(crate) mod staging;
@@ -38,6 +39,7 @@ use crate::{
     check_intended,
     documents::{
         scope::{document_key, header_key},
+        seen::Seen,
         stage::{Done, Stage},
         text::user_bytes,
     },
@@ -56,13 +58,16 @@ struct Place<'a> {
     collection: &'a Collection,
     partition: &'a Arc<Partition>,
     key: LogicalKey,
+    /// What a writer of the key has read there that is not published yet.
+    seen: Seen,
 }
 
 impl<'a> Place<'a> {
     fn of(collection: &'a Collection, key: &PartitionKey) -> Self {
         let slot = collection.slot(key);
         let partition = collection.partition_of(slot, key);
-        Self { collection, partition, key: LogicalKey::new(slot, key) }
+        let key = LogicalKey::new(slot, key);
+        Self { collection, partition, key, seen: Seen::default() }
     }
 
     /// Notes what a request has spent on its key.
@@ -170,7 +175,7 @@ fn check_etag(
 /// done themselves.
 enum RowReader<'a> {
     Snapshot(&'a dyn store::Snapshot),
-    Newest(&'a Partition),
+    Newest(&'a Place<'a>),
     Staged(&'a Stage<'a>),
 }
 
@@ -180,7 +185,7 @@ impl RowReader<'_> {
             Self::Snapshot(snapshot) => {
                 snapshot.get_many(&[key]).await.map_err(errors::from_store)?
             }
-            Self::Newest(partition) => partition.newest(&[key]).await?,
+            Self::Newest(place) => place.newest(&[key]).await?,
             Self::Staged(stage) => return Box::pin(stage.row(key)).await,
         };
         Ok(rows.into_iter().next().flatten())

@@ -7,7 +7,7 @@ use std::{
 };
 
 use protocol::{Code, Error, Options, etag::Etag, limits::DOCUMENT_BYTES_MAX, rid::ChildRid};
-use value::partition_key::PartitionKey;
+use value::{Value, partition_key::PartitionKey};
 
 use crate::{
     Inner,
@@ -51,6 +51,8 @@ pub(super) struct Target<'a> {
 pub(super) struct Asked {
     /// The version of the document for which it held.
     version: Option<Etag>,
+    /// Whether it is asked of another on a thread of its own, if it can take long.
+    is_apart: bool,
     /// How long it may take to ask it of another.
     patience: Duration,
 }
@@ -59,7 +61,7 @@ impl Asked {
     /// In a transaction it can only be asked under the lock: operations before it may have changed
     /// the document.
     pub(super) fn within(patience: Duration) -> Self {
-        Self { version: None, patience }
+        Self { version: None, is_apart: true, patience }
     }
 }
 
@@ -129,17 +131,18 @@ impl Checked {
         let is_quick = asked.await.map_err(|error| told(error, place, meter))?;
         // One that took long is not asked again while others wait.
         let patience = if is_quick { 10 * QUICK } else { Duration::ZERO };
-        Ok(Some(Asked { version, patience }))
+        Ok(Some(Asked { version, is_apart: false, patience }))
     }
 
     /// The text of the new version, if the condition holds for the old one. `None` if that would
     /// take too long to find out under the lock.
-    fn change(
+    async fn change(
         &self,
         engine: &Inner,
         place: &Place<'_>,
         old: &Found,
         asked: Option<Asked>,
+        meter: &mut Meter,
     ) -> Result<Option<Vec<u8>>, Error> {
         let mut document = old.parse()?;
         let is_known = asked.is_some_and(|asked| asked.version == Some(old.primary.etag));
@@ -150,7 +153,16 @@ impl Checked {
             }
             let end = Instant::now() + patience;
             let now_millis = engine.clock.now_millis();
-            match condition.check(&document, now_millis, &|| Instant::now() >= end) {
+            let ask = move |condition: &Condition, document: &Value| {
+                condition.check(document, now_millis, &|| Instant::now() >= end)
+            };
+            let answer = if condition.is_slow() && asked.is_some_and(|asked| asked.is_apart) {
+                let (condition, copy) = (Arc::clone(condition), document.clone());
+                query::apart::run_at_once(meter, move |_, _| ask(&condition, &copy)).await
+            } else {
+                ask(condition, &document)
+            };
+            match answer {
                 Err(error) if error.code == Code::Timeout && asked.is_some() => return Ok(None),
                 answer => answer?,
             }
@@ -173,7 +185,7 @@ impl Stage<'_> {
     ) -> Result<Option<Done>, Error> {
         let old = self.existing(name, meter).await?;
         check_etag(options, &old, self.place, meter)?;
-        let changed = checked.change(self.engine, self.place, &old, asked);
+        let changed = checked.change(self.engine, self.place, &old, asked, meter).await;
         let Some(text) = changed.map_err(|error| self.refuse(error, meter))? else {
             return Ok(None);
         };
@@ -191,7 +203,7 @@ fn told(error: Error, place: &Place<'_>, meter: &mut Meter) -> Error {
 /// About how long the document is. Room is taken before the key is locked: whoever holds a lock may
 /// not wait for those who have room and wait for the lock.
 pub(super) async fn stored_length(place: &Place<'_>, name: &str) -> Result<usize, Error> {
-    let row = RowReader::Newest(place.partition).get(place.key.primary(name)).await?;
+    let row = RowReader::Newest(place).get(place.key.primary(name)).await?;
     match row {
         Some(row) => {
             let primary = Primary::decode(&row).map_err(errors::from_damaged)?;

@@ -24,6 +24,7 @@ use crate::{
         Found, Place, RowReader, by_id, describe, found, id_of,
         incoming::Incoming,
         locate, room,
+        seen::Unsettled,
         staged::{Staged, Version},
         staging::{self, Staging},
         text::user_bytes,
@@ -33,7 +34,7 @@ use crate::{
     errors, keys,
     partition::{
         Refused,
-        locks::KeyGuard,
+        locks::{KeyGuard, Turn},
         transaction::{NewVersion, Overlay, Transaction},
     },
     rows::{Counters, Damaged, KeyCounters},
@@ -77,18 +78,20 @@ pub(super) struct Done {
     pub(super) document: Bytes,
 }
 
-/// The way to the LSN of what was queued.
+/// The way to the LSN of an answer.
 pub(super) enum Published {
-    Soon(oneshot::Receiver<Result<u64, Error>>),
-    Already(u64),
+    /// The writer's own changes are queued.
+    Own(oneshot::Receiver<Result<u64, Error>>),
+    /// It has changed nothing: what it has read of others' must be published.
+    Others(Unsettled),
 }
 
 impl Published {
     /// Waits until it is durable and visible.
     pub(super) async fn lsn(self) -> Result<u64, Error> {
         match self {
-            Self::Soon(receiver) => receiver.await.map_err(|_| errors::shut_down())?,
-            Self::Already(lsn) => Ok(lsn),
+            Self::Own(receiver) => receiver.await.map_err(|_| errors::shut_down())?,
+            Self::Others(unsettled) => unsettled.lsn().await,
         }
     }
 }
@@ -101,19 +104,30 @@ impl<'a> Stage<'a> {
         key: &'a PartitionKey,
         bytes: usize,
     ) -> Result<Self, Error> {
-        let guard = staging::wait_for_key(place, bytes).await?;
+        Self::begin_turn(engine, place, key, bytes, Turn::Short).await
+    }
+
+    /// Waits for room and for the key, to have it for a turn of this length.
+    pub(super) async fn begin_turn(
+        engine: &'a Inner,
+        place: &'a Place<'a>,
+        key: &'a PartitionKey,
+        bytes: usize,
+        turn: Turn,
+    ) -> Result<Self, Error> {
+        let guard = staging::wait_for_key(engine, place, bytes, turn).await?;
         let room = Staging::begin(place, bytes).await?;
         Ok(Self::with(engine, place, key, room, guard))
     }
 
-    /// The same for a script, which came with so many bytes. Nobody knows how many it will write.
+    /// Waits for the key on behalf of a script, which came with so many bytes. Nobody knows how many it will write.
     pub(super) async fn begin_script(
         engine: &'a Inner,
         place: &'a Place<'a>,
         key: &'a PartitionKey,
         bytes: usize,
     ) -> Result<Self, Error> {
-        let guard = staging::wait_for_key(place, bytes).await?;
+        let guard = staging::wait_for_key(engine, place, bytes, Turn::Long).await?;
         Ok(Self::with(engine, place, key, Staging::of_script(place), guard))
     }
 
@@ -160,11 +174,11 @@ impl<'a> Stage<'a> {
             return by_id(place, id, &RowReader::Staged(self)).await;
         }
         let primary_key = place.key.primary(id);
-        let rows = place.partition.newest(&[primary_key.clone(), place.key.counters()]).await?;
+        let rows = place.newest(&[primary_key.clone(), place.key.counters()]).await?;
         self.set_tally(rows.get(1).and_then(Option::as_ref))?;
         match rows.first() {
             Some(Some(row)) => {
-                let reader = RowReader::Newest(place.partition);
+                let reader = RowReader::Newest(place);
                 found(primary_key, row, &reader).await.map(Some)
             }
             _ => Ok(None),
@@ -213,7 +227,7 @@ impl<'a> Stage<'a> {
         if let Some((_, row)) = self.rows.iter().rev().find(|(other, _)| *other == key) {
             return Ok(row.clone());
         }
-        RowReader::Newest(self.place.partition).get(key).await
+        RowReader::Newest(self.place).get(key).await
     }
 
     /// Writes a version, of a new document or in the place of an old one.
@@ -347,6 +361,7 @@ impl<'a> Stage<'a> {
         let (changes, length) = (&self.changes, new.length() as u64);
         let checked = room::check(engine, place, tally.now, staged, changes, old, length).await;
         checked.map_err(|mut error| {
+            place.note_counters();
             describe(&mut error.meta, place, place.partition.lsn());
             error
         })
@@ -356,7 +371,7 @@ impl<'a> Stage<'a> {
         if let Some(tally) = self.tally {
             return Ok(tally);
         }
-        let row = RowReader::Newest(self.place.partition).get(self.place.key.counters()).await?;
+        let row = RowReader::Newest(self.place).get(self.place.key.counters()).await?;
         self.set_tally(row.as_ref())
     }
 
@@ -408,10 +423,7 @@ impl<'a> Stage<'a> {
         let Stage { engine, place, room, guard, now, tally, changes, mut rows, media, .. } = self;
         let is_changed = !changes.is_empty() || !rows.is_empty();
         let Some(Tally { before, .. }) = tally.filter(|_| is_changed) else {
-            drop(guard);
-            // What was read may not be published yet.
-            place.partition.drain().await?;
-            return Ok(Published::Already(place.partition.lsn()));
+            return Ok(Published::Others(place.unsettled()));
         };
         rows.extend(unique::changes(place, &changes).await?);
         let kept_at = retention::of(engine, place.collection).map(|_| now);
@@ -438,7 +450,7 @@ impl<'a> Stage<'a> {
         let published = place.partition.sequence(transaction)?;
         engine.media.note(media);
         drop(guard);
-        Ok(Published::Soon(published))
+        Ok(Published::Own(published))
     }
 }
 

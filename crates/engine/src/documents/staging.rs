@@ -4,21 +4,26 @@
 //! the size of that is known. The index can make a batch many times as large as its document, and
 //! the store's queue refuses what it has no room for. Whoever has room waits for nothing but the
 //! store, so nobody waits in a circle, and writers of a key that a script holds for seconds keep
-//! nobody else waiting. There may be only so many of those: the next one is told to come back.
+//! nobody else waiting. There may be only so many of those, and they wait only so long: then they are
+//! told to come back.
 
 use std::sync::Arc;
 
 use bytes::Bytes;
 use protocol::{Code, Error, limits::DOCUMENT_ID_BYTES_MAX};
 use store::Batch;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::{
+    sync::{OwnedSemaphorePermit, Semaphore},
+    time::timeout,
+};
 
 use crate::{
+    Inner,
     documents::Place,
     errors,
     partition::{
         Partition,
-        locks::KeyGuard,
+        locks::{KeyGuard, Turn},
         transaction::{DocumentChange, Overlay},
     },
     rows::Header,
@@ -34,6 +39,8 @@ pub(super) const TRANSACTION_BYTES_MAX: usize = QUEUED_MAX * 1024 / 2;
 const WAITING_MAX: usize = 256 * 1024;
 /// When a writer may come back that found too many waiting.
 const WAITING_RETRY_MS: u64 = 100;
+/// When a writer may come back that waited for its key in vain.
+const KEY_RETRY_MS: u64 = 1000;
 /// Most bytes of documents that one script may replace, delete and make. How many scripts run at a
 /// time is limited by their workers.
 pub(super) const SCRIPT_BYTES_MAX: usize = 16 * 1024 * 1024;
@@ -108,10 +115,13 @@ pub(super) struct Staging<'a> {
     staged: Option<OwnedSemaphorePermit>,
 }
 
-/// Waits until the partition keeps up, and for a key to write a document of this size to.
+/// Waits until the partition keeps up, and for a key to write a document of this size to. Whoever
+/// waits in vain is told so, and has done nothing.
 pub(super) async fn wait_for_key<'a>(
+    engine: &Inner,
     place: &Place<'a>,
     body: usize,
+    turn: Turn,
 ) -> Result<KeyGuard<'a>, Error> {
     let partition = place.partition;
     // Counted here: re-indexing waits at the same place, and is nobody's request.
@@ -120,13 +130,32 @@ pub(super) async fn wait_for_key<'a>(
         return Ok(guard);
     }
     let Some(_waiting) = partition.room.waiting.try_take(bytes_of(place, body)) else {
-        partition.budget.note_throttled();
         let message = "Too many writers are waiting for their partition keys.";
-        let mut error = Error::new(Code::TooManyRequests, message);
-        error.meta.retry_after_ms = Some(WAITING_RETRY_MS);
-        return Err(error);
+        return Err(come_back(partition, message, WAITING_RETRY_MS));
     };
-    Ok(partition.lock(place.key.as_bytes()).await)
+    lock_key(engine, place, turn).await
+}
+
+/// Waits for a key, for as long as a writer may.
+pub(super) async fn lock_key<'a>(
+    engine: &Inner,
+    place: &Place<'a>,
+    turn: Turn,
+) -> Result<KeyGuard<'a>, Error> {
+    let lock = place.partition.lock(place.key.as_bytes(), turn);
+    timeout(engine.options.key_patience, lock).await.map_err(|_| {
+        let message = "Others have been writing to the partition key for too long. Nothing of \
+                       this request was carried out.";
+        come_back(place.partition, message, KEY_RETRY_MS)
+    })
+}
+
+/// Turns a writer away that was not let in.
+fn come_back(partition: &Partition, message: &str, retry_after_ms: u64) -> Error {
+    partition.budget.note_throttled();
+    let mut error = Error::new(Code::TooManyRequests, message);
+    error.meta.retry_after_ms = Some(retry_after_ms);
+    error
 }
 
 /// What a document on its way in takes. The key stands in the primary row and in the key's counters;

@@ -25,7 +25,7 @@ use crate::{
     errors,
     expiry::Expiry,
     keys::{self, u64_at},
-    partition::{Partition, Refused},
+    partition::{Partition, Refused, locks::Turn},
     rows::{Damaged, Header},
 };
 
@@ -230,7 +230,7 @@ impl Step<'_> {
         number: u64,
         key: &[u8],
     ) -> Result<(), Error> {
-        let _guard = self.partition.lock(key).await;
+        let _guard = self.partition.lock(key, Turn::Short).await;
         let rows = self.partition.newest(&[keys::document(number)]).await?;
         if let Some(row) = rows.into_iter().next().flatten() {
             let (header, _) = Header::decode(&row).map_err(errors::from_damaged)?;

@@ -96,8 +96,8 @@ impl Stage<'_> {
         if let Some(change) = self.changes.iter().find(has) {
             return Ok(Some(change.number));
         }
-        let partition = self.place.partition;
-        let Some(row) = RowReader::Newest(partition).get(key.clone()).await? else {
+        let place = self.place;
+        let Some(row) = RowReader::Newest(place).get(key.clone()).await? else {
             return Ok(None);
         };
         let Holder { number, is_shared } = Holder::decode(&row).map_err(errors::from_damaged)?;
@@ -106,7 +106,7 @@ impl Stage<'_> {
         match (is_changed(number), is_shared) {
             (false, _) => Ok(Some(number)),
             (true, false) => Ok(None),
-            (true, true) => twins::next(partition, key, is_changed).await,
+            (true, true) => twins::next(place.partition, key, is_changed).await,
         }
     }
 }
@@ -147,7 +147,7 @@ pub(super) async fn changes(place: &Place<'_>, changes: &[Staged]) -> Result<Ove
     let is_known = |moves: &Moves| moves.is_kept || !moves.given_up.is_empty();
     let known = moves.iter().filter(|(_, moves)| is_known(moves));
     let wanted: Vec<Bytes> = known.map(|(key, _)| key.clone()).collect();
-    let mut found = place.partition.newest(&wanted).await?.into_iter();
+    let mut found = place.newest(&wanted).await?.into_iter();
     let mut overlay = Overlay::new();
     for (key, moves) in moves {
         let row = if is_known(&moves) { found.next().flatten() } else { None };

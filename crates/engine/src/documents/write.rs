@@ -28,6 +28,7 @@ use crate::{
         patching::{Checked, Target},
         scope::{header_key, key_in_body},
         scripted::triggers::Triggers,
+        seen,
         stage::{Done, Published, Stage},
     },
     partition::{Partition, Refused},
@@ -102,9 +103,10 @@ impl Retries {
     }
 }
 
-/// A write that is queued: what it did, and where.
+/// A write that is queued or refused, and where. Nothing is held for it any more.
 pub(super) struct Queued {
-    pub(super) done: Done,
+    /// What it did, or why it did nothing.
+    pub(super) done: Result<Done, Error>,
     pub(super) published: Published,
     pub(super) partition: Arc<Partition>,
     pub(super) owner: Owner,
@@ -117,14 +119,20 @@ pub(super) struct Queued {
 impl Queued {
     /// Bytes of the document in its answer.
     pub(super) fn document_bytes(&self) -> usize {
-        self.done.document.len()
+        self.done.as_ref().map_or(0, |done| done.document.len())
     }
 
-    /// Waits for publication, and answers.
+    /// Whether nothing was done.
+    pub(super) fn is_refused(&self) -> bool {
+        self.done.is_err()
+    }
+
+    /// Waits for publication, of the write or of what it was refused for, and answers.
     pub(super) async fn answer(self) -> Result<Response, Error> {
         let Queued { done, published, partition, owner, quota_lists, log } = self;
-        let Done { outcome, etag, document } = done;
         let lsn = published.lsn().await?;
+        let Done { outcome, etag, document } =
+            done.map_err(|error| seen::at(error, &partition, lsn))?;
         let (partitions, owner) = (vec![partition.point(lsn)], Some(owner));
         let item_lsn = Some(lsn);
         let script_log = log;
@@ -214,7 +222,7 @@ impl<'a> Write<'a> {
         if !staged.as_ref().is_err_and(Refused::is_staged_again) {
             place.note_charge(engine, meter);
         }
-        let (done, published) = staged?;
+        let (done, published) = place.decided(staged)?;
         let partition = Arc::clone(place.partition);
         let quota_lists = usage::lists(engine, &collection, options);
         let owner = collection.owner();

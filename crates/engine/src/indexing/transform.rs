@@ -32,7 +32,7 @@ use crate::{
     expiry::is_expired,
     indexing::{Indexed, TermChange},
     keys::{self, LogicalKey, SEQUENCE_MAX, docnum, u64_at},
-    partition::{Partition, transaction::Overlay},
+    partition::{Partition, locks::Turn, transaction::Overlay},
     rows::{Damaged, Header},
 };
 
@@ -160,7 +160,7 @@ async fn bring_up(
     let document = json::parse(text).map_err(|_| damaged())?;
     let key = document_key(collection, &document);
     let key = LogicalKey::new(collection.slot(&key), &key);
-    let _guard = partition.lock(key.as_bytes()).await;
+    let _guard = partition.lock(key.as_bytes(), Turn::Short).await;
     let row_key = keys::document(number);
     let rows = partition.newest(std::slice::from_ref(&row_key)).await?;
     let Some(row) = rows.into_iter().next().flatten() else { return Ok(()) };

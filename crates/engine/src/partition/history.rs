@@ -127,11 +127,12 @@ impl Partition {
             sequencer.put_history(&mut batch);
             let partition = Arc::clone(self);
             let done = Box::new(move |result: store::Result<()>| {
-                partition.published(0, &[], result.is_err());
+                let result = result.map_err(errors::from_store);
+                partition.published(0, &[], result.as_ref().err());
                 drop(sender.send(result));
             });
             self.store.submit(batch, Durability::Buffered, done);
         }
-        receiver.await.map_err(|_| errors::shut_down())?.map_err(errors::from_store)
+        receiver.await.map_err(|_| errors::shut_down())?
     }
 }

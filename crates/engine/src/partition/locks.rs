@@ -1,21 +1,66 @@
 //! One lock per logical partition key, made when it is wanted and gone when it is not.
 //!
 //! Exact, not striped: a script may hold its key for seconds, and must not hold up another key
-//! that happens to share a stripe.
+//! that happens to share a stripe. Those who wait for a key stand in one of two queues, by how long
+//! they will hold it. Short turns go first, so that one of them waits for no more than the one long
+//! turn that is being taken; after some of them a long one is let in, so that it is not passed for
+//! ever. Whoever waits holds no thread, and may go away at any time.
 
 use std::{
-    collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    collections::{BTreeMap, HashMap},
+    sync::{Mutex, MutexGuard, PoisonError},
 };
 
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::oneshot;
 
-type Locks = HashMap<Box<[u8]>, Arc<tokio::sync::Mutex<()>>>;
+/// How long a key will be held.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    /// For as long as a few rows take.
+    Short,
+    /// Perhaps for seconds: by a script.
+    Long,
+}
 
-/// The locks of one partition.
+/// Short turns that are taken one after the other while a long one is waited for.
+const SHORT_TURNS_MAX: u32 = 64;
+
+/// The locks of one partition. A key is in the table while it is held.
 #[derive(Debug, Default)]
 pub(crate) struct KeyLocks {
-    locks: Mutex<Locks>,
+    held: Mutex<HashMap<Box<[u8]>, Queue>>,
+}
+
+/// Those who wait for a key that is held, in the order in which they came.
+#[derive(Debug, Default)]
+struct Queue {
+    short: BTreeMap<u64, oneshot::Sender<()>>,
+    long: BTreeMap<u64, oneshot::Sender<()>>,
+    /// Those who have come so far.
+    count: u64,
+    /// Short turns since the last long one.
+    passed: u32,
+}
+
+impl Queue {
+    fn of(&mut self, turn: Turn) -> &mut BTreeMap<u64, oneshot::Sender<()>> {
+        match turn {
+            Turn::Short => &mut self.short,
+            Turn::Long => &mut self.long,
+        }
+    }
+
+    /// Whose turn is next; `None` if nobody waits.
+    fn next(&mut self) -> Option<oneshot::Sender<()>> {
+        let is_long =
+            self.short.is_empty() || !self.long.is_empty() && self.passed >= SHORT_TURNS_MAX;
+        if is_long {
+            self.passed = 0;
+            return self.long.pop_first().map(|(_, next)| next);
+        }
+        self.passed = if self.long.is_empty() { 0 } else { self.passed + 1 };
+        self.short.pop_first().map(|(_, next)| next)
+    }
 }
 
 /// Holds one key. Dropping it lets the next writer of the key in.
@@ -23,84 +68,192 @@ pub(crate) struct KeyLocks {
 pub(crate) struct KeyGuard<'a> {
     owner: &'a KeyLocks,
     key: Box<[u8]>,
-    /// `None` while waiting and while being dropped.
-    guard: Option<OwnedMutexGuard<()>>,
+}
+
+/// A place in a queue. Dropping it gives the place up, or the key if it was given meanwhile.
+struct Waiting<'a> {
+    owner: &'a KeyLocks,
+    key: Box<[u8]>,
+    turn: Turn,
+    number: u64,
+    is_over: bool,
 }
 
 impl KeyLocks {
-    /// Waits for the key. Waiters are served in order.
-    pub(crate) async fn lock(&self, key: &[u8]) -> KeyGuard<'_> {
-        let lock = {
-            let mut locks = self.table();
-            match locks.get(key) {
-                Some(lock) => Arc::clone(lock),
-                None => Arc::clone(locks.entry(key.into()).or_default()),
-            }
+    /// Waits for the key.
+    pub(crate) async fn lock(&self, key: &[u8], turn: Turn) -> KeyGuard<'_> {
+        let (number, given) = {
+            let mut held = self.table();
+            let Some(queue) = held.get_mut(key) else {
+                held.insert(key.into(), Queue::default());
+                return KeyGuard { owner: self, key: key.into() };
+            };
+            let (sender, receiver) = oneshot::channel();
+            queue.count += 1;
+            let number = queue.count;
+            queue.of(turn).insert(number, sender);
+            (number, receiver)
         };
-        // Made before the wait, so that a waiter who is cancelled tidies up like a holder.
-        let mut held = KeyGuard { owner: self, key: key.into(), guard: None };
-        held.guard = Some(lock.lock_owned().await);
-        held
+        let waiting = Waiting { owner: self, key: key.into(), turn, number, is_over: false };
+        // A sender is dropped by the one who waits, and by nobody else.
+        let _ = given.await;
+        waiting.taken()
     }
 
-    /// The key, if nobody holds it or waits for it.
+    /// The key, if nobody holds it.
     pub(crate) fn try_lock(&self, key: &[u8]) -> Option<KeyGuard<'_>> {
-        let mut locks = self.table();
-        if locks.contains_key(key) {
+        let mut held = self.table();
+        if held.contains_key(key) {
             return None;
         }
-        let lock = Arc::clone(locks.entry(key.into()).or_default());
-        let guard = lock.try_lock_owned().ok()?;
-        Some(KeyGuard { owner: self, key: key.into(), guard: Some(guard) })
+        held.insert(key.into(), Queue::default());
+        Some(KeyGuard { owner: self, key: key.into() })
     }
 
-    fn table(&self) -> MutexGuard<'_, Locks> {
-        self.locks.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Gives the key to the next one who waits for it.
+    fn pass_on(held: &mut HashMap<Box<[u8]>, Queue>, key: &[u8]) {
+        let Some(queue) = held.get_mut(key) else { return };
+        match queue.next() {
+            // If it is going away, it passes the key on.
+            Some(next) => drop(next.send(())),
+            None => drop(held.remove(key)),
+        }
+    }
+
+    fn table(&self) -> MutexGuard<'_, HashMap<Box<[u8]>, Queue>> {
+        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<'a> Waiting<'a> {
+    fn taken(mut self) -> KeyGuard<'a> {
+        self.is_over = true;
+        KeyGuard { owner: self.owner, key: std::mem::take(&mut self.key) }
+    }
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        if self.is_over {
+            return;
+        }
+        let mut held = self.owner.table();
+        let queue = held.get_mut(&self.key);
+        let is_given = queue.is_some_and(|it| it.of(self.turn).remove(&self.number).is_none());
+        if is_given {
+            KeyLocks::pass_on(&mut held, &self.key);
+        }
     }
 }
 
 impl Drop for KeyGuard<'_> {
     fn drop(&mut self) {
-        let mut locks = self.owner.table();
-        self.guard = None;
-        // Counted under the table's lock, so nobody can be between finding it and waiting on it.
-        if locks.get(&self.key).is_some_and(|lock| Arc::strong_count(lock) == 1) {
-            locks.remove(&self.key);
-        }
+        KeyLocks::pass_on(&mut self.owner.table(), &self.key);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
+    use std::{
+        future::Future,
+        pin::Pin,
+        task::{Context, Poll, Waker},
+    };
 
     use super::*;
 
-    #[tokio::test]
-    async fn one_holder_per_key_and_nothing_left_behind() {
-        let locks = Arc::new(KeyLocks::default());
-        let first = locks.lock(b"a").await;
+    type Wait<'a> = Pin<Box<dyn Future<Output = KeyGuard<'a>> + 'a>>;
+
+    fn polled<'a>(wait: &mut Wait<'a>) -> Option<KeyGuard<'a>> {
+        match wait.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+            Poll::Ready(guard) => Some(guard),
+            Poll::Pending => None,
+        }
+    }
+
+    /// Some who wait for the key `a`, in this order.
+    fn queue<'a>(locks: &'a KeyLocks, turns: &[Turn]) -> Vec<(usize, Wait<'a>)> {
+        let wait = |turn: &Turn| Box::pin(locks.lock(b"a", *turn)) as Wait<'a>;
+        let mut waits: Vec<_> = turns.iter().map(wait).enumerate().collect();
+        for (_, wait) in &mut waits {
+            assert!(polled(wait).is_none(), "it is held");
+        }
+        waits
+    }
+
+    /// In which order those who wait get the key, once it is free.
+    fn order<'a>(mut held: KeyGuard<'a>, mut waits: Vec<(usize, Wait<'a>)>) -> Vec<usize> {
+        let mut order = Vec::new();
+        while !waits.is_empty() {
+            drop(held);
+            let mut got = None;
+            for (at, (_, wait)) in waits.iter_mut().enumerate() {
+                if let Some(guard) = polled(wait) {
+                    assert!(got.is_none(), "two hold it");
+                    got = Some((at, guard));
+                }
+            }
+            let (at, guard) = got.expect("somebody has it");
+            held = guard;
+            order.push(waits.remove(at).0);
+        }
+        order
+    }
+
+    #[test]
+    fn one_holder_per_key_and_nothing_left_behind() {
+        let locks = KeyLocks::default();
+        let first = locks.try_lock(b"a").expect("a free key");
         assert!(locks.try_lock(b"a").is_none());
         let other_key = locks.try_lock(b"b").expect("a free key");
-        let waiter = {
-            let locks = Arc::clone(&locks);
-            tokio::spawn(async move { drop(locks.lock(b"a").await) })
-        };
-        tokio::time::sleep(Duration::from_millis(20)).await;
-        assert!(!waiter.is_finished());
-        drop(first);
-        waiter.await.expect("the waiter gets its turn");
+        assert_eq!(order(first, queue(&locks, &[Turn::Short; 3])), [0, 1, 2]);
         drop(other_key);
         assert!(locks.table().is_empty());
     }
 
-    #[tokio::test]
-    async fn a_cancelled_waiter_leaves_nothing_behind() {
+    #[test]
+    fn short_turns_pass_a_queue_of_long_ones() {
         let locks = KeyLocks::default();
-        let first = locks.lock(b"a").await;
-        let waited = tokio::time::timeout(Duration::from_millis(5), locks.lock(b"a")).await;
-        assert!(waited.is_err());
+        let script = locks.try_lock(b"a").expect("a free key");
+        let turns = [Turn::Long, Turn::Long, Turn::Short, Turn::Long, Turn::Short];
+        assert_eq!(order(script, queue(&locks, &turns)), [2, 4, 0, 1, 3]);
+    }
+
+    #[test]
+    fn long_turns_are_not_passed_for_ever() {
+        let locks = KeyLocks::default();
+        let held = locks.try_lock(b"a").expect("a free key");
+        let mut turns = vec![Turn::Long, Turn::Long];
+        turns.extend([Turn::Short; 2 * SHORT_TURNS_MAX as usize + 1]);
+        let order = order(held, queue(&locks, &turns));
+        let place = |number| order.iter().position(|it| *it == number);
+        assert_eq!(place(0), Some(SHORT_TURNS_MAX as usize));
+        assert_eq!(place(1), Some(2 * SHORT_TURNS_MAX as usize + 1));
+    }
+
+    #[test]
+    fn who_goes_away_leaves_nothing_behind() {
+        let locks = KeyLocks::default();
+        let first = locks.try_lock(b"a").expect("a free key");
+        drop(queue(&locks, &[Turn::Short, Turn::Long]));
+        assert!(
+            locks.table().values().all(|queue| queue.short.is_empty() && queue.long.is_empty())
+        );
         drop(first);
+        assert!(locks.table().is_empty());
+    }
+
+    /// The key was given to one who goes away before it knows: the next one has it.
+    #[test]
+    fn who_goes_away_with_the_key_passes_it_on() {
+        let locks = KeyLocks::default();
+        let first = locks.try_lock(b"a").expect("a free key");
+        let mut waits = queue(&locks, &[Turn::Short, Turn::Short]);
+        drop(first);
+        let (_, gone) = waits.remove(0);
+        drop(gone);
+        let guard = polled(&mut waits[0].1).expect("its turn");
+        drop(guard);
         assert!(locks.table().is_empty());
     }
 }

@@ -13,13 +13,13 @@ pub(crate) mod locks;
 pub(crate) mod log;
 pub(crate) mod moving;
 pub(crate) mod numbers;
+mod pending;
 pub(crate) mod presence;
 mod state;
 pub(crate) mod transaction;
 mod unindexed;
 
 use std::{
-    collections::HashMap,
     ops::Range,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
@@ -45,9 +45,10 @@ use crate::{
     partition::{
         creations::Creations,
         hot::HotKeys,
-        locks::{KeyGuard, KeyLocks},
+        locks::{KeyGuard, KeyLocks, Turn},
         log::Counted,
         numbers::SharedSlot,
+        pending::{Looked, Pending},
         presence::Presence,
         transaction::{Overlay, Transaction},
         unindexed::Unindexed,
@@ -84,7 +85,7 @@ pub(crate) struct Partition {
     pub(crate) room: Arc<Room>,
     locks: KeyLocks,
     sequencer: Mutex<Sequencer>,
-    pending: Mutex<Pending>,
+    pending: Pending,
     /// The LSN of the last transaction that readers can see.
     published_lsn: AtomicU64,
     /// The next document's sequence. Ahead of the stored one while writes are staged.
@@ -168,10 +169,6 @@ impl From<Error> for Refused {
     }
 }
 
-/// Rows that are sequenced but not yet published, by key, with the ticket of the batch that wrote
-/// them.
-type Pending = HashMap<Bytes, (u64, Option<Bytes>)>;
-
 impl Partition {
     /// Opens a key space, new or old.
     pub(crate) async fn open(
@@ -199,7 +196,7 @@ impl Partition {
             room: Arc::clone(room),
             locks: KeyLocks::default(),
             sequencer: Mutex::new(Sequencer { counters, history, ..Sequencer::default() }),
-            pending: Mutex::default(),
+            pending: Pending::default(),
             published_lsn: AtomicU64::new(counters.last_lsn),
             next_sequence: AtomicU64::new(counters.next_sequence),
             budget: Budget::default(),
@@ -276,26 +273,26 @@ impl Partition {
         self.locks.try_lock(key)
     }
 
-    /// Waits for a logical key.
-    pub(crate) async fn lock(&self, key: &[u8]) -> KeyGuard<'_> {
-        self.locks.lock(key).await
+    /// Waits for a logical key, however long that takes.
+    pub(crate) async fn lock(&self, key: &[u8], turn: Turn) -> KeyGuard<'_> {
+        self.locks.lock(key, turn).await
     }
 
-    /// The newest rows, published or not. Only for a writer that holds the key's lock.
+    /// The newest rows, published or not. Only for a writer that holds the key's lock, and whose
+    /// answer does not depend on them: see [`Self::newest_and_ticket`].
     pub(crate) async fn newest(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>, Error> {
-        let mut rows: Vec<Option<Bytes>> = vec![None; keys.len()];
-        let mut absent = Vec::new();
-        {
-            let pending = self.pending();
-            for (index, key) in keys.iter().enumerate() {
-                match pending.get(key) {
-                    Some((_, row)) => rows[index].clone_from(row),
-                    None => absent.push(index),
-                }
-            }
-        }
+        Ok(self.newest_and_ticket(keys).await?.0)
+    }
+
+    /// The newest rows, published or not, and the highest ticket of those that are not; zero if all
+    /// are. What follows from them may be told once that ticket is settled.
+    pub(crate) async fn newest_and_ticket(
+        &self,
+        keys: &[Bytes],
+    ) -> Result<(Vec<Option<Bytes>>, u64), Error> {
+        let Looked { mut rows, absent, ticket } = self.pending.look(keys);
         if absent.is_empty() {
-            return Ok(rows);
+            return Ok((rows, ticket));
         }
         // Taken after the overlay was asked: what has left the overlay since is in the snapshot.
         let snapshot = self.store.snapshot();
@@ -304,7 +301,18 @@ impl Partition {
         for (index, row) in absent.into_iter().zip(found) {
             rows[index] = row;
         }
-        Ok(rows)
+        Ok((rows, ticket))
+    }
+
+    /// The ticket of the batch that was queued last.
+    pub(crate) fn last_ticket(&self) -> u64 {
+        self.sequencer().ticket
+    }
+
+    /// Waits until the batch with this ticket is published, and all before it. The error says why
+    /// it never will be.
+    pub(crate) async fn settled(&self, ticket: u64) -> Result<(), Error> {
+        self.pending.settled(ticket).await
     }
 
     /// Gives a transaction its LSN and queues it. The answer comes once it is durable and visible,
@@ -335,12 +343,14 @@ impl Partition {
         let (ticket, keys) = self.overlay(&mut sequencer, overlay);
         let partition = Arc::clone(self);
         let done = Box::new(move |result: store::Result<()>| {
-            partition.published(ticket, &keys, result.is_err());
+            let result = result.map_err(errors::from_store);
+            // Before the overlay is cleared: whoever no longer finds a row there tells this LSN.
             if result.is_ok() {
                 partition.published_lsn.store(lsn, Ordering::Release);
             }
+            partition.published(ticket, &keys, result.as_ref().err());
             // Nobody may be waiting any more.
-            drop(sender.send(result.map(|()| lsn).map_err(errors::from_store)));
+            drop(sender.send(result.map(|()| lsn)));
             drop(permit);
         });
         // Inside the critical section, so that the store's order is the order of LSNs.
@@ -374,8 +384,9 @@ impl Partition {
         let (ticket, keys) = self.overlay(&mut sequencer, rows);
         let partition = Arc::clone(self);
         let done = Box::new(move |result: store::Result<()>| {
-            partition.published(ticket, &keys, result.is_err());
-            drop(sender.send(result.map_err(errors::from_store)));
+            let result = result.map_err(errors::from_store);
+            partition.published(ticket, &keys, result.as_ref().err());
+            drop(sender.send(result));
             drop(permit);
         });
         self.store.submit(batch, Durability::Buffered, done);
@@ -408,7 +419,7 @@ impl Partition {
         sequencer.ticket += 1;
         let ticket = sequencer.ticket;
         let keys = rows.iter().map(|(key, _)| key.clone()).collect();
-        self.pending().extend(rows.into_iter().map(|(key, row)| (key, (ticket, row))));
+        self.pending.insert(ticket, rows);
         (ticket, keys)
     }
 
@@ -420,20 +431,13 @@ impl Partition {
     }
 
     /// Runs in the order of the queue, from the store's committing thread.
-    fn published(&self, ticket: u64, keys: &[Bytes], has_failed: bool) {
-        if has_failed {
-            // Reopening the store is the way back: the staged state is ahead of the stored one.
-            if !self.is_failed.swap(true, Ordering::AcqRel) {
-                tracing::error!(partition = self.name, "a commit failed: writes have stopped");
-            }
-            return;
+    fn published(&self, ticket: u64, keys: &[Bytes], failure: Option<&Error>) {
+        let Some(error) = failure else { return self.pending.publish(ticket, keys) };
+        // Reopening the store is the way back: the staged state is ahead of the stored one.
+        if !self.is_failed.swap(true, Ordering::AcqRel) {
+            tracing::error!(partition = self.name, "a commit failed: writes have stopped");
         }
-        let mut pending = self.pending();
-        for key in keys {
-            if pending.get(key).is_some_and(|(writer, _)| *writer == ticket) {
-                pending.remove(key);
-            }
-        }
+        self.pending.fail(error);
     }
 
     /// Stops taking writes, and waits for those already queued: the collection is being deleted.
@@ -466,9 +470,5 @@ impl Partition {
 
     fn sequencer(&self) -> MutexGuard<'_, Sequencer> {
         self.sequencer.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    fn pending(&self) -> MutexGuard<'_, Pending> {
-        self.pending.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -51,7 +51,8 @@ impl Partition {
         batch.delete(key.clone());
         let partition = Arc::clone(self);
         let done = Box::new(move |result: store::Result<()>| {
-            partition.published(0, &[], result.is_err());
+            let failure = result.map_err(errors::from_store).err();
+            partition.published(0, &[], failure.as_ref());
         });
         self.store.submit(batch, Durability::Buffered, done);
         drop(sequencer);

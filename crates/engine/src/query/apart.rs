@@ -33,6 +33,12 @@ pub(crate) async fn run<T: Send + 'static>(
     meter: &mut Meter,
     task: impl FnOnce(&mut Meter, &Arc<AtomicBool>) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {
+    let permit = turn(engine).await?;
+    run_with(Some(permit), meter, task).await
+}
+
+/// Waits for a turn to be one of the few that run apart.
+pub(crate) async fn turn(engine: &Inner) -> Result<OwnedSemaphorePermit, Error> {
     let turn = timeout(PATIENCE, Arc::clone(&engine.slow_queries).acquire_owned()).await;
     let Ok(permit) = turn else {
         let mut error =
@@ -40,13 +46,12 @@ pub(crate) async fn run<T: Send + 'static>(
         error.meta.retry_after_ms = Some(1000);
         return Err(error);
     };
-    let permit = permit.map_err(|_| errors::shut_down())?;
-    run_with(Some(permit), meter, task).await
+    permit.map_err(|_| errors::shut_down())
 }
 
-/// The same for the query of a script, which waits for no turn: it holds a key that others wait for,
-/// and there are few scripts at a time.
-pub(crate) async fn run_for_script<T: Send + 'static>(
+/// Runs a task on a thread of its own, at once: for whoever holds a key that others wait for. There
+/// are few of those at a time, since they have had a turn or are scripts.
+pub(crate) async fn run_at_once<T: Send + 'static>(
     meter: &mut Meter,
     task: impl FnOnce(&mut Meter, &Arc<AtomicBool>) -> Result<T, Error> + Send + 'static,
 ) -> Result<T, Error> {

@@ -36,7 +36,7 @@ impl Inside {
     /// The transaction was let in: its queries are not asked again.
     pub(crate) async fn page(self, meter: &mut Meter) -> Result<Option<Response>, Error> {
         if self.body.content.len() > INLINE_BYTES_MAX {
-            return apart::run_for_script(meter, move |meter, is_abandoned| {
+            return apart::run_at_once(meter, move |meter, is_abandoned| {
                 let work = self.work()?;
                 Handle::current().block_on(work.run_inside(meter, is_abandoned))
             })
@@ -46,7 +46,7 @@ impl Inside {
         if !work.prepared.program.shape().is_slow {
             return work.run_inside(meter, &Arc::default()).await;
         }
-        apart::run_for_script(meter, move |meter, is_abandoned| {
+        apart::run_at_once(meter, move |meter, is_abandoned| {
             Handle::current().block_on(work.run_inside(meter, is_abandoned))
         })
         .await

@@ -1,10 +1,10 @@
-//! A store that can hold writers where they look for the document that they are about to write, and
-//! that can say that it is behind with its work.
+//! A store that can hold writers where they look for the document that they are about to write, that
+//! can hold back what is committed or fail it, and that can say that it is behind with its work.
 
 use std::{
     path::Path,
     sync::{
-        Arc,
+        Arc, Mutex,
         atomic::{AtomicBool, AtomicUsize, Ordering},
     },
 };
@@ -21,9 +21,47 @@ pub(crate) struct Gate {
     is_open: watch::Sender<bool>,
     waiting: AtomicUsize,
     is_behind: AtomicBool,
+    /// What is held back of what was submitted; `None` while nothing is.
+    held: Mutex<Option<Vec<Submitted>>>,
+}
+
+/// A batch on its way.
+struct Submitted {
+    partition: Arc<dyn Partition>,
+    batch: Batch,
+    durability: Durability,
+    done: Completion,
 }
 
 impl Gate {
+    /// From now on nothing is committed.
+    pub(crate) fn hold_commits(&self) {
+        self.held.lock().expect("not poisoned").get_or_insert_default();
+    }
+
+    /// Commits what was held back, and whatever comes.
+    pub(crate) fn release_commits(&self) {
+        let mut held = self.held.lock().expect("not poisoned");
+        for Submitted { partition, batch, durability, done } in held.take().into_iter().flatten() {
+            partition.submit(batch, durability, done);
+        }
+    }
+
+    /// Fails what was held back.
+    pub(crate) fn fail_commits(&self) {
+        let mut held = self.held.lock().expect("not poisoned");
+        for Submitted { done, .. } in held.take().into_iter().flatten() {
+            done(Err(store::Error::Io("no more room".to_owned())));
+        }
+    }
+
+    /// Waits until so many commits are held back.
+    pub(crate) async fn holds_commits(&self, count: usize) {
+        while self.held.lock().expect("not poisoned").as_ref().map_or(0, Vec::len) < count {
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+    }
+
     pub(crate) fn set_open(&self, is_open: bool) {
         self.is_open.send_replace(is_open);
     }
@@ -60,6 +98,7 @@ impl GatedStore {
             is_open: watch::channel(true).0,
             waiting: AtomicUsize::new(0),
             is_behind: AtomicBool::new(false),
+            held: Mutex::new(None),
         };
         Self { inner: Arc::new(MemoryStore::new()), gate: Arc::new(gate) }
     }
@@ -138,7 +177,15 @@ impl Partition for Gated<dyn Partition> {
     }
 
     fn submit(&self, batch: Batch, durability: Durability, done: Completion) {
-        self.inner.submit(batch, durability, done);
+        // Locked until it is submitted: the order must not change.
+        let mut held = self.gate.held.lock().expect("not poisoned");
+        match held.as_mut() {
+            Some(held) => {
+                let partition = Arc::clone(&self.inner);
+                held.push(Submitted { partition, batch, durability, done });
+            }
+            None => self.inner.submit(batch, durability, done),
+        }
     }
 
     fn flush(&self) -> BoxFuture<'_, Result<()>> {

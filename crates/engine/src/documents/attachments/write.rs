@@ -22,6 +22,7 @@ use crate::{
     documents::{
         Place,
         scope::header_key,
+        seen,
         stage::{Published, Stage},
         write::Retries,
     },
@@ -57,11 +58,12 @@ enum Action<'a> {
     },
 }
 
-/// A write that is queued.
+/// What a write has done: the outcome, and the attachment if it is still there.
+type Done = (Outcome, Option<(Bytes, String)>);
+
+/// A write that is queued or refused.
 struct Queued {
-    outcome: Outcome,
-    /// The attachment, if it is still there.
-    answer: Option<(Bytes, String)>,
+    done: Result<Done, Error>,
     published: Published,
     partition: Arc<Partition>,
     owner: protocol::Owner,
@@ -111,7 +113,11 @@ impl<'a> Write<'a> {
             _ => 0,
         };
         // Before anything is locked: it may have to be added up.
-        engine.media.check(engine, media).await?;
+        if let Err(error) = engine.media.check(engine, media).await {
+            // What is queued counts, too.
+            seen::settle(seen::everything(&engine.catalog())).await?;
+            return Err(error);
+        }
         let (kind, name) = match &self.action {
             Action::Create { incoming, .. } => {
                 (Kind::Create, incoming.id.as_deref().unwrap_or_default())
@@ -131,8 +137,9 @@ impl<'a> Write<'a> {
             admission.settle(engine, meter.total());
             break queued?;
         };
-        let Queued { outcome, answer, published, partition, owner } = queued;
+        let Queued { done, published, partition, owner } = queued;
         let lsn = published.lsn().await?;
+        let (outcome, answer) = done.map_err(|error| seen::at(error, &partition, lsn))?;
         let (partitions, owner) = (vec![partition.point(lsn)], Some(owner));
         let meta = Meta { partitions, owner, ..Meta::default() };
         let (body, etag) = match answer {
@@ -160,16 +167,16 @@ impl<'a> Write<'a> {
                 return Err(stage.refuse(Error::owner_not_found(), meter).into());
             };
             let document = collection.rid.document(document.primary.docnum);
-            let (outcome, answer) = self.stage(&mut stage, document, options, meter).await?;
-            Ok((outcome, answer, stage.commit().await?))
+            let done = self.stage(&mut stage, document, options, meter).await?;
+            Ok((done, stage.commit().await?))
         };
         let staged: Result<_, Refused> = staged.await;
         if !staged.as_ref().is_err_and(Refused::is_staged_again) {
             place.note_charge(engine, meter);
         }
-        let (outcome, answer, published) = staged?;
+        let (done, published) = place.decided(staged)?;
         let (partition, owner) = (Arc::clone(place.partition), collection.owner());
-        Ok(Queued { outcome, answer, published, partition, owner })
+        Ok(Queued { done, published, partition, owner })
     }
 
     /// Checks the write against what is there, and stages its rows.
@@ -179,7 +186,7 @@ impl<'a> Write<'a> {
         document: ChildRid,
         options: &Options,
         meter: &mut Meter,
-    ) -> Result<(Outcome, Option<(Bytes, String)>), Error> {
+    ) -> Result<Done, Error> {
         let list = List::decode_row(stage.row(keys::attachments(document.number)).await?)?;
         let Some(old) = self.old(document, &list, stage, meter)? else {
             if list.entries.len() >= ATTACHMENTS_MAX {
@@ -238,7 +245,7 @@ impl<'a> Write<'a> {
         mut list: List,
         old: Option<(Entry, Attachment)>,
         meter: &mut Meter,
-    ) -> Result<(Outcome, Option<(Bytes, String)>), Error> {
+    ) -> Result<Done, Error> {
         let (old, stored) = old.unzip();
         let stays = old.as_ref().and_then(|old| old.media);
         let number = old.as_ref().map_or_else(|| list.free_number(document), |old| old.number);

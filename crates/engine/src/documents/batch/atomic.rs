@@ -9,7 +9,6 @@ use protocol::{
     Body, Code, Error, Meta, Options, Outcome, Response, request::CollectionPath,
     response::BatchResult,
 };
-use tokio::time::timeout;
 use value::partition_key::PartitionKey;
 
 use crate::{
@@ -31,7 +30,7 @@ use crate::{
         stage::{Done, Stage},
         write::Retries,
     },
-    partition::Refused,
+    partition::{Refused, locks::Turn},
 };
 
 /// Bytes of documents that a transaction may read and make. The request bounds most of them, but
@@ -42,14 +41,13 @@ pub(super) struct Batch<'a> {
     pub(super) path: &'a CollectionPath,
     pub(super) body: &'a [u8],
     pub(super) operations: Vec<BatchOperation<'a>>,
+    /// Whether any of them has one.
+    pub(super) has_condition: bool,
     pub(super) options: &'a Options,
 }
 
 /// How long the conditions of patches may take together: the key is locked meanwhile.
 const CONDITIONS_PATIENCE: Duration = Duration::from_secs(1);
-
-/// How long a transaction with conditions waits for its key.
-const KEY_PATIENCE: Duration = Duration::from_secs(2);
 
 /// What became of the operations, and the LSN of the transaction or of what it has read.
 struct Ended {
@@ -110,7 +108,10 @@ impl Batch<'_> {
         let ended = if reads == self.operations.len() {
             self.look(engine, &place, &key, meter).await.map_err(Refused::from)
         } else {
-            self.transact(engine, &place, &key, meter).await
+            match self.transact(engine, &place, &key, meter).await {
+                Ok(ended) => Ok(ended),
+                Err(refused) => Err(place.confirmed(refused).await),
+            }
         };
         if !ended.as_ref().is_err_and(Refused::is_staged_again) {
             place.note_charge(engine, meter);
@@ -193,13 +194,8 @@ impl Batch<'_> {
             }
         }
         let bytes = bytes.min(TRANSACTION_BYTES_MAX);
-        let begin = Stage::begin(engine, place, key, bytes);
-        let mut stage = if self.operations.iter().any(BatchOperation::has_condition) {
-            // On a thread of its own, of which there are few.
-            timeout(KEY_PATIENCE, begin).await.map_err(|_| key_is_busy())??
-        } else {
-            begin.await?
-        };
+        let turn = if self.has_condition { Turn::Long } else { Turn::Short };
+        let mut stage = Stage::begin_turn(engine, place, key, bytes, turn).await?;
         let before = *meter;
         let mut progress = Progress::default();
         for operation in &self.operations {
@@ -216,7 +212,8 @@ impl Batch<'_> {
                 Err(error) if is_own(error.code) => {
                     *meter = before;
                     let results = self.failed(progress, error, &spent, meter);
-                    return Ok(Ended { results, lsn: place.partition.lsn() });
+                    drop(stage);
+                    return Ok(Ended { results, lsn: place.unsettled().lsn().await? });
                 }
                 Err(error) => {
                     *meter = before;
@@ -300,13 +297,6 @@ impl Batch<'_> {
         }
         results
     }
-}
-
-fn key_is_busy() -> Error {
-    let message = "Others have been writing to the partition key for long.";
-    let mut error = Error::new(Code::TooManyRequests, message);
-    error.meta.retry_after_ms = Some(100);
-    error
 }
 
 fn check_size(stage: &Stage<'_>) -> Result<(), Error> {

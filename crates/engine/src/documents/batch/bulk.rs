@@ -1,7 +1,7 @@
 //! Operations that have nothing to do with each other: each has its own key, and its own fate.
 //!
-//! They are queued one after the other and waited for together, so that they share commits. A read
-//! waits for what was queued before it.
+//! They are queued one after the other and waited for together, so that they share commits; refusals
+//! wait with them for what they were decided on. A read waits for what was queued before it.
 
 use std::sync::Arc;
 
@@ -37,7 +37,7 @@ pub(super) struct Bulk<'a> {
 
 /// What is known of an operation.
 enum Slot {
-    /// Its write is queued, at this charge.
+    /// Its write is queued or refused, at this charge.
     Queued(Box<Queued>, f64),
     Ended(BatchResult),
 }
@@ -166,6 +166,7 @@ impl Bulk<'_> {
             }
         }?;
         progress.bytes += queued.document_bytes();
+        progress.has_failed |= queued.is_refused();
         progress.slots.push(Slot::Queued(queued.into(), meter.total()));
         Ok(())
     }

@@ -33,7 +33,7 @@ impl Session<'_, '_> {
                 let items = self.stage.attachments(document, self.meter).await?;
                 let engine = Arc::clone(self.engine);
                 // It is seldom asked, and may be asked in ways that take long.
-                let page = apart::run_for_script(self.meter, move |_, _| {
+                let page = apart::run_at_once(self.meter, move |_, _| {
                     let compiled = Compiled::new(&QueryBody { content: body, is_text: false })?;
                     let parse = |(_, item): &(u64, Bytes)| json::parse(item).ok();
                     let values = items.iter().filter_map(parse).collect();

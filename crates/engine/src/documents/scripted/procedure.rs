@@ -119,20 +119,21 @@ impl Execution<'_> {
         if session.is_stale {
             return Err(Refused::Stale);
         }
-        let committed = match ran {
-            Ok(Ran { outcome, log }) => match stage.commit().await {
-                Ok(published) => {
-                    let lsn = published.lsn().await;
-                    lsn.map(|lsn| (outcome, log, lsn)).map_err(Refused::from)
-                }
-                Err(refused) => Err(refused),
-            },
-            Err(error) => Err(Refused::from(error)),
+        let staged = match ran {
+            Ok(ran) => stage.commit().await.map(|published| (ran, published)),
+            Err(error) => {
+                drop(stage);
+                Err(Refused::from(error))
+            }
         };
-        if !committed.as_ref().is_err_and(Refused::is_staged_again) {
+        drop(turn);
+        if !staged.as_ref().is_err_and(Refused::is_staged_again) {
             place.note_charge(engine, meter);
         }
-        let (outcome, log, lsn) = committed.map_err(|refused| scripted::told(refused, &place))?;
+        let told = |refused| scripted::told(refused, &place);
+        let (ran, published) = place.decided(staged).map_err(told)?;
+        let lsn = published.lsn().await.map_err(|error| told(error.into()))?;
+        let Ran { outcome, log } = ran.map_err(|error| told(error.into()))?;
         let script_log = (!log.is_empty()).then_some(log);
         let mut meta = Meta { script_log, ..Meta::default() };
         describe(&mut meta, &place, lsn);

@@ -79,11 +79,23 @@ impl<'a> Triggers<'a> {
         if !staged.as_ref().is_err_and(Refused::is_staged_again) {
             place.note_charge(engine, meter);
         }
-        let (done, log, stage, turn) = staged.map_err(|refused| scripted::told(refused, &place))?;
-        let committed = stage.commit().await;
-        drop(turn);
-        let published =
-            committed.map_err(|refused| scripted::told(logged(refused, &log), &place))?;
+        let staged = match staged {
+            Ok((done, log, stage, turn)) => {
+                let committed = stage.commit().await;
+                drop(turn);
+                match committed {
+                    Ok(published) => Ok(((done, log), published)),
+                    Err(refused) => Err(logged(refused, &log)),
+                }
+            }
+            Err(refused) => Err(refused),
+        };
+        let staged = staged.map_err(|refused| scripted::told(refused, &place));
+        let (done, published) = place.decided(staged)?;
+        let (done, log) = match done {
+            Ok((done, log)) => (Ok(done), log),
+            Err(error) => (Err(error), String::new()),
+        };
         let partition = Arc::clone(place.partition);
         let log = (!log.is_empty()).then_some(log);
         let quota_lists = usage::lists(engine, collection, self.options);
