@@ -33,7 +33,18 @@ class Tools:
         for tool in NEEDS.get(language, ()):
             if shutil.which(tool) is None:
                 return f"no {tool} here"
+        if language == "go" and self.go_is_old():
+            return "the Go here is older than the SDK needs"
         return None
+
+    def go_is_old(self):
+        def number(text):
+            return [int(part) for part in re.findall(r"\d+", text)[:2]]
+
+        around = {**os.environ, "GOTOOLCHAIN": "local"}
+        found = subprocess.run(["go", "env", "GOVERSION"], capture_output=True, text=True, env=around, check=True)
+        needed = re.search(r"^go (.*)$", (self.go_module / "go.mod").read_text(), re.MULTILINE)
+        return number(found.stdout) < number(needed[1])
 
     def java_classpath(self):
         if self._classpath is None:

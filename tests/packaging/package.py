@@ -139,6 +139,17 @@ def use(service):
     as_sheaf("sheaf", "backup", "create", BACKUPS, "--endpoint", service.endpoint)
 
 
+def administer(service, folder):
+    """What docs/installing.md says of the keys, backups and certificate of the service."""
+    say("administer")
+    as_sheaf("sheaf", "keys", "regenerate", "all", "--data-dir", DATA)
+    # The command returns when the running server knows the new keys.
+    as_sheaf("sheaf", "backup", "create", BACKUPS, "--data-dir", DATA, "--endpoint", service.endpoint)
+    certificate = folder / "sheaf.pem"
+    run("sheaf", "cert", "--data-dir", DATA, "--output", certificate)
+    assert certificate.read_text().startswith("-----BEGIN CERTIFICATE-----")
+
+
 def check_files():
     for path in DATA.rglob("*"):
         assert path.owner() == "sheaf", path
@@ -218,6 +229,7 @@ def main():
             with Service() as service:
                 item = service.client().get_database_client("shop").get_container_client("orders").read_item("1", "ada")
                 assert item["total"] == 12.5, "data survives a removal"
+                administer(service, folder)
                 service.stop()
             purge()
         finally:
