@@ -12,6 +12,9 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use protocol::{Code, Error, Operation};
 
+/// Most bytes beyond a bound that must be free before more is let in again.
+const SPARE_BYTES_MAX: u64 = 16 << 20;
+
 /// How much room the disk has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiskLevel {
@@ -49,7 +52,7 @@ impl Disk {
     pub fn note(&self, free_bytes: u64, reserve_bytes: u64) -> Option<DiskLevel> {
         self.free_bytes.store(free_bytes, Ordering::Relaxed);
         let before = self.level();
-        let spare = reserve_bytes / 16;
+        let spare = (reserve_bytes / 16).min(SPARE_BYTES_MAX);
         let bound = |bound: u64, is_below: bool| if is_below { bound + spare } else { bound };
         let now = if free_bytes < bound(reserve_bytes / 4, before == DiskLevel::Out) {
             DiskLevel::Out
@@ -195,6 +198,14 @@ mod tests {
             assert_eq!(disk.note(free, RESERVE), expected, "{free} bytes free");
             assert_eq!(disk.free_bytes(), free);
         }
+    }
+
+    /// However large the reserve is, a few megabytes beyond it bring the writes back.
+    #[test]
+    fn a_large_reserve_is_left_as_soon_as_a_small_one() {
+        let disk = Disk::default();
+        disk.note((1 << 40) - 1, 1 << 40);
+        assert_eq!(disk.note((1 << 40) + SPARE_BYTES_MAX, 1 << 40), Some(DiskLevel::Ample));
     }
 
     #[test]

@@ -703,6 +703,9 @@ impl Database {
 
                 let mut persisted_seqnos: HashMap<_, _> = HashMap::default();
 
+                // PATCH 3: No keyspace comes or goes meanwhile.
+                let mut resolved = HashMap::default();
+
                 for batch in reader {
                     let batch = batch?;
 
@@ -710,7 +713,9 @@ impl Database {
                         highest_encountered_keyspace_id =
                             highest_encountered_keyspace_id.max(item.keyspace_id);
 
-                        let Some(keyspace_name) = db.meta_keyspace.resolve_id(item.keyspace_id)?
+                        let Some(keyspace_name) = db
+                            .meta_keyspace
+                            .resolve_id_once(item.keyspace_id, &mut resolved)?
                         else {
                             continue;
                         };

@@ -215,6 +215,21 @@ impl MetaKeyspace {
         }))
     }
 
+    /// Like [`Self::resolve_id`], but looks only once for each ID (PATCH 3).
+    pub(crate) fn resolve_id_once(
+        &self,
+        id: InternalKeyspaceId,
+        resolved: &mut crate::HashMap<InternalKeyspaceId, Option<StrView>>,
+    ) -> crate::Result<Option<StrView>> {
+        if let Some(name) = resolved.get(&id) {
+            return Ok(name.clone());
+        }
+
+        let name = self.resolve_id(id)?;
+        resolved.insert(id, name.clone());
+        Ok(name)
+    }
+
     pub(crate) fn keyspace_exists(&self, name: &str) -> bool {
         self.keyspaces
             .read()

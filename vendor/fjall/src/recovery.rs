@@ -140,6 +140,9 @@ pub fn recover_sealed_memtables(
 
     let mut persisted_seqnos: HashMap<_, _> = HashMap::default();
 
+    // PATCH 3: No keyspace comes or goes meanwhile.
+    let mut resolved = HashMap::default();
+
     for journal_path in sealed_journal_paths {
         log::debug!("Recovering sealed journal: {}", journal_path.display());
 
@@ -159,7 +162,10 @@ pub fn recover_sealed_memtables(
                 highest_encountered_keyspace_id =
                     highest_encountered_keyspace_id.max(item.keyspace_id);
 
-                let Some(keyspace_name) = db.meta_keyspace.resolve_id(item.keyspace_id)? else {
+                let Some(keyspace_name) = db
+                    .meta_keyspace
+                    .resolve_id_once(item.keyspace_id, &mut resolved)?
+                else {
                     continue;
                 };
 
