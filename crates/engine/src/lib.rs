@@ -150,6 +150,8 @@ struct Inner {
     etag_counter: AtomicU32,
     /// Queries that run on threads of their own.
     slow_queries: Arc<Semaphore>,
+    /// What queries may hold.
+    query_memory: Arc<query::Memory>,
     /// Wakes writers who wait for partitions to take over from another.
     moved: Notify,
     /// Says that throughput has changed, which may call for splits.
@@ -178,6 +180,7 @@ impl Engine {
         let boot = random_u32();
         let workers = script::Pool::new(options.scripts.clone());
         let (storage, catalog) = CatalogStore::open(Arc::clone(&store), random_u32()).await?;
+        let query_memory = Arc::new(query::Memory::new(options.query_memory));
         let inner = Inner {
             store,
             storage,
@@ -188,6 +191,7 @@ impl Engine {
             boot,
             etag_counter: AtomicU32::new(0),
             slow_queries: query::slow_queries(),
+            query_memory,
             moved: Notify::new(),
             rebalance: Notify::new(),
             reshaping: Mutex::default(),

@@ -65,6 +65,8 @@ pub struct Options {
     pub page_time: Duration,
     /// How long a write waits for others to be done with its partition key.
     pub key_patience: Duration,
+    /// Bytes that all queries may hold together while they work. One of them may hold half.
+    pub query_memory: usize,
     /// How long a query may take that cannot be continued.
     pub query_timeout: Duration,
     /// The processes that run users' scripts.
@@ -90,6 +92,7 @@ impl Default for Options {
             default_consistency: ConsistencyLevel::Session,
             page_time: Duration::from_secs(5),
             key_patience: Duration::from_secs(10),
+            query_memory: 256 << 20,
             query_timeout: Duration::from_mins(1),
             scripts: script::PoolOptions {
                 program: "sheaf".into(),

@@ -94,6 +94,8 @@ pub(crate) struct Config {
     pub(crate) all_versions_retention: Option<Duration>,
     /// Time for a query that cannot be continued.
     pub(crate) query_timeout: Duration,
+    /// Memory that all queries may hold together.
+    pub(crate) query_memory: usize,
     /// Scripts that run at a time.
     pub(crate) script_workers: u32,
     /// Time without progress of a body.
@@ -189,6 +191,7 @@ impl Config {
             header_timeout: seconds(said.header_timeout, 10),
             all_versions_retention: retention(said.all_versions_retention)?,
             query_timeout: seconds(said.query_timeout, 60),
+            query_memory: query_memory(said.query_memory)?,
             script_workers: script_workers(said.script_workers)?,
             stall_timeout: seconds(said.stall_timeout, 30),
             // Longer than the idle time of the SDKs' own pools, so that they close first and never
@@ -340,6 +343,9 @@ fn partition_throughput(said: Option<u32>) -> Result<u32, Failure> {
     Ok(each)
 }
 
+/// Least memory for all queries together.
+const QUERY_MEMORY_MIN: usize = 8 << 20;
+
 /// Scripts that may run at a time on the smallest machine.
 const SCRIPT_WORKERS_MIN: u32 = 8;
 
@@ -353,6 +359,14 @@ fn script_workers(said: Option<u32>) -> Result<u32, Failure> {
         return Err(Failure::usage(format!("`script-workers` is {workers}: use 1 to 256")));
     }
     Ok(workers)
+}
+
+/// What queries may hold. Less than the least would refuse what most queries need.
+fn query_memory(said: Option<Size>) -> Result<usize, Failure> {
+    let bytes = said.map_or(256 << 20, |size| size.0);
+    let memory = usize::try_from(bytes).ok().filter(|bytes| *bytes >= QUERY_MEMORY_MIN);
+    memory
+        .ok_or_else(|| Failure::usage(format!("`query-memory` is {bytes} bytes: use 8MB or more")))
 }
 
 /// Sizes of the era, where nothing else is said. A key never spans partitions, so it must fit.

@@ -149,6 +149,7 @@ fn options(config: &Config) -> engine::Options {
         sizes: config.sizes,
         default_consistency: config.consistency.into(),
         query_timeout: config.query_timeout,
+        query_memory: config.query_memory,
         all_versions_retention: config.all_versions_retention,
         scripts: script::PoolOptions {
             program: own_program(),

@@ -345,6 +345,10 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_QUERY_TIMEOUT", value_name = "TIME", help_heading = "Bounds")]
     pub(crate) query_timeout: Option<Span>,
 
+    /// Memory that all queries may hold together; one may hold half of it [default: 256MB]
+    #[arg(long, env = "SHEAF_QUERY_MEMORY", value_name = "SIZE", help_heading = "Bounds")]
+    pub(crate) query_memory: Option<Size>,
+
     /// Scripts that run at a time, each in its own process [default: the number of processors, at least 8]
     #[arg(long, env = "SHEAF_SCRIPT_WORKERS", value_name = "N", help_heading = "Bounds")]
     pub(crate) script_workers: Option<u32>,
@@ -442,6 +446,7 @@ impl Settings {
             max_body_bytes: self.max_body_bytes.or(lower.max_body_bytes),
             all_versions_retention: self.all_versions_retention.or(lower.all_versions_retention),
             query_timeout: self.query_timeout.or(lower.query_timeout),
+            query_memory: self.query_memory.or(lower.query_memory),
             script_workers: self.script_workers.or(lower.script_workers),
             header_timeout: self.header_timeout.or(lower.header_timeout),
             stall_timeout: self.stall_timeout.or(lower.stall_timeout),

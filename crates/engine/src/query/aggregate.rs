@@ -23,6 +23,9 @@ use crate::{
 /// Most bytes of rows that are put in order before they are added up.
 const ORDERED_BYTES_MAX: usize = 64 << 20;
 
+/// What such a row takes beside its values.
+const ROW_BYTES: usize = 64;
+
 /// Adds up all documents from `start` on, beginning with the partial sums of earlier pages.
 pub(crate) async fn run(
     job: &Job<'_>,
@@ -83,10 +86,12 @@ pub(crate) async fn ordered(
         job.rows(&document, text.len(), run, &mut |row, run| {
             let values = order.bytes(&job.program.order_keys(row, run)?);
             let aggregated = job.program.aggregated(row, run)?;
-            bytes += values.len() + aggregated.iter().map(weight).sum::<usize>();
+            let more = values.len() + aggregated.iter().map(weight).sum::<usize>();
+            bytes += more;
             if bytes > ORDERED_BYTES_MAX {
                 return Err(Halt::OutOfMemory);
             }
+            job.held().take(more + ROW_BYTES)?;
             rows.push((SortKey { values, number: order.number(number) }, aggregated));
             Ok(())
         })

@@ -230,6 +230,7 @@ impl<'a, K> Ahead<'a, K> {
             if answer_bytes > ANSWER_BYTES_MAX {
                 return Err(Trouble::TooMuch);
             }
+            functions.hold_answers(answer_bytes).map_err(halted)?;
         }
         Ok(all)
     }

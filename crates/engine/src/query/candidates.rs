@@ -13,7 +13,10 @@ use store::{Direction, PageLimit};
 
 use crate::{
     errors,
-    query::stream::{Postings, Reach, Stream, number_of},
+    query::{
+        job::halted,
+        stream::{Postings, Reach, Stream, number_of},
+    },
 };
 
 /// How many index entries are read to find out which documents can match: first a few, then more,
@@ -160,7 +163,7 @@ impl Node {
             return Ok(None);
         }
         let started = Instant::now();
-        let list = self.list_within(reach, LIMITS[0], Need::Superset).await?;
+        let list = self.list_kept(reach, LIMITS[0], Need::Superset).await?;
         reach.figures.listing_time(started);
         Ok(list)
     }
@@ -197,7 +200,7 @@ impl Node {
             if limit > LIMITS[0] && !is_worth {
                 break;
             }
-            found = self.list_within(reach, limit, Need::Superset).await?;
+            found = self.list_kept(reach, limit, Need::Superset).await?;
             if found.is_some() || limit as u64 >= documents {
                 break;
             }
@@ -251,8 +254,31 @@ impl Node {
             return ranges.count(reach, is_alive).await;
         }
         let limit = LIMITS[LIMITS.len() - 1];
-        let list = self.list_within(reach, limit, Need::Exact).await?;
+        let list = self.list_kept(reach, limit, Need::Exact).await?;
         Ok(list.map(|list| list.iter().filter(|number| is_alive(number)).count() as u64))
+    }
+
+    /// The documents that can match, if they are found within so many entries. The list itself is
+    /// held until the page is done; what finding it took is given back.
+    async fn list_kept(
+        &self,
+        reach: &Reach<'_>,
+        limit: usize,
+        need: Need,
+    ) -> Result<Option<Vec<DocNum>>, Error> {
+        let held = &reach.figures.held;
+        let before = held.used();
+        let mut list = self.list_within(reach, limit, need).await?;
+        let bytes = list.as_mut().map_or(0, |list| {
+            list.shrink_to_fit();
+            list.capacity() * size_of::<DocNum>()
+        });
+        let taken = held.used().saturating_sub(before);
+        match taken.checked_sub(bytes) {
+            Some(rest) => held.give_back(rest),
+            None => held.take(bytes - taken).map_err(halted)?,
+        }
+        Ok(list)
     }
 
     fn list_within<'a>(
@@ -340,7 +366,17 @@ impl Ranges {
         need: Need,
     ) -> Result<Option<Vec<DocNum>>, Error> {
         let mut numbers = Vec::new();
-        let walked = self.walk(reach, limit, |number| numbers.push(number)).await?;
+        let held = &reach.figures.held;
+        let keep = |number| {
+            if numbers.len() == numbers.capacity() {
+                let more = numbers.len().max(LIMITS[0]);
+                held.take(more * size_of::<DocNum>()).map_err(halted)?;
+                numbers.reserve_exact(more);
+            }
+            numbers.push(number);
+            Ok(())
+        };
+        let walked = self.walk(reach, limit, keep).await?;
         if walked == Walk::Limited || walked == Walk::Unsure && need == Need::Exact {
             return Ok(None);
         }
@@ -357,7 +393,10 @@ impl Ranges {
         is_counted: impl Fn(&DocNum) -> bool,
     ) -> Result<Option<u64>, Error> {
         let mut count = 0;
-        let each = |number| count += u64::from(is_counted(&number));
+        let each = |number| {
+            count += u64::from(is_counted(&number));
+            Ok(())
+        };
         let walked = self.walk(reach, usize::MAX, each).await?;
         Ok((walked == Walk::Sure).then_some(count))
     }
@@ -367,7 +406,7 @@ impl Ranges {
         &self,
         reach: &Reach<'_>,
         limit: usize,
-        mut each: impl FnMut(DocNum),
+        mut each: impl FnMut(DocNum) -> Result<(), Error>,
     ) -> Result<Walk, Error> {
         let mut checked = Checked {
             checker: self.check.as_ref().map(ValueCheck::start),
@@ -393,7 +432,7 @@ impl Ranges {
                 for (key, _) in &page.entries {
                     let Some(number) = number_of(key) else { continue };
                     if reach.contains(number) && checked.passes(key) {
-                        each(number);
+                        each(number)?;
                     }
                 }
                 match page.entries.last() {

@@ -11,7 +11,7 @@ use std::{
 
 use protocol::Error;
 
-use crate::query::job::timed_out;
+use crate::query::{held::Held, job::timed_out};
 
 /// Counts of one page of a query. Shared by all that read for it.
 #[derive(Debug, Default)]
@@ -30,12 +30,19 @@ pub(crate) struct Figures {
     call_nanos: AtomicU64,
     /// When all reading must end, and whether whoever asked has gone.
     end: Option<(Instant, Arc<AtomicBool>)>,
+    /// The memory that the page holds.
+    pub(crate) held: Arc<Held>,
 }
 
 impl Figures {
     /// Of a page that must end by then, or when nobody waits for it any more.
     pub(crate) fn until(timeout: Instant, is_abandoned: &Arc<AtomicBool>) -> Self {
         Self { end: Some((timeout, Arc::clone(is_abandoned))), ..Self::default() }
+    }
+
+    /// Of a page that holds memory which others want, too.
+    pub(crate) fn holding(self, held: Arc<Held>) -> Self {
+        Self { held, ..self }
     }
 
     /// Refuses to read on when time is up.

@@ -11,7 +11,7 @@ use std::{
 
 use protocol::{BoxFuture, Error};
 use script::{Answer, Call, Context, Failure, Host, Job, Kind, Limits, Pool};
-use sql::program::{Answers, Question};
+use sql::program::{Answers, Halt, Question};
 use tokio::time::timeout;
 use value::{Value, hash::murmur3_128};
 
@@ -49,6 +49,8 @@ pub(crate) struct Functions<'a> {
     units: AtomicU64,
     /// Calls to be sent at a time.
     calls: AtomicUsize,
+    /// Most bytes of answers that were kept at a time.
+    answer_bytes: AtomicUsize,
     /// What a call of a function that does not exist is refused with.
     unknown: Option<Error>,
 }
@@ -70,6 +72,7 @@ impl<'a> Functions<'a> {
             seed,
             units: AtomicU64::new(0),
             calls: AtomicUsize::new(FIRST_CALLS),
+            answer_bytes: AtomicUsize::new(0),
             unknown,
         }
     }
@@ -83,6 +86,13 @@ impl<'a> Functions<'a> {
     /// Refuses to go on when time is up.
     pub(crate) fn check_time(&self) -> Result<(), Error> {
         self.figures.check_time()
+    }
+
+    /// Takes memory for so many bytes of answers. They go as others come: the most that there were
+    /// at a time is held until the page is done.
+    pub(crate) fn hold_answers(&self, bytes: usize) -> Result<(), Halt> {
+        let most = self.answer_bytes.fetch_max(bytes, Ordering::Relaxed);
+        self.figures.held.take(bytes.saturating_sub(most))
     }
 
     /// Time went into evaluating the query since then.

@@ -12,7 +12,7 @@ use crate::query::{
     ahead::{Ahead, Unit},
     job::{Job, Turns, halted, parse},
     ordered::Order,
-    page::{Offered, Page, Seen},
+    page::{Offered, Page},
     token::{Place, Position},
 };
 
@@ -50,7 +50,7 @@ pub(crate) async fn run(
         None => groups.sort_unstable_by_key(|group| group.first),
         Some(order) => sort(job, order, &mut groups, run)?,
     }
-    let mut seen = job.program.shape().is_distinct.then(Seen::default);
+    let mut seen = job.seen();
     let mut turns = Turns::default();
     let mut ahead = Ahead::in_memory(job.program, Some(&job.functions));
     let mut units = groups.iter().enumerate().map(|(at, group)| ((at, group), group.unit()));
@@ -102,11 +102,9 @@ async fn collect(job: &Job<'_>, run: &mut Run<'_>) -> Result<Vec<Group>, Error> 
             let group = match groups.entry(encode(&keys)) {
                 Entry::Occupied(entry) => entry.into_mut(),
                 Entry::Vacant(entry) => {
-                    bytes += 2 * entry.key().len() + GROUP_BYTES;
-                    bytes += aggregates * size_of::<Accumulator>();
-                    if bytes > KEY_BYTES_MAX {
-                        return Err(Halt::OutOfMemory);
-                    }
+                    let more =
+                        2 * entry.key().len() + GROUP_BYTES + aggregates * size_of::<Accumulator>();
+                    keep(job, &mut bytes, more)?;
                     let accumulators = job.program.accumulators();
                     entry.insert(Group { first, keys, accumulators })
                 }
@@ -128,13 +126,19 @@ pub(crate) async fn rows(job: &Job<'_>, run: &mut Run<'_>) -> Result<Vec<Value>,
     while let Some(group) = ahead.next_of(&mut units, run).await? {
         let row = job.program.project_group(&group.keys, &group.accumulators, run);
         let row = row.map_err(halted)?;
-        bytes += weight(&row);
-        if bytes > KEY_BYTES_MAX {
-            return Err(halted(Halt::OutOfMemory));
-        }
+        keep(job, &mut bytes, weight(&row)).map_err(halted)?;
         rows.push(row);
     }
     Ok(rows)
+}
+
+/// Counts bytes that are about to be kept beside others.
+fn keep(job: &Job<'_>, bytes: &mut usize, more: usize) -> Result<(), Halt> {
+    *bytes += more;
+    if *bytes > KEY_BYTES_MAX {
+        return Err(Halt::OutOfMemory);
+    }
+    job.held().take(more)
 }
 
 fn encode(keys: &[Value]) -> Vec<u8> {
@@ -155,10 +159,7 @@ fn sort(
     for group in groups.drain(..) {
         let values = job.program.group_order_keys(&group.keys, &group.accumulators, run);
         let bytes = order.bytes(&values.map_err(halted)?);
-        held += bytes.len();
-        if held > KEY_BYTES_MAX {
-            return Err(halted(Halt::OutOfMemory));
-        }
+        keep(job, &mut held, bytes.len()).map_err(halted)?;
         keyed.push((bytes, group));
     }
     // Among equals, documents come in the direction of the first key, and the rows of one as ever.

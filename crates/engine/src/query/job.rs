@@ -28,6 +28,7 @@ use crate::{
         explain::Recorder,
         figures::Figures,
         functions::Functions,
+        held::Held,
         merge,
         ordered::walk::Walked,
         page::{self, Offered, Page, too_large},
@@ -35,6 +36,9 @@ use crate::{
     },
     rows::Damaged,
 };
+
+/// When a query may come back that found no memory.
+const MEMORY_RETRY_MS: u64 = 1000;
 
 /// How long a query keeps its thread to itself.
 const TURN: Duration = Duration::from_millis(1);
@@ -131,6 +135,16 @@ impl Job<'_> {
         let read: Vec<&Part> =
             self.parts.iter().filter(|part| part.work_done().is_some()).collect();
         if read.is_empty() { self.parts.iter().collect() } else { read }
+    }
+
+    /// The memory that the page holds.
+    pub(crate) fn held(&self) -> &Arc<Held> {
+        &self.figures.held
+    }
+
+    /// What DISTINCT remembers; `None` without DISTINCT.
+    pub(crate) fn seen(&self) -> Option<page::Seen> {
+        self.program.shape().is_distinct.then(|| page::Seen::new(self.held()))
     }
 
     /// Whether the page should end where it can be continued.
@@ -319,6 +333,12 @@ pub(crate) fn halted(halt: Halt) -> Error {
     match halt {
         Halt::Cancelled | Halt::Stopped => timed_out(),
         Halt::OutOfMemory => too_large("intermediate values take too much"),
+        Halt::Busy => {
+            let message = "The memory for queries is in use by other queries.";
+            let mut error = Error::new(Code::TooManyRequests, message);
+            error.meta.retry_after_ms = Some(MEMORY_RETRY_MS);
+            error
+        }
         Halt::Udf(message) => Error::bad_request(message),
         Halt::Waiting => {
             Error::new(Code::Internal, "A user-defined function was not asked in time.")

@@ -1,7 +1,7 @@
 //! Queries over values that are in memory: the resources of the account, and the rows of an inner
 //! query.
 
-use std::collections::HashMap;
+use std::{collections::HashMap, sync::Arc};
 
 use protocol::Error;
 use sql::program::{Accumulator, Halt, Program, Row, Run, group_id, weight};
@@ -10,6 +10,7 @@ use value::{Value, json};
 use crate::query::{
     ahead::{self, Ahead, Unit},
     functions::Functions,
+    held::Held,
     job::halted,
     ordered::{Order, SortKey},
     page::{Offered, Page, Seen},
@@ -18,16 +19,25 @@ use crate::query::{
 /// Most bytes of the rows and groups that a query keeps.
 const KEPT_BYTES_MAX: usize = 64 << 20;
 
+/// What a program may use.
+#[derive(Clone, Copy)]
+pub(crate) struct Host<'a> {
+    /// Who answers the calls of user-defined functions.
+    pub(crate) functions: Option<&'a Functions<'a>>,
+    /// The memory that it holds.
+    pub(crate) held: &'a Arc<Held>,
+}
+
 /// Every row of a program over these values, in its order, before TOP, OFFSET and LIMIT.
 pub(crate) async fn rows(
     program: &Program,
     values: &[Value],
     order: Option<&Order>,
-    functions: Option<&Functions<'_>>,
+    host: Host<'_>,
     run: &mut Run<'_>,
 ) -> Result<Vec<Value>, Error> {
     let shape = program.shape();
-    let table = Table { program, values, order, functions };
+    let table = Table { program, values, order, functions: host.functions, held: host.held };
     let mut rows = if shape.groups {
         table.grouped(run).await?
     } else if shape.is_aggregate {
@@ -39,7 +49,7 @@ pub(crate) async fn rows(
     if !shape.is_distinct {
         return Ok(rows);
     }
-    let mut seen = Seen::default();
+    let mut seen = Seen::new(host.held);
     let mut kept = Vec::new();
     for row in rows {
         if seen.insert(&row)? {
@@ -54,11 +64,15 @@ struct Sorter<'a, T> {
     order: Option<&'a Order>,
     kept: Vec<(SortKey, T)>,
     bytes: usize,
+    held: &'a Held,
 }
 
+/// What a row takes beside its key and value.
+const ROW_BYTES: usize = 64;
+
 impl<'a, T> Sorter<'a, T> {
-    fn new(order: Option<&'a Order>) -> Self {
-        Self { order, kept: Vec::new(), bytes: 0 }
+    fn new(order: Option<&'a Order>, held: &'a Held) -> Self {
+        Self { order, kept: Vec::new(), bytes: 0, held }
     }
 
     /// Takes a row of the value with this ordinal.
@@ -69,10 +83,12 @@ impl<'a, T> Sorter<'a, T> {
                 SortKey { values: order.bytes(keys), number: order.number(ordinal as u64) }
             }
         };
-        self.bytes += bytes + key.values.len();
+        let more = bytes + key.values.len();
+        self.bytes += more;
         if self.bytes > KEPT_BYTES_MAX {
             return Err(Halt::OutOfMemory);
         }
+        self.held.take(more + ROW_BYTES)?;
         self.kept.push((key, row));
         Ok(())
     }
@@ -91,6 +107,7 @@ struct Table<'a> {
     values: &'a [Value],
     order: Option<&'a Order>,
     functions: Option<&'a Functions<'a>>,
+    held: &'a Arc<Held>,
 }
 
 impl Table<'_> {
@@ -112,7 +129,7 @@ impl Table<'_> {
 
     /// The value of each row.
     async fn listed(&self, run: &mut Run<'_>) -> Result<Vec<Value>, Error> {
-        let mut sorter = Sorter::new(self.order);
+        let mut sorter = Sorter::new(self.order, self.held);
         self.each(run, |ordinal, row, run| {
             let keys = self.program.order_keys(row, run)?;
             let projected = self.program.project(row, run)?;
@@ -126,7 +143,7 @@ impl Table<'_> {
     async fn collapsed(&self, run: &mut Run<'_>) -> Result<Value, Error> {
         let program = self.program;
         let mut accumulators = program.accumulators();
-        let mut sorter = Sorter::new(self.order);
+        let mut sorter = Sorter::new(self.order, self.held);
         self.each(run, |ordinal, row, run| {
             if self.order.is_none() {
                 return program.accumulate(&mut accumulators, row, run);
@@ -157,11 +174,14 @@ impl Table<'_> {
             let place = if let Some(place) = places.get(&id) {
                 *place
             } else {
-                bytes += id.len() + keys.iter().map(weight).sum::<usize>();
-                bytes += aggregates * size_of::<Accumulator>();
+                let more = id.len()
+                    + keys.iter().map(weight).sum::<usize>()
+                    + aggregates * size_of::<Accumulator>();
+                bytes += more;
                 if bytes > KEPT_BYTES_MAX {
                     return Err(Halt::OutOfMemory);
                 }
+                self.held.take(more + ROW_BYTES)?;
                 places.insert(id, groups.len());
                 groups.push((keys, ordinal, program.accumulators()));
                 groups.len() - 1
@@ -169,7 +189,7 @@ impl Table<'_> {
             program.accumulate(&mut groups[place].2, row, run)
         })
         .await?;
-        let mut sorter = Sorter::new(self.order);
+        let mut sorter = Sorter::new(self.order, self.held);
         let mut ahead = Ahead::in_memory(program, self.functions);
         let mut units = groups.iter().map(|group| (group, Unit::Group(&group.0, &group.2)));
         while let Some((keys, ordinal, accumulators)) = ahead.next_of(&mut units, run).await? {

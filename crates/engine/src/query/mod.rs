@@ -13,6 +13,7 @@
 //! - `ahead`, `functions`: documents read ahead for the calls of user-defined functions,
 //! - `expired`: what the index still holds though it is gone,
 //! - `unordered`, `ordered`, `aggregate`, `grouped`, `nested`: the ways in which rows come about,
+//! - `held`: the memory that all of this may take,
 //! - `memory`, `resources`: queries over what is in memory, `inside`: queries of a transaction,
 //! - `told`, `index_metrics`, `advice`, `explain`: what a caller may be told beside the rows.
 
@@ -32,6 +33,7 @@ pub(crate) mod explain;
 pub(crate) mod figures;
 mod functions;
 mod grouped;
+mod held;
 mod index_metrics;
 pub(crate) mod inside;
 pub(crate) mod job;
@@ -71,6 +73,7 @@ use tokio::runtime::Handle;
 use value::Value;
 
 pub(crate) use apart::limit as slow_queries;
+pub(crate) use held::Memory;
 
 use crate::{
     Inner,
@@ -299,8 +302,11 @@ impl Work {
         let timeout = job.timeout;
         let is_cancelled =
             move || Instant::now() >= timeout || is_abandoned.load(Ordering::Relaxed);
+        let held = job.held();
+        let more_bytes = |bytes| held.grant(bytes);
         let mut run = Run::new(self.now_millis, prepared.seed(self.now_millis))
             .with_cancel(&is_cancelled)
+            .with_memory_of(&more_bytes)
             .with_plane(collection.definition.is_geometry);
         let next = rows(&job, order.as_ref(), &mut page, (token.place, resumed), &mut run).await;
         // Whatever came of it: this was read.
@@ -363,7 +369,8 @@ impl Work {
             }
             parts.push(access.part(partition).await?);
         }
-        let figures = Arc::new(Figures::until(timeout, is_abandoned));
+        let held = engine.query_memory.hold();
+        let figures = Arc::new(Figures::until(timeout, is_abandoned).holding(held));
         let seed = prepared.seed(self.now_millis);
         let functions = Functions::new(
             collection,
@@ -441,8 +448,8 @@ async fn without_documents(
     place: &Place,
     run: &mut Run<'_>,
 ) -> Result<Option<Place>, Error> {
-    let rows =
-        memory::rows(job.program, &[Value::Undefined], None, Some(&job.functions), run).await?;
+    let of = memory::Host { functions: Some(&job.functions), held: job.held() };
+    let rows = memory::rows(job.program, &[Value::Undefined], None, of, run).await?;
     let from = if let Place::Ordinal(from) = place { *from } else { 0 };
     Ok(memory::fill(page, &rows, from).map(Place::Ordinal))
 }

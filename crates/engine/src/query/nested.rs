@@ -27,7 +27,8 @@ pub(crate) async fn run(
 ) -> Result<Option<Place>, Error> {
     let Some(inner) = &job.program.shape().inner else { return Ok(None) };
     let values = inner_rows(job, inner, run).await?;
-    let rows = memory::rows(job.program, &values, order, Some(&job.functions), run).await?;
+    let host = memory::Host { functions: Some(&job.functions), held: job.held() };
+    let rows = memory::rows(job.program, &values, order, host, run).await?;
     let from = if let Place::Ordinal(from) = place { *from } else { 0 };
     Ok(memory::fill(page, &rows, from).map(Place::Ordinal))
 }
@@ -53,7 +54,7 @@ async fn inner_rows(
     } else {
         return listed(&job, run).await;
     };
-    let mut seen = shape.is_distinct.then(Seen::default);
+    let mut seen = job.seen();
     let mut kept = Vec::new();
     for row in rows {
         if !row.is_undefined() && is_new(seen.as_mut(), &row)? {
@@ -65,7 +66,7 @@ async fn inner_rows(
 
 /// The value of each row.
 async fn listed(job: &Job<'_>, run: &mut Run<'_>) -> Result<Vec<Value>, Error> {
-    let mut seen = job.program.shape().is_distinct.then(Seen::default);
+    let mut seen = job.seen();
     let (mut rows, mut bytes, mut failure) = (Vec::new(), 0, None);
     job.documents(run, |_, text, run| {
         let document = parse(text)?;
@@ -82,11 +83,13 @@ async fn listed(job: &Job<'_>, run: &mut Run<'_>) -> Result<Vec<Value>, Error> {
                     return Err(Halt::Stopped);
                 }
             }
-            bytes += weight(&value);
+            let more = weight(&value);
+            bytes += more;
             if bytes > INNER_BYTES_MAX {
                 failure = Some(too_large("an inner query returns too much"));
                 return Err(Halt::Stopped);
             }
+            job.held().take(more)?;
             rows.push(value);
             Ok(())
         })?;

@@ -3,6 +3,7 @@
 
 use std::{
     collections::HashSet,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -13,10 +14,14 @@ use protocol::{
 };
 use value::{Value, hash::murmur3_128, key};
 
-use crate::query::token::Token;
+use crate::query::{held::Held, job::halted, token::Token};
 
-/// Most different rows that DISTINCT remembers: sixteen bytes each, and what the set needs.
+/// Most different rows that DISTINCT remembers.
 const SEEN_MAX: usize = 4_000_000;
+
+/// What the set takes for each row that it has room for: sixteen bytes, one of its own, and the
+/// eighth that it leaves free.
+const SEEN_BYTES: usize = 20;
 
 /// The rows of a page.
 #[derive(Debug)]
@@ -135,19 +140,46 @@ impl Page {
 }
 
 /// The rows that DISTINCT has met, by a hash of 128 bits.
-#[derive(Debug, Default)]
-pub(crate) struct Seen(HashSet<(u64, u64)>);
+#[derive(Debug)]
+pub(crate) struct Seen {
+    rows: HashSet<(u64, u64)>,
+    held: Arc<Held>,
+    bytes: usize,
+}
 
 impl Seen {
+    pub(crate) fn new(held: &Arc<Held>) -> Self {
+        Self { rows: HashSet::new(), held: Arc::clone(held), bytes: 0 }
+    }
+
     /// Whether the row is new.
     pub(crate) fn insert(&mut self, row: &Value) -> Result<bool, Error> {
         let mut bytes = Vec::new();
         key::encode(row, &mut bytes);
-        let is_new = self.0.insert(murmur3_128(&bytes, (0, 0)));
-        if self.0.len() > SEEN_MAX {
+        if self.rows.len() == self.rows.capacity() {
+            self.grow()?;
+        }
+        let is_new = self.rows.insert(murmur3_128(&bytes, (0, 0)));
+        if self.rows.len() > SEEN_MAX {
             return Err(too_large("DISTINCT has more than 4,000,000 different rows"));
         }
         Ok(is_new)
+    }
+
+    /// Makes room for as many again, which are counted before they are there.
+    fn grow(&mut self) -> Result<(), Error> {
+        let before = self.rows.capacity();
+        let more = SEEN_BYTES * (before + 1);
+        self.held.take(more).map_err(halted)?;
+        self.bytes += more;
+        self.rows.reserve(before + 1);
+        Ok(())
+    }
+}
+
+impl Drop for Seen {
+    fn drop(&mut self) {
+        self.held.give_back(self.bytes);
     }
 }
 

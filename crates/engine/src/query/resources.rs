@@ -102,17 +102,22 @@ impl Compiled {
         let now_millis = engine.clock.now_millis();
         let timeout = Instant::now() + engine.options.query_timeout;
         let is_cancelled = move || Instant::now() >= timeout;
-        let mut run = Run::new(now_millis, now_millis.unsigned_abs()).with_cancel(&is_cancelled);
+        let held = engine.query_memory.hold();
+        let more_bytes = |bytes| held.grant(bytes);
+        let mut run = Run::new(now_millis, now_millis.unsigned_abs())
+            .with_cancel(&is_cancelled)
+            .with_memory_of(&more_bytes);
         let order = (!shape.order.is_empty()).then(|| Order {
             descends: shape.order.iter().map(|key| key.is_descending).collect(),
             index: None,
         });
+        let host = memory::Host { functions: None, held: &held };
         let values = match &shape.inner {
-            Some(inner) => memory::rows(inner, &values, None, None, &mut run).await?,
+            Some(inner) => memory::rows(inner, &values, None, host, &mut run).await?,
             None if !shape.reads_container => vec![Value::Undefined],
             None => values,
         };
-        let rows = memory::rows(program, &values, order.as_ref(), None, &mut run).await?;
+        let rows = memory::rows(program, &values, order.as_ref(), host, &mut run).await?;
         let limit = options.max_item_count.unwrap_or(PAGE_ITEMS_DEFAULT) as usize;
         let mut page = Page::new(limit, token.skip, token.take);
         let from = if let Place::Ordinal(from) = token.place { from } else { 0 };

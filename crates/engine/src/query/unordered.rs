@@ -37,7 +37,7 @@ pub(crate) async fn run(
     if page.is_over() {
         return Ok(None);
     }
-    let mut seen = job.program.shape().is_distinct.then(Seen::default);
+    let mut seen = job.seen();
     let piece =
         |part: &Part| Piece { slots: part.slots.clone(), documents: part.partition_documents };
     let pieces: Vec<Piece> = job.parts.iter().map(piece).collect();

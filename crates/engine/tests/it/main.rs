@@ -37,6 +37,7 @@ mod procedure_races;
 mod procedures;
 mod queries;
 mod query_limits;
+mod query_memory;
 mod query_properties;
 mod random;
 mod recreation;

@@ -53,7 +53,7 @@ pub use computed::{Computed, check_computed, check_computed_all};
 pub use expression::{Expression, evaluate};
 pub use frame::Row;
 pub use node::PathStep;
-pub use run::{Halt, Run, Udfs, weight};
+pub use run::{Halt, MoreBytes, Run, Udfs, weight};
 pub use shape::{OrderKey, Shape};
 pub use slow::is_slow;
 pub(crate) use walk::{aggregate_of, alias_of, children, has_aggregate, projected, property_names};

@@ -24,6 +24,9 @@ pub enum Halt {
     /// It would hold more than its memory limit.
     #[error("the query needs more memory than it may use")]
     OutOfMemory,
+    /// It would hold more than its host can spare now.
+    #[error("the memory for queries is in use")]
+    Busy,
     /// A user-defined function failed or does not exist.
     #[error("{0}")]
     Udf(String),
@@ -41,6 +44,9 @@ pub trait Udfs {
     fn call(&self, name: &str, args: &[Value]) -> Result<Value, String>;
 }
 
+/// Asked by a run that is to hold so many bytes, more than ever before: how many it may hold.
+pub type MoreBytes<'a> = &'a (dyn Fn(usize) -> Result<usize, Halt> + Sync);
+
 /// One execution of a program, over as many documents as there are. One thread at a time.
 pub struct Run<'a> {
     pub(super) context: functions::Context,
@@ -53,6 +59,9 @@ pub struct Run<'a> {
     steps_to_check: usize,
     steps: u64,
     bytes_max: usize,
+    /// What it may hold before it asks for more.
+    bytes_granted: usize,
+    more_bytes: Option<MoreBytes<'a>>,
     /// Held by values that are gone once the row is: what [`mark`](Self::mark) and
     /// [`release`](Self::release) count.
     transient_bytes: usize,
@@ -72,6 +81,8 @@ impl<'a> Run<'a> {
             steps_to_check: STEPS_BETWEEN_CHECKS,
             steps: 0,
             bytes_max: MEMORY_BYTES_MAX,
+            bytes_granted: usize::MAX,
+            more_bytes: None,
             transient_bytes: 0,
             retained_bytes: 0,
         }
@@ -102,6 +113,14 @@ impl<'a> Run<'a> {
     #[must_use]
     pub fn with_memory_limit(mut self, bytes: usize) -> Run<'a> {
         self.bytes_max = bytes;
+        self
+    }
+
+    /// Whom to ask before it holds more than it was granted, within its limit. At first that is
+    /// nothing.
+    #[must_use]
+    pub fn with_memory_of(mut self, more_bytes: MoreBytes<'a>) -> Run<'a> {
+        (self.bytes_granted, self.more_bytes) = (0, Some(more_bytes));
         self
     }
 
@@ -141,9 +160,15 @@ impl<'a> Run<'a> {
         self.check_memory()
     }
 
-    fn check_memory(&self) -> Result<(), Halt> {
+    fn check_memory(&mut self) -> Result<(), Halt> {
         let bytes = self.transient_bytes.saturating_add(self.retained_bytes);
-        if bytes > self.bytes_max { Err(Halt::OutOfMemory) } else { Ok(()) }
+        if bytes > self.bytes_max {
+            return Err(Halt::OutOfMemory);
+        }
+        if let Some(more_bytes) = self.more_bytes.filter(|_| bytes > self.bytes_granted) {
+            self.bytes_granted = more_bytes(bytes)?;
+        }
+        Ok(())
     }
 
     /// How much is held right now.

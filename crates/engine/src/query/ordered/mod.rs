@@ -19,7 +19,7 @@ use value::{Value, distinct};
 use crate::query::{
     ahead::{self, Ahead, Unit},
     job::{Job, parse},
-    page::{Page, Seen},
+    page::Page,
     token::{BYTES_MAX, Place, Position},
 };
 
@@ -122,7 +122,7 @@ pub(crate) async fn run(
         return Ok(None);
     }
     let frontier = frontier(job, order, place, run).await?.max(resumed.unwrap_or_default());
-    let mut seen = job.program.shape().is_distinct.then(Seen::default);
+    let mut seen = job.seen();
     let wanted = page.wants() as f64;
     let mut lists = Vec::new();
     for part in job.parts.iter() {
@@ -147,7 +147,7 @@ pub(crate) async fn run(
             walk::Ended::At(place) => return Ok(place),
             walk::Ended::Lost => {
                 page.restart(before);
-                seen = seen.map(|_| Seen::default());
+                seen = job.seen();
             }
         }
     }

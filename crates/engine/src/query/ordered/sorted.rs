@@ -1,16 +1,17 @@
 //! An order without an index: every document that can match is looked at, and the first few behind
 //! the frontier are kept. Memory is bounded by the page, however many documents there are.
 
-use std::collections::BinaryHeap;
+use std::{collections::BinaryHeap, sync::Arc};
 
 use protocol::{Error, rid::DocNum};
-use sql::program::Run;
+use sql::program::{Halt, Run};
 
 use crate::query::{
     ahead::{Ahead, Unit},
     documents::Documents,
     explain::Access,
-    job::{Fed, Job, Turns, parse},
+    held::Held,
+    job::{Fed, Job, Turns, halted, parse},
     ordered::{Frontier, Order, SortKey, place_at, sort_bytes},
     page::{Page, Seen},
     stream::Stream,
@@ -38,9 +39,9 @@ pub(crate) async fn run(
     let start = if seen.is_some() { SortKey::default() } else { frontier.key.clone() };
     let mut from = start;
     loop {
-        let mut first = First::new(page.wants().saturating_add(1).min(KEPT_MAX));
+        let mut first = First::new(page.wants().saturating_add(1).min(KEPT_MAX), job.held());
         keep_first(job, order, &lists, &from, &mut first, run).await?;
-        let (keys, has_more) = first.finish();
+        let (keys, has_more, _held) = first.finish();
         let mut turns = Turns::default();
         let mut ahead = Ahead::documents(job, true);
         let mut rest = keys.iter();
@@ -104,7 +105,7 @@ async fn keep_first(
             if let Some(values) = values {
                 let key = SortKey { values, number: order.number(number) };
                 if key >= *from {
-                    first.insert(key);
+                    first.insert(key)?;
                 }
             }
             job.check_timeout()?;
@@ -114,39 +115,113 @@ async fn keep_first(
     Ok(())
 }
 
+/// What a key takes beside its bytes.
+const KEY_BYTES: usize = 48;
+
+/// The memory of the keys, given back with them.
+struct Share {
+    held: Arc<Held>,
+    bytes: usize,
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.held.give_back(self.bytes);
+    }
+}
+
 /// Keeps the least of the keys that it is given.
 struct First {
     heap: BinaryHeap<SortKey>,
-    bytes: usize,
+    share: Share,
     count_max: usize,
     has_more: bool,
 }
 
 impl First {
-    fn new(count_max: usize) -> Self {
-        Self { heap: BinaryHeap::new(), bytes: 0, count_max, has_more: false }
+    fn new(count_max: usize, held: &Arc<Held>) -> Self {
+        let share = Share { held: Arc::clone(held), bytes: 0 };
+        Self { heap: BinaryHeap::new(), share, count_max, has_more: false }
     }
 
-    fn insert(&mut self, key: SortKey) {
+    fn insert(&mut self, key: SortKey) -> Result<(), Error> {
         let is_full = self.heap.len() >= self.count_max;
         if is_full && self.heap.peek().is_some_and(|last| key >= *last) {
             self.has_more = true;
-            return;
+            return Ok(());
         }
-        self.bytes += key.values.len();
-        self.heap.push(key);
-        while self.heap.len() > self.count_max || self.bytes > KEPT_BYTES_MAX && self.heap.len() > 1
-        {
-            self.has_more = true;
-            if let Some(last) = self.heap.pop() {
-                self.bytes -= last.values.len();
-                self.count_max = self.count_max.min(self.heap.len().max(1));
+        let bytes = key.values.len() + KEY_BYTES;
+        // A query that may not hold more keeps fewer, and looks again for the rest.
+        while let Err(halt) = self.share.held.take(bytes) {
+            if halt != Halt::OutOfMemory || self.heap.is_empty() {
+                return Err(halted(halt));
             }
+            self.drop_last();
+        }
+        self.share.bytes += bytes;
+        self.heap.push(key);
+        while self.heap.len() > self.count_max
+            || self.share.bytes > KEPT_BYTES_MAX && self.heap.len() > 1
+        {
+            self.drop_last();
+        }
+        Ok(())
+    }
+
+    fn drop_last(&mut self) {
+        self.has_more = true;
+        if let Some(last) = self.heap.pop() {
+            let bytes = last.values.len() + KEY_BYTES;
+            self.share.bytes -= bytes;
+            self.share.held.give_back(bytes);
+            self.count_max = self.count_max.min(self.heap.len().max(1));
         }
     }
 
-    /// The keys in order, and whether there were others.
-    fn finish(self) -> (Vec<SortKey>, bool) {
-        (self.heap.into_sorted_vec(), self.has_more)
+    /// The keys in order, whether there were others, and their memory.
+    fn finish(self) -> (Vec<SortKey>, bool, Share) {
+        (self.heap.into_sorted_vec(), self.has_more, self.share)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::query::held::Memory;
+
+    fn key(number: u64) -> SortKey {
+        let mut values = number.to_be_bytes().to_vec();
+        values.resize(4096, 0);
+        SortKey { values, number }
+    }
+
+    /// A query that may not hold all that the page wants keeps the first few, and gives them back.
+    #[test]
+    fn a_sort_makes_do_with_less() {
+        let memory = Arc::new(Memory::new(512 << 10));
+        let held = memory.hold();
+        let mut first = First::new(1000, &held);
+        for number in (0..500).rev() {
+            first.insert(key(number)).expect("it keeps fewer");
+        }
+        let (keys, has_more, share) = first.finish();
+        assert!(has_more && (2..500).contains(&keys.len()), "{} keys", keys.len());
+        assert!(keys.iter().zip(0..).all(|(kept, number)| *kept == key(number)));
+        drop(share);
+        assert_eq!(held.used(), 0);
+    }
+
+    #[test]
+    fn a_sort_is_told_to_come_back_where_others_hold_the_memory() {
+        let memory = Arc::new(Memory::new(512 << 10));
+        let others = [memory.hold(), memory.hold()];
+        for other in &others {
+            other.take(256 << 10).expect("room");
+        }
+        let mut first = First::new(1000, &memory.hold());
+        let refused = (0..500).find_map(|number| first.insert(key(number)).err());
+        let refused = refused.expect("no room");
+        assert_eq!(refused.code, protocol::Code::TooManyRequests);
+        assert!(refused.meta.retry_after_ms.is_some());
     }
 }
