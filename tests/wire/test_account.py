@@ -28,7 +28,7 @@ def test_account_describes_itself(client, server):
     assert answer.headers["x-ms-max-media-storage-usage-mb"].isdigit()
 
 
-@pytest.mark.parametrize("host", ["sheaf", "localhost:9999", "[::1]:8081", "10.0.0.7:80"])
+@pytest.mark.parametrize("host", ["db.example", "sheaf", "localhost:9999", "[::1]:8081", "10.0.0.7:80"])
 def test_endpoints_follow_the_host_header(client, host):
     account = client.get("/", host=host).json
     for list_name in ("writableLocations", "readableLocations"):

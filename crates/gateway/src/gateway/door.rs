@@ -54,9 +54,10 @@ impl Gateway {
         host.is_some_and(|host| self.settings.names.is_advertised(host))
     }
 
-    /// Refuses what everybody can sign under a name that may be a web page's.
+    /// Refuses what everybody can sign under a name that may be a web page's. The account document
+    /// is exempt: it holds no data, and it tells clients which endpoint they called.
     pub(super) fn check_name(&self, parts: &Parts, secrecy: Secrecy) -> Result<(), Error> {
-        if secrecy == Secrecy::Secret {
+        if secrecy == Secrecy::Secret || parts.uri.path() == "/" {
             return Ok(());
         }
         let forwarded = parts.extensions.get::<Forwarded>().and_then(|it| it.host.as_ref());
