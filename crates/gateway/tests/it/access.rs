@@ -119,7 +119,9 @@ async fn the_published_key_is_good_under_names_of_the_server_only() {
     for host in ["localhost:8081", "127.0.0.1", "10.0.0.7:80", "[::1]:8081", "sheaf:8081"] {
         assert_eq!(status(account().header("host", host)).await, 200, "{host}");
     }
-    for call in [account(), Call::get("/dbs"), Call::post("/dbs"), Call::get("/dbs/d/colls")] {
+    // The account document holds no data.
+    assert_eq!(status(account().header("host", "evil.example:8081")).await, 200);
+    for call in [Call::get("/dbs"), Call::post("/dbs"), Call::get("/dbs/d/colls")] {
         let call = call.header("host", "evil.example:8081");
         let reply = harness.send(call.clone()).await;
         assert_eq!(reply.status, 403);
@@ -138,18 +140,21 @@ async fn the_account_names_what_the_operator_or_a_trusted_proxy_says() {
         assert!(reply.text().contains(r#""databaseAccountEndpoint":"https://db.example/""#));
     }
     let harness = Harness::new();
-    let told = async |host: &str| {
+    let told = async |call: Call, host: &str| {
         let host = Authority::parse(host);
         let forwarded = Forwarded { scheme: Some("https"), host };
-        let mut request = account().request(http_body_util::Full::<bytes::Bytes>::default());
+        let mut request = call.request(http_body_util::Full::<bytes::Bytes>::default());
         request.extensions_mut().insert(forwarded);
         let reply = harness.gateway.handle("http", request).await;
         let body = http_body_util::BodyExt::collect(reply.into_body()).await.expect("a body");
         String::from_utf8(body.to_bytes().to_vec()).expect("text")
     };
-    let account = told("10.0.0.7:8443").await;
-    assert!(account.contains(r#""databaseAccountEndpoint":"https://10.0.0.7:8443/""#), "{account}");
-    assert!(told("evil.example").await.contains("opens nothing under the name"));
+    for host in ["10.0.0.7:8443", "db.example"] {
+        let expected = format!(r#""databaseAccountEndpoint":"https://{host}/""#);
+        let account = told(account(), host).await;
+        assert!(account.contains(&expected), "{account}");
+    }
+    assert!(told(Call::get("/dbs"), "evil.example").await.contains("opens nothing under the name"));
 }
 
 #[tokio::test]
