@@ -229,7 +229,8 @@ def unsynced_range(reader, writer):
             reader.seek(at)
             writer.seek(at)
             new = reader.read(length)
-            old = writer.read(length).ljust(len(new), b"\0")
+            # A journal that was cut and not synced is shorter than what survives: the cut is lost.
+            old = writer.read(length)[: len(new)].ljust(len(new), b"\0")
             if new != old:
                 differing += [at + first_difference(new, old), at + last_difference(new, old) + 1]
     return (min(differing), max(differing)) if differing else (0, 0)
