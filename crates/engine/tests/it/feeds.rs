@@ -77,7 +77,8 @@ async fn tokens_of_other_feeds_are_refused() {
     let page = |options: Options| db.call(Operation::ListDocuments(collection()), options);
     let first = page(Options { max_item_count: Some(5), ..Options::default() }).await;
     let token = first.expect("a page").continuation.expect("more");
-    for bad in ["", "x", &token[1..], &token.to_uppercase()] {
+    let of_another_format = format!("B{}", &token[1..]);
+    for bad in ["", "x", &token[1..], &of_another_format] {
         let options = Options { continuation: Some(bad.to_owned()), ..Options::default() };
         assert_eq!(page(options).await.expect_err("refused").code, Code::BadRequest, "{bad}");
     }
