@@ -172,7 +172,7 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_PORT", value_name = "PORT", help_heading = "Listening")]
     pub(crate) port: Option<u16>,
 
-    /// Endpoint that clients are told, as https://db.example:443: behind a proxy or a mapped port
+    /// Endpoint that clients are told, as `https://db.example`: behind a proxy or a mapped port
     /// [default: the one that they called]
     #[arg(long, env = "SHEAF_ADVERTISE", value_name = "URL", help_heading = "Listening")]
     pub(crate) advertise: Option<String>,
