@@ -100,7 +100,7 @@ class Reshaper(threading.Thread):
         command = [binary(), "partition", action, *where, id]
         settings = {name: value for name, value in os.environ.items() if name[:6] != "SHEAF_"}
         done = subprocess.run(command, capture_output=True, text=True, env=settings, check=False)
-        if done.returncode == 1 and ("cannot be" in done.stderr or "409 Conflict" in done.stderr):
+        if done.returncode == 4 and ("cannot be" in done.stderr or "409 Conflict" in done.stderr):
             return None
         found = re.fullmatch(r"ranges? (.+) became ranges? (.+); writes waited for ([\d.]+) ms\n", done.stdout)
         if found:
