@@ -17,6 +17,7 @@ use std::{
     io::Read,
     path::Path,
     sync::Arc,
+    time::Duration,
 };
 
 use fjall::{
@@ -39,9 +40,12 @@ use crate::{
 /// The keyspace of our own records. No partition can have this name.
 const SYSTEM: &str = "SYSTEM";
 
-/// Our lock. fjall has one too, but ours is held before its files are looked at, and it refuses at
-/// once instead of after three attempts.
+/// Our lock. fjall has one too, but ours is held before its files are looked at.
 pub(crate) const LOCK: &str = "owner.lock";
+
+/// How often a lock that somebody has is tried again, and how long after each other.
+const LOCK_ATTEMPTS: u32 = 20;
+const LOCK_STEP: Duration = Duration::from_millis(25);
 
 /// The least that fjall accepts. It is also about the size at which it starts a new journal, so
 /// that a sealed journal makes it write out at once whatever keeps that journal alive: otherwise
@@ -218,15 +222,21 @@ fn lock(directory: &Path) -> Result<File> {
 }
 
 /// Locks the file for as long as it is open, or says that somebody else has it.
+///
+/// A process that is being started has the open files of the one that starts it until its program
+/// begins, locks included. So a lock that was just given up may still be held for a moment.
 pub(crate) fn take_lock(file: File, directory: &Path) -> Result<File> {
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(std::fs::TryLockError::WouldBlock) => Err(Error::Conflict(format!(
-            "directory `{}` is in use by another process",
-            directory.display()
-        ))),
-        Err(std::fs::TryLockError::Error(error)) => Err(io_error(&directory.join(LOCK), &error)),
+    for _ in 0..LOCK_ATTEMPTS {
+        match file.try_lock() {
+            Ok(()) => return Ok(file),
+            Err(std::fs::TryLockError::WouldBlock) => std::thread::sleep(LOCK_STEP),
+            Err(std::fs::TryLockError::Error(error)) => {
+                return Err(io_error(&directory.join(LOCK), &error));
+            }
+        }
     }
+    let directory = directory.display();
+    Err(Error::Conflict(format!("directory `{directory}` is in use by another process")))
 }
 
 /// Makes sequence numbers higher than any that may have been used before.
