@@ -16,12 +16,12 @@ use crate::{
     catalog::{Catalog, Collection, Database, Retired, Throughput, storage},
     charge::Meter,
     check_intended,
+    conditions::{is_unchanged, require_match},
     control::{AsyncPlan, Change, check_resource_count},
     definition::Definition,
-    encryption_keys, errors,
-    feeds::{Page, is_unchanged, require_match},
-    indexing::transform,
-    missing_collection, offers,
+    encryption_keys, errors, missing_collection, offers,
+    paging::Page,
+    reindexing,
     throughput::{self, Kind, Rules},
     usage,
 };
@@ -172,7 +172,7 @@ fn replace_in(
     if let Some(database) = catalog.database_mut(collection.rid.database) {
         database.insert_collection(Arc::clone(&collection));
     }
-    let reindexed = is_reindexed.then(|| Arc::clone(&collection));
+    let reindexed = is_reindexed.then(|| (Arc::clone(&collection), reindexing::start as _));
     Ok(Change { reindexed, ..Change::new(batch, catalog, (outcome, collection)) })
 }
 
@@ -206,7 +206,7 @@ pub(crate) async fn read(
     let is_told = options.populate_quota || collection.definition.partition_key.is_system;
     if is_told && !options.hides_usage {
         response.meta.quota = Some(usage::quota(engine, collection));
-        response.meta.index_progress = Some(transform::progress(collection));
+        response.meta.index_progress = Some(reindexing::progress(collection));
     }
     Ok(response)
 }

@@ -6,7 +6,7 @@ use protocol::{
     Error, Meta, Options, Response, continuation::Feed, request::CollectionPath, response::FeedKind,
 };
 
-use crate::{Inner, charge::Meter, documents::scope::named_key, feeds::Page, query::door};
+use crate::{Inner, charge::Meter, paging::Page, query::door, scope::named_key};
 
 /// Refuses a query of the conflicts of all partition keys that does not say so.
 pub(crate) fn check_scope(

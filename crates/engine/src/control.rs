@@ -10,9 +10,8 @@ use store::Batch;
 
 use crate::{
     Inner,
-    catalog::{Catalog, Collection, Version, rows::RangeRow, storage},
-    indexing::transform,
-    partition::Partition,
+    catalog::{Catalog, Collection, Version, storage},
+    partition::{Partition, range::RangeRow},
     rows::State,
 };
 
@@ -25,8 +24,8 @@ pub(crate) struct Change<T> {
     pub(crate) created: Vec<Arc<Partition>>,
     /// Partitions whose space is to be given back.
     pub(crate) dropped: Vec<Arc<Partition>>,
-    /// The collection whose indexing policy has changed.
-    pub(crate) reindexed: Option<Arc<Collection>>,
+    /// The collection whose indexing policy has changed, and what brings its documents to it.
+    pub(crate) reindexed: Option<(Arc<Collection>, StartReindexing)>,
 }
 
 impl<T> Change<T> {
@@ -51,7 +50,7 @@ impl Inner {
                 this.restart_partitions(&change.dropped);
                 return Err(error);
             }
-            if let Some(collection) = &change.reindexed {
+            if let Some((collection, _)) = &change.reindexed {
                 // Before anyone can write by the new policy, nobody may by the old one.
                 for partition in &collection.partitions {
                     partition.require_generation(collection.index_generation);
@@ -59,8 +58,8 @@ impl Inner {
             }
             this.publish(change.catalog);
             this.moved.notify_waiters();
-            if let Some(collection) = &change.reindexed {
-                transform::start(&this, collection);
+            if let Some((collection, start)) = &change.reindexed {
+                start(&this, collection);
             }
             this.open_partitions(&change.created).await;
             this.drop_partitions(&change.dropped).await;
@@ -165,6 +164,9 @@ impl Inner {
         }
     }
 }
+
+/// Starts bringing the documents of a collection to its new indexing policy.
+pub(crate) type StartReindexing = fn(&Arc<Inner>, &Arc<Collection>);
 
 /// A change of the catalog, as a value that can be sent to its task.
 pub(crate) trait AsyncPlan<T>: Send + 'static {

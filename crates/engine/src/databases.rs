@@ -14,10 +14,11 @@ use crate::{
     Inner, bodies,
     catalog::{Catalog, Database, storage},
     charge::Meter,
+    conditions::{answer_read, require_match},
     control::{AsyncPlan, Change, check_resource_count},
     definition::validate_name,
     errors,
-    feeds::{Page, answer_read, require_match},
+    paging::Page,
     throughput::{self, Kind, Rules},
 };
 

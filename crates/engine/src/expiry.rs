@@ -13,10 +13,10 @@ use value::json;
 
 use crate::{
     catalog::Collection,
-    documents::text::lenient_ttl,
     errors,
     keys::{self, EXPIRY},
     rows::Header,
+    text::lenient_ttl,
 };
 
 /// Which documents of a collection have expired at some moment.

@@ -4,10 +4,9 @@ use std::{sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use protocol::{
-    Body, Error, Meta, Options, Outcome, PartitionPoint, Response,
+    Error, Meta, Options, PartitionPoint, Response,
     continuation::{self, Feed},
-    etag::{Etag, strip_quotes},
-    limits::{PAGE_BYTES_MAX, PAGE_ITEMS_DEFAULT},
+    limits::PAGE_BYTES_MAX,
     request::CollectionPath,
     response::FeedKind,
 };
@@ -17,8 +16,8 @@ use crate::{
     budget::{self, Asked, Kind, Tickets},
     catalog::Collection,
     charge::Meter,
-    documents::{scope::Scope, text::user_bytes},
     keys::Creation,
+    paging::{Page, invalid_token, page_items},
     partition::Partition,
     query::{
         self,
@@ -31,107 +30,17 @@ use crate::{
         merge::Merge,
         stream::Reach,
         stretch::{Piece, Sequence, Stretch, stretches},
-        token::{Origin, Place, Position, Token},
+        token::{Place, Position, Token},
     },
+    scope::{Origin, Scope},
+    sessions::check_session,
+    text::user_bytes,
 };
 
 /// Rows and bytes that one request may look at without filling its page. A feed of one key in a
 /// full slot goes on in the next page; this one may be empty.
 const SCANNED_ROWS_MAX: usize = 10_000;
 const SCANNED_BYTES_MAX: usize = 16 << 20;
-
-/// A page of a feed.
-#[derive(Debug, Default)]
-pub(crate) struct Page {
-    items: Vec<Bytes>,
-    continuation: Option<String>,
-}
-
-impl Page {
-    /// The page of a feed whose items are in memory, ordered by number.
-    pub(crate) fn take<T>(
-        feed: Feed,
-        owner: &[u8],
-        options: &Options,
-        items: impl Iterator<Item = (u64, T)>,
-        print: impl Fn(T) -> Bytes,
-    ) -> Result<Self, Error> {
-        let after = position(feed, owner, options)?;
-        let limit = page_items(options);
-        let mut page = Self::default();
-        let mut last = 0;
-        let mut bytes = 0;
-        for (number, item) in items.filter(|(number, _)| after.is_none_or(|after| *number > after))
-        {
-            if page.items.len() == limit || bytes > PAGE_BYTES_MAX {
-                page.continuation = Some(continuation::encode(feed, owner, last));
-                break;
-            }
-            let item = print(item);
-            bytes += item.len();
-            page.items.push(item);
-            last = number;
-        }
-        Ok(page)
-    }
-
-    /// Bytes of its items.
-    pub(crate) fn bytes(&self) -> usize {
-        self.items.iter().map(Bytes::len).sum()
-    }
-
-    pub(crate) fn answer(self, owner_rid: String, kind: FeedKind, meta: Meta) -> Response {
-        Response {
-            outcome: Outcome::Ok,
-            body: Body::Feed { owner_rid, kind, items: self.items },
-            etag: None,
-            continuation: self.continuation,
-            meta,
-        }
-    }
-}
-
-/// Where the caller's last page ended; `None` for the first one.
-pub(crate) fn position(feed: Feed, owner: &[u8], options: &Options) -> Result<Option<u64>, Error> {
-    let Some(token) = &options.continuation else { return Ok(None) };
-    continuation::decode(feed, owner, token).map(Some).ok_or_else(invalid_token)
-}
-
-pub(crate) fn page_items(options: &Options) -> usize {
-    options.max_item_count.unwrap_or(PAGE_ITEMS_DEFAULT) as usize
-}
-
-/// Whether the caller already has this version.
-pub(crate) fn is_unchanged(options: &Options, etag: Etag) -> bool {
-    options.if_none_match.as_deref().is_some_and(|known| names(known, etag))
-}
-
-/// The answer to a read of one resource: without it, for a caller who already has this version.
-pub(crate) fn answer_read(
-    options: &Options,
-    etag: Etag,
-    answer: impl FnOnce(Outcome) -> Response,
-) -> Response {
-    if is_unchanged(options, etag) {
-        return Response { body: Body::Empty, ..answer(Outcome::NotModified) };
-    }
-    answer(Outcome::Ok)
-}
-
-/// Refuses a change when the caller knows another version.
-pub(crate) fn require_match(options: &Options, etag: Etag) -> Result<(), Error> {
-    match options.if_match.as_deref() {
-        Some(expected) if !names(expected, etag) => Err(Error::precondition_failed()),
-        _ => Ok(()),
-    }
-}
-
-/// Whether a condition header names this version: `*` names any, and a list names each.
-fn names(condition: &str, etag: Etag) -> bool {
-    condition
-        .split(',')
-        .any(|part| part.trim() == "*" || Etag::parse(strip_quotes(part)) == Some(etag))
-}
 
 /// The feed of a collection's documents, partition after partition. A page is of one of them.
 pub(crate) async fn documents(
@@ -161,7 +70,7 @@ pub(crate) async fn documents(
             check_session(engine, &collection, partition, options)?;
         }
         entered.settle(engine, meter);
-        match budget::admit_all(engine, &asked, group.iter().copied()) {
+        match budget::admit_all(engine, &asked, group.iter().map(|partition| &partition.budget)) {
             Ok(tickets) => entered.tickets = Some(tickets),
             Err(error) if next.is_none() => return Err(error),
             // What was read is a page: the next one begins with this partition.
@@ -231,27 +140,6 @@ fn begin(
         Ok(Token { place, origin, .. }) => Ok((place, origin)),
         Err(_) => Err(invalid_token()),
     }
-}
-
-fn invalid_token() -> Error {
-    Error::bad_request("Invalid Continuation Token: it is damaged or belongs to another feed.")
-}
-
-/// Refuses a reader whose session has seen more than the partition has.
-pub(crate) fn check_session(
-    engine: &Inner,
-    collection: &Collection,
-    partition: &Partition,
-    options: &Options,
-) -> Result<(), Error> {
-    if !options.is_session_read(engine.options.default_consistency) {
-        return Ok(());
-    }
-    partition.check_session(options.session.as_ref()).map_err(|mut error| {
-        error.meta.partitions = vec![partition.point(partition.lsn())];
-        error.meta.owner = Some(collection.owner());
-        error
-    })
 }
 
 /// The partitions that a feed has been let in at, and what it did there.

@@ -6,7 +6,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
-use protocol::rid::DocNum;
+use protocol::{Error, limits::PARTITION_KEY_BYTES_MAX, rid::DocNum};
 use value::{
     key,
     partition_key::{Component, PartitionKey},
@@ -292,6 +292,17 @@ fn pair(prefix: u8, first: u64, second: u64) -> Bytes {
 pub(crate) fn u64_at(key: &[u8], offset: usize) -> Option<u64> {
     let bytes = key.get(offset..offset + 8)?;
     Some(bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+}
+
+/// Refuses a key that is too long for any document.
+pub(crate) fn check_length(key: &PartitionKey) -> Result<(), Error> {
+    let is_long = |component: &Component| matches!(component, Component::String(text) if text.len() > PARTITION_KEY_BYTES_MAX);
+    if key.0.iter().any(is_long) {
+        return Err(Error::bad_request(format!(
+            "The partition key value is longer than {PARTITION_KEY_BYTES_MAX} bytes."
+        )));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

@@ -1,10 +1,31 @@
 //! How much may be stored, in the service's several eras. `docs/configuration.md` lists the same.
 
-use crate::options::Limits;
-
 const KB: u64 = 1 << 10;
 const MB: u64 = 1 << 20;
 const GB: u64 = 1 << 30;
+
+/// Whose limits apply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Limits {
+    /// Today's service.
+    #[default]
+    Current,
+    /// The service of 2016.
+    Y2016,
+    /// The service of 2017.
+    Y2017,
+}
+
+impl Limits {
+    /// The most throughput that anything may have, unless the operator says otherwise.
+    #[must_use]
+    pub fn throughput_max(self) -> u32 {
+        match self {
+            Self::Current | Self::Y2017 => 1_000_000,
+            Self::Y2016 => 250_000,
+        }
+    }
+}
 
 /// Most bytes in each kind of container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -15,12 +15,13 @@ use value::{Object, Value};
 
 use crate::{
     Inner, bodies,
-    budget::rates,
     catalog::{Catalog, Database, Offer, Throughput, number, quoted, storage, to_bytes},
     charge::Meter,
+    conditions::{answer_read, require_match},
     control::{AsyncPlan, Change},
-    feeds::{Page, answer_read, require_match},
     offers::floor::{Holding, Holdings},
+    paging::Page,
+    rates,
     throughput::{Kind, Rules},
 };
 

@@ -7,7 +7,11 @@ use std::{
 
 use protocol::{limits::PARTITION_THROUGHPUT_MAX, request::ConsistencyLevel};
 
-use crate::{charge::Charges, disk::Disk, limits::Sizes};
+use crate::{
+    charge::Charges,
+    disk::Disk,
+    limits::{Limits, Sizes},
+};
 
 /// When a partition's throughput is enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,29 +23,6 @@ pub enum RateLimit {
     Provisioned,
     /// Never.
     Never,
-}
-
-/// Whose limits apply.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Limits {
-    /// Today's service.
-    #[default]
-    Current,
-    /// The service of 2016.
-    Y2016,
-    /// The service of 2017.
-    Y2017,
-}
-
-impl Limits {
-    /// The most throughput that anything may have, unless the operator says otherwise.
-    #[must_use]
-    pub fn throughput_max(self) -> u32 {
-        match self {
-            Self::Current | Self::Y2017 => 1_000_000,
-            Self::Y2016 => 250_000,
-        }
-    }
 }
 
 /// How a database is set up.

@@ -14,7 +14,7 @@ use crate::{
     Inner,
     catalog::{Collection, number, quoted, to_bytes},
     charge::Meter,
-    feeds::is_unchanged,
+    conditions::is_unchanged,
     partition::Partition,
 };
 

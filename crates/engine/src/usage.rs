@@ -1,11 +1,6 @@
 //! What a collection takes: its quota, and the statistics of its partitions.
 
-use std::{
-    collections::HashMap,
-    ops::Bound,
-    sync::{Arc, PoisonError, RwLock},
-    time::Duration,
-};
+use std::{collections::HashMap, ops::Bound, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use protocol::{
@@ -61,11 +56,7 @@ pub(crate) fn quota(engine: &Inner, collection: &Collection) -> Quota {
     quota
 }
 
-/// Quota and usage of a collection as text, as they were a moment ago.
-#[derive(Debug, Default)]
-pub(crate) struct CachedLists(RwLock<Option<(Duration, Arc<QuotaLists>)>>);
-
-/// How old that may be.
+/// How old the quota and usage that are told beside documents may be.
 const LISTS_AGE_MAX: Duration = Duration::from_secs(1);
 
 /// What is told of a collection beside its documents and scripts, if the caller may know.
@@ -78,15 +69,8 @@ pub(crate) fn lists(
         return None;
     }
     let now = engine.clock.monotonic();
-    let cached = &collection.quota_lists.0;
-    if let Some((made, lists)) = &*cached.read().unwrap_or_else(PoisonError::into_inner)
-        && now.saturating_sub(*made) < LISTS_AGE_MAX
-    {
-        return Some(Arc::clone(lists));
-    }
-    let lists = Arc::new(quota(engine, collection).lists());
-    *cached.write().unwrap_or_else(PoisonError::into_inner) = Some((now, Arc::clone(&lists)));
-    Some(lists)
+    let make = || quota(engine, collection).lists();
+    Some(collection.quota_lists.get(now, LISTS_AGE_MAX, make))
 }
 
 /// What is told of a collection when one of its scripts is asked for.

@@ -18,10 +18,10 @@ use value::json;
 use crate::{
     OpenError,
     catalog::{Collection, storage::CatalogStore},
-    documents::scope::document_key,
     keys::{self, LogicalKey, META_COUNTERS, META_KEY},
     partition::Partition,
     rows::{Counters, Header, KeyCounters, Primary},
+    scope::document_key,
     verify::{terms::TermSums, upkeep::Upkeep},
 };
 

@@ -1,6 +1,8 @@
 //! Rules that no linter knows, as tests: which crate may know which, what must be written down, how
-//! large a file may grow.
+//! large a file may grow, which modules may need each other.
 
+#[cfg(test)]
+mod cycles;
 #[cfg(test)]
 mod tests {
     use std::{

@@ -15,7 +15,8 @@ use value::partition_key::{Component, Hashing, PartitionKey};
 use crate::{
     access::{same::stored, too_little},
     catalog::{Catalog, Collection},
-    documents::{batch, scope::Scope},
+    documents::batch,
+    scope::Scope,
 };
 
 /// Does it. `path` is the collection of the permission.

@@ -14,7 +14,6 @@
 
 mod confine;
 mod demand;
-pub(crate) mod link;
 mod pin;
 pub(crate) mod reach;
 mod same;
@@ -25,7 +24,6 @@ use crate::{
     Inner,
     access::{
         demand::{Needs, On, demand},
-        link::Link,
         pin::pin,
         reach::{Reach, of_media, reach},
     },
@@ -33,6 +31,7 @@ use crate::{
         Catalog,
         users::{Mode, Rights},
     },
+    link::Link,
 };
 
 /// Refuses a request that its caller has no right to, and keeps others to what they have a right to.

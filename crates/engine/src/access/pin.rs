@@ -12,12 +12,10 @@ use protocol::{
 };
 
 use crate::{
-    access::{
-        demand::{On, demand},
-        link::Link,
-    },
+    access::demand::{On, demand},
     catalog::Catalog,
     check_intended,
+    link::Link,
 };
 
 /// Does it. The request is granted by a permission on `link`.

@@ -11,11 +11,11 @@ use value::partition_key::PartitionKey;
 use crate::{
     access::{
         demand::On,
-        link::Link,
         same::{Under, same_attachment, same_document},
     },
     catalog::Catalog,
-    documents::scope::named_key,
+    link::Link,
+    scope::named_key,
 };
 
 /// How they lie.

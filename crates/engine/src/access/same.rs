@@ -10,10 +10,8 @@ use protocol::{
 use value::{json, partition_key::PartitionKey};
 
 use crate::{
-    catalog::Collection,
-    documents::{attachments::rows::List, scope::document_key},
-    errors, keys,
-    rows::Header,
+    catalog::Collection, documents::attachments::rows::List, errors, keys, rows::Header,
+    scope::document_key,
 };
 
 /// Which of the documents with one id is meant.

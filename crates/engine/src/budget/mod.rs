@@ -2,11 +2,11 @@
 //!
 //! A request is admitted at the partition it goes to before any work, and settled with its real
 //! charge afterwards: see [`bucket`]. A partition spends its own share of its collection's
-//! throughput, or, with all other partitions of the database, what the database shares; [`rates`]
+//! throughput, or, with all other partitions of the database, what the database shares; `crate::rates`
 //! says which, whenever the catalog changes. What was spent is counted in any case: see [`usage`].
 
 mod bucket;
-pub(crate) mod rates;
+mod shares;
 mod usage;
 
 use std::{
@@ -24,7 +24,6 @@ use crate::{
         usage::Usage,
     },
     charge::Meter,
-    partition::Partition,
 };
 
 /// Bytes of a body that tell a request from others.
@@ -160,7 +159,7 @@ impl Source {
 }
 
 /// A poisoned budget is still a budget: every change of one is complete before the next.
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -211,7 +210,7 @@ impl<'a> Asked<'a> {
 /// caller who goes away has usually made the work.
 #[must_use]
 pub(crate) struct Ticket {
-    partition: Arc<Partition>,
+    budget: Arc<Budget>,
     kind: Kind,
     /// `None` if another ticket of the request has paid for what they share.
     paid: Option<f64>,
@@ -219,21 +218,21 @@ pub(crate) struct Ticket {
 }
 
 impl Ticket {
-    fn new(partition: &Arc<Partition>, kind: Kind, paid: Option<f64>) -> Self {
-        Self { partition: Arc::clone(partition), kind, paid, is_over: false }
+    fn new(budget: &Arc<Budget>, kind: Kind, paid: Option<f64>) -> Self {
+        Self { budget: Arc::clone(budget), kind, paid, is_over: false }
     }
 
     /// The work is done, and cost this here, of what it cost everywhere.
     fn settle(mut self, engine: &Inner, charge: f64, whole: f64) {
         self.is_over = true;
-        self.partition.budget.settle(self.kind, self.paid, (charge, whole), engine.now_s());
+        self.budget.settle(self.kind, self.paid, (charge, whole), engine.now_s());
     }
 
     /// Nothing was done.
     fn give_back(mut self) {
         self.is_over = true;
         if let Some(paid) = self.paid {
-            self.partition.budget.give_back(self.kind, paid);
+            self.budget.give_back(self.kind, paid);
         }
     }
 }
@@ -241,7 +240,7 @@ impl Ticket {
 impl Drop for Ticket {
     fn drop(&mut self) {
         if !self.is_over && self.paid.is_some() {
-            self.partition.budget.leave(self.kind);
+            self.budget.leave(self.kind);
         }
     }
 }
@@ -258,19 +257,15 @@ impl<'a> Admission<'a> {
     }
 
     /// Comes in at a partition, or is refused. A request that has to begin anew pays once.
-    pub(crate) fn enter(
-        &mut self,
-        engine: &Inner,
-        partition: &Arc<Partition>,
-    ) -> Result<(), Error> {
+    pub(crate) fn enter(&mut self, engine: &Inner, budget: &Arc<Budget>) -> Result<(), Error> {
         match &self.ticket {
-            Some(ticket) if Arc::ptr_eq(&ticket.partition, partition) => return Ok(()),
+            Some(ticket) if Arc::ptr_eq(&ticket.budget, budget) => return Ok(()),
             _ => self.leave(),
         }
         let now_s = engine.now_s();
-        let admitted = self.asked.caller(|caller| partition.budget.admit(caller, now_s));
+        let admitted = self.asked.caller(|caller| budget.admit(caller, now_s));
         let paid = admitted.map_err(too_many)?;
-        self.ticket = Some(Ticket::new(partition, self.asked.kind, Some(paid)));
+        self.ticket = Some(Ticket::new(budget, self.asked.kind, Some(paid)));
         Ok(())
     }
 
@@ -289,12 +284,12 @@ impl<'a> Admission<'a> {
     }
 }
 
-/// Comes in at all of these partitions, or at none. Whoever is refused finds a turn at each when
+/// Comes in at the partitions of all these budgets, or at none. Whoever is refused finds a turn at each when
 /// the last of them has one.
 pub(crate) fn admit_all<'a>(
     engine: &Inner,
     asked: &Asked<'_>,
-    partitions: impl Iterator<Item = &'a Arc<Partition>>,
+    budgets: impl Iterator<Item = &'a Arc<Budget>>,
 ) -> Result<Tickets, Error> {
     let now_s = engine.now_s();
     let mut tickets = Vec::new();
@@ -303,17 +298,17 @@ pub(crate) fn admit_all<'a>(
     let mut asked_at = Vec::new();
     let mut longest: Option<f64> = None;
     asked.caller(|caller| {
-        for partition in partitions {
-            if let Some(of) = partition.budget.shared() {
+        for budget in budgets {
+            if let Some(of) = budget.shared() {
                 if shared.iter().any(|it| Arc::ptr_eq(it, &of)) {
-                    tickets.push(Ticket::new(partition, asked.kind, None));
+                    tickets.push(Ticket::new(budget, asked.kind, None));
                     continue;
                 }
                 shared.push(of);
             }
-            asked_at.push(partition);
-            match partition.budget.admit(caller, now_s) {
-                Ok(paid) => tickets.push(Ticket::new(partition, asked.kind, Some(paid))),
+            asked_at.push(budget);
+            match budget.admit(caller, now_s) {
+                Ok(paid) => tickets.push(Ticket::new(budget, asked.kind, Some(paid))),
                 Err(WaitSeconds(wait_s)) => {
                     longest = Some(longest.map_or(wait_s, |longest| longest.max(wait_s)));
                 }
@@ -321,8 +316,8 @@ pub(crate) fn admit_all<'a>(
         }
         let Some(wait_s) = longest else { return Ok(Tickets(tickets)) };
         tickets.into_iter().for_each(Ticket::give_back);
-        for partition in asked_at {
-            partition.budget.reserve(caller, now_s + wait_s, now_s);
+        for budget in asked_at {
+            budget.reserve(caller, now_s + wait_s, now_s);
         }
         Err(too_many(WaitSeconds(wait_s)))
     })

@@ -7,6 +7,7 @@ pub(crate) mod child_rows;
 pub(crate) mod children;
 pub(crate) mod encryption_keys;
 pub(crate) mod high_water;
+pub(crate) mod quota;
 pub(crate) mod rows;
 pub(crate) mod scripts;
 pub(crate) mod storage;
@@ -31,10 +32,12 @@ use value::{Object, Value, json, partition_key::PartitionKey};
 pub(crate) use crate::catalog::high_water::HighWater;
 use crate::{
     area::{Area, Edge},
-    catalog::{children::Children, encryption_keys::EncryptionKey, scripts::Scripts, users::User},
+    catalog::{
+        children::Children, encryption_keys::EncryptionKey, quota::CachedLists, scripts::Scripts,
+        users::User,
+    },
     definition::Definition,
     partition::Partition,
-    usage::CachedLists,
 };
 
 /// Every resource but documents. Maps are by number, which is the order of creation.

@@ -1,6 +1,6 @@
 //! Catalog rows as JSON text: what is written, and how it is read back.
 
-use std::{ops::Range, sync::Arc};
+use std::sync::Arc;
 
 use bytes::Bytes;
 use protocol::{
@@ -21,6 +21,7 @@ use crate::{
     partition::{
         Partition,
         numbers::{Class, SharedSlot},
+        range::RangeRow,
     },
     rows::Damaged,
 };
@@ -102,24 +103,6 @@ fn encode_range(partition: &Partition) -> Value {
 pub(crate) struct CollectionRow {
     pub(crate) collection: Collection,
     pub(crate) ranges: Vec<RangeRow>,
-}
-
-/// A partition as the catalog knows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct RangeRow {
-    pub(crate) id: u32,
-    pub(crate) area: Area,
-    /// The ranges that its documents were in before, oldest first.
-    pub(crate) parents: Vec<u32>,
-    /// The sequences it gives in slots that it shares with others.
-    pub(crate) shared: Vec<SharedSlot>,
-}
-
-impl RangeRow {
-    /// A range of whole slots.
-    pub(crate) fn new(id: u32, slots: Range<u32>, parents: Vec<u32>) -> Self {
-        Self { id, area: Area::of_slots(slots), parents, shared: Vec::new() }
-    }
 }
 
 pub(crate) fn decode_collection(

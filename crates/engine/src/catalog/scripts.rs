@@ -4,8 +4,11 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 pub(crate) use protocol::request::ScriptKind;
-use protocol::rid::{ChildRid, CollectionRid};
-use value::{Object, Value};
+use protocol::{
+    Error,
+    rid::{ChildRid, CollectionRid},
+};
+use value::{Object, Value, json};
 
 use crate::{
     catalog::{
@@ -14,8 +17,8 @@ use crate::{
         children::{Child, Children},
         number, quoted, rows, to_bytes,
     },
+    definition::{missing, shown},
     rows::Damaged,
-    scripts::definition::trigger_of,
 };
 
 /// When a trigger runs, and for which writes.
@@ -199,5 +202,30 @@ impl Scripts {
     pub(crate) fn bytes(&self) -> usize {
         let all = ScriptKind::ALL.into_iter().flat_map(|kind| self.of(kind).iter());
         all.map(|script| script.body.len()).sum()
+    }
+}
+
+/// When a script runs, if it is a trigger.
+pub(crate) fn trigger_of(
+    kind: ScriptKind,
+    properties: &Object,
+) -> Result<Option<TriggerKind>, Error> {
+    if kind != ScriptKind::Trigger {
+        return Ok(None);
+    }
+    let when = word(properties, "triggerType", TriggerType::parse)?;
+    let operation = word(properties, "triggerOperation", TriggerOperation::parse)?;
+    Ok(Some(TriggerKind { when, operation }))
+}
+
+/// COMPAT: the words count in any case and come back as they were sent: SDKs send `pre` or `Pre`
+/// and test that they get the same.
+fn word<T>(properties: &Object, name: &str, parse: impl Fn(&str) -> Option<T>) -> Result<T, Error> {
+    match properties.get(name) {
+        None | Some(Value::Null) => Err(missing(name)),
+        Some(value) => value.as_str().and_then(parse).ok_or_else(|| {
+            let found = json::print(value);
+            Error::bad_request(format!("The value {} of '{name}' is invalid.", shown(&found)))
+        }),
     }
 }

@@ -25,10 +25,9 @@ use crate::{
         user_rows,
         users::User,
     },
-    documents::staging::Room,
     errors,
     keys::u64_at,
-    partition::{OWNER_EPOCH, Partition},
+    partition::{OWNER_EPOCH, Partition, room::Room},
     rows::State,
 };
 

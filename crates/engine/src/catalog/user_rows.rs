@@ -9,16 +9,15 @@ use value::{Object, Value};
 
 use crate::{
     OpenError,
-    access::link::Link,
     catalog::{
         Catalog, Version,
         child_rows::Stored,
         number,
         rows::{DAMAGED, insert_version, small, text, version},
-        users::{Mode, Permission, Rights, User, key_json},
+        users::{Mode, Permission, Rights, User, key_json, partition_key},
     },
+    link::Link,
     rows::Damaged,
-    users::definition::partition_key,
 };
 
 impl Stored for User {

@@ -4,22 +4,24 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use protocol::{
+    Error,
     limits::TOKEN_SECONDS_DEFAULT,
     rid::{PermissionRid, UserRid},
     token::{Grant, TokenOptions},
 };
 use value::{
-    Object, Value,
+    Object, Value, json,
     partition_key::{Component, PartitionKey},
 };
 
 use crate::{
-    access::link::Link,
     catalog::{
         Version,
         children::{Child, Children},
         number, quoted, to_bytes,
     },
+    keys::check_length,
+    link::Link,
 };
 
 /// A user: a name under which permissions are kept.
@@ -157,4 +159,19 @@ pub(crate) fn key_json(key: &PartitionKey) -> Value {
         part => part.to_value(),
     };
     Value::Array(key.0.iter().map(part).collect())
+}
+
+/// Reads a partition key: an array as in its header, or the one value of it, as JavaScript allows.
+pub(crate) fn partition_key(value: &Value) -> Result<Option<PartitionKey>, Error> {
+    let text = match value {
+        Value::Undefined | Value::Null => return Ok(None),
+        Value::Array(_) => json::print(value),
+        value => json::print(&Value::Array(vec![value.clone()])),
+    };
+    let key = PartitionKey::parse_header(&text).ok().filter(|key| !key.0.is_empty());
+    let key = key.ok_or_else(|| {
+        Error::bad_request("The resourcePartitionKey must be an array of one or more scalars.")
+    })?;
+    check_length(&key)?;
+    Ok(Some(key))
 }

@@ -11,7 +11,6 @@
 //! with the document before and behind it, and readers of that feed scan those.
 
 mod item;
-pub(crate) mod position;
 mod reader;
 pub(crate) mod retention;
 mod rows;
@@ -31,14 +30,14 @@ use crate::{
     budget::{self, Asked, Kind},
     catalog::Collection,
     changes::{
-        position::Position,
         reader::{Reader, Wanted},
         start::Start,
     },
     charge::Meter,
-    documents::scope::Scope,
-    feeds::{check_session, page_items},
-    partition::Partition,
+    paging::page_items,
+    partition::{Partition, position::Position},
+    scope::Scope,
+    sessions::check_session,
 };
 
 /// A page of the change feed, or "not modified" when there is nothing new: its etag is the position
@@ -104,7 +103,8 @@ impl Feed<'_> {
     fn now(&self, meter: &mut Meter) -> Result<Page, Error> {
         let Self { engine, collection, scope, options, asked } = self;
         let partitions = || scope.partitions(collection);
-        let tickets = budget::admit_all(engine, asked, partitions())?;
+        let tickets =
+            budget::admit_all(engine, asked, partitions().map(|partition| &partition.budget))?;
         let mut position = Position::at(0);
         let mut points = Vec::new();
         for partition in partitions() {
@@ -136,7 +136,8 @@ impl Feed<'_> {
         let mut settled = 0.0;
         for (at, partition) in partitions.iter().enumerate() {
             check_session(engine, collection, partition, options)?;
-            let tickets = match budget::admit_all(engine, asked, std::iter::once(*partition)) {
+            let tickets = match budget::admit_all(engine, asked, std::iter::once(&partition.budget))
+            {
                 Ok(tickets) => tickets,
                 // What was read is a page.
                 Err(_) if !reader.items.is_empty() => {

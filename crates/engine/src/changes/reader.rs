@@ -12,21 +12,18 @@ use crate::{
     catalog::Collection,
     changes::{
         item,
-        position::Position,
         rows::{Entry, Rows},
         start,
     },
     charge::Meter,
-    documents::{
-        scope::{Scope, document_key},
-        text::user_bytes,
-    },
     errors,
     expiry::Expiry,
     keys::{self, slot_of},
-    partition::Partition,
+    partition::{Partition, position::Position},
     query::job,
     rows::{Header, HistoryRow, feed_time},
+    scope::{Scope, document_key},
+    text::user_bytes,
 };
 
 /// Changes that are gathered, rows that are looked at for them, and documents that are loaded at

@@ -8,11 +8,9 @@ use store::{Direction, PageLimit, Snapshot};
 use crate::{
     area::Area,
     catalog::Collection,
-    changes::position::Position,
     errors,
     keys::{self, SLOT_COUNT, u64_at},
-    partition::Partition,
-    reshape::PARENTS_MAX,
+    partition::{Partition, position::Position, range::PARENTS_MAX},
     rows::{Damaged, SLACK_S, feed_time},
 };
 

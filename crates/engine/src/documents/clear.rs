@@ -26,13 +26,12 @@ use crate::{
     budget::{Admission, Asked, Kind},
     catalog::Collection,
     charge::Meter,
-    documents::{
-        Place, describe, scope::header_key, stage::Stage, staging::lock_key, write::Retries,
-    },
+    documents::{Place, describe, stage::Stage, staging::lock_key, write::Retries},
     errors,
     keys::{LogicalKey, META_CLEAR, u64_at},
     partition::{Refused, locks::Turn},
     rows::{Damaged, Primary},
+    scope::header_key,
 };
 
 /// Documents of one step.
@@ -53,7 +52,7 @@ pub(crate) async fn run(
     let place = Place::of(&collection, &key);
     let mut admission =
         Admission::new(Asked::new(Kind::Delete, path, [b"all", &[]], options, meter));
-    admission.enter(engine, place.partition)?;
+    admission.enter(engine, &place.partition.budget)?;
     let before = place.partition.counters().last_lsn;
     let (rid, numbering) = (collection.rid, collection.numbering());
     let clear = Clear { engine: Arc::clone(engine), rid, numbering, key, before };

@@ -11,12 +11,10 @@ use crate::{
     Inner, bodies,
     catalog::Collection,
     definition::validate_document_id,
-    documents::{
-        Place,
-        text::{self, own_ttl},
-    },
+    documents::Place,
     partition::transaction::NewVersion,
     rows::Header,
+    text::{self, own_ttl},
 };
 
 /// Reads a body that must be an object.

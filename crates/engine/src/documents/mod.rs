@@ -8,14 +8,12 @@ mod operations;
 pub(crate) mod patch;
 mod patching;
 mod room;
-pub(crate) mod scope;
 pub(crate) mod scripted;
 mod seen;
 mod stage;
 mod staged;
 pub(crate) mod staging;
 pub(crate) mod sweep;
-pub(crate) mod text;
 pub(crate) mod twins;
 pub(crate) mod unique;
 mod view;
@@ -37,19 +35,19 @@ use crate::{
     catalog::Collection,
     charge::Meter,
     check_intended,
+    conditions::{is_unchanged, require_match},
     documents::{
-        scope::{document_key, header_key},
         seen::Seen,
         stage::{Done, Stage},
-        text::user_bytes,
     },
     errors,
     expiry::is_expired,
-    feeds::{is_unchanged, require_match},
     keys::{self, LogicalKey},
     missing_collection,
     partition::Partition,
     rows::{Damaged, Header, Primary},
+    scope::{document_key, header_key},
+    text::user_bytes,
     usage,
 };
 
@@ -106,7 +104,7 @@ pub(crate) async fn read(
     let content = [path.document.as_bytes(), &[]];
     let asked = Asked::new(Kind::Read, &path.collection, content, options, meter);
     let mut admission = Admission::new(asked);
-    admission.enter(engine, place.partition)?;
+    admission.enter(engine, &place.partition.budget)?;
     let result = read_at(engine, &place, &key, path, options, meter).await;
     admission.settle(engine, meter.total());
     place.note_charge(engine, meter);

@@ -9,13 +9,14 @@ use value::json;
 
 use crate::{
     Inner,
-    documents::{Place, scope::document_key, staged::Staged},
+    documents::{Place, staged::Staged},
     errors,
     expiry::Expiry,
     keys::{self, LogicalKey},
     limits::{Sizes, size},
     partition::Partition,
     rows::{Header, KeyCounters},
+    scope::document_key,
 };
 
 /// Refuses a document of `new` bytes, in the place of one of `old` bytes, if it does not fit. The same

@@ -27,7 +27,6 @@ use crate::{
         seen::Unsettled,
         staged::{Staged, Version},
         staging::{self, Staging},
-        text::user_bytes,
         unique,
         view::Shown,
     },
@@ -38,6 +37,7 @@ use crate::{
         transaction::{NewVersion, Overlay, Transaction},
     },
     rows::{Counters, Damaged, KeyCounters},
+    text::user_bytes,
 };
 
 /// A writer that holds the lock of its key.

@@ -6,10 +6,13 @@ use protocol::{Error, rid::DocNum};
 use value::Value;
 
 use crate::{
-    documents::{Found, Place, text::user_bytes},
-    indexing::{Indexed, TermChange},
-    partition::transaction::{DocumentChange, NewVersion, OldVersion, Past},
+    documents::{Found, Place},
+    partition::{
+        terms::{Indexed, TermChange},
+        transaction::{DocumentChange, NewVersion, OldVersion, Past},
+    },
     rows::{Header, Primary},
+    text::user_bytes,
 };
 
 /// What has become of one document. At least one version is there.

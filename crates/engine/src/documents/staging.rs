@@ -7,36 +7,24 @@
 //! nobody else waiting. There may be only so many of those, and they wait only so long: then they are
 //! told to come back.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use protocol::{Code, Error, limits::DOCUMENT_ID_BYTES_MAX};
-use store::Batch;
-use tokio::{
-    sync::{OwnedSemaphorePermit, Semaphore},
-    time::timeout,
-};
+use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
 use crate::{
     Inner,
     documents::Place,
-    errors,
     partition::{
         Partition,
         locks::{KeyGuard, Turn},
+        room::{CHANGE_BYTES, Permit, QUEUED_MAX},
         transaction::{DocumentChange, Overlay},
     },
     rows::Header,
 };
 
-/// Kilobytes of documents that may be staged and not yet published, over all partitions.
-const STAGED_MAX: usize = 32 * 1024;
-/// Most kilobytes of batches that may be queued, however much the store would take.
-const QUEUED_MAX: usize = 48 * 1024;
 /// Most bytes of the changes to several documents that are queued together.
 pub(super) const TRANSACTION_BYTES_MAX: usize = QUEUED_MAX * 1024 / 2;
-/// Kilobytes of documents whose writers may wait for keys, over all partitions.
-const WAITING_MAX: usize = 256 * 1024;
 /// When a writer may come back that found too many waiting.
 const WAITING_RETRY_MS: u64 = 100;
 /// When a writer may come back that waited for its key in vain.
@@ -44,69 +32,6 @@ const KEY_RETRY_MS: u64 = 1000;
 /// Most bytes of documents that one script may replace, delete and make. How many scripts run at a
 /// time is limited by their workers.
 pub(super) const SCRIPT_BYTES_MAX: usize = 16 * 1024 * 1024;
-/// What a change of a batch takes beside its key and value.
-const CHANGE_BYTES: usize = 64;
-
-/// Both kinds of room, over all partitions of a store.
-pub(crate) struct Room {
-    staged: Share,
-    queued: Share,
-    waiting: Share,
-}
-
-impl Room {
-    /// A quarter of the store's queue is left to what is small and waits for nothing.
-    pub(crate) fn new(store: &dyn store::Engine) -> Self {
-        let queued = (store.queue_bytes() / 1024 / 4 * 3).clamp(1, QUEUED_MAX);
-        Self {
-            staged: Share::new(STAGED_MAX),
-            queued: Share::new(queued),
-            waiting: Share::new(WAITING_MAX),
-        }
-    }
-}
-
-/// Kilobytes that are shared out.
-struct Share {
-    kilobytes: u32,
-    free: Arc<Semaphore>,
-}
-
-impl Share {
-    fn new(kilobytes: usize) -> Self {
-        let free = Arc::new(Semaphore::new(kilobytes));
-        Self { kilobytes: u32::try_from(kilobytes).unwrap_or(u32::MAX), free }
-    }
-
-    /// Takes room for so many bytes; what is larger than all of it takes all of it.
-    async fn take(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Error> {
-        let kilobytes = u32::try_from(bytes / 1024 + 1).unwrap_or(u32::MAX).min(self.kilobytes);
-        let free = Arc::clone(&self.free);
-        free.acquire_many_owned(kilobytes).await.map_err(|_| errors::shut_down())
-    }
-
-    /// The same, if there is room now.
-    fn try_take(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
-        let kilobytes = u32::try_from(bytes / 1024 + 1).ok()?;
-        Arc::clone(&self.free).try_acquire_many_owned(kilobytes).ok()
-    }
-}
-
-/// The room of a write that is queued; given back when it is published.
-#[derive(Debug)]
-pub(crate) struct Permit {
-    _staged: Option<OwnedSemaphorePermit>,
-    _queued: OwnedSemaphorePermit,
-}
-
-impl Permit {
-    /// Waits until a batch that no client asked for may be queued.
-    pub(crate) async fn for_upkeep(partition: &Partition, batch: &Batch) -> Result<Self, Error> {
-        let bytes = batch.size_bytes() + CHANGE_BYTES * batch.changes.len();
-        let queued = partition.room.queued.take(bytes.saturating_mul(times(partition))).await?;
-        Ok(Self { _staged: None, _queued: queued })
-    }
-}
 
 /// The room of a write that is being staged.
 pub(super) struct Staging<'a> {
@@ -186,14 +111,8 @@ impl<'a> Staging<'a> {
             CHANGE_BYTES + key.len() + row.as_ref().map_or(0, Bytes::len)
         };
         let bytes: usize = changes.iter().map(size).chain(rows.iter().map(row)).sum();
-        let queued = self.partition.room.queued.take(bytes * times(self.partition)).await?;
-        Ok(Permit { _staged: self.staged, _queued: queued })
+        Permit::for_bytes(self.partition, bytes, self.staged).await
     }
-}
-
-/// The log of a split repeats each batch.
-fn times(partition: &Partition) -> usize {
-    if partition.is_logging() { 2 } else { 1 }
 }
 
 /// About what a change takes in the queue.

@@ -19,7 +19,6 @@ use crate::{
     catalog::Collection,
     documents::{
         Place,
-        scope::document_key,
         stage::{Published, Stage},
     },
     errors,
@@ -27,6 +26,7 @@ use crate::{
     keys::{self, u64_at},
     partition::{Partition, Refused, locks::Turn},
     rows::{Damaged, Header},
+    scope::document_key,
 };
 
 /// Documents of one step.

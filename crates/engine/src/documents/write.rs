@@ -26,12 +26,12 @@ use crate::{
         Place,
         incoming::Incoming,
         patching::{Checked, Target},
-        scope::{header_key, key_in_body},
         scripted::triggers::Triggers,
         seen,
         stage::{Done, Published, Stage},
     },
     partition::{Partition, Refused},
+    scope::{header_key, key_in_body},
     usage,
 };
 
@@ -191,7 +191,7 @@ impl<'a> Write<'a> {
             Read::Patch { .. } | Read::Delete { .. } => header_key(&collection, options)?,
         };
         let place = Place::of(&collection, &key);
-        admission.enter(engine, place.partition)?;
+        admission.enter(engine, &place.partition.budget)?;
         let begin = |bytes| Stage::begin(engine, &place, &key, bytes);
         let staged = async {
             let (done, stage) = match read {

@@ -13,10 +13,11 @@ use crate::{
         children::Child as _,
     },
     charge::Meter,
+    conditions::{answer_read, require_match},
     control::{AsyncPlan, Change},
     errors,
     family::{Family, Parent as _},
-    feeds::{Page, answer_read, require_match},
+    paging::Page,
 };
 
 /// What every family serves.

@@ -14,9 +14,9 @@ use tokio::sync::oneshot;
 use super::{Partition, Sequencer};
 use crate::{
     area::Area,
-    changes::position::Position,
     errors,
     keys::{self, META_HISTORY, SLOT_COUNT, u64_at},
+    partition::position::Position,
     rows::{Damaged, HistoryRow},
 };
 

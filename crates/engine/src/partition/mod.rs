@@ -12,10 +12,15 @@ pub(crate) mod hot;
 pub(crate) mod locks;
 pub(crate) mod log;
 pub(crate) mod moving;
+pub(crate) mod names;
 pub(crate) mod numbers;
 mod pending;
+pub(crate) mod position;
 pub(crate) mod presence;
+pub(crate) mod range;
+pub(crate) mod room;
 mod state;
+pub(crate) mod terms;
 pub(crate) mod transaction;
 mod unindexed;
 
@@ -36,20 +41,20 @@ use tokio::sync::oneshot;
 use crate::{
     area::Area,
     budget::Budget,
-    catalog::rows::RangeRow,
-    changes::position::Position,
-    documents::staging::{Permit, Room},
     errors,
-    indexing::names::Names,
     keys::{META_COUNTERS, META_HISTORY},
     partition::{
         creations::Creations,
         hot::HotKeys,
         locks::{KeyGuard, KeyLocks, Turn},
         log::Counted,
+        names::Names,
         numbers::SharedSlot,
         pending::{Looked, Pending},
+        position::Position,
         presence::Presence,
+        range::RangeRow,
+        room::{Permit, Room},
         transaction::{Overlay, Transaction},
         unindexed::Unindexed,
     },
@@ -91,7 +96,7 @@ pub(crate) struct Partition {
     /// The next document's sequence. Ahead of the stored one while writes are staged.
     next_sequence: AtomicU64,
     /// What it may spend, and has spent.
-    pub(crate) budget: Budget,
+    pub(crate) budget: Arc<Budget>,
     /// The ids of paths in its index.
     pub(crate) names: Names,
     /// Its hottest logical keys.
@@ -199,7 +204,7 @@ impl Partition {
             pending: Pending::default(),
             published_lsn: AtomicU64::new(counters.last_lsn),
             next_sequence: AtomicU64::new(counters.next_sequence),
-            budget: Budget::default(),
+            budget: Arc::default(),
             names: Names::default(),
             hot: HotKeys::default(),
             creations: Creations::default(),

@@ -11,10 +11,9 @@ use protocol::Error;
 use store::{Batch, Direction, Durability, PageLimit, Snapshot};
 
 use crate::{
-    changes::position::Position,
     errors,
     keys::{self, META_COUNTERS, META_HISTORY},
-    partition::{Partition, log},
+    partition::{Partition, log, position::Position},
     rows::Counters,
 };
 

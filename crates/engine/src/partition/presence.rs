@@ -195,7 +195,7 @@ mod tests {
     use protocol::etag::Etag;
 
     use super::*;
-    use crate::{indexing::TermChange, partition::transaction::NewVersion};
+    use crate::partition::{terms::TermChange, transaction::NewVersion};
 
     const PATH: u64 = 7;
 

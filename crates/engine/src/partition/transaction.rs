@@ -8,9 +8,8 @@ use protocol::{etag::Etag, rid::DocNum};
 use store::Batch;
 
 use crate::{
-    documents::staging::Permit,
-    indexing::TermChange,
     keys::{self, LogicalKey, META_COUNTERS},
+    partition::{room::Permit, terms::TermChange},
     rows::{
         ChangeKind, Counters, FeedOperation, Header, HistoryRow, KeyCounters, Primary, feed_entry,
     },

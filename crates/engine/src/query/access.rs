@@ -14,17 +14,16 @@ use value::Value;
 
 use crate::{
     catalog::Collection,
-    documents::scope::Scope,
     errors,
     expiry::Expiry,
-    indexing::unindexed_term,
-    partition::{Partition, presence::Seen},
+    partition::{Partition, presence::Seen, terms::unindexed_term},
     query::{
         candidates::{Node, Ranges, Span},
         job::Part,
         ordered::{Order, OrderIndex, walk::Walked},
     },
     rows::KeyCounters,
+    scope::Scope,
 };
 
 /// The type bytes of strings, and of what follows them.

@@ -11,8 +11,8 @@ use value::partition_key::{Component, PartitionKey};
 
 use crate::{
     catalog::Collection,
-    documents::scope::Scope,
     query::{plan, prepared::Prepared},
+    scope::Scope,
 };
 
 /// What to do with a query.

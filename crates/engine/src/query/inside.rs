@@ -13,8 +13,8 @@ use crate::{
     Inner,
     catalog::Collection,
     charge::Meter,
-    documents::scope::Scope,
     query::{INLINE_BYTES_MAX, Work, apart, body::Text, prepared::Prepared},
+    scope::Scope,
 };
 
 /// What a transaction asks.

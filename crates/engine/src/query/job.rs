@@ -17,7 +17,6 @@ use value::{Value, json};
 
 use crate::{
     catalog::Collection,
-    documents::scope::Scope,
     errors,
     expiry::Expiry,
     keys::{Creation, META_KEY},
@@ -35,6 +34,7 @@ use crate::{
         stream::Reach,
     },
     rows::Damaged,
+    scope::Scope,
 };
 
 /// When a query may come back that found no memory.

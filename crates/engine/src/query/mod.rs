@@ -14,7 +14,7 @@
 //! - `expired`: what the index still holds though it is gone,
 //! - `unordered`, `ordered`, `aggregate`, `grouped`, `nested`: the ways in which rows come about,
 //! - `held`: the memory that all of this may take,
-//! - `memory`, `resources`: queries over what is in memory, `inside`: queries of a transaction,
+//! - `memory`, `compiled`: queries over what is in memory, `inside`: queries of a transaction,
 //! - `told`, `index_metrics`, `advice`, `explain`: what a caller may be told beside the rows.
 
 mod access;
@@ -24,6 +24,7 @@ mod ahead;
 pub(crate) mod apart;
 mod body;
 mod candidates;
+pub(crate) mod compiled;
 pub(crate) mod continuation;
 pub(crate) mod created;
 pub(crate) mod documents;
@@ -44,7 +45,6 @@ mod ordered;
 mod page;
 mod plan;
 mod prepared;
-pub(crate) mod resources;
 mod resume;
 pub(crate) mod stream;
 pub(crate) mod stretch;
@@ -62,9 +62,7 @@ use std::{
 
 use bytes::Bytes;
 use protocol::{
-    Body, Error, Meta, Options, Outcome, Response,
-    query::{QueryBody, QueryFeed},
-    request::CollectionPath,
+    Body, Error, Meta, Options, Outcome, Response, query::QueryBody, request::CollectionPath,
     response::FeedKind,
 };
 use sql::{filter::Filter, program::Run};
@@ -80,7 +78,6 @@ use crate::{
     budget::{self, Asked, Kind},
     catalog::Collection,
     charge::Meter,
-    documents::{scope::Scope, text::SYSTEM_BYTES},
     partition::Partition,
     query::{
         access::Access,
@@ -95,23 +92,26 @@ use crate::{
         prepared::Prepared,
         token::{Place, Token},
     },
+    scope::Scope,
+    sessions,
+    text::SYSTEM_BYTES,
 };
 
-/// A page of a query over any feed.
+/// A page of a query over the documents of a collection.
 pub(crate) async fn page(
     engine: &Arc<Inner>,
-    feed: &QueryFeed,
+    path: &CollectionPath,
     body: &QueryBody,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    if body.content.len() <= INLINE_BYTES_MAX && !resources::is_slow(feed, body) {
-        return page_here(engine, feed, body, options, meter, Where::Shared).await;
+    if body.content.len() <= INLINE_BYTES_MAX {
+        return page_here(engine, path, body, options, meter, Where::Shared).await;
     }
-    let (inner, feed, body, options) =
-        (Arc::clone(engine), feed.clone(), body.clone(), options.clone());
+    let (inner, path, body, options) =
+        (Arc::clone(engine), path.clone(), body.clone(), options.clone());
     apart::run(engine, meter, move |meter, is_abandoned| {
-        let page = page_here(&inner, &feed, &body, &options, meter, Where::Apart(is_abandoned));
+        let page = page_here(&inner, &path, &body, &options, meter, Where::Apart(is_abandoned));
         Handle::current().block_on(page)
     })
     .await
@@ -148,15 +148,12 @@ enum Where<'a> {
 
 async fn page_here(
     engine: &Arc<Inner>,
-    feed: &QueryFeed,
+    path: &CollectionPath,
     body: &QueryBody,
     options: &Options,
     meter: &mut Meter,
     place: Where<'_>,
 ) -> Result<Response, Error> {
-    let QueryFeed::Documents(path) = feed else {
-        return resources::resources(engine, feed, body, options, meter).await;
-    };
     // Again if the indexing policy changes in between.
     loop {
         if let Some(page) = attempt(engine, path, body, options, meter, place).await? {
@@ -248,8 +245,8 @@ impl Work {
         let content = [self.prepared.identity.as_slice(), &[]];
         let asked = Asked::new(Kind::Query, &self.path, content, &self.options, meter);
         let scope = course.as_ref().map_or(&self.scope, |course| &course.scope);
-        let partitions = scope.partitions(&self.collection);
-        let tickets = budget::admit_all(&self.engine, &asked, partitions)?;
+        let budgets = scope.partitions(&self.collection).map(|partition| &partition.budget);
+        let tickets = budget::admit_all(&self.engine, &asked, budgets)?;
         let mut work = Vec::new();
         let answer = if let Some(course) = course {
             self.run_admitted(course, meter, is_abandoned, &mut work).await
@@ -360,13 +357,7 @@ impl Work {
         let (view, now) = (self.view.as_ref(), self.now_seconds());
         let access = Access { collection, scope, filter: &prepared.filter, order, view, now };
         for partition in scope.partitions(collection) {
-            if options.is_session_read(engine.options.default_consistency) {
-                partition.check_session(options.session.as_ref()).map_err(|mut error| {
-                    error.meta.partitions = vec![partition.point(partition.lsn())];
-                    error.meta.owner = Some(collection.owner());
-                    error
-                })?;
-            }
+            sessions::check_session(engine, collection, partition, options)?;
             parts.push(access.part(partition).await?);
         }
         let held = engine.query_memory.hold();

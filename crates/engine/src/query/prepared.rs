@@ -11,7 +11,6 @@ use value::{Value, hash::murmur3_128, json};
 
 use crate::{
     catalog::Collection,
-    documents::scope::Scope,
     query::{
         access::coverage,
         body::Text,
@@ -19,6 +18,7 @@ use crate::{
         ordered::{Order, OrderIndex},
         token::Token,
     },
+    scope::Scope,
 };
 
 /// A query ready to run over one collection.

@@ -16,6 +16,7 @@ use crate::{
     area::{Area, Edge},
     keys::{SLOT_COUNT, slot_of, u64_at},
     query::continuation::unwrapped,
+    scope::Origin,
 };
 
 /// The format of tokens that this build writes and reads.
@@ -24,9 +25,6 @@ const FORMAT: u8 = 1;
 /// Most bytes of a sort key or of partial aggregates in a token: base64 makes 4 of 3, and the
 /// promise is 1,024.
 pub(crate) const BYTES_MAX: usize = 580;
-
-/// Most bytes of an edge inside a slot: those of a hierarchical key of three levels.
-pub(crate) const EDGE_BYTES_MAX: usize = 48;
 
 /// Where the next page begins.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -38,14 +36,6 @@ pub(crate) struct Token {
     /// What the first page was asked of.
     pub(crate) origin: Origin,
     pub(crate) place: Place,
-}
-
-/// What a query was asked of: a piece of the hash space, and whether it is only a part of what is
-/// in there.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Origin {
-    pub(crate) area: Area,
-    pub(crate) is_part: bool,
 }
 
 /// Slots have 24 bits. These say that only a part of them is meant, and that the edge lies inside:
@@ -218,6 +208,7 @@ fn checksum(content: &[u8], identity: &[u8]) -> u32 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::scope::EDGE_BYTES_MAX;
 
     #[test]
     fn tokens_read_back_and_stay_small() {

@@ -37,11 +37,12 @@ use value::{Object, Value};
 use crate::{
     Inner,
     area::{Area, Edge},
-    catalog::{Collection, rows::RangeRow, storage, to_bytes},
+    catalog::{Collection, storage, to_bytes},
     errors, missing_collection,
     partition::{
         Partition,
         numbers::{Class, SharedSlot, share},
+        range::{PARENTS_MAX, RangeRow},
     },
     reshape::{
         rekey::Rekey,
@@ -54,9 +55,6 @@ use crate::{
 
 /// How often it is looked whether the old partitions are still read.
 const READERS_STEP: Duration = Duration::from_millis(20);
-
-/// Ancestors that a partition remembers. Sessions and clients that know none of them refresh.
-pub(crate) const PARENTS_MAX: usize = 64;
 
 /// A split or merge that is done.
 pub(crate) struct Reshaped {

@@ -11,9 +11,9 @@ use store::Batch;
 use crate::{
     Inner,
     catalog::{Catalog, Collection, storage},
-    changes::{position::Position, retention},
+    changes::retention,
     control::{AsyncPlan, Change},
-    partition::{Partition, numbers::SharedSlot},
+    partition::{Partition, numbers::SharedSlot, position::Position},
     reshape::{
         replay::{Child, Parent, catch_up},
         sides::Keys,

@@ -6,12 +6,12 @@ use protocol::{
     Code, Error,
     limits::{SCRIPT_BYTES_MAX, SCRIPTS_BYTES_MAX},
 };
-use value::{Object, Value, json};
+use value::{Object, Value};
 
 use crate::{
     bodies,
-    catalog::scripts::{ScriptKind, TriggerKind, TriggerOperation, TriggerType},
-    definition::{missing, shown, validate_name},
+    catalog::scripts::{ScriptKind, TriggerKind, trigger_of},
+    definition::{missing, validate_name},
 };
 
 /// What the server says of a script, whatever the client says.
@@ -44,31 +44,6 @@ impl Definition {
     }
 }
 
-/// When a script runs, if it is a trigger.
-pub(crate) fn trigger_of(
-    kind: ScriptKind,
-    properties: &Object,
-) -> Result<Option<TriggerKind>, Error> {
-    if kind != ScriptKind::Trigger {
-        return Ok(None);
-    }
-    let when = word(properties, "triggerType", TriggerType::parse)?;
-    let operation = word(properties, "triggerOperation", TriggerOperation::parse)?;
-    Ok(Some(TriggerKind { when, operation }))
-}
-
-/// COMPAT: the words count in any case and come back as they were sent: SDKs send `pre` or `Pre`
-/// and test that they get the same.
-fn word<T>(properties: &Object, name: &str, parse: impl Fn(&str) -> Option<T>) -> Result<T, Error> {
-    match properties.get(name) {
-        None | Some(Value::Null) => Err(missing(name)),
-        Some(value) => value.as_str().and_then(parse).ok_or_else(|| {
-            let found = json::print(value);
-            Error::bad_request(format!("The value {} of '{name}' is invalid.", shown(&found)))
-        }),
-    }
-}
-
 /// Refuses sources that are more together than a collection has room for.
 pub(crate) fn check_bytes(bytes: usize) -> Result<(), Error> {
     if bytes > SCRIPTS_BYTES_MAX {
@@ -82,6 +57,7 @@ pub(crate) fn check_bytes(bytes: usize) -> Result<(), Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::catalog::scripts::{TriggerOperation, TriggerType};
 
     fn parse(kind: ScriptKind, text: &str) -> Result<Definition, String> {
         Definition::parse(kind, text.as_bytes()).map_err(|error| error.message)
@@ -106,7 +82,10 @@ mod tests {
         let text = r#"{"id":"a","body":"f","_rid":"x","_ts":1,"_etag":2,"_self":3,"more":[1]}"#;
         let script = parse(ScriptKind::Function, text).unwrap();
         assert_eq!((script.id.as_str(), &*script.body), ("a", "f"));
-        assert_eq!(json::print(&Value::Object(script.properties)), r#"{"id":"a","more":[1]}"#);
+        assert_eq!(
+            value::json::print(&Value::Object(script.properties)),
+            r#"{"id":"a","more":[1]}"#
+        );
     }
 
     #[test]

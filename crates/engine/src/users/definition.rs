@@ -1,14 +1,13 @@
 //! The bodies of users and permissions.
 
 use protocol::{Error, limits::USER_BYTES_MAX};
-use value::{Value, json, partition_key::PartitionKey};
+use value::Value;
 
 use crate::{
-    access::link::Link,
     bodies,
-    catalog::users::{Mode, Rights},
+    catalog::users::{Mode, Rights, partition_key},
     definition::{shown, validate_name},
-    documents::scope::check_length,
+    link::Link,
 };
 
 fn read(text: &[u8]) -> Result<Value, Error> {
@@ -43,21 +42,6 @@ pub(crate) fn permission(text: &[u8]) -> Result<(String, Rights), Error> {
     Ok((id, Rights { mode, mode_word, resource, link, key }))
 }
 
-/// Reads a partition key: an array as in its header, or the one value of it, as JavaScript allows.
-pub(crate) fn partition_key(value: &Value) -> Result<Option<PartitionKey>, Error> {
-    let text = match value {
-        Value::Undefined | Value::Null => return Ok(None),
-        Value::Array(_) => json::print(value),
-        value => json::print(&Value::Array(vec![value.clone()])),
-    };
-    let key = PartitionKey::parse_header(&text).ok().filter(|key| !key.0.is_empty());
-    let key = key.ok_or_else(|| {
-        Error::bad_request("The resourcePartitionKey must be an array of one or more scalars.")
-    })?;
-    check_length(&key)?;
-    Ok(Some(key))
-}
-
 #[cfg(test)]
 mod tests {
     use protocol::Code;
@@ -77,7 +61,10 @@ mod tests {
                 );
                 let (id, rights) = parse(&text).expect("a permission");
                 assert_eq!((id.as_str(), rights.mode), ("p", meant));
-                assert_eq!(rights.key, PartitionKey::parse_header(r#"["a"]"#).ok());
+                assert_eq!(
+                    rights.key,
+                    value::partition_key::PartitionKey::parse_header(r#"["a"]"#).ok()
+                );
             }
         }
     }

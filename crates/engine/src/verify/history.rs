@@ -6,10 +6,10 @@ use value::json;
 
 use super::{Check, OpenError, Pages, Report};
 use crate::{
-    changes::position::Position,
-    documents::scope::document_key,
     keys::{self, META_HISTORY},
+    partition::position::Position,
     rows::{ChangeKind, Counters, Header, HistoryRow},
+    scope::document_key,
 };
 
 impl Check<'_> {

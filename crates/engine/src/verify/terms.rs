@@ -10,8 +10,11 @@ use value::json;
 use crate::{
     OpenError,
     catalog::Collection,
-    indexing::{Indexed, names, terms_with},
     keys::{self, u64_at},
+    partition::{
+        names,
+        terms::{Indexed, terms_with},
+    },
     rows::{Damaged, Header},
     verify::Pages,
 };

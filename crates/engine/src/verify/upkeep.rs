@@ -8,12 +8,12 @@ use crate::{
     OpenError,
     catalog::Collection,
     documents::{
-        scope::document_key,
         twins::{self, Holder},
         unique,
     },
     keys::{self, LogicalKey, UNIQUE, u64_at},
     rows::Header,
+    scope::document_key,
     verify::Pages,
 };
 

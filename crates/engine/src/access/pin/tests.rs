@@ -13,7 +13,7 @@ use store::memory::MemoryStore;
 use value::{Value, json, partition_key::PartitionKey};
 
 use super::*;
-use crate::{Clock, Engine, access::check, charge::Meter, dispatch};
+use crate::{Clock, Engine, access::check, charge::Meter, dispatch::dispatch};
 
 struct Still;
 

@@ -8,9 +8,10 @@ use protocol::{
 use super::{Write, present, print, rows::List};
 use crate::{
     charge::Meter,
+    conditions::is_unchanged,
     documents::stage::{Done, Stage},
-    feeds::{Page, is_unchanged},
     keys,
+    paging::Page,
 };
 
 /// A page of attachments, and where the next one begins.

@@ -21,12 +21,12 @@ use crate::{
     budget::{Admission, Asked, Kind},
     catalog::{Catalog, Collection},
     charge::Meter,
-    documents::scope::document_key,
     errors,
     expiry::is_expired,
     keys,
     partition::Partition,
     rows::{Damaged, Header},
+    scope::document_key,
 };
 
 /// Rows that are added up at a time.
@@ -51,7 +51,7 @@ pub(crate) async fn read(
     let content = [path.document.as_bytes(), media.as_bytes()];
     let asked = Asked::new(Kind::Read, &path.collection, content, options, meter);
     let mut admission = Admission::new(asked);
-    admission.enter(engine, &partition)?;
+    admission.enter(engine, &partition.budget)?;
     if options.is_session_read(engine.options.default_consistency) {
         partition.check_session(options.session.as_ref())?;
     }

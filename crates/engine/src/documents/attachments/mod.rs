@@ -36,12 +36,13 @@ use crate::{
     budget::{Admission, Asked, Kind},
     catalog::{Collection, number, quoted, to_bytes},
     charge::Meter,
-    documents::{Place, RowReader, describe, locate, refuse, scope::header_key, stage::Stage},
-    errors,
-    feeds::{Page, is_unchanged, page_items, position},
-    keys,
+    conditions::is_unchanged,
+    documents::{Place, RowReader, describe, locate, refuse, stage::Stage},
+    errors, keys,
+    paging::{Page, page_items, position},
     partition::{Partition, transaction::Overlay},
     rows::Damaged,
+    scope::header_key,
 };
 
 pub(crate) async fn read(
@@ -99,7 +100,7 @@ impl<'a> Entered<'a> {
         let content = [path.document.as_bytes(), name];
         let asked = Asked::new(Kind::Read, &path.collection, content, options, meter);
         let mut admission = Admission::new(asked);
-        admission.enter(engine, Place::of(&collection, &key).partition)?;
+        admission.enter(engine, &Place::of(&collection, &key).partition.budget)?;
         Ok(Self { collection, key, admission, charged: meter.total() })
     }
 

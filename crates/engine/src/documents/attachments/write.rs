@@ -19,16 +19,15 @@ use crate::{
     Inner,
     budget::{Admission, Asked, Kind},
     charge::Meter,
+    conditions::require_match,
     documents::{
-        Place,
-        scope::header_key,
-        seen,
+        Place, seen,
         stage::{Published, Stage},
         write::Retries,
     },
-    feeds::require_match,
     keys,
     partition::{Partition, Refused},
+    scope::header_key,
 };
 
 /// What is to become of an attachment.
@@ -160,7 +159,7 @@ impl<'a> Write<'a> {
         let collection = engine.collection(&path.collection, options)?;
         let key = header_key(&collection, options)?;
         let place = Place::of(&collection, &key);
-        admission.enter(engine, place.partition)?;
+        admission.enter(engine, &place.partition.budget)?;
         let staged = async {
             let mut stage = Stage::begin(engine, &place, &key, self.length).await?;
             let Some(document) = stage.locate(&path.document).await? else {

@@ -26,11 +26,11 @@ use crate::{
         locate,
         patching::{self, Asked as Condition, Checked},
         read_found, refuse,
-        scope::{check_key, header_key},
         stage::{Done, Stage},
         write::Retries,
     },
     partition::{Refused, locks::Turn},
+    scope::{check_key, header_key},
 };
 
 /// Bytes of documents that a transaction may read and make. The request bounds most of them, but
@@ -99,7 +99,7 @@ impl Batch<'_> {
         let key = header_key(&collection, self.options)?;
         self.check_keys(&key)?;
         let place = Place::of(&collection, &key);
-        admission.enter(engine, place.partition)?;
+        admission.enter(engine, &place.partition.budget)?;
         let reads = self.operations.iter().filter(|operation| operation.is_read()).count();
         if reads > 0 && self.options.is_session_read(engine.options.default_consistency) {
             let session = place.partition.check_session(self.options.session.as_ref());

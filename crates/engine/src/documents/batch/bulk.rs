@@ -23,9 +23,9 @@ use crate::{
             check_answer, done, failed, left_out, part,
             read::{BatchOperation, Kind},
         },
-        scope::Scope,
         write::{Queued, Write},
     },
+    scope::Scope,
 };
 
 pub(super) struct Bulk<'a> {

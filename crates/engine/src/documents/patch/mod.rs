@@ -25,9 +25,7 @@ use protocol::{
 };
 use value::{Object, Value, json, path::Path};
 
-use crate::{
-    bodies, catalog::Collection, documents::text::SYSTEM_PROPERTIES, errors, rows::Damaged,
-};
+use crate::{bodies, catalog::Collection, errors, rows::Damaged, text::SYSTEM_PROPERTIES};
 
 pub(crate) use condition::Condition;
 use operation::Operation;

@@ -4,8 +4,8 @@
 use protocol::Error;
 use value::{Number, Value};
 
-use crate::documents::{
-    patch::{
+use crate::{
+    documents::patch::{
         invalid,
         pointer::{Index, Pointer, index},
     },

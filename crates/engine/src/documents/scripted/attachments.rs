@@ -10,7 +10,7 @@ use value::json;
 
 use crate::{
     documents::{attachments::Write, scripted::host::Session},
-    query::{apart, resources::Compiled},
+    query::{apart, compiled::Compiled},
 };
 
 impl Session<'_, '_> {

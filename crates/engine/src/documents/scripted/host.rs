@@ -16,10 +16,10 @@ use crate::{
     charge::Meter,
     documents::{
         incoming::Incoming,
-        scope::check_key,
         stage::{Done, Stage},
     },
     query::inside::Inside,
+    scope::check_key,
     usage,
 };
 

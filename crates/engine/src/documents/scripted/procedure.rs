@@ -14,12 +14,12 @@ use crate::{
     charge::Meter,
     documents::{
         Place, describe, refuse,
-        scope::header_key,
         scripted::{self, Ran, host::Session},
         stage::Stage,
         write::Retries,
     },
     partition::Refused,
+    scope::header_key,
 };
 
 /// Most arguments of a stored procedure.
@@ -104,7 +104,7 @@ impl Execution<'_> {
         })?);
         let key = header_key(&collection, options)?;
         let place = Place::of(&collection, &key);
-        admission.enter(engine, place.partition)?;
+        admission.enter(engine, &place.partition.budget)?;
         if options.is_session_read(engine.options.default_consistency) {
             let session = place.partition.check_session(options.session.as_ref());
             session.map_err(|error| refuse(error, &place, place.partition.lsn(), meter))?;

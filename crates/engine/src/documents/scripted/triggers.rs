@@ -25,12 +25,12 @@ use crate::{
     documents::{
         Place,
         incoming::{self, Incoming},
-        scope::{check_key, header_key, key_in_body},
         scripted::{self, Ran, host::Session},
         stage::{Done, Stage},
         write::{Queued, Write},
     },
     partition::Refused,
+    scope::{check_key, header_key, key_in_body},
     usage,
 };
 
@@ -74,7 +74,7 @@ impl<'a> Triggers<'a> {
     ) -> Result<Queued, Refused> {
         let (key, read) = self.key(collection)?;
         let place = Place::of(collection, &key);
-        admission.enter(engine, place.partition)?;
+        admission.enter(engine, &place.partition.budget)?;
         let staged = self.stage(engine, collection, (&place, &key), read, meter).await;
         if !staged.as_ref().is_err_and(Refused::is_staged_again) {
             place.note_charge(engine, meter);

@@ -10,19 +10,20 @@ use value::json;
 
 use crate::{
     catalog::Collection,
-    documents::{
-        attachments,
-        scope::{check_length, document_key},
-        text,
-        twins::Holder,
-        unique,
-    },
+    documents::{attachments, twins::Holder, unique},
     errors,
     expiry::Expiry,
-    indexing::{Indexed, TermChange},
-    keys::{self, LogicalKey, META_CLEAR, META_COUNTERS, META_HISTORY, META_KEY, META_STATE},
-    partition::Partition,
+    keys::{
+        self, LogicalKey, META_CLEAR, META_COUNTERS, META_HISTORY, META_KEY, META_STATE,
+        check_length,
+    },
+    partition::{
+        Partition,
+        terms::{Indexed, TermChange},
+    },
     rows::{Counters, Damaged, Header, KeyCounters, Primary},
+    scope::document_key,
+    text,
 };
 
 /// Documents that are rewritten before the next ones are read.

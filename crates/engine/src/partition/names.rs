@@ -11,7 +11,11 @@ use index::{Path, PathIds, Segment, Step, path_hash};
 use protocol::Error;
 use store::{Batch, Snapshot};
 
-use crate::{documents::staging::Permit, errors, keys, partition::Partition, rows::Damaged};
+use crate::{
+    errors, keys,
+    partition::{Partition, room::Permit},
+    rows::Damaged,
+};
 
 /// Paths that are remembered. Past it everything is forgotten and read again.
 const KNOWN_MAX: usize = 65_536;

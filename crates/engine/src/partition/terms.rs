@@ -1,8 +1,4 @@
-//! The index in the write path: which terms a write adds and removes, and the background work that
-//! brings documents to a new indexing policy.
-
-pub(crate) mod names;
-pub(crate) mod transform;
+//! The index in the write path: which terms a write adds and removes.
 
 use std::sync::Arc;
 

@@ -9,7 +9,7 @@ use protocol::rid::{CollectionRid, DatabaseRid};
 
 use crate::{
     Inner,
-    budget::{Shared, Source, bucket::Bucket, lock},
+    budget::{Budget, Shared, lock},
     catalog::{Catalog, Offer, Throughput},
     options::RateLimit,
     partition::Partition,
@@ -58,17 +58,17 @@ pub(crate) fn apply(engine: &Inner, catalog: &Catalog) {
                         inherit(&old.partitions, partitions, share, now_s);
                     }
                     for partition in partitions {
-                        partition.set_own(share, is_enforced(offer), now_s);
+                        partition.budget.set_own(share, is_enforced(offer), now_s);
                     }
                 }
                 (None, Some((shared, rate))) => {
                     for partition in partitions {
-                        partition.set_source(Source::Shared(Arc::clone(shared)), *rate);
+                        partition.budget.set_shared(shared, *rate);
                     }
                 }
                 (None, None) => {
                     for partition in partitions {
-                        partition.set_source(Source::Unlimited, 0.0);
+                        partition.budget.set_unlimited();
                     }
                 }
             }
@@ -78,51 +78,11 @@ pub(crate) fn apply(engine: &Inner, catalog: &Catalog) {
 
 /// Gives partitions that take the place of others what those have left, or owe.
 fn inherit(old: &[Arc<Partition>], new: &[Arc<Partition>], share: f64, now_s: f64) {
-    let without = |these: &[Arc<Partition>], those: &[Arc<Partition>]| -> Vec<Arc<Partition>> {
+    let without = |these: &[Arc<Partition>], those: &[Arc<Partition>]| -> Vec<Arc<Budget>> {
         let is_new = |one: &&Arc<Partition>| !those.iter().any(|other| Arc::ptr_eq(one, other));
-        these.iter().filter(is_new).cloned().collect()
+        these.iter().filter(is_new).map(|partition| Arc::clone(&partition.budget)).collect()
     };
-    let (parents, children) = (without(old, new), without(new, old));
-    let mut parents: Vec<_> = parents.iter().map(|parent| lock(&parent.budget.0)).collect();
-    let mut buckets: Vec<&mut Bucket> = Vec::new();
-    for parent in &mut parents {
-        if let Source::Own(bucket) = &mut parent.source {
-            buckets.push(bucket);
-        }
-    }
-    let part = 1.0 / children.len() as f64;
-    for child in children {
-        let heir = Bucket::heir(share, part, &mut buckets, now_s);
-        lock(&child.budget.0).source = Source::Own(heir.into());
-    }
-}
-
-impl Partition {
-    fn set_own(&self, share: f64, is_enforced: bool, now_s: f64) {
-        let mut state = lock(&self.budget.0);
-        state.reserved = share;
-        match (&mut state.source, is_enforced) {
-            (Source::Own(bucket), true) => bucket.set_rate(share, now_s),
-            (source, true) => *source = Source::Own(Bucket::new(share, now_s).into()),
-            (source, false) => *source = Source::Unlimited,
-        }
-    }
-
-    fn set_source(&self, source: Source, reserved: f64) {
-        let mut state = lock(&self.budget.0);
-        state.reserved = reserved;
-        state.source = source;
-    }
-}
-
-impl Shared {
-    fn set_rate(&self, rate: Option<f64>, now_s: f64) {
-        let mut state = lock(&self.0);
-        match (&mut state.bucket, rate) {
-            (Some(bucket), Some(rate)) => bucket.set_rate(rate, now_s),
-            (bucket, rate) => *bucket = rate.map(|rate| Bucket::new(rate, now_s)),
-        }
-    }
+    Budget::inherit(&without(old, new), &without(new, old), share, now_s);
 }
 
 /// The throughput that an offer stands for at the moment. Autoscale follows the busiest second of
@@ -148,13 +108,13 @@ fn peak(engine: &Inner, catalog: &Catalog, offer: &Offer) -> f64 {
         let database = DatabaseRid::parse(&offer.resource_rid);
         let all_shared = lock(&engine.shared_budgets);
         let shared = database.and_then(|rid| all_shared.get(&rid.0));
-        return shared.map_or(0.0, |shared| lock(&shared.0).usage.peak(now_s));
+        return shared.map_or(0.0, |shared| shared.peak(now_s));
     };
     let database = catalog.databases.get(&rid.database.0);
     let collection = database.and_then(|database| database.collections.get(&rid.number));
     collection.map_or(0.0, |collection| {
         let partitions = &collection.partitions;
-        let peaks = partitions.iter().map(|it| lock(&it.budget.0).usage.peak(now_s));
+        let peaks = partitions.iter().map(|it| it.budget.peak(now_s));
         peaks.fold(0.0, f64::max) * partitions.len() as f64
     })
 }

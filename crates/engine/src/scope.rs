@@ -3,7 +3,7 @@
 use std::{ops::Range, sync::Arc};
 
 use bytes::Bytes;
-use protocol::{Code, Error, Options, PartitionPoint, limits::PARTITION_KEY_BYTES_MAX};
+use protocol::{Code, Error, Options, PartitionPoint};
 use value::{
     Value, json,
     partition_key::{Component, Epk, Hashing, PartitionKey},
@@ -12,9 +12,8 @@ use value::{
 use crate::{
     area::{Area, Edge},
     catalog::Collection,
-    keys::{LogicalKey, PRIMARY, SLOT_COUNT, slot_rows},
+    keys::{LogicalKey, PRIMARY, SLOT_COUNT, check_length, slot_rows},
     partition::Partition,
-    query::token::{EDGE_BYTES_MAX, Origin},
 };
 
 /// The service's words when a key does not fit the collection or the document.
@@ -25,6 +24,9 @@ const MISMATCH: &str = "Partition key provided either doesn't correspond to defi
 /// The same when the header is what it does not fit.
 const OTHER_THAN_HEADER: &str =
     "PartitionKey extracted from document doesn't match the one specified in the header";
+
+/// Most bytes of an edge inside a slot: those of a hierarchical key of three levels.
+pub(crate) const EDGE_BYTES_MAX: usize = 48;
 
 /// A scope is small if its slots are this part of a partition's.
 const FEW_SLOTS: usize = 64;
@@ -100,15 +102,12 @@ fn full_key(collection: &Collection, named: &PartitionKey) -> Result<PartitionKe
     Ok(named.clone())
 }
 
-/// Refuses a key that is too long for any document.
-pub(crate) fn check_length(key: &PartitionKey) -> Result<(), Error> {
-    let is_long = |component: &Component| matches!(component, Component::String(text) if text.len() > PARTITION_KEY_BYTES_MAX);
-    if key.0.iter().any(is_long) {
-        return Err(Error::bad_request(format!(
-            "The partition key value is longer than {PARTITION_KEY_BYTES_MAX} bytes."
-        )));
-    }
-    Ok(())
+/// What a query was asked of: a piece of the hash space, and whether it is only a part of what is
+/// in there.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Origin {
+    pub(crate) area: Area,
+    pub(crate) is_part: bool,
 }
 
 /// Which documents a feed covers. Slots narrow the scan; the exact key or place is checked on each

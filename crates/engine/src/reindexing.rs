@@ -22,18 +22,22 @@ use crate::{
     control::{AsyncPlan, Change},
     disk::DiskLevel,
     documents::{
-        scope::document_key,
-        staging::Permit,
-        text::lenient_ttl,
         twins::{self, Holder},
         unique,
     },
     errors,
     expiry::is_expired,
-    indexing::{Indexed, TermChange},
     keys::{self, LogicalKey, SEQUENCE_MAX, docnum, u64_at},
-    partition::{Partition, locks::Turn, transaction::Overlay},
+    partition::{
+        Partition,
+        locks::Turn,
+        room::Permit,
+        terms::{Indexed, TermChange},
+        transaction::Overlay,
+    },
     rows::{Damaged, Header},
+    scope::document_key,
+    text::lenient_ttl,
 };
 
 /// Documents that are brought to the new policy before the next ones are read.
