@@ -151,7 +151,7 @@ impl Inner {
     pub(crate) async fn give_back(&self, key_spaces: Vec<String>) {
         let mut names = Vec::new();
         for name in key_spaces {
-            match self.store.drop_partition(&name).await {
+            match self.store.drop_key_space(&name).await {
                 Ok(()) => names.push(name),
                 Err(error) => tracing::warn!(%error, name, "space not given back yet"),
             }

@@ -137,7 +137,7 @@ pub struct Engine {
 
 /// What every operation shares. Behind an `Arc`, so that changes can outlive their callers.
 struct Inner {
-    store: Arc<dyn store::Engine>,
+    store: Arc<dyn store::Store>,
     storage: CatalogStore,
     catalog: RwLock<Arc<Catalog>>,
     /// Changes of the catalog take turns.
@@ -172,7 +172,7 @@ struct Inner {
 impl Engine {
     /// Opens the database in a store, new or old.
     pub async fn open(
-        store: Arc<dyn store::Engine>,
+        store: Arc<dyn store::Store>,
         options: Options,
         clock: Arc<dyn Clock>,
     ) -> Result<Arc<Self>, OpenError> {

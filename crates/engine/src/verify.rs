@@ -79,7 +79,7 @@ impl fmt::Display for Report {
 }
 
 /// Checks everything in a store that nobody else has open. Changes nothing.
-pub async fn verify(store: Arc<dyn store::Engine>) -> Result<Report, OpenError> {
+pub async fn verify(store: Arc<dyn store::Store>) -> Result<Report, OpenError> {
     let (catalog, orphans) = CatalogStore::inspect(store).await?;
     let mut report = Report::default();
     if orphans > 0 {

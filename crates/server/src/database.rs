@@ -23,7 +23,7 @@ const SCRIPTS_WAITING_MAX: usize = 256;
 /// An open database.
 pub(crate) struct Database {
     engine: Arc<Engine>,
-    store: Arc<dyn store::Engine>,
+    store: Arc<dyn store::Store>,
     disk: Arc<engine::Disk>,
 }
 
@@ -88,7 +88,7 @@ impl Database {
 pub(crate) async fn open_store(
     path: &Path,
     cache_bytes: u64,
-) -> anyhow::Result<Arc<dyn store::Engine>> {
+) -> anyhow::Result<Arc<dyn store::Store>> {
     let path = path.to_owned();
     let options = store_lsm::Options { cache_bytes, ..store_lsm::Options::default() };
     // Opening replays the journal of a server that was killed, which can take seconds.
@@ -103,7 +103,7 @@ pub(crate) async fn open_store(
 pub(crate) async fn examine_store(
     path: &Path,
     cache_bytes: u64,
-) -> anyhow::Result<Arc<dyn store::Engine>> {
+) -> anyhow::Result<Arc<dyn store::Store>> {
     let path = path.to_owned();
     let options = store_lsm::Options { cache_bytes, ..store_lsm::Options::default() };
     let opened = tokio::task::spawn_blocking(move || {

@@ -257,7 +257,7 @@ fn is_absent(error: &std::io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use store::{Batch, Durability, Engine as _};
+    use store::{Batch, Durability, Store as _};
 
     use super::*;
     use crate::{LsmStore, command::Command, reply::reply};

@@ -193,7 +193,7 @@ impl Committer {
     fn execute(&self, command: Command) {
         match command {
             Command::Create { name, reply } => reply.send(create(&self.shared, &name)),
-            Command::Drop { name, reply } => reply.send(self.drop_partition(&name)),
+            Command::Drop { name, reply } => reply.send(self.drop_key_space(&name)),
             // Here nothing is half published, and the next group is checked against it.
             Command::Fence { partition, epoch, reply } => reply.send(partition.fence(epoch)),
             Command::Refresh { reply } => {
@@ -219,7 +219,7 @@ impl Committer {
         Ok(())
     }
 
-    fn drop_partition(&self, name: &str) -> Result<()> {
+    fn drop_key_space(&self, name: &str) -> Result<()> {
         let shared = &self.shared;
         let Some(partition) = shared.remove(name) else { return Ok(()) };
         partition.is_dropped.store(true, Ordering::Release);

@@ -42,7 +42,7 @@ use std::{
 };
 
 use store::{
-    BoxFuture, Engine, Error, Image, Keep, Partition, Result, Snapshot, Statistics, check_name,
+    BoxFuture, Error, Image, Keep, KeySpace, Result, Snapshot, Statistics, Store, check_name,
 };
 
 pub use self::options::Options;
@@ -55,7 +55,7 @@ use self::{
 
 /// A store in a directory.
 ///
-/// Dropping it without [`Engine::close`] loses nothing that was acknowledged, but the next open has
+/// Dropping it without [`Store::close`] loses nothing that was acknowledged, but the next open has
 /// to replay the journal.
 pub struct LsmStore {
     shared: Arc<Shared>,
@@ -125,29 +125,29 @@ impl Drop for LsmStore {
     }
 }
 
-impl Engine for LsmStore {
+impl Store for LsmStore {
     /// The highest epoch is kept in memory only. The directory is locked, so whoever owned a
     /// partition in an earlier process is gone with it, and the numbers may start anew.
     fn open<'a>(
         &'a self,
         partition: &'a str,
         epoch: u64,
-    ) -> BoxFuture<'a, Result<Arc<dyn Partition>>> {
+    ) -> BoxFuture<'a, Result<Arc<dyn KeySpace>>> {
         Box::pin(async move {
             let partition = self.partition(partition).await?;
             if epoch != partition.epoch.load(Ordering::Acquire) {
                 let partition = Arc::clone(&partition);
                 self.command(|reply| Command::Fence { partition, epoch, reply }).await?;
             }
-            Ok(Arc::new(Handle { partition, epoch }) as Arc<dyn Partition>)
+            Ok(Arc::new(Handle { partition, epoch }) as Arc<dyn KeySpace>)
         })
     }
 
-    fn partitions(&self) -> BoxFuture<'_, Result<Vec<String>>> {
+    fn key_spaces(&self) -> BoxFuture<'_, Result<Vec<String>>> {
         Box::pin(async move { Ok(self.shared.partition_names()) })
     }
 
-    fn drop_partition<'a>(&'a self, partition: &'a str) -> BoxFuture<'a, Result<()>> {
+    fn drop_key_space<'a>(&'a self, partition: &'a str) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let name = partition.to_owned();
             self.command(|reply| Command::Drop { name, reply }).await

@@ -7,7 +7,7 @@ use std::sync::{
 };
 
 use fjall::{AbstractTree, Keyspace};
-use store::{Batch, BoxFuture, Completion, Debt, Durability, Error, Partition, Result, Snapshot};
+use store::{Batch, BoxFuture, Completion, Debt, Durability, Error, KeySpace, Result, Snapshot};
 
 use crate::{queue::Entry, reply::reply, shared::Shared, snapshot::LsmSnapshot};
 
@@ -171,7 +171,7 @@ pub(crate) struct Handle {
     pub(crate) epoch: u64,
 }
 
-impl Partition for Handle {
+impl KeySpace for Handle {
     fn snapshot(&self) -> Arc<dyn Snapshot> {
         Arc::new(self.partition.snapshot())
     }

@@ -35,21 +35,19 @@ use std::{
 
 use bytes::Bytes;
 
-use crate::{
-    Batch, Direction, Durability, Engine, KeyRange, PageLimit, Partition, Result, Snapshot,
-};
+use crate::{Batch, Direction, Durability, KeyRange, KeySpace, PageLimit, Result, Snapshot, Store};
 
 /// What the cases about checkpoints need.
 pub struct Checkpoints<'a> {
     /// Gives a path where nothing is yet, in a directory that is there; another one at each call.
     pub place: &'a dyn Fn() -> PathBuf,
     /// Opens a checkpoint as a store.
-    pub open: &'a dyn Fn(&Path) -> Arc<dyn Engine>,
+    pub open: &'a dyn Fn(&Path) -> Arc<dyn Store>,
 }
 
 /// Runs all cases against stores that `factory` makes; each call must give a new, empty one.
 /// Without `checkpoints`, the store must refuse to write any.
-pub async fn run(factory: impl Fn() -> Arc<dyn Engine>, checkpoints: Option<Checkpoints<'_>>) {
+pub async fn run(factory: impl Fn() -> Arc<dyn Store>, checkpoints: Option<Checkpoints<'_>>) {
     writes::reads_back_what_it_wrote(&*factory()).await;
     writes::later_change_of_a_key_wins(&*factory()).await;
     writes::keeps_empty_and_large_entries(&*factory()).await;
@@ -105,12 +103,12 @@ const PATIENCE: Duration = Duration::from_mins(1);
 /// The epoch of cases that are not about epochs.
 const EPOCH: u64 = 0;
 
-async fn open(engine: &dyn Engine, name: &str) -> Arc<dyn Partition> {
+async fn open(engine: &dyn Store, name: &str) -> Arc<dyn KeySpace> {
     engine.open(name, EPOCH).await.expect("a partition can be opened")
 }
 
 /// Submits without waiting for the end.
-fn submit(partition: &dyn Partition, batch: Batch) -> Receiver<Result<()>> {
+fn submit(partition: &dyn KeySpace, batch: Batch) -> Receiver<Result<()>> {
     let (sender, receiver) = channel();
     let done = Box::new(move |result| {
         let _ = sender.send(result);
@@ -145,7 +143,7 @@ fn wait_for<T>(future: impl Future<Output = T>) -> T {
     }
 }
 
-fn commit(partition: &dyn Partition, batch: Batch) {
+fn commit(partition: &dyn KeySpace, batch: Batch) {
     wait(&submit(partition, batch)).expect("a batch can be committed");
 }
 
@@ -161,7 +159,7 @@ fn batch<'a>(changes: impl IntoIterator<Item = (&'a str, Option<&'a str>)>) -> B
     batch
 }
 
-fn put(partition: &dyn Partition, key: &str, value: &str) {
+fn put(partition: &dyn KeySpace, key: &str, value: &str) {
     commit(partition, batch([(key, Some(value))]));
 }
 

@@ -1,6 +1,6 @@
 //! Ordered key-value storage: the small contract between the database and whatever keeps its bytes.
 //!
-//! A store knows keys and values, never what they mean. One [`Engine`] holds many [`Partition`]s,
+//! A store knows keys and values, never what they mean. One [`Store`] holds many [`KeySpace`]s,
 //! each an ordered key space of its own. Reads go through a [`Snapshot`]; writes are atomic
 //! [`Batch`]es. Calls are page-sized: an await per page, not per key, and no iterator outlives one.
 //!
@@ -207,7 +207,7 @@ pub fn check_name(partition: &str) -> Result<()> {
 }
 
 /// A store: many partitions, one place where they live.
-pub trait Engine: Send + Sync {
+pub trait Store: Send + Sync {
     /// Opens a partition to own it, creating it when it is absent. Names are `[a-z0-9_-]{1,100}`.
     ///
     /// Whoever hands out ownership numbers the owners: `epoch` rises with each new one. An open
@@ -225,14 +225,14 @@ pub trait Engine: Send + Sync {
         &'a self,
         partition: &'a str,
         epoch: u64,
-    ) -> BoxFuture<'a, Result<Arc<dyn Partition>>>;
+    ) -> BoxFuture<'a, Result<Arc<dyn KeySpace>>>;
 
     /// The names of all partitions that exist, sorted.
-    fn partitions(&self) -> BoxFuture<'_, Result<Vec<String>>>;
+    fn key_spaces(&self) -> BoxFuture<'_, Result<Vec<String>>>;
 
     /// Deletes a partition and gives its space back once no snapshot reads it. Deleting an absent
     /// partition is no error.
-    fn drop_partition<'a>(&'a self, partition: &'a str) -> BoxFuture<'a, Result<()>>;
+    fn drop_key_space<'a>(&'a self, partition: &'a str) -> BoxFuture<'a, Result<()>>;
 
     /// Copies the entries of a snapshot that `keep` accepts into the partition `to`, durably.
     /// `Conflict` if `to` holds anything; it is created when it is absent, and nobody may write to
@@ -248,7 +248,7 @@ pub trait Engine: Send + Sync {
     ) -> BoxFuture<'a, Result<()>>;
 
     /// Copies everything published in `from` at one instant into the partition `to`, as
-    /// [`Engine::copy`] does. `Conflict` if `from` is absent or `to` holds anything.
+    /// [`Store::copy`] does. `Conflict` if `from` is absent or `to` holds anything.
     fn clone_partition<'a>(&'a self, from: &'a str, to: &'a str) -> BoxFuture<'a, Result<()>>;
 
     /// Writes a copy of the whole store into `directory`, durably, while writes go on. It can be
@@ -293,7 +293,7 @@ pub trait Engine: Send + Sync {
 }
 
 /// One ordered key space.
-pub trait Partition: Send + Sync {
+pub trait KeySpace: Send + Sync {
     /// A frozen view of everything published so far.
     fn snapshot(&self) -> Arc<dyn Snapshot>;
 

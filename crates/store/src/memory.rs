@@ -20,8 +20,8 @@ use std::{
 
 use self::partition::{Handle, MemoryPartition};
 use crate::{
-    Batch, BoxFuture, Direction, Engine, Error, Image, Keep, PageLimit, Partition, Result,
-    Snapshot, Statistics, check_name,
+    Batch, BoxFuture, Direction, Error, Image, Keep, KeySpace, PageLimit, Result, Snapshot,
+    Statistics, Store, check_name,
 };
 
 /// How much of the source a copy reads at a time.
@@ -87,25 +87,25 @@ impl MemoryStore {
     }
 }
 
-impl Engine for MemoryStore {
+impl Store for MemoryStore {
     /// The highest epoch is forgotten with the store, like everything in it.
     fn open<'a>(
         &'a self,
         partition: &'a str,
         epoch: u64,
-    ) -> BoxFuture<'a, Result<Arc<dyn Partition>>> {
+    ) -> BoxFuture<'a, Result<Arc<dyn KeySpace>>> {
         Box::pin(async move {
             let partition = self.open_now(partition)?;
             partition.fence(epoch)?;
-            Ok(Arc::new(Handle { partition, epoch }) as Arc<dyn Partition>)
+            Ok(Arc::new(Handle { partition, epoch }) as Arc<dyn KeySpace>)
         })
     }
 
-    fn partitions(&self) -> BoxFuture<'_, Result<Vec<String>>> {
+    fn key_spaces(&self) -> BoxFuture<'_, Result<Vec<String>>> {
         Box::pin(async move { Ok(lock(&self.state).partitions.keys().cloned().collect()) })
     }
 
-    fn drop_partition<'a>(&'a self, partition: &'a str) -> BoxFuture<'a, Result<()>> {
+    fn drop_key_space<'a>(&'a self, partition: &'a str) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             let mut state = lock(&self.state);
             if state.is_closed {

@@ -57,8 +57,8 @@ const DROPPED: u8 = b'X';
 
 /// The catalog on disk.
 pub(crate) struct CatalogStore {
-    engine: Arc<dyn store::Engine>,
-    partition: Arc<dyn store::Partition>,
+    engine: Arc<dyn store::Store>,
+    partition: Arc<dyn store::KeySpace>,
     /// What all partitions may queue together.
     pub(crate) room: Arc<Room>,
 }
@@ -71,7 +71,7 @@ pub(crate) fn partition_name(collection: CollectionRid, range_id: u32) -> String
 impl CatalogStore {
     /// Opens the catalog and every partition it names; `seed` numbers the resources of a new one.
     pub(crate) async fn open(
-        engine: Arc<dyn store::Engine>,
+        engine: Arc<dyn store::Store>,
         seed: u32,
     ) -> Result<(Self, Catalog), OpenError> {
         let partition = engine.open(CATALOG, OWNER_EPOCH).await?;
@@ -102,9 +102,9 @@ impl CatalogStore {
 
     /// Reads a catalog without changing anything, and counts the rows in it whose owner is gone; an empty directory has an empty one.
     pub(crate) async fn inspect(
-        engine: Arc<dyn store::Engine>,
+        engine: Arc<dyn store::Store>,
     ) -> Result<(Catalog, usize), OpenError> {
-        if !engine.partitions().await?.iter().any(|name| name == CATALOG) {
+        if !engine.key_spaces().await?.iter().any(|name| name == CATALOG) {
             return Ok((Catalog::default(), 0));
         }
         let partition = engine.open(CATALOG, OWNER_EPOCH).await?;
@@ -135,7 +135,7 @@ impl CatalogStore {
     /// Rows come in key order: databases (`B`) before collections (`C`) before their scripts (`S`).
     /// Children may be there that are nobody's: see [`orphans`].
     async fn load(&self, rows: &[(Bytes, Bytes)]) -> Result<Catalog, OpenError> {
-        let existing: HashSet<String> = self.engine.partitions().await?.into_iter().collect();
+        let existing: HashSet<String> = self.engine.key_spaces().await?.into_iter().collect();
         let mut catalog = Catalog::default();
         for (key, row) in rows {
             match key[0] {
@@ -219,7 +219,7 @@ impl CatalogStore {
         }
         for (key, _) in rows.iter().filter(|(key, _)| key[0] == DROPPED) {
             let name = String::from_utf8_lossy(&key[1..]).into_owned();
-            self.engine.drop_partition(&name).await?;
+            self.engine.drop_key_space(&name).await?;
             self.forget_dropped(&[name]).await.map_err(|_| OpenError::Unwritable)?;
         }
         let orphans = orphans(rows, catalog);
@@ -234,7 +234,7 @@ impl CatalogStore {
             }
             self.commit(batch).await.map_err(|_| OpenError::Unwritable)?;
         }
-        for name in self.engine.partitions().await? {
+        for name in self.engine.key_spaces().await? {
             if known.contains(&name.as_str()) {
                 continue;
             }
@@ -247,7 +247,7 @@ impl CatalogStore {
             drop(partition);
             if is_unfinished {
                 tracing::info!(name, "dropping the key space of an unfinished creation or split");
-                self.engine.drop_partition(&name).await?;
+                self.engine.drop_key_space(&name).await?;
             } else {
                 tracing::warn!(name, "a key space that no collection names was left alone");
             }
@@ -350,7 +350,7 @@ fn orphans(rows: &[(Bytes, Bytes)], catalog: &Catalog) -> Vec<Bytes> {
     owned.filter(|key| is_orphan(key)).cloned().collect()
 }
 
-async fn is_empty(partition: &dyn store::Partition) -> Result<bool, OpenError> {
+async fn is_empty(partition: &dyn store::KeySpace) -> Result<bool, OpenError> {
     let limit = PageLimit { entries: 1, bytes: 1 };
     let all = (Bound::Unbounded, Bound::Unbounded);
     let page = partition.snapshot().scan(all, Direction::Forward, limit).await?;

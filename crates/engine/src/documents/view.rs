@@ -216,7 +216,7 @@ fn merge(
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use store::{Durability, Engine as _, memory::MemoryStore};
+    use store::{Durability, Store as _, memory::MemoryStore};
 
     use super::*;
 

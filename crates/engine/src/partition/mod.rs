@@ -85,7 +85,7 @@ pub(crate) struct Partition {
     pub(crate) shared: Vec<SharedSlot>,
     /// The ids of the ranges that its documents were in before, oldest first.
     pub(crate) parents: Vec<u32>,
-    store: Arc<dyn store::Partition>,
+    store: Arc<dyn store::KeySpace>,
     /// What all partitions may queue together.
     pub(crate) room: Arc<Room>,
     locks: KeyLocks,
@@ -177,7 +177,7 @@ impl From<Error> for Refused {
 impl Partition {
     /// Opens a key space, new or old.
     pub(crate) async fn open(
-        engine: &dyn store::Engine,
+        engine: &dyn store::Store,
         room: &Arc<Room>,
         name: String,
         range: RangeRow,

@@ -27,7 +27,7 @@ pub(crate) struct Room {
 
 impl Room {
     /// A quarter of the store's queue is left to what is small and waits for nothing.
-    pub(crate) fn new(store: &dyn store::Engine) -> Self {
+    pub(crate) fn new(store: &dyn store::Store) -> Self {
         let queued = (store.queue_bytes() / 1024 / 4 * 3).clamp(1, QUEUED_MAX);
         Self {
             staged: Share::new(STAGED_MAX),

@@ -20,7 +20,7 @@ impl Partition {
     }
 
     /// What a key space says of itself that is not open as a partition.
-    pub(crate) async fn state_of(store: &dyn store::Partition) -> Result<Option<State>, Error> {
+    pub(crate) async fn state_of(store: &dyn store::KeySpace) -> Result<Option<State>, Error> {
         let keys = [Bytes::from_static(META_STATE)];
         let rows = store.snapshot().get_many(&keys).await.map_err(errors::from_store)?;
         match rows.first() {

@@ -385,7 +385,7 @@ impl Work<'_> {
         self.engine.moved.notify_waiters();
         for range in &self.ranges {
             let name = storage::partition_name(self.rid, range.id);
-            if let Err(error) = self.engine.store.drop_partition(&name).await {
+            if let Err(error) = self.engine.store.drop_key_space(&name).await {
                 tracing::warn!(%error, name, "a part of a split was left behind");
             }
         }
@@ -401,7 +401,7 @@ impl Work<'_> {
         let name = storage::partition_name(self.rid, range.id);
         let store = &self.engine.store;
         // What an attempt before may have left.
-        store.drop_partition(&name).await.map_err(errors::from_store)?;
+        store.drop_key_space(&name).await.map_err(errors::from_store)?;
         let intake = Arc::new(Intake::new(range.area.clone(), Arc::clone(sides)));
         let counting = Arc::clone(&intake);
         let keep = move |key: &[u8], row: &[u8]| counting.takes(key, row);

@@ -114,7 +114,7 @@ impl Rekey {
             let name = storage::partition_name(work.rid, range.id);
             let store = &work.engine.store;
             // What an attempt before may have left.
-            store.drop_partition(&name).await.map_err(errors::from_store)?;
+            store.drop_key_space(&name).await.map_err(errors::from_store)?;
             let partition =
                 Partition::open(&**store, &work.engine.storage.room, name, range.clone()).await?;
             partition.set_state(State::Filling).await?;

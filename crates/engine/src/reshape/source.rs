@@ -157,7 +157,7 @@ impl Intake {
 mod tests {
     use std::ops::Bound;
 
-    use store::{Batch, Durability, Engine, memory::MemoryStore};
+    use store::{Batch, Durability, Store, memory::MemoryStore};
 
     use super::*;
 

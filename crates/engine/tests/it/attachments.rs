@@ -11,7 +11,7 @@ use protocol::{
     request::{AttachmentPath, BatchMode, DatabasePath, MediaHead},
     rid::AttachmentRid,
 };
-use store::{Engine as _, memory::MemoryStore};
+use store::{Store as _, memory::MemoryStore};
 use value::json;
 
 use crate::support::{Database, TestClock, collection, document, items, keyed, resource, text};
@@ -251,9 +251,9 @@ async fn what_is_refused() {
 }
 
 /// Rows of attachments and media in a store's partitions.
-pub(crate) async fn rows(store: &dyn store::Engine) -> usize {
+pub(crate) async fn rows(store: &dyn store::Store) -> usize {
     let mut count = 0;
-    for name in store.partitions().await.expect("names") {
+    for name in store.key_spaces().await.expect("names") {
         if !name.starts_with("p-") {
             continue;
         }
@@ -315,7 +315,7 @@ async fn verify_sees_what_is_missing() {
         let db = Database::open(Arc::clone(&store) as _).await.with_collection(400).await;
         db.create(r#"{"id":"d","pk":"a"}"#).await.expect("created");
         db.upload(head(Some("y"), "text/plain"), b"12345", false).await.expect("made");
-        let names = store.partitions().await.expect("names");
+        let names = store.key_spaces().await.expect("names");
         let name = names.iter().find(|name| name.starts_with("p-")).expect("a partition");
         let partition = store.open(name, 0).await.expect("open");
         let range = (Bound::Included(Bytes::from(vec![prefix])), Bound::Unbounded);
@@ -425,7 +425,7 @@ async fn they_make_no_history() {
     db.create(r#"{"id":"d","pk":"a"}"#).await.expect("created");
     db.attach(described("x", ""), false).await.expect("created");
     db.engine.close().await.expect("closed");
-    for name in store.partitions().await.expect("names") {
+    for name in store.key_spaces().await.expect("names") {
         let snapshot = store.open(&name, 0).await.expect("opens").snapshot();
         let rows = snapshot.get_many(&[Bytes::from("Mh")]).await.expect("readable");
         assert_eq!(rows, [None], "{name}");

@@ -141,7 +141,7 @@ impl Race {
     }
 }
 
-async fn transfers(store: Arc<dyn store::Engine>, banks: usize, rounds: usize, is_split: bool) {
+async fn transfers(store: Arc<dyn store::Store>, banks: usize, rounds: usize, is_split: bool) {
     const WRITERS: usize = 6;
     let db = Database::open(Arc::clone(&store)).await.with_collection(400).await;
     let (is_over, transfers) = (Arc::default(), Arc::default());
@@ -209,7 +209,7 @@ async fn nor_on_disk() {
     race.db.engine.close().await.expect("closed");
     drop((race, store));
     let again = store_lsm::LsmStore::open(dir.path(), store_lsm::Options::default());
-    let again: Arc<dyn store::Engine> = again.expect("opens again");
+    let again: Arc<dyn store::Store> = again.expect("opens again");
     let report = verify(Arc::clone(&again)).await.expect("readable");
     assert!(report.is_clean(), "{report}");
     let db = Database::open(again).await;

@@ -243,16 +243,16 @@ async fn the_operator_decides_where_no_policy_does() {
 }
 
 /// Rows of the history, in all partitions.
-async fn history_rows(store: &dyn store::Engine) -> usize {
+async fn history_rows(store: &dyn store::Store) -> usize {
     let mut count = 0;
-    for name in store::Engine::partitions(store).await.expect("names") {
-        let partition = store::Engine::open(store, &name, 0).await.expect("open");
+    for name in store::Store::key_spaces(store).await.expect("names") {
+        let partition = store::Store::open(store, &name, 0).await.expect("open");
         let range = (
             std::ops::Bound::Included(Bytes::from_static(b"H")),
             std::ops::Bound::Excluded(Bytes::from_static(b"I")),
         );
         let limit = store::PageLimit { entries: 10_000, bytes: 64 << 20 };
-        let snapshot = store::Partition::snapshot(&*partition);
+        let snapshot = store::KeySpace::snapshot(&*partition);
         let page = snapshot.scan(range, store::Direction::Forward, limit).await.expect("a page");
         count += if name.starts_with("p-") { page.entries.len() } else { 0 };
     }

@@ -138,7 +138,7 @@ async fn reshape(db: &Database, rng: &mut Rng) {
 }
 
 /// On disk where it is to be opened again.
-fn store(directory: Option<&tempfile::TempDir>) -> Arc<dyn store::Engine> {
+fn store(directory: Option<&tempfile::TempDir>) -> Arc<dyn store::Store> {
     match directory {
         None => Arc::new(MemoryStore::new()),
         Some(directory) => {
@@ -171,7 +171,7 @@ fn readers(is_deep: bool) -> Vec<(Copy, Admits)> {
     ]
 }
 
-async fn create(store: &Arc<dyn store::Engine>, is_deep: bool) -> Database {
+async fn create(store: &Arc<dyn store::Store>, is_deep: bool) -> Database {
     let db = Database::open(Arc::clone(store)).await;
     db.create_database("db").await;
     let definition = if is_deep {

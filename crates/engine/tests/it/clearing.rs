@@ -126,8 +126,8 @@ async fn what_was_begun_is_finished() {
 }
 
 /// Notes that the first key of the partition is being deleted up to an LSN.
-async fn note(store: &dyn store::Engine, lsn: u64) {
-    let names = store.partitions().await.expect("names");
+async fn note(store: &dyn store::Store, lsn: u64) {
+    let names = store.key_spaces().await.expect("names");
     let name = names.iter().find(|name| name.starts_with("p-")).expect("a partition");
     let partition = store.open(name, 0).await.expect("opens");
     let counters = (Bound::Included(Bytes::from("Mk")), Bound::Excluded(Bytes::from("Ml")));

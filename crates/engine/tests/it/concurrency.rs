@@ -72,7 +72,7 @@ async fn writers_of_one_key_share_commits() {
     let store =
         store_lsm::LsmStore::open(dir.path(), store_lsm::Options::default()).expect("opens");
     let db = Arc::new(Database::open(Arc::clone(&store) as _).await.with_collection(400).await);
-    let before = store::Engine::statistics(&*store);
+    let before = store::Store::statistics(&*store);
     let tasks: Vec<_> = (0..64)
         .map(|writer| {
             let db = Arc::clone(&db);
@@ -87,7 +87,7 @@ async fn writers_of_one_key_share_commits() {
     for task in tasks {
         task.await.expect("no panic");
     }
-    let after = store::Engine::statistics(&*store);
+    let after = store::Store::statistics(&*store);
     let groups = after.commit_groups - before.commit_groups;
     assert!(groups < 512 / 2, "512 writes took {groups} commits");
     let ids: BTreeSet<String> = db.all(Options::default()).await.into_iter().collect();

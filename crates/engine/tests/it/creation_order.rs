@@ -209,7 +209,7 @@ async fn bulk(db: &Database, numbers: std::ops::Range<usize>) {
 #[tokio::test]
 async fn pages_do_not_list_the_partition_again() {
     let dir = tempfile::tempdir().expect("a directory");
-    let store: Arc<dyn store::Engine> =
+    let store: Arc<dyn store::Store> =
         store_lsm::LsmStore::open(dir.path(), store_lsm::Options::default()).expect("opens");
     let db = Database::open(Arc::clone(&store)).await.with_collection(400).await;
     filled(&db, 0..500).await;

@@ -15,7 +15,7 @@ pub(crate) async fn on_disk() -> (tempfile::TempDir, Database) {
     (dir, db)
 }
 
-pub(crate) fn open(dir: &std::path::Path) -> Arc<dyn store::Engine> {
+pub(crate) fn open(dir: &std::path::Path) -> Arc<dyn store::Store> {
     store_lsm::LsmStore::open(dir, store_lsm::Options::default()).expect("the store opens")
 }
 
@@ -90,8 +90,8 @@ async fn verify_finds_what_is_wrong() {
 }
 
 /// Removes one row under a prefix, behind the database's back.
-async fn damage(store: &dyn store::Engine, prefix: u8) {
-    for name in store.partitions().await.expect("names") {
+async fn damage(store: &dyn store::Store, prefix: u8) {
+    for name in store.key_spaces().await.expect("names") {
         if !name.starts_with("p-") {
             continue;
         }
@@ -117,7 +117,7 @@ async fn damage(store: &dyn store::Engine, prefix: u8) {
 async fn a_newer_format_is_refused() {
     let store = Arc::new(MemoryStore::new());
     Database::open(Arc::clone(&store) as _).await.create_database("db").await;
-    let catalog = store::Engine::open(&*store, "catalog", 0).await.expect("opens");
+    let catalog = store::Store::open(&*store, "catalog", 0).await.expect("opens");
     let mut batch = Batch::default();
     batch.put(&b"V"[..], vec![99]);
     catalog.submit(batch, Durability::Durable, Box::new(|result| result.expect("written")));
@@ -135,14 +135,14 @@ async fn leftovers_of_a_crash_are_cleared_and_strangers_left_alone() {
     for (name, state) in
         [("p-00000001-00000001-0", vec![1, 1]), ("p-00000002-00000001-0", vec![1, 2])]
     {
-        let partition = store::Engine::open(&*store, name, 0).await.expect("opens");
+        let partition = store::Store::open(&*store, name, 0).await.expect("opens");
         let mut batch = Batch::default();
         batch.put(&b"Ms"[..], state);
         partition.submit(batch, Durability::Durable, Box::new(|result| result.expect("written")));
     }
     let db = Database::open(Arc::clone(&store) as _).await;
     assert_eq!(db.all(Options::default()).await, ["a"]);
-    let names = store::Engine::partitions(&*store).await.expect("names");
+    let names = store::Store::key_spaces(&*store).await.expect("names");
     assert!(!names.contains(&"p-00000001-00000001-0".to_owned()), "{names:?}");
     assert!(names.contains(&"p-00000002-00000001-0".to_owned()), "{names:?}");
 }
@@ -153,16 +153,16 @@ async fn a_missing_partition_is_reported() {
     let store = Arc::new(MemoryStore::new());
     let db = Database::open(Arc::clone(&store) as _).await.with_collection(25_000).await;
     fill(&db).await;
-    let names = store::Engine::partitions(&*store).await.expect("names");
+    let names = store::Store::key_spaces(&*store).await.expect("names");
     let lost = names.iter().find(|name| name.starts_with("p-")).expect("a partition");
-    store::Engine::drop_partition(&*store, lost).await.expect("dropped");
+    store::Store::drop_key_space(&*store, lost).await.expect("dropped");
     let checked = verify(Arc::clone(&store) as _).await;
     assert!(matches!(checked, Err(OpenError::Missing { .. })), "{checked:?}");
     let clock = Arc::new(engine::SystemClock);
     let opened =
         engine::Engine::open(Arc::clone(&store) as _, engine::Options::default(), clock).await;
     assert!(matches!(opened.err(), Some(OpenError::Missing { .. })));
-    let after = store::Engine::partitions(&*store).await.expect("names");
+    let after = store::Store::key_spaces(&*store).await.expect("names");
     assert!(!after.contains(lost), "nothing was made in its place");
 }
 
@@ -175,7 +175,7 @@ async fn an_abandoned_delete_still_drops_its_partitions() {
     let _ = tokio::time::timeout(std::time::Duration::ZERO, delete).await;
     // A change of the catalog waits for the one before it.
     db.create_database("other").await;
-    assert_eq!(store::Engine::partitions(&*store).await.expect("names"), ["catalog"]);
+    assert_eq!(store::Store::key_spaces(&*store).await.expect("names"), ["catalog"]);
 }
 
 pub(crate) fn copy_tree(from: &std::path::Path, to: &std::path::Path) {

@@ -166,7 +166,7 @@ async fn policies_name_keys_of_their_database() {
 }
 
 /// Rows of keys in the store's catalog, with that of the next number.
-async fn rows(store: &dyn store::Engine) -> usize {
+async fn rows(store: &dyn store::Store) -> usize {
     let catalog = store.open("catalog", 0).await.expect("the catalog");
     let from = std::ops::Bound::Included(Bytes::from_static(b"E"));
     let to = std::ops::Bound::Excluded(Bytes::from_static(b"F"));

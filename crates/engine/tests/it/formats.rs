@@ -242,7 +242,7 @@ async fn of_the_catalog(db: &Database) {
 async fn kinds_of_rows(dir: &Path) {
     let store = open(dir);
     let (mut catalog, mut partitions) = (BTreeSet::new(), BTreeSet::new());
-    for name in store.partitions().await.expect("names") {
+    for name in store.key_spaces().await.expect("names") {
         let kinds = if name == "catalog" { &mut catalog } else { &mut partitions };
         let snapshot = store.open(&name, 0).await.expect("opens").snapshot();
         let mut start = Bound::Unbounded;

@@ -11,8 +11,8 @@ use std::{
 
 use bytes::Bytes;
 use store::{
-    Batch, BoxFuture, Completion, Debt, Direction, Durability, Engine, Image, Keep, KeyRange, Page,
-    PageLimit, Partition, Result, Snapshot, Statistics, memory::MemoryStore,
+    Batch, BoxFuture, Completion, Debt, Direction, Durability, Image, Keep, KeyRange, KeySpace,
+    Page, PageLimit, Result, Snapshot, Statistics, Store, memory::MemoryStore,
 };
 use tokio::sync::watch;
 
@@ -27,7 +27,7 @@ pub(crate) struct Gate {
 
 /// A batch on its way.
 struct Submitted {
-    partition: Arc<dyn Partition>,
+    partition: Arc<dyn KeySpace>,
     batch: Batch,
     durability: Durability,
     done: Completion,
@@ -104,24 +104,24 @@ impl GatedStore {
     }
 }
 
-impl Engine for GatedStore {
+impl Store for GatedStore {
     fn open<'a>(
         &'a self,
         partition: &'a str,
         epoch: u64,
-    ) -> BoxFuture<'a, Result<Arc<dyn Partition>>> {
+    ) -> BoxFuture<'a, Result<Arc<dyn KeySpace>>> {
         Box::pin(async move {
             let (inner, gate) = (self.inner.open(partition, epoch).await?, Arc::clone(&self.gate));
-            Ok(Arc::new(Gated { inner, gate }) as Arc<dyn Partition>)
+            Ok(Arc::new(Gated { inner, gate }) as Arc<dyn KeySpace>)
         })
     }
 
-    fn partitions(&self) -> BoxFuture<'_, Result<Vec<String>>> {
-        self.inner.partitions()
+    fn key_spaces(&self) -> BoxFuture<'_, Result<Vec<String>>> {
+        self.inner.key_spaces()
     }
 
-    fn drop_partition<'a>(&'a self, partition: &'a str) -> BoxFuture<'a, Result<()>> {
-        self.inner.drop_partition(partition)
+    fn drop_key_space<'a>(&'a self, partition: &'a str) -> BoxFuture<'a, Result<()>> {
+        self.inner.drop_key_space(partition)
     }
 
     fn copy<'a>(
@@ -171,7 +171,7 @@ struct Gated<T: ?Sized> {
     gate: Arc<Gate>,
 }
 
-impl Partition for Gated<dyn Partition> {
+impl KeySpace for Gated<dyn KeySpace> {
     fn snapshot(&self) -> Arc<dyn Snapshot> {
         Arc::new(Gated { inner: self.inner.snapshot(), gate: Arc::clone(&self.gate) })
     }

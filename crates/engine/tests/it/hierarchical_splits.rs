@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, ops::Bound, sync::Arc};
 use bytes::Bytes;
 use engine::verify;
 use protocol::{Code, Error, Operation, Options};
-use store::{Batch, Direction, Durability, Engine, PageLimit, memory::MemoryStore};
+use store::{Batch, Direction, Durability, PageLimit, Store, memory::MemoryStore};
 use store_lsm::LsmStore;
 use value::{
     Value,

@@ -65,8 +65,8 @@ pub(crate) fn contents(documents: &BTreeMap<String, Value>) -> Vec<String> {
     documents.values().map(content).collect()
 }
 
-pub(crate) async fn check_clean(store: Arc<dyn store::Engine>, partitions: usize, documents: u64) {
-    let names = store::Engine::partitions(&*store).await.expect("names");
+pub(crate) async fn check_clean(store: Arc<dyn store::Store>, partitions: usize, documents: u64) {
+    let names = store::Store::key_spaces(&*store).await.expect("names");
     assert_eq!(names.len(), partitions + 1, "{names:?}");
     let report = verify(store).await.expect("readable");
     assert!(report.is_clean(), "{report}");
@@ -143,7 +143,7 @@ async fn every_document_goes_to_its_key() {
     assert_eq!(twice.code, Code::Conflict);
     db.delete("d4", r#"["another"]"#).await.expect("deleted");
     until("the old key space is dropped", async || {
-        store::Engine::partitions(&*store).await.expect("names").len() == 2
+        store::Store::key_spaces(&*store).await.expect("names").len() == 2
     })
     .await;
     db.engine.close().await.expect("closed");
@@ -320,7 +320,7 @@ async fn refusals_change_nothing() {
     assert!(results[0].is_ok());
     assert_eq!(results[1].as_ref().expect_err("the second").code, Code::Conflict);
     until("the old key space is dropped", async || {
-        store::Engine::partitions(&*store).await.expect("names").len() == 2
+        store::Store::key_spaces(&*store).await.expect("names").len() == 2
     })
     .await;
     db.engine.close().await.expect("closed");
@@ -363,7 +363,7 @@ async fn a_changed_policy_comes_first() {
     }
     assert_eq!(contents(&documents(&db).await), contents(&before));
     until("the old key space is dropped", async || {
-        store::Engine::partitions(&*store).await.expect("names").len() == 2
+        store::Store::key_spaces(&*store).await.expect("names").len() == 2
     })
     .await;
     db.engine.close().await.expect("closed");

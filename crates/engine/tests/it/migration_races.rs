@@ -106,7 +106,7 @@ async fn a_collection_can_be_deleted_meanwhile() {
     deleted.expect("deleted");
     assert!(given.is_ok() || given.is_err_and(|error| error.code == Code::OwnerNotFound));
     until("all key spaces are dropped", async || {
-        store::Engine::partitions(&*store).await.expect("names").len() == 1
+        store::Store::key_spaces(&*store).await.expect("names").len() == 1
     })
     .await;
     db.engine.close().await.expect("closed");

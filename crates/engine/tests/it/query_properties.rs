@@ -248,7 +248,7 @@ async fn parts_put_together_are_the_whole() {
 #[tokio::test]
 async fn tokens_outlive_the_process() {
     let dir = tempfile::tempdir().expect("a directory");
-    let store = || -> Arc<dyn store::Engine> {
+    let store = || -> Arc<dyn store::Store> {
         store_lsm::LsmStore::open(dir.path(), store_lsm::Options::default()).expect("opens")
     };
     let rng = &mut Rng::new(3_000_000);

@@ -268,7 +268,7 @@ pub(crate) fn until_killed<T>(work: impl Future<Output = T>) -> T {
 }
 
 /// Changes the policy, and the process ends so many steps later.
-fn killed_while_reindexing(open_store: &dyn Fn() -> Arc<dyn store::Engine>, seed: u64) {
+fn killed_while_reindexing(open_store: &dyn Fn() -> Arc<dyn store::Store>, seed: u64) {
     let rng = &mut Rng::new(5_000_000 + seed);
     let first = Policy::random(rng);
     let script = Script::random(rng, &first, 150);
@@ -317,7 +317,7 @@ fn what_a_kill_interrupts_goes_on() {
 fn what_a_kill_interrupts_goes_on_on_disk() {
     for seed in 0..2 {
         let dir = tempfile::tempdir().expect("a directory");
-        let open_store = || -> Arc<dyn store::Engine> {
+        let open_store = || -> Arc<dyn store::Store> {
             store_lsm::LsmStore::open(dir.path(), store_lsm::Options::default()).expect("opens")
         };
         killed_while_reindexing(&open_store, 100 + seed);

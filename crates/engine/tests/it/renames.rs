@@ -37,7 +37,7 @@ async fn rid(db: &Database, id: &str) -> String {
     text(resource(&db.read(id, KEY).await.expect(id)).get("_rid"))
 }
 
-async fn verified(db: Database, store: Arc<dyn store::Engine>) {
+async fn verified(db: Database, store: Arc<dyn store::Store>) {
     db.engine.close().await.expect("closed");
     let report = verify(store).await.expect("readable");
     assert!(report.is_clean(), "{report}");

@@ -13,7 +13,7 @@ use protocol::{
     request::{CollectionPath, DatabasePath, ScriptKind, ScriptPath},
     response::FeedKind,
 };
-use store::{Batch, Durability, Engine as _, memory::MemoryStore};
+use store::{Batch, Durability, Store as _, memory::MemoryStore};
 use value::json;
 
 use crate::{
@@ -344,7 +344,7 @@ async fn scripts_change_while_their_collection_is_reshaped() {
 }
 
 /// Rows of scripts in the store's catalog, with those of the next numbers.
-async fn rows(store: &dyn store::Engine) -> usize {
+async fn rows(store: &dyn store::Store) -> usize {
     let catalog = store.open("catalog", 0).await.expect("the catalog");
     let from = std::ops::Bound::Included(Bytes::from_static(b"S"));
     let to = std::ops::Bound::Excluded(Bytes::from_static(b"T"));

@@ -12,8 +12,8 @@ use std::{
 use engine::verify;
 use protocol::Options;
 use store::{
-    Batch, BoxFuture, Completion, Debt, Durability, Engine, Error, Image, Keep, Partition, Result,
-    Snapshot, Statistics, memory::MemoryStore,
+    Batch, BoxFuture, Completion, Debt, Durability, Error, Image, Keep, KeySpace, Result, Snapshot,
+    Statistics, Store, memory::MemoryStore,
 };
 
 use crate::{
@@ -38,11 +38,11 @@ fn live_on(left: &AtomicI64) -> Result<()> {
 }
 
 struct MortalPartition {
-    inner: Arc<dyn Partition>,
+    inner: Arc<dyn KeySpace>,
     left: Arc<AtomicI64>,
 }
 
-impl Partition for MortalPartition {
+impl KeySpace for MortalPartition {
     fn snapshot(&self) -> Arc<dyn Snapshot> {
         self.inner.snapshot()
     }
@@ -67,27 +67,27 @@ impl Partition for MortalPartition {
     }
 }
 
-impl Engine for Mortal {
-    fn open<'a>(&'a self, name: &'a str, epoch: u64) -> BoxFuture<'a, Result<Arc<dyn Partition>>> {
+impl Store for Mortal {
+    fn open<'a>(&'a self, name: &'a str, epoch: u64) -> BoxFuture<'a, Result<Arc<dyn KeySpace>>> {
         Box::pin(async move {
             // A new name is a change.
-            if !self.inner.partitions().await?.iter().any(|it| it == name) {
+            if !self.inner.key_spaces().await?.iter().any(|it| it == name) {
                 live_on(&self.left)?;
             }
             let inner = self.inner.open(name, epoch).await?;
             let left = Arc::clone(&self.left);
-            Ok(Arc::new(MortalPartition { inner, left }) as Arc<dyn Partition>)
+            Ok(Arc::new(MortalPartition { inner, left }) as Arc<dyn KeySpace>)
         })
     }
 
-    fn partitions(&self) -> BoxFuture<'_, Result<Vec<String>>> {
-        self.inner.partitions()
+    fn key_spaces(&self) -> BoxFuture<'_, Result<Vec<String>>> {
+        self.inner.key_spaces()
     }
 
-    fn drop_partition<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<()>> {
+    fn drop_key_space<'a>(&'a self, name: &'a str) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
             live_on(&self.left)?;
-            self.inner.drop_partition(name).await
+            self.inner.drop_key_space(name).await
         })
     }
 
@@ -221,7 +221,7 @@ async fn die_at_every_step(partition_key: &str) {
         let (db, _) = live(&store).await;
         let serving = ranges(&db).await.len();
         db.engine.close().await.expect("closed");
-        let names = store.partitions().await.expect("names");
+        let names = store.key_spaces().await.expect("names");
         assert_eq!(names.len(), serving + 1, "after {steps} steps: {names:?}");
         let report = verify(store).await.expect("readable");
         assert!(report.is_clean(), "after {steps} steps: {report}");

@@ -103,7 +103,7 @@ async fn two_departments_go_to_two_partitions() {
     assert_eq!(split(&db, "0").await.expect_err("gone").code, Code::NotFound);
     // The old partition's space is given back.
     until("the old key space is dropped", async || {
-        let names = store::Engine::partitions(&*store).await.expect("names");
+        let names = store::Store::key_spaces(&*store).await.expect("names");
         names.len() == 3
     })
     .await;
@@ -219,7 +219,7 @@ async fn read_on(db: Arc<Database>, keys: Keys, is_over: Arc<AtomicBool>) {
     }
 }
 
-pub(crate) async fn splits_under_load(store: Arc<dyn store::Engine>, keys: Keys, rounds: usize) {
+pub(crate) async fn splits_under_load(store: Arc<dyn store::Store>, keys: Keys, rounds: usize) {
     let db = Arc::new(Database::open(Arc::clone(&store)).await);
     db.create_database("db").await;
     let body = format!(r#"{{"id":"c","partitionKey":{}}}"#, keys.definition);
@@ -283,7 +283,7 @@ async fn nothing_is_lost_on_disk() {
     db.engine.close().await.expect("closed");
     drop(db);
     let store = open();
-    let names = store::Engine::partitions(&*store).await.expect("names");
+    let names = store::Store::key_spaces(&*store).await.expect("names");
     assert_eq!(names.len(), count + 1, "{names:?}");
     let report = verify(store).await.expect("readable");
     assert!(report.is_clean(), "{report}");
@@ -306,7 +306,7 @@ async fn a_collection_can_be_deleted_while_it_is_split() {
                 .is_err_and(|error| { matches!(error.code, Code::OwnerNotFound | Code::NotFound) })
     );
     until("all key spaces are dropped", async || {
-        store::Engine::partitions(&*store).await.expect("names").len() == 1
+        store::Store::key_spaces(&*store).await.expect("names").len() == 1
     })
     .await;
     db.engine.close().await.expect("closed");

@@ -43,7 +43,7 @@ impl Database {
         Self::open(Arc::new(MemoryStore::new())).await
     }
 
-    pub(crate) async fn open(store: Arc<dyn store::Engine>) -> Self {
+    pub(crate) async fn open(store: Arc<dyn store::Store>) -> Self {
         Self::open_with(store, engine::Options::default()).await
     }
 
@@ -52,7 +52,7 @@ impl Database {
         Self::open_with(Arc::new(MemoryStore::new()), options).await
     }
 
-    pub(crate) async fn open_with(store: Arc<dyn store::Engine>, options: engine::Options) -> Self {
+    pub(crate) async fn open_with(store: Arc<dyn store::Store>, options: engine::Options) -> Self {
         let clock = Arc::new(TestClock(AtomicU64::new(1_700_000_000)));
         // Tests are in a hurry; those of throughput have a clock of their own.
         let options =
@@ -63,7 +63,7 @@ impl Database {
 
     /// With a clock that the test sets.
     pub(crate) async fn open_at(
-        store: Arc<dyn store::Engine>,
+        store: Arc<dyn store::Store>,
         options: engine::Options,
         clock: &Arc<TestClock>,
     ) -> Self {

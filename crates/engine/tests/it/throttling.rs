@@ -40,7 +40,7 @@ impl Clock for Watch {
 }
 
 pub(crate) async fn open(
-    store: Arc<dyn store::Engine>,
+    store: Arc<dyn store::Store>,
     rate_limit: RateLimit,
 ) -> (Database, Arc<Watch>) {
     let watch = Arc::new(Watch::default());
@@ -266,7 +266,7 @@ async fn only_what_was_asked_for_is_enforced_unless_told() {
 #[tokio::test]
 async fn what_was_asked_for_is_known_after_a_restart() {
     for (asked, is_limited) in [(None, false), (Some(400), true)] {
-        let store: Arc<dyn store::Engine> = Arc::new(MemoryStore::new());
+        let store: Arc<dyn store::Store> = Arc::new(MemoryStore::new());
         let (database, _watch) = open(Arc::clone(&store), RateLimit::Provisioned).await;
         database.create_database("db").await;
         database.create_collection(KEYED, asked).await.expect("a collection");

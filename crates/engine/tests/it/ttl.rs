@@ -16,7 +16,7 @@ use crate::{
 /// When the tests begin.
 const START: u64 = 1_700_000_000;
 
-pub(crate) fn on_disk(dir: &std::path::Path) -> Arc<dyn store::Engine> {
+pub(crate) fn on_disk(dir: &std::path::Path) -> Arc<dyn store::Store> {
     store_lsm::LsmStore::open(dir, store_lsm::Options::default()).expect("the store opens")
 }
 
@@ -40,7 +40,7 @@ pub(crate) fn definition(default_ttl: Option<i32>) -> String {
 }
 
 struct World {
-    store: Arc<dyn store::Engine>,
+    store: Arc<dyn store::Store>,
     clock: Arc<TestClock>,
     db: Database,
 }
@@ -51,7 +51,7 @@ impl World {
     }
 
     async fn on(
-        store: Arc<dyn store::Engine>,
+        store: Arc<dyn store::Store>,
         options: engine::Options,
         default_ttl: Option<i32>,
     ) -> Self {

@@ -165,8 +165,8 @@ async fn earlier(
 }
 
 /// Takes out what format 2 did not have.
-async fn make_earlier(store: &dyn store::Engine) {
-    for name in store.partitions().await.expect("names") {
+async fn make_earlier(store: &dyn store::Store) {
+    for name in store.key_spaces().await.expect("names") {
         let partition = store.open(&name, 0).await.expect("opens");
         let all = (std::ops::Bound::Unbounded, std::ops::Bound::Unbounded);
         let limit = store::PageLimit { entries: 100_000, bytes: 1 << 30 };

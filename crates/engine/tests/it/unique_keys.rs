@@ -28,7 +28,7 @@ pub(crate) const BY_PK: &str = r#"{"partitionKey":{"paths":["/pk"],"kind":"Hash"
 const TWO_KEYS: &str = r#"[{"paths":["/a/b"]},{"paths":["/c","/d"]}]"#;
 
 struct World {
-    store: Arc<dyn store::Engine>,
+    store: Arc<dyn store::Store>,
     clock: Arc<TestClock>,
     db: Database,
 }

@@ -2,7 +2,7 @@
 
 use std::sync::mpsc::{Receiver, channel};
 
-use store::{Batch, Engine as _};
+use store::{Batch, Store as _};
 
 use super::*;
 use crate::{LsmStore, Options};

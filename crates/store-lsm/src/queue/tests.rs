@@ -3,7 +3,7 @@
 use std::sync::mpsc::{Sender, channel};
 
 use bytes::Bytes;
-use store::Engine;
+use store::Store;
 
 use super::*;
 use crate::LsmStore;

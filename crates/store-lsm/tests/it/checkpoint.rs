@@ -28,7 +28,7 @@ async fn fill(store: &LsmStore) {
     }
 }
 
-async fn count(partition: &dyn Partition) -> usize {
+async fn count(partition: &dyn KeySpace) -> usize {
     let range = (std::ops::Bound::Unbounded, std::ops::Bound::Unbounded);
     let limit = store::PageLimit { entries: usize::MAX, bytes: usize::MAX };
     partition.snapshot().scan(range, store::Direction::Forward, limit).await.unwrap().entries.len()
@@ -90,7 +90,7 @@ async fn can_be_opened_after_writers_ran() {
 async fn check(path: &Path, before: &[usize], options: &Options) {
     assert_eq!(journal_bytes(path), 0, "closed in good order");
     let copy = LsmStore::open(path, options.clone()).unwrap();
-    assert_eq!(copy.partitions().await.unwrap(), ["p0", "p1", "p2", "p3"]);
+    assert_eq!(copy.key_spaces().await.unwrap(), ["p0", "p1", "p2", "p3"]);
     for (writer, before) in before.iter().enumerate() {
         let partition = copy.open(&format!("p{}", writer % 4), 0).await.unwrap();
         let mut number = 0;
@@ -113,7 +113,7 @@ async fn check(path: &Path, before: &[usize], options: &Options) {
     drop((partition, copy));
     for path in [path, crashed.path()] {
         let again = LsmStore::open(path, options.clone()).unwrap();
-        assert_eq!(again.partitions().await.unwrap(), ["more", "p0", "p1", "p2", "p3"]);
+        assert_eq!(again.key_spaces().await.unwrap(), ["more", "p0", "p1", "p2", "p3"]);
         assert_eq!(count(&*again.open("p0", 0).await.unwrap()).await, entries + 1);
     }
 }

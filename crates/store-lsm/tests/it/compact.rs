@@ -1,6 +1,6 @@
 //! What a compaction leaves on disk, and what is left of one that is cut short.
 
-use store::{Direction, Engine, PageLimit};
+use store::{Direction, PageLimit, Store};
 
 use crate::*;
 
@@ -146,7 +146,7 @@ async fn one_that_is_cut_short_does_no_harm() {
             drop(advance(store.compact(None), polls, is_done));
             assert_eq!(count(&store).await, KEYS);
             drop(advance(store.compact(Some("other")), polls, is_done));
-            store.drop_partition("other").await.unwrap();
+            store.drop_key_space("other").await.unwrap();
         }
     }
     store.compact(None).await.unwrap();

@@ -5,7 +5,7 @@ use std::{
     process::{Command, Stdio},
 };
 
-use store::{Engine, Error};
+use store::{Error, Store};
 
 use crate::*;
 
@@ -42,7 +42,7 @@ async fn acknowledged_batches_survive_an_abort() {
     assert!(acknowledged.len() >= ACKNOWLEDGED);
 
     let store = open(directory.path());
-    assert_eq!(store.partitions().await.unwrap(), ["p0", "p1", "p2"]);
+    assert_eq!(store.key_spaces().await.unwrap(), ["p0", "p1", "p2"]);
     for name in acknowledged {
         let partition = store.open(&name[..2], 0).await.unwrap();
         let value = get(&*partition, &name).await.unwrap_or_else(|| panic!("{name} is lost"));
@@ -63,7 +63,7 @@ async fn victim() {
     for number in 0..3 {
         partitions.push(store.open(&format!("p{number}"), 0).await.unwrap());
     }
-    store.drop_partition("dropped").await.unwrap();
+    store.drop_key_space("dropped").await.unwrap();
     let count = Arc::new(Mutex::new(0));
     std::thread::scope(|scope| {
         for thread in 0..6 {

@@ -1,6 +1,6 @@
 //! Partitions that are created and dropped again and again leave nothing behind.
 
-use store::Engine;
+use store::Store;
 
 use crate::*;
 
@@ -37,7 +37,7 @@ async fn creating_and_dropping_takes_no_space() {
     for number in 0..300 {
         let name = format!("p{number}");
         put(&*store.open(&name, 0).await.unwrap(), "k", "v");
-        store.drop_partition(&name).await.unwrap();
+        store.drop_key_space(&name).await.unwrap();
     }
     let grown = table_bytes(directory.path()).saturating_sub(before);
     println!("300 cycles: {grown} bytes more, {} files of the list", list_files(directory.path()));
@@ -45,6 +45,6 @@ async fn creating_and_dropping_takes_no_space() {
     assert!(list_files(directory.path()) < 30, "{} files", list_files(directory.path()));
     let crashed = copy_of(directory.path());
     let store = open(crashed.path());
-    assert_eq!(store.partitions().await.unwrap(), ["stays"]);
+    assert_eq!(store.key_spaces().await.unwrap(), ["stays"]);
     assert_eq!(get(&*store.open("stays", 0).await.unwrap(), "k").await.unwrap(), "v");
 }

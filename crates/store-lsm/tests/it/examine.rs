@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::PathBuf, time::SystemTime};
 
-use store::Engine;
+use store::Store;
 
 use crate::*;
 

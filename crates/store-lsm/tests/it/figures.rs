@@ -5,7 +5,7 @@
 
 use std::{fmt::Write as _, time::Instant};
 
-use store::{Direction, Engine, PageLimit};
+use store::{Direction, PageLimit, Store};
 
 use crate::*;
 
@@ -102,7 +102,7 @@ fn cpu_seconds(whose: &str) -> f64 {
 }
 
 #[expect(clippy::print_stdout, reason = "this is its purpose")]
-async fn reads(partition: &dyn Partition) {
+async fn reads(partition: &dyn KeySpace) {
     let (started, cpu) = (Instant::now(), cpu_seconds("thread-self"));
     for number in 0..20_000 {
         let number = number * 7_919 % DOCUMENTS;

@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use store::{Direction, Engine, Error, PageLimit};
+use store::{Direction, Error, PageLimit, Store};
 
 use crate::*;
 

@@ -10,7 +10,7 @@ use std::{
     },
 };
 
-use store::{Batch, Durability, Engine as _, Error, Image, ImageFile, Partition};
+use store::{Batch, Durability, Error, Image, ImageFile, KeySpace, Store as _};
 use store_lsm::{LsmStore, Options};
 
 use super::{get, open, put};
@@ -76,7 +76,7 @@ fn all_is_of_one_instant() {
                 let name = format!("comes-and-goes-{number}");
                 let partition = runtime.block_on(store.open(&name, 0)).unwrap();
                 put(&*partition, "k", vec![b'v'; 100]);
-                runtime.block_on(store.drop_partition(&name)).unwrap();
+                runtime.block_on(store.drop_key_space(&name)).unwrap();
                 number += 1;
             }
         });
@@ -121,7 +121,7 @@ async fn check(place: &Path, before: &[usize]) {
 }
 
 /// How many rounds are in a partition, without gaps.
-async fn rounds(partition: &dyn Partition) -> usize {
+async fn rounds(partition: &dyn KeySpace) -> usize {
     let mut count = 0;
     while get(partition, &format!("{:06}", count + 1)).await.is_some() {
         count += 1;
@@ -150,7 +150,7 @@ async fn what_goes_meanwhile_stays_in_it() {
         put(&*kept, &format!("{number:03}"), vec![b'w'; 900]);
     }
     drop(dropped);
-    store.drop_partition("dropped").await.unwrap();
+    store.drop_key_space("dropped").await.unwrap();
     store.compact(None).await.unwrap();
     // The journals are needed until the image is gone.
     store.close().await.unwrap();
@@ -172,7 +172,7 @@ async fn what_goes_meanwhile_stays_in_it() {
     let again = open(&path);
     let kept = again.open("kept", 0).await.unwrap();
     assert_eq!(get(&*kept, "000").await.unwrap(), vec![b'w'; 900]);
-    assert_eq!(again.partitions().await.unwrap(), ["kept"]);
+    assert_eq!(again.key_spaces().await.unwrap(), ["kept"]);
 }
 
 /// Tables are the bulk of a store, and the next image has those that were not rewritten.
@@ -221,7 +221,7 @@ async fn what_partitions_left_behind_is_not_in_it() {
         put(&*partition, "k", format!("{number}"));
         drop(partition);
         if number % 2 == 0 {
-            store.drop_partition(&format!("p{number}")).await.unwrap();
+            store.drop_key_space(&format!("p{number}")).await.unwrap();
         }
     }
     let there = path.join("keyspaces/0/tables").read_dir().unwrap().count();
@@ -237,7 +237,7 @@ async fn what_partitions_left_behind_is_not_in_it() {
     assert!(matches!(&refused, Err(Error::Corrupt(why)) if why.contains("0.jnl` is missing")));
     std::fs::rename(&aside, &journal).unwrap();
     let copy = open(&place);
-    assert_eq!(copy.partitions().await.unwrap().len(), 20);
+    assert_eq!(copy.key_spaces().await.unwrap().len(), 20);
     let partition = copy.open("p39", 0).await.unwrap();
     assert_eq!(get(&*partition, "k").await.unwrap(), "39");
 }

@@ -1,6 +1,6 @@
 //! Journals are given back, even if some partition never writes again.
 
-use store::Engine;
+use store::Store;
 
 use crate::*;
 

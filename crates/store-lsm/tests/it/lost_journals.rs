@@ -1,6 +1,6 @@
 //! Journals that are gone, or shorter than they were.
 
-use store::Engine;
+use store::Store;
 
 use crate::*;
 
@@ -114,7 +114,7 @@ fn content_bytes(directory: &Path) -> usize {
 }
 
 /// Makes the store begin a new journal, and fills no partition but `busy`.
-fn write_past_a_journal(busy: &dyn Partition) {
+fn write_past_a_journal(busy: &dyn KeySpace) {
     for number in 0..70 {
         put(busy, &format!("k{}", number % 10), vec![b'x'; 1 << 20]);
     }

@@ -27,7 +27,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use store::{Batch, BoxFuture, Durability, Engine, Error, Partition, Result};
+use store::{Batch, BoxFuture, Durability, Error, KeySpace, Result, Store};
 use store_lsm::{LsmStore, Options};
 
 async fn run_conformance(options: Options) {
@@ -38,7 +38,7 @@ async fn run_conformance(options: Options) {
         directories.lock().unwrap().push(directory);
         path
     };
-    let open = |path: &Path| LsmStore::open(path, options.clone()).unwrap() as Arc<dyn Engine>;
+    let open = |path: &Path| LsmStore::open(path, options.clone()).unwrap() as Arc<dyn Store>;
     let checkpoints = store::conformance::Checkpoints { place: &place, open: &open };
     store::conformance::run(|| open(&place()), Some(checkpoints)).await;
 }
@@ -59,7 +59,7 @@ fn open(directory: &Path) -> Arc<LsmStore> {
 }
 
 /// Submits a batch and gives the end of a channel that its result will come through.
-fn submit(partition: &dyn Partition, batch: Batch) -> Receiver<Result<()>> {
+fn submit(partition: &dyn KeySpace, batch: Batch) -> Receiver<Result<()>> {
     let (sender, receiver) = channel();
     let done = Box::new(move |result| {
         let _ = sender.send(result);
@@ -68,17 +68,17 @@ fn submit(partition: &dyn Partition, batch: Batch) -> Receiver<Result<()>> {
     receiver
 }
 
-fn commit(partition: &dyn Partition, batch: Batch) -> Result<()> {
+fn commit(partition: &dyn KeySpace, batch: Batch) -> Result<()> {
     submit(partition, batch).recv_timeout(Duration::from_mins(1)).unwrap()
 }
 
-fn put(partition: &dyn Partition, key: &str, value: impl Into<Bytes>) {
+fn put(partition: &dyn KeySpace, key: &str, value: impl Into<Bytes>) {
     let mut batch = Batch::default();
     batch.put(key.to_owned(), value);
     commit(partition, batch).unwrap();
 }
 
-async fn get(partition: &dyn Partition, key: &str) -> Option<Bytes> {
+async fn get(partition: &dyn KeySpace, key: &str) -> Option<Bytes> {
     let keys = [Bytes::from(key.to_owned())];
     partition.snapshot().get_many(&keys).await.unwrap().remove(0)
 }

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use store::Engine;
+use store::Store;
 
 use crate::*;
 
@@ -20,7 +20,7 @@ async fn two_hundred_come_and_go() {
         for name in &names {
             put(&*store.open(name, 0).await.unwrap(), "k", name.clone());
         }
-        assert_eq!(store.partitions().await.unwrap(), names);
+        assert_eq!(store.key_spaces().await.unwrap(), names);
         store.close().await.unwrap();
     }
     {
@@ -31,13 +31,13 @@ async fn two_hundred_come_and_go() {
             assert_eq!(get(&*store.open(name, 0).await.unwrap(), "k").await.unwrap(), *name);
         }
         for name in &names[1..] {
-            store.drop_partition(name).await.unwrap();
+            store.drop_key_space(name).await.unwrap();
         }
-        assert_eq!(store.partitions().await.unwrap(), names[..1]);
+        assert_eq!(store.key_spaces().await.unwrap(), names[..1]);
         assert_eq!(keyspaces(directory.path()), 3, "directories are given back at once");
     }
     let store = open(directory.path());
-    assert_eq!(store.partitions().await.unwrap(), names[..1]);
+    assert_eq!(store.key_spaces().await.unwrap(), names[..1]);
     assert_eq!(get(&*store.open(&names[0], 0).await.unwrap(), "k").await.unwrap(), names[0]);
 }
 
@@ -51,7 +51,7 @@ async fn a_dropped_partition_gives_its_space_back() {
     }
     assert!(partition.approximate_size() > 20 << 20);
     let snapshot = partition.snapshot();
-    store.drop_partition("large").await.unwrap();
+    store.drop_key_space("large").await.unwrap();
     drop(partition);
     let keys = [Bytes::from("k7")];
     let value = snapshot.get_many(&keys).await.unwrap().remove(0).unwrap();

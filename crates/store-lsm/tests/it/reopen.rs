@@ -1,6 +1,6 @@
 //! What a store holds when it is opened again.
 
-use store::{Engine, Error};
+use store::{Error, Store};
 
 use crate::*;
 
@@ -125,13 +125,13 @@ async fn partitions_stay_dropped() {
     }
     while names.len() > 1 {
         let store = open(directory.path());
-        assert_eq!(store.partitions().await.unwrap(), names);
+        assert_eq!(store.key_spaces().await.unwrap(), names);
         let name = names.pop().unwrap();
         // While a handle is there, the files are too: only the list says that it is dropped.
         let _handle = store.open(&name, 0).await.unwrap();
-        store.drop_partition(&name).await.unwrap();
+        store.drop_key_space(&name).await.unwrap();
         let crashed = copy_of(directory.path());
-        assert_eq!(open(crashed.path()).partitions().await.unwrap(), names, "dropped {name}");
+        assert_eq!(open(crashed.path()).key_spaces().await.unwrap(), names, "dropped {name}");
     }
 }
 
@@ -144,7 +144,7 @@ async fn partitions_stay() {
             let store = open(directory.path());
             for _ in 0..6 {
                 store.open("old", 0).await.unwrap();
-                store.drop_partition("old").await.unwrap();
+                store.drop_key_space("old").await.unwrap();
             }
         }
         let name = format!("new{round}");
@@ -154,9 +154,9 @@ async fn partitions_stay() {
         }
         {
             let store = open(directory.path());
-            assert_eq!(store.partitions().await.unwrap(), [&*name], "round {round}");
+            assert_eq!(store.key_spaces().await.unwrap(), [&*name], "round {round}");
             assert_eq!(get(&*store.open(&name, 0).await.unwrap(), "k").await.unwrap(), "v");
-            store.drop_partition(&name).await.unwrap();
+            store.drop_key_space(&name).await.unwrap();
         }
     }
 }

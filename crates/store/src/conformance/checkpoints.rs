@@ -3,17 +3,17 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use super::{Checkpoints, EVERYTHING, batch, commit, get, open, put, scan, wait_for};
-use crate::{Batch, Direction, Engine, Error};
+use crate::{Batch, Direction, Error, Store};
 
-pub(super) async fn hold_everything(engine: &dyn Engine, checkpoints: &Checkpoints<'_>) {
+pub(super) async fn hold_everything(engine: &dyn Store, checkpoints: &Checkpoints<'_>) {
     let nothing = (checkpoints.place)();
     engine.checkpoint(&nothing).await.expect("a checkpoint of an empty store");
-    assert!((checkpoints.open)(&nothing).partitions().await.expect("a list").is_empty());
+    assert!((checkpoints.open)(&nothing).key_spaces().await.expect("a list").is_empty());
 
     let (a, b) = (open(engine, "a").await, open(engine, "b").await);
     open(engine, "empty").await;
     open(engine, "dropped").await;
-    engine.drop_partition("dropped").await.expect("a partition can be dropped");
+    engine.drop_key_space("dropped").await.expect("a partition can be dropped");
     let mut changes = Batch::default();
     for number in 0..3_000 {
         changes.put(format!("{number:05}"), vec![b'v'; number % 500]);
@@ -31,7 +31,7 @@ pub(super) async fn hold_everything(engine: &dyn Engine, checkpoints: &Checkpoin
     open(engine, "later").await;
 
     let copy = (checkpoints.open)(&place);
-    assert_eq!(copy.partitions().await.expect("a list"), ["a", "b", "cloned", "empty"]);
+    assert_eq!(copy.key_spaces().await.expect("a list"), ["a", "b", "cloned", "empty"]);
     let copied = scan(&*open(&*copy, "a").await.snapshot(), EVERYTHING, Direction::Forward).await;
     assert_eq!(copied.len(), 3_000);
     assert!(copied == expected, "the entries are the same");
@@ -41,7 +41,7 @@ pub(super) async fn hold_everything(engine: &dyn Engine, checkpoints: &Checkpoin
     }
     // Each goes its own way.
     put(&*open(&*copy, "b").await, "k", "of the copy");
-    copy.drop_partition("a").await.expect("a partition can be dropped");
+    copy.drop_key_space("a").await.expect("a partition can be dropped");
     assert_eq!(get(&*b.snapshot(), "k").await.expect("untouched"), "later");
     assert_eq!(get(&*a.snapshot(), "00002").await.expect("untouched"), "changed");
     let second = (checkpoints.place)();
@@ -53,7 +53,7 @@ pub(super) async fn hold_everything(engine: &dyn Engine, checkpoints: &Checkpoin
 
 /// A writer raises a number in one partition and then, once that is acknowledged, in the other. At
 /// any one instant the first is equal to the second or one ahead.
-pub(super) async fn are_of_one_instant(engine: &dyn Engine, checkpoints: &Checkpoints<'_>) {
+pub(super) async fn are_of_one_instant(engine: &dyn Store, checkpoints: &Checkpoints<'_>) {
     let (first, second) = (open(engine, "first").await, open(engine, "second").await);
     let is_over = AtomicBool::new(false);
     let acknowledged = AtomicUsize::new(0);
@@ -101,7 +101,7 @@ pub(super) async fn are_of_one_instant(engine: &dyn Engine, checkpoints: &Checkp
     }
 }
 
-pub(super) async fn refuse_a_directory_in_use(engine: &dyn Engine, checkpoints: &Checkpoints<'_>) {
+pub(super) async fn refuse_a_directory_in_use(engine: &dyn Store, checkpoints: &Checkpoints<'_>) {
     put(&*open(engine, "p").await, "k", "v");
     let place = (checkpoints.place)();
     std::fs::create_dir(&place).expect("a directory can be created");
@@ -122,7 +122,7 @@ pub(super) async fn refuse_a_directory_in_use(engine: &dyn Engine, checkpoints: 
     assert_eq!(value.expect("the first checkpoint is whole"), "v");
 }
 
-pub(super) async fn refuse_a_closed_store(engine: &dyn Engine, checkpoints: &Checkpoints<'_>) {
+pub(super) async fn refuse_a_closed_store(engine: &dyn Store, checkpoints: &Checkpoints<'_>) {
     engine.close().await.expect("a store can be closed");
     let place = (checkpoints.place)();
     let refused = engine.checkpoint(&place).await;
@@ -131,7 +131,7 @@ pub(super) async fn refuse_a_closed_store(engine: &dyn Engine, checkpoints: &Che
 }
 
 /// By a store that has no files.
-pub(super) async fn are_refused(engine: &dyn Engine) {
+pub(super) async fn are_refused(engine: &dyn Store) {
     put(&*open(engine, "p").await, "k", "v");
     let place = std::env::temp_dir().join("no-store-writes-this-checkpoint");
     let refused = engine.checkpoint(&place).await;

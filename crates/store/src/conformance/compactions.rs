@@ -8,12 +8,12 @@ use std::{
 use bytes::Bytes;
 
 use super::{EVERYTHING, assert_holds, batch, commit, get, open, put, scan, wait_for};
-use crate::{Batch, Direction, Engine, Error, Partition};
+use crate::{Batch, Direction, Error, KeySpace, Store};
 
 const KEYS: usize = 2_000;
 
 /// Writes some keys anew and deletes others, differently in each round; gives what should be there.
-fn churn(partition: &dyn Partition, round: usize, expected: &mut BTreeMap<Bytes, Bytes>) {
+fn churn(partition: &dyn KeySpace, round: usize, expected: &mut BTreeMap<Bytes, Bytes>) {
     let mut changes = Batch::default();
     for number in (0..KEYS).filter(|number| !(number + round).is_multiple_of(3)) {
         let key = Bytes::from(format!("{number:05}"));
@@ -29,7 +29,7 @@ fn churn(partition: &dyn Partition, round: usize, expected: &mut BTreeMap<Bytes,
     commit(partition, changes);
 }
 
-pub(super) async fn change_nothing(engine: &dyn Engine) {
+pub(super) async fn change_nothing(engine: &dyn Store) {
     engine.compact(None).await.expect("a compaction of nothing");
     let (a, b) = (open(engine, "a").await, open(engine, "b").await);
     open(engine, "empty").await;
@@ -60,12 +60,12 @@ pub(super) async fn change_nothing(engine: &dyn Engine) {
     assert_holds(&*a.snapshot(), &expected).await;
     churn(&*a, 6, &mut expected);
     assert_holds(&*a.snapshot(), &expected).await;
-    assert_eq!(engine.partitions().await.expect("a list"), ["a", "b", "empty"]);
+    assert_eq!(engine.key_spaces().await.expect("a list"), ["a", "b", "empty"]);
 }
 
 /// A writer raises all values in one batch, again and again. Through all compactions, what was
 /// acknowledged is there, batches are whole, and a snapshot stays what it was.
-pub(super) async fn change_nothing_while_writers_run(engine: &dyn Engine) {
+pub(super) async fn change_nothing_while_writers_run(engine: &dyn Store) {
     let partition = open(engine, "p").await;
     let keys: Vec<String> = (0..50).map(|number| format!("{number:05}")).collect();
     let is_over = AtomicBool::new(false);
@@ -115,13 +115,13 @@ pub(super) async fn change_nothing_while_writers_run(engine: &dyn Engine) {
     assert_eq!(scan(&*first, EVERYTHING, Direction::Forward).await, of_first);
 }
 
-pub(super) async fn refuse_what_they_cannot_do(engine: &dyn Engine) {
+pub(super) async fn refuse_what_they_cannot_do(engine: &dyn Store) {
     put(&*open(engine, "p").await, "k", "v");
     for name in ["nowhere", "", "A"] {
         let refused = engine.compact(Some(name)).await;
         assert!(matches!(refused, Err(Error::Conflict(_))), "{name}: {refused:?}");
     }
-    assert_eq!(engine.partitions().await.expect("a list"), ["p"]);
+    assert_eq!(engine.key_spaces().await.expect("a list"), ["p"]);
     engine.close().await.expect("a store can be closed");
     for name in [None, Some("p")] {
         let refused = engine.compact(name).await;

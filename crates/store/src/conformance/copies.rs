@@ -6,9 +6,9 @@ use std::sync::{
 };
 
 use super::{EVERYTHING, batch, commit, get, open, put, scan};
-use crate::{Batch, Direction, Engine, Error};
+use crate::{Batch, Direction, Error, Store};
 
-pub(super) async fn take_what_is_asked_for(engine: &dyn Engine) {
+pub(super) async fn take_what_is_asked_for(engine: &dyn Store) {
     let from = open(engine, "from").await;
     let mut changes = Batch::default();
     for number in 0..10_000 {
@@ -40,7 +40,7 @@ pub(super) async fn take_what_is_asked_for(engine: &dyn Engine) {
     assert_eq!(get(&*nothing.snapshot(), "00001").await.expect("copied"), "value 1");
 }
 
-pub(super) async fn refuse_a_target_in_use(engine: &dyn Engine) {
+pub(super) async fn refuse_a_target_in_use(engine: &dyn Store) {
     let (from, to) = (open(engine, "from").await, open(engine, "to").await);
     put(&*from, "k", "from");
     put(&*to, "x", "to");
@@ -54,7 +54,7 @@ pub(super) async fn refuse_a_target_in_use(engine: &dyn Engine) {
     assert_eq!(get(&*to.snapshot(), "x").await, None);
 }
 
-pub(super) async fn clones_are_whole_and_independent(engine: &dyn Engine) {
+pub(super) async fn clones_are_whole_and_independent(engine: &dyn Store) {
     let from = open(engine, "from").await;
     let mut changes = Batch::default();
     for number in 0..5_000 {
@@ -66,7 +66,7 @@ pub(super) async fn clones_are_whole_and_independent(engine: &dyn Engine) {
     engine.clone_partition("from", "absent").await.expect("a clone");
     open(engine, "empty").await;
     engine.clone_partition("from", "empty").await.expect("a clone into an empty partition");
-    assert_eq!(engine.partitions().await.expect("a list"), ["absent", "empty", "from"]);
+    assert_eq!(engine.key_spaces().await.expect("a list"), ["absent", "empty", "from"]);
     put(&*from, "00002", "changed later");
     for name in ["absent", "empty"] {
         let clone = open(engine, name).await;
@@ -78,14 +78,14 @@ pub(super) async fn clones_are_whole_and_independent(engine: &dyn Engine) {
         assert_eq!(get(&*clone.snapshot(), "00004").await.expect("written"), "new");
     }
     assert_eq!(get(&*from.snapshot(), "00003").await.expect("untouched"), "value 3");
-    engine.drop_partition("from").await.expect("a partition can be dropped");
+    engine.drop_key_space("from").await.expect("a partition can be dropped");
     let clone = open(engine, "absent").await;
     assert_eq!(get(&*clone.snapshot(), "00005").await.expect("its own"), "value 5");
 }
 
 /// While all keys are written in one batch again and again, a clone holds one value only, and not
 /// an older one than was acknowledged.
-pub(super) async fn clones_of_a_partition_in_use_are_of_one_instant(engine: &dyn Engine) {
+pub(super) async fn clones_of_a_partition_in_use_are_of_one_instant(engine: &dyn Store) {
     let from = open(engine, "from").await;
     let keys: Vec<String> = (0..100).map(|number| format!("k{number:03}")).collect();
     let write = move |round: usize| {
@@ -121,7 +121,7 @@ pub(super) async fn clones_of_a_partition_in_use_are_of_one_instant(engine: &dyn
     writer.join().expect("the writer did not panic");
 }
 
-pub(super) async fn clones_refuse_what_they_cannot_do(engine: &dyn Engine) {
+pub(super) async fn clones_refuse_what_they_cannot_do(engine: &dyn Store) {
     let (from, to) = (open(engine, "from").await, open(engine, "to").await);
     put(&*from, "k", "from");
     put(&*to, "x", "to");
@@ -131,7 +131,7 @@ pub(super) async fn clones_refuse_what_they_cannot_do(engine: &dyn Engine) {
         let refused = engine.clone_partition(from, to).await;
         assert!(matches!(refused, Err(Error::Conflict(_))), "{from} to {to}: {refused:?}");
     }
-    assert_eq!(engine.partitions().await.expect("a list"), ["from", "to"]);
+    assert_eq!(engine.key_spaces().await.expect("a list"), ["from", "to"]);
     assert_eq!(get(&*to.snapshot(), "k").await, None);
     assert_eq!(get(&*to.snapshot(), "x").await.expect("untouched"), "to");
     engine.close().await.expect("a store can be closed");

@@ -6,9 +6,9 @@ use std::sync::{
 };
 
 use super::{EVERYTHING, batch, get, open, put, scan, submit, wait, wait_for};
-use crate::{Direction, Engine, Error, Partition, Result};
+use crate::{Direction, Error, KeySpace, Result, Store};
 
-async fn open_at(engine: &dyn Engine, epoch: u64) -> Arc<dyn Partition> {
+async fn open_at(engine: &dyn Store, epoch: u64) -> Arc<dyn KeySpace> {
     engine.open("p", epoch).await.expect("a partition can be opened")
 }
 
@@ -16,7 +16,7 @@ fn is_fenced<T>(result: &Result<T>) -> bool {
     matches!(result, Err(Error::Fenced))
 }
 
-pub(super) async fn a_higher_one_fences(engine: &dyn Engine) {
+pub(super) async fn a_higher_one_fences(engine: &dyn Store) {
     let first = open_at(engine, 3).await;
     let same = open_at(engine, 3).await;
     let other = open(engine, "other").await;
@@ -56,7 +56,7 @@ pub(super) async fn a_higher_one_fences(engine: &dyn Engine) {
 
 /// Threads write through the old handle while a new one is opened. What the new owner sees first
 /// is all that there will ever be of the old one, and everything that was acknowledged to it.
-pub(super) async fn nothing_is_published_behind_a_fence(engine: &dyn Engine) {
+pub(super) async fn nothing_is_published_behind_a_fence(engine: &dyn Store) {
     const THREADS: usize = 4;
     for round in 0..10 {
         let old = open_at(engine, round * 2).await;
@@ -111,10 +111,10 @@ pub(super) async fn nothing_is_published_behind_a_fence(engine: &dyn Engine) {
 }
 
 /// A new partition of an old name has no past.
-pub(super) async fn go_with_their_partition(engine: &dyn Engine) {
+pub(super) async fn go_with_their_partition(engine: &dyn Store) {
     let old = open_at(engine, 9).await;
     put(&*old, "k", "old");
-    engine.drop_partition("p").await.expect("a partition can be dropped");
+    engine.drop_key_space("p").await.expect("a partition can be dropped");
     let new = open_at(engine, 1).await;
     assert_eq!(get(&*new.snapshot(), "k").await, None);
     put(&*new, "k", "new");

@@ -5,7 +5,7 @@ use std::{collections::BTreeMap, ops::Bound, sync::Arc};
 use bytes::Bytes;
 
 use super::{assert_holds, commit, open};
-use crate::{Batch, Direction, Engine, PageLimit, Snapshot};
+use crate::{Batch, Direction, PageLimit, Snapshot, Store};
 
 /// xorshift: the same seed gives the same run on every machine.
 struct Random(u64);
@@ -36,7 +36,7 @@ impl Random {
 type Model = BTreeMap<Bytes, Bytes>;
 
 /// Writes, reads and keeps snapshots at random, in two partitions.
-pub(super) async fn random_operations(engine: &dyn Engine, seed: u64) {
+pub(super) async fn random_operations(engine: &dyn Store, seed: u64) {
     let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
     let partitions = [open(engine, "one").await, open(engine, "two").await];
     let mut models = [Model::new(), Model::new()];

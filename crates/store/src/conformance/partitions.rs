@@ -1,10 +1,10 @@
 //! How partitions come and go.
 
 use super::{EPOCH, batch, commit, get, open, put, submit, wait};
-use crate::{Engine, Error};
+use crate::{Error, Store};
 
-pub(super) async fn are_independent(engine: &dyn Engine) {
-    assert!(engine.partitions().await.expect("a list").is_empty());
+pub(super) async fn are_independent(engine: &dyn Store) {
+    assert!(engine.key_spaces().await.expect("a list").is_empty());
     let (a, b) = (open(engine, "a").await, open(engine, "b-1_x").await);
     put(&*a, "k", "a");
     put(&*b, "k", "b");
@@ -12,7 +12,7 @@ pub(super) async fn are_independent(engine: &dyn Engine) {
     assert_eq!(get(&*a.snapshot(), "k").await.expect("written"), "a");
     assert_eq!(get(&*b.snapshot(), "k").await.expect("written"), "b");
     assert_eq!(get(&*a.snapshot(), "only-b").await, None);
-    assert_eq!(engine.partitions().await.expect("a list"), ["a", "b-1_x"]);
+    assert_eq!(engine.key_spaces().await.expect("a list"), ["a", "b-1_x"]);
     let again = open(engine, "a").await;
     assert_eq!(get(&*again.snapshot(), "k").await.expect("the same partition"), "a");
     put(&*again, "k", "again");
@@ -22,7 +22,7 @@ pub(super) async fn are_independent(engine: &dyn Engine) {
     assert_eq!(engine.failure(), None);
 }
 
-pub(super) async fn drop_and_open_again(engine: &dyn Engine) {
+pub(super) async fn drop_and_open_again(engine: &dyn Store) {
     let old = open(engine, "p").await;
     put(&*open(engine, "other").await, "k", "other");
     for round in 0..5 {
@@ -30,20 +30,20 @@ pub(super) async fn drop_and_open_again(engine: &dyn Engine) {
         assert_eq!(get(&*partition.snapshot(), "k").await, None, "round {round}");
         put(&*partition, "k", "v");
         let snapshot = partition.snapshot();
-        engine.drop_partition("p").await.expect("a partition can be dropped");
+        engine.drop_key_space("p").await.expect("a partition can be dropped");
         assert_eq!(get(&*snapshot, "k").await.expect("a snapshot stays readable"), "v");
-        assert_eq!(engine.partitions().await.expect("a list"), ["other"]);
+        assert_eq!(engine.key_spaces().await.expect("a list"), ["other"]);
         let refused = wait(&submit(&*partition, batch([("k", Some("late"))])));
         assert!(matches!(refused, Err(Error::Closed(_))), "{refused:?}");
     }
     let refused = wait(&submit(&*old, batch([("k", Some("late"))])));
     assert!(matches!(refused, Err(Error::Closed(_))), "{refused:?}");
-    engine.drop_partition("never-there").await.expect("dropping nothing is no error");
+    engine.drop_key_space("never-there").await.expect("dropping nothing is no error");
     let other = open(engine, "other").await;
     assert_eq!(get(&*other.snapshot(), "k").await.expect("untouched"), "other");
 }
 
-pub(super) async fn refuse_bad_names(engine: &dyn Engine) {
+pub(super) async fn refuse_bad_names(engine: &dyn Store) {
     let long = "x".repeat(101);
     for name in ["", "A", "a/b", "..", "a b", "ä", &long] {
         assert!(matches!(engine.open(name, EPOCH).await, Err(Error::Conflict(_))), "{name:?}");
@@ -51,7 +51,7 @@ pub(super) async fn refuse_bad_names(engine: &dyn Engine) {
     open(engine, &"x".repeat(100)).await;
 }
 
-pub(super) async fn close_refuses_later_writes(engine: &dyn Engine) {
+pub(super) async fn close_refuses_later_writes(engine: &dyn Store) {
     let partition = open(engine, "p").await;
     put(&*partition, "k", "v");
     let queued: Vec<_> = (0..100)

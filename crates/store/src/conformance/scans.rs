@@ -5,7 +5,7 @@ use std::ops::Bound;
 use bytes::Bytes;
 
 use super::{EVERYTHING, batch, commit, open, scan};
-use crate::{Batch, Direction, Engine, KeyRange, PageLimit, Snapshot};
+use crate::{Batch, Direction, KeyRange, PageLimit, Snapshot, Store};
 
 /// Keys that are prefixes of each other, and of different lengths.
 const KEYS: [&str; 7] = ["a", "aa", "ab", "b", "ba", "c", "d"];
@@ -34,7 +34,7 @@ fn is_inside(key: &Bytes, range: &KeyRange) -> bool {
     after && before
 }
 
-pub(super) async fn respects_all_bounds(engine: &dyn Engine) {
+pub(super) async fn respects_all_bounds(engine: &dyn Store) {
     let partition = open(engine, "p").await;
     commit(&*partition, batch(KEYS.map(|key| (key, Some(key)))));
     commit(&*partition, batch([("gone", Some("x")), ("gone", None), ("aaa", Some("x"))]));
@@ -82,7 +82,7 @@ async fn scan_in_pages(
     }
 }
 
-pub(super) async fn pages_add_up(engine: &dyn Engine) {
+pub(super) async fn pages_add_up(engine: &dyn Store) {
     let partition = open(engine, "p").await;
     let mut changes = Batch::default();
     for number in 0..200_usize {
@@ -110,7 +110,7 @@ pub(super) async fn pages_add_up(engine: &dyn Engine) {
 }
 
 /// Bounds that no key can have must still mean what they say.
-pub(super) async fn takes_impossible_bounds(engine: &dyn Engine) {
+pub(super) async fn takes_impossible_bounds(engine: &dyn Store) {
     let partition = open(engine, "p").await;
     let long = vec![b'm'; 65_535];
     let mut changes = Batch::default();

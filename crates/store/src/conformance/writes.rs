@@ -14,9 +14,9 @@ use bytes::Bytes;
 use super::{
     EVERYTHING, PATIENCE, assert_holds, batch, commit, get, open, put, scan, submit, wait,
 };
-use crate::{Batch, Direction, Durability, Engine, Error, KEY_BYTES_MAX, Partition, Result};
+use crate::{Batch, Direction, Durability, Error, KEY_BYTES_MAX, KeySpace, Result, Store};
 
-pub(super) async fn reads_back_what_it_wrote(engine: &dyn Engine) {
+pub(super) async fn reads_back_what_it_wrote(engine: &dyn Store) {
     let partition = open(engine, "p").await;
     commit(&*partition, batch([("a", Some("1")), ("b", Some("2"))]));
     commit(&*partition, batch([("a", None), ("absent", None), ("c", Some("3"))]));
@@ -29,7 +29,7 @@ pub(super) async fn reads_back_what_it_wrote(engine: &dyn Engine) {
     assert_eq!(get(&*partition.snapshot(), "a").await.expect("it is back"), "again");
 }
 
-pub(super) async fn later_change_of_a_key_wins(engine: &dyn Engine) {
+pub(super) async fn later_change_of_a_key_wins(engine: &dyn Store) {
     let partition = open(engine, "p").await;
     let changes = [("k", Some("1")), ("gone", Some("1")), ("k", None), ("back", None)];
     let more = [("k", Some("2")), ("gone", None), ("back", Some("2"))];
@@ -40,7 +40,7 @@ pub(super) async fn later_change_of_a_key_wins(engine: &dyn Engine) {
     assert_eq!(get(&*snapshot, "gone").await, None);
 }
 
-pub(super) async fn keeps_empty_and_large_entries(engine: &dyn Engine) {
+pub(super) async fn keeps_empty_and_large_entries(engine: &dyn Store) {
     let partition = open(engine, "p").await;
     let mut expected = BTreeMap::new();
     for (key_bytes, value_bytes) in [(1, 0), (20_000, 10), (20_000, 0), (5, 3 << 20), (65_535, 1)] {
@@ -62,7 +62,7 @@ pub(super) async fn keeps_empty_and_large_entries(engine: &dyn Engine) {
     assert_holds(&*partition.snapshot(), &expected).await;
 }
 
-pub(super) async fn refuses_impossible_keys(engine: &dyn Engine) {
+pub(super) async fn refuses_impossible_keys(engine: &dyn Store) {
     let partition = open(engine, "p").await;
     for key_bytes in [0, KEY_BYTES_MAX + 1] {
         let mut batch = Batch::default();
@@ -77,7 +77,7 @@ pub(super) async fn refuses_impossible_keys(engine: &dyn Engine) {
 }
 
 /// Each completion runs exactly once, in the order of submission, after its batch is visible.
-pub(super) async fn completes_once_and_in_order(engine: &dyn Engine) {
+pub(super) async fn completes_once_and_in_order(engine: &dyn Store) {
     const COUNT: usize = 300;
     let partition = open(engine, "p").await;
     let order = Arc::new(Mutex::new(Vec::new()));
@@ -105,7 +105,7 @@ pub(super) async fn completes_once_and_in_order(engine: &dyn Engine) {
 
 /// Many threads write the same key. The completion that ran last belongs to the value that stays,
 /// and a completion sees its own value or a later one.
-pub(super) async fn keeps_the_order_of_concurrent_batches(engine: &dyn Engine) {
+pub(super) async fn keeps_the_order_of_concurrent_batches(engine: &dyn Store) {
     const THREADS: usize = 8;
     const EACH: usize = 50;
     let partition = open(engine, "p").await;
@@ -143,8 +143,8 @@ pub(super) async fn keeps_the_order_of_concurrent_batches(engine: &dyn Engine) {
 }
 
 /// A completion may submit the next batch. A store that holds a lock meanwhile would hang.
-pub(super) async fn completions_may_submit(engine: &dyn Engine) {
-    fn chain(partition: Arc<dyn Partition>, left: usize, end: std::sync::mpsc::Sender<()>) {
+pub(super) async fn completions_may_submit(engine: &dyn Store) {
+    fn chain(partition: Arc<dyn KeySpace>, left: usize, end: std::sync::mpsc::Sender<()>) {
         let text = left.to_string();
         let next = Arc::clone(&partition);
         let done = Box::new(move |result: Result<()>| {
@@ -166,7 +166,7 @@ pub(super) async fn completions_may_submit(engine: &dyn Engine) {
 
 /// A panic in a completion is nobody else's: batches before and behind it end as ever, and the
 /// queue is empty afterwards.
-pub(super) async fn completions_may_panic(engine: &dyn Engine) {
+pub(super) async fn completions_may_panic(engine: &dyn Store) {
     let partition = open(engine, "p").await;
     let (sender, receiver) = channel();
     for number in 0..30 {
@@ -191,7 +191,7 @@ pub(super) async fn completions_may_panic(engine: &dyn Engine) {
     assert_eq!((debt.queued_batches, debt.queued_bytes), (0, 0));
 }
 
-pub(super) async fn buffered_batches_are_visible_and_flushed(engine: &dyn Engine) {
+pub(super) async fn buffered_batches_are_visible_and_flushed(engine: &dyn Store) {
     let partition = open(engine, "p").await;
     let (sender, receiver) = channel();
     for number in 0..10 {
@@ -209,7 +209,7 @@ pub(super) async fn buffered_batches_are_visible_and_flushed(engine: &dyn Engine
     partition.flush().await.expect("it can be made durable");
 }
 
-pub(super) async fn snapshots_are_frozen(engine: &dyn Engine) {
+pub(super) async fn snapshots_are_frozen(engine: &dyn Store) {
     let partition = open(engine, "p").await;
     let empty = partition.snapshot();
     commit(&*partition, batch([("a", Some("1")), ("b", Some("1"))]));
@@ -232,7 +232,7 @@ pub(super) async fn snapshots_are_frozen(engine: &dyn Engine) {
 
 /// While one thread writes all keys in one batch again and again, no snapshot may see two values,
 /// nor may it change afterwards. Partitions that come and go meanwhile must not disturb that.
-pub(super) async fn snapshots_see_whole_batches(engine: &dyn Engine) {
+pub(super) async fn snapshots_see_whole_batches(engine: &dyn Store) {
     const ROUNDS: usize = 300;
     let partition = open(engine, "p").await;
     let keys: Vec<String> = (0..50).map(|number| format!("k{number:03}")).collect();
@@ -258,7 +258,7 @@ pub(super) async fn snapshots_see_whole_batches(engine: &dyn Engine) {
         if number % 16 == 0 {
             let name = format!("other{number}");
             put(&*open(engine, &name).await, "x", "y");
-            engine.drop_partition(&name).await.expect("a partition can be dropped");
+            engine.drop_key_space(&name).await.expect("a partition can be dropped");
         }
         number += 1;
         let after = scan(&*snapshot, EVERYTHING, Direction::Forward).await;

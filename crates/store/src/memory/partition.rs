@@ -1,7 +1,7 @@
 //! One partition: its versions, the queue of batches in front of them, and who may write.
 //!
 //! A snapshot is a sequence number, so taking one costs no more than an allocation and a short
-//! lock. A batch is published inside [`Partition::submit`], and its completion runs there too,
+//! lock. A batch is published inside [`KeySpace::submit`], and its completion runs there too,
 //! unless another thread is publishing on the same partition at that moment: then that thread does
 //! it, so that the order is kept and nobody runs a completion under a lock.
 //!
@@ -23,8 +23,8 @@ use super::{
     versions::{Pin, Versions},
 };
 use crate::{
-    Batch, BoxFuture, Completion, Debt, Direction, Durability, Error, KeyRange, Page, PageLimit,
-    Partition, Result, Snapshot,
+    Batch, BoxFuture, Completion, Debt, Direction, Durability, Error, KeyRange, KeySpace, Page,
+    PageLimit, Result, Snapshot,
 };
 
 /// One ordered map with its queue of batches.
@@ -153,7 +153,7 @@ pub(super) struct Handle {
     pub(super) epoch: u64,
 }
 
-impl Partition for Handle {
+impl KeySpace for Handle {
     fn snapshot(&self) -> Arc<dyn Snapshot> {
         Arc::new(self.partition.snapshot())
     }

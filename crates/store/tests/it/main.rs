@@ -3,14 +3,14 @@
 use std::{sync::Arc, time::Instant};
 
 use bytes::Bytes;
-use store::{Batch, Durability, Engine, memory::MemoryStore};
+use store::{Batch, Durability, Store, memory::MemoryStore};
 
 /// How many keys are measured with.
 const KEYS: usize = 1_000_000;
 
 #[tokio::test]
 async fn memory_store_conforms() {
-    store::conformance::run(|| Arc::new(MemoryStore::new()) as Arc<dyn Engine>, None).await;
+    store::conformance::run(|| Arc::new(MemoryStore::new()) as Arc<dyn Store>, None).await;
 }
 
 /// Measures instead of testing: set `STORE_FIGURES=1`, build with `--release` and `--nocapture`.

@@ -29,13 +29,13 @@ const NOW_SECONDS: u64 = 1_700_000_000;
 const PAGES_MAX: usize = 20_000;
 
 /// A database without throttling.
-pub(crate) async fn open(store: Arc<dyn store::Engine>, page_time: Duration) -> Database {
+pub(crate) async fn open(store: Arc<dyn store::Store>, page_time: Duration) -> Database {
     let options =
         engine::Options { page_time, rate_limit: RateLimit::Never, ..engine::Options::default() };
     open_with(store, options).await
 }
 
-pub(crate) async fn open_with(store: Arc<dyn store::Engine>, options: engine::Options) -> Database {
+pub(crate) async fn open_with(store: Arc<dyn store::Store>, options: engine::Options) -> Database {
     let clock = Arc::new(TestClock(NOW_SECONDS.into()));
     let options = engine::Options { rate_limit: RateLimit::Never, ..options };
     let engine = Engine::open(store, options, clock).await.expect("the store opens");
