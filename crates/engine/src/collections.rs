@@ -85,7 +85,7 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
         let mut throughput = throughput::requested(&throughput, kind, rules)?;
         let is_asked = throughput.is_some();
         if throughput.is_none() {
-            match catalog.offer_of(&database.rid.to_string()) {
+            match catalog.offers.of(&database.rid.to_string()) {
                 Some(shared) => offers::check_room(&catalog, &database, shared, kind)?,
                 None => throughput = Some(throughput::unasked(kind, rules)),
             }
@@ -97,15 +97,14 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
             version: engine.new_version(),
             index_generation: 1,
             retired: Vec::new(),
-            partitions: Vec::new(),
+            ranges: Vec::new(),
             map_version: 1,
             next_range_id: 0,
             past: Vec::new(),
             scripts: Arc::default(),
-            quota_lists: Arc::default(),
         };
         let count = partition_count(engine, &catalog, &collection, throughput.as_ref());
-        engine.create_partitions(&mut collection, count, catalog.last_lsn).await?;
+        let created = engine.create_partitions(&mut collection, count, catalog.last_lsn).await?;
         let mut batch = Batch::default();
         storage::put_database(&mut batch, &database);
         storage::put_collection(&mut batch, &collection);
@@ -116,7 +115,6 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
         let collection = Arc::new(collection);
         database.insert_collection(Arc::clone(&collection));
         catalog.insert_database(database.into());
-        let created = collection.partitions.clone();
         Ok(Change { created, ..Change::new(batch, catalog, (Outcome::Created, collection)) })
     }
 }
@@ -129,7 +127,7 @@ fn partition_count(
     own: Option<&Throughput>,
 ) -> u32 {
     let is_partitioned = !collection.definition.partition_key.is_system;
-    match (own, catalog.offer_of(&collection.rid.database.to_string())) {
+    match (own, catalog.offers.of(&collection.rid.database.to_string())) {
         (None, Some(shared)) => {
             throughput::shared_partition_count(&shared.throughput, is_partitioned)
         }
@@ -172,7 +170,7 @@ fn replace_in(
     if let Some(database) = catalog.database_mut(collection.rid.database) {
         database.insert_collection(Arc::clone(&collection));
     }
-    let reindexed = is_reindexed.then(|| (Arc::clone(&collection), reindexing::start as _));
+    let reindexed = is_reindexed.then_some((collection.rid, reindexing::start as _));
     Ok(Change { reindexed, ..Change::new(batch, catalog, (outcome, collection)) })
 }
 
@@ -183,8 +181,8 @@ pub(crate) async fn read(
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     meter.metadata_read();
-    let catalog = engine.catalog();
-    let collection = catalog.collection(path).map_err(missing_collection)?;
+    let view = engine.view();
+    let collection = view.collection(path).map_err(missing_collection)?;
     check_intended(collection, options)?;
     if is_unchanged(options, collection.version.etag) {
         return Ok(Response {
@@ -198,7 +196,7 @@ pub(crate) async fn read(
         None
     };
     let mut response = answer(Outcome::Ok, collection, options, statistics);
-    response.meta.shares_throughput = shares_throughput(&catalog, collection);
+    response.meta.shares_throughput = shares_throughput(&view.catalog, collection);
     // Sessions may begin with a look at the collection: the service asks one of its partitions.
     let first = collection.partitions.first();
     response.meta.partitions = first.map(|first| first.point(first.lsn())).into_iter().collect();
@@ -264,7 +262,7 @@ pub(crate) async fn delete(
 impl AsyncPlan<Arc<Collection>> for Delete {
     async fn run(
         self,
-        _engine: &Arc<Inner>,
+        engine: &Arc<Inner>,
         mut catalog: Catalog,
     ) -> Result<Change<Arc<Collection>>, Error> {
         let collection = Arc::clone(catalog.collection(&self.path).map_err(missing_collection)?);
@@ -276,7 +274,8 @@ impl AsyncPlan<Arc<Collection>> for Delete {
         if let Some(database) = catalog.database_mut(collection.rid.database) {
             database.remove_collection(&collection);
         }
-        let dropped = collection.partitions.clone();
+        let served = engine.view().by_rid(collection.rid).cloned();
+        let dropped = served.map(|served| served.partitions.clone()).unwrap_or_default();
         Inner::stop_partitions(&mut catalog, &mut batch, &dropped).await;
         Ok(Change { dropped, ..Change::new(batch, catalog, collection) })
     }
@@ -300,8 +299,8 @@ pub(crate) fn list(
 
 /// Whether a collection has no throughput of its own and its database has some to share.
 fn shares_throughput(catalog: &Catalog, collection: &Collection) -> bool {
-    catalog.offer_of(&collection.rid.to_string()).is_none()
-        && catalog.offer_of(&collection.rid.database.to_string()).is_some()
+    catalog.offers.of(&collection.rid.to_string()).is_none()
+        && catalog.offers.of(&collection.rid.database.to_string()).is_some()
 }
 
 pub(crate) fn answer(

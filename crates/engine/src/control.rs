@@ -5,14 +5,17 @@
 
 use std::sync::Arc;
 
-use protocol::{Code, Error, etag::Etag, limits::RESOURCES_MAX};
+use protocol::{Code, Error, etag::Etag, limits::RESOURCES_MAX, rid::CollectionRid};
 use store::Batch;
 
 use crate::{
     Inner,
-    catalog::{Catalog, Collection, Version, storage},
-    partition::{Partition, range::RangeRow},
+    area::Area,
+    catalog::{Catalog, Collection, Version, range::Range, storage},
+    errors,
+    partition::Partition,
     rows::State,
+    served::Served,
 };
 
 /// What a change did: the rows to commit, the catalog that then holds, and the answer.
@@ -25,7 +28,7 @@ pub(crate) struct Change<T> {
     /// Partitions whose space is to be given back.
     pub(crate) dropped: Vec<Arc<Partition>>,
     /// The collection whose indexing policy has changed, and what brings its documents to it.
-    pub(crate) reindexed: Option<(Arc<Collection>, StartReindexing)>,
+    pub(crate) reindexed: Option<(CollectionRid, StartReindexing)>,
 }
 
 impl<T> Change<T> {
@@ -44,23 +47,39 @@ impl Inner {
         let this = Arc::clone(self);
         let task = tokio::spawn(async move {
             let _turn = this.control.lock().await;
-            let catalog = Catalog::clone(&this.catalog());
-            let change = plan.run(&this, catalog).await?;
-            if let Err(error) = this.storage.commit(change.batch).await {
-                this.restart_partitions(&change.dropped);
-                return Err(error);
-            }
-            if let Some((collection, _)) = &change.reindexed {
+            let before = this.view();
+            let catalog = Catalog::clone(&before.catalog);
+            let mut change = plan.run(&this, catalog).await?;
+            change.catalog.version += 1;
+            storage::put_version(&mut change.batch, &change.catalog);
+            let view = before.next(change.catalog, &change.created);
+            let committed = match view {
+                Ok(view) => this.storage.commit(change.batch).await.map(|()| view),
+                Err(error) => Err(error),
+            };
+            let view = match committed {
+                Ok(view) => view,
+                Err(error) => {
+                    this.restart_partitions(&change.dropped);
+                    return Err(error);
+                }
+            };
+            // Nothing of the old partitions is held while they are given back.
+            drop(before);
+            let reindexed = change.reindexed.and_then(|(rid, start)| {
+                let collection = Arc::clone(view.by_rid(rid)?);
                 // Before anyone can write by the new policy, nobody may by the old one.
                 for partition in &collection.partitions {
                     partition.require_generation(collection.index_generation);
                 }
-            }
-            this.publish(change.catalog);
+                Some((collection, start))
+            });
+            this.publish(view);
             this.moved.notify_waiters();
-            if let Some((collection, start)) = &change.reindexed {
+            if let Some((collection, start)) = &reindexed {
                 start(&this, collection);
             }
+            drop(reindexed);
             this.open_partitions(&change.created).await;
             this.drop_partitions(&change.dropped).await;
             Ok(change.answer)
@@ -88,17 +107,30 @@ impl Inner {
         collection: &mut Collection,
         count: u32,
         last_lsn: u64,
-    ) -> Result<(), Error> {
+    ) -> Result<Vec<Arc<Partition>>, Error> {
+        let mut partitions = Vec::new();
         for slots in even_ranges(count) {
-            let range_id = collection.next_range_id;
-            let name = storage::partition_name(collection.rid, range_id);
-            let range = RangeRow::new(range_id, slots, Vec::new());
-            let partition = Partition::open(&*self.store, &self.storage.room, name, range).await?;
+            let area = Area::of_slots(slots);
+            let range = Arc::new(Range::new(collection.next_range_id, area, Vec::new()));
+            let partition = self.open_partition(collection.rid, &range).await?;
             partition.begin(last_lsn + 1).await?;
-            collection.partitions.push(partition.into());
+            partitions.push(partition.into());
+            collection.ranges.push(range);
             collection.next_range_id += 1;
         }
-        Ok(())
+        Ok(partitions)
+    }
+
+    /// Opens the key space of a range, as the owner of its group.
+    pub(crate) async fn open_partition(
+        &self,
+        collection: CollectionRid,
+        range: &Arc<Range>,
+    ) -> Result<Partition, Error> {
+        let groups = Arc::clone(&self.catalog().groups);
+        let group = groups.get(&range.group).ok_or_else(errors::not_here)?;
+        let name = range.key_space(collection);
+        Partition::open(&*self.store, &self.room, name, Arc::clone(range), group.epoch).await
     }
 
     /// Marks new partitions as serving, once the catalog names them.
@@ -166,7 +198,7 @@ impl Inner {
 }
 
 /// Starts bringing the documents of a collection to its new indexing policy.
-pub(crate) type StartReindexing = fn(&Arc<Inner>, &Arc<Collection>);
+pub(crate) type StartReindexing = fn(&Arc<Inner>, &Arc<Served>);
 
 /// A change of the catalog, as a value that can be sent to its task.
 pub(crate) trait AsyncPlan<T>: Send + 'static {

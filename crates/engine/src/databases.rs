@@ -113,7 +113,7 @@ pub(crate) async fn delete(
 impl AsyncPlan<Arc<Database>> for Delete {
     async fn run(
         self,
-        _engine: &Arc<Inner>,
+        engine: &Arc<Inner>,
         mut catalog: Catalog,
     ) -> Result<Change<Arc<Database>>, Error> {
         let database = Arc::clone(catalog.database(&self.path).ok_or_else(Error::not_found)?);
@@ -126,7 +126,8 @@ impl AsyncPlan<Arc<Database>> for Delete {
         throughput::remove_offer(&mut catalog, &mut batch, &database.rid.to_string());
         storage::delete_database(&mut batch, &database);
         catalog.remove_database(&database);
-        let collections = database.collections.values();
+        let view = engine.view();
+        let collections = database.collections.values().filter_map(|it| view.by_rid(it.rid));
         let dropped: Vec<_> = collections.flat_map(|it| it.partitions.clone()).collect();
         Inner::stop_partitions(&mut catalog, &mut batch, &dropped).await;
         Ok(Change { dropped, ..Change::new(batch, catalog, database) })

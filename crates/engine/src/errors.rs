@@ -14,7 +14,7 @@ pub(crate) fn from_store(error: store::Error) -> Error {
         store::Error::Closed(_) | store::Error::Io(_) | store::Error::Unavailable(_) => {
             Error::new(Code::Unavailable, "The database cannot serve this request now.")
         }
-        store::Error::Fenced => Error::new(Code::PartitionGone, "The partition has moved."),
+        store::Error::Fenced => not_here(),
         store::Error::Conflict(_) | store::Error::Corrupt(_) => {
             Error::new(Code::Internal, "The stored data could not be read.")
         }
@@ -35,6 +35,11 @@ pub(crate) fn taken() -> Error {
 /// A commit failed earlier; only a restart brings writes back.
 pub(crate) fn writes_stopped() -> Error {
     Error::new(Code::Unavailable, "Writes have stopped after a storage failure.")
+}
+
+/// Another process serves the partition.
+pub(crate) fn not_here() -> Error {
+    Error::new(Code::PartitionGone, "The partition has moved.")
 }
 
 /// Other partitions are taking over from this one: stage the write again, on one of them.

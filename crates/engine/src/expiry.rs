@@ -12,10 +12,10 @@ use store::{Direction, PageLimit, Snapshot};
 use value::json;
 
 use crate::{
-    catalog::Collection,
     errors,
     keys::{self, EXPIRY},
     rows::Header,
+    served::Served,
     text::lenient_ttl,
 };
 
@@ -28,7 +28,7 @@ pub(crate) struct Expiry {
 }
 
 impl Expiry {
-    pub(crate) fn new(collection: &Collection, now: u64) -> Self {
+    pub(crate) fn new(collection: &Served, now: u64) -> Self {
         Self {
             default_ttl: collection.definition.default_ttl,
             index_generation: collection.index_generation,
@@ -82,11 +82,6 @@ pub(crate) struct Due {
 }
 
 /// Whether a document, by its row, has expired.
-pub(crate) fn is_expired(
-    header: &Header,
-    document: &[u8],
-    collection: &Collection,
-    now: u64,
-) -> bool {
+pub(crate) fn is_expired(header: &Header, document: &[u8], collection: &Served, now: u64) -> bool {
     Expiry::new(collection, now).is_over(header, document)
 }

@@ -14,7 +14,6 @@ use protocol::{
 use crate::{
     Inner,
     budget::{self, Asked, Kind, Tickets},
-    catalog::Collection,
     charge::Meter,
     keys::Creation,
     paging::{Page, invalid_token, page_items},
@@ -33,6 +32,7 @@ use crate::{
         token::{Place, Position, Token},
     },
     scope::{Origin, Scope},
+    served::Served,
     sessions::check_session,
     text::user_bytes,
 };
@@ -116,16 +116,12 @@ fn pieces(scope: &Scope, partitions: &[&Arc<Partition>]) -> Vec<Piece> {
 }
 
 /// Tells the documents of a collection from every other feed and query.
-fn identity(collection: &Collection) -> Vec<u8> {
+fn identity(collection: &Served) -> Vec<u8> {
     [b"documents", &collection.numbering()[..]].concat()
 }
 
 /// Where a page of documents begins, and what the one before was asked of.
-fn begin(
-    collection: &Collection,
-    scope: &Scope,
-    options: &Options,
-) -> Result<(Place, Origin), Error> {
+fn begin(collection: &Served, scope: &Scope, options: &Options) -> Result<(Place, Origin), Error> {
     let Some(text) = &options.continuation else {
         return Ok((Place::default(), scope.origin(collection)));
     };
@@ -163,7 +159,7 @@ impl Entered {
 
 /// Fills one page.
 struct Reader<'a> {
-    collection: &'a Collection,
+    collection: &'a Served,
     scope: &'a Scope,
     /// The second that the page is of, and when it must be done.
     now: u64,
@@ -176,7 +172,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn new(engine: &Inner, collection: &'a Collection, scope: &'a Scope, limit: usize) -> Self {
+    fn new(engine: &Inner, collection: &'a Served, scope: &'a Scope, limit: usize) -> Self {
         Self {
             collection,
             scope,

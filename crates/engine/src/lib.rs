@@ -29,10 +29,12 @@ mod keys;
 mod limits;
 mod link;
 mod offers;
+mod opening;
 mod options;
 mod paging;
 mod partition;
 mod query;
+mod quota_lists;
 mod ranges;
 mod rates;
 mod reindexing;
@@ -41,6 +43,7 @@ mod resource_queries;
 mod rows;
 mod scope;
 mod scripts;
+mod served;
 mod sessions;
 mod statistics;
 mod text;
@@ -71,8 +74,11 @@ use crate::{
     catalog::{Catalog, Collection, Missing, storage::CatalogStore},
     charge::Meter,
     documents::attachments::media::MediaUsage,
+    opening::Opened,
+    partition::room::Room,
     rates::SharedBudgets,
     rows::Damaged,
+    served::{Served, View},
 };
 pub use crate::{
     charge::Charges,
@@ -139,7 +145,9 @@ pub struct Engine {
 struct Inner {
     store: Arc<dyn store::Store>,
     storage: CatalogStore,
-    catalog: RwLock<Arc<Catalog>>,
+    view: RwLock<Arc<View>>,
+    /// What all partitions may queue together.
+    room: Arc<Room>,
     /// Changes of the catalog take turns.
     control: tokio::sync::Mutex<()>,
     options: Options,
@@ -178,12 +186,13 @@ impl Engine {
     ) -> Result<Arc<Self>, OpenError> {
         let boot = random_u32();
         let workers = script::Pool::new(options.scripts.clone());
-        let (storage, catalog) = CatalogStore::open(Arc::clone(&store), random_u32()).await?;
+        let Opened { storage, view, room } = opening::open(&store, random_u32()).await?;
         let query_memory = Arc::new(query::Memory::new(options.query_memory));
         let inner = Inner {
             store,
             storage,
-            catalog: RwLock::new(catalog.into()),
+            view: RwLock::default(),
+            room,
             control: tokio::sync::Mutex::default(),
             options,
             clock,
@@ -201,7 +210,7 @@ impl Engine {
             workers,
             media: MediaUsage::default(),
         };
-        rates::apply(&inner, &inner.catalog());
+        inner.publish(view);
         let inner = Arc::new(inner);
         reindexing::resume(&inner);
         inner.in_background(reshape::balance::look_after(Arc::clone(&inner)));
@@ -230,10 +239,9 @@ impl Engine {
     /// Why writes have stopped, if a storage failure stopped them.
     pub fn failure(&self) -> Option<String> {
         self.inner.store.failure().or_else(|| {
-            let catalog = self.inner.catalog();
-            let mut collections = catalog.databases.values().flat_map(|db| db.collections.values());
-            collections
-                .any(|collection| collection.partitions.iter().any(|it| it.is_failed()))
+            let view = self.inner.view();
+            view.partitions()
+                .any(|partition| partition.is_failed())
                 .then(|| "a partition stopped taking writes after a failed commit".to_owned())
         })
     }
@@ -271,14 +279,19 @@ impl Service for Engine {
 }
 
 impl Inner {
-    /// The catalog as it is now. Held for the whole of a request.
-    fn catalog(&self) -> Arc<Catalog> {
-        Arc::clone(&self.catalog.read().unwrap_or_else(PoisonError::into_inner))
+    /// The catalog and the partitions as they are now. Held for the whole of a request.
+    fn view(&self) -> Arc<View> {
+        Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn publish(&self, catalog: Catalog) {
-        rates::apply(self, &catalog);
-        *self.catalog.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(catalog);
+    /// The catalog as it is now, for whoever needs no partition.
+    fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner).catalog)
+    }
+
+    fn publish(&self, view: View) {
+        rates::apply(self, &view);
+        *self.view.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(view);
     }
 
     /// Runs work that closing waits for. It must end soon after [`Inner::closing`] does.
@@ -307,9 +320,9 @@ impl Inner {
         &self,
         path: &CollectionPath,
         options: &RequestOptions,
-    ) -> Result<Arc<Collection>, Error> {
-        let catalog = self.catalog();
-        let collection = catalog.collection(path).map_err(|_| Error::owner_not_found())?;
+    ) -> Result<Arc<Served>, Error> {
+        let view = self.view();
+        let collection = view.collection(path).map_err(|_| Error::owner_not_found())?;
         check_intended(collection, options)?;
         Ok(Arc::clone(collection))
     }

@@ -19,7 +19,7 @@ use crate::{
     charge::Meter,
     conditions::{answer_read, require_match},
     control::{AsyncPlan, Change},
-    offers::floor::{Holding, Holdings},
+    offers::floor::Holding,
     paging::Page,
     rates,
     throughput::{Kind, Rules},
@@ -32,10 +32,10 @@ pub(crate) fn read(
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     meter.metadata_read();
-    let catalog = engine.catalog();
-    let offer = find(&catalog, offer)?;
-    let holding = Holdings::new(&catalog).of(offer);
-    let current = rates::current(engine, &catalog, offer);
+    let view = engine.view();
+    let offer = find(&view.catalog, offer)?;
+    let holding = Holding::of(offer, &view);
+    let current = rates::current(engine, &view, offer);
     let answer = |outcome| answer(outcome, offer, (holding, current), Rules::from(&engine.options));
     Ok(answer_read(options, offer.version.etag, answer))
 }
@@ -46,11 +46,10 @@ pub(crate) fn list(
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     meter.metadata_read();
-    let catalog = engine.catalog();
-    let holdings = Holdings::new(&catalog);
-    let items = catalog.offers.iter().map(|(key, offer)| (u64::from(*key), offer));
+    let view = engine.view();
+    let items = view.catalog.offers.values().map(|offer| (u64::from(offer.rid.0), offer));
     let print = |offer: &Arc<Offer>| {
-        to_json(offer, holdings.of(offer), rates::current(engine, &catalog, offer))
+        to_json(offer, Holding::of(offer, &view), rates::current(engine, &view, offer))
     };
     let page = Page::take(Feed::Offers, &[], options, items, print)?;
     Ok(page.answer(String::new(), FeedKind::Offers, Meta::default()))
@@ -75,7 +74,7 @@ pub(crate) async fn replace(
     let replaced = engine.change(Replace { offer, body, migration, options }).await;
     let (offer, holding) = meter.metadata_write(replaced)?;
     engine.rebalance.notify_one();
-    let current = rates::current(engine, &engine.catalog(), &offer);
+    let current = rates::current(engine, &engine.view(), &offer);
     Ok(answer(Outcome::Ok, &offer, (holding, current), Rules::from(&engine.options)))
 }
 
@@ -88,7 +87,7 @@ impl AsyncPlan<(Arc<Offer>, Holding)> for Replace {
         let old = Arc::clone(find(&catalog, &self.offer)?);
         require_match(&self.options, old.version.etag)?;
         check_identity(&old, &self.body)?;
-        let holding = Holdings::new(&catalog).of(&old);
+        let holding = Holding::of(&old, &engine.view());
         let rules = Rules::from(&engine.options);
         let throughput =
             replacement::replacement(&old, &self.body, self.migration, (rules, holding))?;
@@ -101,7 +100,7 @@ impl AsyncPlan<(Arc<Offer>, Holding)> for Replace {
         let mut batch = Batch::default();
         storage::put_offer(&mut batch, &offer);
         let offer = Arc::new(offer);
-        catalog.offers.insert(offer.rid.0, Arc::clone(&offer));
+        Arc::make_mut(&mut catalog.offers).insert(Arc::clone(&offer));
         Ok(Change::new(batch, catalog, (offer, holding)))
     }
 }
@@ -117,7 +116,7 @@ pub(crate) fn check_room(
         return Err(Error::bad_request("Shared throughput collection should have a partition key"));
     }
     let rate = shared.throughput.rate();
-    let count = Holdings::new(catalog).sharing(database).count();
+    let count = floor::sharing(catalog, database).count();
     let least = floor::least_shared(floor::mode_of(&shared.throughput), count + 1);
     if u64::from(rate) < least {
         return Err(Error::bad_request(format!(
@@ -133,7 +132,7 @@ fn find<'a>(catalog: &'a Catalog, offer: &str) -> Result<&'a Arc<Offer>, Error> 
     let rid = OfferRid::parse(offer).ok_or_else(|| {
         Error::bad_request("The id of an offer has four characters of base64: this is none.")
     })?;
-    catalog.offers.get(&rid.0).ok_or_else(Error::not_found)
+    catalog.offers.get(rid.0).ok_or_else(Error::not_found)
 }
 
 /// A replacement must be of the same offer of the same resource.

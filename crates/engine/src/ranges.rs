@@ -12,10 +12,11 @@ use value::{Object, Value};
 
 use crate::{
     Inner,
-    catalog::{Collection, number, quoted, to_bytes},
+    catalog::{number, quoted, to_bytes},
     charge::Meter,
     conditions::is_unchanged,
     partition::Partition,
+    served::Served,
 };
 
 /// All current ranges, or "not modified" to a caller who has them. SDKs ask until they hear that.
@@ -53,7 +54,7 @@ pub(crate) fn read(
     meter.metadata_read();
     let collection = engine.collection(path, options)?;
     let partition = collection.partitions.iter().find(|partition| {
-        partition.range_id.to_string() == range || rid(&collection, partition).to_string() == range
+        partition.range.id.to_string() == range || rid(&collection, partition).to_string() == range
     });
     let partition = partition.ok_or_else(Error::not_found)?;
     let etag = collection.version.etag;
@@ -66,29 +67,29 @@ pub(crate) fn read(
     Ok(Response { outcome, body, etag: Some(etag.to_string()), continuation: None, meta })
 }
 
-fn rid(collection: &Collection, partition: &Partition) -> ChildRid {
+fn rid(collection: &Served, partition: &Partition) -> ChildRid {
     ChildRid {
         collection: collection.rid,
         kind: ChildKind::PartitionKeyRange,
-        number: u64::from(partition.range_id) + 1,
+        number: u64::from(partition.range.id) + 1,
     }
 }
 
-fn to_json(collection: &Collection, partition: &Partition) -> Bytes {
+fn to_json(collection: &Served, partition: &Partition) -> Bytes {
     let rid = rid(collection, partition);
-    let (min, max) = collection.epk_bounds(partition);
+    let (min, max) = collection.epk_bounds(&partition.range);
     let mut object = Object::new();
     object.insert("_rid", rid.to_string());
-    object.insert("id", partition.range_id.to_string());
+    object.insert("id", partition.range.id.to_string());
     object.insert("_etag", quoted(collection.version.etag));
     object.insert("minInclusive", min);
     object.insert("maxExclusive", max);
-    object.insert("ridPrefix", i64::from(partition.range_id));
+    object.insert("ridPrefix", i64::from(partition.range.id));
     object.insert("_self", format!("{}pkranges/{rid}/", collection.self_link()));
     let fraction = 1.0 / collection.partitions.len() as f64;
     object.insert("throughputFraction", fraction);
     object.insert("status", "online");
-    let parents = partition.parents.iter().map(|id| Value::from(id.to_string()));
+    let parents = partition.range.parents.iter().map(|id| Value::from(id.to_string()));
     object.insert("parents", Value::Array(parents.collect()));
     object.insert("_ts", number(collection.version.ts));
     object.insert("_lsn", number(partition.lsn()));

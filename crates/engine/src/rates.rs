@@ -10,9 +10,10 @@ use protocol::rid::{CollectionRid, DatabaseRid};
 use crate::{
     Inner,
     budget::{Budget, Shared, lock},
-    catalog::{Catalog, Offer, Throughput},
+    catalog::{Database, Offer, Throughput, offers::Offers},
     options::RateLimit,
     partition::Partition,
+    served::{Served, View},
 };
 
 /// Autoscale never falls below this part of its maximum.
@@ -24,52 +25,98 @@ const CURRENT_STEP: u32 = 100;
 /// What databases share, by their number.
 pub(crate) type SharedBudgets = Mutex<HashMap<u32, Arc<Shared>>>;
 
-/// Gives every partition its share. Called whenever the catalog changes, before anyone sees it.
-pub(crate) fn apply(engine: &Inner, catalog: &Catalog) {
-    let now_s = engine.now_s();
-    let offers: HashMap<&str, &Offer> =
-        catalog.offers.values().map(|offer| (offer.resource_rid.as_str(), &**offer)).collect();
-    let offer_of = |rid: &str| offers.get(rid).copied();
-    let is_enforced = |offer: &Offer| match engine.options.rate_limit {
+/// Gives every partition its share, as far as that has changed. Called whenever the catalog or the
+/// partitions change, before anyone sees it.
+pub(crate) fn apply(engine: &Inner, view: &View) {
+    let before = engine.view();
+    let (catalog, old) = (&view.catalog, &before.catalog);
+    let mut all_shared = lock(&engine.shared_budgets);
+    all_shared.retain(|number, _| catalog.databases.contains_key(number));
+    let has_same_offers = Arc::ptr_eq(&catalog.offers, &old.offers);
+    for (number, database) in &catalog.databases {
+        let is_same = |old: &Arc<Database>| Arc::ptr_eq(old, database);
+        if has_same_offers && old.databases.get(number).is_some_and(is_same) {
+            continue;
+        }
+        let rid = database.rid.to_string();
+        let offer = catalog.offers.of(&rid);
+        let change = Change {
+            engine,
+            before: &before,
+            offers: (&old.offers, &catalog.offers),
+            is_shared_new: !is_same_offer(old.offers.of(&rid), offer),
+            shared: offer.map(|offer| {
+                let shared = all_shared.entry(*number).or_default();
+                let rate = f64::from(offer.throughput.rate());
+                shared.set_rate(is_enforced(engine, offer).then_some(rate), engine.now_s());
+                (Arc::clone(shared), rate)
+            }),
+        };
+        for collection in database.collections.values() {
+            if let Some(collection) = view.by_rid(collection.rid) {
+                change.apply(collection);
+            }
+        }
+    }
+}
+
+fn is_enforced(engine: &Inner, offer: &Offer) -> bool {
+    match engine.options.rate_limit {
         RateLimit::Always => true,
         RateLimit::Provisioned => offer.is_asked,
         RateLimit::Never => false,
-    };
-    let before = engine.catalog();
-    let mut all_shared = lock(&engine.shared_budgets);
-    all_shared.retain(|number, _| catalog.databases.contains_key(number));
-    for (number, database) in &catalog.databases {
-        let shared = offer_of(&database.rid.to_string()).map(|offer| {
-            let shared = all_shared.entry(*number).or_default();
-            let rate = f64::from(offer.throughput.rate());
-            shared.set_rate(is_enforced(offer).then_some(rate), now_s);
-            (Arc::clone(shared), rate)
-        });
-        for collection in database.collections.values() {
-            let partitions = &collection.partitions;
-            match (offer_of(&collection.rid.to_string()), &shared) {
-                (Some(offer), _) => {
-                    let share = f64::from(offer.throughput.rate()) / partitions.len() as f64;
-                    let old = before.databases.get(number);
-                    let old = old.and_then(|it| it.collections.get(&collection.rid.number));
-                    if let Some(old) = old.filter(|old| !Arc::ptr_eq(old, collection))
-                        && is_enforced(offer)
-                    {
-                        inherit(&old.partitions, partitions, share, now_s);
-                    }
-                    for partition in partitions {
-                        partition.budget.set_own(share, is_enforced(offer), now_s);
-                    }
+    }
+}
+
+fn is_same_offer(one: Option<&Arc<Offer>>, other: Option<&Arc<Offer>>) -> bool {
+    match (one, other) {
+        (Some(one), Some(other)) => Arc::ptr_eq(one, other),
+        (None, None) => true,
+        _ => false,
+    }
+}
+
+/// What a change of the catalog means to the collections of one database.
+struct Change<'a> {
+    engine: &'a Inner,
+    before: &'a View,
+    /// Those before, and those from now on.
+    offers: (&'a Offers, &'a Offers),
+    /// What the database shares among its collections, and at which rate.
+    shared: Option<(Arc<Shared>, f64)>,
+    is_shared_new: bool,
+}
+
+impl Change<'_> {
+    fn apply(&self, collection: &Arc<Served>) {
+        let now_s = self.engine.now_s();
+        let rid = collection.rid.to_string();
+        let (old, offer) = (self.offers.0.of(&rid), self.offers.1.of(&rid));
+        let was = self.before.by_rid(collection.rid);
+        let is_same = was.is_some_and(|was| Arc::ptr_eq(was, collection));
+        if is_same && is_same_offer(old, offer) && !self.is_shared_new {
+            return;
+        }
+        let partitions = &collection.partitions;
+        match (offer, &self.shared) {
+            (Some(offer), _) => {
+                let share = f64::from(offer.throughput.rate()) / partitions.len() as f64;
+                let is_enforced = is_enforced(self.engine, offer);
+                if let Some(was) = was.filter(|_| !is_same && is_enforced) {
+                    inherit(&was.partitions, partitions, share, now_s);
                 }
-                (None, Some((shared, rate))) => {
-                    for partition in partitions {
-                        partition.budget.set_shared(shared, *rate);
-                    }
+                for partition in partitions {
+                    partition.budget.set_own(share, is_enforced, now_s);
                 }
-                (None, None) => {
-                    for partition in partitions {
-                        partition.budget.set_unlimited();
-                    }
+            }
+            (None, Some((shared, rate))) => {
+                for partition in partitions {
+                    partition.budget.set_shared(shared, *rate);
+                }
+            }
+            (None, None) => {
+                for partition in partitions {
+                    partition.budget.set_unlimited();
                 }
             }
         }
@@ -87,12 +134,12 @@ fn inherit(old: &[Arc<Partition>], new: &[Arc<Partition>], share: f64, now_s: f6
 
 /// The throughput that an offer stands for at the moment. Autoscale follows the busiest second of
 /// the last minute, at the busiest partition, between a tenth of its maximum and the maximum.
-pub(crate) fn current(engine: &Inner, catalog: &Catalog, offer: &Offer) -> u32 {
+pub(crate) fn current(engine: &Inner, view: &View, offer: &Offer) -> u32 {
     let Throughput::Autoscale { max, .. } = &offer.throughput else {
         return offer.throughput.rate();
     };
     let least = max / AUTOSCALE_FLOOR;
-    let peak = peak(engine, catalog, offer).ceil().clamp(f64::from(least), f64::from(*max));
+    let peak = peak(engine, view, offer).ceil().clamp(f64::from(least), f64::from(*max));
     #[expect(
         clippy::cast_possible_truncation,
         clippy::cast_sign_loss,
@@ -102,7 +149,7 @@ pub(crate) fn current(engine: &Inner, catalog: &Catalog, offer: &Offer) -> u32 {
     current.next_multiple_of(CURRENT_STEP).min(*max)
 }
 
-fn peak(engine: &Inner, catalog: &Catalog, offer: &Offer) -> f64 {
+fn peak(engine: &Inner, view: &View, offer: &Offer) -> f64 {
     let now_s = engine.now_s();
     let Some(rid) = CollectionRid::parse(&offer.resource_rid) else {
         let database = DatabaseRid::parse(&offer.resource_rid);
@@ -110,9 +157,7 @@ fn peak(engine: &Inner, catalog: &Catalog, offer: &Offer) -> f64 {
         let shared = database.and_then(|rid| all_shared.get(&rid.0));
         return shared.map_or(0.0, |shared| shared.peak(now_s));
     };
-    let database = catalog.databases.get(&rid.database.0);
-    let collection = database.and_then(|database| database.collections.get(&rid.number));
-    collection.map_or(0.0, |collection| {
+    view.by_rid(rid).map_or(0.0, |collection| {
         let partitions = &collection.partitions;
         let peaks = partitions.iter().map(|it| it.budget.peak(now_s));
         peaks.fold(0.0, f64::max) * partitions.len() as f64

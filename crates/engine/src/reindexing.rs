@@ -37,6 +37,7 @@ use crate::{
     },
     rows::{Damaged, Header},
     scope::document_key,
+    served::Served,
     text::lenient_ttl,
 };
 
@@ -49,15 +50,13 @@ const RETRY_STEPS: u32 = 600;
 
 /// Starts the work on every collection that has some to do.
 pub(crate) fn resume(engine: &Arc<Inner>) {
-    for database in engine.catalog().databases.values() {
-        for collection in database.collections.values().filter(|it| it.is_transforming()) {
-            start(engine, collection);
-        }
+    for collection in engine.view().collections().filter(|it| it.is_transforming()) {
+        start(engine, collection);
     }
 }
 
 /// Starts the work on a collection whose policy has just changed.
-pub(crate) fn start(engine: &Arc<Inner>, collection: &Arc<Collection>) {
+pub(crate) fn start(engine: &Arc<Inner>, collection: &Arc<Served>) {
     for partition in &collection.partitions {
         partition.require_generation(collection.index_generation);
         partition.transformation.done.store(0, Ordering::Relaxed);
@@ -86,7 +85,7 @@ pub(crate) fn start(engine: &Arc<Inner>, collection: &Arc<Collection>) {
 }
 
 /// How far a collection's documents have followed its policy, in percent.
-pub(crate) fn progress(collection: &Collection) -> u8 {
+pub(crate) fn progress(collection: &Served) -> u8 {
     if !collection.is_reindexing() {
         return 100;
     }
@@ -101,17 +100,18 @@ pub(crate) fn progress(collection: &Collection) -> u8 {
 }
 
 /// The collection, if it still has this policy.
-fn current(engine: &Inner, rid: CollectionRid, generation: u32) -> Option<Arc<Collection>> {
-    let catalog = engine.catalog();
-    let collection = catalog.databases.get(&rid.database.0)?.collections.get(&rid.number)?;
+fn current(engine: &Inner, rid: CollectionRid, generation: u32) -> Option<Arc<Served>> {
+    let view = engine.view();
+    let collection = view.by_rid(rid)?;
     (collection.index_generation == generation).then(|| Arc::clone(collection))
 }
 
-async fn transform(engine: &Arc<Inner>, collection: &Arc<Collection>) -> Result<(), Error> {
+async fn transform(engine: &Arc<Inner>, collection: &Arc<Served>) -> Result<(), Error> {
     let (rid, generation) = (collection.rid, collection.index_generation);
     for partition in &collection.partitions {
-        let first = keys::document(docnum(partition.slots.start, 0));
-        let last = keys::document(docnum(partition.slots.end.saturating_sub(1), SEQUENCE_MAX));
+        let first = keys::document(docnum(partition.range.slots.start, 0));
+        let last =
+            keys::document(docnum(partition.range.slots.end.saturating_sub(1), SEQUENCE_MAX));
         let mut start = Bound::Included(first);
         // What was queued under an older policy must be there to be found.
         partition.drain().await?;
@@ -154,7 +154,7 @@ async fn transform(engine: &Arc<Inner>, collection: &Arc<Collection>) -> Result<
 
 /// Gives one document the terms of the new policy, unless a writer was faster.
 async fn bring_up(
-    collection: &Collection,
+    collection: &Served,
     partition: &Arc<Partition>,
     number: u64,
     text: &Bytes,
@@ -221,7 +221,7 @@ async fn bring_up(
 
 /// What changes in the rows of unique keys. Only under the lock of the key.
 async fn unique_rows(
-    collection: &Collection,
+    collection: &Served,
     partition: &Partition,
     number: u64,
     (key, document): (&LogicalKey, &Value),
@@ -240,7 +240,7 @@ async fn unique_rows(
 
 /// Whether nobody who is still there has the row of a unique key. Only under the lock of its key.
 async fn is_free(
-    collection: &Collection,
+    collection: &Served,
     partition: &Partition,
     held: Option<Holder>,
     now: u64,

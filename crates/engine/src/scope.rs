@@ -11,9 +11,9 @@ use value::{
 
 use crate::{
     area::{Area, Edge},
-    catalog::Collection,
     keys::{LogicalKey, PRIMARY, SLOT_COUNT, check_length, slot_rows},
     partition::Partition,
+    served::Served,
 };
 
 /// The service's words when a key does not fit the collection or the document.
@@ -32,14 +32,14 @@ pub(crate) const EDGE_BYTES_MAX: usize = 48;
 const FEW_SLOTS: usize = 64;
 
 /// The partition key that a document's content gives it.
-pub(crate) fn document_key(collection: &Collection, document: &Value) -> PartitionKey {
+pub(crate) fn document_key(collection: &Served, document: &Value) -> PartitionKey {
     let paths = &collection.definition.partition_key.paths;
     PartitionKey(paths.iter().map(|path| Component::of(document.at(path))).collect())
 }
 
 /// The key of a document to be written: the body decides, the header must agree.
 pub(crate) fn key_in_body(
-    collection: &Collection,
+    collection: &Served,
     document: &Value,
     options: &Options,
 ) -> Result<PartitionKey, Error> {
@@ -55,7 +55,7 @@ pub(crate) fn key_in_body(
 
 /// Refuses a document of another key than that of the transaction.
 pub(crate) fn check_key(
-    collection: &Collection,
+    collection: &Served,
     document: &Value,
     key: &PartitionKey,
     options: &Options,
@@ -67,16 +67,13 @@ pub(crate) fn check_key(
 }
 
 /// The key of a document to be read or deleted: the header must name it in full.
-pub(crate) fn header_key(
-    collection: &Collection,
-    options: &Options,
-) -> Result<PartitionKey, Error> {
+pub(crate) fn header_key(collection: &Served, options: &Options) -> Result<PartitionKey, Error> {
     named_key(collection, options.partition_key.as_ref())
 }
 
 /// The same, of what the header says.
 pub(crate) fn named_key(
-    collection: &Collection,
+    collection: &Served,
     named: Option<&PartitionKey>,
 ) -> Result<PartitionKey, Error> {
     match named {
@@ -90,7 +87,7 @@ pub(crate) fn named_key(
 }
 
 /// A named key as a full one: the empty key of a collection without keys means "undefined".
-fn full_key(collection: &Collection, named: &PartitionKey) -> Result<PartitionKey, Error> {
+fn full_key(collection: &Served, named: &PartitionKey) -> Result<PartitionKey, Error> {
     let definition = &collection.definition.partition_key;
     if named.0.is_empty() && definition.is_system {
         return Ok(PartitionKey(vec![Component::Undefined]));
@@ -133,13 +130,13 @@ enum Exact {
 }
 
 impl Scope {
-    pub(crate) fn of(collection: &Collection, options: &Options) -> Result<Self, Error> {
+    pub(crate) fn of(collection: &Served, options: &Options) -> Result<Self, Error> {
         if let Some(named) = &options.partition_key {
             return Self::of_key(collection, named);
         }
         let area = match &options.range_id {
             Some(range_id) => match collection.partition_of_range(range_id) {
-                Ok(partition) => partition.area.clone(),
+                Ok(partition) => partition.range.area.clone(),
                 Err(gone) => {
                     let past = collection.past_range(range_id);
                     past.filter(|_| options.keeps_old_ranges).ok_or(gone)?
@@ -158,17 +155,18 @@ impl Scope {
 
     /// Everything in the partitions that hold these keys. Which documents have them is for the
     /// query's filter to say.
-    pub(crate) fn around_keys(collection: &Collection, keys: &[PartitionKey]) -> Self {
+    pub(crate) fn around_keys(collection: &Served, keys: &[PartitionKey]) -> Self {
         let only = keys.iter().map(|key| key_area(collection, collection.slot(key), key)).collect();
         let area = Area::of_slots(0..SLOT_COUNT);
         Self { area, exact: Exact::Slots, only: Some(only), first: 0 }
     }
 
     /// Everything in a piece of the hash space.
-    fn of_area(collection: &Collection, area: Area) -> Self {
+    fn of_area(collection: &Served, area: Area) -> Self {
         let slots = Area::of_slots(area.slots());
         let sticks_out = |partition: &Arc<Partition>| {
-            partition.area.overlaps(&area) && !area.covers(&partition.area.common(&slots))
+            partition.range.area.overlaps(&area)
+                && !area.covers(&partition.range.area.common(&slots))
         };
         let is_cut = area != slots && collection.partitions.iter().any(sticks_out);
         let exact = if is_cut { Exact::Area } else { Exact::Slots };
@@ -178,7 +176,7 @@ impl Scope {
     /// What an answer says of the partitions that it read. Under the id of a past range it speaks of
     /// that one: a session token of ranges that the caller does not know would make it begin anew.
     pub(crate) fn points(
-        collection: &Collection,
+        collection: &Served,
         options: &Options,
         read: Vec<PartitionPoint>,
     ) -> Vec<PartitionPoint> {
@@ -190,13 +188,14 @@ impl Scope {
         }
         // The token is held against every descendant, whether it has slots of that range or not.
         // If none remembers it, there is no token.
-        let children = collection.partitions.iter().filter(|it| it.parents.contains(&range_id));
+        let children =
+            collection.partitions.iter().filter(|it| it.range.parents.contains(&range_id));
         let lsn = children.map(|partition| partition.lsn()).min();
         lsn.map(|lsn| PartitionPoint { range_id, lsn }).into_iter().collect()
     }
 
     /// What the later pages of a query must know of it.
-    pub(crate) fn origin(&self, collection: &Collection) -> Origin {
+    pub(crate) fn origin(&self, collection: &Served) -> Origin {
         let area = self.exact_area(collection);
         let is_long = |edge: &Edge| {
             edge.inside.as_ref().is_some_and(|epk| epk.as_bytes().len() > EDGE_BYTES_MAX)
@@ -208,7 +207,7 @@ impl Scope {
     }
 
     /// What it covers, in whatever way that was named.
-    fn exact_area(&self, collection: &Collection) -> Area {
+    fn exact_area(&self, collection: &Served) -> Area {
         match &self.exact {
             Exact::Key(key) => {
                 let hashing = collection.definition.partition_key.hashing;
@@ -228,7 +227,7 @@ impl Scope {
     /// answers for all of it.
     pub(crate) fn continued(
         &self,
-        collection: &Collection,
+        collection: &Served,
         origin: &Origin,
         is_whole: bool,
     ) -> Result<Option<Self>, Error> {
@@ -266,7 +265,7 @@ impl Scope {
     }
 
     /// A part of what it covers.
-    fn narrowed(&self, collection: &Collection, area: Area) -> Self {
+    fn narrowed(&self, collection: &Served, area: Area) -> Self {
         if area == self.exact_area(collection) {
             return self.clone();
         }
@@ -279,13 +278,13 @@ impl Scope {
     }
 
     /// The one logical key that it covers, if it does.
-    pub(crate) fn full_key(&self, collection: &Collection) -> Option<LogicalKey> {
+    pub(crate) fn full_key(&self, collection: &Served) -> Option<LogicalKey> {
         let Exact::Key(key) = &self.exact else { return None };
         let is_full = key.0.len() == collection.definition.partition_key.paths.len();
         is_full.then(|| LogicalKey::new(self.area.start.slot, key))
     }
 
-    fn of_key(collection: &Collection, named: &PartitionKey) -> Result<Self, Error> {
+    fn of_key(collection: &Served, named: &PartitionKey) -> Result<Self, Error> {
         let definition = &collection.definition.partition_key;
         if named.0.is_empty() {
             if definition.is_system {
@@ -322,12 +321,13 @@ impl Scope {
     /// The partitions to visit, in the order of the hash space.
     pub(crate) fn partitions<'a>(
         &'a self,
-        collection: &'a Collection,
+        collection: &'a Served,
     ) -> impl Iterator<Item = &'a Arc<Partition>> + Clone {
         collection.partitions.iter().filter(|partition| {
-            let has_place = |only: &Vec<Area>| only.iter().any(|it| it.overlaps(&partition.area));
-            partition.slots.end > self.first
-                && partition.area.overlaps(&self.area)
+            let has_place =
+                |only: &Vec<Area>| only.iter().any(|it| it.overlaps(&partition.range.area));
+            partition.range.slots.end > self.first
+                && partition.range.area.overlaps(&self.area)
                 && self.only.as_ref().is_none_or(has_place)
         })
     }
@@ -335,7 +335,7 @@ impl Scope {
     /// The slots of a partition that it reads.
     pub(crate) fn slots_in(&self, partition: &Partition) -> Range<u32> {
         let slots = self.area.slots();
-        slots.start.max(partition.slots.start)..slots.end.min(partition.slots.end)
+        slots.start.max(partition.range.slots.start)..slots.end.min(partition.range.slots.end)
     }
 
     /// The piece of the hash space that it is about.
@@ -357,18 +357,18 @@ impl Scope {
             let end = [&prefix[..], &[u8::MAX]].concat();
             return Some(prefix.into()..end.into());
         }
-        let is_few = slots.len() <= partition.slots.len() / FEW_SLOTS;
+        let is_few = slots.len() <= partition.range.slots.len() / FEW_SLOTS;
         is_few.then(|| slot_rows(&[PRIMARY], slots))
     }
 
     /// The same, for a document as text; it is parsed only if it must be.
-    pub(crate) fn admits_text(&self, collection: &Collection, document: &[u8]) -> bool {
+    pub(crate) fn admits_text(&self, collection: &Served, document: &[u8]) -> bool {
         self.is_whole_slots()
             || json::parse(document).is_ok_and(|document| self.admits(collection, &document))
     }
 
     /// Whether a document in the covered slots is covered itself.
-    pub(crate) fn admits(&self, collection: &Collection, document: &Value) -> bool {
+    pub(crate) fn admits(&self, collection: &Served, document: &Value) -> bool {
         match &self.exact {
             Exact::Slots => true,
             Exact::Key(named) => document_key(collection, document).0.starts_with(&named.0),
@@ -382,7 +382,7 @@ impl Scope {
 }
 
 /// The piece of the hash space between two effective keys.
-fn epk_area(collection: &Collection, min: &Epk, max: &Epk) -> Result<Area, Error> {
+fn epk_area(collection: &Served, min: &Epk, max: &Epk) -> Result<Area, Error> {
     if min > max {
         return Err(Error::bad_request("The effective partition key range is inverted."));
     }
@@ -396,8 +396,8 @@ fn epk_area(collection: &Collection, min: &Epk, max: &Epk) -> Result<Area, Error
 
 /// Where the keys of this slot lie that begin with this one: its slot, as long as that is in one
 /// partition.
-fn key_area(collection: &Collection, slot: u32, key: &PartitionKey) -> Area {
-    if !collection.partition_of(slot, key).area.is_cut_inside(slot) {
+fn key_area(collection: &Served, slot: u32, key: &PartitionKey) -> Area {
+    if !collection.ranges[collection.range_of(slot, key)].area.is_cut_inside(slot) {
         return Area::of_slots(slot..slot + 1);
     }
     let (from, to) = key.effective_range(collection.definition.partition_key.hashing);

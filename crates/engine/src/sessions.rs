@@ -2,12 +2,12 @@
 
 use protocol::{Error, Options};
 
-use crate::{Inner, catalog::Collection, partition::Partition};
+use crate::{Inner, partition::Partition, served::Served};
 
 /// Refuses a reader whose session has seen more than the partition has.
 pub(crate) fn check_session(
     engine: &Inner,
-    collection: &Collection,
+    collection: &Served,
     partition: &Partition,
     options: &Options,
 ) -> Result<(), Error> {

@@ -70,10 +70,9 @@ impl Engine {
 
     /// Figures of every partition.
     pub fn statistics(&self) -> Vec<PartitionStatistics> {
-        let catalog = self.inner.catalog();
+        let view = self.inner.view();
         let (now, now_s) = (self.inner.clock.now_millis(), self.inner.now_s());
-        let collections = catalog.databases.values().flat_map(|db| db.collections.values());
-        collections
+        view.collections()
             .flat_map(|collection| {
                 collection.partitions.iter().map(|partition| {
                     let counters = partition.counters();
@@ -81,7 +80,7 @@ impl Engine {
                     PartitionStatistics {
                         database: collection.database_id.clone(),
                         collection: collection.definition.id.clone(),
-                        range_id: partition.range_id,
+                        range_id: partition.range.id,
                         documents: counters.documents,
                         bytes: counters.bytes,
                         index_bytes: counters.index_bytes,

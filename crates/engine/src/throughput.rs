@@ -161,14 +161,14 @@ pub(crate) fn add_offer(
     catalog.next_offer += 1;
     storage::put_offer(batch, &offer);
     storage::put_next(batch, catalog);
-    catalog.offers.insert(offer.rid.0, offer.into());
+    Arc::make_mut(&mut catalog.offers).insert(offer.into());
 }
 
 /// Removes the offer of a deleted resource, if it has one.
 pub(crate) fn remove_offer(catalog: &mut Catalog, batch: &mut Batch, resource_rid: &str) {
-    if let Some(offer) = catalog.offer_of(resource_rid).map(Arc::clone) {
+    if let Some(offer) = catalog.offers.of(resource_rid).map(Arc::clone) {
         storage::delete_offer(batch, &offer);
-        catalog.offers.remove(&offer.rid.0);
+        Arc::make_mut(&mut catalog.offers).remove(&offer);
     }
 }
 

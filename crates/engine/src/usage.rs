@@ -13,11 +13,12 @@ use value::{Object, Value, json};
 
 use crate::{
     Inner,
-    catalog::{Collection, number},
+    catalog::number,
     errors,
     keys::{LogicalKey, META_KEY},
     partition::Partition,
     rows::KeyCounters,
+    served::Served,
 };
 
 /// Logical keys that one request looks at, over all partitions. Keys lie in the order of their
@@ -34,7 +35,7 @@ const LARGEST_MAX: usize = 10;
 const HOT_MAX: usize = 64;
 
 /// Limits and use of a collection.
-pub(crate) fn quota(engine: &Inner, collection: &Collection) -> Quota {
+pub(crate) fn quota(engine: &Inner, collection: &Served) -> Quota {
     let kilobytes = |bytes: u64| i64::try_from(bytes / 1024).unwrap_or(i64::MAX);
     let has_key = !collection.definition.partition_key.is_system;
     let sizes = &engine.options.sizes;
@@ -62,7 +63,7 @@ const LISTS_AGE_MAX: Duration = Duration::from_secs(1);
 /// What is told of a collection beside its documents and scripts, if the caller may know.
 pub(crate) fn lists(
     engine: &Inner,
-    collection: &Collection,
+    collection: &Served,
     options: &Options,
 ) -> Option<Arc<QuotaLists>> {
     if options.hides_usage {
@@ -82,11 +83,11 @@ pub(crate) fn lists_beside_script(engine: &Inner, request: &Request) -> Option<A
         | Operation::DeleteScript(path) => &path.collection,
         _ => return None,
     };
-    lists(engine, engine.catalog().collection(path).ok()?, &request.options)
+    lists(engine, engine.view().collection(path).ok()?, &request.options)
 }
 
 /// Per partition: how many documents and kilobytes it has, and its largest logical keys.
-pub(crate) async fn statistics(engine: &Inner, collection: &Collection) -> Result<Value, Error> {
+pub(crate) async fn statistics(engine: &Inner, collection: &Served) -> Result<Value, Error> {
     let now = engine.clock.now_millis();
     let sample = SAMPLE_MAX / collection.partitions.len().max(1);
     let mut all = Vec::with_capacity(collection.partitions.len());
@@ -108,7 +109,7 @@ async fn of_partition(partition: &Partition, sample: usize, now: i64) -> Result<
         Some(Value::Object(object))
     });
     let mut object = Object::new();
-    object.insert("id", partition.range_id.to_string());
+    object.insert("id", partition.range.id.to_string());
     object.insert("sizeInKB", number((counters.bytes + counters.index_bytes).div_ceil(1024)));
     object.insert("documentCount", number(counters.documents));
     object.insert("sampledDistinctPartitionKeyCount", number(sampled as u64));

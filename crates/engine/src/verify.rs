@@ -17,11 +17,13 @@ use value::json;
 
 use crate::{
     OpenError,
-    catalog::{Collection, storage::CatalogStore},
+    catalog::Collection,
     keys::{self, LogicalKey, META_COUNTERS, META_KEY},
+    opening,
     partition::Partition,
     rows::{Counters, Header, KeyCounters, Primary},
     scope::document_key,
+    served::Served,
     verify::{terms::TermSums, upkeep::Upkeep},
 };
 
@@ -80,7 +82,7 @@ impl fmt::Display for Report {
 
 /// Checks everything in a store that nobody else has open. Changes nothing.
 pub async fn verify(store: Arc<dyn store::Store>) -> Result<Report, OpenError> {
-    let (catalog, orphans) = CatalogStore::inspect(store).await?;
+    let (view, orphans) = opening::inspect(&store).await?;
     let mut report = Report::default();
     if orphans > 0 {
         report.problem(
@@ -88,7 +90,7 @@ pub async fn verify(store: Arc<dyn store::Store>) -> Result<Report, OpenError> {
             format!("{orphans} rows belong to a collection or a database that is gone"),
         );
     }
-    for collection in catalog.databases.values().flat_map(|db| db.collections.values()) {
+    for collection in view.collections() {
         report.collections += 1;
         for partition in &collection.partitions {
             report.partitions += 1;
@@ -103,14 +105,14 @@ pub async fn verify(store: Arc<dyn store::Store>) -> Result<Report, OpenError> {
 }
 
 /// How a partition is named in a report.
-fn place(collection: &Collection, partition: &Partition) -> String {
-    let Collection { database_id, definition, .. } = collection;
-    format!("{database_id}/{} range {}", definition.id, partition.range_id)
+fn place(collection: &Served, partition: &Partition) -> String {
+    let Collection { database_id, definition, .. } = &**collection;
+    format!("{database_id}/{} range {}", definition.id, partition.range.id)
 }
 
 /// The check of one partition.
 struct Check<'a> {
-    collection: &'a Collection,
+    collection: &'a Served,
     partition: &'a Partition,
     snapshot: &'a dyn Snapshot,
     place: String,
@@ -202,7 +204,7 @@ impl Check<'_> {
         let partition_key = document_key(self.collection, &document);
         let slot = self.collection.slot(&partition_key);
         let epk = || partition_key.effective(self.collection.definition.partition_key.hashing);
-        if slot != keys::slot_of(docnum) || !self.partition.area.has_key(slot, epk) {
+        if slot != keys::slot_of(docnum) || !self.partition.range.area.has_key(slot, epk) {
             return Err(format!("slot {slot:06x} does not fit its key or its partition"));
         }
         let etag = document.get("_etag").as_str().and_then(Etag::parse).ok_or("no etag")?;
@@ -234,7 +236,7 @@ impl Check<'_> {
                     continue;
                 };
                 let slot = keys::slot_at(&key, 1).unwrap_or(keys::SLOT_COUNT);
-                if !self.partition.slots.contains(&slot) {
+                if !self.partition.range.slots.contains(&slot) {
                     report.problem(
                         &self.place,
                         format!("primary row of slot {slot:06x} is out of range"),

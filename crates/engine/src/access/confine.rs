@@ -14,19 +14,19 @@ use value::partition_key::{Component, Hashing, PartitionKey};
 
 use crate::{
     access::{same::stored, too_little},
-    catalog::{Catalog, Collection},
     documents::batch,
     scope::Scope,
+    served::{Served, View},
 };
 
 /// Does it. `path` is the collection of the permission.
 pub(crate) fn confine(
-    catalog: &Catalog,
+    view: &View,
     path: Option<&CollectionPath>,
     key: &PartitionKey,
     Request { operation, options }: &mut Request,
 ) -> Result<(), Error> {
-    let collection = path.and_then(|path| catalog.collection(path).ok());
+    let collection = path.and_then(|path| view.collection(path).ok());
     let is_multi = collection.is_some_and(|collection| {
         collection.definition.partition_key.hashing == Hashing::MultiHash
     });
@@ -68,11 +68,11 @@ fn reads_many(operation: &Operation) -> bool {
 
 /// Refuses media of a document of another key.
 pub(crate) async fn check_media(
-    catalog: &Catalog,
+    view: &View,
     AttachmentPath { document, .. }: &AttachmentPath,
     key: &PartitionKey,
 ) -> Result<(), Error> {
-    let Ok(collection) = catalog.collection(&document.collection) else { return Ok(()) };
+    let Ok(collection) = view.collection(&document.collection) else { return Ok(()) };
     let is_multi = collection.definition.partition_key.hashing == Hashing::MultiHash;
     let stored = stored(collection, &document.document).await?;
     let is_granted = stored.is_some_and(|stored| begins_with(&stored.key, key, is_multi));
@@ -81,11 +81,7 @@ pub(crate) async fn check_media(
 
 /// Refuses all but a range of effective keys that holds nothing but the key. Python and others read the
 /// documents that begin with a part of a hierarchical key by such a range.
-fn check_range(
-    collection: &Collection,
-    key: &PartitionKey,
-    options: &Options,
-) -> Result<(), Error> {
+fn check_range(collection: &Served, key: &PartitionKey, options: &Options) -> Result<(), Error> {
     if options.epk_range.is_none() {
         return Err(too_little());
     }
@@ -93,7 +89,7 @@ fn check_range(
     let granted = Scope::of(collection, &only)?.place();
     let asked = Scope::of(collection, options)?.place();
     // The answer has all documents of the key, so parts of it must not be asked for one by one.
-    let holders = collection.partitions.iter().filter(|it| it.area.overlaps(&granted)).count();
+    let holders = collection.ranges.iter().filter(|it| it.area.overlaps(&granted)).count();
     let is_all = holders == 1 || asked.covers(&granted);
     if granted.covers(&asked) && !asked.is_empty() && is_all { Ok(()) } else { Err(too_little()) }
 }

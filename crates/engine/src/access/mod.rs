@@ -45,8 +45,9 @@ pub(crate) async fn check(
         Principal::Account { .. } => return Ok(()),
         Principal::Token(grant) => *grant,
     };
-    let catalog = engine.catalog();
-    let rights = rights(&catalog, grant).ok_or_else(no_longer_good)?;
+    let view = engine.view();
+    let catalog = &view.catalog;
+    let rights = rights(catalog, grant).ok_or_else(no_longer_good)?;
     let (on, needs) = demand(&request.operation);
     if needs == Needs::Nothing {
         return Ok(());
@@ -55,7 +56,7 @@ pub(crate) async fn check(
     let on = media.as_ref().map_or(on, On::Attachment);
     // Who names no key is kept to that of the permission.
     let key = request.options.partition_key.as_ref().or(rights.key.as_ref());
-    let place = reach(&catalog, &rights.link, on, key).await?;
+    let place = reach(&view, &rights.link, on, key).await?;
     // What is told beside a document tells of others.
     request.options.hides_usage = needs != Needs::Way;
     match (place, needs) {
@@ -81,15 +82,15 @@ pub(crate) async fn check(
             match (&rights.key, &media) {
                 (None, _) => {}
                 // They are addressed without a partition key: their document has it.
-                (Some(key), Some(media)) => confine::check_media(&catalog, media, key).await?,
+                (Some(key), Some(media)) => confine::check_media(&view, media, key).await?,
                 (Some(key), None) => {
-                    confine::confine(&catalog, rights.link.collection(), key, request)?;
+                    confine::confine(&view, rights.link.collection(), key, request)?;
                 }
             }
         }
         (Reach::Within, Needs::Nothing) => {}
     }
-    pin(&catalog, &rights.link, request)
+    pin(catalog, &rights.link, request)
 }
 
 /// Triggers may do more than write the one document: they take a permission on the collection, or on

@@ -16,6 +16,7 @@ use crate::{
     catalog::Catalog,
     link::Link,
     scope::named_key,
+    served::View,
 };
 
 /// How they lie.
@@ -31,7 +32,7 @@ pub(crate) enum Reach {
 
 /// Finds out. `key` is the partition key that the request names, or is kept to.
 pub(crate) async fn reach(
-    catalog: &Catalog,
+    view: &View,
     granted: &Link,
     asked: On<'_>,
     key: Option<&PartitionKey>,
@@ -46,6 +47,7 @@ pub(crate) async fn reach(
         }
         On::Script(path) => (&path.collection.database, Some(&path.collection)),
     };
+    let catalog = &view.catalog;
     if !same_database(catalog, granted.database(), database) {
         return Ok(Reach::Elsewhere);
     }
@@ -54,7 +56,7 @@ pub(crate) async fn reach(
     if !same_collection(catalog, inside, collection) {
         return Ok(Reach::Elsewhere);
     }
-    let found = catalog.collection(collection).ok().map(|it| &**it);
+    let found = view.collection(collection).ok().map(|it| &**it);
     let key = found.and_then(|collection| named_key(collection, key).ok());
     let is_same = match (granted, asked) {
         (Link::Collection(_), _) => true,
@@ -76,9 +78,10 @@ pub(crate) async fn reach(
 }
 
 /// Whether two permissions are about the same resource.
-pub(crate) async fn is_same(catalog: &Catalog, one: &Link, other: &Link) -> Result<bool, Error> {
+pub(crate) async fn is_same(view: &View, one: &Link, other: &Link) -> Result<bool, Error> {
+    let catalog = &view.catalog;
     let is_there = |one: &CollectionPath, other| same_collection(catalog, one, other);
-    let found = one.collection().and_then(|path| catalog.collection(path).ok()).map(|it| &**it);
+    let found = one.collection().and_then(|path| view.collection(path).ok()).map(|it| &**it);
     Ok(match (one, other) {
         (Link::Database(one), Link::Database(other)) => same_database(catalog, one, other),
         (Link::Collection(one), Link::Collection(other)) => is_there(one, other),

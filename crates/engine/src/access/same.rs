@@ -10,8 +10,8 @@ use protocol::{
 use value::{json, partition_key::PartitionKey};
 
 use crate::{
-    catalog::Collection, documents::attachments::rows::List, errors, keys, rows::Header,
-    scope::document_key,
+    documents::attachments::rows::List, errors, keys, rows::Header, scope::document_key,
+    served::Served,
 };
 
 /// Which of the documents with one id is meant.
@@ -34,7 +34,7 @@ impl Under<'_> {
 
 /// Of documents of one collection.
 pub(crate) async fn same_document(
-    collection: Option<&Collection>,
+    collection: Option<&Served>,
     (granted, asked): (&str, &str),
     under: Under<'_>,
 ) -> Result<bool, Error> {
@@ -51,7 +51,7 @@ pub(crate) async fn same_document(
 
 /// Of attachments of documents of one collection.
 pub(crate) async fn same_attachment(
-    collection: Option<&Collection>,
+    collection: Option<&Served>,
     (granted, asked): (&AttachmentPath, &AttachmentPath),
     under: Under<'_>,
 ) -> Result<bool, Error> {
@@ -86,7 +86,7 @@ pub(crate) struct Stored {
 }
 
 /// The document with this rid, if it is one.
-pub(crate) async fn stored(collection: &Collection, rid: &str) -> Result<Option<Stored>, Error> {
+pub(crate) async fn stored(collection: &Served, rid: &str) -> Result<Option<Stored>, Error> {
     let Some(rid) = ChildRid::parse(rid) else { return Ok(None) };
     let [Some(row), _] = rows(collection, rid).await? else { return Ok(None) };
     let (_, document) = Header::decode(&row).map_err(errors::from_damaged)?;
@@ -97,7 +97,7 @@ pub(crate) async fn stored(collection: &Collection, rid: &str) -> Result<Option<
 
 /// The id of the attachment with this rid, if there is one.
 async fn attachment_id(
-    collection: &Collection,
+    collection: &Served,
     AttachmentRid { document, number }: AttachmentRid,
 ) -> Result<Option<String>, Error> {
     let [_, list] = rows(collection, document).await?;
@@ -106,13 +106,13 @@ async fn attachment_id(
 }
 
 /// The rows of a document, and of the list of its attachments: nothing if it is none of the collection.
-async fn rows(collection: &Collection, rid: ChildRid) -> Result<[Option<Bytes>; 2], Error> {
+async fn rows(collection: &Served, rid: ChildRid) -> Result<[Option<Bytes>; 2], Error> {
     if rid.collection != collection.rid || rid.kind != ChildKind::Document {
         return Ok([None, None]);
     }
     let slot = keys::slot_of(rid.number);
     let wanted = [keys::document(rid.number), keys::attachments(rid.number)];
-    for partition in collection.partitions.iter().filter(|it| it.slots.contains(&slot)) {
+    for partition in collection.partitions.iter().filter(|it| it.range.slots.contains(&slot)) {
         let rows = partition.read().0.get_many(&wanted).await.map_err(errors::from_store)?;
         if let Ok([Some(document), list]) = <[Option<Bytes>; 2]>::try_from(rows) {
             return Ok([Some(document), list]);

@@ -6,8 +6,11 @@
 pub(crate) mod child_rows;
 pub(crate) mod children;
 pub(crate) mod encryption_keys;
+pub(crate) mod groups;
 pub(crate) mod high_water;
-pub(crate) mod quota;
+pub(crate) mod numbers;
+pub(crate) mod offers;
+pub(crate) mod range;
 pub(crate) mod rows;
 pub(crate) mod scripts;
 pub(crate) mod storage;
@@ -33,20 +36,24 @@ pub(crate) use crate::catalog::high_water::HighWater;
 use crate::{
     area::{Area, Edge},
     catalog::{
-        children::Children, encryption_keys::EncryptionKey, quota::CachedLists, scripts::Scripts,
-        users::User,
+        children::Children, encryption_keys::EncryptionKey, groups::Groups, offers::Offers,
+        range::Range, scripts::Scripts, users::User,
     },
     definition::Definition,
-    partition::Partition,
 };
 
-/// Every resource but documents. Maps are by number, which is the order of creation.
+/// Every resource but documents, as plain data: it holds no handle of the store, and nothing that is
+/// open. Maps are by number, which is the order of creation.
 #[derive(Clone, Default)]
 pub(crate) struct Catalog {
     pub(crate) databases: BTreeMap<u32, Arc<Database>>,
     /// The number of each database, by name.
     names: HashMap<String, u32>,
-    pub(crate) offers: BTreeMap<u32, Arc<Offer>>,
+    pub(crate) offers: Arc<Offers>,
+    /// Who owns which partitions.
+    pub(crate) groups: Arc<Groups>,
+    /// Rises with every committed change.
+    pub(crate) version: u64,
     /// The rid that the next database gets.
     pub(crate) next_database: u32,
     /// The rid that the next offer gets.
@@ -80,7 +87,7 @@ pub(crate) struct Database {
     pub(crate) users: Arc<Children<User>>,
 }
 
-/// A collection and its partitions.
+/// A collection and the ranges of its partitions.
 #[derive(Clone)]
 pub(crate) struct Collection {
     pub(crate) rid: CollectionRid,
@@ -93,7 +100,7 @@ pub(crate) struct Collection {
     /// Earlier definitions that some documents may still follow.
     pub(crate) retired: Vec<Retired>,
     /// In the order of the hash space, without gaps.
-    pub(crate) partitions: Vec<Arc<Partition>>,
+    pub(crate) ranges: Vec<Arc<Range>>,
     /// Rises whenever the partitions change.
     pub(crate) map_version: u32,
     pub(crate) next_range_id: u32,
@@ -101,8 +108,6 @@ pub(crate) struct Collection {
     pub(crate) past: Vec<(u32, Area)>,
     /// Stored procedures, triggers and functions.
     pub(crate) scripts: Arc<Scripts>,
-    /// What is told of it beside its documents.
-    pub(crate) quota_lists: Arc<CachedLists>,
 }
 
 /// A definition of the past: another indexing policy or time to live.
@@ -200,9 +205,9 @@ impl Catalog {
         database.collection(&path.collection).ok_or(Missing::Collection)
     }
 
-    /// The offer of a resource, by the resource's rid.
-    pub(crate) fn offer_of(&self, resource_rid: &str) -> Option<&Arc<Offer>> {
-        self.offers.values().find(|offer| offer.resource_rid == resource_rid)
+    /// A collection by its rid.
+    pub(crate) fn collection_by_rid(&self, rid: CollectionRid) -> Option<&Arc<Collection>> {
+        self.databases.get(&rid.database.0)?.collections.get(&rid.number)
     }
 
     /// Databases and collections together: the account's limit counts both.
@@ -335,18 +340,16 @@ impl Collection {
         Owner { name_path, rid: self.rid.database.to_string() }
     }
 
-    /// The partition that holds a full key of this slot.
-    pub(crate) fn partition_of(&self, slot: u32, key: &PartitionKey) -> &Arc<Partition> {
-        let last = self.partitions.len() - 1;
-        let first = self.partitions.partition_point(|partition| partition.slots.end <= slot);
-        let first = first.min(last);
-        if !self.partitions[first].area.is_cut_inside(slot) {
-            return &self.partitions[first];
+    /// Which of its ranges holds a full key of this slot.
+    pub(crate) fn range_of(&self, slot: u32, key: &PartitionKey) -> usize {
+        let last = self.ranges.len() - 1;
+        let first = self.ranges.partition_point(|range| range.slots.end <= slot).min(last);
+        if !self.ranges[first].area.is_cut_inside(slot) {
+            return first;
         }
         let inside = Some(key.effective(self.definition.partition_key.hashing));
         let edge = Edge { slot, inside };
-        let index = self.partitions.partition_point(|partition| partition.area.end <= edge);
-        &self.partitions[index.min(last)]
+        self.ranges.partition_point(|range| range.area.end <= edge).min(last)
     }
 
     /// The slot of a full partition key.
@@ -354,10 +357,10 @@ impl Collection {
         key.slot(self.definition.partition_key.hashing)
     }
 
-    /// The partition with this range id; clients with an old map refresh on the error.
-    pub(crate) fn partition_of_range(&self, range_id: &str) -> Result<&Arc<Partition>, Error> {
+    /// The place of the range with this id; clients with an old map refresh on the error.
+    pub(crate) fn range_by_id(&self, range_id: &str) -> Result<usize, Error> {
         let id: Option<u32> = range_id.trim().parse().ok();
-        self.partitions.iter().find(|partition| Some(partition.range_id) == id).ok_or_else(|| {
+        self.ranges.iter().position(|range| Some(range.id) == id).ok_or_else(|| {
             Error::new(Code::PartitionGone, "The requested partition key range is gone.")
         })
     }
@@ -375,11 +378,11 @@ impl Collection {
         format!("{:08x}{number:08x}{:08x}", database.0, self.map_version)
     }
 
-    /// The bounds of a partition as the hex keys that SDKs compare.
-    pub(crate) fn epk_bounds(&self, partition: &Partition) -> (String, String) {
+    /// The bounds of a range as the hex keys that SDKs compare.
+    pub(crate) fn epk_bounds(&self, range: &Range) -> (String, String) {
         let hashing = self.definition.partition_key.hashing;
         let bound = |edge: &Edge| edge.to_epk(hashing).to_string();
-        (bound(&partition.area.start), bound(&partition.area.end))
+        (bound(&range.area.start), bound(&range.area.end))
     }
 
     /// The collection as clients see it. `hides_system_key` for those who do not know the key that

@@ -15,14 +15,12 @@ use value::{
 use crate::{
     area::{Area, Edge},
     catalog::{
-        Collection, Database, HighWater, Offer, Retired, Throughput, Version, number, to_bytes,
+        Collection, Database, HighWater, Offer, Retired, Throughput, Version, number,
+        numbers::{Class, SharedSlot},
+        range::{LOCAL_GROUP, Range},
+        to_bytes,
     },
     definition::Definition,
-    partition::{
-        Partition,
-        numbers::{Class, SharedSlot},
-        range::RangeRow,
-    },
     rows::Damaged,
 };
 
@@ -41,7 +39,6 @@ pub(crate) fn decode_database(rid: DatabaseRid, bytes: &[u8]) -> Result<Database
     Ok(Database::new(rid, text(&row, "id")?, version(&row)?, next_collection))
 }
 
-/// A collection row names its partitions; opening them is the caller's business.
 pub(crate) fn encode_collection(collection: &Collection) -> Bytes {
     let mut row = Object::new();
     row.insert("definition", Value::Object(collection.definition.json.clone()));
@@ -57,7 +54,7 @@ pub(crate) fn encode_collection(collection: &Collection) -> Bytes {
     row.insert("retired", Value::Array(retired.collect()));
     row.insert("mapVersion", i64::from(collection.map_version));
     row.insert("nextRangeId", i64::from(collection.next_range_id));
-    let ranges = collection.partitions.iter().map(|partition| encode_range(partition));
+    let ranges = collection.ranges.iter().map(|range| encode_range(range));
     row.insert("ranges", Value::Array(ranges.collect()));
     let past = collection.past.iter().map(|(id, Area { start, end })| {
         let numbers = [*id, start.slot, end.slot].map(|number| Value::from(i64::from(number)));
@@ -72,70 +69,66 @@ pub(crate) fn encode_collection(collection: &Collection) -> Bytes {
     to_bytes(row)
 }
 
-fn encode_range(partition: &Partition) -> Value {
-    let mut range = Object::new();
-    range.insert("id", i64::from(partition.range_id));
-    range.insert("slotMin", i64::from(partition.slots.start));
-    range.insert("slotMax", i64::from(partition.slots.end));
-    let parents = partition.parents.iter().map(|id| Value::from(i64::from(*id)));
-    range.insert("parents", Value::Array(parents.collect()));
+fn encode_range(range: &Range) -> Value {
+    let mut row = Object::new();
+    row.insert("id", i64::from(range.id));
+    row.insert("slotMin", i64::from(range.slots.start));
+    row.insert("slotMax", i64::from(range.slots.end));
+    let parents = range.parents.iter().map(|id| Value::from(i64::from(*id)));
+    row.insert("parents", Value::Array(parents.collect()));
     // Only what is cut inside a slot has these.
-    let Area { start, end } = &partition.area;
+    let Area { start, end } = &range.area;
     for (name, edge) in [("epkMin", start), ("epkMax", end)] {
         if let Some(epk) = &edge.inside {
-            range.insert(name, epk.to_string());
+            row.insert(name, epk.to_string());
         }
     }
-    if !partition.shared.is_empty() {
-        let shared = partition.shared.iter().map(|shared| {
+    if !range.shared.is_empty() {
+        let shared = range.shared.iter().map(|shared| {
             let mut entry = Object::new();
             entry.insert("slot", i64::from(shared.slot));
             entry.insert("step", number(shared.class.step));
             entry.insert("offset", number(shared.class.offset));
             Value::Object(entry)
         });
-        range.insert("shared", Value::Array(shared.collect()));
+        row.insert("shared", Value::Array(shared.collect()));
     }
-    Value::Object(range)
-}
-
-/// A collection as stored: the partitions by range id and slots.
-pub(crate) struct CollectionRow {
-    pub(crate) collection: Collection,
-    pub(crate) ranges: Vec<RangeRow>,
+    // An embedded database has one group, and its rows stay as they were before there were groups.
+    if range.group != LOCAL_GROUP {
+        row.insert("group", range.group.as_str());
+    }
+    Value::Object(row)
 }
 
 pub(crate) fn decode_collection(
     rid: CollectionRid,
     database_id: &str,
     bytes: &[u8],
-) -> Result<CollectionRow, Damaged> {
+) -> Result<Collection, Damaged> {
     let row = parse(bytes)?;
     let definition = Definition::restore(row.get("definition")).map_err(|_| DAMAGED)?;
     let hashing = definition.partition_key.hashing;
     let ranges = row.get("ranges").as_array().filter(|ranges| !ranges.is_empty());
     let ranges = ranges.ok_or(DAMAGED)?.iter().map(|range| decode_range(range, hashing));
-    let ranges = ranges.collect::<Result<Vec<_>, Damaged>>()?;
+    let ranges = ranges.map(|range| range.map(Arc::new)).collect::<Result<Vec<_>, Damaged>>()?;
     let (index_generation, retired) = policies(&row, &definition)?;
-    let collection = Collection {
+    Ok(Collection {
         rid,
         database_id: database_id.to_owned(),
         definition: definition.into(),
         version: version(&row)?,
         index_generation,
         retired,
-        partitions: Vec::new(),
+        ranges,
         map_version: small(&row, "mapVersion")?,
         next_range_id: small(&row, "nextRangeId")?,
         past: past_ranges(&row)?,
         // They are rows of their own.
         scripts: Arc::default(),
-        quota_lists: Arc::default(),
-    };
-    Ok(CollectionRow { collection, ranges })
+    })
 }
 
-fn decode_range(range: &Value, hashing: Hashing) -> Result<RangeRow, Damaged> {
+fn decode_range(range: &Value, hashing: Hashing) -> Result<Range, Damaged> {
     let parents = range.get("parents").as_array().into_iter().flatten();
     let parents = parents.map(|id| id.as_i64().and_then(|id| u32::try_from(id).ok()));
     let parents = parents.collect::<Option<_>>().ok_or(DAMAGED)?;
@@ -162,7 +155,8 @@ fn decode_range(range: &Value, hashing: Hashing) -> Result<RangeRow, Damaged> {
     if area.slots() != slots || !area.shared_slots().all(is_shared) {
         return Err(DAMAGED);
     }
-    Ok(RangeRow { id: small(range, "id")?, area, parents, shared })
+    let group = range.get("group").as_str().unwrap_or(LOCAL_GROUP).to_owned();
+    Ok(Range { shared, group, ..Range::new(small(range, "id")?, area, parents) })
 }
 
 /// Ranges that are no more. Rows from before there were splits have none.

@@ -5,10 +5,11 @@ use protocol::Error;
 use value::{Object, Value, json};
 
 use crate::{
-    catalog::{Collection, number, to_bytes},
+    catalog::{number, to_bytes},
     errors,
     query::job,
     rows::{ChangeKind, Damaged, HistoryRow},
+    served::Served,
 };
 
 /// The property that tells the transaction.
@@ -38,11 +39,7 @@ pub(super) fn latest(document: &Bytes, lsn: u64) -> Result<Bytes, Error> {
 
 /// A change with the version behind it or, of a deletion, the one before it. What was deleted is named
 /// in the metadata, since there is no current version to name it.
-pub(super) fn change(
-    collection: &Collection,
-    change: &HistoryRow,
-    lsn: u64,
-) -> Result<Bytes, Error> {
+pub(super) fn change(collection: &Served, change: &HistoryRow, lsn: u64) -> Result<Bytes, Error> {
     let mut metadata = Object::new();
     let name = match change.kind {
         ChangeKind::Create => "create",

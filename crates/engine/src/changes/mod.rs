@@ -28,7 +28,6 @@ use protocol::{
 use crate::{
     Inner,
     budget::{self, Asked, Kind},
-    catalog::Collection,
     changes::{
         reader::{Reader, Wanted},
         start::Start,
@@ -37,6 +36,7 @@ use crate::{
     paging::page_items,
     partition::{Partition, position::Position},
     scope::Scope,
+    served::Served,
     sessions::check_session,
 };
 
@@ -83,7 +83,7 @@ pub(crate) async fn page(
 /// A request, as far as it is understood.
 struct Feed<'a> {
     engine: &'a Inner,
-    collection: &'a Collection,
+    collection: &'a Served,
     scope: &'a Scope,
     options: &'a Options,
     asked: Asked<'a>,
@@ -110,7 +110,7 @@ impl Feed<'_> {
         for partition in partitions() {
             check_session(engine, collection, partition, options)?;
             let lsn = partition.lsn();
-            position.advance(&partition.area, lsn);
+            position.advance(&partition.range.area, lsn);
             points.push(partition.point(lsn));
         }
         meter.lookup();
@@ -127,7 +127,7 @@ impl Feed<'_> {
     ) -> Result<Page, Error> {
         let Self { engine, collection, scope, options, asked } = self;
         let mut partitions: Vec<&Arc<Partition>> = scope.partitions(collection).collect();
-        let turn = partitions.partition_point(|it| it.area.start.slot < position.turn);
+        let turn = partitions.partition_point(|it| it.range.area.start.slot < position.turn);
         if turn < partitions.len() {
             partitions.rotate_left(turn);
         }
@@ -147,7 +147,7 @@ impl Feed<'_> {
                 Err(error) => return Err(error),
             };
             let read = reader.read(partition, &position, meter).await?;
-            position.advance(&partition.area, read.position);
+            position.advance(&partition.range.area, read.position);
             points.push(partition.point(read.lsn));
             has_more = read.position < read.lsn || reader.is_full() && at + 1 < partitions.len();
             if reader.items.is_empty() && !has_more && at + 1 == partitions.len() {
@@ -157,7 +157,7 @@ impl Feed<'_> {
             settled = meter.total();
             if has_more {
                 let next = partitions[(at + 1) % partitions.len()];
-                position.turn = next.area.start.slot;
+                position.turn = next.range.area.start.slot;
                 break;
             }
         }

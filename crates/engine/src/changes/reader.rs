@@ -9,7 +9,6 @@ use value::{Value, partition_key::Epk};
 
 use crate::{
     area::{Area, Edge},
-    catalog::Collection,
     changes::{
         item,
         rows::{Entry, Rows},
@@ -23,6 +22,7 @@ use crate::{
     query::job,
     rows::{Header, HistoryRow, feed_time},
     scope::{Scope, document_key},
+    served::Served,
     text::user_bytes,
 };
 
@@ -42,7 +42,7 @@ const SCANNED_ROWS_MAX: usize = 1_000_000;
 /// What a page is asked for.
 #[derive(Clone, Copy)]
 pub(super) struct Wanted<'a> {
-    pub(super) collection: &'a Collection,
+    pub(super) collection: &'a Served,
     pub(super) scope: &'a Scope,
     pub(super) mode: ChangeMode,
     /// Only what was written behind this second.
@@ -100,7 +100,7 @@ impl<'a> Reader<'a> {
         meter: &mut Meter,
     ) -> Result<Read, Error> {
         let (snapshot, lsn) = partition.read();
-        let pieces = position.within(&self.wanted.scope.place().common(&partition.area));
+        let pieces = position.within(&self.wanted.scope.place().common(&partition.range.area));
         let after = self.start(partition, &*snapshot, &pieces, lsn).await?;
         let letter = match self.wanted.mode {
             ChangeMode::Latest => keys::FEED,

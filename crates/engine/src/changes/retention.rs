@@ -7,14 +7,14 @@ use std::{
     time::Duration,
 };
 
-use crate::{Inner, catalog::Collection, partition::Partition};
+use crate::{Inner, partition::Partition, served::Served};
 
 /// How often it is looked.
 const ROUND: Duration = Duration::from_secs(1);
 
 /// For how long a collection keeps all versions: as its own policy says, or else as the operator
 /// does. `None` if it does not keep them.
-pub(crate) fn of(engine: &Inner, collection: &Collection) -> Option<Duration> {
+pub(crate) fn of(engine: &Inner, collection: &Served) -> Option<Duration> {
     let own = collection.definition.history_minutes;
     let own = own.map(|minutes| Duration::from_secs(u64::from(minutes) * 60));
     own.or(engine.options.all_versions_retention)
@@ -38,16 +38,15 @@ pub(crate) async fn look_after(engine: Arc<Inner>) {
 
 /// The partitions that have a history, and the second before which it may be forgotten.
 fn due(engine: &Inner) -> Vec<(Arc<Partition>, u64)> {
-    let (catalog, now) = (engine.catalog(), engine.clock.now_seconds());
-    let collections = catalog.databases.values().flat_map(|db| db.collections.values());
-    let of = |collection: &Arc<Collection>| {
+    let (view, now) = (engine.view(), engine.clock.now_seconds());
+    let of = |collection: &Arc<Served>| {
         // Where the policy was taken back, nothing is kept.
         let kept = of(engine, collection);
         let before = kept.map_or(u64::MAX, |kept| now.saturating_sub(kept.as_secs()));
         let partitions = collection.partitions.iter().filter(|it| it.has_history());
         partitions.map(|it| (Arc::clone(it), before)).collect::<Vec<_>>()
     };
-    collections.flat_map(of).collect()
+    view.collections().flat_map(of).collect()
 }
 
 /// Removes some rows; whether there may be more.

@@ -7,11 +7,12 @@ use store::{Direction, PageLimit, Snapshot};
 
 use crate::{
     area::Area,
-    catalog::Collection,
+    catalog::range::PARENTS_MAX,
     errors,
     keys::{self, SLOT_COUNT, u64_at},
-    partition::{Partition, position::Position, range::PARENTS_MAX},
+    partition::{Partition, position::Position},
     rows::{Damaged, SLACK_S, feed_time},
+    served::Served,
 };
 
 /// Where a reader begins.
@@ -25,7 +26,7 @@ pub(super) enum Start {
 impl Start {
     /// What the headers say. `is_kept` says whether the collection keeps all versions.
     pub(super) fn of(
-        collection: &Collection,
+        collection: &Served,
         mode: ChangeMode,
         is_kept: bool,
         options: &Options,
@@ -88,7 +89,7 @@ pub(super) fn check_history(partition: &Partition, pieces: &[(Area, u64)]) -> Re
 /// LSNs and times rise together, nearly, so a few looks find it. Where the clock was set back or
 /// partitions were merged they do not, and what is older than that is read from its beginning.
 pub(super) async fn of_time(
-    collection: &Collection,
+    collection: &Served,
     partition: &Partition,
     snapshot: &dyn Snapshot,
     since: u64,
@@ -125,12 +126,12 @@ fn is_before(entry: Option<(u64, u64)>, last: u64, since: u64) -> bool {
 
 /// Whether the partition was never merged with another: each range that it came from held all of
 /// its keys. Builds that did not keep times did not note it otherwise.
-fn is_in_order_of_time(collection: &Collection, partition: &Partition) -> bool {
+fn is_in_order_of_time(collection: &Served, partition: &Partition) -> bool {
     let held_all = |parent: &u32| {
         let past = collection.past.iter().find(|(id, _)| id == parent);
-        past.is_some_and(|(_, area)| area.covers(&partition.area))
+        past.is_some_and(|(_, area)| area.covers(&partition.range.area))
     };
-    partition.parents.len() < PARENTS_MAX && partition.parents.iter().all(held_all)
+    partition.range.parents.len() < PARENTS_MAX && partition.range.parents.iter().all(held_all)
 }
 
 /// The LSN and time of the first entry behind an LSN.

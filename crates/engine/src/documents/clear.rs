@@ -24,7 +24,6 @@ use value::{key, partition_key::PartitionKey};
 use crate::{
     Inner,
     budget::{Admission, Asked, Kind},
-    catalog::Collection,
     charge::Meter,
     documents::{Place, describe, stage::Stage, staging::lock_key, write::Retries},
     errors,
@@ -32,6 +31,7 @@ use crate::{
     partition::{Refused, locks::Turn},
     rows::{Damaged, Primary},
     scope::header_key,
+    served::Served,
 };
 
 /// Documents of one step.
@@ -118,9 +118,9 @@ fn is_passing(error: &Error) -> bool {
 
 /// What the rows of all partitions say.
 async fn begun(engine: &Arc<Inner>) -> Vec<Clear> {
-    let catalog = engine.catalog();
+    let view = engine.view();
     let mut found = Vec::new();
-    for collection in catalog.databases.values().flat_map(|db| db.collections.values()) {
+    for collection in view.collections() {
         for partition in &collection.partitions {
             let (snapshot, _) = partition.read();
             let mut end = META_CLEAR.to_vec();
@@ -335,11 +335,9 @@ impl Clear {
         Ok(())
     }
 
-    fn collection(&self) -> Result<Arc<Collection>, Error> {
-        let catalog = self.engine.catalog();
-        let database = catalog.databases.get(&self.rid.database.0);
-        let collection = database.and_then(|db| db.collections.get(&self.rid.number));
-        let collection = collection.ok_or_else(Error::owner_not_found)?;
+    fn collection(&self) -> Result<Arc<Served>, Error> {
+        let view = self.engine.view();
+        let collection = view.by_rid(self.rid).ok_or_else(Error::owner_not_found)?;
         if collection.numbering() != self.numbering {
             return Err(Error::new(
                 Code::Conflict,

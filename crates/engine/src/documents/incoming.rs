@@ -9,11 +9,11 @@ use value::{
 
 use crate::{
     Inner, bodies,
-    catalog::Collection,
     definition::validate_document_id,
     documents::Place,
     partition::transaction::NewVersion,
     rows::Header,
+    served::Served,
     text::{self, own_ttl},
 };
 
@@ -33,7 +33,7 @@ pub(super) struct Incoming<'a> {
 }
 
 impl<'a> Incoming<'a> {
-    pub(super) fn parse(body: &'a [u8], collection: &Collection) -> Result<Self, Error> {
+    pub(super) fn parse(body: &'a [u8], collection: &Served) -> Result<Self, Error> {
         bodies::check_size(body, DOCUMENT_BYTES_MAX)?;
         Self::checked(body, read(body)?, collection)
     }
@@ -42,13 +42,13 @@ impl<'a> Incoming<'a> {
     pub(super) fn of(
         body: &'a [u8],
         read: Document<'a>,
-        collection: &Collection,
+        collection: &Served,
     ) -> Result<Self, Error> {
         bodies::check_size(body, DOCUMENT_BYTES_MAX)?;
         Self::checked(body, read, collection)
     }
 
-    fn checked(body: &'a [u8], read: Document<'a>, collection: &Collection) -> Result<Self, Error> {
+    fn checked(body: &'a [u8], read: Document<'a>, collection: &Served) -> Result<Self, Error> {
         let Document { value, members, is_compact, escape_bytes } = read;
         if body.len() + escape_bytes > DOCUMENT_BYTES_MAX {
             return Err(bodies::too_large());

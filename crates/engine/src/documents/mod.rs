@@ -32,7 +32,6 @@ use value::{json, partition_key::PartitionKey};
 use crate::{
     Inner,
     budget::{Admission, Asked, Kind},
-    catalog::Collection,
     charge::Meter,
     check_intended,
     conditions::{is_unchanged, require_match},
@@ -47,13 +46,14 @@ use crate::{
     partition::Partition,
     rows::{Damaged, Header, Primary},
     scope::{document_key, header_key},
+    served::Served,
     text::user_bytes,
     usage,
 };
 
 /// Where a document's logical key lives.
 struct Place<'a> {
-    collection: &'a Collection,
+    collection: &'a Served,
     partition: &'a Arc<Partition>,
     key: LogicalKey,
     /// What a writer of the key has read there that is not published yet.
@@ -61,7 +61,7 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    fn of(collection: &'a Collection, key: &PartitionKey) -> Self {
+    fn of(collection: &'a Served, key: &PartitionKey) -> Self {
         let slot = collection.slot(key);
         let partition = collection.partition_of(slot, key);
         let key = LogicalKey::new(slot, key);
@@ -95,9 +95,9 @@ pub(crate) async fn read(
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let catalog = engine.catalog();
+    let view = engine.view();
     // COMPAT: here the service does not say that it is the collection that is missing.
-    let collection = catalog.collection(&path.collection).map_err(missing_collection)?;
+    let collection = view.collection(&path.collection).map_err(missing_collection)?;
     check_intended(collection, options)?;
     let key = header_key(collection, options)?;
     let place = Place::of(collection, &key);

@@ -11,7 +11,6 @@ use value::{Value, partition_key::PartitionKey};
 
 use crate::{
     Inner,
-    catalog::Collection,
     charge::Meter,
     documents::{
         Found, Place, RowReader, check_etag,
@@ -23,6 +22,7 @@ use crate::{
     },
     errors, query,
     rows::Primary,
+    served::Served,
 };
 
 /// How often a condition that takes long is asked before the caller is told to come again: others
@@ -66,7 +66,7 @@ impl Asked {
 }
 
 impl Checked {
-    pub(super) fn parse(body: &[u8], collection: &Collection) -> Result<Self, Error> {
+    pub(super) fn parse(body: &[u8], collection: &Served) -> Result<Self, Error> {
         let patch = Patch::parse(body)?;
         patch.check_keys(&collection.definition.partition_key.paths)?;
         let condition = patch.condition(collection)?.map(Arc::new);

@@ -16,9 +16,9 @@ use bytes::Bytes;
 use protocol::{Code, Error};
 
 use crate::{
-    catalog::Catalog,
     documents::{Place, stage::Published},
     partition::{Partition, Refused},
+    served::View,
 };
 
 /// The highest tickets that a writer has read.
@@ -61,9 +61,8 @@ pub(super) async fn settle(tickets: Vec<(Arc<Partition>, u64)>) -> Result<(), Er
 }
 
 /// All that is queued in any collection.
-pub(super) fn everything(catalog: &Catalog) -> Vec<(Arc<Partition>, u64)> {
-    let collections = catalog.databases.values().flat_map(|it| it.collections.values());
-    tickets(collections.flat_map(|collection| &collection.partitions))
+pub(super) fn everything(view: &View) -> Vec<(Arc<Partition>, u64)> {
+    tickets(view.partitions())
 }
 
 /// The last tickets of some partitions.

@@ -16,7 +16,6 @@ use value::{json, partition_key::PartitionKey};
 
 use crate::{
     Inner,
-    catalog::Collection,
     documents::{
         Place,
         stage::{Published, Stage},
@@ -27,6 +26,7 @@ use crate::{
     partition::{Partition, Refused, locks::Turn},
     rows::{Damaged, Header},
     scope::document_key,
+    served::Served,
 };
 
 /// Documents of one step.
@@ -93,14 +93,14 @@ fn places(engine: &Inner) -> BTreeSet<At> {
     let catalog = engine.catalog();
     let collections = catalog.databases.values().flat_map(|db| db.collections.values());
     let with_ttl = collections.filter(|it| it.definition.default_ttl.is_some());
-    with_ttl.flat_map(|it| it.partitions.iter().map(|part| (it.rid, part.range_id))).collect()
+    with_ttl.flat_map(|it| it.ranges.iter().map(|range| (it.rid, range.id))).collect()
 }
 
 /// The partition and its collection, as they are now.
-fn current(engine: &Inner, (rid, range_id): At) -> Option<(Arc<Collection>, Arc<Partition>)> {
-    let catalog = engine.catalog();
-    let collection = catalog.databases.get(&rid.database.0)?.collections.get(&rid.number)?;
-    let partition = collection.partitions.iter().find(|it| it.range_id == range_id)?;
+fn current(engine: &Inner, (rid, range_id): At) -> Option<(Arc<Served>, Arc<Partition>)> {
+    let view = engine.view();
+    let collection = view.by_rid(rid)?;
+    let partition = collection.partitions.iter().find(|it| it.range.id == range_id)?;
     Some((Arc::clone(collection), Arc::clone(partition)))
 }
 
@@ -120,7 +120,7 @@ async fn step(engine: &Inner, at: At, after: Option<Bytes>) -> Result<Option<Byt
 /// Some rows that are due.
 struct Step<'a> {
     engine: &'a Inner,
-    collection: &'a Collection,
+    collection: &'a Served,
     partition: &'a Arc<Partition>,
 }
 
@@ -248,7 +248,7 @@ impl Step<'_> {
 }
 
 /// The lock of a document's key.
-fn place_key(collection: &Collection, document: &value::Value) -> Vec<u8> {
+fn place_key(collection: &Served, document: &value::Value) -> Vec<u8> {
     Place::of(collection, &document_key(collection, document)).key.as_bytes().to_vec()
 }
 

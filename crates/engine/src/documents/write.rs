@@ -20,7 +20,6 @@ use value::partition_key::PartitionKey;
 use crate::{
     Inner,
     budget::{Admission, Asked, Kind},
-    catalog::Collection,
     charge::Meter,
     documents::{
         Place,
@@ -32,6 +31,7 @@ use crate::{
     },
     partition::{Partition, Refused},
     scope::{header_key, key_in_body},
+    served::Served,
     usage,
 };
 
@@ -229,7 +229,7 @@ impl<'a> Write<'a> {
         Ok(Queued { done, published, partition, owner, quota_lists, log: None })
     }
 
-    fn read(&self, collection: &Collection) -> Result<Read<'a>, Error> {
+    fn read(&self, collection: &Served) -> Result<Read<'a>, Error> {
         Ok(match *self {
             Write::Create { body, upsert, .. } => {
                 Read::Create { incoming: Incoming::parse(body, collection)?, upsert }
@@ -274,7 +274,7 @@ impl<'a> Write<'a> {
 /// The key of a document that is replaced: the body's or, if something is wrong with that, the
 /// header's. Then the body is refused, but only if the document is there.
 fn replaced_key(
-    collection: &Collection,
+    collection: &Served,
     incoming: &mut Result<Incoming<'_>, Error>,
     options: &Options,
 ) -> Result<PartitionKey, Error> {

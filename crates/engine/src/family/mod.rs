@@ -18,6 +18,7 @@ use crate::{
     },
     errors,
     family::requests::Put,
+    served::View,
 };
 
 /// What has children.
@@ -127,7 +128,7 @@ pub(crate) trait Family: Send + Sync + Sized + 'static {
     /// Whether a draft fits to what else there is.
     fn check(
         &self,
-        _catalog: &Catalog,
+        _view: &View,
         _parent: &Self::Parent,
         _old: Option<&Arc<Self::Child>>,
         _draft: &Self::Draft,

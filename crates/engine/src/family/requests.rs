@@ -18,6 +18,7 @@ use crate::{
     errors,
     family::{Family, Parent as _},
     paging::Page,
+    served::View,
 };
 
 /// What every family serves.
@@ -132,17 +133,17 @@ impl<F: Family> Put<F> {
     /// The parent, and the child that is to be replaced, if there is one.
     pub(crate) async fn find(
         &self,
-        catalog: &Catalog,
+        view: &View,
     ) -> Result<(F::Parent, Option<Arc<F::Child>>), Error> {
         let Self { family, place, draft, options } = self;
-        let parent = family.parent(catalog, options)?;
+        let parent = family.parent(&view.catalog, options)?;
         let children = family.children(&parent);
         let id = F::id(draft);
         // By rid too: a name must not take over another child's links.
         let namesake = children.find(id);
         let old = match place {
             Place::New { upsert } => {
-                family.check(catalog, &parent, namesake, draft).await?;
+                family.check(view, &parent, namesake, draft).await?;
                 if let Some(old) = namesake {
                     if !upsert || old.id() != id {
                         return Err(errors::taken());
@@ -155,7 +156,7 @@ impl<F: Family> Put<F> {
                 let old = children.find(name).ok_or_else(Error::not_found)?;
                 require_match(options, old.version().etag)?;
                 F::check_name(id, old, namesake)?;
-                family.check(catalog, &parent, Some(old), draft).await?;
+                family.check(view, &parent, Some(old), draft).await?;
                 Some(old)
             }
         };
@@ -176,7 +177,7 @@ impl<F: Family> AsyncPlan<(Outcome, Found<F>)> for Put<F> {
         engine: &Arc<Inner>,
         mut catalog: Catalog,
     ) -> Result<Change<(Outcome, Found<F>)>, Error> {
-        let (mut parent, old) = self.find(&catalog).await?;
+        let (mut parent, old) = self.find(&engine.view()).await?;
         let owner = self.family.parent_rid(&parent);
         let children = self.family.children_mut(&mut parent);
         let mut batch = Batch::default();

@@ -1,11 +1,10 @@
 //! How low an offer may go: by the most it ever was, by what is stored, by how many share it.
 
-use std::collections::HashSet;
-
 use protocol::rid::{CollectionRid, DatabaseRid};
 
 use crate::{
     catalog::{Catalog, Collection, Database, Offer, Throughput},
+    served::{Served, View},
     throughput::{Kind, Mode, Range, Rules},
 };
 
@@ -22,55 +21,43 @@ pub(crate) struct Holding {
     pub(crate) sharing: usize,
 }
 
-/// Finds what offers are for, without searching all offers for each.
-pub(crate) struct Holdings<'a> {
-    catalog: &'a Catalog,
-    /// The rids of what has an offer of its own.
-    owners: HashSet<&'a str>,
-}
-
-impl<'a> Holdings<'a> {
-    pub(crate) fn new(catalog: &'a Catalog) -> Self {
-        let owners = catalog.offers.values().map(|offer| offer.resource_rid.as_str()).collect();
-        Self { catalog, owners }
+impl Holding {
+    /// What an offer is for. Raises the offer's mark of what was stored.
+    pub(crate) fn of(offer: &Offer, view: &View) -> Self {
+        let Self { kind, storage_kb, sharing } = Self::now(&offer.resource_rid, view);
+        Self { kind, storage_kb: offer.storage_kb.raise(storage_kb), sharing }
     }
 
-    pub(crate) fn of(&self, offer: &Offer) -> Holding {
-        let Holding { kind, storage_kb, sharing } = self.now(&offer.resource_rid);
-        Holding { kind, storage_kb: offer.storage_kb.raise(storage_kb), sharing }
-    }
-
-    /// The collections of a database that have no throughput of their own.
-    pub(crate) fn sharing<'b>(
-        &'b self,
-        database: &'b Database,
-    ) -> impl Iterator<Item = &'b Collection> {
-        let collections = database.collections.values().map(|collection| &**collection);
-        collections.filter(|collection| !self.owners.contains(collection.rid.to_string().as_str()))
-    }
-
-    fn now(&self, rid: &str) -> Holding {
-        let databases = &self.catalog.databases;
+    fn now(rid: &str, view: &View) -> Self {
         if let Some(rid) = CollectionRid::parse(rid) {
-            let database = databases.get(&rid.database.0);
-            let collection = database.and_then(|it| it.collections.get(&rid.number));
+            let collection = view.by_rid(rid);
             let is_partitioned =
                 collection.is_some_and(|it| !it.definition.partition_key.is_system);
             let storage_kb = collection.map_or(0, |collection| storage_kb(collection));
-            return Holding { kind: Kind::Collection { is_partitioned }, storage_kb, sharing: 0 };
+            return Self { kind: Kind::Collection { is_partitioned }, storage_kb, sharing: 0 };
         }
-        let database = DatabaseRid::parse(rid).and_then(|rid| databases.get(&rid.0));
-        let (mut stored, mut sharing) = (0, 0);
-        for collection in database.iter().flat_map(|database| self.sharing(database)) {
-            stored += storage_kb(collection);
-            sharing += 1;
+        let rid = DatabaseRid::parse(rid);
+        let database = rid.and_then(|rid| view.catalog.databases.get(&rid.0));
+        let (mut stored, mut shares) = (0, 0);
+        for collection in database.iter().flat_map(|it| sharing(&view.catalog, it)) {
+            stored += view.by_rid(collection.rid).map_or(0, |collection| storage_kb(collection));
+            shares += 1;
         }
-        Holding { kind: Kind::Database, storage_kb: stored, sharing }
+        Self { kind: Kind::Database, storage_kb: stored, sharing: shares }
     }
 }
 
+/// The collections of a database that have no throughput of their own.
+pub(crate) fn sharing<'a>(
+    catalog: &'a Catalog,
+    database: &'a Database,
+) -> impl Iterator<Item = &'a Collection> {
+    let collections = database.collections.values().map(|collection| &**collection);
+    collections.filter(|collection| catalog.offers.of(&collection.rid.to_string()).is_none())
+}
+
 /// Documents and their index.
-fn storage_kb(collection: &Collection) -> u64 {
+fn storage_kb(collection: &Served) -> u64 {
     let counters = collection.partitions.iter().map(|partition| partition.counters());
     counters.map(|counters| counters.bytes + counters.index_bytes).sum::<u64>().div_ceil(1024)
 }

@@ -136,7 +136,7 @@ impl Partition {
         from: Creation,
         check_time: &CheckTime<'_>,
     ) -> Result<Listed, Error> {
-        let rows = slot_rows(&[PRIMARY], self.slots.clone());
+        let rows = slot_rows(&[PRIMARY], self.range.slots.clone());
         let (mut start, end) = (Bound::Included(rows.start), rows.end);
         let mut found = BinaryHeap::new();
         let mut until = None;

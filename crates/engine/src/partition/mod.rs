@@ -13,11 +13,10 @@ pub(crate) mod locks;
 pub(crate) mod log;
 pub(crate) mod moving;
 pub(crate) mod names;
-pub(crate) mod numbers;
+mod numbers;
 mod pending;
 pub(crate) mod position;
 pub(crate) mod presence;
-pub(crate) mod range;
 pub(crate) mod room;
 mod state;
 pub(crate) mod terms;
@@ -25,7 +24,6 @@ pub(crate) mod transaction;
 mod unindexed;
 
 use std::{
-    ops::Range,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
@@ -39,8 +37,8 @@ use store::{Batch, Durability, Snapshot};
 use tokio::sync::oneshot;
 
 use crate::{
-    area::Area,
     budget::Budget,
+    catalog::range::Range,
     errors,
     keys::{META_COUNTERS, META_HISTORY},
     partition::{
@@ -49,22 +47,15 @@ use crate::{
         locks::{KeyGuard, KeyLocks, Turn},
         log::Counted,
         names::Names,
-        numbers::SharedSlot,
         pending::{Looked, Pending},
         position::Position,
         presence::Presence,
-        range::RangeRow,
         room::{Permit, Room},
         transaction::{Overlay, Transaction},
         unindexed::Unindexed,
     },
     rows::Counters,
 };
-
-/// The epoch in which every key space is opened. One process owns the whole store and no partition
-/// ever changes its owner, so there is nobody to fence. Whatever places partitions on nodes will
-/// number their owners, from one on.
-pub(crate) const OWNER_EPOCH: u64 = 0;
 
 /// How long a writer waits for a partition that the store is behind with.
 const ADMISSION_PATIENCE: Duration = Duration::from_secs(5);
@@ -75,16 +66,8 @@ const ADMISSION_STEP: Duration = Duration::from_millis(5);
 pub(crate) struct Partition {
     /// The name of its key space in the store.
     pub(crate) name: String,
-    /// Its id among the collection's ranges.
-    pub(crate) range_id: u32,
-    /// The slots it holds; the first and the last perhaps only in part.
-    pub(crate) slots: Range<u32>,
-    /// The same, exactly.
-    pub(crate) area: Area,
-    /// The sequences it gives in slots that it shares with others.
-    pub(crate) shared: Vec<SharedSlot>,
-    /// The ids of the ranges that its documents were in before, oldest first.
-    pub(crate) parents: Vec<u32>,
+    /// What the catalog says of it.
+    pub(crate) range: Arc<Range>,
     store: Arc<dyn store::KeySpace>,
     /// What all partitions may queue together.
     pub(crate) room: Arc<Room>,
@@ -175,14 +158,15 @@ impl From<Error> for Refused {
 }
 
 impl Partition {
-    /// Opens a key space, new or old.
+    /// Opens a key space, new or old, as the owner with this epoch.
     pub(crate) async fn open(
-        engine: &dyn store::Store,
+        store: &dyn store::Store,
         room: &Arc<Room>,
         name: String,
-        range: RangeRow,
+        range: Arc<Range>,
+        epoch: u64,
     ) -> Result<Self, Error> {
-        let store = engine.open(&name, OWNER_EPOCH).await.map_err(errors::from_store)?;
+        let store = store.open(&name, epoch).await.map_err(errors::from_store)?;
         let keys = [Bytes::from_static(META_COUNTERS), Bytes::from_static(META_HISTORY)];
         let rows = store.snapshot().get_many(&keys).await.map_err(errors::from_store)?;
         let history = history::decode(rows.get(1).and_then(Option::as_ref))?;
@@ -192,11 +176,7 @@ impl Partition {
         };
         Ok(Self {
             name,
-            range_id: range.id,
-            slots: range.area.slots(),
-            area: range.area,
-            shared: range.shared,
-            parents: range.parents,
+            range,
             store,
             room: Arc::clone(room),
             locks: KeyLocks::default(),
@@ -231,15 +211,15 @@ impl Partition {
 
     /// This partition's place in a session token.
     pub(crate) fn point(&self, lsn: u64) -> PartitionPoint {
-        PartitionPoint { range_id: self.range_id, lsn }
+        PartitionPoint { range_id: self.range.id, lsn }
     }
 
     /// Refuses a caller whose session has seen more than this partition has.
     pub(crate) fn check_session(&self, session: Option<&SessionTokens>) -> Result<(), Error> {
         // A session that knows an ancestor has seen no more of it than was handed down.
         let seen = session.and_then(|tokens| {
-            let parents: Vec<String> = self.parents.iter().map(u32::to_string).collect();
-            tokens.lsn_of(&self.range_id.to_string(), &parents)
+            let parents: Vec<String> = self.range.parents.iter().map(u32::to_string).collect();
+            tokens.lsn_of(&self.range.id.to_string(), &parents)
         });
         if seen.is_some_and(|seen| seen > self.lsn()) {
             return Err(Error::new(

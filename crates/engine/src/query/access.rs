@@ -13,7 +13,6 @@ use store::{Direction, PageLimit, Snapshot};
 use value::Value;
 
 use crate::{
-    catalog::Collection,
     errors,
     expiry::Expiry,
     partition::{Partition, presence::Seen, terms::unindexed_term},
@@ -24,6 +23,7 @@ use crate::{
     },
     rows::KeyCounters,
     scope::Scope,
+    served::Served,
 };
 
 /// The type bytes of strings, and of what follows them.
@@ -35,7 +35,7 @@ pub(crate) const DEFINED: u8 = 0x20;
 
 /// What a query asks of each partition.
 pub(crate) struct Access<'a> {
-    pub(crate) collection: &'a Collection,
+    pub(crate) collection: &'a Served,
     pub(crate) scope: &'a Scope,
     pub(crate) filter: &'a Filter,
     pub(crate) order: Option<&'a Order>,
@@ -134,7 +134,7 @@ fn unindexed() -> Node {
 
 /// Reads the names of one partition.
 struct Reader<'a> {
-    collection: &'a Collection,
+    collection: &'a Served,
     partition: &'a Partition,
     snapshot: &'a dyn Snapshot,
 }
@@ -262,7 +262,7 @@ impl Reader<'_> {
 }
 
 /// What all policies index that some document may follow.
-pub(crate) fn coverage(collection: &Collection, path: &index::Path) -> Coverage {
+pub(crate) fn coverage(collection: &Served, path: &index::Path) -> Coverage {
     let current = collection.definition.indexing.coverage(path);
     let retired = collection.retired.iter();
     let is_indexed_by_all = retired

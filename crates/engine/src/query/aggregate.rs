@@ -180,7 +180,7 @@ async fn count_without_documents(job: &Job<'_>, part: &Part) -> Result<Option<u6
         return Ok(None);
     }
     let reach = part.reach(&job.figures);
-    let is_whole_partition = part.slots == part.partition.slots && job.scope.is_whole_slots();
+    let is_whole_partition = part.slots == part.partition.range.slots && job.scope.is_whole_slots();
     if job.program.shape().has_filter {
         // Slots may hold other keys than the one that is asked for.
         let is_scope_exact = job.scope.is_whole_slots() || job.is_only_key(part).await?;

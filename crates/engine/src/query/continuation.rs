@@ -6,8 +6,8 @@ use protocol::{Error, Options};
 use value::json;
 
 use crate::{
-    catalog::Collection,
     query::{prepared::Prepared, token::Token},
+    served::Served,
 };
 
 /// The text of a query's token; refused if the client has no room for it.
@@ -17,7 +17,7 @@ use crate::{
 pub(crate) fn of(
     token: &Token,
     prepared: &Prepared,
-    collection: &Collection,
+    collection: &Served,
     options: &Options,
 ) -> Result<String, Error> {
     let text = token.encode(&prepared.identity);
@@ -39,13 +39,12 @@ pub(crate) fn of(
 }
 
 /// A token with the range of the partition that it goes on in.
-fn wrapped(token: &str, collection: &Collection, slot: u32) -> String {
-    let mut partitions = collection.partitions.iter();
-    let partition = partitions.find(|partition| partition.slots.contains(&slot));
-    let Some(partition) = partition.or_else(|| collection.partitions.last()) else {
+fn wrapped(token: &str, collection: &Served, slot: u32) -> String {
+    let range = collection.ranges.iter().find(|range| range.slots.contains(&slot));
+    let Some(range) = range.or_else(|| collection.ranges.last()) else {
         return token.to_owned();
     };
-    let (min, max) = collection.epk_bounds(partition);
+    let (min, max) = collection.epk_bounds(range);
     format!(r#"{{"token":"{token}","range":{{"min":"{min}","max":"{max}"}}}}"#)
 }
 

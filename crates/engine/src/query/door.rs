@@ -10,9 +10,9 @@ use sql::{
 use value::partition_key::{Component, PartitionKey};
 
 use crate::{
-    catalog::Collection,
     query::{plan, prepared::Prepared},
     scope::Scope,
+    served::Served,
 };
 
 /// What to do with a query.
@@ -26,7 +26,7 @@ pub(crate) enum Door {
 /// Finds what a query reads, and whether this server reads it.
 pub(crate) fn open(
     prepared: &Prepared,
-    collection: &Collection,
+    collection: &Served,
     options: &Options,
 ) -> Result<Door, Error> {
     let is_named = options.partition_key.is_some()
@@ -67,7 +67,7 @@ pub(crate) fn must_be_enabled() -> Error {
 }
 
 /// The scope of a query whose filter allows one partition key only, or the beginning of one.
-fn pinned(collection: &Collection, ranges: &[KeyRange]) -> Result<Option<Scope>, Error> {
+fn pinned(collection: &Served, ranges: &[KeyRange]) -> Result<Option<Scope>, Error> {
     let key = match ranges {
         [KeyRange::Point(values) | KeyRange::Prefix(values)] => key_of(values),
         _ => return Ok(None),
@@ -146,7 +146,7 @@ fn is_early_aggregate(prepared: &Prepared) -> bool {
 }
 
 /// The service's answer to a client that should follow the plan, with the plan.
-fn refuse(prepared: &Prepared, collection: &Collection) -> Result<Error, Error> {
+fn refuse(prepared: &Prepared, collection: &Served) -> Result<Error, Error> {
     let plan = plan::plan_json(prepared, collection, false)?.1;
     let failure = QueryFailure { document: None, plan: Some(plan) };
     let error = Error::new(

@@ -16,12 +16,10 @@ use tokio::time::timeout;
 use value::{Value, hash::murmur3_128};
 
 use crate::{
-    catalog::{
-        Collection,
-        scripts::{Script, ScriptKind},
-    },
+    catalog::scripts::{Script, ScriptKind},
     errors,
     query::{figures::Figures, page::too_large},
+    served::Served,
 };
 
 /// Calls that are sent to a worker at a time: few at first, more while they are quick. All of them
@@ -39,7 +37,7 @@ const CALL_BYTES_MAX: usize = 4 << 20;
 
 /// The functions of a collection, for one page of a query.
 pub(crate) struct Functions<'a> {
-    collection: &'a Collection,
+    collection: &'a Served,
     workers: &'a Pool,
     figures: Arc<Figures>,
     /// When the page must be done.
@@ -57,7 +55,7 @@ pub(crate) struct Functions<'a> {
 
 impl<'a> Functions<'a> {
     pub(crate) fn new(
-        collection: &'a Collection,
+        collection: &'a Served,
         workers: &'a Pool,
         figures: &Arc<Figures>,
         timeout: Instant,
@@ -209,7 +207,7 @@ impl From<Trouble> for Error {
 }
 
 /// A function of a collection.
-pub(crate) fn find<'a>(collection: &'a Collection, name: &str) -> Option<&'a Arc<Script>> {
+pub(crate) fn find<'a>(collection: &'a Served, name: &str) -> Option<&'a Arc<Script>> {
     collection.scripts.find(ScriptKind::Function, name)
 }
 

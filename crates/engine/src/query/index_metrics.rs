@@ -11,12 +11,12 @@ use sql::filter::{
 };
 
 use crate::{
-    catalog::Collection,
     query::{
         access::{DEFINED, coverage, index_path},
         ordered::{Order, OrderIndex},
         prepared::Prepared,
     },
+    served::Served,
 };
 
 /// Most entries of each list: the answer is a header, and those have little room.
@@ -28,7 +28,7 @@ const MEMBERS_MAX: usize = 8;
 /// The metrics of a query, as the JSON of that version.
 pub(crate) fn of(
     prepared: &Prepared,
-    collection: &Collection,
+    collection: &Served,
     order: Option<&Order>,
     (options, version): (&Options, IndexMetricsVersion),
 ) -> String {

@@ -11,17 +11,17 @@ use tokio::runtime::Handle;
 
 use crate::{
     Inner,
-    catalog::Collection,
     charge::Meter,
     query::{INLINE_BYTES_MAX, Work, apart, body::Text, prepared::Prepared},
     scope::Scope,
+    served::Served,
 };
 
 /// What a transaction asks.
 pub(crate) struct Inside {
     pub(crate) engine: Arc<Inner>,
     pub(crate) path: CollectionPath,
-    pub(crate) collection: Arc<Collection>,
+    pub(crate) collection: Arc<Served>,
     /// What it reads.
     pub(crate) view: Arc<dyn Snapshot>,
     /// With the key of the transaction.

@@ -16,7 +16,6 @@ use store::{Direction, PageLimit, Snapshot};
 use value::{Value, json};
 
 use crate::{
-    catalog::Collection,
     errors,
     expiry::Expiry,
     keys::{Creation, META_KEY},
@@ -35,6 +34,7 @@ use crate::{
     },
     rows::Damaged,
     scope::Scope,
+    served::Served,
 };
 
 /// When a query may come back that found no memory.
@@ -45,7 +45,7 @@ const TURN: Duration = Duration::from_millis(1);
 
 /// A page at work.
 pub(crate) struct Job<'a> {
-    pub(crate) collection: &'a Collection,
+    pub(crate) collection: &'a Served,
     pub(crate) program: &'a Program,
     pub(crate) scope: &'a Scope,
     /// The partitions to read, in the order of their slots.

@@ -76,7 +76,6 @@ pub(crate) use held::Memory;
 use crate::{
     Inner,
     budget::{self, Asked, Kind},
-    catalog::Collection,
     charge::Meter,
     partition::Partition,
     query::{
@@ -93,6 +92,7 @@ use crate::{
         token::{Place, Token},
     },
     scope::Scope,
+    served::Served,
     sessions,
     text::SYSTEM_BYTES,
 };
@@ -214,7 +214,7 @@ async fn attempt(
 struct Work {
     engine: Arc<Inner>,
     path: CollectionPath,
-    collection: Arc<Collection>,
+    collection: Arc<Served>,
     prepared: Prepared,
     scope: Scope,
     options: Options,
@@ -387,7 +387,7 @@ impl Work {
 
 /// A partition's share of a feed: everything that is in scope.
 pub(crate) async fn unfiltered(
-    collection: &Collection,
+    collection: &Served,
     scope: &Scope,
     partition: &Arc<Partition>,
     now: u64,

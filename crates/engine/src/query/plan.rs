@@ -10,9 +10,9 @@ use value::{Value, partition_key::Hashing};
 
 use crate::{
     Inner,
-    catalog::Collection,
     charge::Meter,
     query::{body::Text, door::key_of, prepared::Prepared},
+    served::Served,
 };
 
 /// The feature of clients that rank by themselves.
@@ -51,14 +51,14 @@ pub(super) fn plan(
 /// The plan of a query that was prepared, and its JSON.
 pub(crate) fn plan_json(
     prepared: &Prepared,
-    collection: &Collection,
+    collection: &Served,
     skips_rank_rewrite: bool,
 ) -> Result<(Plan, String), Error> {
     of(&prepared.query, &prepared.text, collection, skips_rank_rewrite)
 }
 
 /// The partition keys that a query's filter allows.
-pub(crate) fn key_ranges(prepared: &Prepared, collection: &Collection) -> Vec<KeyRange> {
+pub(crate) fn key_ranges(prepared: &Prepared, collection: &Served) -> Vec<KeyRange> {
     let paths = key_paths(collection);
     let key = PartitionKeyPaths { paths: &paths, kind: kind(collection) };
     let is_planar = collection.definition.is_geometry;
@@ -69,7 +69,7 @@ pub(crate) fn key_ranges(prepared: &Prepared, collection: &Collection) -> Vec<Ke
 fn of(
     query: &sql::Query,
     text: &Text,
-    collection: &Collection,
+    collection: &Served,
     skips_rank_rewrite: bool,
 ) -> Result<(Plan, String), Error> {
     let paths = key_paths(collection);
@@ -87,12 +87,12 @@ fn of(
     Ok((plan, json))
 }
 
-fn key_paths(collection: &Collection) -> Vec<Vec<String>> {
+fn key_paths(collection: &Served) -> Vec<Vec<String>> {
     let paths = &collection.definition.partition_key.paths;
     paths.iter().map(|path| path.segments().to_vec()).collect()
 }
 
-fn kind(collection: &Collection) -> Kind {
+fn kind(collection: &Served) -> Kind {
     match collection.definition.partition_key.hashing {
         Hashing::MultiHash => Kind::MultiHash,
         _ => Kind::Hash,
@@ -100,7 +100,7 @@ fn kind(collection: &Collection) -> Kind {
 }
 
 /// The paths of vectors, and how they are compared.
-fn vectors(collection: &Collection) -> Vec<(Vec<String>, Metric)> {
+fn vectors(collection: &Served) -> Vec<(Vec<String>, Metric)> {
     let policy = collection.definition.json.get("vectorEmbeddingPolicy");
     let embeddings = policy.map_or(&Value::Undefined, |policy| policy.get("vectorEmbeddings"));
     let vector = |embedding: &Value| {

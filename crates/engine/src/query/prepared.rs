@@ -10,7 +10,6 @@ use sql::{
 use value::{Value, hash::murmur3_128, json};
 
 use crate::{
-    catalog::Collection,
     query::{
         access::coverage,
         body::Text,
@@ -19,6 +18,7 @@ use crate::{
         token::Token,
     },
     scope::Scope,
+    served::Served,
 };
 
 /// A query ready to run over one collection.
@@ -34,7 +34,7 @@ pub(crate) struct Prepared {
 }
 
 impl Prepared {
-    pub(crate) fn new(text: Text, collection: &Collection, now_millis: i64) -> Result<Self, Error> {
+    pub(crate) fn new(text: Text, collection: &Served, now_millis: i64) -> Result<Self, Error> {
         let refused =
             |errors: &[sql::Error]| Error::query(sql::error::to_json(errors, &text.query));
         let query = sql::parse(&text.query)
@@ -80,7 +80,7 @@ impl Prepared {
         &self,
         options: &Options,
         scope: &Scope,
-        collection: &Collection,
+        collection: &Served,
     ) -> Result<Token, Error> {
         let origin = || scope.origin(collection);
         Token::of_page(options, &self.identity, self.program.shape(), origin)
@@ -92,7 +92,7 @@ impl Prepared {
     }
 
     /// The order of the rows, if one is asked for; refused if no index has it.
-    pub(crate) fn order(&self, collection: &Collection) -> Result<Option<Order>, Error> {
+    pub(crate) fn order(&self, collection: &Served) -> Result<Option<Order>, Error> {
         let shape = self.program.shape();
         if shape.order.is_empty() {
             return Ok(None);
@@ -115,7 +115,7 @@ impl Prepared {
 
 /// An order by one path: its own index has it.
 fn path_order(
-    collection: &Collection,
+    collection: &Served,
     path: &index::Path,
     descends: Vec<bool>,
 ) -> Result<Order, Error> {
@@ -134,7 +134,7 @@ fn path_order(
 
 /// An order by several paths: a composite index must have it.
 fn composite_order(
-    collection: &Collection,
+    collection: &Served,
     paths: &[index::Path],
     descends: Vec<bool>,
 ) -> Result<Order, Error> {

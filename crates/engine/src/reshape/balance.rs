@@ -14,6 +14,7 @@ use crate::{
     disk::DiskLevel,
     partition::Partition,
     reshape::{self, Turn, cut, switch},
+    served::Served,
     throughput,
 };
 
@@ -46,8 +47,7 @@ pub(crate) async fn look_after(engine: Arc<Inner>) {
 
 /// Removes what splits that a crash ended have left in the partitions they were of.
 async fn clear_logs(engine: &Arc<Inner>) {
-    let catalog = engine.catalog();
-    for collection in catalog.databases.values().flat_map(|db| db.collections.values()) {
+    for collection in engine.view().collections() {
         // Whoever splits it at this moment has begun by removing it.
         let Ok(_turn) = Turn::take(engine, collection.rid) else { continue };
         for partition in &collection.partitions {
@@ -74,7 +74,7 @@ struct Due {
 
 /// How many partitions the throughput of a collection needs.
 pub(crate) fn partitions_needed(engine: &Inner, catalog: &Catalog, collection: &Collection) -> u32 {
-    let offer = catalog.offer_of(&collection.rid.to_string());
+    let offer = catalog.offers.of(&collection.rid.to_string());
     let is_partitioned = !collection.definition.partition_key.is_system;
     throughput::partition_count(
         &engine.options,
@@ -90,11 +90,11 @@ fn next(engine: &Inner, last: Option<CollectionRid>) -> Option<Due> {
     if engine.options.disk.level() != DiskLevel::Ample {
         return None;
     }
-    let catalog = engine.catalog();
+    let view = engine.view();
     let busy = engine.reshaping.lock().unwrap_or_else(PoisonError::into_inner).clone();
-    let collections = catalog.databases.values().flat_map(|db| db.collections.values());
-    let mut round = behind(collections, last, |it| it.rid).filter(|it| !busy.contains(&it.rid));
-    round.find_map(|collection| due(engine, &catalog, collection))
+    let mut round =
+        behind(view.collections(), last, |it| it.rid).filter(|it| !busy.contains(&it.rid));
+    round.find_map(|collection| due(engine, &view.catalog, collection))
 }
 
 /// The same, beginning behind the one that was last.
@@ -108,7 +108,7 @@ fn behind<T, K: Ord + Copy>(
 }
 
 /// The partition of a collection that should be split next.
-fn due(engine: &Inner, catalog: &Catalog, collection: &Collection) -> Option<Due> {
+fn due(engine: &Inner, catalog: &Catalog, collection: &Served) -> Option<Due> {
     if collection.definition.partition_key.is_system {
         return None;
     }
@@ -122,7 +122,7 @@ fn due(engine: &Inner, catalog: &Catalog, collection: &Collection) -> Option<Due
         .map(|partition| (size(partition), partition))
         .filter(|(size, partition)| partition.is_worth_splitting(*size))
         .collect();
-    splittable.sort_by_key(|(size, partition)| (*size, partition.slots.len()));
+    splittable.sort_by_key(|(size, partition)| (*size, partition.range.slots.len()));
     let (size, largest) = splittable.pop()?;
     let reason = if size >= engine.options.sizes.partition {
         Reason::Size
@@ -140,8 +140,8 @@ async fn split(engine: &Arc<Inner>, due: Due) -> bool {
     let Due { rid, partition, reason } = due;
     let Ok(turn) = Turn::take(engine, rid) else { return false };
     let counters = partition.counters();
-    let middle = match switch::find(&engine.catalog(), rid).cloned() {
-        Ok(collection) if collection.partitions.iter().any(|it| Arc::ptr_eq(it, &partition)) => {
+    let middle = match switch::find(&engine.view(), rid).cloned() {
+        Ok(collection) if collection.is_served_by(&partition) => {
             cut::middle(&collection, &partition).await
         }
         // Split or deleted since.
@@ -149,7 +149,7 @@ async fn split(engine: &Arc<Inner>, due: Due) -> bool {
     };
     let cut = match middle {
         // Throughput is for the keys to come, too.
-        Ok(None) if reason == Reason::Throughput => cut::halves(&partition.slots),
+        Ok(None) if reason == Reason::Throughput => cut::halves(&partition.range.slots),
         Ok(cut) => cut,
         Err(error) => {
             tracing::warn!(%error, partition.name, "a partition could not be split");

@@ -11,12 +11,12 @@ use store::{Direction, PageLimit, Snapshot};
 
 use crate::{
     area::Edge,
-    catalog::Collection,
     errors,
     keys::{META_KEY, slot_at, slot_rows},
     partition::Partition,
     reshape::inside,
     rows::KeyCounters,
+    served::Served,
 };
 
 /// Counters of logical keys read at a time.
@@ -27,11 +27,11 @@ const GROUPS: u32 = 4096;
 /// The edge that the right half begins with. `None` if all documents have one key, or share one slot
 /// and only that.
 pub(crate) async fn middle(
-    collection: &Collection,
+    collection: &Served,
     partition: &Arc<Partition>,
 ) -> Result<Option<Edge>, Error> {
     let (snapshot, _) = partition.read();
-    let slots = partition.slots.clone();
+    let slots = partition.range.slots.clone();
     let width = (slots.end - slots.start).div_ceil(GROUPS).max(1);
     let mut groups = vec![0_u64; slots.len().div_ceil(width as usize)];
     each_slot(&*snapshot, slots.clone(), |slot, bytes| {

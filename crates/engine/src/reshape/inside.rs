@@ -12,11 +12,11 @@ use value::partition_key::{Epk, Hashing};
 
 use crate::{
     area::Edge,
-    catalog::Collection,
     errors,
     partition::Partition,
     reshape::{cut::each_key, sides::Keys},
     rows::Damaged,
+    served::Served,
 };
 
 /// The bytes of one level.
@@ -26,7 +26,7 @@ const PIECES: usize = 1 << 16;
 
 /// The edge that the right half begins with; `None` if there is only one key.
 pub(super) async fn middle(
-    collection: &Collection,
+    collection: &Served,
     partition: &Arc<Partition>,
     snapshot: &dyn Snapshot,
 ) -> Result<Option<Edge>, Error> {
@@ -116,7 +116,7 @@ impl Search<'_> {
 
     async fn each(&self, mut each: impl FnMut(&[u8], u64)) -> Result<(), Error> {
         let mut damaged = false;
-        each_key(self.snapshot, self.partition.slots.clone(), |key, bytes| {
+        each_key(self.snapshot, self.partition.range.slots.clone(), |key, bytes| {
             match self.keys.epk_of_row(key, None) {
                 Some(epk) if epk.as_bytes().starts_with(&self.prefix) => {
                     each(epk.as_bytes(), bytes);

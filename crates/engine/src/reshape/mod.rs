@@ -37,13 +37,13 @@ use value::{Object, Value};
 use crate::{
     Inner,
     area::{Area, Edge},
-    catalog::{Collection, storage, to_bytes},
-    errors, missing_collection,
-    partition::{
-        Partition,
+    catalog::{
         numbers::{Class, SharedSlot, share},
-        range::{PARENTS_MAX, RangeRow},
+        range::{PARENTS_MAX, Range, key_space},
+        to_bytes,
     },
+    errors, missing_collection,
+    partition::Partition,
     reshape::{
         rekey::Rekey,
         replay::{Child, Parent},
@@ -51,6 +51,7 @@ use crate::{
         source::{Intake, Source},
         switch::Switch,
     },
+    served::Served,
 };
 
 /// How often it is looked whether the old partitions are still read.
@@ -95,7 +96,8 @@ pub(crate) async fn merge(
 ) -> Result<Response, Error> {
     let (turn, collection) = Turn::begin(engine, path)?;
     let partition = find(&collection, range)?;
-    let right = collection.partitions.iter().find(|it| it.area.start == partition.area.end);
+    let right =
+        collection.partitions.iter().find(|it| it.range.area.start == partition.range.area.end);
     let right = right.ok_or_else(|| {
         Error::bad_request("The range cannot be merged: it is the last one of its collection.")
     })?;
@@ -120,16 +122,16 @@ pub(crate) async fn merge(
     Ok(answer(&collection, &reshaped))
 }
 
-fn find<'a>(collection: &'a Collection, range: &str) -> Result<&'a Arc<Partition>, Error> {
+fn find<'a>(collection: &'a Served, range: &str) -> Result<&'a Arc<Partition>, Error> {
     let mut partitions = collection.partitions.iter();
-    partitions.find(|it| it.range_id.to_string() == range).ok_or_else(Error::not_found)
+    partitions.find(|it| it.range.id.to_string() == range).ok_or_else(Error::not_found)
 }
 
-fn answer(collection: &Collection, reshaped: &Reshaped) -> Response {
+fn answer(collection: &Served, reshaped: &Reshaped) -> Response {
     let children = reshaped.children.iter().map(|partition| {
-        let (min, max) = collection.epk_bounds(partition);
+        let (min, max) = collection.epk_bounds(&partition.range);
         let mut child = Object::new();
-        child.insert("id", partition.range_id.to_string());
+        child.insert("id", partition.range.id.to_string());
         child.insert("minInclusive", min);
         child.insert("maxExclusive", max);
         Value::Object(child)
@@ -160,10 +162,10 @@ impl Turn {
     pub(crate) fn begin(
         engine: &Arc<Inner>,
         path: &CollectionPath,
-    ) -> Result<(Self, Arc<Collection>), Error> {
+    ) -> Result<(Self, Arc<Served>), Error> {
         let rid = engine.catalog().collection(path).map_err(missing_collection)?.rid;
         let turn = Self::take(engine, rid)?;
-        let collection = Arc::clone(switch::find(&engine.catalog(), rid)?);
+        let collection = Arc::clone(switch::find(&engine.view(), rid)?);
         Ok((turn, collection))
     }
 
@@ -197,12 +199,12 @@ pub(crate) async fn run(
     rekey: Option<Rekey>,
 ) -> Result<Reshaped, Error> {
     let (sender, receiver) = oneshot::channel();
-    let catalog = engine.catalog();
-    let collection = switch::find(&catalog, turn.rid)?;
+    let view = engine.view();
+    let collection = switch::find(&view, turn.rid)?;
     let ranges = ranges(collection, &parents, cuts)?;
     let (keys, cuts) = (Keys::of(collection), cuts.to_vec());
     // What was split is not to be kept by whoever waits for it.
-    drop(catalog);
+    drop(view);
     let inner = Arc::clone(engine);
     engine.in_background(async move {
         let engine = inner;
@@ -229,7 +231,7 @@ pub(crate) async fn run(
         };
         drop(turn);
         let (children, pause) = moved;
-        let ids: Vec<u32> = parents.iter().map(|parent| parent.range_id).collect();
+        let ids: Vec<u32> = parents.iter().map(|parent| parent.range.id).collect();
         if !is_rekey {
             engine.count_reshape(parents.len(), pause);
         }
@@ -255,41 +257,41 @@ impl Inner {
 
 /// The new ranges. Their ids count as given once the switch is made: until then nobody sees them.
 fn ranges(
-    collection: &Collection,
+    collection: &Served,
     parents: &[Arc<Partition>],
     cuts: &[Edge],
-) -> Result<Vec<RangeRow>, Error> {
+) -> Result<Vec<Arc<Range>>, Error> {
     let mut ancestors: Vec<u32> = Vec::new();
     for parent in parents {
-        ancestors.extend(parent.parents.iter().chain([&parent.range_id]));
+        ancestors.extend(parent.range.parents.iter().chain([&parent.range.id]));
     }
     ancestors.sort_unstable();
     ancestors.dedup();
     let known = ancestors.split_off(ancestors.len().saturating_sub(PARENTS_MAX));
-    let first = parents.first().map(|first| first.area.start.clone());
+    let first = parents.first().map(|first| first.range.area.start.clone());
     let mut start = first.ok_or_else(Error::not_found)?;
-    let ends = cuts.iter().cloned().chain(parents.last().map(|last| last.area.end.clone()));
+    let ends = cuts.iter().cloned().chain(parents.last().map(|last| last.range.area.end.clone()));
     let mut ranges = Vec::new();
     for (id, end) in (collection.next_range_id..).zip(ends) {
         let area = Area { start: replace(&mut start, end.clone()), end };
-        ranges.push(RangeRow { id, area, parents: known.clone(), shared: Vec::new() });
+        ranges.push(Range::new(id, area, known.clone()));
     }
     share_numbers(collection, parents, &mut ranges)?;
-    Ok(ranges)
+    Ok(ranges.into_iter().map(Arc::new).collect())
 }
 
 /// Gives the new ranges sequences in the slots that they share, with each other or with those that
 /// stay.
 fn share_numbers(
-    collection: &Collection,
+    collection: &Served,
     parents: &[Arc<Partition>],
-    ranges: &mut [RangeRow],
+    ranges: &mut [Range],
 ) -> Result<(), Error> {
     let slots: BTreeSet<u32> = ranges.iter().flat_map(|range| range.area.shared_slots()).collect();
     let is_parent = |it: &Arc<Partition>| parents.iter().any(|parent| Arc::ptr_eq(parent, it));
     for slot in slots {
         let others = collection.partitions.iter().filter(|it| !is_parent(it));
-        let taken = others.flat_map(|it| &it.shared).filter(|shared| shared.slot == slot);
+        let taken = others.flat_map(|it| &it.range.shared).filter(|shared| shared.slot == slot);
         let taken: Vec<Class> = taken.map(|shared| shared.class).collect();
         let sharing = ranges.iter_mut().filter(|range| range.area.is_cut_inside(slot));
         let sharing: Vec<_> = sharing.collect();
@@ -336,7 +338,7 @@ struct Work<'a> {
     keys: Keys,
     parents: &'a [Arc<Partition>],
     cuts: Vec<Edge>,
-    ranges: Vec<RangeRow>,
+    ranges: Vec<Arc<Range>>,
 }
 
 impl Work<'_> {
@@ -352,7 +354,7 @@ impl Work<'_> {
         let sides = Arc::new(Sides::new(self.keys.clone(), &source, &self.cuts).await?);
         let mut children = Vec::new();
         for range in &self.ranges {
-            children.push(self.fill(&source, &sides, range.clone()).await?);
+            children.push(self.fill(&source, &sides, range).await?);
         }
         // A snapshot keeps what has been deleted since.
         drop((source, sides));
@@ -363,10 +365,8 @@ impl Work<'_> {
     }
 
     fn is_serving(&self, partition: &Arc<Partition>) -> bool {
-        let catalog = self.engine.catalog();
-        switch::find(&catalog, self.rid).is_ok_and(|collection| {
-            collection.partitions.iter().any(|it| Arc::ptr_eq(it, partition))
-        })
+        let view = self.engine.view();
+        switch::find(&view, self.rid).is_ok_and(|collection| collection.is_served_by(partition))
     }
 
     /// Goes on as if nothing had been begun. What cannot be removed here, the next attempt or the
@@ -384,7 +384,7 @@ impl Work<'_> {
         }
         self.engine.moved.notify_waiters();
         for range in &self.ranges {
-            let name = storage::partition_name(self.rid, range.id);
+            let name = key_space(self.rid, range.id);
             if let Err(error) = self.engine.store.drop_key_space(&name).await {
                 tracing::warn!(%error, name, "a part of a split was left behind");
             }
@@ -396,9 +396,9 @@ impl Work<'_> {
         &self,
         source: &Source,
         sides: &Arc<Sides>,
-        range: RangeRow,
+        range: &Arc<Range>,
     ) -> Result<Child, Error> {
-        let name = storage::partition_name(self.rid, range.id);
+        let name = key_space(self.rid, range.id);
         let store = &self.engine.store;
         // What an attempt before may have left.
         store.drop_key_space(&name).await.map_err(errors::from_store)?;
@@ -410,7 +410,7 @@ impl Work<'_> {
         if source.is_contradictory.load(Ordering::Relaxed) {
             return Err(contradictory_names());
         }
-        let partition = Partition::open(&**store, &self.engine.storage.room, name, range).await?;
+        let partition = self.engine.open_partition(self.rid, range).await?;
         Ok(Child { partition: Arc::new(partition), counters })
     }
 }

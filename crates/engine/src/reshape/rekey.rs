@@ -28,6 +28,7 @@ use crate::{
     partition::Partition,
     reshape::{self, Turn, Work, balance, rekey::rewrite::Rewrite, switch},
     rows::State,
+    served::Served,
 };
 
 /// Partitions that are made at once for the size of the data. More are made by splits.
@@ -71,8 +72,8 @@ pub(crate) async fn rekey(
     // Nothing of the catalog is held meanwhile: it would keep the old partition.
     drop(collection);
     reshape::run(engine, turn, parents, &cuts, Some(rekey)).await?;
-    let catalog = engine.catalog();
-    Ok(collections::answer(Outcome::Ok, switch::find(&catalog, rid)?, options, None))
+    let view = engine.view();
+    Ok(collections::answer(Outcome::Ok, switch::find(&view, rid)?, options, None))
 }
 
 impl Rekey {
@@ -81,7 +82,7 @@ impl Rekey {
         &self,
         engine: &Inner,
         catalog: &Catalog,
-        collection: &Collection,
+        collection: &Served,
         parent: &Partition,
     ) -> Vec<Edge> {
         let needed = balance::partitions_needed(engine, catalog, &self.after(collection));
@@ -95,7 +96,7 @@ impl Rekey {
     /// The collection as it will be, still without its partitions.
     fn after(&self, before: &Collection) -> Collection {
         let definition = Arc::clone(&self.definition);
-        Collection { definition, partitions: Vec::new(), ..before.clone() }
+        Collection { definition, ranges: Vec::new(), ..Collection::clone(before) }
     }
 
     /// Rewrites everything and switches over; gives the new partitions, and how long writes stood
@@ -105,22 +106,23 @@ impl Rekey {
         work: &Work<'_>,
     ) -> Result<(Vec<Arc<Partition>>, Duration), Error> {
         let [parent] = work.parents else { return Err(Error::not_found()) };
-        let before = Arc::clone(switch::find(&work.engine.catalog(), work.rid)?);
+        let before = Arc::clone(switch::find(&work.engine.view(), work.rid)?);
         if before.version != self.version {
             return Err(changed());
         }
         let mut after = self.after(&before);
+        let mut partitions = Vec::new();
         for range in &work.ranges {
-            let name = storage::partition_name(work.rid, range.id);
-            let store = &work.engine.store;
             // What an attempt before may have left.
-            store.drop_key_space(&name).await.map_err(errors::from_store)?;
-            let partition =
-                Partition::open(&**store, &work.engine.storage.room, name, range.clone()).await?;
+            let dropped = work.engine.store.drop_key_space(&range.key_space(work.rid)).await;
+            dropped.map_err(errors::from_store)?;
+            let partition = work.engine.open_partition(work.rid, range).await?;
             partition.set_state(State::Filling).await?;
             after.next_range_id = after.next_range_id.max(range.id + 1);
-            after.partitions.push(partition.into());
+            after.ranges.push(Arc::clone(range));
+            partitions.push(Arc::new(partition));
         }
+        let after = Served::new(after.into(), partitions);
         let stopped = Instant::now();
         let last = parent.begin_move().await?;
         {
@@ -155,8 +157,8 @@ fn is_same_but_for_scripts(now: &Collection, before: &Collection) -> bool {
 
 /// The switch: the new partitions hold everything, and the catalog names them.
 struct TakeOver {
-    before: Arc<Collection>,
-    after: Collection,
+    before: Arc<Served>,
+    after: Served,
 }
 
 impl AsyncPlan<Vec<Arc<Partition>>> for TakeOver {
@@ -165,20 +167,21 @@ impl AsyncPlan<Vec<Arc<Partition>>> for TakeOver {
         engine: &Arc<Inner>,
         mut catalog: Catalog,
     ) -> Result<Change<Vec<Arc<Partition>>>, Error> {
-        let Self { before, mut after } = self;
+        let Self { before, after } = self;
+        let children = after.partitions.clone();
+        let mut after = Collection::clone(&after);
         // A change of the definition meanwhile, or a deletion, wins.
-        let now = switch::find(&catalog, before.rid)?;
+        let now = catalog.collection_by_rid(before.rid).ok_or_else(Error::owner_not_found)?;
         if !is_same_but_for_scripts(now, &before) {
             return Err(changed());
         }
         after.scripts = Arc::clone(&now.scripts);
         after.version = engine.new_version();
         after.map_version += 1;
-        switch::remember(&mut after, &before.partitions);
-        let children = after.partitions.clone();
+        switch::remember(&mut after, &before.ranges);
         let mut batch = Batch::default();
         storage::put_collection(&mut batch, &after);
-        storage::put_dropped(&mut batch, &before.partitions);
+        storage::put_dropped(&mut batch, before.rid, &before.ranges);
         if let Some(database) = catalog.database_mut(before.rid.database) {
             database.insert_collection(after.into());
         }

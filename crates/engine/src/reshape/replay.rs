@@ -8,6 +8,7 @@ use store::{Batch, Change};
 
 use crate::{
     area::Edge,
+    catalog::range::Range,
     errors,
     keys::{self, Home},
     partition::{
@@ -148,7 +149,7 @@ fn holder(
     });
     let Some(slot) = slot else { return Ok(None) };
     let is_whole = |child: &Child| {
-        let Partition { slots, area, .. } = &*child.partition;
+        let Range { slots, area, .. } = &*child.partition.range;
         slots.contains(&slot) && !area.is_cut_inside(slot)
     };
     if let Some(index) = children.iter().position(is_whole) {
@@ -156,5 +157,5 @@ fn holder(
     }
     let epk = key_reader.epk_of_changes(changes);
     let edge = Edge { slot, inside: Some(epk.ok_or_else(|| errors::from_damaged(Damaged("S")))?) };
-    Ok(children.iter().position(|child| child.partition.area.contains(&edge)))
+    Ok(children.iter().position(|child| child.partition.range.area.contains(&edge)))
 }

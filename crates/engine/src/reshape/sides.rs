@@ -20,10 +20,10 @@ use value::{
 
 use crate::{
     area::{Area, Edge},
-    catalog::Collection,
     errors,
     keys::{self, META_CLEAR, META_KEY, PRIMARY, SEQUENCE_MAX, UNIQUE},
     rows::{Damaged, Header, HistoryRow, Primary},
+    served::Served,
 };
 
 /// Primary rows read at a time.
@@ -37,7 +37,7 @@ pub(crate) struct Keys {
 }
 
 impl Keys {
-    pub(crate) fn of(collection: &Collection) -> Self {
+    pub(crate) fn of(collection: &Served) -> Self {
         let definition = &collection.definition.partition_key;
         Self { paths: definition.paths.clone().into(), hashing: definition.hashing }
     }

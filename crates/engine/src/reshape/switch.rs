@@ -10,15 +10,16 @@ use store::Batch;
 
 use crate::{
     Inner,
-    catalog::{Catalog, Collection, storage},
+    catalog::{Catalog, Collection, numbers::SharedSlot, range::Range, storage},
     changes::retention,
     control::{AsyncPlan, Change},
-    partition::{Partition, numbers::SharedSlot, position::Position},
+    partition::{Partition, position::Position},
     reshape::{
         replay::{Child, Parent, catch_up},
         sides::Keys,
     },
     rows::{Counters, Times},
+    served::{Served, View},
 };
 
 /// Ranges of the past that a collection remembers.
@@ -32,16 +33,14 @@ pub(crate) struct Switch {
     pub(crate) children: Vec<Child>,
 }
 
-/// The collection as the catalog has it, if it still does.
-pub(crate) fn find(catalog: &Catalog, rid: CollectionRid) -> Result<&Arc<Collection>, Error> {
-    let database = catalog.databases.get(&rid.database.0);
-    let collection = database.and_then(|database| database.collections.get(&rid.number));
-    collection.ok_or_else(Error::owner_not_found)
+/// The collection as it is served, if it still is.
+pub(crate) fn find(view: &View, rid: CollectionRid) -> Result<&Arc<Served>, Error> {
+    view.by_rid(rid).ok_or_else(Error::owner_not_found)
 }
 
 /// Notes ranges that are no more, for clients that go on asking for them.
-pub(crate) fn remember(collection: &mut Collection, old: &[Arc<Partition>]) {
-    collection.past.extend(old.iter().map(|it| (it.range_id, it.area.clone())));
+pub(crate) fn remember(collection: &mut Collection, old: &[Arc<Range>]) {
+    collection.past.extend(old.iter().map(|it| (it.id, it.area.clone())));
     let forgotten = collection.past.len().saturating_sub(PAST_MAX);
     collection.past.drain(..forgotten);
 }
@@ -52,16 +51,16 @@ impl AsyncPlan<(Vec<Arc<Partition>>, Instant)> for Switch {
         engine: &Arc<Inner>,
         mut catalog: Catalog,
     ) -> Result<Change<(Vec<Arc<Partition>>, Instant)>, Error> {
-        let mut collection = Collection::clone(find(&catalog, self.rid)?);
-        let is_same = |parent: &Parent| {
-            collection.partitions.iter().any(|it| Arc::ptr_eq(it, &parent.partition))
-        };
+        let view = engine.view();
+        let served = find(&view, self.rid)?;
+        let mut collection = Collection::clone(served);
+        let is_same = |parent: &Parent| served.is_served_by(&parent.partition);
         if !self.parents.iter().all(is_same) {
             return Err(Error::not_found());
         }
         let started = Instant::now();
-        let is_kept = retention::of(engine, &collection).is_some();
-        let result = self.level(&collection, is_kept).await;
+        let is_kept = retention::of(engine, served).is_some();
+        let result = self.level(served, is_kept).await;
         if let Err(error) = result {
             for parent in &self.parents {
                 parent.partition.cancel_move();
@@ -71,16 +70,17 @@ impl AsyncPlan<(Vec<Arc<Partition>>, Instant)> for Switch {
         }
         let old: Vec<_> = self.parents.into_iter().map(|parent| parent.partition).collect();
         let new: Vec<_> = self.children.into_iter().map(|child| child.partition).collect();
-        let place = collection.partitions.iter().position(|it| Arc::ptr_eq(it, &old[0]));
+        let place = served.partitions.iter().position(|it| Arc::ptr_eq(it, &old[0]));
         let place = place.ok_or_else(Error::not_found)?;
-        collection.partitions.splice(place..place + old.len(), new.iter().cloned());
-        let ids = new.iter().map(|partition| partition.range_id + 1);
+        let ranges = new.iter().map(|partition| Arc::clone(&partition.range));
+        let old: Vec<_> = collection.ranges.splice(place..place + old.len(), ranges).collect();
+        let ids = new.iter().map(|partition| partition.range.id + 1);
         collection.next_range_id = ids.max().unwrap_or(collection.next_range_id);
         collection.map_version += 1;
         remember(&mut collection, &old);
         let mut batch = Batch::default();
         storage::put_collection(&mut batch, &collection);
-        storage::put_dropped(&mut batch, &old);
+        storage::put_dropped(&mut batch, self.rid, &old);
         if let Some(database) = catalog.database_mut(self.rid.database) {
             database.insert_collection(collection.into());
         }
@@ -99,7 +99,9 @@ impl Switch {
         let mut history = Position::at(0);
         for parent in &self.parents {
             let old = &parent.partition;
-            for (area, lsn) in old.history_from().within(&old.area.common(&partition.area)) {
+            for (area, lsn) in
+                old.history_from().within(&old.range.area.common(&partition.range.area))
+            {
                 history.set(&area, lsn);
             }
         }
@@ -107,7 +109,7 @@ impl Switch {
     }
 
     /// Stops the old partitions and brings the new ones to exactly where they are.
-    async fn level(&mut self, collection: &Collection, is_kept: bool) -> Result<(), Error> {
+    async fn level(&mut self, collection: &Served, is_kept: bool) -> Result<(), Error> {
         let mut last = Counters::default();
         let mut times = Vec::new();
         for parent in &self.parents {
@@ -126,8 +128,8 @@ impl Switch {
             let Counters { mut next_sequence, last_lsn, times, .. } = last;
             // Whoever shares a slot with it may hold numbers that are now this one's to give.
             for other in &collection.partitions {
-                let is_shared = |shared: &SharedSlot| other.slots.contains(&shared.slot);
-                if partition.shared.iter().any(is_shared) {
+                let is_shared = |shared: &SharedSlot| other.range.slots.contains(&shared.slot);
+                if partition.range.shared.iter().any(is_shared) {
                     next_sequence = next_sequence.max(other.next_sequence());
                 }
             }

@@ -104,7 +104,7 @@ impl Family for Scripts {
 
     async fn prepare(put: &Put<Self>, engine: &Inner) -> Result<(), Error> {
         // What is refused anyway need not be compiled first; the change looks again.
-        put.find(&engine.catalog()).await?;
+        put.find(&engine.view()).await?;
         compile::compile(engine, &put.draft.id, &put.draft.body).await
     }
 }

@@ -21,6 +21,7 @@ use crate::{
     },
     family::{Family, Parent},
     random_u32,
+    served::View,
     users::definition,
 };
 
@@ -123,7 +124,7 @@ impl Family for Permissions {
     /// be there; in another database than the user's they grant nothing.
     async fn check(
         &self,
-        catalog: &Catalog,
+        view: &View,
         Holder { user, .. }: &Holder,
         old: Option<&Arc<Permission>>,
         (_, rights): &(String, Rights),
@@ -132,7 +133,7 @@ impl Family for Permissions {
             let is_other = old.is_none_or(|old| old.rid != other.rid);
             if is_other
                 && other.rights.key == rights.key
-                && is_same(catalog, &other.rights.link, &rights.link).await?
+                && is_same(view, &other.rights.link, &rights.link).await?
             {
                 return Err(Error::new(
                     Code::Conflict,

@@ -52,7 +52,7 @@ impl Check<'_> {
         let key = document_key(self.collection, &document);
         let slot = self.collection.slot(&key);
         let epk = || key.effective(self.collection.definition.partition_key.hashing);
-        if slot != keys::slot_of(number) || !self.partition.area.has_key(slot, epk) {
+        if slot != keys::slot_of(number) || !self.partition.range.area.has_key(slot, epk) {
             return Err(format!("slot {slot:06x} does not fit its key or its partition"));
         }
         if lsn > counters.last_lsn || row.previous_lsn >= lsn {
@@ -78,7 +78,7 @@ impl Check<'_> {
                     continue;
                 };
                 // Each piece has a reach of its own; the farthest is good enough to check by.
-                let farthest = reach.within(&self.partition.area).iter().map(|it| it.1).max();
+                let farthest = reach.within(&self.partition.range.area).iter().map(|it| it.1).max();
                 if farthest.is_none_or(|farthest| header.lsn > farthest) {
                     expected.push((keys::change(keys::HISTORY, header.lsn, number), text));
                 }

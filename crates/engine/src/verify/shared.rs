@@ -9,29 +9,30 @@ use store::{Direction, PageLimit};
 use crate::{
     OpenError,
     area::Edge,
-    catalog::Collection,
+    catalog::numbers::Class,
     keys::{self, SEQUENCE_MAX, docnum},
-    partition::{Partition, numbers::Class},
+    partition::Partition,
+    served::Served,
     verify::{Report, place},
 };
 
 /// Checks the map of a collection.
-pub(super) async fn check(collection: &Collection, report: &mut Report) -> Result<(), OpenError> {
+pub(super) async fn check(collection: &Served, report: &mut Report) -> Result<(), OpenError> {
     let mut next = Edge::default();
     for partition in &collection.partitions {
         let place = place(collection, partition);
-        if partition.area.start != next || partition.area.is_empty() {
+        if partition.range.area.start != next || partition.range.area.is_empty() {
             report.problem(&place, "the ranges of the collection leave a gap or overlap");
         }
-        next = partition.area.end.clone();
+        next = partition.range.area.end.clone();
     }
     if next != Edge::slot(keys::SLOT_COUNT) {
         report.problem(&collection.definition.id, "the ranges do not reach the last slot");
     }
     for (at, left) in collection.partitions.iter().enumerate() {
-        for slot in left.area.shared_slots() {
+        for slot in left.range.area.shared_slots() {
             let right = collection.partitions[at + 1..].iter();
-            for right in right.take_while(|right| right.slots.start <= slot) {
+            for right in right.take_while(|right| right.range.slots.start <= slot) {
                 check_pair(collection, slot, left, right, report).await?;
             }
         }
@@ -41,17 +42,17 @@ pub(super) async fn check(collection: &Collection, report: &mut Report) -> Resul
 
 /// Two partitions that share a slot give different numbers, and hold different ones.
 async fn check_pair(
-    collection: &Collection,
+    collection: &Served,
     slot: u32,
     left: &Arc<Partition>,
     right: &Arc<Partition>,
     report: &mut Report,
 ) -> Result<(), OpenError> {
     let class = |partition: &Partition| {
-        let shared = partition.shared.iter().find(|shared| shared.slot == slot);
+        let shared = partition.range.shared.iter().find(|shared| shared.slot == slot);
         shared.map_or(Class::ALL, |shared| shared.class)
     };
-    let range = right.range_id;
+    let range = right.range.id;
     let place = place(collection, left);
     if class(left).overlaps(class(right)) {
         report.problem(&place, format!("it gives the same document numbers as range {range}"));

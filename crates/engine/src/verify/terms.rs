@@ -9,13 +9,13 @@ use value::json;
 
 use crate::{
     OpenError,
-    catalog::Collection,
     keys::{self, u64_at},
     partition::{
         names,
         terms::{Indexed, terms_with},
     },
     rows::{Damaged, Header},
+    served::Served,
     verify::Pages,
 };
 
@@ -63,7 +63,7 @@ impl TermSums {
     /// Checks that the terms of some documents are there; the problems, one line each.
     pub(super) async fn check(
         &mut self,
-        collection: &Collection,
+        collection: &Served,
         snapshot: &dyn Snapshot,
         documents: &[(Bytes, Bytes)],
     ) -> Result<Vec<String>, OpenError> {

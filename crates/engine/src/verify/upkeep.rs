@@ -6,7 +6,6 @@ use value::json;
 
 use crate::{
     OpenError,
-    catalog::Collection,
     documents::{
         twins::{self, Holder},
         unique,
@@ -14,6 +13,7 @@ use crate::{
     keys::{self, LogicalKey, UNIQUE, u64_at},
     rows::Header,
     scope::document_key,
+    served::Served,
     verify::Pages,
 };
 
@@ -29,7 +29,7 @@ impl Upkeep {
     /// still to be brought to the collection's definition may lack them.
     pub(super) async fn check(
         &mut self,
-        collection: &Collection,
+        collection: &Served,
         snapshot: &dyn Snapshot,
         documents: &[(Bytes, Bytes)],
     ) -> Result<Vec<String>, OpenError> {

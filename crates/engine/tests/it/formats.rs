@@ -49,7 +49,8 @@ async fn the_fixtures_of_all_formats_open() {
         copy_tree(&fixtures.join(format), dir.path());
         opens(dir.path(), format).await;
         if format == "3" {
-            holds_everything(dir.path()).await;
+            // It was written before the catalog had groups and a version.
+            holds_everything(dir.path(), "BCENOSUV").await;
         }
     }
 }
@@ -64,7 +65,7 @@ async fn fixture_content_is_reproducible() {
     let dir = tempfile::tempdir().expect("a directory");
     copy_tree(chosen.as_ref().map_or_else(|| made.path(), Path::new), dir.path());
     opens(dir.path(), "of this build").await;
-    holds_everything(dir.path()).await;
+    holds_everything(dir.path(), "BCEGNORSUV").await;
 }
 
 /// What all formats have in common: fifty documents, of which twenty were replaced.
@@ -166,7 +167,7 @@ async fn write_others(db: &Database) {
 }
 
 /// What the newest fixture has beside the documents: rows of every kind, each at work.
-async fn holds_everything(dir: &Path) {
+async fn holds_everything(dir: &Path, catalog_rows: &str) {
     kinds_of_rows(dir).await;
     let db = Database::open(open(dir)).await;
     of_the_collection(&db).await;
@@ -255,7 +256,7 @@ async fn kinds_of_rows(dir: &Path) {
             kinds.extend(entries.iter().map(|(key, _)| char::from(key[0])));
         }
     }
-    assert_eq!(catalog.iter().collect::<String>(), "BCENOSUV");
+    assert_eq!(catalog.iter().collect::<String>(), catalog_rows);
     assert_eq!(partitions.iter().collect::<String>(), "ABCDFGHIMNPTU");
     store.close().await.expect("closed");
 }

@@ -19,7 +19,6 @@ use super::{Write, present, rows::List};
 use crate::{
     Inner,
     budget::{Admission, Asked, Kind},
-    catalog::{Catalog, Collection},
     charge::Meter,
     errors,
     expiry::is_expired,
@@ -27,6 +26,7 @@ use crate::{
     partition::Partition,
     rows::{Damaged, Header},
     scope::document_key,
+    served::{Served, View},
 };
 
 /// Rows that are added up at a time.
@@ -102,7 +102,7 @@ pub(crate) async fn replace(
 struct Found {
     path: DocumentPath,
     key: PartitionKey,
-    collection: Arc<Collection>,
+    collection: Arc<Served>,
     partition: Arc<Partition>,
     rid: AttachmentRid,
     snapshot: Arc<dyn Snapshot>,
@@ -113,15 +113,12 @@ struct Found {
 /// other. One of a document that has expired is none.
 async fn find(engine: &Inner, media: &str) -> Result<Option<Found>, Error> {
     let Some(rid) = AttachmentRid::parse(media) else { return Ok(None) };
-    let catalog = engine.catalog();
+    let view = engine.view();
     let (owner, number) = (rid.document.collection, rid.document.number);
-    let database = catalog.databases.get(&owner.database.0);
-    let Some(collection) = database.and_then(|it| it.collections.get(&owner.number)) else {
-        return Ok(None);
-    };
+    let Some(collection) = view.by_rid(owner) else { return Ok(None) };
     let slot = keys::slot_of(number);
     let wanted = [keys::attachment(number, rid.number), keys::document(number)];
-    for partition in collection.partitions.iter().filter(|it| it.slots.contains(&slot)) {
+    for partition in collection.partitions.iter().filter(|it| it.range.slots.contains(&slot)) {
         let (snapshot, lsn) = partition.read();
         let rows = snapshot.get_many(&wanted).await.map_err(errors::from_store)?;
         let [Some(_), Some(document)] = &rows[..] else { continue };
@@ -164,7 +161,7 @@ impl MediaUsage {
         let used = if let Some(used) = known {
             used
         } else {
-            let used = sum(&engine.catalog()).await?;
+            let used = sum(&engine.view()).await?;
             *self.lock().get_or_insert(used)
         };
         check_room(used, bytes)
@@ -193,10 +190,9 @@ fn check_room(used: u64, bytes: u64) -> Result<(), Error> {
     Ok(())
 }
 
-async fn sum(catalog: &Catalog) -> Result<u64, Error> {
+async fn sum(view: &View) -> Result<u64, Error> {
     let mut sum = 0;
-    let collections = catalog.databases.values().flat_map(|it| it.collections.values());
-    for partition in collections.flat_map(|it| &it.partitions) {
+    for partition in view.partitions() {
         let (snapshot, _) = partition.read();
         let end = Bound::Excluded(Bytes::from_static(&[keys::ATTACHMENT + 1]));
         let mut start = Bound::Included(Bytes::from_static(&[keys::ATTACHMENT]));

@@ -34,7 +34,7 @@ pub(crate) use self::write::Write;
 use crate::{
     Inner,
     budget::{Admission, Asked, Kind},
-    catalog::{Collection, number, quoted, to_bytes},
+    catalog::{number, quoted, to_bytes},
     charge::Meter,
     conditions::is_unchanged,
     documents::{Place, RowReader, describe, locate, refuse, stage::Stage},
@@ -43,6 +43,7 @@ use crate::{
     partition::{Partition, transaction::Overlay},
     rows::Damaged,
     scope::header_key,
+    served::Served,
 };
 
 pub(crate) async fn read(
@@ -72,7 +73,7 @@ pub(crate) async fn list(
 
 /// A reader that was let in at the partition of its key.
 struct Entered<'a> {
-    collection: Arc<Collection>,
+    collection: Arc<Served>,
     key: PartitionKey,
     admission: Admission<'a>,
     /// What the request had cost before.
@@ -203,12 +204,7 @@ fn present(row: Option<Bytes>) -> Result<Attachment, Error> {
 }
 
 /// An attachment as clients see it.
-fn print(
-    collection: &Collection,
-    document: ChildRid,
-    entry: &Entry,
-    attachment: &Attachment,
-) -> Bytes {
+fn print(collection: &Served, document: ChildRid, entry: &Entry, attachment: &Attachment) -> Bytes {
     let rid = AttachmentRid { document, number: entry.number };
     let mut object = attachment.properties.clone();
     if entry.media.is_some() {

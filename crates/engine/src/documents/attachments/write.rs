@@ -114,7 +114,7 @@ impl<'a> Write<'a> {
         // Before anything is locked: it may have to be added up.
         if let Err(error) = engine.media.check(engine, media).await {
             // What is queued counts, too.
-            seen::settle(seen::everything(&engine.catalog())).await?;
+            seen::settle(seen::everything(&engine.view())).await?;
             return Err(error);
         }
         let (kind, name) = match &self.action {

@@ -15,7 +15,6 @@ use value::partition_key::PartitionKey;
 use crate::{
     Inner,
     area::Area,
-    catalog::Collection,
     charge::Meter,
     documents::{
         self,
@@ -26,6 +25,7 @@ use crate::{
         write::{Queued, Write},
     },
     scope::Scope,
+    served::Served,
 };
 
 pub(super) struct Bulk<'a> {
@@ -88,12 +88,12 @@ impl Bulk<'_> {
     }
 
     /// The range that the caller believes its documents to be in.
-    fn area(&self, collection: &Collection) -> Result<Option<Area>, Error> {
+    fn area(&self, collection: &Served) -> Result<Option<Area>, Error> {
         let Some(range_id) = &self.options.range_id else { return Ok(None) };
         match collection.partition_of_range(range_id) {
             // COMPAT: JavaScript hashes some keys its own way, and does not recover when it is told.
             Ok(_) if self.options.keeps_old_ranges => Ok(None),
-            Ok(partition) => Ok(Some(partition.area.clone())),
+            Ok(partition) => Ok(Some(partition.range.area.clone())),
             Err(gone) => match collection.past_range(range_id) {
                 Some(_) if self.options.keeps_old_ranges => Ok(None),
                 _ => Err(gone),
@@ -105,7 +105,7 @@ impl Bulk<'_> {
     fn check(
         &self,
         operation: &BatchOperation<'_>,
-        collection: &Collection,
+        collection: &Served,
         area: Option<&Area>,
         progress: &Progress,
     ) -> Result<(), Error> {
@@ -222,7 +222,7 @@ fn document_bytes(response: &Response) -> usize {
 }
 
 /// Whether a key that is named in full lies outside an area.
-fn is_elsewhere(collection: &Collection, area: &Area, key: &PartitionKey) -> bool {
+fn is_elsewhere(collection: &Served, area: &Area, key: &PartitionKey) -> bool {
     let definition = &collection.definition.partition_key;
     key.0.len() == definition.paths.len()
         && !area.has_key(collection.slot(key), || key.effective(definition.hashing))

@@ -25,7 +25,7 @@ use protocol::{
 };
 use value::{Object, Value, json, path::Path};
 
-use crate::{bodies, catalog::Collection, errors, rows::Damaged, text::SYSTEM_PROPERTIES};
+use crate::{bodies, errors, rows::Damaged, served::Served, text::SYSTEM_PROPERTIES};
 
 pub(crate) use condition::Condition;
 use operation::Operation;
@@ -87,7 +87,7 @@ impl Patch {
     }
 
     /// The condition, compiled for a collection.
-    pub(crate) fn condition(&self, collection: &Collection) -> Result<Option<Condition>, Error> {
+    pub(crate) fn condition(&self, collection: &Served) -> Result<Option<Condition>, Error> {
         let Some(text) = &self.condition else { return Ok(None) };
         let definition = &collection.definition;
         Condition::compile(text, &definition.computed, definition.is_geometry).map(Some)

@@ -12,7 +12,6 @@ use script::{Answer, Call, Host, Operation, Reply, Target, host::Name};
 
 use crate::{
     Inner,
-    catalog::Collection,
     charge::Meter,
     documents::{
         incoming::Incoming,
@@ -20,6 +19,7 @@ use crate::{
     },
     query::inside::Inside,
     scope::check_key,
+    served::Served,
     usage,
 };
 
@@ -33,7 +33,7 @@ const EVERYTHING: &[u8] = b"SELECT * FROM root";
 pub(super) struct Session<'s, 'p> {
     pub(super) engine: &'s Arc<Inner>,
     path: &'s CollectionPath,
-    collection: &'s Arc<Collection>,
+    collection: &'s Arc<Served>,
     pub(super) stage: &'s mut Stage<'p>,
     /// With the key of the transaction.
     options: Options,
@@ -50,7 +50,7 @@ impl<'s, 'p> Session<'s, 'p> {
     pub(super) fn new(
         engine: &'s Arc<Inner>,
         path: &'s CollectionPath,
-        collection: &'s Arc<Collection>,
+        collection: &'s Arc<Served>,
         stage: &'s mut Stage<'p>,
         meter: &'s mut Meter,
     ) -> Self {

@@ -16,9 +16,10 @@ use tokio::time::timeout;
 
 use crate::{
     Inner,
-    catalog::{Collection, scripts::Script},
+    catalog::scripts::Script,
     documents::{Place, describe, scripted::host::Session},
     partition::Refused,
+    served::Served,
 };
 
 /// How long a script waits for a worker. Its key is locked meanwhile.
@@ -31,7 +32,7 @@ struct Ran {
 }
 
 /// What a script finds around it, whatever it is.
-fn context(collection: &Collection, logging: bool) -> Context {
+fn context(collection: &Served, logging: bool) -> Context {
     Context {
         self_link: collection.self_link(),
         alt_link: collection.owner().name_path,

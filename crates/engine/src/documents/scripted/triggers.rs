@@ -17,10 +17,7 @@ use value::{
 use crate::{
     Inner, bodies,
     budget::Admission,
-    catalog::{
-        Collection,
-        scripts::{Script, ScriptKind, TriggerOperation, TriggerType},
-    },
+    catalog::scripts::{Script, ScriptKind, TriggerOperation, TriggerType},
     charge::Meter,
     documents::{
         Place,
@@ -31,6 +28,7 @@ use crate::{
     },
     partition::Refused,
     scope::{check_key, header_key, key_in_body},
+    served::Served,
     usage,
 };
 
@@ -46,7 +44,7 @@ impl<'a> Triggers<'a> {
     /// The triggers of a write; `None` if it has none. A name that does not fit is refused.
     pub(in crate::documents) fn of(
         write: &'a Write<'a>,
-        collection: &Collection,
+        collection: &Served,
         options: &'a Options,
     ) -> Result<Option<Self>, Error> {
         if options.pre_triggers.is_empty() && options.post_triggers.is_empty() {
@@ -68,7 +66,7 @@ impl<'a> Triggers<'a> {
     pub(in crate::documents) async fn attempt(
         &self,
         engine: &Arc<Inner>,
-        collection: &Arc<Collection>,
+        collection: &Arc<Served>,
         meter: &mut Meter,
         admission: &mut Admission<'_>,
     ) -> Result<Queued, Refused> {
@@ -106,7 +104,7 @@ impl<'a> Triggers<'a> {
     /// The key of the transaction. The header knows it before a trigger has made the document;
     /// clients that send none have it in the document from the start. And what was read of the
     /// document, if that is what will be written.
-    fn key(&self, collection: &Collection) -> Result<(PartitionKey, Option<Document<'a>>), Error> {
+    fn key(&self, collection: &Served) -> Result<(PartitionKey, Option<Document<'a>>), Error> {
         let body = match self.write {
             Write::Create { body, .. } | Write::Replace { body, .. } => *body,
             Write::Patch { .. } | Write::Delete { .. } => {
@@ -128,7 +126,7 @@ impl<'a> Triggers<'a> {
     async fn stage<'p>(
         &self,
         engine: &'p Arc<Inner>,
-        collection: &'p Arc<Collection>,
+        collection: &'p Arc<Served>,
         (place, key): (&'p Place<'p>, &'p PartitionKey),
         read: Option<Document<'a>>,
         meter: &mut Meter,
@@ -152,7 +150,7 @@ impl<'a> Triggers<'a> {
     async fn run(
         &self,
         engine: &Arc<Inner>,
-        collection: &Arc<Collection>,
+        collection: &Arc<Served>,
         turn: &Turn,
         stage: &mut Stage<'_>,
         (body, read, logged): (&[u8], Option<Document<'_>>, &mut String),
@@ -272,7 +270,7 @@ impl<'a> Triggers<'a> {
 /// A trigger of this name that may run at this moment of this write.
 fn trigger(
     write: &Write<'_>,
-    collection: &Collection,
+    collection: &Served,
     name: &str,
     wanted: TriggerType,
 ) -> Result<Arc<Script>, Error> {

@@ -9,7 +9,6 @@ use store::{Batch, Direction, PageLimit, Snapshot};
 use value::json;
 
 use crate::{
-    catalog::Collection,
     documents::{attachments, twins::Holder, unique},
     errors,
     expiry::Expiry,
@@ -23,6 +22,7 @@ use crate::{
     },
     rows::{Counters, Damaged, Header, KeyCounters, Primary},
     scope::document_key,
+    served::Served,
     text,
 };
 
@@ -56,7 +56,7 @@ const KNOWN: [&[u8]; 18] = [
 
 /// From an old partition, which stands still, into the new ones of a collection.
 pub(super) struct Rewrite<'a> {
-    after: &'a Collection,
+    after: &'a Served,
     from: &'a dyn Snapshot,
     /// What has expired stays behind: nobody sees it, and it must not stand in anybody's way.
     expiry: Expiry,
@@ -80,7 +80,7 @@ struct Moved {
 
 impl<'a> Rewrite<'a> {
     /// `now` is the second in which it begins.
-    pub(super) fn new(after: &'a Collection, from: &'a dyn Snapshot, now: u64) -> Self {
+    pub(super) fn new(after: &'a Served, from: &'a dyn Snapshot, now: u64) -> Self {
         let expiry = Expiry::new(after, now);
         Self { after, from, expiry, sums: vec![Counters::default(); after.partitions.len()] }
     }
@@ -175,7 +175,7 @@ impl<'a> Rewrite<'a> {
         check_length(&key).map_err(|error| unfit(&id, &error.message))?;
         let slot = after.slot(&key);
         let key = LogicalKey::new(slot, &key);
-        let child = after.partitions.partition_point(|partition| partition.slots.end <= slot);
+        let child = after.partitions.partition_point(|partition| partition.range.slots.end <= slot);
         let partition: &Arc<Partition> = &after.partitions[child];
         // Not the old sequence: after splits and merges it is unique within its slot only.
         let number = partition.allocate(slot)?;

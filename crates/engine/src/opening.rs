@@ -1,0 +1,146 @@
+//! Opening a database: the catalog, then the partitions that it names, then what a crash left half
+//! done. Only the owner of the catalog finishes that: a key space that the catalog does not name yet
+//! may be one that somebody else is filling.
+
+use std::{collections::HashSet, ops::Bound, sync::Arc};
+
+use protocol::Error;
+use store::{Direction, PageLimit, Store};
+use tokio::task::JoinSet;
+
+use crate::{
+    OpenError,
+    catalog::{
+        Catalog,
+        storage::{CATALOG, CatalogStore, Loaded},
+    },
+    partition::{Partition, room::Room},
+    rows::State,
+    served::View,
+};
+
+/// Partitions that are opened at the same time.
+const CONCURRENT_OPENS: usize = 16;
+
+/// A database whose catalog and partitions are open.
+pub(crate) struct Opened {
+    pub(crate) storage: CatalogStore,
+    pub(crate) view: View,
+    /// What all partitions may queue together.
+    pub(crate) room: Arc<Room>,
+}
+
+/// Opens a database, new or old; `seed` numbers the resources of a new one.
+pub(crate) async fn open(store: &Arc<dyn Store>, seed: u32) -> Result<Opened, OpenError> {
+    let (storage, loaded) = CatalogStore::open(&**store, seed).await?;
+    let Loaded { catalog, dropped, orphans, format } = loaded;
+    let room = Arc::new(Room::new(&**store));
+    let partitions = partitions(store, &room, &catalog).await?;
+    for partition in &partitions {
+        finish_creation(partition).await?;
+    }
+    for name in dropped {
+        store.drop_key_space(&name).await?;
+        storage.forget_dropped(&[name]).await.map_err(|_| OpenError::Unwritable)?;
+    }
+    storage.drop_orphans(orphans).await?;
+    drop_unfinished(&**store, &catalog).await?;
+    storage.upgrade(&catalog, format).await?;
+    let view = View::default().next(catalog, &partitions)?;
+    Ok(Opened { storage, view, room })
+}
+
+/// Opens a database to look at it. Changes nothing. Gives the number of rows whose owner is gone, too.
+pub(crate) async fn inspect(store: &Arc<dyn Store>) -> Result<(View, usize), OpenError> {
+    let Loaded { catalog, orphans, .. } = CatalogStore::inspect(&**store).await?;
+    let room = Arc::new(Room::new(&**store));
+    let partitions = partitions(store, &room, &catalog).await?;
+    Ok((View::default().next(catalog, &partitions)?, orphans.len()))
+}
+
+/// Opens every partition that the catalog names, several at a time.
+async fn partitions(
+    store: &Arc<dyn Store>,
+    room: &Arc<Room>,
+    catalog: &Catalog,
+) -> Result<Vec<Arc<Partition>>, OpenError> {
+    let existing: HashSet<String> = store.key_spaces().await?.into_iter().collect();
+    let mut opens: JoinSet<Result<Partition, Error>> = JoinSet::new();
+    let mut partitions = Vec::new();
+    for collection in catalog.databases.values().flat_map(|db| db.collections.values()) {
+        for range in &collection.ranges {
+            let name = range.key_space(collection.rid);
+            // Opening would make an empty one in its place.
+            if !existing.contains(&name) {
+                let collection = format!("{}/{}", collection.database_id, collection.definition.id);
+                return Err(OpenError::Missing { name, collection });
+            }
+            let epoch = catalog.groups.get(&range.group).ok_or(OpenError::Damaged)?.epoch;
+            let (store, room, range) = (Arc::clone(store), Arc::clone(room), Arc::clone(range));
+            if opens.len() >= CONCURRENT_OPENS {
+                partitions.extend(next(&mut opens).await?);
+            }
+            opens.spawn(async move { Partition::open(&*store, &room, name, range, epoch).await });
+        }
+    }
+    while !opens.is_empty() {
+        partitions.extend(next(&mut opens).await?);
+    }
+    Ok(partitions)
+}
+
+/// The next partition that is open.
+async fn next(
+    opens: &mut JoinSet<Result<Partition, Error>>,
+) -> Result<Option<Arc<Partition>>, OpenError> {
+    match opens.join_next().await {
+        Some(Ok(partition)) => Ok(Some(partition?.into())),
+        Some(Err(error)) => std::panic::resume_unwind(error.into_panic()),
+        None => Ok(None),
+    }
+}
+
+/// Marks a partition as open that the catalog names: a crash may have come between the catalog's
+/// commit and this mark.
+async fn finish_creation(partition: &Partition) -> Result<(), OpenError> {
+    match partition.state().await? {
+        Some(State::Open) => Ok(()),
+        Some(_) => Ok(partition.set_state(State::Open).await?),
+        None => Err(OpenError::Damaged),
+    }
+}
+
+/// Drops the key spaces of creations and splits that never reached the catalog. Any other key space
+/// that the catalog does not name is left alone and reported.
+async fn drop_unfinished(store: &dyn Store, catalog: &Catalog) -> Result<(), OpenError> {
+    let mut known = HashSet::from([CATALOG.to_owned()]);
+    for collection in catalog.databases.values().flat_map(|db| db.collections.values()) {
+        known.extend(collection.ranges.iter().map(|range| range.key_space(collection.rid)));
+    }
+    for name in store.key_spaces().await? {
+        if known.contains(&name) {
+            continue;
+        }
+        let key_space = store.open(&name, 0).await?;
+        // Marked as one that the catalog never named, or not even that.
+        let is_unfinished = match Partition::state_of(&*key_space).await? {
+            Some(state) => state != State::Open,
+            None => is_empty(&*key_space).await?,
+        };
+        drop(key_space);
+        if is_unfinished {
+            tracing::info!(name, "dropping the key space of an unfinished creation or split");
+            store.drop_key_space(&name).await?;
+        } else {
+            tracing::warn!(name, "a key space that no collection names was left alone");
+        }
+    }
+    Ok(())
+}
+
+async fn is_empty(key_space: &dyn store::KeySpace) -> Result<bool, OpenError> {
+    let limit = PageLimit { entries: 1, bytes: 1 };
+    let all = (Bound::Unbounded, Bound::Unbounded);
+    let page = key_space.snapshot().scan(all, Direction::Forward, limit).await?;
+    Ok(page.entries.is_empty())
+}
