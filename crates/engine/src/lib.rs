@@ -29,6 +29,7 @@ mod keys;
 mod limits;
 mod link;
 mod offers;
+mod operator;
 mod options;
 mod paging;
 mod partition;

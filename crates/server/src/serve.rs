@@ -85,7 +85,6 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let (tls, live_certificate) = tls(&config, directory.as_ref()).map_err(Failure::start)?;
     let public = live_certificate.as_ref().map(|live| live.public.clone());
     let database = Database::open(&config, directory.as_ref()).await.map_err(Failure::start)?;
-    let database = Arc::new(database);
 
     let stop = Stop::new();
     if let Some(directory) = &directory {
@@ -98,10 +97,11 @@ async fn serve(config: Config) -> Result<(), Failure> {
         descriptors::connections_max(config.connections_max),
         Gate::new(config.allow_networks.clone(), config.client_limits),
     );
-    let metrics = Metrics::new(Arc::clone(&database), room.clone(), MachineClock.since_epoch());
-    let backups = Backups::new(Arc::clone(&database), config.data_dir.as_deref());
+    let started = MachineClock.since_epoch();
+    let metrics = Metrics::new(database.operator(), database.store(), room.clone(), started);
+    let backups = Backups::new(database.store(), config.data_dir.as_deref());
     let key_place = keys.place().clone();
-    let app = app(&config, keys.keys, Arc::clone(&database), metrics, &stop, (&backups, &audit));
+    let app = app(&config, keys.keys, &database, metrics, &stop, (&backups, &audit));
     let app = App { certificate: public, ..app };
     let is_allowed = config.allows_published_key;
     let keys = LiveKeys { source, gateway: Arc::clone(&app.gateway), addresses, is_allowed };
@@ -264,7 +264,7 @@ fn tokens(config: &Config, gateway: &Arc<Gateway>) -> anyhow::Result<Option<Arc<
 fn app(
     config: &Config,
     keys: gateway::Keys,
-    database: Arc<Database>,
+    database: &Database,
     metrics: Metrics,
     stop: &Stop,
     (backups, audit): (&Arc<Backups>, &Arc<Audit>),
@@ -285,7 +285,12 @@ fn app(
     let gateway = Gateway::new(database.service(), settings, metrics.recorder(), clock);
     let gateway = Arc::new(gateway);
     let is_draining = Arc::clone(&stop.is_draining);
-    let admin = Admin { database, metrics, metrics_access: config.metrics, is_draining };
+    let admin = Admin {
+        operator: database.operator(),
+        metrics,
+        metrics_access: config.metrics,
+        is_draining,
+    };
     let cors = Cors::new(config.cors_origins.clone());
     let (backups, audit) = (Arc::clone(backups), Arc::clone(audit));
     let proxies = config.trusted_proxies.clone();
