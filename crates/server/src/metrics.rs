@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use net::{Closed, Room};
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeMetric as _, text},
@@ -25,8 +26,6 @@ use prometheus_client::{
 
 use protocol::operator::{Operator, PartitionStatistics, Reshapes};
 use store::Store;
-
-use crate::net::{Closed, Room};
 
 /// Upper bounds of the latency histogram, in seconds: from a cached read to a slow query.
 const LATENCY_BOUNDS: [f64; 14] = [

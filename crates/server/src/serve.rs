@@ -14,6 +14,7 @@ use std::{
 
 use anyhow::Context as _;
 use gateway::Gateway;
+use net::{Acceptor, BodyBudget, Gate, Listener, Room, Timeouts, Tls};
 use tokio::{sync::watch, task::JoinHandle};
 use tools::Failure;
 
@@ -31,12 +32,12 @@ use crate::{
     database::Database,
     descriptors, disk,
     greeting::Greeting,
+    http::Http,
     issuers::{self, Tokens},
     keys::{self, Place},
     live::{LiveCertificate, LiveIssuers, LiveKeys},
     logging,
     metrics::Metrics,
-    net::{self, Acceptor, BodyBudget, Gate, Listener, Room, Timeouts, Tls},
     reload::{self, Reload},
     settings::TlsMode,
     signals::{Hangups, Signals},
@@ -115,8 +116,9 @@ async fn serve(config: Config) -> Result<(), Failure> {
     // Before the first request can have a line.
     audit.changed(Line::server("server_started", &endpoint));
     let budget = BodyBudget::new(u64::from(config.body_bytes_max));
-    let served =
-        tokio::spawn(listener.run(app, tls, timeouts(&config), room, budget, stop.receiver()));
+    let timeouts = timeouts(&config);
+    let http = Http::new(app, timeouts, budget);
+    let served = tokio::spawn(listener.run(http, tls, timeouts, room, stop.receiver()));
     greet(&config, &endpoint, (address, has_ipv6), &key_place);
     stop_on_signal(signals, stop, served).await;
     backups.stop().await;

@@ -11,7 +11,7 @@ mod tests {
     };
 
     /// Each crate and the crates of ours that it may name. Tests may name any store.
-    const ARROWS: [(&str, &[&str]); 12] = [
+    const ARROWS: [(&str, &[&str]); 13] = [
         ("value", &[]),
         ("protocol", &["value"]),
         ("sql", &["value"]),
@@ -21,10 +21,21 @@ mod tests {
         ("store-lsm", &["store"]),
         ("engine", &["value", "protocol", "script", "store", "index", "sql"]),
         ("gateway", &["value", "protocol"]),
+        ("net", &[]),
         ("tools", &["value", "gateway"]),
         (
             "server",
-            &["value", "protocol", "script", "store", "store-lsm", "engine", "gateway", "tools"],
+            &[
+                "value",
+                "protocol",
+                "script",
+                "store",
+                "store-lsm",
+                "engine",
+                "gateway",
+                "net",
+                "tools",
+            ],
         ),
         ("tidy", &[]),
     ];

@@ -26,7 +26,7 @@ use super::{
     create::{self, Progress, Summary},
     series::Series,
 };
-use crate::{clock::MachineClock, net::RequestBody};
+use crate::{clock::MachineClock, http::RequestBody};
 
 /// A request names a directory, and no file system takes longer names.
 const BODY_BYTES_MAX: usize = 16 << 10;
