@@ -1,4 +1,4 @@
-//! `sheaf`: the program. Configuration, wiring, the network, and what operators look at.
+//! The program `sheaf`: configuration, wiring, HTTP, and the pages for operators.
 //!
 //! In reading order:
 //! - `cli`, `settings`, `config`, `amount`, `size`, `span`: what can be asked, and what was,
