@@ -30,6 +30,7 @@ mod limits;
 mod link;
 mod offers;
 mod opening;
+mod operator;
 mod options;
 mod paging;
 mod partition;

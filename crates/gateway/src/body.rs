@@ -31,7 +31,7 @@ where
     Ok(bytes)
 }
 
-/// The same for an operation that may come without a body.
+/// Reads the body of an operation that may come without one.
 pub(crate) async fn read_any<B>(
     headers: &HeaderMap,
     body: B,
@@ -49,7 +49,7 @@ where
     as_text(collect(headers, body, bytes_max, Keep::All).await?)
 }
 
-/// The same for a body that is no JSON: the bytes as they come, perhaps none.
+/// Reads a body that is not JSON: the bytes as they come, perhaps none.
 pub(crate) async fn read_raw<B>(
     headers: &HeaderMap,
     body: B,

@@ -59,9 +59,9 @@ pub(crate) enum Answer {
     Account(Vec<u8>),
     /// An answer of the service.
     Service(Response),
-    /// The same, about a single offer, which has a header of its own.
+    /// A response about a single offer, which has a header of its own.
     Offer(Response),
-    /// The same, to a batch, in the form that it had.
+    /// A response to a batch, in the form that the batch had.
     Batch(Response, batch::Form),
 }
 

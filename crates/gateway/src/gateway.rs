@@ -380,7 +380,7 @@ struct Known {
     credential: Option<Credential>,
 }
 
-/// The same request to the resource that a twice encoded path names.
+/// Makes the request again for the resource that a twice encoded path names.
 fn repeat(
     (other, mut options): (Target, Options),
     parts: &Parts,

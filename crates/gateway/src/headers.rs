@@ -25,7 +25,7 @@ pub(crate) fn flag(headers: &HeaderMap, name: &str) -> Result<bool, Error> {
     Ok(optional_flag(headers, name)?.unwrap_or(false))
 }
 
-/// The same, telling `false` from nothing said.
+/// Reads a header that is `true` or `false`; `None` if the request does not have it.
 pub(crate) fn optional_flag(headers: &HeaderMap, name: &str) -> Result<Option<bool>, Error> {
     let mut found = None;
     for value in headers.get_all(name) {

@@ -1,9 +1,9 @@
-//! The Cosmos DB REST protocol: bytes in, one call on a [`protocol::Service`], bytes out.
+//! The Cosmos DB REST protocol: bytes in, one call on a `Service`, bytes out.
 //!
 //! In reading order, which is the order a request passes through:
 //! - `gateway`: the pipeline,
 //! - [`settings`]: keys and what the account says of itself,
-//! - `route`: path to target, `auth`: signature to principal, `resource_token`: the same of tokens of permissions,
+//! - `route`: path to target, `auth`: signature to principal, `resource_token`: token of a permission to principal,
 //!   `issuers`, `role`: of access tokens,
 //! - `decode`, `query`, `batch`, `changes`, `options`, `body`: target, headers and body to [`protocol::Request`],
 //! - `call`: the one inward call,
@@ -13,7 +13,7 @@
 //! - `account`: the answer to `GET /`,
 //! - `host`, `local`, `names`, `endpoint`: what a request calls the server, whether this machine is meant, whose
 //!   name that is, and where clients reach the server,
-//! - `activity`, `headers`, `version`, `unsupported`: what several of these share.
+//! - `activity`, `headers`, `version`: what several of these share.
 
 mod account;
 mod activity;

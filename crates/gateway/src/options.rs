@@ -112,7 +112,7 @@ fn range_id(headers: &HeaderMap) -> Result<Option<&str>, Error> {
     }
 }
 
-/// That rid. Anything else before the comma says nothing.
+/// The rid before the comma. Anything else there is ignored.
 fn range_collection(headers: &HeaderMap) -> Result<Option<CollectionRid>, Error> {
     let parts = text(headers, RANGE_ID)?.and_then(|text| text.rsplit_once(','));
     Ok(parts.and_then(|(rid, _)| CollectionRid::parse(rid.trim())))

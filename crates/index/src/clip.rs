@@ -72,7 +72,7 @@ fn kept_bytes(content: &[u8]) -> usize {
     }
 }
 
-/// The same range for a member of a composite index that descends. The bounds are [clipped](clip).
+/// The range for a descending member of a composite index. The bounds are [clipped](clip).
 pub fn descending(low: &[u8], high: &[u8]) -> (Vec<u8>, Vec<u8>) {
     // What begins with the low bound belongs to the range, what begins with the high one does not.
     let inverted = |bound: &[u8]| bound.iter().map(|byte| invert(*byte)).collect::<Vec<_>>();

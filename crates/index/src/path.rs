@@ -59,7 +59,7 @@ impl Path {
 }
 
 impl Segment {
-    /// The same step, borrowed.
+    /// This step, borrowed.
     pub fn step(&self) -> Step<'_> {
         match self {
             Segment::Key(name) => Step::Key(name),

@@ -116,7 +116,7 @@ impl Error {
         Self::new(Code::NotFound, "Resource Not Found")
     }
 
-    /// The same, for the database or collection that should hold the resource.
+    /// Not found: the database or collection that should hold the resource.
     pub fn owner_not_found() -> Self {
         Self::new(Code::OwnerNotFound, "Owner resource does not exist")
     }

@@ -8,6 +8,7 @@ pub mod error;
 pub mod etag;
 pub mod hybrid_row;
 pub mod limits;
+pub mod operator;
 pub mod query;
 pub mod request;
 pub mod response;
@@ -17,6 +18,7 @@ pub mod session;
 pub mod token;
 
 pub use error::{Code, Error};
+pub use operator::Operator;
 pub use request::{Operation, Options, Request};
 pub use response::{Body, Meta, Outcome, Owner, PartitionPoint, Response};
 pub use service::{BoxFuture, Context, Principal, Service};

@@ -62,7 +62,7 @@ pub enum Planning {
     None,
     /// Those of 2017: order, TOP, and one aggregate.
     Early,
-    /// The same, and it would rather ask all partitions at once itself than one after the other.
+    /// Those of 2017, by a caller that prefers to ask all partitions at once itself.
     EarlyParallel,
     /// All but GROUP BY and inner queries, which hardly a client follows.
     All,

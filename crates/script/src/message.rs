@@ -29,7 +29,7 @@ impl Writer {
         Writer(vec![0, 0, 0, 0, tag])
     }
 
-    /// The same, for a message of about this length.
+    /// An empty message with room for about this many bytes.
     pub(crate) fn with_room(tag: u8, length: usize) -> Writer {
         let mut bytes = Vec::with_capacity(length + 5);
         bytes.extend_from_slice(&[0, 0, 0, 0, tag]);

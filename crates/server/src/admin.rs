@@ -14,7 +14,9 @@ use bytes::Bytes;
 use http_body_util::Full;
 use hyper::{Method, Response, StatusCode, header};
 
-use crate::{database::Database, metrics::Metrics, partitions, settings::MetricsAccess};
+use protocol::Operator;
+
+use crate::{metrics::Metrics, partitions, settings::MetricsAccess};
 
 /// How every path answered here begins.
 pub(crate) const PREFIX: &str = "/_sheaf/";
@@ -27,7 +29,7 @@ const OPEN_METRICS: &str = "application/openmetrics-text; version=1.0.0; charset
 
 /// Answers operators.
 pub(crate) struct Admin {
-    pub(crate) database: Arc<Database>,
+    pub(crate) operator: Arc<dyn Operator>,
     pub(crate) metrics: Metrics,
     pub(crate) metrics_access: MetricsAccess,
     /// The server is stopping and takes no new work.
@@ -56,7 +58,7 @@ impl Admin {
 
     fn page(&self, is_local: bool, path: &str) -> Response<Full<Bytes>> {
         match &path[PREFIX.len()..] {
-            "health" => health(self.database.failure().as_deref(), is_local),
+            "health" => health(self.operator.failure().as_deref(), is_local),
             "ready" if self.is_draining.load(Ordering::Relaxed) => {
                 error(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping")
             }
@@ -66,7 +68,7 @@ impl Admin {
             }
             "metrics" => self.metrics_page(),
             "partitions" => {
-                text(StatusCode::OK, JSON, partitions::page(&self.database.statistics()))
+                text(StatusCode::OK, JSON, partitions::page(&self.operator.partitions()))
             }
             _ => error(
                 StatusCode::NOT_FOUND,

@@ -6,6 +6,7 @@ use bytes::Bytes;
 use gateway::{Credential, Gateway, Handled};
 use http_body_util::Full;
 use hyper::{Method, Request, Response, StatusCode, header::ORIGIN, http::request::Parts};
+use net::Closed;
 
 use crate::{
     admin::{self, Admin},
@@ -14,7 +15,7 @@ use crate::{
     certificate::PublicCertificate,
     cors::Cors,
     front,
-    net::{Closed, Handler, Origin, RequestBody, Standing},
+    http::{Handler, Origin, RequestBody, Standing},
     proxies::Proxies,
 };
 
@@ -63,7 +64,7 @@ impl Handler for App {
     fn refused(&self, origin: &Origin, method: &Method, path: &str) {
         self.audit.refused(Line {
             event: "refused",
-            who: Some(Who { client: origin.peer, asked: Some((method.as_str(), path)) }),
+            who: Some(Who { client: origin.address(), asked: Some((method.as_str(), path)) }),
             status: Some(429),
             reason: Some("limit of the client"),
             ..Line::default()
@@ -111,7 +112,7 @@ impl App {
     /// trusted proxy says of it.
     fn enter(&self, origin: &Origin, parts: &mut Parts) -> Result<(), Box<Response<Full<Bytes>>>> {
         self.gateway.check_host(origin.scheme, parts)?;
-        match self.proxies.read(origin.peer.ip(), &parts.headers) {
+        match self.proxies.read(origin.address().ip(), &parts.headers) {
             Ok(None) => {}
             Ok(Some(forwarded)) => {
                 parts.extensions.insert(forwarded);
@@ -121,7 +122,7 @@ impl App {
                 return Err(self.gateway.refuse(origin.scheme, parts, error));
             }
         }
-        parts.extensions.insert(gateway::Connection(origin.peer));
+        parts.extensions.insert(gateway::Connection(origin.address()));
         Ok(())
     }
 
@@ -133,11 +134,11 @@ impl App {
         mut response: Response<Full<Bytes>>,
     ) -> Response<Full<Bytes>> {
         let Some(handled) = response.extensions_mut().remove::<Handled>() else { return response };
-        let who = Who { client: origin.peer, asked: Some(asked) };
+        let who = Who { client: origin.address(), asked: Some(asked) };
         let header = |name: &str| response.headers().get(name).and_then(|it| it.to_str().ok());
         // Nothing of the query string, the other headers or the body: there may be a secret in them.
         tracing::debug!(
-            client = %origin.peer,
+            client = %origin.address(),
             method = asked.0,
             path = asked.1,
             operation = handled.operation,
@@ -177,7 +178,7 @@ impl App {
 
 /// Whether a request comes from this machine. An IPv6 socket sees IPv4 clients under mapped addresses.
 fn is_loopback(origin: &Origin) -> bool {
-    origin.peer.ip().to_canonical().is_loopback()
+    origin.address().ip().to_canonical().is_loopback()
 }
 
 /// What a caller showed of itself. A signed token may be one whose permission is gone, which only the

@@ -15,7 +15,7 @@ use rcgen::{
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem::PemObject as _};
 use tokio_rustls::TlsAcceptor;
 
-use crate::{data_dir, net::tls};
+use crate::{data_dir, http};
 
 /// How long a generated certificate is good for. Nobody renews a development certificate.
 const VALIDITY_YEARS: i32 = 20;
@@ -116,7 +116,12 @@ impl Certificate {
         let made = |pem: &Pem| {
             let roots = roots.as_deref().map(|text| certificates(text)).transpose();
             let roots = roots.context("the authorities of clients")?;
-            let acceptor = tls::acceptor(certificates(&pem.certificate)?, pem.key()?, roots)?;
+            let acceptor = net::tls::acceptor(
+                certificates(&pem.certificate)?,
+                pem.key()?,
+                roots,
+                &http::ALPN,
+            )?;
             anyhow::Ok((acceptor, public_part(&pem.certificate)))
         };
         match &self.pair {

@@ -5,6 +5,7 @@ mod emulator;
 
 use std::{fs, num::NonZero, path::Path, path::PathBuf, time::Duration};
 
+use net::{ClientLimits, Limit, Network};
 use tools::{
     Failure,
     keys::{Choice, Secret, Source},
@@ -15,8 +16,6 @@ use crate::{
     cli::ServeArgs,
     cors::Origin,
     issuers::Tokens,
-    net::{ClientLimits, Limit},
-    network::Network,
     proxies::Proxies,
     settings::{
         Charges, Consistency, CrossPartition, Limits, LogFormat, LogLevel, MetricsAccess,

@@ -169,8 +169,8 @@ pub(crate) fn write_private(path: &Path, content: &str) -> io::Result<()> {
     write(path, content, None)
 }
 
-/// The same, for the owner of `like` if this user may give files away: an administrator's file would be
-/// one that the server cannot read.
+/// Writes a private file, whole or not at all, and gives it to the owner of `like` if this user may give files
+/// away. The server could not read a file that belongs to an administrator.
 pub(crate) fn write_private_like(path: &Path, content: &str, like: &Path) -> io::Result<()> {
     write(path, content, Some(like))
 }

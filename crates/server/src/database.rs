@@ -1,6 +1,7 @@
 //! The database behind the port: which store it has, and how it is opened and closed.
 //!
-//! The only file that names a kind of store.
+//! The only file that names the engine's type and a kind of store: everybody else holds a
+//! [`Service`], an [`Operator`] or a [`Store`](store::Store).
 
 use std::{
     path::{Path, PathBuf},
@@ -9,6 +10,7 @@ use std::{
 
 use anyhow::Context as _;
 use engine::Engine;
+use protocol::{Operator, Service};
 
 use crate::{
     clock::MachineClock,
@@ -43,39 +45,24 @@ impl Database {
         Ok(Self { engine, store, disk })
     }
 
-    /// What is known of the disk that the data is on.
+    /// Where the server reports how much room the disk has.
     pub(crate) fn disk(&self) -> &Arc<engine::Disk> {
         &self.disk
     }
 
-    /// What the gateway calls.
-    pub(crate) fn service(&self) -> Arc<dyn protocol::Service> {
+    /// Answers clients.
+    pub(crate) fn service(&self) -> Arc<dyn Service> {
         Arc::clone(&self.engine) as _
     }
 
-    /// Why writes are refused, if they are.
-    pub(crate) fn failure(&self) -> Option<String> {
-        self.engine.failure()
+    /// Answers operators.
+    pub(crate) fn operator(&self) -> Arc<dyn Operator> {
+        Arc::clone(&self.engine) as _
     }
 
-    /// Figures of every partition.
-    pub(crate) fn statistics(&self) -> Vec<engine::PartitionStatistics> {
-        self.engine.statistics()
-    }
-
-    /// Splits and merges so far.
-    pub(crate) fn reshapes(&self) -> engine::Reshapes {
-        self.engine.reshapes()
-    }
-
-    /// Figures of the store.
-    pub(crate) fn store_statistics(&self) -> store::Statistics {
-        self.store.statistics()
-    }
-
-    /// The store's files at one instant.
-    pub(crate) async fn image(&self) -> store::Result<Arc<dyn store::Image>> {
-        self.store.image().await
+    /// The store of this process, for its figures and for backups.
+    pub(crate) fn store(&self) -> Arc<dyn store::Store> {
+        Arc::clone(&self.store)
     }
 
     /// Finishes what was begun and leaves everything on disk.

@@ -4,13 +4,13 @@ use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
 use anyhow::anyhow;
 use gateway::Gateway;
+use net::Acceptor;
 use tools::keys::Source;
 
 use crate::{
     certificate::{Certificate, PublicCertificate},
     issuers,
     keys::Loaded,
-    net::Acceptor,
     reload::Reload,
 };
 

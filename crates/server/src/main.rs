@@ -1,13 +1,13 @@
-//! `sheaf`: the program. Configuration, wiring, the network, and what operators look at.
+//! The program `sheaf`: configuration, wiring, HTTP, and the pages for operators.
 //!
 //! In reading order:
-//! - `cli`, `settings`, `config`, `amount`, `size`, `span`, `network`: what can be asked, and what was,
+//! - `cli`, `settings`, `config`, `amount`, `size`, `span`: what can be asked, and what was,
 //! - `serve`, `verify`, `compact`, `backup`, `cert`: the commands; those that ask a running server are
 //!   in the crate `tools`,
 //! - `keys` (also `sheaf keys`), `issuers`, `reload`, `live`, `data_dir`, `certificate`, `database`, `clock`,
 //!   `descriptors`, `disk`: what a server needs
 //!   before it can run,
-//! - `net`: sockets, TLS, HTTP, and the bounds on all of them,
+//! - `http`: HTTP on the connections that the crate `net` admits, and the bounds on both,
 //! - `app`, `audit`, `cors`, `proxies`, `front`, `admin`, `metrics`, `partitions`: who answers,
 //! - `greeting`, `logging`, `signals`: how it talks to the operating system and its operator.
 
@@ -29,13 +29,12 @@ mod descriptors;
 mod disk;
 mod front;
 mod greeting;
+mod http;
 mod issuers;
 mod keys;
 mod live;
 mod logging;
 mod metrics;
-mod net;
-mod network;
 mod partitions;
 mod proxies;
 mod reload;

@@ -9,6 +9,7 @@ use std::{
     time::Duration,
 };
 
+use net::{Closed, Room};
 use prometheus_client::{
     collector::Collector,
     encoding::{DescriptorEncoder, EncodeMetric as _, text},
@@ -23,10 +24,8 @@ use prometheus_client::{
     registry::Registry,
 };
 
-use crate::{
-    database::Database,
-    net::{Closed, Room},
-};
+use protocol::operator::{Operator, PartitionStatistics, Reshapes};
+use store::Store;
 
 /// Upper bounds of the latency histogram, in seconds: from a cached read to a slow query.
 const LATENCY_BOUNDS: [f64; 14] = [
@@ -44,7 +43,12 @@ pub(crate) struct Metrics {
 
 impl Metrics {
     /// Metrics of this database. `started` is the time of the start since the epoch.
-    pub(crate) fn new(database: Arc<Database>, room: Room, started: Duration) -> Self {
+    pub(crate) fn new(
+        operator: Arc<dyn Operator>,
+        store: Arc<dyn Store>,
+        room: Room,
+        started: Duration,
+    ) -> Self {
         let mut registry = Registry::with_prefix("sheaf");
         let requests = Arc::new(Requests::register(&mut registry));
         let build = Info::new([("version", env!("CARGO_PKG_VERSION"))]);
@@ -53,7 +57,7 @@ impl Metrics {
         start.set(started.as_secs_f64());
         let help = "Start of the process since the epoch, in seconds";
         registry.register("process_start_time_seconds", help, start);
-        registry.register_collector(Box::new(AtScrape { database, room }));
+        registry.register_collector(Box::new(AtScrape { operator, store, room }));
         Self { registry, requests }
     }
 
@@ -105,7 +109,8 @@ impl gateway::Recorder for Requests {
 
 /// What is asked for at a scrape.
 struct AtScrape {
-    database: Arc<Database>,
+    operator: Arc<dyn Operator>,
+    store: Arc<dyn Store>,
     room: Room,
 }
 
@@ -121,9 +126,9 @@ impl Collector for AtScrape {
         self.encode_refused(&mut encoder)?;
         self.encode_partitions(&mut encoder)?;
         self.encode_reshapes(&mut encoder)?;
-        let free = self.database.disk().free_bytes() as f64;
+        let free = self.operator.disk_free_bytes() as f64;
         gauge(&mut encoder, "disk_free_bytes", "Free space of the disk, zero in memory", free)?;
-        let store = self.database.store_statistics();
+        let store = self.store.statistics();
         let micros = Duration::from_micros(store.commit_micros).as_secs_f64();
         counter(&mut encoder, "store_commit_groups", "Groups written", store.commit_groups as f64)?;
         let help = "Batches in those groups";
@@ -141,7 +146,7 @@ impl Collector for AtScrape {
         let help = "Memory of write buffers";
         gauge(&mut encoder, "store_write_buffer_bytes", help, store.write_buffer_bytes as f64)?;
         gauge(&mut encoder, "store_journals", "Journal files in use", store.journals as f64)?;
-        let failed = f64::from(u8::from(self.database.failure().is_some()));
+        let failed = f64::from(u8::from(self.operator.failure().is_some()));
         gauge(&mut encoder, "store_failed", "1 once the store refuses writes", failed)
     }
 }
@@ -159,7 +164,7 @@ impl AtScrape {
     }
 
     fn encode_reshapes(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let engine::Reshapes { splits, merges, longest_pause } = self.database.reshapes();
+        let Reshapes { splits, merges, longest_pause } = self.operator.reshapes();
         counter(encoder, "partition_splits", "Partitions that were split", splits as f64)?;
         counter(encoder, "partition_merges", "Pairs that were merged", merges as f64)?;
         let help = "Longest time that writes stood still for one";
@@ -167,7 +172,7 @@ impl AtScrape {
     }
 
     fn encode_partitions(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        type Figure = fn(&engine::PartitionStatistics) -> f64;
+        type Figure = fn(&PartitionStatistics) -> f64;
         let gauges: [(&str, &str, Figure); 8] = [
             ("partition_documents", "Documents of a partition", |p| p.documents as f64),
             ("partition_bytes", "Bytes of its documents", |p| p.bytes as f64),
@@ -197,7 +202,7 @@ impl AtScrape {
         ];
         let gauges = gauges.map(|figure| (figure, ConstGauge::new(0.0).metric_type()));
         let counters = counters.map(|figure| (figure, ConstCounter::new(0.0).metric_type()));
-        let partitions = self.database.statistics();
+        let partitions = self.operator.partitions();
         for ((name, help, figure), kind) in gauges.into_iter().chain(counters) {
             let mut family = encoder.encode_descriptor(name, help, None, kind)?;
             for partition in &partitions {

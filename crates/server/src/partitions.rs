@@ -1,6 +1,6 @@
 //! The partitions as JSON: what `/_sheaf/partitions` answers, and `sheaf top` reads.
 
-use engine::{HotKey, PartitionStatistics};
+use protocol::operator::{HotKey, PartitionStatistics};
 use value::{Object, Value, json};
 
 /// The page.

@@ -6,8 +6,7 @@ use std::net::IpAddr;
 
 use gateway::{Authority, Forwarded, scheme_of};
 use hyper::{HeaderMap, header::ToStrError};
-
-use crate::network::Network;
+use net::Network;
 
 /// The networks of the proxies; nobody is trusted unless the operator says so.
 #[derive(Clone, Debug, Default)]

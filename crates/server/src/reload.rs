@@ -5,11 +5,11 @@
 
 use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
+use net::stopped;
 use tokio::{sync::watch, time::sleep};
 
 use crate::{
     audit::{Audit, Line},
-    net::stopped,
     signals::Hangups,
 };
 

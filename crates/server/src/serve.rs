@@ -14,6 +14,7 @@ use std::{
 
 use anyhow::Context as _;
 use gateway::Gateway;
+use net::{Acceptor, BodyBudget, Gate, Listener, Room, Timeouts, Tls};
 use tokio::{sync::watch, task::JoinHandle};
 use tools::Failure;
 
@@ -31,12 +32,12 @@ use crate::{
     database::Database,
     descriptors, disk,
     greeting::Greeting,
+    http::Http,
     issuers::{self, Tokens},
     keys::{self, Place},
     live::{LiveCertificate, LiveIssuers, LiveKeys},
     logging,
     metrics::Metrics,
-    net::{self, Acceptor, BodyBudget, Gate, Listener, Room, Timeouts, Tls},
     reload::{self, Reload},
     settings::TlsMode,
     signals::{Hangups, Signals},
@@ -85,7 +86,6 @@ async fn serve(config: Config) -> Result<(), Failure> {
     let (tls, live_certificate) = tls(&config, directory.as_ref()).map_err(Failure::start)?;
     let public = live_certificate.as_ref().map(|live| live.public.clone());
     let database = Database::open(&config, directory.as_ref()).await.map_err(Failure::start)?;
-    let database = Arc::new(database);
 
     let stop = Stop::new();
     if let Some(directory) = &directory {
@@ -98,10 +98,11 @@ async fn serve(config: Config) -> Result<(), Failure> {
         descriptors::connections_max(config.connections_max),
         Gate::new(config.allow_networks.clone(), config.client_limits),
     );
-    let metrics = Metrics::new(Arc::clone(&database), room.clone(), MachineClock.since_epoch());
-    let backups = Backups::new(Arc::clone(&database), config.data_dir.as_deref());
+    let started = MachineClock.since_epoch();
+    let metrics = Metrics::new(database.operator(), database.store(), room.clone(), started);
+    let backups = Backups::new(database.store(), config.data_dir.as_deref());
     let key_place = keys.place().clone();
-    let app = app(&config, keys.keys, Arc::clone(&database), metrics, &stop, (&backups, &audit));
+    let app = app(&config, keys.keys, &database, metrics, &stop, (&backups, &audit));
     let app = App { certificate: public, ..app };
     let is_allowed = config.allows_published_key;
     let keys = LiveKeys { source, gateway: Arc::clone(&app.gateway), addresses, is_allowed };
@@ -115,8 +116,9 @@ async fn serve(config: Config) -> Result<(), Failure> {
     // Before the first request can have a line.
     audit.changed(Line::server("server_started", &endpoint));
     let budget = BodyBudget::new(u64::from(config.body_bytes_max));
-    let served =
-        tokio::spawn(listener.run(app, tls, timeouts(&config), room, budget, stop.receiver()));
+    let timeouts = timeouts(&config);
+    let http = Http::new(app, timeouts, budget);
+    let served = tokio::spawn(listener.run(http, tls, timeouts, room, stop.receiver()));
     greet(&config, &endpoint, (address, has_ipv6), &key_place);
     stop_on_signal(signals, stop, served).await;
     backups.stop().await;
@@ -264,7 +266,7 @@ fn tokens(config: &Config, gateway: &Arc<Gateway>) -> anyhow::Result<Option<Arc<
 fn app(
     config: &Config,
     keys: gateway::Keys,
-    database: Arc<Database>,
+    database: &Database,
     metrics: Metrics,
     stop: &Stop,
     (backups, audit): (&Arc<Backups>, &Arc<Audit>),
@@ -285,7 +287,12 @@ fn app(
     let gateway = Gateway::new(database.service(), settings, metrics.recorder(), clock);
     let gateway = Arc::new(gateway);
     let is_draining = Arc::clone(&stop.is_draining);
-    let admin = Admin { database, metrics, metrics_access: config.metrics, is_draining };
+    let admin = Admin {
+        operator: database.operator(),
+        metrics,
+        metrics_access: config.metrics,
+        is_draining,
+    };
     let cors = Cors::new(config.cors_origins.clone());
     let (backups, audit) = (Arc::clone(backups), Arc::clone(audit));
     let proxies = config.trusted_proxies.clone();

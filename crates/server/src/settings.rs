@@ -7,10 +7,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use net::Network;
 use serde::Deserialize;
 use tools::keys::Secret;
 
-use crate::{network::Network, size::Size, span::Span};
+use crate::{size::Size, span::Span};
 
 /// Whether a request may be refused because the provisioned throughput is used up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]

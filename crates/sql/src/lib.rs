@@ -1,5 +1,4 @@
-//! The SQL dialect of the service: text to syntax tree, the tree back to the service's text, and
-//! the values that a query returns.
+//! The SQL dialect of the service, from a query's text to the values that it returns.
 //! Synchronous, free of I/O, deterministic; no text makes it panic or recurse without bound.
 //!
 //! In reading order:

@@ -1,13 +1,11 @@
-//! Which modules of a crate need each other in a circle. Whoever reads one of them must read all, so
-//! no circle may appear, and those that are left may only shrink.
+//! Modules at the top of a crate must not use each other in a cycle: a reader of one would have to read
+//! all of them. No new cycle may appear, and those that are left may only shrink.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fs,
-    path::Path,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
-/// Crates that have a circle, and how many modules it has at most. Only to be lowered.
+use crate::source::{crates, read, root, sources, without_tests};
+
+/// Crates that have a cycle, and how many modules the largest one has. Only to be lowered.
 const LARGEST: [(&str, usize); 5] =
     [("index", 2), ("protocol", 4), ("script", 3), ("store-lsm", 6), ("tools", 2)];
 
@@ -15,19 +13,17 @@ const LARGEST: [(&str, usize); 5] =
 type Graph = BTreeMap<String, BTreeSet<String>>;
 
 #[test]
-fn modules_need_each_other_in_no_circle() {
-    let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    for entry in fs::read_dir(crates).expect("the crates").flatten() {
-        let name = entry.file_name().to_string_lossy().into_owned();
-        let circle = largest_circle(&graph(&entry.path().join("src")));
+fn modules_use_each_other_in_no_cycle() {
+    for name in crates() {
+        let cycle = largest_cycle(&graph(&name));
         let allowed = LARGEST.iter().find(|(with, _)| *with == name).map_or(0, |(_, size)| *size);
-        assert!(circle.len() <= allowed, "modules of `{name}` need each other: {circle:?}");
-        assert!(circle.len() == allowed, "`{name}` may have {} in LARGEST now", circle.len());
+        assert!(cycle.len() <= allowed, "modules of `{name}` need each other: {cycle:?}");
+        assert!(cycle.len() == allowed, "`{name}` may have {} in LARGEST now", cycle.len());
     }
 }
 
 #[test]
-fn circles_are_found() {
+fn cycles_are_found() {
     let text = "use crate::{a::X, b::{self, Y}}; // crate::c\nfn f() { crate::d::g() }";
     assert_eq!(named(text), ["a", "b", "d"].map(str::to_owned).into());
     let edges = [("a", "b"), ("b", "c"), ("c", "a"), ("c", "d"), ("d", "e"), ("e", "d")];
@@ -35,31 +31,24 @@ fn circles_are_found() {
     for (from, to) in edges {
         graph.entry(from.to_owned()).or_default().insert(to.to_owned());
     }
-    assert_eq!(largest_circle(&graph), ["a", "b", "c"].map(str::to_owned).into());
+    assert_eq!(largest_cycle(&graph), ["a", "b", "c"].map(str::to_owned).into());
     graph.remove("c");
-    assert_eq!(largest_circle(&graph), ["d", "e"].map(str::to_owned).into());
+    assert_eq!(largest_cycle(&graph), ["d", "e"].map(str::to_owned).into());
     graph.remove("e");
-    assert!(largest_circle(&graph).is_empty());
+    assert!(largest_cycle(&graph).is_empty());
 }
 
 /// Reads all files of a crate, tests aside.
-fn graph(source: &Path) -> Graph {
+fn graph(name: &str) -> Graph {
     let mut graph = Graph::new();
-    let mut pending = vec![source.to_owned()];
-    while let Some(path) = pending.pop() {
-        if path.is_dir() {
-            pending.extend(fs::read_dir(&path).expect("a folder").flatten().map(|it| it.path()));
-            continue;
-        }
-        let below = path.strip_prefix(source).expect("a file of the crate");
+    let source = root().join("crates").join(name).join("src");
+    for path in sources(name) {
+        let below = path.strip_prefix(&source).expect("a file of the crate");
         let first = below.iter().next().unwrap_or_default().to_string_lossy();
         let module = first.trim_end_matches(".rs");
-        let is_test = below.iter().any(|part| part == "tests" || part == "tests.rs");
-        let is_code = path.extension().is_some_and(|extension| extension == "rs");
-        if is_code && !is_test && !["lib", "main", "bin"].contains(&module) {
-            let text = fs::read_to_string(&path).expect("text");
-            let code = text.split("#[cfg(test)]\nmod tests").next().unwrap_or_default();
-            let mut others = named(code);
+        if !["lib", "main", "bin"].contains(&module) {
+            let text = read(&path);
+            let mut others = named(without_tests(&text));
             others.remove(module);
             graph.entry(module.to_owned()).or_default().extend(others);
         }
@@ -107,14 +96,14 @@ fn word(path: &str) -> Option<String> {
 }
 
 /// The largest set of modules that all reach each other; empty if none reaches itself.
-fn largest_circle(graph: &Graph) -> BTreeSet<String> {
+fn largest_cycle(graph: &Graph) -> BTreeSet<String> {
     let reached: BTreeMap<&String, BTreeSet<&String>> =
         graph.keys().map(|from| (from, reach(graph, from))).collect();
-    let circle = |from: &String| -> BTreeSet<String> {
+    let cycle = |from: &String| -> BTreeSet<String> {
         let back = |to: &&&String| reached.get(**to).is_some_and(|there| there.contains(from));
         reached[from].iter().filter(back).map(|to| (*to).clone()).collect()
     };
-    graph.keys().map(circle).max_by_key(BTreeSet::len).unwrap_or_default()
+    graph.keys().map(cycle).max_by_key(BTreeSet::len).unwrap_or_default()
 }
 
 /// What a module needs, directly or by others.

@@ -1,4 +1,4 @@
-//! The command-line tools: clients of a running server, which they ask as any other client does.
+//! The command-line tools: clients that ask a running server as any other client does.
 //!
 //! In reading order:
 //! - [`args`], [`keys`], [`variables`], `input`, `output`, [`Failure`]: what commands are told, and how

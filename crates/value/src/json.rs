@@ -59,7 +59,7 @@ pub enum ErrorKind {
     /// A number too large for a double.
     #[error("number out of range")]
     NumberOutOfRange,
-    /// The same key twice in one object, compared after unescaping.
+    /// A key that occurs twice in one object, compared after unescaping.
     #[error("duplicate key `{0}`")]
     DuplicateKey(String),
     /// More than [`DEPTH_MAX`] arrays and objects within each other.

@@ -1,5 +1,5 @@
-//! The values of the database: JSON with `undefined`, and everything that follows from a value
-//! alone. Synchronous, free of I/O, and deterministic: the same input always gives the same bytes.
+//! The values of the database: JSON with `undefined`, its order, its key bytes and its hashes.
+//! Synchronous, free of I/O, and deterministic: the same input always gives the same bytes.
 //!
 //! In reading order:
 //! - `value`, `object`, [`number`]: the value in memory,

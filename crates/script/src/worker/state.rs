@@ -25,7 +25,7 @@ pub(crate) struct State {
     pub(crate) run: Run,
     /// When the time of the script is over.
     deadline: Instant,
-    /// That it is: the script has to stop, whatever it makes of it.
+    /// The deadline has passed: the script has to stop, even if it catches the error.
     is_late: Cell<bool>,
     /// The pipe failed: the script has to stop, since nobody waits for it.
     pub(crate) broken: Cell<bool>,

@@ -181,7 +181,7 @@ fn the_advertised_endpoint_is_a_url() {
 #[test]
 fn trusted_proxies_are_networks() {
     assert!(parse("trusted-proxies = [\"10.0.0.0/8\", \"::1\"]").is_ok());
-    assert!(parse("trusted-proxies = [\"proxy\"]").unwrap_err().contains("is no network"));
+    assert!(parse("trusted-proxies = [\"proxy\"]").unwrap_err().contains("is not a network"));
 }
 
 #[test]

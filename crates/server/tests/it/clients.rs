@@ -23,7 +23,7 @@ fn networks_that_are_not_on_the_list_stay_out() {
     let open = Sheaf::in_memory(&["--allow-networks", "10.0.0.0/8, 127.0.0.0/8"]);
     assert_eq!(get(open.address, HEALTH).status, 200);
     let stderr = failure(2, &["serve", "--in-memory", "--allow-networks", "10.0.0.0/40"]);
-    assert!(stderr.contains("`10.0.0.0/40` is no network"), "{stderr}");
+    assert!(stderr.contains("`10.0.0.0/40` is not a network"), "{stderr}");
 }
 
 #[test]

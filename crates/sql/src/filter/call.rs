@@ -174,7 +174,7 @@ impl Analysis<'_> {
         Some(if is_any == wanted { or(each) } else { and(each) })
     }
 
-    /// That the array at the path contains a value, or one that has all of its parts; or that it
+    /// True if the array at the path contains a value, or one that has all of its parts; or that it
     /// does not.
     fn contains(&self, expr: &Expr, wanted: bool, path: &Path, needle: &Value) -> Filter {
         if needle.is_undefined() {

@@ -146,7 +146,7 @@ impl Analysis<'_> {
         Some(if holds { or(each) } else { and(each) })
     }
 
-    /// That the value at the path equals one of the constants, or none.
+    /// True if the value at the path equals one of the constants, or none.
     pub(super) fn among(
         &self,
         expr: &Expr,
@@ -171,7 +171,7 @@ impl Analysis<'_> {
         self.test(expr, wanted, path, intervals, is_exact, IndexUse::Seek)
     }
 
-    /// That the value at the path equals the constant, or has all that the constant has.
+    /// True if the value at the path equals the constant, or has all that the constant has.
     pub(super) fn has_parts(
         &self,
         expr: &Expr,

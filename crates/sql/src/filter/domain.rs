@@ -41,7 +41,7 @@ pub(super) fn domain(expr: &Expr) -> Vec<Interval> {
     }
 }
 
-/// The same for an operand that must be of a type.
+/// The values of an operand that must be of a type.
 fn typed(expr: &Expr, kind: u8) -> Vec<Interval> {
     match &expr.kind {
         ExprKind::Identifier(_) => interval::of_type(kind),

@@ -19,7 +19,7 @@ pub struct Aggregated {
 /// What an aggregate runs over.
 #[derive(Clone, Debug)]
 pub enum Argument {
-    /// The same value for every row, as in `COUNT(1)`.
+    /// One value for every row, as in `COUNT(1)`.
     Constant(Value),
     /// The values at a path; the path is empty for the item itself.
     Path(Path),

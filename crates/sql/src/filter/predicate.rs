@@ -113,7 +113,7 @@ impl<'q> Analysis<'q> {
     }
 }
 
-/// That there is anything at the path.
+/// True if there is anything at the path.
 fn defined(path: Path) -> Filter {
     let is_exact = path.is_single_valued();
     let kind = TestKind::Intervals(interval::defined());

@@ -73,7 +73,7 @@ pub(super) fn or(filters: impl IntoIterator<Item = Filter>) -> Filter {
     }
 }
 
-/// The same filter of a predicate that it does not say all about.
+/// This filter, marked as not saying everything about its predicate.
 pub(super) fn inexact(filter: Filter) -> Filter {
     match filter {
         Filter::Always => Filter::All,

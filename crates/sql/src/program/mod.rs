@@ -192,7 +192,7 @@ impl Program {
         })
     }
 
-    /// The same for a group: its place in the order, and its value.
+    /// Evaluates a group for the calls that it makes: its place in the order, and its value.
     pub fn rehearse_group(
         &self,
         keys: &[Value],

@@ -95,7 +95,7 @@ pub(super) fn fixed(code: Code, span: Span) -> Error {
     Error::new(code, sentence(code), span)
 }
 
-/// The same, about the query as a whole.
+/// A refusal of the query as a whole.
 pub(super) fn fixed_without_span(code: Code) -> Error {
     Error::without_span(code, sentence(code))
 }

@@ -9,7 +9,7 @@ use value::Value;
 pub(super) const ECCENTRICITY_SQUARED: f64 = 0.006_694_379_990_141_316_5;
 /// Points of the Earth nearer than this are one: six micrometres.
 const EARTH_TOLERANCE: f64 = 1e-12;
-/// The same for the plane, as a part of the largest coordinate.
+/// The tolerance in the plane, as a part of the largest coordinate.
 const PLANE_TOLERANCE: f64 = 1e-12;
 /// Arcs in a run.
 const RUN_ARCS: usize = 16;

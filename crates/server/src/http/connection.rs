@@ -1,11 +1,10 @@
-//! One connection, from its first byte to its last.
+//! One HTTP connection, from its first request to its last.
 //!
-//! The first byte tells a TLS handshake (0x16, no letter) from a plain request, so one port serves
-//! both. HTTP/1.1 and HTTP/2 are told apart by hyper, by the preface that begins an HTTP/2
-//! connection: under TLS the client sends it when ALPN chose so, without TLS on its own account.
+//! hyper tells HTTP/1.1 from HTTP/2 by the preface that begins an HTTP/2 connection. Under TLS the client
+//! sends the preface when ALPN chose HTTP/2, without TLS when the client prefers it.
 
 use std::{
-    convert::Infallible, future::poll_fn, io, net::SocketAddr, pin::pin, sync::Arc, time::Duration,
+    convert::Infallible, future::poll_fn, net::SocketAddr, pin::pin, sync::Arc, time::Duration,
 };
 
 use bytes::Bytes;
@@ -20,6 +19,7 @@ use hyper_util::{
     rt::{TokioExecutor, TokioIo, TokioTimer},
     server::conn::auto::Builder,
 };
+use net::{BodyBudget, Closed, Peer, Refusal, Timeouts, Wire, stopped};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
@@ -28,49 +28,68 @@ use tokio::{
 };
 
 use super::{
-    BodyBudget, Client, Handler, Origin, RequestBody, Standing, Timeouts, Tls,
+    Handler, Origin, RequestBody, Standing,
     activity::{Activity, Cause, RequestGuard, Watchdog},
     answer::AnswerBody,
     body::Left,
-    refusal::{Refusal, refuse},
-    stopped,
+    refusal::refuse,
     transport::Transport,
 };
-
-/// The content type of a TLS record that begins a handshake.
-pub(super) const TLS_HANDSHAKE: u8 = 0x16;
 
 /// A request's head, and the buffer that any one read fills, stay below this. SDKs send up to some
 /// 10 KB of session tokens and continuations.
 const HEAD_BYTES_MAX: u32 = 64 * 1024;
-/// Requests that one HTTP/2 connection has under way.
+/// Concurrent requests on one HTTP/2 connection.
 const STREAMS_MAX: u32 = 128;
-/// How often an HTTP/2 client has to prove that it is still there, and how quickly.
+/// How often the server pings an HTTP/2 client, and how quickly the client has to answer.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long an idle connection gets to say goodbye.
+/// How long an idle connection gets to close in good order.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// How long a client waits that has too many requests under way.
+/// How long a client with too many concurrent requests is told to wait.
 const BUSY_WAIT: Duration = Duration::from_millis(100);
 
-/// What all connections share.
-pub(super) struct Shared<H> {
-    pub(super) handler: H,
-    pub(super) tls: Tls,
-    pub(super) timeouts: Timeouts,
-    pub(super) budget: BodyBudget,
-    pub(super) http: Builder<TokioExecutor>,
+/// HTTP in front of a handler. One serves all connections.
+pub(crate) struct Http<H> {
+    handler: H,
+    timeouts: Timeouts,
+    budget: BodyBudget,
+    hyper: Builder<TokioExecutor>,
+}
+
+impl<H: Handler> Http<H> {
+    /// Serves `handler` within these bounds.
+    pub(crate) fn new(handler: H, timeouts: Timeouts, budget: BodyBudget) -> Self {
+        Self { handler, timeouts, budget, hyper: builder() }
+    }
+}
+
+impl<H: Handler> Wire for Http<H> {
+    async fn serve<S>(self: Arc<Self>, stream: S, peer: Peer, stop: watch::Receiver<bool>)
+    where
+        S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    {
+        drive(stream, Origin::of(peer), self, stop).await;
+    }
+
+    async fn refuse(stream: TcpStream, refusal: Refusal) {
+        refuse(stream, refusal).await;
+    }
+
+    fn closed(&self, peer: SocketAddr, why: Closed) {
+        self.handler.closed(peer, why);
+    }
 }
 
 /// How hyper is to read requests.
-pub(super) fn http() -> Builder<TokioExecutor> {
+fn builder() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
     builder
         .http1()
         .timer(TokioTimer::new())
         .max_buf_size(HEAD_BYTES_MAX as usize)
-        // The watchdog has a better one.
+        // The watchdog has a better timeout.
         .header_read_timeout(None);
     builder
         .http2()
@@ -82,67 +101,14 @@ pub(super) fn http() -> Builder<TokioExecutor> {
     builder
 }
 
-/// Serves a connection to its end. When `stop` turns true, requests under way are finished.
-pub(super) async fn serve<H: Handler>(
-    stream: TcpStream,
-    peer: SocketAddr,
-    client: Arc<Client>,
-    shared: Arc<Shared<H>>,
-    mut stop: watch::Receiver<bool>,
-) {
-    // Answers are small and complete: waiting to fill a packet only delays them.
-    let _ = stream.set_nodelay(true);
-    let opening = tokio::select! {
-        opening = Box::pin(open(stream, &shared)) => opening,
-        () = stopped(&mut stop) => return,
-    };
-    match opening {
-        Ok(Opened::Plain(stream)) => {
-            let origin = Origin { scheme: "http", peer, client };
-            drive(stream, origin, shared, stop).await;
-        }
-        Ok(Opened::Tls(stream)) => {
-            let origin = Origin { scheme: "https", peer, client };
-            drive(stream, origin, shared, stop).await;
-        }
-        Ok(Opened::Refused(stream, refusal)) => refuse(stream, refusal).await,
-        Err(error) => tracing::debug!(%peer, %error, "connection ended before a request"),
-    }
-}
-
-/// A connection that can carry requests, or cannot.
-enum Opened {
-    Plain(TcpStream),
-    Tls(Box<tokio_rustls::server::TlsStream<TcpStream>>),
-    Refused(TcpStream, Refusal),
-}
-
-/// Waits for the first byte and does what it asks for.
-async fn open<H>(stream: TcpStream, shared: &Shared<H>) -> io::Result<Opened> {
-    let patience = shared.timeouts.header;
-    let mut first = [0];
-    if timeout(patience, stream.peek(&mut first)).await?? == 0 {
-        return Err(io::ErrorKind::UnexpectedEof.into());
-    }
-    match (first[0] == TLS_HANDSHAKE, &shared.tls) {
-        (true, Tls::Optional(acceptor) | Tls::Required(acceptor)) => {
-            let stream = timeout(patience, acceptor.current().accept(stream)).await??;
-            Ok(Opened::Tls(Box::new(stream)))
-        }
-        (true, Tls::Off) => Err(io::Error::other("TLS is off")),
-        (false, Tls::Required(_)) => Ok(Opened::Refused(stream, Refusal::TlsRequired)),
-        (false, Tls::Optional(_) | Tls::Off) => Ok(Opened::Plain(stream)),
-    }
-}
-
 /// Serves the requests of an open connection.
 async fn drive<H: Handler, S>(
     stream: S,
     origin: Origin,
-    shared: Arc<Shared<H>>,
+    shared: Arc<Http<H>>,
     mut stop: watch::Receiver<bool>,
 ) where
-    S: AsyncRead + AsyncWrite + Unpin + 'static,
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let activity = Arc::new(Activity::new(Instant::now()));
     let mut watchdog = Watchdog::new(Arc::clone(&activity), shared.timeouts);
@@ -151,19 +117,19 @@ async fn drive<H: Handler, S>(
         let guard = activity.request(request.version());
         answer(request, guard, origin.clone(), Arc::clone(&shared))
     });
-    let mut connection = pin!(shared.http.serve_connection(transport, service));
+    let mut connection = pin!(shared.hyper.serve_connection(transport, service));
     let mut is_stopping = false;
     loop {
         tokio::select! {
             biased;
             outcome = connection.as_mut() => {
                 if let Err(error) = outcome {
-                    tracing::debug!(peer = %origin.peer, %error, "connection failed");
+                    tracing::debug!(peer = %origin.address(), %error, "connection failed");
                 }
                 return;
             }
             cause = poll_fn(|context| watchdog.poll_expired(context)) => {
-                tracing::debug!(peer = %origin.peer, ?cause, "connection ended by timeout");
+                tracing::debug!(peer = %origin.address(), ?cause, "connection ended by timeout");
                 if cause == Cause::Idle {
                     connection.as_mut().graceful_shutdown();
                     let _ = timeout(FAREWELL, connection).await;
@@ -178,15 +144,15 @@ async fn drive<H: Handler, S>(
     }
 }
 
-/// Answers one request, which stays under way until the answer is written.
+/// Answers one request. It counts as running until the answer is written.
 async fn answer<H: Handler>(
     request: Request<Incoming>,
     guard: RequestGuard,
     origin: Origin,
-    shared: Arc<Shared<H>>,
+    shared: Arc<Http<H>>,
 ) -> Result<Response<AnswerBody>, Infallible> {
     let version = request.version();
-    let (client, now) = (Arc::clone(&origin.client), Instant::now());
+    let (client, now) = (Arc::clone(&origin.peer.client), Instant::now());
     let turn = client.request();
     let away = client.away_for(now);
     let (Some(_turn), None) = (turn, away) else {
@@ -216,12 +182,12 @@ async fn answer<H: Handler>(
     Ok(Response::from_parts(head, AnswerBody::new(guard, version, bytes)))
 }
 
-/// The answer to a client that has too many requests under way, or that is turned away for this
-/// long. SDKs wait for as long as it says.
+/// The answer to a client that has too many concurrent requests, or that is turned away for this
+/// long. SDKs wait as long as the answer says.
 fn too_many(away: Option<Duration>) -> Response<Bytes> {
     let (wait, message) = match away {
-        None => (BUSY_WAIT, "your address has too many requests under way"),
-        Some(time) => (time, "too many requests from your address proved nothing"),
+        None => (BUSY_WAIT, "too many concurrent requests from this address"),
+        Some(time) => (time, "too many unauthenticated requests from this address"),
     };
     let body = format!(r#"{{"code":"TooManyRequests","message":"{message}"}}"#);
     let mut response = Response::new(Bytes::from(body));

@@ -14,9 +14,8 @@ use std::{
 };
 
 use hyper::Version;
+use net::Timeouts;
 use tokio::time::{Instant, Sleep, sleep_until};
-
-use super::Timeouts;
 
 /// Why a connection has to go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +28,7 @@ pub(super) enum Cause {
     Idle,
 }
 
-/// How long a connection may be idle that nobody came in by: those who never do should not keep
+/// How long a connection on which nobody has authenticated may be idle. Such connections must not keep
 /// others out.
 const STRANGER_IDLE_MAX: Duration = Duration::from_secs(30);
 
@@ -39,9 +38,9 @@ pub(super) struct Activity(Mutex<State>);
 
 #[derive(Debug)]
 struct State {
-    /// Requests under way; above one only in HTTP/2.
+    /// Running requests; above one only in HTTP/2.
     requests: u32,
-    /// Somebody came in by it.
+    /// Somebody authenticated on it.
     is_proven: bool,
     /// HTTP/2: bytes outside requests (settings, pings) are normal and start no request head.
     is_multiplexed: bool,
@@ -116,7 +115,7 @@ impl Activity {
         }
     }
 
-    /// Requests under way.
+    /// The number of running requests.
     #[cfg(test)]
     pub(super) fn requests(&self) -> u32 {
         self.lock().requests
@@ -152,7 +151,7 @@ impl Activity {
     }
 }
 
-/// A request under way.
+/// A running request.
 #[derive(Debug)]
 pub(super) struct RequestGuard {
     activity: Arc<Activity>,
@@ -160,7 +159,7 @@ pub(super) struct RequestGuard {
 }
 
 impl RequestGuard {
-    /// Somebody who may come in sent the request.
+    /// Notes that the request's sender authenticated.
     pub(super) fn prove(&self) {
         self.activity.lock().is_proven = true;
     }

@@ -1,4 +1,4 @@
-//! Who may connect at all: the networks that are let in, and what one client may take.
+//! Who may connect at all: which networks, and how much one client may take.
 
 use std::{
     net::IpAddr,
@@ -10,16 +10,15 @@ use std::{
 
 use tokio::time::Instant;
 
-use super::{
+use crate::{
     clients::{ClientLimits, Clients, Seat},
-    refusal::Refusal,
+    network::Network,
 };
-use crate::network::Network;
 
 /// Decides about every connection before a byte of it is read. Clones share what they count.
 #[derive(Clone, Debug)]
-pub(crate) struct Gate {
-    /// `None` lets everybody in.
+pub struct Gate {
+    /// `None` if every network may connect.
     networks: Option<Arc<[Network]>>,
     clients: Arc<Clients>,
     refused: Arc<[AtomicU64; 3]>,
@@ -27,38 +26,29 @@ pub(crate) struct Gate {
 
 /// Why a connection is not served.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Closed {
-    /// It comes from a network that is not let in.
+pub enum Closed {
+    /// It comes from a network that may not connect.
     Network,
-    /// Its address has failed to prove anything too often.
+    /// Its address has failed to authenticate too often.
     Away,
-    /// Its address has enough of them.
+    /// Its address has as many connections as it may have.
     Client,
 }
 
 impl Closed {
-    /// All of them, with their names in metrics and the audit log.
-    pub(crate) const ALL: [(Self, &str); 3] =
+    /// All reasons, with their names in metrics and the audit log.
+    pub const ALL: [(Self, &str); 3] =
         [(Self::Network, "network"), (Self::Away, "failures"), (Self::Client, "client")];
 
-    /// Its name.
-    pub(crate) fn name(self) -> &'static str {
+    /// The reason's name in metrics and the audit log.
+    pub fn name(self) -> &'static str {
         Self::ALL.iter().find(|(closed, _)| *closed == self).map_or("", |(_, name)| name)
-    }
-
-    /// What a client is told; `None` where an answer would only help a flood.
-    pub(super) fn refusal(self) -> Option<Refusal> {
-        match self {
-            Self::Network => Some(Refusal::Network),
-            Self::Away => None,
-            Self::Client => Some(Refusal::ClientBusy),
-        }
     }
 }
 
 impl Gate {
     /// A gate for these networks and limits.
-    pub(crate) fn new(networks: Option<Vec<Network>>, limits: ClientLimits) -> Self {
+    pub fn new(networks: Option<Vec<Network>>, limits: ClientLimits) -> Self {
         Self {
             networks: networks.map(Arc::from),
             clients: Arc::new(Clients::new(limits)),
@@ -67,7 +57,7 @@ impl Gate {
     }
 
     /// Lets a connection in, or says why not.
-    pub(super) fn enter(&self, address: IpAddr, now: Instant) -> Result<Seat, Closed> {
+    pub(crate) fn enter(&self, address: IpAddr, now: Instant) -> Result<Seat, Closed> {
         let entered = self.try_enter(address, now);
         if let Err(closed) = &entered {
             self.refused[*closed as usize].fetch_add(1, Ordering::Relaxed);
@@ -75,8 +65,8 @@ impl Gate {
         entered
     }
 
-    /// Connections that were not let in for this reason.
-    pub(crate) fn refused(&self, closed: Closed) -> u64 {
+    /// The number of connections turned away for this reason.
+    pub fn refused(&self, closed: Closed) -> u64 {
         self.refused[closed as usize].load(Ordering::Relaxed)
     }
 

@@ -1,6 +1,6 @@
 //! A request body that fails when the client stops sending, and that waits for room.
 //!
-//! This bounds the time without progress and the memory of all bodies together; whoever reads the
+//! This file bounds the time without progress and the memory of all bodies together. The reader of the
 //! body bounds its size and total time.
 
 use std::{
@@ -14,12 +14,10 @@ use std::{
 
 use bytes::Bytes;
 use hyper::body::{Body, Frame, Incoming, SizeHint};
+use net::{BodyBudget, FREE_BYTES, Reserved, Waiting};
 use tokio::time::{Sleep, sleep};
 
-use super::{
-    budget::{BodyBudget, FREE_BYTES, Reserved, Waiting},
-    unread::Unread,
-};
+use super::unread::Unread;
 
 /// What outlives the body of a request, shared with the request.
 #[derive(Debug)]

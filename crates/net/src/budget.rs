@@ -1,4 +1,4 @@
-//! The memory that request bodies may take, over all connections.
+//! The memory that request bodies may take together, over all connections.
 
 use std::{
     io,
@@ -12,54 +12,55 @@ use tokio::{
     time::timeout,
 };
 
-/// A body is kept whole until its request is answered, and a few thousand connections, or HTTP/2
-/// streams, could each send one of the largest. This is room for 64 of those: far more than the
-/// machine works on at a time, and little beside what a server needs anyway.
+/// A body is kept whole until its request is answered, and each of a few thousand connections could send
+/// one of the largest. This is room for 64 of the largest: far more than the machine works on at a time, and
+/// little compared with what a server needs anyway.
 const BUDGET_BYTES: u64 = 256 << 20;
 /// The unit of account.
 const PERMIT_BYTES: u64 = 64 << 10;
-/// Bodies up to this size are not counted: nearly all are, and they should not wait for large ones.
-pub(super) const FREE_BYTES: u64 = PERMIT_BYTES;
+/// Bodies up to this size are not counted: nearly all are that small, and they should not wait for large ones.
+pub const FREE_BYTES: u64 = PERMIT_BYTES;
 
 /// The budget. Clones share it.
 #[derive(Clone, Debug)]
-pub(crate) struct BodyBudget {
+pub struct BodyBudget {
     permits: Arc<Semaphore>,
     permits_total: u64,
     /// The largest body that is read at all.
     body_bytes_max: u64,
 }
 
-/// What one request has reserved, given back when it is dropped.
-pub(super) type Reserved = OnceLock<OwnedSemaphorePermit>;
+/// The room that one request has reserved, given back when this is dropped.
+pub type Reserved = OnceLock<OwnedSemaphorePermit>;
 
 /// A reservation that waits for room.
-pub(super) type Waiting = Pin<Box<dyn Future<Output = io::Result<OwnedSemaphorePermit>> + Send>>;
+pub type Waiting = Pin<Box<dyn Future<Output = io::Result<OwnedSemaphorePermit>> + Send>>;
 
 impl BodyBudget {
     /// The server's budget, for bodies up to this size.
-    pub(crate) fn new(body_bytes_max: u64) -> Self {
+    pub fn new(body_bytes_max: u64) -> Self {
         Self::of(BUDGET_BYTES, body_bytes_max)
     }
 
-    pub(super) fn of(budget_bytes: u64, body_bytes_max: u64) -> Self {
+    /// A budget of another size.
+    pub fn of(budget_bytes: u64, body_bytes_max: u64) -> Self {
         let permits_total = (budget_bytes / PERMIT_BYTES).max(1);
         let permits = usize::try_from(permits_total).unwrap_or(Semaphore::MAX_PERMITS);
         Self { permits: Arc::new(Semaphore::new(permits)), permits_total, body_bytes_max }
     }
 
     /// The largest body that is read at all.
-    pub(super) fn body_bytes_max(&self) -> u64 {
+    pub fn body_bytes_max(&self) -> u64 {
         self.body_bytes_max
     }
 
-    /// Waits for room for a whole body: as large as it says, or as large as it may be.
+    /// Waits for room for a whole body: of the length that it announces, or of the largest allowed.
     ///
-    /// All of it at once, so that no request waits while it holds a part: those could wait for
-    /// each other for ever.
-    pub(super) fn reserve(&self, length: Option<u64>, patience: Duration) -> Waiting {
+    /// Takes all room at once, so that no request waits while it holds a part: two such requests could
+    /// block each other forever.
+    pub fn reserve(&self, length: Option<u64>, patience: Duration) -> Waiting {
         let bytes = length.map_or(self.body_bytes_max, |length| length.min(self.body_bytes_max));
-        // One that is larger than the budget takes all of it.
+        // A body that is larger than the budget takes all of it.
         let count = bytes.div_ceil(PERMIT_BYTES).min(self.permits_total);
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         let permits = Arc::clone(&self.permits);

@@ -17,14 +17,14 @@ const IPV4_PREFIX: u8 = 96;
 /// is in the same networks as on an IPv4 socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
-pub(crate) struct Network {
+pub struct Network {
     base: u128,
     prefix: u8,
 }
 
 impl Network {
     /// Whether the address is one of this network.
-    pub(crate) fn contains(self, address: IpAddr) -> bool {
+    pub fn contains(self, address: IpAddr) -> bool {
         (bits(address) ^ self.base) & mask(self.prefix) == 0
     }
 }
@@ -63,13 +63,13 @@ impl TryFrom<String> for Network {
     }
 }
 
-/// Why a text is no network.
+/// The error for a text that is not a network.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct NotANetwork(String);
+pub struct NotANetwork(String);
 
 impl fmt::Display for NotANetwork {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "`{}` is no network: write 10.0.0.0/8, 2001:db8::/32 or ::1", self.0)
+        write!(formatter, "`{}` is not a network: write 10.0.0.0/8, 2001:db8::/32 or ::1", self.0)
     }
 }
 
@@ -109,10 +109,10 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_network_is_named() {
+    fn bad_networks_are_named() {
         for bad in ["", "10.0.0.0/33", "::/129", "10.0.0/8", "example", "10.0.0.0/", "1.2.3.4/+8"] {
             let error = bad.parse::<Network>().unwrap_err().to_string();
-            assert!(error.starts_with(&format!("`{bad}` is no network")), "{error}");
+            assert!(error.starts_with(&format!("`{bad}` is not a network")), "{error}");
         }
     }
 }

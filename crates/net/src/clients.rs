@@ -1,9 +1,9 @@
-//! What one client may take: connections, requests at a time, failed attempts to come in.
+//! What one client may take: connections, concurrent requests, failed attempts to authenticate.
 //!
-//! A client is an address; of IPv6 the first 64 bits, since whoever has one such address has all
-//! that share them. Strangers who fail too often are turned away for a while. An address from which
-//! somebody came in lately never is: many people may share it, and one of them must not be able to
-//! lock the others out.
+//! A client is an address; for IPv6 the first 64 bits, because one user usually has all addresses that share
+//! them. The server turns an address away for a while when it fails too often. It never turns away an address
+//! from which somebody authenticated recently: many people may share it, and one of them must not lock the
+//! others out.
 
 use std::{
     collections::HashMap,
@@ -17,32 +17,33 @@ use std::{
 
 use tokio::time::Instant;
 
-/// The time in which failures are counted, and for which a stranger is turned away then.
+/// The time over which failures are counted, and for which an address that fails too often is turned away.
 const WINDOW: Duration = Duration::from_mins(1);
-/// For how long an address counts as one of somebody who is known.
+/// How long an address counts as known after somebody authenticated from it.
 const PROOF: Duration = Duration::from_mins(10);
-/// Most addresses that are kept in mind: some 10 MB. What comes from further ones is not counted.
+/// Most addresses that are remembered: about 10 MB. Requests from further ones are not counted.
 const CLIENTS_MAX: usize = 65_536;
-/// How often those without a claim to be kept are dropped, once there are so many.
+/// How often addresses that need not be remembered are dropped, once there are that many.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What one client may take. Zero is no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ClientLimits {
+pub struct ClientLimits {
     /// Connections at a time.
-    pub(crate) connections: Limit,
-    /// Requests under way.
-    pub(crate) requests: Limit,
-    /// Requests in a minute that prove nothing.
-    pub(crate) failures: Limit,
+    pub connections: Limit,
+    /// Concurrent requests.
+    pub requests: Limit,
+    /// Unauthenticated requests in a minute.
+    pub failures: Limit,
 }
 
-/// A limit, and for whom it is.
+/// A limit, and whether it applies to this machine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Limit {
-    pub(crate) max: u32,
+pub struct Limit {
+    /// The most that is allowed; zero for no limit.
+    pub max: u32,
     /// Clients on this machine are not limited: they could do worse, and tests run there.
-    pub(crate) spares_loopback: bool,
+    pub spares_loopback: bool,
 }
 
 impl Limit {
@@ -52,9 +53,9 @@ impl Limit {
     }
 }
 
-/// All clients that are connected, or failed lately.
+/// All clients that are connected, or failed recently.
 #[derive(Debug)]
-pub(super) struct Clients {
+pub(crate) struct Clients {
     limits: ClientLimits,
     known: Mutex<Known>,
 }
@@ -66,12 +67,12 @@ struct Known {
 }
 
 impl Clients {
-    pub(super) fn new(limits: ClientLimits) -> Self {
+    pub(crate) fn new(limits: ClientLimits) -> Self {
         Self { limits, known: Mutex::new(Known { clients: HashMap::new(), swept: None }) }
     }
 
     /// The client at this address.
-    pub(super) fn at(&self, address: IpAddr, now: Instant) -> Arc<Client> {
+    pub(crate) fn at(&self, address: IpAddr, now: Instant) -> Arc<Client> {
         let id = id(address);
         let mut known = lock(&self.known);
         if let Some(client) = known.clients.get(&id) {
@@ -110,7 +111,7 @@ impl Known {
 
 /// One client.
 #[derive(Debug)]
-pub(crate) struct Client {
+pub struct Client {
     connections_max: u32,
     requests_max: u32,
     failures_max: u32,
@@ -125,7 +126,7 @@ struct Record {
     /// When the failures began that are counted.
     since: Option<Instant>,
     failures: u32,
-    /// When it last proved to be somebody.
+    /// When somebody last authenticated.
     proven: Option<Instant>,
     /// Until when it is turned away.
     away_until: Option<Instant>,
@@ -144,20 +145,20 @@ impl Client {
     }
 
     /// Takes room for a request, until the value is dropped.
-    pub(super) fn request(self: &Arc<Self>) -> Option<Turn> {
+    pub fn request(self: &Arc<Self>) -> Option<Turn> {
         let is_taken = take(&self.requests, self.requests_max);
         is_taken.then(|| Turn(Arc::clone(self)))
     }
 
-    /// Somebody came in from here.
-    pub(super) fn prove(&self, now: Instant) {
+    /// Notes that somebody authenticated from here.
+    pub fn prove(&self, now: Instant) {
         let mut record = lock(&self.record);
         record.proven = Some(now);
         record.away_until = None;
     }
 
-    /// Somebody tried in vain.
-    pub(super) fn fail(&self, now: Instant) {
+    /// Notes that somebody failed to authenticate from here.
+    pub fn fail(&self, now: Instant) {
         if self.failures_max == u32::MAX {
             return;
         }
@@ -173,7 +174,7 @@ impl Client {
     }
 
     /// How long this client is still turned away, if it is.
-    pub(super) fn away_for(&self, now: Instant) -> Option<Duration> {
+    pub fn away_for(&self, now: Instant) -> Option<Duration> {
         let until = lock(&self.record).away_until?;
         until.checked_duration_since(now).filter(|time| !time.is_zero())
     }
@@ -192,7 +193,7 @@ impl Client {
 
 /// Room for a request.
 #[derive(Debug)]
-pub(super) struct Turn(Arc<Client>);
+pub struct Turn(Arc<Client>);
 
 impl Drop for Turn {
     fn drop(&mut self) {
@@ -202,15 +203,15 @@ impl Drop for Turn {
 
 /// Room for a connection.
 #[derive(Debug)]
-pub(super) struct Seat {
-    pub(super) client: Arc<Client>,
+pub(crate) struct Seat {
+    pub(crate) client: Arc<Client>,
     clients: Arc<Clients>,
     address: IpAddr,
 }
 
 impl Seat {
     /// Takes room for a connection, until the value is dropped.
-    pub(super) fn take(
+    pub(crate) fn take(
         clients: &Arc<Clients>,
         client: Arc<Client>,
         address: IpAddr,

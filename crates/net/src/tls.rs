@@ -1,4 +1,4 @@
-//! TLS: which versions and protocols are offered, with which certificate, and to whom.
+//! TLS: which versions the server offers, with which certificate, and to whom.
 
 use std::{
     fmt,
@@ -17,8 +17,8 @@ use tokio_rustls::TlsAcceptor;
 
 /// What the port answers to.
 #[derive(Clone, Debug)]
-pub(crate) enum Tls {
-    /// Plain HTTP only.
+pub enum Tls {
+    /// Plain connections only.
     Off,
     /// Both.
     Optional(Acceptor),
@@ -28,21 +28,21 @@ pub(crate) enum Tls {
 
 /// Accepts connections with a certificate that can be replaced. Clones share it.
 #[derive(Clone)]
-pub(crate) struct Acceptor(Arc<RwLock<TlsAcceptor>>);
+pub struct Acceptor(Arc<RwLock<TlsAcceptor>>);
 
 impl Acceptor {
-    /// Begins with this certificate.
-    pub(crate) fn new(first: TlsAcceptor) -> Self {
+    /// An acceptor that begins with this certificate.
+    pub fn new(first: TlsAcceptor) -> Self {
         Self(Arc::new(RwLock::new(first)))
     }
 
-    /// What accepts the next connection.
-    pub(super) fn current(&self) -> TlsAcceptor {
+    /// The acceptor for the next connection.
+    pub(crate) fn current(&self) -> TlsAcceptor {
         self.0.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Takes another one for the connections to come. Those that are open go on.
-    pub(crate) fn replace(&self, next: TlsAcceptor) {
+    /// Uses another certificate for new connections. Open ones keep theirs.
+    pub fn replace(&self, next: TlsAcceptor) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = next;
     }
 }
@@ -53,12 +53,13 @@ impl fmt::Debug for Acceptor {
     }
 }
 
-/// An acceptor for this certificate. Fails when the key is not the certificate's. With `roots`,
-/// clients must show a certificate that one of them signed.
-pub(crate) fn acceptor(
+/// An acceptor for this certificate, which offers these protocols by ALPN. Fails when the key is not the
+/// certificate's. With `roots`, clients must show a certificate that one of them signed.
+pub fn acceptor(
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,
     roots: Option<Vec<CertificateDer<'static>>>,
+    protocols: &[&[u8]],
 ) -> anyhow::Result<TlsAcceptor> {
     let provider = Arc::new(ring::default_provider());
     let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
@@ -68,7 +69,7 @@ pub(crate) fn acceptor(
         Some(certificates) => {
             let mut roots = RootCertStore::empty();
             for certificate in certificates {
-                roots.add(certificate).context("no certificate of an authority")?;
+                roots.add(certificate).context("not a certificate of an authority")?;
             }
             let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
             builder.with_client_cert_verifier(verifier.build()?)
@@ -77,6 +78,6 @@ pub(crate) fn acceptor(
     let mut config = builder
         .with_single_cert(chain, key)
         .context("the certificate and its key cannot be used together")?;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.alpn_protocols = protocols.iter().map(|name| name.to_vec()).collect();
     Ok(TlsAcceptor::from(Arc::new(config)))
 }

@@ -1,0 +1,72 @@
+//! The first bytes of a connection: a TLS handshake, or the protocol in plain.
+//!
+//! A TLS handshake begins with the byte 0x16, which no HTTP method begins with, so one port serves both. A
+//! protocol whose messages may begin with that byte must not offer [`Tls::Optional`].
+
+use std::{io, net::SocketAddr, sync::Arc, time::Duration};
+
+use tokio::{net::TcpStream, sync::watch, time::timeout};
+use tokio_rustls::server::TlsStream;
+
+use crate::{
+    clients::Client,
+    stopped,
+    tls::Tls,
+    wire::{Peer, Refusal, Wire},
+};
+
+/// The content type of a TLS record that begins a handshake.
+pub(crate) const TLS_HANDSHAKE: u8 = 0x16;
+
+/// Opens a connection and serves it to its end.
+pub(crate) async fn serve<W: Wire>(
+    stream: TcpStream,
+    address: SocketAddr,
+    client: Arc<Client>,
+    wire: Arc<W>,
+    (tls, patience): (Tls, Duration),
+    mut stop: watch::Receiver<bool>,
+) {
+    // Answers are small and complete: waiting to fill a packet only delays them.
+    let _ = stream.set_nodelay(true);
+    let opening = tokio::select! {
+        opening = Box::pin(open(stream, &tls, patience)) => opening,
+        () = stopped(&mut stop) => return,
+    };
+    match opening {
+        Ok(Opened::Plain(stream)) => {
+            let peer = Peer { address, is_tls: false, client };
+            wire.serve(stream, peer, stop).await;
+        }
+        Ok(Opened::Tls(stream)) => {
+            let peer = Peer { address, is_tls: true, client };
+            wire.serve(stream, peer, stop).await;
+        }
+        Ok(Opened::Refused(stream, refusal)) => W::refuse(stream, refusal).await,
+        Err(error) => tracing::debug!(peer = %address, %error, "connection ended before a request"),
+    }
+}
+
+/// A connection that can carry requests, or one that cannot.
+enum Opened {
+    Plain(TcpStream),
+    Tls(Box<TlsStream<TcpStream>>),
+    Refused(TcpStream, Refusal),
+}
+
+/// Waits for the first byte, and shakes hands if it begins a handshake.
+async fn open(stream: TcpStream, tls: &Tls, patience: Duration) -> io::Result<Opened> {
+    let mut first = [0];
+    if timeout(patience, stream.peek(&mut first)).await?? == 0 {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    match (first[0] == TLS_HANDSHAKE, tls) {
+        (true, Tls::Optional(acceptor) | Tls::Required(acceptor)) => {
+            let stream = timeout(patience, acceptor.current().accept(stream)).await??;
+            Ok(Opened::Tls(Box::new(stream)))
+        }
+        (true, Tls::Off) => Err(io::Error::other("TLS is off")),
+        (false, Tls::Required(_)) => Ok(Opened::Refused(stream, Refusal::TlsRequired)),
+        (false, Tls::Optional(_) | Tls::Off) => Ok(Opened::Plain(stream)),
+    }
+}

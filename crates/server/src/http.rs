@@ -1,0 +1,69 @@
+//! HTTP on the connections that `net` admits: requests in, responses out, with a bound on everything a
+//! client can make the server hold.
+//!
+//! Nothing here knows what a request means: a [`Handler`] does.
+
+mod activity;
+mod answer;
+mod body;
+mod connection;
+mod refusal;
+mod transport;
+mod unread;
+
+use std::{future::Future, net::SocketAddr};
+
+use bytes::Bytes;
+use http_body_util::Full;
+use hyper::{Method, Request, Response};
+use net::{Closed, Peer};
+
+pub(crate) use self::{body::RequestBody, connection::Http};
+
+/// The protocols that a TLS handshake offers, the preferred one first.
+pub(crate) const ALPN: [&[u8]; 2] = [b"h2", b"http/1.1"];
+
+/// Where a request came from.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    /// `http` or `https`.
+    pub(crate) scheme: &'static str,
+    /// The sender's address, and the client whose limits the request counts against.
+    peer: Peer,
+}
+
+impl Origin {
+    fn of(peer: Peer) -> Self {
+        Self { scheme: if peer.is_tls { "https" } else { "http" }, peer }
+    }
+
+    /// The sender's address.
+    pub(crate) fn address(&self) -> SocketAddr {
+        self.peer.address
+    }
+}
+
+/// What a request showed about its sender. A [`Handler`] sets it as an extension of its response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// The sender authenticated.
+    Proven,
+    /// The sender did not authenticate.
+    Stranger,
+}
+
+/// Answers requests.
+pub(crate) trait Handler: Send + Sync + 'static {
+    /// Answers one request. Dropped half-way when the client goes away.
+    fn handle(
+        &self,
+        origin: Origin,
+        request: Request<RequestBody>,
+    ) -> impl Future<Output = Response<Full<Bytes>>> + Send;
+
+    /// Called for each connection that the gate turned away.
+    fn closed(&self, peer: SocketAddr, why: Closed);
+
+    /// Called for each request that was refused because its client sends too many, or failed too often.
+    fn refused(&self, origin: &Origin, method: &Method, path: &str);
+}
