@@ -282,7 +282,7 @@ async fn tokens_have_the_life_that_is_asked_for() {
     let permission = Call::get("/dbs/d/users/u/permissions/p");
     let document = Call::get("/dbs/d/colls/c/docs/x");
     let harness = Harness::answering(minting);
-    let earlier = Harness::earlier(Duration::from_secs(600), minting);
+    let earlier = Harness::earlier(Duration::from_mins(10), minting);
     for (seconds, is_good) in [("10", false), ("600", false), ("601", true), ("86400", true)] {
         let call = permission.clone().header("x-ms-documentdb-expiry-seconds", seconds);
         let token = earlier.send(call).await.text().to_owned();
