@@ -77,7 +77,7 @@ async fn list(
         // Attachments lie with their document.
         partition_key: options.partition_key.clone(),
         max_item_count: Some(u32::MAX),
-        tokens: options.tokens.clone(),
+        token_mark: options.token_mark,
         hides_system_key: options.hides_system_key,
         ..Options::default()
     };

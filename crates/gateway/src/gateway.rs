@@ -16,9 +16,7 @@ use hyper::{
     body::Body,
     http::{request::Parts, uri::PathAndQuery},
 };
-use protocol::{
-    Code, Context, Error, Operation, Options, Principal, Request, Response, Service, token::Minter,
-};
+use protocol::{Code, Context, Error, Operation, Options, Principal, Request, Response, Service};
 
 use crate::{
     account, activity,
@@ -211,7 +209,9 @@ impl Gateway {
         // Only a POST can be either: a query reads, a create writes.
         authorize(&principal, is_read || parts.method == Method::POST)?;
         let mut options = options::read(parts, version, &self.settings)?;
-        options.tokens.minter = self.minter(&target.resource);
+        let seconds = options::token_seconds(headers)?;
+        let mint = self.mint(&target.resource, seconds);
+        options.token_mark = mint.as_ref().map(Mint::mark);
         let again = other.map(|other| (other, options.clone()));
         let mut operation =
             decode::operation(target.resource, &parts.method, headers, version, &mut options)?;
@@ -234,7 +234,10 @@ impl Gateway {
         let request = Request { operation, options };
         let answer = self.ask(&context, request, again).await;
         let told = |error| if is_query { options::told_finally(error, headers) } else { error };
-        let response = known.form.trim(answer.map_err(told)?);
+        let mut response = known.form.trim(answer.map_err(told)?);
+        if let Some(mint) = mint {
+            response = mint.fill(response)?;
+        }
         Ok(match response {
             response if is_offer => Answer::Offer(response),
             response if is_batch => Answer::Batch(response, form),
@@ -275,10 +278,9 @@ impl Gateway {
     }
 
     /// Who makes tokens, where some may be asked for.
-    fn minter(&self, resource: &Resource) -> Option<Arc<dyn Minter>> {
+    fn mint(&self, resource: &Resource, seconds: u32) -> Option<Mint> {
         let is_asked = matches!(resource, Resource::Permissions(_) | Resource::Permission(_));
-        let mint = || Mint { keys: read(&self.keys), now: self.clock.now() };
-        is_asked.then(|| Arc::new(mint()) as Arc<dyn Minter>)
+        is_asked.then(|| Mint::new(read(&self.keys), self.clock.now(), seconds)).flatten()
     }
 
     /// Finds out who asks, and in which role if not by a key.

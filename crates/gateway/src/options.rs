@@ -3,12 +3,11 @@
 use hyper::{HeaderMap, http::request::Parts};
 use protocol::{
     Code, Error, Options,
-    limits::{PAGE_ITEMS_MAX, TOKEN_SECONDS},
+    limits::{PAGE_ITEMS_MAX, TOKEN_SECONDS, TOKEN_SECONDS_DEFAULT},
     query::QueryOptions,
     request::{ConsistencyLevel, IndexingDirective},
     rid::CollectionRid,
     session::SessionTokens,
-    token::TokenOptions,
 };
 use value::partition_key::{Epk, PartitionKey};
 
@@ -55,17 +54,17 @@ pub(crate) fn read(parts: &Parts, version: Version, settings: &Settings) -> Resu
                 query::options(headers, version, settings.cross_partition)?
             }
         },
-        // Who makes them is known where the keys are.
-        tokens: TokenOptions { seconds: token_seconds(headers)?, minter: None },
+        // Set where the keys are known.
+        token_mark: None,
     })
 }
 
 /// How long the token of a permission is to be good.
-fn token_seconds(headers: &HeaderMap) -> Result<Option<u32>, Error> {
+pub(crate) fn token_seconds(headers: &HeaderMap) -> Result<u32, Error> {
     let name = "x-ms-documentdb-expiry-seconds";
-    let Some(seconds) = integer(headers, name)? else { return Ok(None) };
+    let Some(seconds) = integer(headers, name)? else { return Ok(TOKEN_SECONDS_DEFAULT) };
     let allowed = u32::try_from(seconds).ok().filter(|seconds| TOKEN_SECONDS.contains(seconds));
-    allowed.map(Some).ok_or_else(|| invalid(name, &seconds.to_string()))
+    allowed.ok_or_else(|| invalid(name, &seconds.to_string()))
 }
 
 /// COMPAT: when a range is gone (410/1002), readers of the change feed of `azure-cosmos` come to read

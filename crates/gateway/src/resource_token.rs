@@ -10,11 +10,12 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use bytes::Bytes;
 use hmac::{Hmac, KeyInit, Mac};
 use protocol::{
-    Code, Error,
+    Body, Code, Error, Response,
     rid::PermissionRid,
-    token::{Grant, Minter},
+    token::{Grant, TokenMark},
 };
 use sha2::Sha256;
 use subtle::{Choice, ConstantTimeEq};
@@ -33,23 +34,58 @@ const VERSION: u8 = 2;
 /// Version, permission, generation, expiry, and what makes every token another one.
 const CONTENT_BYTES: usize = 1 + 16 + 8 + 8 + 8;
 
-/// Makes tokens, with the keys of this moment.
-#[derive(Debug)]
+/// Makes the tokens of one answer, with the keys of this moment.
 pub(crate) struct Mint {
-    pub(crate) keys: Arc<Keys>,
-    pub(crate) now: SystemTime,
+    keys: Arc<Keys>,
+    /// The second in which the tokens expire.
+    expiry: u64,
+    mark: TokenMark,
 }
 
-impl Minter for Mint {
-    fn mint(&self, grant: Grant, seconds: u32) -> Option<String> {
+impl Mint {
+    /// `None` if no tokens can be made.
+    pub(crate) fn new(keys: Arc<Keys>, now: SystemTime, seconds: u32) -> Option<Self> {
+        keys.read_write.first()?;
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).ok()?;
+        let expiry = seconds_of(now + Duration::from_secs(seconds.into()));
+        Some(Self { keys, expiry, mark: TokenMark::new(u128::from_be_bytes(random)) })
+    }
+
+    /// What stands for tokens in the answer.
+    pub(crate) fn mark(&self) -> TokenMark {
+        self.mark
+    }
+
+    /// Puts tokens in the places of their marks.
+    pub(crate) fn fill(&self, mut response: Response) -> Result<Response, Error> {
+        let filled = |text: &Bytes| self.mark.replace(text, |grant| self.token(grant));
+        match &mut response.body {
+            Body::Resource(text) => *text = filled(text)?.into(),
+            Body::Feed { items, .. } => {
+                for item in items {
+                    *item = filled(item)?.into();
+                }
+            }
+            Body::Empty | Body::Media { .. } | Body::Batch(_) => {}
+        }
+        Ok(response)
+    }
+
+    fn token(&self, grant: Grant) -> Result<String, Error> {
+        let token = self.mint(grant);
+        token.ok_or_else(|| Error::new(Code::Internal, "There are no random numbers for tokens."))
+    }
+
+    /// The text of a token, unlike any other.
+    fn mint(&self, grant: Grant) -> Option<String> {
         let key = self.keys.read_write.first()?;
-        let expiry = seconds_of(self.now + Duration::from_secs(seconds.into()));
         let mut nonce = [0; 8];
         getrandom::fill(&mut nonce).ok()?;
         let mut content = vec![VERSION];
         content.extend_from_slice(&grant.permission.bytes());
         content.extend_from_slice(&grant.generation.to_be_bytes());
-        content.extend_from_slice(&expiry.to_be_bytes());
+        content.extend_from_slice(&self.expiry.to_be_bytes());
         content.extend_from_slice(&nonce);
         let (mac, content) = (STANDARD.encode(sign(key, &content)), STANDARD.encode(&content));
         Some(format!("type=resource&ver=1&sig={mac};{content};"))
@@ -164,8 +200,8 @@ mod tests {
     }
 
     fn token(keys: &Arc<Keys>) -> String {
-        let mint = Mint { keys: Arc::clone(keys), now: at(NOW) };
-        mint.mint(grant(), 10).expect("a token")
+        let mint = Mint::new(Arc::clone(keys), at(NOW), 10).expect("keys");
+        mint.mint(grant()).expect("a token")
     }
 
     #[test]

@@ -1,9 +1,8 @@
-//! Resource tokens: what a permission's token stands for, and who makes its text.
+//! Resource tokens: what a permission's token stands for, and where in an answer tokens belong.
 //!
-//! The engine knows permissions, the gateway knows keys. So the engine has a token made by whoever
-//! signs, and looks the permission up again whenever one comes back.
-
-use std::{fmt, sync::Arc};
+//! The engine knows permissions, the edge knows keys. The engine writes a [`TokenMark`] wherever a token
+//! belongs, the edge replaces each mark by a token that it signs, and the engine looks the permission up
+//! whenever a token comes back.
 
 use crate::rid::PermissionRid;
 
@@ -18,18 +17,100 @@ pub struct Grant {
     pub generation: u64,
 }
 
-/// Makes tokens.
-pub trait Minter: fmt::Debug + Send + Sync {
-    /// The text of a token that is good for this long, unlike any other; `None` if none can be
-    /// made.
-    fn mint(&self, grant: Grant, seconds: u32) -> Option<String>;
+/// Begins the texts that stand for tokens in one answer. Nobody who stores text in the database can
+/// know it, because it is drawn for each request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenMark(u128);
+
+/// Hexadecimal digits of a mark, and of the grant behind it.
+const MARK_DIGITS: usize = 32;
+const GRANT_DIGITS: usize = 48;
+
+impl TokenMark {
+    /// A mark of a random number.
+    pub fn new(random: u128) -> Self {
+        Self(random)
+    }
+
+    /// The text that stands for a token of this grant.
+    pub fn text(self, grant: Grant) -> String {
+        let permission = u128::from_be_bytes(grant.permission.bytes());
+        format!("{}{permission:032x}{:016x}", self.prefix(), grant.generation)
+    }
+
+    /// The grant that a text stands for; `None` if the text is not one of this mark.
+    pub fn read(self, text: &str) -> Option<Grant> {
+        let digits = text.strip_prefix(&self.prefix()).filter(|it| it.len() == GRANT_DIGITS)?;
+        let (permission, generation) = digits.split_at_checked(32)?;
+        let permission = u128::from_str_radix(permission, 16).ok()?.to_be_bytes();
+        Some(Grant {
+            permission: PermissionRid::from_bytes(&permission)?,
+            generation: u64::from_str_radix(generation, 16).ok()?,
+        })
+    }
+
+    /// Replaces each text of this mark in an answer by its token.
+    pub fn replace<E>(
+        self,
+        answer: &[u8],
+        mut token: impl FnMut(Grant) -> Result<String, E>,
+    ) -> Result<Vec<u8>, E> {
+        let prefix = self.prefix();
+        let mut out = Vec::with_capacity(answer.len());
+        let mut rest = answer;
+        while let Some(at) = rest.windows(MARK_DIGITS).position(|it| it == prefix.as_bytes()) {
+            let end = (at + MARK_DIGITS + GRANT_DIGITS).min(rest.len());
+            let grant = std::str::from_utf8(&rest[at..end]).ok().and_then(|text| self.read(text));
+            out.extend_from_slice(&rest[..at]);
+            match grant {
+                Some(grant) => out.extend_from_slice(token(grant)?.as_bytes()),
+                None => out.extend_from_slice(&rest[at..end]),
+            }
+            rest = &rest[end..];
+        }
+        out.extend_from_slice(rest);
+        Ok(out)
+    }
+
+    fn prefix(self) -> String {
+        format!("{:032x}", self.0)
+    }
 }
 
-/// How the tokens of permissions are made in a request.
-#[derive(Clone, Debug, Default)]
-pub struct TokenOptions {
-    /// For how long they are good, if the caller says so.
-    pub seconds: Option<u32>,
-    /// Who makes them; without one, permissions are shown without.
-    pub minter: Option<Arc<dyn Minter>>,
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rid::{DatabaseRid, UserRid};
+
+    fn grant(number: u64) -> Grant {
+        let user = UserRid { database: DatabaseRid(0xA1B2_C3D4), number: 1 };
+        Grant { permission: PermissionRid { user, number }, generation: u64::MAX - number }
+    }
+
+    fn replaced(mark: TokenMark, answer: &str) -> String {
+        let token = |grant: Grant| Ok::<_, ()>(format!("<{}>", grant.permission.number));
+        String::from_utf8(mark.replace(answer.as_bytes(), token).expect("tokens")).expect("text")
+    }
+
+    #[test]
+    fn each_mark_becomes_the_token_of_its_grant() {
+        let mark = TokenMark::new(7);
+        let (one, two) = (mark.text(grant(1)), mark.text(grant(2)));
+        assert_eq!(mark.read(&one), Some(grant(1)));
+        let answer = format!(r#"[{{"a":"{one}"}},{{"b":"x{two}y{one}"}}]"#);
+        assert_eq!(replaced(mark, &answer), r#"[{"a":"<1>"},{"b":"x<2>y<1>"}]"#);
+    }
+
+    #[test]
+    fn other_texts_stay() {
+        let mark = TokenMark::new(7);
+        let text = mark.text(grant(1));
+        assert_eq!(TokenMark::new(8).read(&text), None);
+        for other in ["", "0", &text[..40], &text[1..], &TokenMark::new(8).text(grant(1))] {
+            assert_eq!(mark.read(other), None);
+            assert_eq!(replaced(mark, other), other);
+        }
+        let broken = text.replace(&text[32..], &"x".repeat(GRANT_DIGITS));
+        assert_eq!(replaced(mark, &broken), broken);
+    }
 }

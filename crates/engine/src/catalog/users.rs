@@ -5,9 +5,8 @@ use std::sync::Arc;
 use bytes::Bytes;
 use protocol::{
     Error,
-    limits::TOKEN_SECONDS_DEFAULT,
     rid::{PermissionRid, UserRid},
-    token::{Grant, TokenOptions},
+    token::{Grant, TokenMark},
 };
 use value::{
     Object, Value, json,
@@ -127,8 +126,8 @@ impl User {
 }
 
 impl Permission {
-    /// As it is shown, with a new token.
-    pub(crate) fn to_json(&self, tokens: &TokenOptions) -> Bytes {
+    /// As it is shown, with what stands for a new token.
+    pub(crate) fn to_json(&self, mark: Option<TokenMark>) -> Bytes {
         let Self { rid, id, version, rights, generation } = self;
         let mut object = Object::new();
         object.insert("id", id.as_str());
@@ -142,11 +141,9 @@ impl Permission {
         object.insert("_self", format!("dbs/{}/users/{user}/permissions/{rid}/", user.database));
         object.insert("_etag", quoted(version.etag));
         object.insert("_ts", number(version.ts));
-        let grant = Grant { permission: *rid, generation: *generation };
-        let seconds = tokens.seconds.unwrap_or(TOKEN_SECONDS_DEFAULT);
-        let minted = tokens.minter.as_ref().and_then(|minter| minter.mint(grant, seconds));
-        if let Some(token) = minted {
-            object.insert("_token", token);
+        if let Some(mark) = mark {
+            let grant = Grant { permission: *rid, generation: *generation };
+            object.insert("_token", mark.text(grant));
         }
         to_bytes(object)
     }

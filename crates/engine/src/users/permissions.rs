@@ -117,7 +117,7 @@ impl Family for Permissions {
     }
 
     fn to_json(permission: &Permission, options: &Options) -> Bytes {
-        permission.to_json(&options.tokens)
+        permission.to_json(options.token_mark)
     }
 
     /// Refuses rights that another permission of the user has the place of. What they name need not

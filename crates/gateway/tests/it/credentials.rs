@@ -4,6 +4,7 @@
 use std::{
     collections::HashSet,
     mem::{Discriminant, discriminant},
+    time::Duration,
 };
 
 use bytes::Bytes;
@@ -160,26 +161,26 @@ fn grant() -> Grant {
     Grant { permission: PermissionRid { user, number: 1 }, generation: 1 }
 }
 
-/// A service that gives tokens: one that is good, and one that has expired by the time it is there.
+/// A service that marks where a token belongs.
 #[expect(clippy::unnecessary_wraps, reason = "the form of every answer")]
 fn minting(request: &Request) -> Result<Response, Error> {
-    let minter = request.options.tokens.minter.as_ref();
-    let mint = |seconds| minter.and_then(|minter| minter.mint(grant(), seconds));
-    let tokens = match (&request.operation, mint(10), mint(0)) {
-        (Operation::ReadPermission(_), Some(good), Some(expired)) => format!("{good} {expired}"),
+    let text = match (&request.operation, request.options.token_mark) {
+        (Operation::ReadPermission(_), Some(mark)) => mark.text(grant()),
         _ => "{}".to_owned(),
     };
-    Ok(Response { body: Body::Resource(Bytes::from(tokens)), ..resource("{}") })
+    Ok(Response { body: Body::Resource(Bytes::from(text)), ..resource("{}") })
 }
 
-/// The two tokens of [`minting`].
+/// A token that is good, and one that has expired.
 async fn tokens() -> (Harness, String, String) {
+    let read = Call::get("/dbs/d/users/u/permissions/p");
     let harness = Harness::answering(minting);
-    let reply = harness.send(Call::get("/dbs/d/users/u/permissions/p")).await;
-    let text = reply.text();
-    let (good, expired) = text.split_once(' ').expect("two tokens");
+    let good = harness.send(read.clone()).await.text().to_owned();
+    let earlier = Harness::earlier(Duration::from_mins(10), minting);
+    let brief = read.header("x-ms-documentdb-expiry-seconds", "10");
+    let expired = earlier.send(brief).await.text().to_owned();
     harness.calls();
-    (harness, good.to_owned(), expired.to_owned())
+    (harness, good, expired)
 }
 
 fn with(call: &Call, token: &str) -> Call {
@@ -278,12 +279,15 @@ async fn a_token_is_not_for_administration() {
 
 #[tokio::test]
 async fn tokens_have_the_life_that_is_asked_for() {
-    let harness = Harness::new();
     let permission = Call::get("/dbs/d/users/u/permissions/p");
-    for (seconds, expected) in [("10", Some(10)), ("86400", Some(86_400)), ("3600", Some(3600))] {
+    let document = Call::get("/dbs/d/colls/c/docs/x");
+    let harness = Harness::answering(minting);
+    let earlier = Harness::earlier(Duration::from_mins(10), minting);
+    for (seconds, is_good) in [("10", false), ("600", false), ("601", true), ("86400", true)] {
         let call = permission.clone().header("x-ms-documentdb-expiry-seconds", seconds);
-        assert_eq!(harness.send(call).await.status, 200);
-        assert_eq!(harness.one_call().1.options.tokens.seconds, expected);
+        let token = earlier.send(call).await.text().to_owned();
+        let status = harness.send(with(&document, &token)).await.status;
+        assert_eq!(status, if is_good { 200 } else { 403 }, "{seconds}");
     }
     for bad in ["9", "86401", "-10", "1.5", "an hour"] {
         let call = permission.clone().header("x-ms-documentdb-expiry-seconds", bad);

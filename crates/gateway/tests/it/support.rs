@@ -59,11 +59,12 @@ impl Recorder for Records {
     }
 }
 
-struct Stopped;
+/// A clock that stands this long before [`DATE`].
+struct Stopped(Duration);
 
 impl Clock for Stopped {
     fn now(&self) -> SystemTime {
-        httpdate::parse_http_date(DATE).expect("a date")
+        httpdate::parse_http_date(DATE).expect("a date") - self.0
     }
 }
 
@@ -100,13 +101,30 @@ impl Harness {
         Self::setting(Settings { names, ..settings() }, |_| Ok(resource("{}")))
     }
 
+    /// Calls are answered by `answers`, this long before the time of the others.
+    pub(crate) fn earlier(
+        by: Duration,
+        answers: impl Fn(&Request) -> Result<Response, Error> + Send + Sync + 'static,
+    ) -> Self {
+        Self::at(by, settings(), answers)
+    }
+
     fn setting(
+        settings: Settings,
+        answers: impl Fn(&Request) -> Result<Response, Error> + Send + Sync + 'static,
+    ) -> Self {
+        Self::at(Duration::ZERO, settings, answers)
+    }
+
+    fn at(
+        before: Duration,
         settings: Settings,
         answers: impl Fn(&Request) -> Result<Response, Error> + Send + Sync + 'static,
     ) -> Self {
         let service = Arc::new(Fake { calls: Mutex::default(), answers: Box::new(answers) });
         let records = Arc::new(Records::default());
-        let gateway = Gateway::new(service.clone(), settings, records.clone(), Arc::new(Stopped));
+        let clock = Arc::new(Stopped(before));
+        let gateway = Gateway::new(service.clone(), settings, records.clone(), clock);
         Self { gateway, service, records }
     }
 
@@ -148,7 +166,7 @@ impl Harness {
 
 /// A gateway in front of any service.
 pub(crate) fn gateway(service: Arc<dyn Service>, records: Arc<Records>) -> Gateway {
-    Gateway::new(service, settings(), records, Arc::new(Stopped))
+    Gateway::new(service, settings(), records, Arc::new(Stopped(Duration::ZERO)))
 }
 
 fn settings() -> Settings {

@@ -2,7 +2,7 @@
 
 use value::partition_key::{Epk, PartitionKey};
 
-use crate::{query::QueryOptions, rid::CollectionRid, session::SessionTokens, token::TokenOptions};
+use crate::{query::QueryOptions, rid::CollectionRid, session::SessionTokens, token::TokenMark};
 
 /// How fresh a read must be, from the strongest to the weakest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -103,8 +103,9 @@ pub struct Options {
     pub enable_script_logging: bool,
     /// What concerns queries only.
     pub query: QueryOptions,
-    /// How the tokens of permissions are made.
-    pub tokens: TokenOptions,
+    /// What stands for the tokens of permissions in the answer; without it, permissions are shown
+    /// without.
+    pub token_mark: Option<TokenMark>,
 }
 
 impl Options {

@@ -6,8 +6,7 @@ use bytes::Bytes;
 use protocol::{
     Body, Code, Context, Options, Principal, Response, Service as _,
     request::{AttachmentPath, EncryptionKeyPath, ScriptKind, ThroughputRequest, UserPath},
-    rid::PermissionRid,
-    token::{Grant, Minter, TokenOptions},
+    token::TokenMark,
 };
 use store::memory::MemoryStore;
 use value::{Value, json, partition_key::PartitionKey};
@@ -20,16 +19,6 @@ struct Still;
 impl Clock for Still {
     fn now_seconds(&self) -> u64 {
         1_700_000_000
-    }
-}
-
-/// Makes tokens that can be read.
-#[derive(Debug)]
-struct Plain;
-
-impl Minter for Plain {
-    fn mint(&self, grant: Grant, _seconds: u32) -> Option<String> {
-        Some(format!("{} {}", grant.permission, grant.generation))
     }
 }
 
@@ -116,16 +105,13 @@ impl Account {
         let link = self_link(&self.call(read, keyed()).await);
         let body = format!(r#"{{"id":"p","permissionMode":"All","resource":"{link}"}}"#);
         let user = UserPath { database: database_path(), user: "u".to_owned() };
-        let tokens = TokenOptions { seconds: None, minter: Some(Arc::new(Plain)) };
+        let mark = TokenMark::new(1);
         let create = Operation::CreatePermission { user, body: Bytes::from(body), upsert: true };
-        let made = self.call(create, Options { tokens, ..Options::default() }).await;
+        let made =
+            self.call(create, Options { token_mark: Some(mark), ..Options::default() }).await;
         let made = value(&made);
-        let (permission, generation) =
-            made.get("_token").as_str().and_then(|text| text.split_once(' ')).expect("a token");
-        Principal::Token(Grant {
-            permission: PermissionRid::parse(permission).expect("a rid"),
-            generation: generation.parse().expect("a number"),
-        })
+        let grant = made.get("_token").as_str().and_then(|text| mark.read(text));
+        Principal::Token(grant.expect("a mark"))
     }
 
     /// Checks a request, has something happen, and carries the request out.
