@@ -9,6 +9,7 @@ use std::{
 
 use anyhow::Context as _;
 use engine::Engine;
+use store::Files;
 
 use crate::{
     clock::MachineClock,
@@ -24,14 +25,20 @@ const SCRIPTS_WAITING_MAX: usize = 256;
 pub(crate) struct Database {
     engine: Arc<Engine>,
     store: Arc<dyn store::Store>,
+    /// The same store, if it is in files.
+    files: Option<Arc<dyn Files>>,
     disk: Arc<engine::Disk>,
 }
 
 impl Database {
     /// Opens the database in its directory, or an empty one in memory.
     pub(crate) async fn open(config: &Config, directory: Option<&DataDir>) -> anyhow::Result<Self> {
-        let store = match directory {
-            Some(directory) => open_store(&directory.store(), config.cache_bytes).await?,
+        let files = match directory {
+            Some(directory) => Some(open_store(&directory.store(), config.cache_bytes).await?),
+            None => None,
+        };
+        let store: Arc<dyn store::Store> = match &files {
+            Some(files) => Arc::clone(files) as _,
             None => Arc::new(store::memory::MemoryStore::new()),
         };
         let clock = Arc::new(MachineClock);
@@ -40,7 +47,7 @@ impl Database {
         let engine = Engine::open(Arc::clone(&store), options, clock)
             .await
             .context("cannot open the database")?;
-        Ok(Self { engine, store, disk })
+        Ok(Self { engine, store, files, disk })
     }
 
     /// What is known of the disk that the data is on.
@@ -73,9 +80,9 @@ impl Database {
         self.store.statistics()
     }
 
-    /// The store's files at one instant.
-    pub(crate) async fn image(&self) -> store::Result<Arc<dyn store::Image>> {
-        self.store.image().await
+    /// The store as files; `None` if it is in memory.
+    pub(crate) fn files(&self) -> Option<&dyn Files> {
+        self.files.as_deref()
     }
 
     /// Finishes what was begun and leaves everything on disk.
@@ -85,10 +92,7 @@ impl Database {
 }
 
 /// Opens the store of a data directory.
-pub(crate) async fn open_store(
-    path: &Path,
-    cache_bytes: u64,
-) -> anyhow::Result<Arc<dyn store::Store>> {
+pub(crate) async fn open_store(path: &Path, cache_bytes: u64) -> anyhow::Result<Arc<dyn Files>> {
     let path = path.to_owned();
     let options = store_lsm::Options { cache_bytes, ..store_lsm::Options::default() };
     // Opening replays the journal of a server that was killed, which can take seconds.

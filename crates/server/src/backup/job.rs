@@ -172,7 +172,8 @@ impl Backups {
         keep: Option<usize>,
         progress: &Arc<Progress>,
     ) -> anyhow::Result<Summary> {
-        let image = self.database.image().await.context("cannot read the data")?;
+        let files = self.database.files().context("the database is in memory")?;
+        let image = files.image().await.context("cannot read the data")?;
         let progress = Arc::clone(progress);
         let written = spawn_blocking(move || {
             let now = MachineClock.since_epoch().as_secs();
