@@ -30,7 +30,7 @@ pub(crate) fn run(args: &CompactArgs) -> Result<ExitCode, Failure> {
 }
 
 /// Bytes on disk before and after.
-async fn compact(store: &dyn store::Store) -> anyhow::Result<(u64, u64)> {
+async fn compact(store: &dyn store::Files) -> anyhow::Result<(u64, u64)> {
     let before = store.statistics().disk_bytes;
     store.compact(None).await.context("cannot compact the data")?;
     store.close().await.context("cannot close the store")?;

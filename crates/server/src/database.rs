@@ -11,6 +11,7 @@ use std::{
 use anyhow::Context as _;
 use engine::Engine;
 use protocol::{Operator, Service};
+use store::Files;
 
 use crate::{
     clock::MachineClock,
@@ -26,14 +27,20 @@ const SCRIPTS_WAITING_MAX: usize = 256;
 pub(crate) struct Database {
     engine: Arc<Engine>,
     store: Arc<dyn store::Store>,
+    /// The same store, if it is in files.
+    files: Option<Arc<dyn Files>>,
     disk: Arc<engine::Disk>,
 }
 
 impl Database {
     /// Opens the database in its directory, or an empty one in memory.
     pub(crate) async fn open(config: &Config, directory: Option<&DataDir>) -> anyhow::Result<Self> {
-        let store = match directory {
-            Some(directory) => open_store(&directory.store(), config.cache_bytes).await?,
+        let files = match directory {
+            Some(directory) => Some(open_store(&directory.store(), config.cache_bytes).await?),
+            None => None,
+        };
+        let store: Arc<dyn store::Store> = match &files {
+            Some(files) => Arc::clone(files) as _,
             None => Arc::new(store::memory::MemoryStore::new()),
         };
         let clock = Arc::new(MachineClock);
@@ -42,7 +49,7 @@ impl Database {
         let engine = Engine::open(Arc::clone(&store), options, clock)
             .await
             .context("cannot open the database")?;
-        Ok(Self { engine, store, disk })
+        Ok(Self { engine, store, files, disk })
     }
 
     /// Where the server reports how much room the disk has.
@@ -60,9 +67,14 @@ impl Database {
         Arc::clone(&self.engine) as _
     }
 
-    /// The store of this process, for its figures and for backups.
+    /// The store of this process, for its figures.
     pub(crate) fn store(&self) -> Arc<dyn store::Store> {
         Arc::clone(&self.store)
+    }
+
+    /// The store as files, for backups; `None` if it is in memory.
+    pub(crate) fn files(&self) -> Option<Arc<dyn Files>> {
+        self.files.clone()
     }
 
     /// Finishes what was begun and leaves everything on disk.
@@ -72,10 +84,7 @@ impl Database {
 }
 
 /// Opens the store of a data directory.
-pub(crate) async fn open_store(
-    path: &Path,
-    cache_bytes: u64,
-) -> anyhow::Result<Arc<dyn store::Store>> {
+pub(crate) async fn open_store(path: &Path, cache_bytes: u64) -> anyhow::Result<Arc<dyn Files>> {
     let path = path.to_owned();
     let options = store_lsm::Options { cache_bytes, ..store_lsm::Options::default() };
     // Opening replays the journal of a server that was killed, which can take seconds.

@@ -100,7 +100,7 @@ async fn serve(config: Config) -> Result<(), Failure> {
     );
     let started = MachineClock.since_epoch();
     let metrics = Metrics::new(database.operator(), database.store(), room.clone(), started);
-    let backups = Backups::new(database.store(), config.data_dir.as_deref());
+    let backups = Backups::new(database.files(), config.data_dir.as_deref());
     let key_place = keys.place().clone();
     let app = app(&config, keys.keys, &database, metrics, &stop, (&backups, &audit));
     let app = App { certificate: public, ..app };

@@ -41,22 +41,11 @@ pub(crate) enum Command {
         /// Who asked.
         reply: Reply<()>,
     },
-    /// Look at all partitions at one instant.
-    View {
-        /// Who asked.
-        reply: Reply<View>,
-    },
     /// Take hold of all files at one instant.
     Capture {
         /// Who asked.
         reply: Reply<Capture>,
     },
-}
-
-/// All partitions at one instant.
-pub(crate) struct View {
-    pub(crate) snapshot: Arc<fjall::Snapshot>,
-    pub(crate) partitions: Vec<Arc<LsmPartition>>,
 }
 
 impl Command {
@@ -68,7 +57,6 @@ impl Command {
             | Self::Fence { reply, .. }
             | Self::Refresh { reply }
             | Self::Settle { reply } => reply.send(Err(error)),
-            Self::View { reply } => reply.send(Err(error)),
             Self::Capture { reply } => reply.send(Err(error)),
         }
     }

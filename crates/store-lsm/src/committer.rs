@@ -20,7 +20,7 @@ use fjall::{AbstractTree, OwnedWriteBatch, PersistMode};
 use store::{Durability, Error, Result};
 
 use crate::{
-    command::{Command, View},
+    command::Command,
     image, open,
     partition::LsmPartition,
     queue::{Entry, Next},
@@ -201,11 +201,6 @@ impl Committer {
                 reply.send(Ok(()));
             }
             Command::Settle { reply } => reply.send(self.settle()),
-            Command::View { reply } => {
-                let (snapshot, partitions) =
-                    (self.shared.published(), self.shared.all_partitions());
-                reply.send(Ok(View { snapshot, partitions }));
-            }
             Command::Capture { reply } => reply.send(image::capture(&self.shared)),
         }
     }
@@ -249,7 +244,7 @@ fn admit(group: Vec<Entry>) -> Vec<Entry> {
 }
 
 /// Finds a partition, or creates it durably.
-pub(crate) fn create(shared: &Arc<Shared>, name: &str) -> Result<Arc<LsmPartition>> {
+fn create(shared: &Arc<Shared>, name: &str) -> Result<Arc<LsmPartition>> {
     if let Some(partition) = shared.partition(name) {
         return Ok(partition);
     }
@@ -264,7 +259,7 @@ pub(crate) fn create(shared: &Arc<Shared>, name: &str) -> Result<Arc<LsmPartitio
 }
 
 /// Moves everything from the journal into tables, so that the next open replays nothing.
-pub(crate) fn close(shared: &Shared) -> Result<()> {
+fn close(shared: &Shared) -> Result<()> {
     if let Some(reason) = shared.queue.failure() {
         return Err(Error::Closed(reason));
     }

@@ -18,11 +18,11 @@ use std::{
 use store::{Error, Result};
 
 use crate::{
-    checkpoint,
     files::{VERSION, io_error},
     journal_list,
     open::{self, LOCK},
     options::Options,
+    restore,
     scratch::Scratch,
     shared::Shared,
     torn,
@@ -42,7 +42,7 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Shared>> {
         let path = version.display();
         return Err(Error::Corrupt(format!("`{path}` is missing or empty: there is no store")));
     }
-    checkpoint::refuse_unfinished(&directory)?;
+    restore::refuse_unfinished(&directory)?;
     let lock = lock(&directory)?;
     let listed = journal_list::check(&directory)?;
     let torn = torn::find(&directory, &listed)?;

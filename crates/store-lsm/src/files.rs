@@ -1,7 +1,7 @@
 //! The files of a store's directory: what they are called, and how they are made durable.
 
 use std::{
-    fs::File,
+    fs::{DirBuilder, File},
     path::{Path, PathBuf},
 };
 
@@ -12,6 +12,27 @@ pub(crate) const KEYSPACES: &str = "keyspaces";
 
 /// The file that says which format fjall uses.
 pub(crate) const VERSION: &str = "version";
+
+/// Creates the directory, for this user only, and makes its name and those of all the missing ones
+/// above it durable. A name that is there already is synced too: whoever created it may have been
+/// killed before that.
+pub(crate) fn create_directory(directory: &Path) -> Result<()> {
+    let io = |error: std::io::Error| io_error(directory, &error);
+    let absolute = std::path::absolute(directory).map_err(io)?;
+    let mut changed = Vec::new();
+    for (path, above) in absolute.ancestors().zip(absolute.ancestors().skip(1)) {
+        changed.push(above);
+        if path.try_exists().map_err(io)? {
+            break;
+        }
+    }
+    let mut builder = DirBuilder::new();
+    builder.recursive(true);
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
+    builder.create(&absolute).map_err(io)?;
+    changed.into_iter().rev().try_for_each(sync_directory)
+}
 
 /// The journal files, oldest first.
 pub(crate) fn journals(directory: &Path) -> Result<Vec<(u64, PathBuf)>> {

@@ -10,11 +10,10 @@
 //!
 //! Reading order: [`LsmStore`] here (the contract's side), `command` and `queue` (what waits),
 //! `committer` (what is written, and when), `partition` and `snapshot` (owners and reads), `open`
-//! (start, and what a power loss may leave behind; `torn` and `journal_list` help), `copy` (bulk ingestion), `checkpoint` (the
-//! whole store in another directory), `image` (its files, held for a copy; `extent` and `window` help),
+//! (start, and what a power loss may leave behind; `torn` and `journal_list` help), `copy` (bulk ingestion), `image` (the files
+//! of the whole store, held for a copy; `extent` and `window` help), `restore` (a store of such files),
 //! `compact` (each key in one place), `examine` (looking without writing).
 
-mod checkpoint;
 mod command;
 mod committer;
 mod compact;
@@ -29,6 +28,7 @@ mod options;
 mod partition;
 mod queue;
 mod reply;
+mod restore;
 mod scratch;
 mod shared;
 mod snapshot;
@@ -42,7 +42,7 @@ use std::{
 };
 
 use store::{
-    BoxFuture, Error, Image, Keep, KeySpace, Result, Snapshot, Statistics, Store, check_name,
+    BoxFuture, Error, Files, Image, Keep, KeySpace, Result, Snapshot, Statistics, Store, check_name,
 };
 
 pub use self::options::Options;
@@ -91,7 +91,7 @@ impl LsmStore {
         directory: &Path,
         write: impl FnOnce(&Path) -> Result<(), E>,
     ) -> Result<(), E> {
-        checkpoint::fill_with(directory, write)
+        restore::restore(directory, write)
     }
 
     /// Finds a partition, creating it if need be, without owning it.
@@ -170,50 +170,6 @@ impl Store for LsmStore {
         })
     }
 
-    fn clone_partition<'a>(&'a self, from: &'a str, to: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            let source = self.shared.partition(from);
-            let source =
-                source.ok_or_else(|| Error::Conflict(format!("there is no partition `{from}`")))?;
-            self.copy(&source.snapshot(), to, &|_, _| true).await
-        })
-    }
-
-    fn checkpoint<'a>(&'a self, directory: &'a Path) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            let view = self.command(|reply| Command::View { reply }).await?;
-            let (sender, receiver) = reply();
-            checkpoint::start(Arc::clone(&self.shared), view, directory, sender)?;
-            receiver.await
-        })
-    }
-
-    fn image(&self) -> BoxFuture<'_, Result<Arc<dyn Image>>> {
-        Box::pin(async move {
-            let capture = self.command(|reply| Command::Capture { reply }).await?;
-            let (sender, receiver) = reply();
-            image::start(capture, sender)?;
-            Ok(Arc::new(receiver.await?) as Arc<dyn Image>)
-        })
-    }
-
-    fn compact<'a>(&'a self, partition: Option<&'a str>) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            let partitions = match partition {
-                Some(name) => {
-                    let absent = || Error::Conflict(format!("there is no partition `{name}`"));
-                    vec![self.shared.partition(name).ok_or_else(absent)?]
-                }
-                None => self.shared.all_partitions(),
-            };
-            self.command(|reply| Command::Settle { reply }).await?;
-            let (sender, receiver) = reply();
-            compact::start(Arc::clone(&self.shared), partitions, sender)?;
-            receiver.await?;
-            self.command(|reply| Command::Settle { reply }).await
-        })
-    }
-
     fn queue_bytes(&self) -> usize {
         self.shared.options.queue_bytes_max
     }
@@ -233,6 +189,34 @@ impl Store for LsmStore {
                 return Ok(());
             }
             receiver.await
+        })
+    }
+}
+
+impl Files for LsmStore {
+    fn image(&self) -> BoxFuture<'_, Result<Arc<dyn Image>>> {
+        Box::pin(async move {
+            let capture = self.command(|reply| Command::Capture { reply }).await?;
+            let (sender, receiver) = reply();
+            image::start(capture, sender)?;
+            Ok(Arc::new(receiver.await?) as Arc<dyn Image>)
+        })
+    }
+
+    fn compact<'a>(&'a self, key_space: Option<&'a str>) -> BoxFuture<'a, Result<()>> {
+        Box::pin(async move {
+            let partitions = match key_space {
+                Some(name) => {
+                    let absent = || Error::Conflict(format!("there is no partition `{name}`"));
+                    vec![self.shared.partition(name).ok_or_else(absent)?]
+                }
+                None => self.shared.all_partitions(),
+            };
+            self.command(|reply| Command::Settle { reply }).await?;
+            let (sender, receiver) = reply();
+            compact::start(Arc::clone(&self.shared), partitions, sender)?;
+            receiver.await?;
+            self.command(|reply| Command::Settle { reply }).await
         })
     }
 }

@@ -13,7 +13,7 @@
 //!   open skips more numbers than can have been used since the last record ([`skip_ahead`]).
 
 use std::{
-    fs::{DirBuilder, File, OpenOptions},
+    fs::{File, OpenOptions},
     io::Read,
     path::Path,
     sync::Arc,
@@ -27,11 +27,11 @@ use fjall::{
 use store::{Error, Result};
 
 use crate::{
-    checkpoint,
-    files::{KEYSPACES, VERSION, io_error, journals, sync_directory, sync_tree},
+    files::{KEYSPACES, VERSION, create_directory, io_error, journals, sync_directory, sync_tree},
     journal_list::{self, JournalList, Needed},
     options::Options,
     partition::LsmPartition,
+    restore,
     scratch::Scratch,
     shared::{Shared, error_of},
     torn,
@@ -59,12 +59,7 @@ const SKIPPED_SEQUENCE_NUMBERS: u64 = 1 << 20;
 /// Opens the database, with all its partitions.
 pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Shared>> {
     create_directory(directory)?;
-    checkpoint::refuse_unfinished(directory)?;
-    open_unchecked(directory, options)
-}
-
-/// The same in a directory that is there, even if a checkpoint is being written into it.
-pub(crate) fn open_unchecked(directory: &Path, options: Options) -> Result<Arc<Shared>> {
+    restore::refuse_unfinished(directory)?;
     let lock = lock(directory)?;
     clear_unfinished(directory)?;
     let listed = journal_list::check(directory)?;
@@ -143,27 +138,6 @@ pub(crate) fn keyspace_options(options: &Options) -> KeyspaceCreateOptions {
         .max_memtable_size(options.memtable_bytes)
         .filter_block_partitioning_policy(is_partitioned.clone())
         .index_block_partitioning_policy(is_partitioned)
-}
-
-/// Creates the directory, for this user only, and makes its name and those of all the missing ones
-/// above it durable. A name that is there already is synced too: whoever created it may have been
-/// killed before that.
-pub(crate) fn create_directory(directory: &Path) -> Result<()> {
-    let io = |error: std::io::Error| io_error(directory, &error);
-    let absolute = std::path::absolute(directory).map_err(io)?;
-    let mut changed = Vec::new();
-    for (path, above) in absolute.ancestors().zip(absolute.ancestors().skip(1)) {
-        changed.push(above);
-        if path.try_exists().map_err(io)? {
-            break;
-        }
-    }
-    let mut builder = DirBuilder::new();
-    builder.recursive(true);
-    #[cfg(unix)]
-    std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
-    builder.create(&absolute).map_err(io)?;
-    changed.into_iter().rev().try_for_each(sync_directory)
 }
 
 /// Removes what an interrupted first open left: fjall writes its version last, and without that it

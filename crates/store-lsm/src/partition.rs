@@ -7,9 +7,9 @@ use std::sync::{
 };
 
 use fjall::{AbstractTree, Keyspace};
-use store::{Batch, BoxFuture, Completion, Debt, Durability, Error, KeySpace, Result, Snapshot};
+use store::{Batch, Completion, Debt, Durability, Error, KeySpace, Result, Snapshot};
 
-use crate::{queue::Entry, reply::reply, shared::Shared, snapshot::LsmSnapshot};
+use crate::{queue::Entry, shared::Shared, snapshot::LsmSnapshot};
 
 /// With this many sealed memtables a partition gets no more writes until one is on disk. fjall
 /// sleeps inside the commit, for everybody, at four; a commit can seal one more.
@@ -177,28 +177,27 @@ impl KeySpace for Handle {
     }
 
     fn submit(&self, batch: Batch, durability: Durability, done: Completion) {
-        if let Err(error) = batch.check() {
-            return done(Err(error));
+        match batch.check() {
+            Ok(()) => self.queue(batch, durability, done),
+            Err(error) => done(Err(error)),
         }
-        let (partition, epoch) = (Arc::clone(&self.partition), self.epoch);
-        let size_bytes = batch.size_bytes();
-        let entry = Entry { partition, epoch, batch, size_bytes, durability, done };
-        self.partition.shared.queue.push(entry);
     }
 
-    fn flush(&self) -> BoxFuture<'_, Result<()>> {
-        // A durable batch makes everything before it durable, even if it is empty.
-        let (sender, receiver) = reply();
-        let done = Box::new(move |result| sender.send(result));
-        self.submit(Batch::default(), Durability::Durable, done);
-        Box::pin(receiver)
-    }
-
-    fn approximate_size(&self) -> u64 {
-        self.partition.keyspace.disk_space() + self.partition.buffer_bytes()
+    /// An empty batch is committed in its turn, and makes everything before it durable if asked.
+    fn barrier(&self, durability: Durability, done: Completion) {
+        self.queue(Batch::default(), durability, done);
     }
 
     fn debt(&self) -> Debt {
         self.partition.debt()
+    }
+}
+
+impl Handle {
+    fn queue(&self, batch: Batch, durability: Durability, done: Completion) {
+        let (partition, epoch) = (Arc::clone(&self.partition), self.epoch);
+        let size_bytes = batch.size_bytes();
+        let entry = Entry { partition, epoch, batch, size_bytes, durability, done };
+        self.partition.shared.queue.push(entry);
     }
 }

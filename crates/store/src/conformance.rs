@@ -2,14 +2,12 @@
 //!
 //! [`run`] takes a factory of empty stores and panics at the first promise that is not kept. Each
 //! case gets a store of its own. Waiting for a completion blocks the calling thread, which suits a
-//! test and nothing else.
+//! test and nothing else. A store in files runs [`run_files`] too.
 //!
-//! `writes` tests what a batch does, `scans` ranges and pages, `partitions` their lives, `epochs`
-//! who may write to them, `copies` what `copy` and `clone_partition` make, `compactions` that nothing
-//! changes by them, `checkpoints` a copy of the whole store, and `model` compares a long random run
-//! with a plain map.
+//! `writes` tests what a batch does, `scans` ranges and pages, `partitions` how key spaces come and
+//! go, `epochs` who may write to them, `copies` what `copy` makes, `compactions` that readers do not
+//! notice one, and `model` compares a long random run with a plain map.
 
-mod checkpoints;
 mod compactions;
 mod copies;
 mod epochs;
@@ -22,7 +20,6 @@ use std::{
     collections::BTreeMap,
     future::Future,
     ops::Bound,
-    path::{Path, PathBuf},
     pin::pin,
     sync::{
         Arc,
@@ -35,19 +32,12 @@ use std::{
 
 use bytes::Bytes;
 
-use crate::{Batch, Direction, Durability, KeyRange, KeySpace, PageLimit, Result, Snapshot, Store};
-
-/// What the cases about checkpoints need.
-pub struct Checkpoints<'a> {
-    /// Gives a path where nothing is yet, in a directory that is there; another one at each call.
-    pub place: &'a dyn Fn() -> PathBuf,
-    /// Opens a checkpoint as a store.
-    pub open: &'a dyn Fn(&Path) -> Arc<dyn Store>,
-}
+use crate::{
+    Batch, Direction, Durability, Files, KeyRange, KeySpace, PageLimit, Result, Snapshot, Store,
+};
 
 /// Runs all cases against stores that `factory` makes; each call must give a new, empty one.
-/// Without `checkpoints`, the store must refuse to write any.
-pub async fn run(factory: impl Fn() -> Arc<dyn Store>, checkpoints: Option<Checkpoints<'_>>) {
+pub async fn run(factory: impl Fn() -> Arc<dyn Store>) {
     writes::reads_back_what_it_wrote(&*factory()).await;
     writes::later_change_of_a_key_wins(&*factory()).await;
     writes::keeps_empty_and_large_entries(&*factory()).await;
@@ -56,7 +46,8 @@ pub async fn run(factory: impl Fn() -> Arc<dyn Store>, checkpoints: Option<Check
     writes::keeps_the_order_of_concurrent_batches(&*factory()).await;
     writes::completions_may_submit(&*factory()).await;
     writes::completions_may_panic(&*factory()).await;
-    writes::buffered_batches_are_visible_and_flushed(&*factory()).await;
+    writes::buffered_batches_are_visible(&*factory()).await;
+    writes::barriers_wait_for_what_was_queued(&*factory()).await;
     writes::snapshots_are_frozen(&*factory()).await;
     writes::snapshots_see_whole_batches(&*factory()).await;
     scans::respects_all_bounds(&*factory()).await;
@@ -71,24 +62,17 @@ pub async fn run(factory: impl Fn() -> Arc<dyn Store>, checkpoints: Option<Check
     epochs::go_with_their_partition(&*factory()).await;
     copies::take_what_is_asked_for(&*factory()).await;
     copies::refuse_a_target_in_use(&*factory()).await;
-    copies::clones_are_whole_and_independent(&*factory()).await;
-    copies::clones_of_a_partition_in_use_are_of_one_instant(&*factory()).await;
-    copies::clones_refuse_what_they_cannot_do(&*factory()).await;
-    compactions::change_nothing(&*factory()).await;
-    compactions::change_nothing_while_writers_run(&*factory()).await;
-    compactions::refuse_what_they_cannot_do(&*factory()).await;
-    match checkpoints {
-        Some(checkpoints) => {
-            checkpoints::hold_everything(&*factory(), &checkpoints).await;
-            checkpoints::are_of_one_instant(&*factory(), &checkpoints).await;
-            checkpoints::refuse_a_directory_in_use(&*factory(), &checkpoints).await;
-            checkpoints::refuse_a_closed_store(&*factory(), &checkpoints).await;
-        }
-        None => checkpoints::are_refused(&*factory()).await,
-    }
+    copies::refuse_a_closed_store(&*factory()).await;
     for seed in 1..=3 {
         model::random_operations(&*factory(), seed).await;
     }
+}
+
+/// Runs the cases for stores in files; each call of `factory` must give a new, empty one.
+pub async fn run_files(factory: impl Fn() -> Arc<dyn Files>) {
+    compactions::change_nothing(&*factory()).await;
+    compactions::change_nothing_while_writers_run(&*factory()).await;
+    compactions::refuse_what_they_cannot_do(&*factory()).await;
 }
 
 /// The limit of a page that nothing in these tests fills.
@@ -115,6 +99,16 @@ fn submit(partition: &dyn KeySpace, batch: Batch) -> Receiver<Result<()>> {
     });
     partition.submit(batch, Durability::Durable, done);
     receiver
+}
+
+/// Waits until everything that was submitted before is published and durable.
+fn barrier(key_space: &dyn KeySpace) -> Result<()> {
+    let (sender, receiver) = channel();
+    let done = Box::new(move |result| {
+        let _ = sender.send(result);
+    });
+    key_space.barrier(Durability::Durable, done);
+    wait(&receiver)
 }
 
 fn wait(receiver: &Receiver<Result<()>>) -> Result<()> {

@@ -8,14 +8,14 @@
 //! [`conformance`] (the tests that any store must pass).
 
 pub mod conformance;
-mod image;
+mod files;
 pub mod memory;
 
-use std::{future::Future, ops::Bound, path::Path, pin::Pin, sync::Arc};
+use std::{future::Future, ops::Bound, pin::Pin, sync::Arc};
 
 use bytes::Bytes;
 
-pub use self::image::{Image, ImageFile};
+pub use self::files::{Files, Image, ImageFile};
 
 /// A future that can be named in an object-safe trait.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
@@ -26,10 +26,10 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 /// Why a store call failed, in terms of what the caller can do next.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Error {
-    /// A newer owner has this partition now; stop using it.
+    /// A newer owner has this key space now; stop using the handle.
     #[error("the partition has a newer owner")]
     Fenced,
-    /// The operation contradicts the present state (for example a partition that is already there).
+    /// The operation contradicts the present state (for example a copy into a key space that holds something).
     #[error("conflict: {0}")]
     Conflict(String),
     /// Not now, maybe later: the store is overloaded or cannot be reached.
@@ -51,7 +51,9 @@ pub enum Error {
 pub enum Durability {
     /// On stable storage: it survives power loss.
     Durable,
-    /// In order and atomic, but only as durable as the next `Durable` batch or flush.
+    /// In order and atomic, but durable only once a later `Durable` batch or barrier **of the same
+    /// key space** is. Key spaces need not share a journal: what is durable in one says nothing
+    /// about the others.
     Buffered,
 }
 
@@ -67,7 +69,7 @@ pub struct Change {
     pub value: Option<Bytes>,
 }
 
-/// Changes of one partition that become visible and durable together.
+/// Changes of one key space that become visible and durable together.
 ///
 /// When a key occurs twice, the later change wins.
 #[derive(Clone, Debug, Default)]
@@ -104,8 +106,9 @@ impl Batch {
     }
 }
 
-/// Runs exactly once, when a submitted batch is published or has failed. It is called from the
-/// committing thread: it must be short and must not block.
+/// Runs exactly once, when a submitted batch is published or has failed. It may run on any thread,
+/// perhaps inside the very call of [`KeySpace::submit`]: it must be short, must not block, and must
+/// not take a lock that the caller of `submit` holds.
 pub type Completion = Box<dyn FnOnce(Result<()>) + Send>;
 
 /// Which way a scan walks.
@@ -158,7 +161,7 @@ pub struct Page {
 /// Decides for each entry whether a copy takes it.
 pub type Keep = dyn Fn(&[u8], &[u8]) -> bool + Send + Sync;
 
-/// How far a partition's background work is behind. Admission slows a partition before the store
+/// How far a key space's background work is behind. Admission slows its writers before the store
 /// has to stall everybody.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Debt {
@@ -184,7 +187,7 @@ pub struct Statistics {
     /// Keys asked for and entries given by scans, to whoever reads.
     pub keys_read: u64,
     /// Blocks of tables looked at to find them, whether cached or not, except those that a scan
-    /// found in the cache. A partition that is dropped takes its share with it.
+    /// found in the cache. A key space that is dropped takes its share with it.
     pub blocks_read: u64,
     /// Those of the blocks that were not cached and had to be read from a file.
     pub blocks_loaded: u64,
@@ -196,86 +199,62 @@ pub struct Statistics {
     pub journals: u64,
 }
 
-/// Refuses names that a store could not use as a directory name: `[a-z0-9_-]{1,100}` is allowed.
-pub fn check_name(partition: &str) -> Result<()> {
+/// Refuses what cannot be the name of a key space: `[a-z0-9_-]{1,100}` is allowed.
+pub fn check_name(name: &str) -> Result<()> {
     let is_allowed = |byte: u8| matches!(byte, b'a'..=b'z' | b'0'..=b'9' | b'_' | b'-');
-    if matches!(partition.len(), 1..=100) && partition.bytes().all(is_allowed) {
+    if matches!(name.len(), 1..=100) && name.bytes().all(is_allowed) {
         Ok(())
     } else {
-        Err(Error::Conflict(format!("invalid partition name `{partition}`")))
+        Err(Error::Conflict(format!("invalid name of a key space: `{name}`")))
     }
 }
 
-/// A store: many partitions, one place where they live.
+/// A store: many key spaces, one place where they live.
 pub trait Store: Send + Sync {
-    /// Opens a partition to own it, creating it when it is absent. Names are `[a-z0-9_-]{1,100}`.
+    /// Opens a key space to own it, creating it durably when it is absent. Names are
+    /// `[a-z0-9_-]{1,100}`.
     ///
-    /// Whoever hands out ownership numbers the owners: `epoch` rises with each new one. An open
-    /// with a higher epoch than any before fences the handles of lower ones: once it has returned,
-    /// nothing of theirs is published any more, and their batches and flushes fail with
-    /// [`Error::Fenced`]. So does an open with a lower epoch than the highest seen. Handles of the
-    /// same epoch are one owner's. Reads are never refused: snapshots of a fenced handle stay
-    /// readable, but what a lost owner reads may be out of date.
+    /// Whoever hands out ownership numbers the owners: `epoch` rises with each new one. Handles of
+    /// the same epoch are one owner's. An open with a higher epoch than any before fences the handles
+    /// of lower ones, and an open with a lower epoch than the highest seen fails with
+    /// [`Error::Fenced`].
     ///
-    /// How long a store remembers the highest epoch depends on who else could open the partition.
+    /// **An open settles what came before it.** When an open with a higher epoch returns, each batch
+    /// of lower epochs is published, or never will be, whatever its owner was told: not even a write
+    /// that is still on its way to the disk or through a network can land later. The new owner may
+    /// therefore read once and go on from there. Batches and barriers of a fenced handle fail with
+    /// [`Error::Fenced`]. Its snapshots may fail with it too, and what they show may be out of date.
+    ///
+    /// How long a store remembers the highest epoch depends on who else could open the key space.
     /// One that locks its directory to a single process needs to do so only while it is open: the
     /// owners of earlier processes are gone. One that several processes can reach must persist it.
-    /// A partition that is dropped takes its epochs with it.
+    /// A key space that is dropped takes its epochs with it.
     fn open<'a>(
         &'a self,
-        partition: &'a str,
+        key_space: &'a str,
         epoch: u64,
     ) -> BoxFuture<'a, Result<Arc<dyn KeySpace>>>;
 
-    /// The names of all partitions that exist, sorted.
+    /// The names of all key spaces that exist, sorted.
     fn key_spaces(&self) -> BoxFuture<'_, Result<Vec<String>>>;
 
-    /// Deletes a partition and gives its space back once no snapshot reads it. Deleting an absent
-    /// partition is no error.
-    fn drop_key_space<'a>(&'a self, partition: &'a str) -> BoxFuture<'a, Result<()>>;
+    /// Deletes a key space and gives its room back once no snapshot reads it. Deleting an absent one
+    /// does nothing.
+    fn drop_key_space<'a>(&'a self, key_space: &'a str) -> BoxFuture<'a, Result<()>>;
 
-    /// Copies the entries of a snapshot that `keep` accepts into the partition `to`, durably.
-    /// `Conflict` if `to` holds anything; it is created when it is absent, and nobody may write to
-    /// it before this returns. `Unavailable` while another copy fills it.
+    /// Copies the entries of a snapshot that `keep` accepts into the key space `to`, durably.
+    /// `Conflict` if `to` holds anything; it is created when it is absent. `Unavailable` while
+    /// another copy fills it.
     ///
-    /// The entries appear all at once, at the end. A copy that fails, is cancelled or dies with its
-    /// process leaves `to` absent or empty, or whole if it was that close to its end; never a part.
+    /// Nobody may use `to` before this has returned: its entries may appear one after the other. A
+    /// copy that fails, is cancelled or dies with its process may leave some of them behind.
+    /// [`Store::drop_key_space`] removes them, and then `to` can be filled again.
     fn copy<'a>(
         &'a self,
         from: &'a dyn Snapshot,
         to: &'a str,
         keep: &'a Keep,
     ) -> BoxFuture<'a, Result<()>>;
-
-    /// Copies everything published in `from` at one instant into the partition `to`, as
-    /// [`Store::copy`] does. `Conflict` if `from` is absent or `to` holds anything.
-    fn clone_partition<'a>(&'a self, from: &'a str, to: &'a str) -> BoxFuture<'a, Result<()>>;
-
-    /// Writes a copy of the whole store into `directory`, durably, while writes go on. It can be
-    /// opened as a store of its own. All its partitions are as they were at one instant, and
-    /// everything acknowledged before the call is in it.
-    ///
-    /// `Conflict` if `directory` holds anything (it is created when it is absent), or if this store
-    /// has no files. A checkpoint that fails or is cancelled removes what it wrote; one that dies
-    /// with its process leaves a directory that is refused when it is opened.
-    fn checkpoint<'a>(&'a self, directory: &'a Path) -> BoxFuture<'a, Result<()>>;
-
-    /// Holds on to the files of the whole store as they are at one instant, while writes go on:
-    /// what a copy that is made again and again is made from. All partitions are of that instant,
-    /// everything acknowledged before the call is in it, and nothing that was queued after it.
-    ///
-    /// `Conflict` if this store has no files.
-    fn image(&self) -> BoxFuture<'_, Result<Arc<dyn Image>>>;
-
-    /// Rewrites the tables of a partition, or of all of them, so that reads find each key in as few
-    /// places as possible and nothing is kept that no snapshot can see. What is read stays the same,
-    /// before, after and meanwhile. Writes go on, but may have to wait: this is for quiet times. It
-    /// needs room for a second copy of the largest partition while it runs.
-    ///
-    /// `Conflict` if there is no such partition. If it fails or is cancelled, part of the work may be
-    /// done, which does no harm; one that dies with its process did or did not happen, partition by
-    /// partition.
-    fn compact<'a>(&'a self, partition: Option<&'a str>) -> BoxFuture<'a, Result<()>>;
 
     /// Bytes of batches that may be queued at once. What is queued beyond it is refused, unless it
     /// is alone, and a refused batch fails those behind it: callers keep within it.
@@ -297,22 +276,26 @@ pub trait KeySpace: Send + Sync {
     /// A frozen view of everything published so far.
     fn snapshot(&self) -> Arc<dyn Snapshot>;
 
-    /// Queues a batch. Batches of a partition are published in the order of these calls; nothing
+    /// Queues a batch. Batches of a key space are published in the order of these calls; nothing
     /// is visible before it is as durable as asked. `done` runs after publication, in the same
     /// order. When one batch fails, every batch queued behind it fails too.
+    ///
+    /// An empty batch changes nothing. It completes in its turn, but whoever wants to wait for
+    /// others uses [`KeySpace::barrier`].
     fn submit(&self, batch: Batch, durability: Durability, done: Completion);
 
-    /// Makes everything published so far durable.
-    fn flush(&self) -> BoxFuture<'_, Result<()>>;
-
-    /// Bytes on disk and in buffers, roughly.
-    fn approximate_size(&self) -> u64;
+    /// Runs `done` once everything queued before is published and, if asked for, durable. It fails
+    /// where a batch in its place would.
+    fn barrier(&self, durability: Durability, done: Completion);
 
     /// How far background work is behind.
     fn debt(&self) -> Debt;
 }
 
-/// A frozen, consistent view of one partition.
+/// A frozen, consistent view of one key space.
+///
+/// A snapshot stays readable when its key space is dropped or its store closed. One of a handle that
+/// was fenced may fail with [`Error::Fenced`] at any call; until it does, it is still frozen.
 pub trait Snapshot: Send + Sync {
     /// The values of `keys`, in the same order; `None` for an absent key.
     fn get_many<'a>(&'a self, keys: &'a [Bytes]) -> BoxFuture<'a, Result<Vec<Option<Bytes>>>>;

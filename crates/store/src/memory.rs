@@ -11,7 +11,6 @@ mod versions;
 
 use std::{
     collections::BTreeMap,
-    path::Path,
     sync::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicU64, Ordering},
@@ -20,8 +19,8 @@ use std::{
 
 use self::partition::{Handle, MemoryPartition};
 use crate::{
-    Batch, BoxFuture, Direction, Error, Image, Keep, KeySpace, PageLimit, Result, Snapshot,
-    Statistics, Store, check_name,
+    Batch, BoxFuture, Direction, Error, Keep, KeySpace, PageLimit, Result, Snapshot, Statistics,
+    Store, check_name,
 };
 
 /// How much of the source a copy reads at a time.
@@ -127,43 +126,6 @@ impl Store for MemoryStore {
         keep: &'a Keep,
     ) -> BoxFuture<'a, Result<()>> {
         Box::pin(self.copy_pages(from, to, keep))
-    }
-
-    fn clone_partition<'a>(&'a self, from: &'a str, to: &'a str) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            let source = lock(&self.state).partitions.get(from).cloned();
-            let source =
-                source.ok_or_else(|| Error::Conflict(format!("there is no partition `{from}`")))?;
-            self.copy_pages(&source.snapshot(), to, &|_, _| true).await
-        })
-    }
-
-    fn checkpoint<'a>(&'a self, _directory: &'a Path) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async {
-            let reason = "a store in memory has no files, so nothing could open its checkpoint";
-            Err(Error::Conflict(reason.to_owned()))
-        })
-    }
-
-    fn image(&self) -> BoxFuture<'_, Result<Arc<dyn Image>>> {
-        Box::pin(async {
-            let reason = "a store in memory has no files that could be copied";
-            Err(Error::Conflict(reason.to_owned()))
-        })
-    }
-
-    /// Each key is in one place already.
-    fn compact<'a>(&'a self, partition: Option<&'a str>) -> BoxFuture<'a, Result<()>> {
-        Box::pin(async move {
-            let state = lock(&self.state);
-            match partition {
-                Some(name) if !state.partitions.contains_key(name) => {
-                    Err(Error::Conflict(format!("there is no partition `{name}`")))
-                }
-                _ if state.is_closed => Err(closed()),
-                _ => Ok(()),
-            }
-        })
     }
 
     fn queue_bytes(&self) -> usize {

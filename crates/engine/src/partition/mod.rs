@@ -395,8 +395,8 @@ impl Partition {
 
     /// Waits until everything queued so far is published.
     pub(crate) async fn drain(self: &Arc<Self>) -> Result<(), Error> {
-        let receiver = self.maintain(Batch::default(), Vec::new(), (0, 0), None)?;
-        receiver.await.map_err(|_| errors::shut_down())?
+        self.check_open(&self.sequencer())?;
+        self.barrier(Durability::Buffered).await
     }
 
     /// Puts rows into the overlay, under a ticket of their own.
@@ -415,7 +415,7 @@ impl Partition {
         self.presence.clear();
     }
 
-    /// Runs in the order of the queue, from the store's committing thread.
+    /// Runs in the order of the queue, on a thread of the store or inside its `submit`.
     fn published(&self, ticket: u64, keys: &[Bytes], failure: Option<&Error>) {
         let Some(error) = failure else { return self.pending.publish(ticket, keys) };
         // Reopening the store is the way back: the staged state is ahead of the stored one.
@@ -432,7 +432,15 @@ impl Partition {
             self.is_retired.store(true, Ordering::Release);
         }
         // Only fails when the store is closing, which ends the queue too.
-        let _ = self.submit(Batch::default(), Durability::Buffered).await;
+        let _ = self.barrier(Durability::Buffered).await;
+    }
+
+    /// Waits until everything queued so far is published and, if asked for, durable.
+    async fn barrier(&self, durability: Durability) -> Result<(), Error> {
+        let (sender, receiver) = oneshot::channel();
+        let done = Box::new(move |result| drop(sender.send(result)));
+        self.store.barrier(durability, done);
+        receiver.await.map_err(|_| errors::shut_down())?.map_err(errors::from_store)
     }
 
     /// Queues a batch past the sequencer, and waits for it.

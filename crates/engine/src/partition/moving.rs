@@ -108,7 +108,7 @@ impl Partition {
             sequencer.is_moving = true;
             Counters { next_sequence: self.next_sequence(), ..sequencer.counters }
         };
-        self.submit(Batch::default(), Durability::Buffered).await?;
+        self.barrier(Durability::Buffered).await?;
         Ok(counters)
     }
 

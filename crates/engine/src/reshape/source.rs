@@ -171,8 +171,10 @@ mod tests {
         for (key, value) in rows {
             batch.put(key.as_bytes().to_vec(), value.as_bytes().to_vec());
         }
-        partition.submit(batch, Durability::Durable, Box::new(|_| {}));
-        partition.flush().await.expect("published");
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let done = Box::new(move |result| drop(sender.send(result)));
+        partition.submit(batch, Durability::Durable, done);
+        receiver.await.expect("done").expect("published");
         partition.snapshot()
     }
 

@@ -138,8 +138,10 @@ async fn note(store: &dyn store::Store, lsn: u64) {
     let key = entries.iter().map(|(key, _)| key).find(is_first).expect("the key");
     let mut batch = Batch::default();
     batch.put([b"Md", &key[2..]].concat(), lsn.to_be_bytes().to_vec());
-    partition.submit(batch, Durability::Durable, Box::new(|_| {}));
-    partition.flush().await.expect("flushed");
+    let (sender, receiver) = tokio::sync::oneshot::channel();
+    let done = Box::new(move |result| drop(sender.send(result)));
+    partition.submit(batch, Durability::Durable, done);
+    receiver.await.expect("done").expect("written");
     drop(partition);
     store.close().await.expect("closed");
 }

@@ -1,18 +1,15 @@
 //! A store that can hold writers where they look for the document that they are about to write, that
 //! can hold back what is committed or fail it, and that can say that it is behind with its work.
 
-use std::{
-    path::Path,
-    sync::{
-        Arc, Mutex,
-        atomic::{AtomicBool, AtomicUsize, Ordering},
-    },
+use std::sync::{
+    Arc, Mutex,
+    atomic::{AtomicBool, AtomicUsize, Ordering},
 };
 
 use bytes::Bytes;
 use store::{
-    Batch, BoxFuture, Completion, Debt, Direction, Durability, Image, Keep, KeyRange, KeySpace,
-    Page, PageLimit, Result, Snapshot, Statistics, Store, memory::MemoryStore,
+    Batch, BoxFuture, Completion, Debt, Direction, Durability, Keep, KeyRange, KeySpace, Page,
+    PageLimit, Result, Snapshot, Statistics, Store, memory::MemoryStore,
 };
 use tokio::sync::watch;
 
@@ -133,22 +130,6 @@ impl Store for GatedStore {
         self.inner.copy(from, to, keep)
     }
 
-    fn clone_partition<'a>(&'a self, from: &'a str, to: &'a str) -> BoxFuture<'a, Result<()>> {
-        self.inner.clone_partition(from, to)
-    }
-
-    fn checkpoint<'a>(&'a self, directory: &'a Path) -> BoxFuture<'a, Result<()>> {
-        self.inner.checkpoint(directory)
-    }
-
-    fn image(&self) -> BoxFuture<'_, Result<Arc<dyn Image>>> {
-        self.inner.image()
-    }
-
-    fn compact<'a>(&'a self, partition: Option<&'a str>) -> BoxFuture<'a, Result<()>> {
-        self.inner.compact(partition)
-    }
-
     fn queue_bytes(&self) -> usize {
         self.inner.queue_bytes()
     }
@@ -188,12 +169,16 @@ impl KeySpace for Gated<dyn KeySpace> {
         }
     }
 
-    fn flush(&self) -> BoxFuture<'_, Result<()>> {
-        self.inner.flush()
-    }
-
-    fn approximate_size(&self) -> u64 {
-        self.inner.approximate_size()
+    /// Whoever holds back commits holds back those who wait for them.
+    fn barrier(&self, durability: Durability, done: Completion) {
+        let mut held = self.gate.held.lock().expect("not poisoned");
+        match held.as_mut() {
+            Some(held) => {
+                let partition = Arc::clone(&self.inner);
+                held.push(Submitted { partition, batch: Batch::default(), durability, done });
+            }
+            None => self.inner.barrier(durability, done),
+        }
     }
 
     fn debt(&self) -> Debt {

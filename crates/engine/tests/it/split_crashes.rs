@@ -1,18 +1,15 @@
 //! A crash at every single step of a split or merge: the next start finds it before or after, with
 //! every document once and nothing left over.
 
-use std::{
-    path::Path,
-    sync::{
-        Arc,
-        atomic::{AtomicI64, Ordering},
-    },
+use std::sync::{
+    Arc,
+    atomic::{AtomicI64, Ordering},
 };
 
 use engine::verify;
 use protocol::Options;
 use store::{
-    Batch, BoxFuture, Completion, Debt, Durability, Error, Image, Keep, KeySpace, Result, Snapshot,
+    Batch, BoxFuture, Completion, Debt, Durability, Error, Keep, KeySpace, Result, Snapshot,
     Statistics, Store, memory::MemoryStore,
 };
 
@@ -54,12 +51,11 @@ impl KeySpace for MortalPartition {
         }
     }
 
-    fn flush(&self) -> BoxFuture<'_, Result<()>> {
-        self.inner.flush()
-    }
-
-    fn approximate_size(&self) -> u64 {
-        self.inner.approximate_size()
+    fn barrier(&self, durability: Durability, done: Completion) {
+        match live_on(&self.left) {
+            Ok(()) => self.inner.barrier(durability, done),
+            Err(error) => done(Err(error)),
+        }
     }
 
     fn debt(&self) -> Debt {
@@ -101,22 +97,6 @@ impl Store for Mortal {
             live_on(&self.left)?;
             self.inner.copy(from, to, keep).await
         })
-    }
-
-    fn clone_partition<'a>(&'a self, from: &'a str, to: &'a str) -> BoxFuture<'a, Result<()>> {
-        self.inner.clone_partition(from, to)
-    }
-
-    fn checkpoint<'a>(&'a self, directory: &'a Path) -> BoxFuture<'a, Result<()>> {
-        self.inner.checkpoint(directory)
-    }
-
-    fn image(&self) -> BoxFuture<'_, Result<Arc<dyn Image>>> {
-        self.inner.image()
-    }
-
-    fn compact<'a>(&'a self, partition: Option<&'a str>) -> BoxFuture<'a, Result<()>> {
-        self.inner.compact(partition)
     }
 
     fn queue_bytes(&self) -> usize {

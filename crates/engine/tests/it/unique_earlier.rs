@@ -186,8 +186,10 @@ async fn make_earlier(store: &dyn store::Store) {
                 _ => {}
             }
         }
-        partition.submit(batch, Durability::Durable, Box::new(|_| {}));
-        partition.flush().await.expect("flushed");
+        let (sender, receiver) = tokio::sync::oneshot::channel();
+        let done = Box::new(move |result| drop(sender.send(result)));
+        partition.submit(batch, Durability::Durable, done);
+        receiver.await.expect("done").expect("written");
     }
     store.close().await.expect("closed");
 }

@@ -17,7 +17,7 @@ use bytes::Bytes;
 use gateway::Gateway;
 use http_body_util::{BodyExt as _, Full, Limited};
 use hyper::{Method, Response, StatusCode, header, http::request::Parts};
-use store::Store;
+use store::Files;
 use tokio::{sync::watch, task::spawn_blocking};
 use tools::backup::KIND;
 use value::{Object, Value, json};
@@ -33,7 +33,7 @@ const BODY_BYTES_MAX: usize = 16 << 10;
 
 /// Writes backups of a database.
 pub(crate) struct Backups {
-    store: Arc<dyn Store>,
+    files: Option<Arc<dyn Files>>,
     /// The data directory; none if the database is in memory.
     source: Option<PathBuf>,
     state: Mutex<State>,
@@ -54,10 +54,10 @@ type Refusal = (StatusCode, String);
 
 impl Backups {
     /// For a database in this data directory, if it has one.
-    pub(crate) fn new(store: Arc<dyn Store>, source: Option<&Path>) -> Arc<Self> {
+    pub(crate) fn new(files: Option<Arc<dyn Files>>, source: Option<&Path>) -> Arc<Self> {
         let source = source.map(Path::to_owned);
         let is_running = watch::Sender::new(false);
-        Arc::new(Self { store, source, state: Mutex::default(), is_running })
+        Arc::new(Self { files, source, state: Mutex::default(), is_running })
     }
 
     /// Answers a request to [`tools::backup::PATH`]. `is_local`: it comes from this machine, and calls it by
@@ -173,7 +173,8 @@ impl Backups {
         keep: Option<usize>,
         progress: &Arc<Progress>,
     ) -> anyhow::Result<Summary> {
-        let image = self.store.image().await.context("cannot read the data")?;
+        let files = self.files.as_ref().context("the database is in memory")?;
+        let image = files.image().await.context("cannot read the data")?;
         let progress = Arc::clone(progress);
         let written = spawn_blocking(move || {
             let now = MachineClock.since_epoch().as_secs();

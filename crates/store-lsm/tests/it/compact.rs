@@ -1,6 +1,6 @@
 //! What a compaction leaves on disk, and what is left of one that is cut short.
 
-use store::{Direction, PageLimit, Store};
+use store::{Direction, Files as _, PageLimit, Store};
 
 use crate::*;
 

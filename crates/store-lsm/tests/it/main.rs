@@ -2,7 +2,6 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may as well panic")]
 
-mod checkpoint;
 mod compact;
 mod copy;
 mod crash;
@@ -38,9 +37,9 @@ async fn run_conformance(options: Options) {
         directories.lock().unwrap().push(directory);
         path
     };
-    let open = |path: &Path| LsmStore::open(path, options.clone()).unwrap() as Arc<dyn Store>;
-    let checkpoints = store::conformance::Checkpoints { place: &place, open: &open };
-    store::conformance::run(|| open(&place()), Some(checkpoints)).await;
+    let open = || LsmStore::open(&place(), options.clone()).unwrap();
+    store::conformance::run(|| open()).await;
+    store::conformance::run_files(|| open()).await;
 }
 
 #[tokio::test]

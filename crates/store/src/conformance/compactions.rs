@@ -8,7 +8,7 @@ use std::{
 use bytes::Bytes;
 
 use super::{EVERYTHING, assert_holds, batch, commit, get, open, put, scan, wait_for};
-use crate::{Batch, Direction, Error, KeySpace, Store};
+use crate::{Batch, Direction, Error, Files, KeySpace};
 
 const KEYS: usize = 2_000;
 
@@ -29,7 +29,7 @@ fn churn(partition: &dyn KeySpace, round: usize, expected: &mut BTreeMap<Bytes, 
     commit(partition, changes);
 }
 
-pub(super) async fn change_nothing(engine: &dyn Store) {
+pub(super) async fn change_nothing(engine: &dyn Files) {
     engine.compact(None).await.expect("a compaction of nothing");
     let (a, b) = (open(engine, "a").await, open(engine, "b").await);
     open(engine, "empty").await;
@@ -65,7 +65,7 @@ pub(super) async fn change_nothing(engine: &dyn Store) {
 
 /// A writer raises all values in one batch, again and again. Through all compactions, what was
 /// acknowledged is there, batches are whole, and a snapshot stays what it was.
-pub(super) async fn change_nothing_while_writers_run(engine: &dyn Store) {
+pub(super) async fn change_nothing_while_writers_run(engine: &dyn Files) {
     let partition = open(engine, "p").await;
     let keys: Vec<String> = (0..50).map(|number| format!("{number:05}")).collect();
     let is_over = AtomicBool::new(false);
@@ -115,7 +115,7 @@ pub(super) async fn change_nothing_while_writers_run(engine: &dyn Store) {
     assert_eq!(scan(&*first, EVERYTHING, Direction::Forward).await, of_first);
 }
 
-pub(super) async fn refuse_what_they_cannot_do(engine: &dyn Store) {
+pub(super) async fn refuse_what_they_cannot_do(engine: &dyn Files) {
     put(&*open(engine, "p").await, "k", "v");
     for name in ["nowhere", "", "A"] {
         let refused = engine.compact(Some(name)).await;

@@ -5,7 +5,7 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
-use super::{EVERYTHING, batch, get, open, put, scan, submit, wait, wait_for};
+use super::{EVERYTHING, barrier, batch, get, open, put, scan, submit, wait, wait_for};
 use crate::{Direction, Error, KeySpace, Result, Store};
 
 async fn open_at(engine: &dyn Store, epoch: u64) -> Arc<dyn KeySpace> {
@@ -23,7 +23,7 @@ pub(super) async fn a_higher_one_fences(engine: &dyn Store) {
     put(&*first, "k", "first");
     put(&*same, "same", "first");
     assert_eq!(get(&*first.snapshot(), "same").await.expect("one owner's"), "first");
-    first.flush().await.expect("it can be made durable");
+    barrier(&*first).expect("the owner can wait");
     assert!(is_fenced(&engine.open("p", 2).await), "a lower epoch cannot open");
     put(&*first, "still", "first");
 
@@ -34,7 +34,7 @@ pub(super) async fn a_higher_one_fences(engine: &dyn Store) {
         assert!(is_fenced(&refused), "{refused:?}");
         let refused = wait(&submit(&**lost, batch([])));
         assert!(is_fenced(&refused), "{refused:?}");
-        assert!(is_fenced(&lost.flush().await));
+        assert!(is_fenced(&barrier(&**lost)));
     }
     for epoch in [0, 3, 6] {
         assert!(is_fenced(&engine.open("p", epoch).await), "epoch {epoch}");
@@ -42,7 +42,7 @@ pub(super) async fn a_higher_one_fences(engine: &dyn Store) {
     assert_eq!(get(&*second.snapshot(), "k").await.expect("taken over"), "first");
     assert_eq!(get(&*second.snapshot(), "still").await.expect("taken over"), "first");
     put(&*second, "k", "second");
-    second.flush().await.expect("the owner can flush");
+    barrier(&*second).expect("the owner can wait");
     assert_eq!(get(&*second.snapshot(), "late").await, None);
     assert_eq!(get(&*frozen, "k").await.expect("snapshots stay"), "first");
     assert_eq!(get(&*first.snapshot(), "still").await.expect("reads go on"), "first");
@@ -122,9 +122,9 @@ pub(super) async fn go_with_their_partition(engine: &dyn Store) {
     assert!(matches!(refused, Err(Error::Closed(_))), "{refused:?}");
     // A copy is nobody's yet, and to fill it is not to own it.
     let filled = engine.open("filled", 5).await.expect("a partition can be opened");
-    engine.clone_partition("p", "filled").await.expect("a clone");
+    engine.copy(&*new.snapshot(), "filled", &|_, _| true).await.expect("a copy");
     put(&*filled, "x", "y");
     assert!(is_fenced(&engine.open("filled", 4).await));
-    engine.clone_partition("p", "fresh").await.expect("a clone");
-    engine.open("fresh", 0).await.expect("a clone has no epoch");
+    engine.copy(&*new.snapshot(), "fresh", &|_, _| true).await.expect("a copy");
+    engine.open("fresh", 0).await.expect("a copy has no epoch");
 }

@@ -1,6 +1,6 @@
 //! How partitions come and go.
 
-use super::{EPOCH, batch, commit, get, open, put, submit, wait};
+use super::{EPOCH, barrier, batch, commit, get, open, put, submit, wait};
 use crate::{Error, Store};
 
 pub(super) async fn are_independent(engine: &dyn Store) {
@@ -63,7 +63,7 @@ pub(super) async fn close_refuses_later_writes(engine: &dyn Store) {
     }
     let refused = wait(&submit(&*partition, batch([("k", Some("late"))])));
     assert!(matches!(refused, Err(Error::Closed(_))), "{refused:?}");
-    assert!(matches!(partition.flush().await, Ok(()) | Err(Error::Closed(_))));
+    assert!(matches!(barrier(&*partition), Ok(()) | Err(Error::Closed(_))));
     assert!(engine.open("new", EPOCH).await.is_err());
     assert_eq!(get(&*partition.snapshot(), "k").await.expect("reads go on"), "v");
     assert_eq!(get(&*partition.snapshot(), "n").await.expect("reads go on"), "99");

@@ -159,6 +159,22 @@ impl KeySpace for Handle {
     }
 
     fn submit(&self, batch: Batch, _durability: Durability, done: Completion) {
+        self.queue(batch, done);
+    }
+
+    /// An empty batch is published in its turn, behind everything that was queued before.
+    fn barrier(&self, _durability: Durability, done: Completion) {
+        self.queue(Batch::default(), done);
+    }
+
+    fn debt(&self) -> Debt {
+        let queue = lock(&self.partition.queue);
+        Debt { queued_batches: queue.waiting.len(), queued_bytes: queue.bytes, pressure_percent: 0 }
+    }
+}
+
+impl Handle {
+    fn queue(&self, batch: Batch, done: Completion) {
         let size_bytes = batch.size_bytes();
         let checked = batch.check();
         let mut queue = lock(&self.partition.queue);
@@ -170,22 +186,6 @@ impl KeySpace for Handle {
         if drains {
             self.partition.drain();
         }
-    }
-
-    fn flush(&self) -> BoxFuture<'_, Result<()>> {
-        Box::pin(async {
-            let is_fenced = self.epoch < *lock(&self.partition.epoch);
-            if is_fenced { Err(Error::Fenced) } else { Ok(()) }
-        })
-    }
-
-    fn approximate_size(&self) -> u64 {
-        self.partition.versions.size()
-    }
-
-    fn debt(&self) -> Debt {
-        let queue = lock(&self.partition.queue);
-        Debt { queued_batches: queue.waiting.len(), queued_bytes: queue.bytes, pressure_percent: 0 }
     }
 }
 

@@ -10,7 +10,7 @@ const KEYS: usize = 1_000_000;
 
 #[tokio::test]
 async fn memory_store_conforms() {
-    store::conformance::run(|| Arc::new(MemoryStore::new()) as Arc<dyn Store>, None).await;
+    store::conformance::run(|| Arc::new(MemoryStore::new()) as Arc<dyn Store>).await;
 }
 
 /// Measures instead of testing: set `STORE_FIGURES=1`, build with `--release` and `--nocapture`.
