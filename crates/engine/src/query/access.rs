@@ -6,7 +6,7 @@ use std::sync::{
 };
 
 use bytes::Bytes;
-use index::{Coverage, key};
+use index::{Coverage, Kind, key};
 use protocol::{BoxFuture, Error};
 use sql::filter::{Filter, Interval, Test, TestKind};
 use store::{Direction, PageLimit, Snapshot};
@@ -183,7 +183,7 @@ impl Reader<'_> {
             test.is_exact && (check.is_none() || !intervals.iter().any(touches_strings));
         let spans = intervals.iter().map(|interval| span(interval, &mut is_exact)).collect();
         Ok(Node::Ranges(Ranges {
-            prefix: Bytes::copy_from_slice(&key::term_prefix(id)),
+            prefix: Bytes::copy_from_slice(&key::prefix(Kind::Path, id)),
             spans,
             check,
             is_exact,
@@ -205,7 +205,7 @@ impl Reader<'_> {
         let high = behind(low.clone());
         let mut is_exact = true;
         let span = span(&Interval { low, high }, &mut is_exact);
-        let prefix = Bytes::copy_from_slice(&key::term_prefix(id));
+        let prefix = Bytes::copy_from_slice(&key::prefix(Kind::Path, id));
         Ok(Node::Ranges(Ranges {
             path: path.clone(),
             prefix,
@@ -233,7 +233,7 @@ impl Reader<'_> {
                 _ => spans.push(Span { low, high, is_point: false }),
             }
         }
-        let prefix = Bytes::copy_from_slice(&key::spatial_prefix(id));
+        let prefix = Bytes::copy_from_slice(&key::prefix(Kind::Spatial, id));
         let path = path.clone();
         let ranges = Ranges { path, prefix, spans, check: None, is_exact: false, is_unique: false };
         Ok(Node::Ranges(ranges))
@@ -249,13 +249,15 @@ impl Reader<'_> {
         for path in paths {
             let id = self.partition.names.find(self.snapshot, path).await?;
             // A member that has no index of its own is none that a filter knows.
-            let prefix = id.map_or([0; key::PREFIX_BYTES], key::term_prefix);
+            let prefix = id.map_or([0; key::PREFIX_BYTES], |id| key::prefix(Kind::Path, id));
             members.push(Bytes::copy_from_slice(&prefix));
         }
         let prefix = match index {
             OrderIndex::Path { .. } if members[0][0] == 0 => return Ok(None),
             OrderIndex::Path { .. } => members[0].clone(),
-            OrderIndex::Composite { id, .. } => Bytes::copy_from_slice(&key::composite_prefix(*id)),
+            OrderIndex::Composite { id, .. } => {
+                Bytes::copy_from_slice(&key::prefix(Kind::Composite, *id))
+            }
         };
         Ok(Some(Walked { prefix, members }))
     }
