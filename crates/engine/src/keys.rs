@@ -6,6 +6,7 @@
 use std::ops::Range;
 
 use bytes::Bytes;
+use index::Kind;
 use protocol::{Error, limits::PARTITION_KEY_BYTES_MAX, rid::DocNum};
 use value::{
     key,
@@ -238,9 +239,7 @@ pub(crate) fn number_at(key: &[u8]) -> Option<DocNum> {
     match *key.first()? {
         DOCUMENT | ATTACHMENT | MEDIA => u64_at(key, 1),
         FEED | HISTORY | EXPIRY => u64_at(key, 9),
-        index::key::TERM | index::key::COMPOSITE | index::key::SPATIAL => {
-            Some(index::key::split(key)?.2)
-        }
+        _ if Kind::of(key).is_some() => Some(index::key::split(key)?.2),
         _ => None,
     }
 }
@@ -259,15 +258,8 @@ pub(crate) fn slot_rows(prefix: &[u8], slots: Range<u32>) -> Range<Bytes> {
 pub(crate) fn home(key: &[u8]) -> Option<Home> {
     let slot = match *key.first()? {
         PRIMARY | UNIQUE => slot_at(key, 1)?,
-        DOCUMENT
-        | FEED
-        | HISTORY
-        | EXPIRY
-        | ATTACHMENT
-        | MEDIA
-        | index::key::TERM
-        | index::key::COMPOSITE
-        | index::key::SPATIAL => slot_of(number_at(key)?),
+        DOCUMENT | FEED | HISTORY | EXPIRY | ATTACHMENT | MEDIA => slot_of(number_at(key)?),
+        _ if Kind::of(key).is_some() => slot_of(number_at(key)?),
         NAME => return Some(Home::Everywhere),
         LOG => return Some(Home::Nowhere),
         _ if key.starts_with(META_KEY) => slot_at(key, META_KEY.len())?,
@@ -346,7 +338,8 @@ mod tests {
         let key = PartitionKey(vec![Component::String("a".to_owned())]);
         let logical = LogicalKey::new(7, &key);
         let number = docnum(7, 9);
-        let term = [&index::key::term_prefix(1)[..], b"value", &number.to_be_bytes()].concat();
+        let term =
+            [&index::key::prefix(Kind::Path, 1)[..], b"value", &number.to_be_bytes()].concat();
         for row in [
             logical.primary("x"),
             logical.counters(),

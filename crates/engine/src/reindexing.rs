@@ -199,12 +199,7 @@ async fn bring_up(
         batch.put(keys::expiry(expiry, number), Bytes::new());
     }
     batch.put(row_key.clone(), row.clone());
-    for key in terms.removed {
-        batch.delete(key);
-    }
-    for key in terms.added {
-        batch.put(key, Bytes::new());
-    }
+    terms.write_to(&mut batch);
     let mut rows = vec![(row_key, Some(row))];
     let unique = unique_rows(collection, partition, number, (&key, &document), now).await?;
     for (key, row) in &unique {

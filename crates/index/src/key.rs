@@ -9,35 +9,16 @@
 //!
 //! Integers are big-endian. A *term* is a key without the document's number.
 
-/// Begins the keys of single paths.
-pub const TERM: u8 = b'I';
-/// Begins the keys of composite indexes.
-pub const COMPOSITE: u8 = b'C';
-/// Begins the keys of spatial indexes.
-pub const SPATIAL: u8 = b'G';
+use crate::kind::Kind;
 
 /// Bytes of a prefix: the kind of index, and which.
 pub const PREFIX_BYTES: usize = 9;
 /// Bytes of a document's number.
 pub const NUMBER_BYTES: usize = 8;
 
-/// What begins the keys of a path.
-pub fn term_prefix(path_id: u64) -> [u8; PREFIX_BYTES] {
-    prefix(TERM, path_id)
-}
-
-/// What begins the keys of a composite index.
-pub fn composite_prefix(id: u64) -> [u8; PREFIX_BYTES] {
-    prefix(COMPOSITE, id)
-}
-
-/// What begins the keys of a path's spatial index.
-pub fn spatial_prefix(path_id: u64) -> [u8; PREFIX_BYTES] {
-    prefix(SPATIAL, path_id)
-}
-
-fn prefix(kind: u8, id: u64) -> [u8; PREFIX_BYTES] {
-    let mut bytes = [kind; PREFIX_BYTES];
+/// What begins the keys of one index: its kind, and the id of its path or of the composite index.
+pub fn prefix(kind: Kind, id: u64) -> [u8; PREFIX_BYTES] {
+    let mut bytes = [kind.prefix(); PREFIX_BYTES];
     bytes[1..].copy_from_slice(&id.to_be_bytes());
     bytes
 }
@@ -56,12 +37,16 @@ mod tests {
 
     #[test]
     fn keys_come_apart() {
-        let mut key = term_prefix(0x0102_0304_0506_0708).to_vec();
+        let mut key = prefix(Kind::Path, 0x0102_0304_0506_0708).to_vec();
         assert_eq!(key, [b'I', 1, 2, 3, 4, 5, 6, 7, 8]);
         key.extend_from_slice(&[0x20, 0, 0, 0, 0, 0, 0, 1, 2]);
-        assert_eq!(split(&key), Some((&term_prefix(0x0102_0304_0506_0708), &[0x20][..], 258)));
+        assert_eq!(
+            split(&key),
+            Some((&prefix(Kind::Path, 0x0102_0304_0506_0708), &[0x20][..], 258))
+        );
         assert_eq!(split(&key[1..]).map(|(_, value, _)| value.len()), Some(0));
         assert_eq!(split(&key[2..]), None);
-        assert_eq!((composite_prefix(0)[0], spatial_prefix(0)[0]), (b'C', b'G'));
+        assert_eq!(prefix(Kind::Composite, 0)[0], b'C');
+        assert_eq!(prefix(Kind::Spatial, 0)[0], b'G');
     }
 }

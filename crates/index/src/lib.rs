@@ -9,7 +9,7 @@
 //! - `definition`, `tree`, `policy`: the policy as it is written, as a tree of rules, and compiled,
 //! - `composite`: indexes over several paths together,
 //! - `terms`: from a document to its terms,
-//! - [`key`], `encoding`, `clip`: the bytes of a term, and the ranges to scan for a range of values,
+//! - [`Kind`], [`key`], `encoding`, `clip`: the bytes of a term, and the ranges to scan for a range of values,
 //! - [`cells`], `geometry`, `ring`: the spatial index.
 
 pub mod cells;
@@ -20,6 +20,7 @@ mod composite;
 mod definition;
 mod encoding;
 mod geometry;
+mod kind;
 mod path;
 mod policy;
 mod ring;
@@ -34,10 +35,11 @@ pub use encoding::{
     CONTAINERS, Decoded, STRING_BYTES_MAX, decode_descending, decode_value, encode_descending,
     encode_value, has_container,
 };
+pub use kind::Kind;
 pub use path::{Path, Segment, Step, path_hash, value_at};
 pub use policy::{Coverage, Policy};
 pub use rule::{Ending, Rule, RuleError, parse_composite_path};
-pub use terms::{Directive, HashIds, PathIds, Terms};
+pub use terms::{Directive, HashIds, PathIds, Term, Terms};
 
 #[cfg(test)]
 mod testing;

@@ -8,6 +8,7 @@ use value::{Object, Value};
 
 use crate::encoding::encode_value;
 use crate::key;
+use crate::kind::Kind;
 use crate::path::{Path, PathHash, Step, path_hash, value_at};
 use crate::policy::Policy;
 use crate::tree::Place;
@@ -43,18 +44,44 @@ impl PathIds for HashIds {
     }
 }
 
-/// The terms of a document, sorted, each one once. They lie in one buffer.
+/// A term, and the value that the index stores under it: empty unless its [`Kind`] has values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Term<'a> {
+    /// The key without the document's number.
+    pub key: &'a [u8],
+    /// What is stored under the key.
+    pub value: &'a [u8],
+}
+
+/// The terms of a document, sorted by key, each key once. They lie in one buffer.
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
     bytes: Vec<u8>,
-    /// Where each term begins and ends.
-    spans: Vec<(usize, usize)>,
+    spans: Vec<Span>,
+}
+
+/// Where a term lies in the buffer: its key, then its value.
+#[derive(Clone, Copy, Debug)]
+struct Span {
+    start: usize,
+    key_end: usize,
+    end: usize,
+}
+
+impl Span {
+    fn key(self, bytes: &[u8]) -> &[u8] {
+        &bytes[self.start..self.key_end]
+    }
+
+    fn term(self, bytes: &[u8]) -> Term<'_> {
+        Term { key: self.key(bytes), value: &bytes[self.key_end..self.end] }
+    }
 }
 
 impl Terms {
     /// The terms in order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = &[u8]> {
-        self.spans.iter().map(|&(start, end)| &self.bytes[start..end])
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = Term<'_>> {
+        self.spans.iter().map(|span| span.term(&self.bytes))
     }
 
     /// How many there are.
@@ -67,13 +94,14 @@ impl Terms {
         self.spans.is_empty()
     }
 
-    /// The terms that are not among `other`'s, in order: with the new version's terms as `self`
-    /// what a write adds, the other way round what it removes.
-    pub fn difference<'a>(&'a self, other: &'a Terms) -> impl Iterator<Item = &'a [u8]> {
+    /// The terms that `other` lacks, or has with another value, in order: with the new version's
+    /// terms as `self` what a write adds, the other way round what it removes. A term whose value
+    /// changes is in both, so a writer removes before it adds.
+    pub fn difference<'a>(&'a self, other: &'a Terms) -> impl Iterator<Item = Term<'a>> {
         let mut others = other.iter().peekable();
         self.iter().filter(move |term| {
             loop {
-                match others.peek().map(|other| (*other).cmp(term)) {
+                match others.peek().map(|other| other.cmp(term)) {
                     Some(Ordering::Less) => others.next(),
                     Some(Ordering::Equal) => return false,
                     Some(Ordering::Greater) | None => return true,
@@ -82,30 +110,31 @@ impl Terms {
         })
     }
 
-    /// Adds a term of the caller's own; one that is there already stays one.
-    pub fn insert(&mut self, term: &[u8]) {
-        if let Err(at) =
-            self.spans.binary_search_by(|&(start, end)| self.bytes[start..end].cmp(term))
-        {
+    /// Adds a term of the caller's own, without a value; one that is there already stays one.
+    pub fn insert(&mut self, key: &[u8]) {
+        if let Err(at) = self.spans.binary_search_by(|span| span.key(&self.bytes).cmp(key)) {
             let start = self.bytes.len();
-            self.bytes.extend_from_slice(term);
-            self.spans.insert(at, (start, self.bytes.len()));
+            self.bytes.extend_from_slice(key);
+            let end = self.bytes.len();
+            self.spans.insert(at, Span { start, key_end: end, end });
         }
     }
 
-    /// Adds a term, out of order: the prefix and whatever `write` appends.
-    fn push(&mut self, prefix: [u8; key::PREFIX_BYTES], write: impl FnOnce(&mut Vec<u8>)) {
+    /// Adds a term without a value, out of order: the prefix of its index and whatever `write`
+    /// appends.
+    fn push(&mut self, kind: Kind, id: u64, write: impl FnOnce(&mut Vec<u8>)) {
+        debug_assert!(!kind.has_value(), "a {kind:?} entry without its value");
         let start = self.bytes.len();
-        self.bytes.extend_from_slice(&prefix);
+        self.bytes.extend_from_slice(&key::prefix(kind, id));
         write(&mut self.bytes);
-        self.spans.push((start, self.bytes.len()));
+        let end = self.bytes.len();
+        self.spans.push(Span { start, key_end: end, end });
     }
 
     fn sort(&mut self) {
         let bytes = &self.bytes;
-        let term = |&(start, end): &(usize, usize)| &bytes[start..end];
-        self.spans.sort_unstable_by(|a, b| term(a).cmp(term(b)));
-        self.spans.dedup_by(|a, b| term(a) == term(b));
+        self.spans.sort_unstable_by(|a, b| a.key(bytes).cmp(b.key(bytes)));
+        self.spans.dedup_by(|a, b| a.key(bytes) == b.key(bytes));
     }
 }
 
@@ -128,9 +157,9 @@ pub(crate) fn of(
             }
         }
         for composite in policy.composites() {
-            let prefix = key::composite_prefix(composite.id);
             composite.entries(document, |composite, element| {
-                walk.terms.push(prefix, |out| composite.encode(document, element, out));
+                let write = |out: &mut Vec<u8>| composite.encode(document, element, out);
+                walk.terms.push(Kind::Composite, composite.id, write);
             });
         }
     } else {
@@ -161,7 +190,7 @@ impl<'a> Walk<'a, '_> {
         self.steps.clear();
         self.steps.extend(path.steps());
         let id = self.ids.id(&self.steps, hash);
-        self.terms.push(key::term_prefix(id), |out| encode_value(value, out));
+        self.terms.push(Kind::Path, id, |out| encode_value(value, out));
     }
 
     /// The terms of an object's members. `place` and `hash` are the object's.
@@ -185,7 +214,7 @@ impl<'a> Walk<'a, '_> {
         }
         if place.is_indexed() {
             let id = *id.get_or_insert_with(|| self.ids.id(&self.steps, hash.0));
-            self.terms.push(key::term_prefix(id), |out| encode_value(value, out));
+            self.terms.push(Kind::Path, id, |out| encode_value(value, out));
         }
         match value {
             Value::Array(elements) => {
@@ -220,7 +249,7 @@ impl<'a> Walk<'a, '_> {
         let id = *id.get_or_insert_with(|| self.ids.id(&self.steps, hash.0));
         for cell in cells {
             let cell = cell.to_be_bytes();
-            self.terms.push(key::spatial_prefix(id), |out| out.extend_from_slice(&cell));
+            self.terms.push(Kind::Spatial, id, |out| out.extend_from_slice(&cell));
         }
     }
 }

@@ -87,24 +87,26 @@ impl Names {
         let (snapshot, _) = partition.read();
         let mut batch = Batch::default();
         let mut given: HashMap<u64, &Path> = HashMap::new();
-        for path in paths {
-            let mut attempt = 0;
-            let id = loop {
-                let id = path_hash(path.steps(), attempt);
-                let owner = match given.get(&id) {
-                    Some(owner) => Some((*owner).clone()),
-                    None => self.owner(&*snapshot, id).await?,
-                };
-                match owner {
-                    Some(owner) if owner == *path => break id,
-                    Some(_) => attempt += 1,
-                    None => {
-                        batch.put(keys::name(id), encode(path));
-                        break id;
+        let mut open: Vec<&Path> = paths.iter().collect();
+        for attempt in 0.. {
+            if open.is_empty() {
+                break;
+            }
+            let ids: Vec<u64> = open.iter().map(|path| path_hash(path.steps(), attempt)).collect();
+            let owners = self.owners(&*snapshot, &ids).await?;
+            let mut taken = Vec::new();
+            for ((path, id), owner) in open.into_iter().zip(ids).zip(&owners) {
+                match given.get(&id).copied().or(owner.as_ref()) {
+                    Some(owner) if owner == path => {}
+                    Some(_) => {
+                        taken.push(path);
+                        continue;
                     }
+                    None => batch.put(keys::name(id), encode(path)),
                 }
-            };
-            given.insert(id, path);
+                given.insert(id, path);
+            }
+            open = taken;
         }
         if !batch.changes.is_empty() {
             // Not waited for: what is queued behind it is published behind it.
@@ -118,38 +120,28 @@ impl Names {
         Ok(())
     }
 
-    /// The id of a path, for a reader; `None` if no document of the partition has it.
-    pub(crate) async fn find(
-        &self,
-        snapshot: &dyn Snapshot,
-        path: &Path,
-    ) -> Result<Option<u64>, Error> {
+    /// The id of a path, if it is remembered.
+    pub(crate) fn remembered(&self, path: &Path) -> Option<u64> {
         let hash = path_hash(path.steps(), 0);
-        if let Some(id) = self.remembered(hash, path) {
-            return Ok(Some(id));
-        }
-        for attempt in 0.. {
-            let id = path_hash(path.steps(), attempt);
-            match stored(snapshot, id).await? {
-                Some(owner) if owner == *path => return Ok(Some(id)),
-                Some(_) => {}
-                None => break,
-            }
-        }
-        Ok(None)
-    }
-
-    fn remembered(&self, hash: u64, path: &Path) -> Option<u64> {
         self.known().by_hash.get(&hash)?.iter().find(|(known, _)| known == path).map(|(_, id)| *id)
     }
 
-    /// The path that has an id: given here and perhaps not readable yet, or stored.
-    async fn owner(&self, snapshot: &dyn Snapshot, id: u64) -> Result<Option<Path>, Error> {
-        let given = self.known().owner(id).cloned();
-        match given {
-            Some(path) => Ok(Some(path)),
-            None => stored(snapshot, id).await,
+    /// The paths that have some ids: given here and perhaps not readable yet, or stored.
+    async fn owners(
+        &self,
+        snapshot: &dyn Snapshot,
+        ids: &[u64],
+    ) -> Result<Vec<Option<Path>>, Error> {
+        let mut owners: Vec<Option<Path>> = {
+            let known = self.known();
+            ids.iter().map(|id| known.owner(*id).cloned()).collect()
+        };
+        let unknown: Vec<usize> = (0..ids.len()).filter(|at| owners[*at].is_none()).collect();
+        let wanted: Vec<u64> = unknown.iter().map(|at| ids[*at]).collect();
+        for (at, owner) in unknown.into_iter().zip(stored(snapshot, &wanted).await?) {
+            owners[at] = owner;
         }
+        Ok(owners)
     }
 
     fn known(&self) -> RwLockReadGuard<'_, Known> {
@@ -169,13 +161,41 @@ impl Names {
     }
 }
 
-/// The path that a stored row gives an id to.
-pub(crate) async fn stored(snapshot: &dyn Snapshot, id: u64) -> Result<Option<Path>, Error> {
-    let rows = snapshot.get_many(&[keys::name(id)]).await.map_err(errors::from_store)?;
-    match rows.into_iter().next().flatten() {
-        Some(row) => decode(&row).map(Some).ok_or_else(|| errors::from_damaged(Damaged("N"))),
-        None => Ok(None),
+/// The stored ids of some paths, for a reader. Paths that no document of the partition has are left
+/// out.
+pub(crate) async fn find(
+    snapshot: &dyn Snapshot,
+    paths: Vec<Path>,
+) -> Result<HashMap<Path, u64>, Error> {
+    let mut found = HashMap::new();
+    let mut open = paths;
+    for attempt in 0.. {
+        if open.is_empty() {
+            break;
+        }
+        let ids: Vec<u64> = open.iter().map(|path| path_hash(path.steps(), attempt)).collect();
+        let owners = stored(snapshot, &ids).await?;
+        let mut taken = Vec::new();
+        for ((path, id), owner) in open.into_iter().zip(ids).zip(owners) {
+            match owner {
+                Some(owner) if owner == path => {
+                    found.insert(path, id);
+                }
+                Some(_) => taken.push(path),
+                None => {}
+            }
+        }
+        open = taken;
     }
+    Ok(found)
+}
+
+/// The paths that stored rows give some ids to.
+async fn stored(snapshot: &dyn Snapshot, ids: &[u64]) -> Result<Vec<Option<Path>>, Error> {
+    let wanted: Vec<Bytes> = ids.iter().map(|id| keys::name(*id)).collect();
+    let rows = snapshot.get_many(&wanted).await.map_err(errors::from_store)?;
+    let path = |row: Bytes| decode(&row).ok_or_else(|| errors::from_damaged(Damaged("N")));
+    rows.into_iter().map(|row| row.map(path).transpose()).collect()
 }
 
 /// A path as bytes: before each property name `FF`, for each array `FE`; neither occurs in UTF-8.

@@ -16,10 +16,13 @@ use std::{
     },
 };
 
-use index::key::{PREFIX_BYTES, term_prefix};
+use index::{
+    Kind,
+    key::{self, PREFIX_BYTES},
+};
 use protocol::rid::DocNum;
 
-use crate::partition::{Partition, transaction::DocumentChange};
+use crate::partition::{Partition, terms::IndexRow, transaction::DocumentChange};
 
 /// Paths of one partition that are remembered; the one that was not used for longest goes first.
 const PATHS_MAX: usize = 16;
@@ -150,7 +153,7 @@ impl Presence {
             return;
         }
         self.paths().tracked.retain(|path_id, tracked| {
-            let prefix = term_prefix(*path_id);
+            let prefix = key::prefix(Kind::Path, *path_id);
             for change in changes.iter().filter(|change| loses(change, &prefix)) {
                 tracked.lacking.insert(change.docnum, lsn);
             }
@@ -180,9 +183,9 @@ impl Partition {
 /// Whether a document begins to lack a path by this change: it is new and has no entry, or it loses
 /// the entry it had. What lacked the path before was noted then.
 fn loses(change: &DocumentChange, prefix: &[u8; PREFIX_BYTES]) -> bool {
-    let has = |keys: &[bytes::Bytes]| {
-        let is_defined = |key: &bytes::Bytes| key.get(PREFIX_BYTES).is_some_and(|b| *b >= DEFINED);
-        keys.iter().any(|key| key.starts_with(prefix) && is_defined(key))
+    let has = |rows: &[IndexRow]| {
+        let is_defined = |key: &[u8]| key.get(PREFIX_BYTES).is_some_and(|b| *b >= DEFINED);
+        rows.iter().any(|(key, _)| key.starts_with(prefix) && is_defined(key))
     };
     change.new.is_some()
         && !has(&change.terms.added)
@@ -200,12 +203,12 @@ mod tests {
     const PATH: u64 = 7;
 
     fn term(number: DocNum) -> Bytes {
-        [&term_prefix(PATH)[..], &[0x20], &number.to_be_bytes()].concat().into()
+        [&key::prefix(Kind::Path, PATH)[..], &[0x20], &number.to_be_bytes()].concat().into()
     }
 
     /// A write of a new document, with or without the path.
     fn write(number: DocNum, has_path: bool) -> DocumentChange {
-        let added = if has_path { vec![term(number)] } else { Vec::new() };
+        let added = if has_path { vec![(term(number), Bytes::new())] } else { Vec::new() };
         let etag = Etag(1);
         let new = NewVersion { etag, ts: 0, expiry: None, row: Vec::new() };
         DocumentChange {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use index::{Directive, Policy, Terms, key};
+use index::{Directive, Kind, Policy, Term, Terms, key};
 use protocol::{Error, rid::DocNum};
+use store::Batch;
 use value::Value;
 
 use crate::partition::Partition;
@@ -15,7 +16,7 @@ const UNINDEXED_HASH: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// The term of documents that the policy leaves out.
 pub(crate) fn unindexed_term() -> Bytes {
-    let mut term = key::term_prefix(UNINDEXED_HASH).to_vec();
+    let mut term = key::prefix(Kind::Path, UNINDEXED_HASH).to_vec();
     term.push(0x10);
     term.into()
 }
@@ -27,11 +28,14 @@ impl Indexed<'_> {
     }
 }
 
-/// How the index changes with a document.
+/// A row of the index: its key, and its value, which most kinds of index leave empty.
+pub(crate) type IndexRow = (Bytes, Bytes);
+
+/// How the index changes with a document. A row whose value changes is in both lists.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TermChange {
-    pub(crate) removed: Vec<Bytes>,
-    pub(crate) added: Vec<Bytes>,
+    pub(crate) removed: Vec<IndexRow>,
+    pub(crate) added: Vec<IndexRow>,
 }
 
 /// A version of a document, as the index sees it.
@@ -51,18 +55,39 @@ impl TermChange {
     ) -> Result<Self, Error> {
         let old = terms(partition, old).await?;
         let new = terms(partition, new).await?;
-        let with_number = |term: &[u8]| -> Bytes { [term, &number.to_be_bytes()].concat().into() };
         Ok(Self {
-            removed: old.difference(&new).map(with_number).collect(),
-            added: new.difference(&old).map(with_number).collect(),
+            removed: old.difference(&new).map(|term| index_row(term, number)).collect(),
+            added: new.difference(&old).map(|term| index_row(term, number)).collect(),
         })
     }
 
-    /// Bytes of the keys that come and go.
+    /// Bytes of the rows that come and go.
     pub(crate) fn bytes(&self) -> (u64, u64) {
-        let bytes = |keys: &[Bytes]| keys.iter().map(|key| key.len() as u64).sum();
+        let bytes = |rows: &[IndexRow]| rows.iter().map(|(key, value)| row_bytes(key, value)).sum();
         (bytes(&self.added), bytes(&self.removed))
     }
+
+    /// Adds the change to a batch. Removes first, so that a row with a new value stays.
+    pub(crate) fn write_to(self, batch: &mut Batch) {
+        for (key, _) in self.removed {
+            batch.delete(key);
+        }
+        for (key, value) in self.added {
+            batch.put(key, value);
+        }
+    }
+}
+
+/// The row of a document's term.
+pub(crate) fn index_row(term: Term<'_>, number: DocNum) -> IndexRow {
+    let key = [term.key, &number.to_be_bytes()].concat();
+    // An empty value takes no memory.
+    (key.into(), Bytes::copy_from_slice(term.value))
+}
+
+/// What a row of the index adds to the counter of index bytes.
+pub(crate) fn row_bytes(key: &[u8], value: &[u8]) -> u64 {
+    (key.len() + value.len()) as u64
 }
 
 /// The terms of a version, with an id for each of its paths.

@@ -132,12 +132,7 @@ fn stage(change: DocumentChange, lsn: u64, batch: &mut Batch, overlay: &mut Over
         batch.put(keys::change(keys::HISTORY, lsn, change.docnum), row.encode());
     }
     let DocumentChange { docnum, primary_key, old, new, terms, .. } = change;
-    for key in terms.removed {
-        batch.delete(key);
-    }
-    for key in terms.added {
-        batch.put(key, Bytes::new());
-    }
+    terms.write_to(batch);
     if let Some(old) = old {
         batch.delete(keys::feed(old.lsn, docnum));
         if let Some(expiry) = old.expiry {

@@ -1,13 +1,16 @@
 //! From what a query says about paths to what one partition's index can do about it.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, AtomicU64},
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64},
+    },
 };
 
 use bytes::Bytes;
-use index::{Coverage, key};
-use protocol::{BoxFuture, Error};
+use index::{Coverage, Kind, key};
+use protocol::Error;
 use sql::filter::{Filter, Interval, Test, TestKind};
 use store::{Direction, PageLimit, Snapshot};
 use value::Value;
@@ -15,7 +18,12 @@ use value::Value;
 use crate::{
     errors,
     expiry::Expiry,
-    partition::{Partition, presence::Seen, terms::unindexed_term},
+    partition::{
+        Partition,
+        names::{self, Names},
+        presence::Seen,
+        terms::unindexed_term,
+    },
     query::{
         candidates::{Node, Ranges, Span},
         job::Part,
@@ -65,22 +73,14 @@ impl Access<'_> {
             None => partition_documents,
         };
         let has_unindexed = has_unindexed(partition, &*snapshot).await?;
-        // Names are given once and for all: a view may be older than those of its own rows.
-        let reader = Reader { collection: self.collection, partition, snapshot: &*stored };
-        let mut node = reader.node(self.filter).await?;
-        if has_unindexed {
-            node = Node::or(vec![node, unindexed()]);
+        let mut reader = Reader::new(self.collection, partition);
+        let mut known = self.known(&mut reader, has_unindexed);
+        if !reader.unknown.is_empty() {
+            // Names are given once and for all: a view may be older than those of its own rows.
+            reader.found = names::find(&*stored, std::mem::take(&mut reader.unknown)).await?;
+            known = self.known(&mut reader, has_unindexed);
         }
-        let mut nodes = vec![node];
-        for (at, value) in self.scope.narrowing() {
-            let path = &self.collection.definition.partition_key.paths[at];
-            nodes.push(reader.point(&index::Path::of_keys(path.segments()), &value).await?);
-        }
-        let node = Node::and(nodes);
-        let order = match self.order.and_then(|order| order.index.as_ref()) {
-            Some(index) => reader.walked(index).await?,
-            None => None,
-        };
+        let (node, order) = known;
         Ok(Part {
             slots: self.scope.slots_in(partition),
             partition: Arc::clone(partition),
@@ -96,6 +96,24 @@ impl Access<'_> {
             is_read: AtomicBool::default(),
             work: AtomicU64::default(),
         })
+    }
+}
+
+impl Access<'_> {
+    /// What the index knows of the filter, and the index that has the order, by the names that the
+    /// reader has.
+    fn known(&self, reader: &mut Reader<'_>, has_unindexed: bool) -> (Node, Option<Walked>) {
+        let mut node = reader.node(self.filter);
+        if has_unindexed {
+            node = Node::or(vec![node, unindexed()]);
+        }
+        let mut nodes = vec![node];
+        for (at, value) in self.scope.narrowing() {
+            let path = &self.collection.definition.partition_key.paths[at];
+            nodes.push(reader.point(&index::Path::of_keys(path.segments()), &value));
+        }
+        let order = self.order.and_then(|order| order.index.as_ref());
+        (Node::and(nodes), order.and_then(|index| reader.walked(index)))
     }
 }
 
@@ -132,48 +150,59 @@ fn unindexed() -> Node {
     })
 }
 
-/// Reads the names of one partition.
+/// Turns paths into the keys of one partition's index.
 struct Reader<'a> {
     collection: &'a Served,
-    partition: &'a Partition,
-    snapshot: &'a dyn Snapshot,
+    names: &'a Names,
+    /// The ids of paths that were not remembered and had to be read.
+    found: HashMap<index::Path, u64>,
+    /// The paths that have neither. Their ids are to be read, and the work done again.
+    unknown: Vec<index::Path>,
 }
 
-impl Reader<'_> {
-    fn node<'a>(&'a self, filter: &'a Filter) -> BoxFuture<'a, Result<Node, Error>> {
-        Box::pin(async move {
-            Ok(match filter {
-                Filter::All | Filter::Always => Node::Everything,
-                Filter::Nothing => Node::Nothing,
-                Filter::And(filters) => Node::and(self.nodes(filters).await?),
-                Filter::Or(filters) => Node::or(self.nodes(filters).await?),
-                Filter::Test(test) => self.test(test).await?,
-            })
-        })
+impl<'a> Reader<'a> {
+    fn new(collection: &'a Served, partition: &'a Partition) -> Self {
+        let (found, unknown) = (HashMap::new(), Vec::new());
+        Self { collection, names: &partition.names, found, unknown }
     }
 
-    async fn nodes(&self, filters: &[Filter]) -> Result<Vec<Node>, Error> {
-        let mut nodes = Vec::with_capacity(filters.len());
-        for filter in filters {
-            nodes.push(self.node(filter).await?);
+    /// The id of a path; `None` if no document of the partition has it, or if it is unknown yet.
+    fn id(&mut self, path: &index::Path) -> Option<u64> {
+        let id = self.names.remembered(path).or_else(|| self.found.get(path).copied());
+        if id.is_none() {
+            self.unknown.push(path.clone());
         }
-        Ok(nodes)
+        id
     }
 
-    async fn test(&self, test: &Test) -> Result<Node, Error> {
+    fn node(&mut self, filter: &Filter) -> Node {
+        match filter {
+            Filter::All | Filter::Always => Node::Everything,
+            Filter::Nothing => Node::Nothing,
+            Filter::And(filters) => Node::and(self.nodes(filters)),
+            Filter::Or(filters) => Node::or(self.nodes(filters)),
+            Filter::Test(test) => self.test(test),
+        }
+    }
+
+    fn nodes(&mut self, filters: &[Filter]) -> Vec<Node> {
+        filters.iter().map(|filter| self.node(filter)).collect()
+    }
+
+    fn test(&mut self, test: &Test) -> Node {
         let path = index_path(&test.path);
         let (intervals, check) = match &test.kind {
             TestKind::Intervals(intervals) => (intervals, None),
             TestKind::Values { intervals, check } => (intervals, Some(check.clone())),
-            TestKind::Spatial { boxes } => return self.spatial(&path, boxes).await,
+            TestKind::Spatial { boxes } => return self.spatial(&path, boxes),
         };
         let coverage = coverage(self.collection, &path);
         let has_undefined = intervals.iter().any(|interval| interval.low < vec![DEFINED]);
         if coverage == Coverage::NotIndexed || has_undefined && coverage != Coverage::Explicit {
-            return Ok(Node::Everything);
+            return Node::Everything;
         }
-        let Some(id) = self.partition.names.find(self.snapshot, &path).await? else {
-            return Ok(Node::Nothing);
+        let Some(id) = self.id(&path) else {
+            return Node::Nothing;
         };
         // Of a string that is cut a check knows only the beginning.
         let touches_strings = |interval: &Interval| {
@@ -182,46 +211,46 @@ impl Reader<'_> {
         let mut is_exact =
             test.is_exact && (check.is_none() || !intervals.iter().any(touches_strings));
         let spans = intervals.iter().map(|interval| span(interval, &mut is_exact)).collect();
-        Ok(Node::Ranges(Ranges {
-            prefix: Bytes::copy_from_slice(&key::term_prefix(id)),
+        Node::Ranges(Ranges {
+            prefix: Bytes::copy_from_slice(&key::prefix(Kind::Path, id)),
             spans,
             check,
             is_exact,
             is_unique: !path.has_elements(),
             path,
-        }))
+        })
     }
 
     /// The documents with this value.
-    async fn point(&self, path: &index::Path, value: &Value) -> Result<Node, Error> {
+    fn point(&mut self, path: &index::Path, value: &Value) -> Node {
         if coverage(self.collection, path) == Coverage::NotIndexed {
-            return Ok(Node::Everything);
+            return Node::Everything;
         }
-        let Some(id) = self.partition.names.find(self.snapshot, path).await? else {
-            return Ok(Node::Nothing);
+        let Some(id) = self.id(path) else {
+            return Node::Nothing;
         };
         let mut low = Vec::new();
         value::key::encode(value, &mut low);
         let high = behind(low.clone());
         let mut is_exact = true;
         let span = span(&Interval { low, high }, &mut is_exact);
-        let prefix = Bytes::copy_from_slice(&key::term_prefix(id));
-        Ok(Node::Ranges(Ranges {
+        let prefix = Bytes::copy_from_slice(&key::prefix(Kind::Path, id));
+        Node::Ranges(Ranges {
             path: path.clone(),
             prefix,
             spans: vec![span],
             check: None,
             is_exact,
             is_unique: true,
-        }))
+        })
     }
 
-    async fn spatial(&self, path: &index::Path, boxes: &[[f64; 4]]) -> Result<Node, Error> {
+    fn spatial(&mut self, path: &index::Path, boxes: &[[f64; 4]]) -> Node {
         let policy = &self.collection.definition.indexing;
         let grid = policy.spatial(path).filter(|_| !self.collection.is_reindexing());
-        let Some(grid) = grid else { return Ok(Node::Everything) };
-        let Some(id) = self.partition.names.find(self.snapshot, path).await? else {
-            return Ok(Node::Nothing);
+        let Some(grid) = grid else { return Node::Everything };
+        let Some(id) = self.id(path) else {
+            return Node::Nothing;
         };
         let mut cells: Vec<(u64, u64)> = boxes.iter().flat_map(|area| grid.ranges(area)).collect();
         cells.sort_unstable();
@@ -233,31 +262,33 @@ impl Reader<'_> {
                 _ => spans.push(Span { low, high, is_point: false }),
             }
         }
-        let prefix = Bytes::copy_from_slice(&key::spatial_prefix(id));
+        let prefix = Bytes::copy_from_slice(&key::prefix(Kind::Spatial, id));
         let path = path.clone();
         let ranges = Ranges { path, prefix, spans, check: None, is_exact: false, is_unique: false };
-        Ok(Node::Ranges(ranges))
+        Node::Ranges(ranges)
     }
 
     /// The keys of an index that has an order; `None` if the partition has none of them.
-    async fn walked(&self, index: &OrderIndex) -> Result<Option<Walked>, Error> {
+    fn walked(&mut self, index: &OrderIndex) -> Option<Walked> {
         let paths = match index {
             OrderIndex::Path { path, .. } => std::slice::from_ref(path),
             OrderIndex::Composite { members, .. } => members.as_slice(),
         };
         let mut members = Vec::with_capacity(paths.len());
         for path in paths {
-            let id = self.partition.names.find(self.snapshot, path).await?;
+            let id = self.id(path);
             // A member that has no index of its own is none that a filter knows.
-            let prefix = id.map_or([0; key::PREFIX_BYTES], key::term_prefix);
+            let prefix = id.map_or([0; key::PREFIX_BYTES], |id| key::prefix(Kind::Path, id));
             members.push(Bytes::copy_from_slice(&prefix));
         }
         let prefix = match index {
-            OrderIndex::Path { .. } if members[0][0] == 0 => return Ok(None),
+            OrderIndex::Path { .. } if members[0][0] == 0 => return None,
             OrderIndex::Path { .. } => members[0].clone(),
-            OrderIndex::Composite { id, .. } => Bytes::copy_from_slice(&key::composite_prefix(*id)),
+            OrderIndex::Composite { id, .. } => {
+                Bytes::copy_from_slice(&key::prefix(Kind::Composite, *id))
+            }
         };
-        Ok(Some(Walked { prefix, members }))
+        Some(Walked { prefix, members })
     }
 }
 

@@ -179,9 +179,12 @@ fn ranges_value(ranges: &Ranges) -> Value {
         return "the documents that are not indexed".into();
     }
     object.insert("path", ranges.path.to_string());
-    if ranges.prefix.first() == Some(&index::key::SPATIAL) {
-        object.insert("spatialCells", count(ranges.spans.len() as u64));
-        return object.into();
+    match index::Kind::of(&ranges.prefix) {
+        Some(index::Kind::Spatial) => {
+            object.insert("spatialCells", count(ranges.spans.len() as u64));
+            return object.into();
+        }
+        Some(index::Kind::Path | index::Kind::Composite) | None => {}
     }
     let mut texts: Vec<Value> =
         ranges.spans.iter().take(SHOWN_MAX).map(|span| ranges::text(span).into()).collect();

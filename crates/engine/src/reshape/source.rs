@@ -6,11 +6,13 @@ use std::sync::{
 };
 
 use bytes::Bytes;
+use index::Kind;
 use store::{BoxFuture, Direction, Error, KeyRange, Page, PageLimit, Result, Snapshot};
 
 use crate::{
     area::Area,
     keys::{self, Home, META_KEY, META_STATE},
+    partition::terms::row_bytes,
     reshape::sides::Sides,
     rows::{Counters, KeyCounters, State},
 };
@@ -135,8 +137,8 @@ impl Intake {
                 }
                 Err(_) => self.is_unknown.store(true, Ordering::Relaxed),
             }
-        } else if matches!(key[0], index::key::TERM | index::key::COMPOSITE | index::key::SPATIAL) {
-            self.index_bytes.fetch_add(key.len() as u64, Ordering::Relaxed);
+        } else if Kind::of(key).is_some() {
+            self.index_bytes.fetch_add(row_bytes(key, row), Ordering::Relaxed);
         }
         true
     }

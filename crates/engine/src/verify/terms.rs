@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use index::{Path, PathIds, Step, key};
+use index::{Kind, Path, PathIds, Step};
 use store::Snapshot;
 use value::json;
 
@@ -12,7 +12,7 @@ use crate::{
     keys::{self, u64_at},
     partition::{
         names,
-        terms::{Indexed, terms_with},
+        terms::{Indexed, index_row, row_bytes, terms_with},
     },
     rows::{Damaged, Header},
     served::Served,
@@ -77,14 +77,16 @@ impl TermSums {
             let policy = &collection.policy_of(header.index_generation);
             let directive = header.index_directive();
             let version = Indexed { document: &document, policy, directive };
-            let wanted: Vec<Bytes> = terms_with(&version, &mut self.ids)
-                .iter()
-                .map(|term| [term, &number.to_be_bytes()].concat().into())
-                .collect();
+            let terms = terms_with(&version, &mut self.ids);
+            let (wanted, values): (Vec<Bytes>, Vec<Bytes>) =
+                terms.iter().map(|term| index_row(term, number)).unzip();
             self.terms += wanted.len() as u64;
-            self.bytes += wanted.iter().map(|key| key.len() as u64).sum::<u64>();
+            let bytes = wanted.iter().zip(&values).map(|(key, value)| row_bytes(key, value));
+            self.bytes += bytes.sum::<u64>();
             let found = snapshot.get_many(&wanted).await?;
-            let missing = found.iter().filter(|row| row.is_none()).count();
+            let is_other =
+                |(found, value): &(&Option<Bytes>, &Bytes)| found.as_ref() != Some(value);
+            let missing = found.iter().zip(&values).filter(is_other).count();
             if missing > 0 {
                 problems.push(format!("document {number:015x}: {missing} index entries missing"));
             }
@@ -100,8 +102,8 @@ impl TermSums {
     ) -> Result<Vec<String>, OpenError> {
         let mut problems = Vec::new();
         let mut entries = 0;
-        for prefix in [key::TERM, key::COMPOSITE, key::SPATIAL] {
-            let mut pages = Pages::new(vec![prefix]);
+        for kind in Kind::ALL {
+            let mut pages = Pages::new(vec![kind.prefix()]);
             while let Some(page) = pages.next(snapshot).await? {
                 entries += page.len() as u64;
             }

@@ -15,13 +15,13 @@ use crate::testing::{any_value, composite, definition, document, policy, spatial
 use crate::{Composite, Coverage};
 
 fn term(path: &Path, value: &Value) -> Vec<u8> {
-    let mut term = key::term_prefix(path_hash(path.steps(), 0)).to_vec();
+    let mut term = key::prefix(Kind::Path, path_hash(path.steps(), 0)).to_vec();
     encode_value(value, &mut term);
     term
 }
 
 fn set(terms: &Terms) -> BTreeSet<Vec<u8>> {
-    terms.iter().map(<[u8]>::to_vec).collect()
+    terms.iter().map(|term| term.key.to_vec()).collect()
 }
 
 /// Every place of a document with its value.
@@ -140,8 +140,11 @@ fn whoever_keeps_a_dictionary_chooses_the_numbers() {
     let asked: Vec<_> = ids.0.iter().map(ToString::to_string).collect();
     let expected = ["/a", "/a/type", "/a/coordinates", "/a/coordinates/[]", "/l", "/l/[]", "/z"];
     assert_eq!(asked, expected);
-    assert!(terms.iter().any(|term| term.starts_with(&key::spatial_prefix(1))));
-    assert_eq!(terms.iter().filter(|term| term.starts_with(&key::term_prefix(6))).count(), 3);
+    let count = |kind: Kind, id: u64| {
+        terms.iter().filter(|term| term.key.starts_with(&key::prefix(kind, id))).count()
+    };
+    assert!(count(Kind::Spatial, 1) > 0);
+    assert_eq!(count(Kind::Path, 6), 3);
 }
 
 #[test]
@@ -157,7 +160,26 @@ fn terms_come_and_go() {
     more.insert(b"zz");
     more.insert(b"I");
     assert!(more.len() == 5 && more.iter().is_sorted());
-    assert_eq!(more.difference(&old).collect::<Vec<_>>(), [b"I".as_slice(), b"zz"]);
+    let added: Vec<_> = more.difference(&old).map(|term| term.key).collect();
+    assert_eq!(added, [b"I".as_slice(), b"zz"]);
+}
+
+/// A term with another value is removed and added.
+#[test]
+fn values_tell_terms_apart() {
+    let of = |value: &[u8]| {
+        let mut terms = Terms::default();
+        terms.insert(b"Ia");
+        terms.bytes.extend_from_slice(value);
+        terms.spans[0].end += value.len();
+        terms.insert(b"Ib");
+        terms
+    };
+    let (old, new) = (of(b"1"), of(b"22"));
+    let changed = |value| vec![Term { key: b"Ia", value }];
+    assert_eq!(old.difference(&new).collect::<Vec<_>>(), changed(b"1"));
+    assert_eq!(new.difference(&old).collect::<Vec<_>>(), changed(b"22"));
+    assert_eq!(new.difference(&new).count(), 0);
 }
 
 #[test]
@@ -168,8 +190,8 @@ fn an_index_over_elements_has_an_entry_for_each() {
     let composite = &policy.composites()[0];
     let entries = |text: &str| -> Vec<Vec<Decoded>> {
         let terms = policy.terms(&value_of(text), Directive::Default, &mut HashIds);
-        let prefix = key::composite_prefix(composite.id);
-        let values = terms.iter().filter_map(|term| term.strip_prefix(&prefix));
+        let prefix = key::prefix(Kind::Composite, composite.id);
+        let values = terms.iter().filter_map(|term| term.key.strip_prefix(&prefix));
         values.map(|bytes| composite.decode(bytes).unwrap().0).collect()
     };
     let of = |values: [Value; 3]| values.map(Decoded::Value).to_vec();
@@ -197,7 +219,7 @@ fn how_much_a_document_takes() {
     let text = format!(r#"{{"id":"x","pk":"y","_ts":1,{}}}"#, members.join(","));
     let terms =
         policy(&definition(&["/*"], &[])).terms(&value_of(&text), Directive::Default, &mut HashIds);
-    let bytes: usize = terms.iter().map(|term| term.len() + key::NUMBER_BYTES).sum();
+    let bytes: usize = terms.iter().map(|term| term.key.len() + key::NUMBER_BYTES).sum();
     println!("{} bytes of text: {} terms of {bytes} bytes", text.len(), terms.len());
     assert_eq!(terms.len(), 23);
     assert!(bytes < 2 * text.len());
@@ -266,15 +288,15 @@ proptest! {
         let mut definition = definition(&[], &["/*"]);
         definition.composites = vec![members.to_vec()];
         let policy = policy(&definition);
-        let prefix = key::composite_prefix(composite.id);
+        let prefix = key::prefix(Kind::Composite, composite.id);
         let mut entries = Vec::new();
         for (a, b) in documents {
             let members = [("a".to_owned(), a.clone()), ("b".to_owned(), b.clone())];
             let document = Value::Object(members.into_iter().collect());
             let terms = policy.terms(&document, Directive::Default, &mut HashIds);
-            let own: Vec<_> = terms.iter().filter(|term| term.starts_with(&prefix)).collect();
+            let own: Vec<_> = terms.iter().filter(|term| term.key.starts_with(&prefix)).collect();
             prop_assert_eq!(own.len(), 1, "every document has an entry");
-            entries.push((own[0].to_vec(), a, b));
+            entries.push((own[0].key.to_vec(), a, b));
         }
         entries.sort_by(|a, b| a.0.cmp(&b.0));
         let (order, is_backward) = policy.composite_for_order(&members).unwrap();

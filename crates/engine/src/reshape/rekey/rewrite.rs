@@ -31,9 +31,9 @@ const DOCUMENTS: PageLimit = PageLimit { entries: 256, bytes: 1 << 20 };
 /// Primary rows that are counted at a time.
 const PRIMARIES: PageLimit = PageLimit { entries: 4096, bytes: 1 << 20 };
 
-/// The rows that are rewritten, made anew or left behind. Whatever else a partition may come to hold must not be
-/// lost unnoticed.
-const KNOWN: [&[u8]; 18] = [
+/// The rows that are rewritten, made anew or left behind, beside those of the index. Whatever else a partition may
+/// come to hold must not be lost unnoticed.
+const KNOWN: [&[u8]; 15] = [
     &[keys::PRIMARY],
     &[keys::DOCUMENT],
     &[keys::FEED],
@@ -44,9 +44,6 @@ const KNOWN: [&[u8]; 18] = [
     &[keys::ATTACHMENT],
     &[keys::MEDIA],
     &[keys::LOG],
-    &[index::key::TERM],
-    &[index::key::COMPOSITE],
-    &[index::key::SPATIAL],
     META_STATE,
     META_COUNTERS,
     META_HISTORY,
@@ -112,10 +109,9 @@ impl<'a> Rewrite<'a> {
             let page = self.from.scan((start, Bound::Unbounded), Direction::Forward, limit).await;
             let page = page.map_err(errors::from_store)?;
             let Some((key, _)) = page.entries.first() else { return Ok(()) };
-            let known = KNOWN.iter().find(|prefix| key.starts_with(prefix)).ok_or_else(|| {
+            start = behind(known_prefix(key).ok_or_else(|| {
                 Error::new(Code::Internal, "The partition has rows that this build does not know.")
-            })?;
-            start = behind(known);
+            })?);
         }
     }
 
@@ -207,9 +203,7 @@ impl<'a> Rewrite<'a> {
         for row in &unique {
             batch.put(row.clone(), Holder::alone(number).encode());
         }
-        for term in terms.added {
-            batch.put(term, Bytes::new());
-        }
+        terms.write_to(&mut batch);
         let length = length as u64;
         Ok(Moved { child, number, id, primary_key, unique, batch, length, index_bytes })
     }
@@ -288,6 +282,14 @@ fn unfit(id: &str, why: &str) -> Error {
         "The document with the id '{id}' does not fit the partition key, and nothing was changed. \
          {why}"
     ))
+}
+
+/// What a key begins with, if this build knows such rows.
+fn known_prefix(key: &[u8]) -> Option<&[u8]> {
+    if index::Kind::of(key).is_some() {
+        return key.get(..1);
+    }
+    KNOWN.iter().find(|prefix| key.starts_with(prefix)).copied()
 }
 
 /// Where the keys behind all those with a prefix begin. Prefixes are letters: there is a next one.
