@@ -86,7 +86,6 @@ pub use crate::{
     disk::{Disk, DiskLevel},
     limits::{Limits, Sizes},
     options::{Clock, Options, RateLimit, SystemClock},
-    statistics::{HotKey, PartitionStatistics, Reshapes},
     verify::{Report, verify},
 };
 
@@ -166,7 +165,7 @@ struct Inner {
     rebalance: Notify,
     /// The collections whose partitions are being split or merged.
     reshaping: Mutex<HashSet<CollectionRid>>,
-    reshapes: Mutex<Reshapes>,
+    reshapes: Mutex<protocol::operator::Reshapes>,
     /// Re-indexing and splits under way.
     background: Mutex<Vec<JoinHandle<()>>>,
     is_closed: AtomicBool,

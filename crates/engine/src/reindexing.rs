@@ -148,6 +148,8 @@ async fn transform(engine: &Arc<Inner>, collection: &Arc<Served>) -> Result<(), 
                 _ => break,
             }
         }
+        // The catalog forgets the old definitions only once no document can come back to them.
+        partition.drain_durably().await?;
     }
     engine.change(Forget { rid, generation }).await
 }

@@ -27,7 +27,7 @@ const SCRIPTS_WAITING_MAX: usize = 256;
 pub(crate) struct Database {
     engine: Arc<Engine>,
     store: Arc<dyn store::Store>,
-    /// The same store, if it is in files.
+    /// The store as files; `None` if it is in memory.
     files: Option<Arc<dyn Files>>,
     disk: Arc<engine::Disk>,
 }

@@ -399,6 +399,13 @@ impl Partition {
         self.barrier(Durability::Buffered).await
     }
 
+    /// Waits until everything queued so far is durable: before something in another key space relies
+    /// on it, which may have a journal of its own.
+    pub(crate) async fn drain_durably(&self) -> Result<(), Error> {
+        self.check_open(&self.sequencer())?;
+        self.barrier(Durability::Durable).await
+    }
+
     /// Puts rows into the overlay, under a ticket of their own.
     fn overlay(&self, sequencer: &mut Sequencer, rows: Overlay) -> (u64, Vec<Bytes>) {
         sequencer.ticket += 1;

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use engine::{OpenError, PartitionStatistics, verify};
+use engine::{OpenError, verify};
+use protocol::operator::PartitionStatistics;
 use protocol::{Operation, Options};
 use store::{Batch, Durability, memory::MemoryStore};
 

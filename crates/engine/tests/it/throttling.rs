@@ -9,7 +9,8 @@ use std::{
 };
 
 use bytes::Bytes;
-use engine::{Clock, Engine, PartitionStatistics, RateLimit};
+use engine::{Clock, Engine, RateLimit};
+use protocol::operator::PartitionStatistics;
 use protocol::{
     Code, Error, Operation, Options, Response,
     query::{QueryBody, QueryFeed},

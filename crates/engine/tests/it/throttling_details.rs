@@ -38,7 +38,10 @@ async fn split_largest(database: &Database) {
     database.call(split, Options::default()).await.expect("two partitions");
 }
 
-fn total(database: &Database, figure: impl Fn(&engine::PartitionStatistics) -> u64) -> u64 {
+fn total(
+    database: &Database,
+    figure: impl Fn(&protocol::operator::PartitionStatistics) -> u64,
+) -> u64 {
     database.engine.statistics().iter().map(figure).sum()
 }
 

@@ -47,7 +47,9 @@ async fn a_quota_tells_what_is_used() {
     assert!((20_000..30_000).contains(&quota.documents_bytes), "{quota:?}");
     assert!(quota.collection_bytes > quota.documents_bytes, "the index counts: {quota:?}");
     let partitions = db.engine.statistics();
-    let sum = |figure: fn(&engine::PartitionStatistics) -> u64| partitions.iter().map(figure).sum();
+    let sum = |figure: fn(&protocol::operator::PartitionStatistics) -> u64| {
+        partitions.iter().map(figure).sum()
+    };
     assert_eq!(quota.documents_bytes, sum(|it| it.bytes));
     assert_eq!(quota.collection_bytes, sum(|it| it.bytes + it.index_bytes));
 }
