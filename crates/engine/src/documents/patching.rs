@@ -200,8 +200,7 @@ fn told(error: Error, place: &Place<'_>, meter: &mut Meter) -> Error {
     refuse(error, place, place.partition.lsn(), meter)
 }
 
-/// About how long the document is. Room is taken before the key is locked: whoever holds a lock may
-/// not wait for those who have room and wait for the lock.
+/// About how long the document is: how much memory to ask for before it is read under the key's lock.
 pub(super) async fn stored_length(place: &Place<'_>, name: &str) -> Result<usize, Error> {
     let row = RowReader::Newest(place).get(place.key.primary(name)).await?;
     match row {

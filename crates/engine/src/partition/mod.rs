@@ -5,6 +5,10 @@
 //! the next writer of the key sees what is staged through the *pending* overlay. The sequencer is
 //! a short critical section that gives a transaction its LSN and its place in the store's queue,
 //! so the order of LSNs is the order of visibility.
+//!
+//! Locks are taken in this order: the logical key, memory to stage in, the names of paths, memory to
+//! queue in, the sequencer, the overlay, the store's queue. Whoever holds memory waits for nothing but
+//! the store, which gives memory back by itself, so nobody waits in a circle.
 
 pub(crate) mod creations;
 pub(crate) mod history;
