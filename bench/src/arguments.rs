@@ -11,7 +11,7 @@ pub(crate) const HELP: &str = "\
   --connections N    connections kept open [64]
   --documents N      documents that `startup` and `changes` load [100000], `backup` [200000],
                      `query` [1000000], `ttl` [50000]
-  --cycles N         `cycles`: collections to create and delete [5000]
+  --cycles N         `cycles`: collections to create and delete [5000]; `idle`: collections [4999]
   --rate N           `flood`: requests without a key in a second [2000]
   --small N          `query`: documents of the small collection to compare with [100000]
   --only WORD        `run`, `scripts`: only servers whose name contains WORD; `query`: only such queries

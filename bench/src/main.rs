@@ -4,14 +4,14 @@
 //! other; `load startup` the time until a server is ready and the memory it holds; `load backup` what
 //! backups cost beside a plain copy; `load query` what queries read and cost as the data grows, next to
 //! Postgres; `load changes` how fast the change feed is read; `load cycles` what is left of collections that come and
-//! go; `load ttl` what it costs to sweep what has
-//! expired; `load scripts` what stored procedures cost beside creates; `load hostile` how much endless
+//! go; `load idle` what a server with many collections costs that nobody asks for anything; `load ttl`
+//! what it costs to sweep what has expired; `load scripts` what stored procedures cost beside creates; `load hostile` how much endless
 //! ones slow others down; `load flood` what requests without a key cost those with one; `load floor` is
 //! the bare HTTP server that `run` starts as a child and compares with, `load spin` a process that is
 //! busy.
 //!
 //! Reading order: [`api`] (the requests), [`process`] (the servers), [`cell`] (one measurement),
-//! [`table`] (all of them), [`startup`], [`backup`], [`query`], [`changes`], [`cycles`], [`ttl`], [`scripts`],
+//! [`table`] (all of them), [`startup`], [`backup`], [`query`], [`changes`], [`cycles`], [`idle`], [`ttl`], [`scripts`],
 //! [`flood`].
 
 mod api;
@@ -22,6 +22,7 @@ mod changes;
 mod cycles;
 mod flood;
 mod floor;
+mod idle;
 mod process;
 mod query;
 mod scripts;
@@ -46,14 +47,15 @@ async fn main() -> Result<()> {
         "flood" => flood::run(&arguments).await,
         "changes" => changes::run(&arguments).await,
         "cycles" => cycles::run(&arguments).await,
+        "idle" => idle::run(&arguments).await,
         "ttl" => ttl::run(&arguments).await,
         "scripts" => scripts::cost::run(&arguments).await,
         "hostile" => scripts::hostile::run(&arguments).await,
         "floor" => floor::serve(),
         "spin" => scripts::hostile::spin(),
         _ => bail!(
-            "usage: load run | startup | backup | query | changes | cycles | ttl | scripts | hostile | \
-             flood | floor\n{}",
+            "usage: load run | startup | backup | query | changes | cycles | idle | ttl | scripts | \
+             hostile | flood | floor\n{}",
             arguments::HELP
         ),
     }

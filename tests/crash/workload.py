@@ -20,6 +20,11 @@ CHURN_KEPT = 3       # collections that the churning writer keeps
 REFUSED_PAUSE_S = 0.005
 
 
+def is_failure(response):
+    """Whether the server could not carry the request out, as opposed to refusing it."""
+    return response.status == 408 or response.status >= 500
+
+
 def set_up(ledger, client):
     """Creates the database and the lasting collections, and plans their documents."""
     response = client.request("POST", "dbs", "", "/dbs", {"id": DATABASE})
@@ -179,8 +184,8 @@ class Writer:
             self.ledger.note_acknowledged(sent_ns)
             if not document.acknowledge(version, json.loads(response.body)["_etag"]):
                 self.ledger.problem(f"{document.name}: step {version} was acknowledged twice")
-        elif response.status >= 500:
-            self.handle_server_error(document, response)
+        elif is_failure(response):
+            self.handle_failure(document, response)
         elif response.status not in (409, 412, 429):
             self.ledger.problem(f"{document.name}: counting got {response.status}")
 
@@ -197,15 +202,18 @@ class Writer:
         return response
 
     def handle_refusal(self, document, version, response):
-        if response.status >= 500:
-            self.handle_server_error(document, response)
+        if is_failure(response):
+            # 503 says that nothing was written. After any other failure the outcome is unknown, and
+            # the document's state is settled by the next check.
+            if response.status == 503:
+                document.refuse(version)
+            self.handle_failure(document, response)
             return
         document.refuse(version)
         if response.status != 429:
             self.ledger.problem(f"{document.name}: unexpected {response.status} {response.body[:200]}")
 
-    def handle_server_error(self, document, response):
-        """After 5xx the outcome is unknown; the document's state is settled by the next check."""
+    def handle_failure(self, document, response):
         self.ledger.note_refused()
         if not self.load.tolerates_refusal:
             self.ledger.problem(f"{document.name}: {response.status} {response.body[:200]}")
@@ -246,6 +254,6 @@ class Churner(Writer):
 
     def refused_collection(self, name, response):
         self.ledger.note_refused()
-        if response.status < 500 or not self.load.tolerates_refusal:
+        if not is_failure(response) or not self.load.tolerates_refusal:
             self.ledger.problem(f"{name}: unexpected {response.status} {response.body[:200]}")
         time.sleep(REFUSED_PAUSE_S)

@@ -19,7 +19,7 @@ def on_a_terminal(server, arguments, typed):
     )
     os.close(follower)
     said = b""
-    while b"to go on: " not in said:
+    while b"to continue: " not in said:
         said += os.read(leader, 4096)
     os.write(leader, typed)
     printed = command.stdout.read()
@@ -47,7 +47,7 @@ def doomed(client):
 def test_another_answer_than_the_name_deletes_nothing(server, client, doomed, typed):
     code, said, printed = on_a_terminal(server, ["db", "delete", doomed], typed)
     assert (code, printed) == (1, "")
-    assert "Deletes the database `doomed` with all that is in it." in said
+    assert "This deletes the database `doomed` with everything in it." in said
     assert "nothing was deleted" in said
     assert client.get("/dbs/doomed").status == 200
 
