@@ -7,8 +7,9 @@ use std::{
     time::{Duration, SystemTime},
 };
 
-use gateway::{Issuer, Issuers, KeySet, Role};
+use gateway::{Issuer, Issuers, KeySet};
 use libfuzzer_sys::fuzz_target;
+use protocol::Role;
 
 /// Keys that nobody signs with: the generator of P-256, and a number too small for RSA.
 const KEYS: &str = r#"{"keys":[

@@ -5,7 +5,7 @@
 
 use fuzz::{COLLECTION, send_signed};
 use libfuzzer_sys::fuzz_target;
-use protocol::hybrid_row::{OperationRow, ResultRow, StreamWriter, records};
+use gateway::hybrid_row::{OperationRow, ResultRow, StreamWriter, records};
 
 fuzz_target!(|input: &[u8]| {
     let Some((pick, input)) = input.split_first() else { return };

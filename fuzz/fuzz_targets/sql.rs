@@ -8,7 +8,6 @@ use std::sync::LazyLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use libfuzzer_sys::fuzz_target;
-use sql::eval::UndefinedKeys;
 use sql::filter::Filter;
 use sql::plan::{Container, Kind, PartitionKeyPaths, plan};
 use sql::program::{Halt, Program, Run, Settings};
@@ -98,7 +97,7 @@ fn bounded<T>(work: impl FnOnce(&mut Run<'_>) -> Result<T, Halt>) -> Result<T, H
 }
 
 fn rows(program: &Program, documents: &[Value]) -> Result<Vec<Value>, Halt> {
-    bounded(|run| sql::eval::values(program, documents, UndefinedKeys::default(), run))
+    bounded(|run| sql::eval::values(program, documents, run))
 }
 
 /// A filter lets through each document that gives a row, and no other where it is exact.

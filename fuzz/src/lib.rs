@@ -12,7 +12,7 @@ use bytes::Bytes;
 use gateway::{Clock, Gateway, Key, Keys, PUBLISHED_KEY, Recorder, Settings};
 use hmac::{Hmac, KeyInit, Mac};
 use http_body_util::{BodyExt, Full};
-use protocol::hybrid_row;
+use gateway::hybrid_row;
 use sha2::Sha256;
 use tokio::runtime::Runtime;
 use value::json;

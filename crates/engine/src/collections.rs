@@ -2,28 +2,29 @@
 
 use std::sync::Arc;
 
+use catalog::{
+    Catalog, Collection, Database, Retired, Throughput, definition::Definition, storage,
+};
+use partition::{charge::Meter, errors};
 use protocol::{
     Body, Error, Meta, Options, Outcome, Response,
     continuation::Feed,
     request::{CollectionPath, DatabasePath, ThroughputRequest},
     response::FeedKind,
 };
+use query::{paging::Page, reading::check_intended};
 use store::Batch;
 use value::{Value, json};
 
+use catalog::throughput::{self, Kind, Rules};
+
+use catalog::bodies;
+
 use crate::{
-    Inner, bodies,
-    catalog::{Catalog, Collection, Database, Retired, Throughput, storage},
-    charge::Meter,
-    check_intended,
+    Inner,
     conditions::{is_unchanged, require_match},
     control::{AsyncPlan, Change, check_resource_count},
-    definition::Definition,
-    encryption_keys, errors, missing_collection, offers,
-    paging::Page,
-    reindexing,
-    throughput::{self, Kind, Rules},
-    usage,
+    encryption_keys, missing_collection, offers, reindexing, usage,
 };
 
 /// How a collection is to be created.
@@ -110,7 +111,8 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
         storage::put_collection(&mut batch, &collection);
         if let Some(throughput) = throughput {
             let link = (collection.self_link(), collection.rid.to_string());
-            throughput::add_offer(engine, &mut catalog, &mut batch, link, throughput, is_asked);
+            let now = engine.new_version();
+            throughput::add_offer(now, &mut catalog, &mut batch, link, throughput, is_asked);
         }
         let collection = Arc::new(collection);
         database.insert_collection(Arc::clone(&collection));
@@ -131,7 +133,9 @@ fn partition_count(
         (None, Some(shared)) => {
             throughput::shared_partition_count(&shared.throughput, is_partitioned)
         }
-        (own, _) => throughput::partition_count(&engine.options, own, is_partitioned),
+        (own, _) => {
+            throughput::partition_count(engine.options.partition_throughput, own, is_partitioned)
+        }
     }
 }
 
@@ -154,8 +158,8 @@ fn replace_in(
     if is_reindexed {
         if old.retired.len() >= RETIRED_MAX {
             return Err(Error::bad_request(
-                "The indexing policy or the time to live changes faster than documents can follow. \
-                 Wait until the index transformation is complete.",
+                "The indexing policy or the time to live changes faster than documents can be \
+                 re-indexed. Wait until the index transformation is complete.",
             ));
         }
         let definition = Arc::clone(&old.definition);
@@ -198,7 +202,7 @@ pub(crate) async fn read(
     let mut response = answer(Outcome::Ok, collection, options, statistics);
     response.meta.shares_throughput = shares_throughput(&view.catalog, collection);
     // Sessions may begin with a look at the collection: the service asks one of its partitions.
-    let first = collection.partitions.first();
+    let first = collection.readable.first();
     response.meta.partitions = first.map(|first| first.point(first.lsn())).into_iter().collect();
     // COMPAT: with one partition nothing has to be added up, and the service always tells.
     let is_told = options.populate_quota || collection.definition.partition_key.is_system;

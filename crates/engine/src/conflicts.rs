@@ -2,11 +2,13 @@
 //! clients that look for them find that out in the service's words.
 
 use bytes::Bytes;
+use partition::charge::Meter;
 use protocol::{
     Error, Meta, Options, Response, continuation::Feed, request::CollectionPath, response::FeedKind,
 };
+use query::{execution, paging::Page, scope::named_key};
 
-use crate::{Inner, charge::Meter, paging::Page, query::door, scope::named_key};
+use crate::Inner;
 
 /// Refuses a query of the conflicts of all partition keys that does not say so.
 pub(crate) fn check_scope(
@@ -22,7 +24,7 @@ pub(crate) fn check_scope(
     {
         return Ok(());
     }
-    Err(door::must_be_enabled())
+    Err(execution::must_be_enabled())
 }
 
 pub(crate) fn list(

@@ -3,20 +3,18 @@
 //! Each change runs in a task of its own, so that a caller who goes away cannot leave the stored
 //! catalog and the one in memory apart.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
+use catalog::{Catalog, Collection, Version, area::Area, range::Range, storage};
+use partition::{Partition, errors, rows::State, tenure::End};
 use protocol::{Code, Error, etag::Etag, limits::RESOURCES_MAX, rid::CollectionRid};
+use query::served::Served;
 use store::Batch;
 
-use crate::{
-    Inner,
-    area::Area,
-    catalog::{Catalog, Collection, Version, range::Range, storage},
-    errors,
-    partition::Partition,
-    rows::State,
-    served::Served,
-};
+use crate::Inner;
+
+/// How long a client waits for a change of the catalog, including those before it in the queue.
+const CHANGE_PATIENCE: Duration = Duration::from_mins(1);
 
 /// What a change did: the rows to commit, the catalog that then holds, and the answer.
 pub(crate) struct Change<T> {
@@ -39,29 +37,53 @@ impl<T> Change<T> {
 }
 
 impl Inner {
-    /// Runs a change of the catalog. `plan` gets a copy of the current one to work on.
+    /// Runs a change of the catalog that a client asked for. `plan` gets a copy of the current one to
+    /// work on. A change that takes too long goes on, and the client is told that its outcome is
+    /// unknown.
     pub(crate) async fn change<T: Send + 'static>(
         self: &Arc<Self>,
         plan: impl AsyncPlan<T>,
     ) -> Result<T, Error> {
+        let change = self.change_to_end(plan);
+        match tokio::time::timeout(CHANGE_PATIENCE, change).await {
+            Ok(changed) => changed.map_err(|unchanged| unchanged.error),
+            Err(_) => Err(errors::unknown()),
+        }
+    }
+
+    /// Runs a change of the catalog however long that takes.
+    pub(crate) async fn change_to_end<T: Send + 'static>(
+        self: &Arc<Self>,
+        plan: impl AsyncPlan<T>,
+    ) -> Result<T, Unchanged> {
         let this = Arc::clone(self);
         let task = tokio::spawn(async move {
             let _turn = this.control.lock().await;
             let before = this.view();
             let catalog = Catalog::clone(&before.catalog);
-            let mut change = plan.run(&this, catalog).await?;
+            let mut change = plan.run(&this, catalog).await.map_err(Unchanged::surely)?;
             change.catalog.version += 1;
             storage::put_version(&mut change.batch, &change.catalog);
-            let view = before.next(change.catalog, &change.created);
+            let view = before.next(change.catalog, &change.created).map_err(Unchanged::surely);
             let committed = match view {
-                Ok(view) => this.storage.commit(change.batch).await.map(|()| view),
-                Err(error) => Err(error),
+                Ok(view) => match this.storage.commit(change.batch).await {
+                    Ok(()) => Ok(view),
+                    Err(error) => {
+                        Err(Unchanged { is_lost: error.code.leaves_write_unknown(), error })
+                    }
+                },
+                Err(unchanged) => Err(unchanged),
             };
             let view = match committed {
                 Ok(view) => view,
-                Err(error) => {
-                    this.restart_partitions(&change.dropped);
-                    return Err(error);
+                Err(unchanged) => {
+                    if unchanged.is_lost {
+                        // They may be deleted already: what they took now could be lost.
+                        change.dropped.iter().for_each(|partition| partition.end_with(End::Broken));
+                    } else {
+                        this.restart_partitions(&change.dropped);
+                    }
+                    return Err(unchanged);
                 }
             };
             // Nothing of the old partitions is held while they are given back.
@@ -84,7 +106,10 @@ impl Inner {
             this.drop_partitions(&change.dropped).await;
             Ok(change.answer)
         });
-        task.await.unwrap_or_else(|_| Err(Error::new(Code::Internal, "a catalog change failed")))
+        task.await.unwrap_or_else(|_| {
+            let error = Error::new(Code::Internal, "a catalog change failed");
+            Err(Unchanged { error, is_lost: true })
+        })
     }
 
     /// The version of a resource written now.
@@ -112,6 +137,9 @@ impl Inner {
         for slots in even_ranges(count) {
             let area = Area::of_slots(slots);
             let range = Arc::new(Range::new(collection.next_range_id, area, Vec::new()));
+            // What an attempt before may have left, which had the same number.
+            let left = self.store.drop_key_space(&range.key_space(collection.rid)).await;
+            left.map_err(errors::from_store)?;
             let partition = self.open_partition(collection.rid, &range).await?;
             partition.begin(last_lsn + 1).await?;
             partitions.push(partition.into());
@@ -130,7 +158,8 @@ impl Inner {
         let groups = Arc::clone(&self.catalog().groups);
         let group = groups.get(&range.group).ok_or_else(errors::not_here)?;
         let name = range.key_space(collection);
-        Partition::open(&*self.store, &self.room, name, Arc::clone(range), group.epoch).await
+        Partition::open(&*self.store, &self.surroundings, name, Arc::clone(range), group.epoch)
+            .await
     }
 
     /// Marks new partitions as serving, once the catalog names them.
@@ -185,7 +214,7 @@ impl Inner {
         for name in key_spaces {
             match self.store.drop_key_space(&name).await {
                 Ok(()) => names.push(name),
-                Err(error) => tracing::warn!(%error, name, "space not given back yet"),
+                Err(error) => tracing::warn!(%error, name, "space not reclaimed yet"),
             }
         }
         if names.is_empty() {
@@ -194,6 +223,22 @@ impl Inner {
         if let Err(error) = self.storage.forget_dropped(&names).await {
             tracing::warn!(%error, "dropped key spaces are still listed");
         }
+    }
+}
+
+/// Why a change of the catalog did not succeed.
+pub(crate) struct Unchanged {
+    pub(crate) error: Error,
+    /// Nobody knows whether it was committed.
+    pub(crate) is_lost: bool,
+}
+
+impl Unchanged {
+    /// What stopped a change before its commit. Whatever became of its preparations, the catalog does
+    /// not name them.
+    fn surely(error: Error) -> Self {
+        let error = if error.code == Code::Unknown { errors::not_now() } else { error };
+        Self { error, is_lost: false }
     }
 }
 
@@ -224,7 +269,7 @@ pub(crate) fn check_resource_count(catalog: &Catalog) -> Result<(), Error> {
 /// `count` ranges of slots of equal size, as far as they divide.
 pub(crate) fn even_ranges(count: u32) -> impl Iterator<Item = std::ops::Range<u32>> {
     let bound = move |index: u32| {
-        let slot = u64::from(index) * u64::from(crate::keys::SLOT_COUNT) / u64::from(count);
+        let slot = u64::from(index) * u64::from(partition::keys::SLOT_COUNT) / u64::from(count);
         u32::try_from(slot).expect("at most the number of slots, 2^24")
     };
     (0..count).map(move |index| bound(index)..bound(index + 1))
@@ -239,7 +284,7 @@ mod tests {
         for count in [1, 2, 3, 7, 100] {
             let ranges: Vec<_> = even_ranges(count).collect();
             assert_eq!(ranges[0].start, 0);
-            assert_eq!(ranges[ranges.len() - 1].end, crate::keys::SLOT_COUNT);
+            assert_eq!(ranges[ranges.len() - 1].end, partition::keys::SLOT_COUNT);
             assert!(ranges.windows(2).all(|pair| pair[0].end == pair[1].start));
             assert!(ranges.iter().all(|range| !range.is_empty()));
         }

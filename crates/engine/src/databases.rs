@@ -2,24 +2,25 @@
 
 use std::sync::Arc;
 
+use catalog::{Catalog, Database, definition::validate_name, storage};
+use partition::{charge::Meter, errors};
 use protocol::{
     Body, Error, Meta, Options, Outcome, Response,
     continuation::Feed,
     request::{DatabasePath, ThroughputRequest},
     response::FeedKind,
 };
+use query::paging::Page;
 use store::Batch;
 
+use catalog::throughput::{self, Kind, Rules};
+
+use catalog::bodies;
+
 use crate::{
-    Inner, bodies,
-    catalog::{Catalog, Database, storage},
-    charge::Meter,
+    Inner,
     conditions::{answer_read, require_match},
     control::{AsyncPlan, Change, check_resource_count},
-    definition::validate_name,
-    errors,
-    paging::Page,
-    throughput::{self, Kind, Rules},
 };
 
 struct Create {
@@ -72,7 +73,14 @@ impl AsyncPlan<(Outcome, Arc<Database>)> for Create {
         let throughput = throughput::requested(&self.throughput, Kind::Database, rules)?;
         if let Some(throughput) = throughput {
             let link = (database.self_link(), database.rid.to_string());
-            throughput::add_offer(engine, &mut catalog, &mut batch, link, throughput, true);
+            throughput::add_offer(
+                engine.new_version(),
+                &mut catalog,
+                &mut batch,
+                link,
+                throughput,
+                true,
+            );
         }
         storage::put_database(&mut batch, &database);
         storage::put_next(&mut batch, &catalog);

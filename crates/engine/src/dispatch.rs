@@ -2,16 +2,16 @@
 
 use std::sync::Arc;
 
+use partition::charge::Meter;
 use protocol::{Body, Error, Meta, Operation, Outcome, Request, Response, query::QueryFeed};
+use query::{changes, execution, feeds};
 
 use crate::{
-    Inner, changes,
-    charge::Meter,
-    collections, conflicts, databases,
+    Inner, collections, conflicts, databases,
     documents::{self, attachments, scripted::procedure, write::Write},
     encryption_keys::EncryptionKeys,
     family::requests::Requests as _,
-    feeds, offers, query, ranges,
+    offers, ranges,
     reshape::{self, rekey::rekey},
     resource_queries,
     scripts::Scripts,
@@ -71,8 +71,8 @@ pub(crate) async fn dispatch(
         Operation::ReplaceDocument { path, body } => {
             Write::Replace { path: &path, body: &body }.run(engine, &options, meter).await
         }
-        Operation::PatchDocument { path, body } => {
-            Write::Patch { path: &path, body: &body }.run(engine, &options, meter).await
+        Operation::PatchDocument { path, patch } => {
+            Write::Patch { path: &path, patch: &patch }.run(engine, &options, meter).await
         }
         Operation::DeleteDocument(path) => {
             Write::Delete { path: &path }.run(engine, &options, meter).await
@@ -137,8 +137,8 @@ pub(crate) async fn dispatch(
         Operation::ReadChanges { collection, mode, since } => {
             changes::page(engine, &collection, mode, since, &options, meter).await
         }
-        Operation::ExecuteBatch { collection, body, mode } => {
-            documents::batch::run(engine, &collection, &body, mode, &options, meter).await
+        Operation::ExecuteBatch { collection, operations, mode } => {
+            documents::batch::run(engine, &collection, operations, mode, &options, meter).await
         }
         Operation::CreateScript { collection, kind, body, upsert } => {
             Scripts(collection, kind).create(engine, (&body, upsert), options, meter).await
@@ -154,14 +154,14 @@ pub(crate) async fn dispatch(
         Operation::ExecuteProcedure { path, body } => {
             procedure::execute(engine, &path, &body, &options, meter).await
         }
-        Operation::Query { feed: QueryFeed::Documents(path), body } => {
-            query::page(engine, &path, &body, &options, meter).await
+        Operation::Query { feed: QueryFeed::Documents(path), query } => {
+            execution::page(&engine.reading, &path, query, &options, meter).await
         }
-        Operation::Query { feed, body } => {
-            resource_queries::page(engine, &feed, &body, &options, meter).await
+        Operation::Query { feed, query } => {
+            resource_queries::page(engine, &feed, query, &options, meter).await
         }
-        Operation::PlanQuery { collection, body } => {
-            query::plan(engine, &collection, &body, &options, meter).await
+        Operation::PlanQuery { collection, query } => {
+            execution::plan(&engine.reading, &collection, query, &options, meter).await
         }
         Operation::ReadOffer(offer) => offers::read(engine, &offer, &options, meter),
         Operation::ReplaceOffer { offer, body, migration } => {

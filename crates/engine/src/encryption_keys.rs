@@ -4,6 +4,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use catalog::{
+    Catalog, Database, Version,
+    children::Children,
+    definition::{missing, shown, validate_name},
+    encryption_keys::EncryptionKey,
+};
 use protocol::{
     Error, Options,
     continuation::Feed,
@@ -14,12 +20,9 @@ use protocol::{
 };
 use value::{Object, Value};
 
-use crate::{
-    bodies,
-    catalog::{Catalog, Database, Version, children::Children, encryption_keys::EncryptionKey},
-    definition::{missing, shown, validate_name},
-    family::Family,
-};
+use catalog::bodies;
+
+use crate::family::Family;
 
 /// What the server says of a key, whatever the client says.
 const SYSTEM: [&str; 5] = ["_rid", "_self", "_etag", "_ts", "_cts"];

@@ -4,93 +4,63 @@
 //! `documents::write` to `partition::sequence`; a read from `documents::read` to a snapshot.
 
 mod access;
-mod area;
-mod bodies;
-mod budget;
-mod catalog;
-mod changes;
-mod charge;
+mod background;
+mod catalog_store;
 mod collections;
 mod conditions;
 mod conflicts;
-mod consistency;
 mod control;
 mod databases;
-mod definition;
-mod disk;
 mod dispatch;
 mod documents;
 mod encryption_keys;
-mod errors;
-mod expiry;
 mod family;
-mod feeds;
-mod keys;
-mod limits;
-mod link;
+mod healing;
 mod offers;
 mod opening;
 mod operator;
 mod options;
-mod paging;
-mod partition;
-mod query;
-mod quota_lists;
 mod ranges;
 mod rates;
 mod reindexing;
 mod reshape;
 mod resource_queries;
-mod rows;
-mod scope;
+mod retention;
 mod scripts;
-mod served;
-mod sessions;
 mod statistics;
-mod text;
-mod throughput;
 mod usage;
 mod users;
 mod verify;
 
 use std::{
     collections::HashSet,
-    sync::{
-        Arc, Mutex, PoisonError, RwLock,
-        atomic::{AtomicBool, AtomicU32, Ordering},
-    },
-    time::Duration,
+    ops::Deref,
+    sync::{Arc, Mutex, atomic::AtomicU32},
+    time::{Duration, Instant},
 };
 
-use protocol::{
-    BoxFuture, Code, Context, Error, Options as RequestOptions, Request, Response, Service,
-    request::CollectionPath, rid::CollectionRid,
-};
-use tokio::{
-    sync::{Notify, Semaphore},
-    task::JoinHandle,
-};
+use catalog::Missing;
+pub use catalog::limits::{Limits, Sizes};
+pub use partition::charge::Charges;
+use partition::{Surroundings, charge::Meter, errors, rows::Damaged, tenure::End};
+use protocol::{BoxFuture, Code, Context, Error, Request, Response, Service, rid::CollectionRid};
+pub use query::clock::{Clock, SystemClock};
+pub use query::elsewhere::{Elsewhere, Target};
+pub use query::readable::{PartitionView, Readable};
+pub use query::route::Route;
+use query::{consistency, elsewhere::is_own_group, reading::Reading, route, served::View};
+use tokio::sync::Notify;
 
 use crate::{
-    catalog::{Catalog, Collection, Missing, storage::CatalogStore},
-    charge::Meter,
-    documents::attachments::media::MediaUsage,
-    opening::Opened,
-    partition::room::Room,
-    rates::SharedBudgets,
-    rows::Damaged,
-    served::{Served, View},
+    background::Background, catalog_store::CatalogStore, documents::attachments::media::MediaUsage,
+    opening::Opened, rates::SharedBudgets,
 };
+pub use partition::disk::{Disk, DiskLevel};
+
 pub use crate::{
-    charge::Charges,
-    disk::{Disk, DiskLevel},
-    limits::{Limits, Sizes},
-    options::{Clock, Options, RateLimit, SystemClock},
+    options::{Options, RateLimit},
     verify::{Report, verify},
 };
-
-/// How often background work looks whether the database closes.
-const CLOSING_STEP: Duration = Duration::from_millis(20);
 
 /// How often writers look whether a move is over that they were not told of.
 const MOVE_STEP: Duration = Duration::from_millis(20);
@@ -100,7 +70,7 @@ const MOVE_STEP: Duration = Duration::from_millis(20);
 pub enum OpenError {
     /// A newer build wrote the data.
     #[error(
-        "the data has format {found}, this build knows formats up to {supported}: use a newer sheaf"
+        "the data has format {found}, this build supports up to {supported}: use a newer sheaf"
     )]
     Newer {
         /// The format found.
@@ -120,7 +90,7 @@ pub enum OpenError {
         collection: String,
     },
     /// The store takes no writes.
-    #[error("the store takes no writes")]
+    #[error("the store does not accept writes")]
     Unwritable,
     /// The store failed.
     #[error(transparent)]
@@ -145,20 +115,18 @@ pub struct Engine {
 struct Inner {
     store: Arc<dyn store::Store>,
     storage: CatalogStore,
-    view: RwLock<Arc<View>>,
-    /// What all partitions may queue together.
-    room: Arc<Room>,
+    /// What readers share: the view, the clock, memory, threads and workers.
+    reading: Arc<Reading>,
+    /// The processes that own other partitions; `None` if this one owns all.
+    elsewhere: Option<Arc<dyn Elsewhere>>,
+    /// What all partitions share.
+    surroundings: Surroundings,
     /// Changes of the catalog take turns.
     control: tokio::sync::Mutex<()>,
     options: Options,
-    clock: Arc<dyn Clock>,
     /// Tells this run's etags from every other's.
     boot: u32,
     etag_counter: AtomicU32,
-    /// Queries that run on threads of their own.
-    slow_queries: Arc<Semaphore>,
-    /// What queries may hold.
-    query_memory: Arc<query::Memory>,
     /// Wakes writers who wait for partitions to take over from another.
     moved: Notify,
     /// Says that throughput has changed, which may call for splits.
@@ -166,13 +134,10 @@ struct Inner {
     /// The collections whose partitions are being split or merged.
     reshaping: Mutex<HashSet<CollectionRid>>,
     reshapes: Mutex<protocol::operator::Reshapes>,
-    /// Re-indexing and splits under way.
-    background: Mutex<Vec<JoinHandle<()>>>,
-    is_closed: AtomicBool,
+    /// What runs beside requests, until the database closes.
+    background: Background,
     /// The throughput that databases share among their collections.
     shared_budgets: SharedBudgets,
-    /// The processes that run users' scripts.
-    pub(crate) workers: script::Pool,
     /// What media take.
     pub(crate) media: MediaUsage,
 }
@@ -184,56 +149,70 @@ impl Engine {
         options: Options,
         clock: Arc<dyn Clock>,
     ) -> Result<Arc<Self>, OpenError> {
+        Self::open_among(store, options, clock, None).await
+    }
+
+    /// Opens a database of which other processes may own a part.
+    pub async fn open_among(
+        store: Arc<dyn store::Store>,
+        options: Options,
+        clock: Arc<dyn Clock>,
+        elsewhere: Option<Arc<dyn Elsewhere>>,
+    ) -> Result<Arc<Self>, OpenError> {
         let boot = random_u32();
         let workers = script::Pool::new(options.scripts.clone());
-        let Opened { storage, view, room } = opening::open(&store, random_u32()).await?;
-        let query_memory = Arc::new(query::Memory::new(options.query_memory));
+        let Opened { storage, view, surroundings } =
+            opening::open(&store, random_u32(), elsewhere.clone()).await?;
+        let reading = Reading::new(options.rules(), clock, workers, options.query_memory);
         let inner = Inner {
             store,
             storage,
-            view: RwLock::default(),
-            room,
+            reading: reading.into(),
+            elsewhere,
+            surroundings,
             control: tokio::sync::Mutex::default(),
             options,
-            clock,
             boot,
             etag_counter: AtomicU32::new(0),
-            slow_queries: query::slow_queries(),
-            query_memory,
             moved: Notify::new(),
             rebalance: Notify::new(),
             reshaping: Mutex::default(),
             reshapes: Mutex::default(),
-            background: Mutex::default(),
-            is_closed: AtomicBool::new(false),
+            background: Background::default(),
             shared_budgets: SharedBudgets::default(),
-            workers,
             media: MediaUsage::default(),
         };
         inner.publish(view);
         let inner = Arc::new(inner);
         reindexing::resume(&inner);
-        inner.in_background(reshape::balance::look_after(Arc::clone(&inner)));
-        inner.in_background(scripts::idle::look_after(Arc::clone(&inner)));
-        inner.in_background(documents::clear::resume(Arc::clone(&inner)));
-        inner.in_background(documents::sweep::look_after(Arc::clone(&inner)));
-        inner.in_background(changes::retention::look_after(Arc::clone(&inner)));
+        inner.background.run(healing::look_after(Arc::clone(&inner)));
+        inner.background.run(reshape::balance::look_after(Arc::clone(&inner)));
+        inner.background.run(scripts::idle::look_after(Arc::clone(&inner)));
+        inner.background.run(documents::clear::resume(Arc::clone(&inner)));
+        inner.background.run(documents::sweep::look_after(Arc::clone(&inner)));
+        inner.background.run(retention::look_after(Arc::clone(&inner)));
         Ok(Arc::new(Self { inner }))
     }
 
     /// Refuses new requests, lets the queued writes finish, and closes the store.
     pub async fn close(&self) -> store::Result<()> {
-        self.inner.is_closed.store(true, Ordering::Release);
-        let background = {
-            let mut tasks = self.inner.background.lock().unwrap_or_else(PoisonError::into_inner);
-            std::mem::take(&mut *tasks)
-        };
-        for task in background {
-            // One that failed has nothing left to wait for.
-            let _ = task.await;
-        }
+        self.inner.storage.close();
+        self.inner.background.close().await;
         let _turn = self.inner.control.lock().await;
         self.inner.store.close().await
+    }
+
+    /// Where a request belongs, by the catalog as it is now.
+    pub fn route(&self, request: &Request) -> Route {
+        route::route(&self.inner.catalog(), request)
+    }
+
+    /// A partition that is open here, for a process that reads it from elsewhere.
+    pub fn partition(&self, collection: CollectionRid, range: u32) -> Option<Arc<dyn Readable>> {
+        let view = self.inner.view();
+        let mut partitions = view.by_rid(collection)?.partitions.iter();
+        let partition = partitions.find(|it| it.range.id == range)?;
+        Some(Arc::clone(partition) as Arc<dyn Readable>)
     }
 
     /// Why writes have stopped, if a storage failure stopped them.
@@ -241,8 +220,8 @@ impl Engine {
         self.inner.store.failure().or_else(|| {
             let view = self.inner.view();
             view.partitions()
-                .any(|partition| partition.is_failed())
-                .then(|| "a partition stopped taking writes after a failed commit".to_owned())
+                .any(|partition| partition.end() == Some(End::Broken))
+                .then(|| "a partition stopped accepting writes after a failed commit".to_owned())
         })
     }
 }
@@ -254,11 +233,18 @@ impl Service for Engine {
         mut request: Request,
     ) -> BoxFuture<'a, Result<Response, Error>> {
         Box::pin(async move {
-            if self.inner.is_closed.load(Ordering::Acquire) {
+            if self.inner.is_closed() {
                 return Err(errors::shut_down());
             }
-            access::check(&self.inner, &context.principal, &mut request).await?;
-            disk::check(&self.inner.options.disk, &request.operation)?;
+            context.check(Instant::now())?;
+            self.inner.check_catalog(context.catalog_version)?;
+            access::check(&self.inner, context.principal, &mut request).await?;
+            if let Some(elsewhere) = &self.inner.elsewhere
+                && let Some(target) = self.inner.owned_by_other(&**elsewhere, &request)
+            {
+                return elsewhere.call(&target, context, request).await;
+            }
+            partition::disk::check(&self.inner.options.disk, &request.operation)?;
             let Options { charges, default_consistency, .. } = self.inner.options;
             let Request { operation, options } = &request;
             let factor = consistency::charge_factor(operation, options, default_consistency);
@@ -279,52 +265,63 @@ impl Service for Engine {
 }
 
 impl Inner {
-    /// The catalog and the partitions as they are now. Held for the whole of a request.
-    fn view(&self) -> Arc<View> {
-        Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
+    /// The partition that a request is about, if another process owns it.
+    fn owned_by_other(&self, elsewhere: &dyn Elsewhere, request: &Request) -> Option<Target> {
+        let catalog = self.catalog();
+        match route::route(&catalog, request) {
+            Route::Partition(target)
+                if !is_own_group(Some(elsewhere), &catalog.groups, &target.group) =>
+            {
+                Some(target)
+            }
+            Route::Partition(_) | Route::Here | Route::Catalog | Route::Several(_) => None,
+        }
     }
 
-    /// The catalog as it is now, for whoever needs no partition.
-    fn catalog(&self) -> Arc<Catalog> {
-        Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner).catalog)
+    /// Refuses a request that was decided by a newer catalog. An embedded database publishes each
+    /// change before anybody hears of it, so waiting would not help.
+    fn check_catalog(&self, decided_by: Option<u64>) -> Result<(), Error> {
+        let known = self.catalog().version;
+        match decided_by {
+            Some(version) if version > known => Err(Error::new(
+                Code::Unavailable,
+                format!(
+                    "The request was routed by version {version} of the catalog, and this node has \
+                     version {known}."
+                ),
+            )),
+            _ => Ok(()),
+        }
     }
 
+    /// Lets requests that begin from now on see another view, with the throughput that it gives.
     fn publish(&self, view: View) {
         rates::apply(self, &view);
-        *self.view.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(view);
+        self.reading.publish(view);
     }
 
-    /// Runs work that closing waits for. It must end soon after [`Inner::closing`] does.
-    fn in_background(&self, work: impl Future<Output = ()> + Send + 'static) {
-        let task = tokio::spawn(work);
-        let mut tasks = self.background.lock().unwrap_or_else(PoisonError::into_inner);
-        tasks.retain(|task| !task.is_finished());
-        tasks.push(task);
+    /// Whether the database is closing.
+    fn is_closed(&self) -> bool {
+        self.background.is_closed()
     }
 
     /// Waits until the database closes.
     async fn closing(&self) {
-        while !self.is_closed.load(Ordering::Acquire) {
-            tokio::time::sleep(CLOSING_STEP).await;
-        }
+        self.background.closing().await;
     }
 
     /// Waits for other partitions to take over from one that a writer was staged on.
     async fn wait_for_move(&self) {
-        // Who misses the call looks again soon.
+        // A missed notification is covered by the timeout.
         let _ = tokio::time::timeout(MOVE_STEP, self.moved.notified()).await;
     }
+}
 
-    /// The collection that a request inside it is about.
-    fn collection(
-        &self,
-        path: &CollectionPath,
-        options: &RequestOptions,
-    ) -> Result<Arc<Served>, Error> {
-        let view = self.view();
-        let collection = view.collection(path).map_err(|_| Error::owner_not_found())?;
-        check_intended(collection, options)?;
-        Ok(Arc::clone(collection))
+impl Deref for Inner {
+    type Target = Reading;
+
+    fn deref(&self) -> &Reading {
+        &self.reading
     }
 }
 
@@ -334,20 +331,6 @@ fn missing_collection(missing: Missing) -> Error {
         Missing::Collection => Error::not_found(),
         Missing::Database => Error::owner_not_found(),
     }
-}
-
-/// Refuses a caller who means a collection that this name no longer stands for.
-fn check_intended(collection: &Collection, options: &RequestOptions) -> Result<(), Error> {
-    let reused =
-        "The collection is not the one that the client intended: its name has been reused.";
-    if options.intended_collection_rid.as_ref().is_some_and(|it| *it != collection.rid.to_string())
-    {
-        return Err(Error::new(Code::CollectionRidMismatch, reused));
-    }
-    if options.range_collection.is_some_and(|rid| rid != collection.rid) {
-        return Err(Error::new(Code::NameCacheStale, reused));
-    }
-    Ok(())
 }
 
 fn random_u32() -> u32 {

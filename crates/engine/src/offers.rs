@@ -6,23 +6,26 @@ mod replacement;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use catalog::{Catalog, Database, Offer, Throughput, number, quoted, storage, to_bytes};
+use partition::charge::Meter;
 use protocol::{
     Body, Error, Meta, Options, Outcome, Response, continuation::Feed, request::Migration,
     response::FeedKind, rid::OfferRid,
 };
+use query::paging::Page;
 use store::Batch;
 use value::{Object, Value};
 
+use catalog::throughput::{Kind, Rules};
+
+use catalog::bodies;
+
 use crate::{
-    Inner, bodies,
-    catalog::{Catalog, Database, Offer, Throughput, number, quoted, storage, to_bytes},
-    charge::Meter,
+    Inner,
     conditions::{answer_read, require_match},
     control::{AsyncPlan, Change},
     offers::floor::Holding,
-    paging::Page,
     rates,
-    throughput::{Kind, Rules},
 };
 
 pub(crate) fn read(
@@ -120,9 +123,9 @@ pub(crate) fn check_room(
     let least = floor::least_shared(floor::mode_of(&shared.throughput), count + 1);
     if u64::from(rate) < least {
         return Err(Error::bad_request(format!(
-            "The throughput of the database, {rate}, is shared by {count} collections and is less \
-             than the minimum throughput {least} for one more: raise it, or give the collection \
-             throughput of its own."
+            "{count} collections share the throughput of the database, {rate}, which is less than \
+             the minimum throughput {least} for one more: raise it, or give the collection throughput \
+             of its own."
         )));
     }
     Ok(())
@@ -130,7 +133,7 @@ pub(crate) fn check_room(
 
 fn find<'a>(catalog: &'a Catalog, offer: &str) -> Result<&'a Arc<Offer>, Error> {
     let rid = OfferRid::parse(offer).ok_or_else(|| {
-        Error::bad_request("The id of an offer has four characters of base64: this is none.")
+        Error::bad_request("The id of the offer is not valid: expected 4 base64 characters.")
     })?;
     catalog.offers.get(rid.0).ok_or_else(Error::not_found)
 }
@@ -145,7 +148,7 @@ fn check_identity(offer: &Offer, body: &Value) -> Result<(), Error> {
         ("offerResourceId", &offer.resource_rid),
     ];
     if body.as_object().is_none() {
-        return Err(Error::bad_request("The input content is invalid: an offer is an object."));
+        return Err(Error::bad_request("The input content is invalid: it is not an object."));
     }
     if body.get("id").is_undefined() && body.get("_rid").is_undefined() {
         return Err(Error::bad_request("The offer has neither an 'id' nor a '_rid'."));

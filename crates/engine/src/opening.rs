@@ -1,23 +1,24 @@
 //! Opening a database: the catalog, then the partitions that it names, then what a crash left half
-//! done. Only the owner of the catalog finishes that: a key space that the catalog does not name yet
+//! done. Partitions that another process owns are not opened. Only the owner of the catalog finishes that: a key space that the catalog does not name yet
 //! may be one that somebody else is filling.
 
 use std::{collections::HashSet, ops::Bound, sync::Arc};
 
+use catalog::{
+    Catalog,
+    range::Range,
+    storage::{CATALOG, Loaded},
+};
+use partition::{Partition, Surroundings, rows::State};
 use protocol::Error;
+use query::{
+    elsewhere::{Elsewhere, is_own_group},
+    served::View,
+};
 use store::{Direction, PageLimit, Store};
 use tokio::task::JoinSet;
 
-use crate::{
-    OpenError,
-    catalog::{
-        Catalog,
-        storage::{CATALOG, CatalogStore, Loaded},
-    },
-    partition::{Partition, room::Room},
-    rows::State,
-    served::View,
-};
+use crate::{OpenError, catalog_store::CatalogStore};
 
 /// Partitions that are opened at the same time.
 const CONCURRENT_OPENS: usize = 16;
@@ -26,16 +27,21 @@ const CONCURRENT_OPENS: usize = 16;
 pub(crate) struct Opened {
     pub(crate) storage: CatalogStore,
     pub(crate) view: View,
-    /// What all partitions may queue together.
-    pub(crate) room: Arc<Room>,
+    /// What all partitions share.
+    pub(crate) surroundings: Surroundings,
 }
 
-/// Opens a database, new or old; `seed` numbers the resources of a new one.
-pub(crate) async fn open(store: &Arc<dyn Store>, seed: u32) -> Result<Opened, OpenError> {
-    let (storage, loaded) = CatalogStore::open(&**store, seed).await?;
+/// Opens a database, new or old; `seed` numbers the resources of a new one. What other processes own
+/// is reached through `elsewhere`.
+pub(crate) async fn open(
+    store: &Arc<dyn Store>,
+    seed: u32,
+    elsewhere: Option<Arc<dyn Elsewhere>>,
+) -> Result<Opened, OpenError> {
+    let (storage, loaded) = CatalogStore::open(store, seed).await?;
     let Loaded { catalog, dropped, orphans, format } = loaded;
-    let room = Arc::new(Room::new(&**store));
-    let partitions = partitions(store, &room, &catalog).await?;
+    let surroundings = Surroundings::new(&**store);
+    let partitions = partitions(store, &surroundings, &catalog, elsewhere.as_deref()).await?;
     for partition in &partitions {
         finish_creation(partition).await?;
     }
@@ -46,29 +52,31 @@ pub(crate) async fn open(store: &Arc<dyn Store>, seed: u32) -> Result<Opened, Op
     storage.drop_orphans(orphans).await?;
     drop_unfinished(&**store, &catalog).await?;
     storage.upgrade(&catalog, format).await?;
-    let view = View::default().next(catalog, &partitions)?;
-    Ok(Opened { storage, view, room })
+    let view = View::among(elsewhere).next(catalog, &partitions)?;
+    Ok(Opened { storage, view, surroundings })
 }
 
 /// Opens a database to look at it. Changes nothing. Gives the number of rows whose owner is gone, too.
 pub(crate) async fn inspect(store: &Arc<dyn Store>) -> Result<(View, usize), OpenError> {
-    let Loaded { catalog, orphans, .. } = CatalogStore::inspect(&**store).await?;
-    let room = Arc::new(Room::new(&**store));
-    let partitions = partitions(store, &room, &catalog).await?;
+    let Loaded { catalog, orphans, .. } = CatalogStore::inspect(store).await?;
+    let surroundings = Surroundings::new(&**store);
+    let partitions = partitions(store, &surroundings, &catalog, None).await?;
     Ok((View::default().next(catalog, &partitions)?, orphans.len()))
 }
 
-/// Opens every partition that the catalog names, several at a time.
+/// Opens every partition that the catalog names and this process owns, several at a time.
 async fn partitions(
     store: &Arc<dyn Store>,
-    room: &Arc<Room>,
+    surroundings: &Surroundings,
     catalog: &Catalog,
+    elsewhere: Option<&dyn Elsewhere>,
 ) -> Result<Vec<Arc<Partition>>, OpenError> {
     let existing: HashSet<String> = store.key_spaces().await?.into_iter().collect();
     let mut opens: JoinSet<Result<Partition, Error>> = JoinSet::new();
     let mut partitions = Vec::new();
     for collection in catalog.databases.values().flat_map(|db| db.collections.values()) {
-        for range in &collection.ranges {
+        let is_own = |range: &&Arc<Range>| is_own_group(elsewhere, &catalog.groups, &range.group);
+        for range in collection.ranges.iter().filter(is_own) {
             let name = range.key_space(collection.rid);
             // Opening would make an empty one in its place.
             if !existing.contains(&name) {
@@ -76,11 +84,14 @@ async fn partitions(
                 return Err(OpenError::Missing { name, collection });
             }
             let epoch = catalog.groups.get(&range.group).ok_or(OpenError::Damaged)?.epoch;
-            let (store, room, range) = (Arc::clone(store), Arc::clone(room), Arc::clone(range));
+            let (store, range) = (Arc::clone(store), Arc::clone(range));
+            let surroundings = surroundings.clone();
             if opens.len() >= CONCURRENT_OPENS {
                 partitions.extend(next(&mut opens).await?);
             }
-            opens.spawn(async move { Partition::open(&*store, &room, name, range, epoch).await });
+            opens.spawn(async move {
+                Partition::open(&*store, &surroundings, name, range, epoch).await
+            });
         }
     }
     while !opens.is_empty() {
@@ -129,10 +140,10 @@ async fn drop_unfinished(store: &dyn Store, catalog: &Catalog) -> Result<(), Ope
         };
         drop(key_space);
         if is_unfinished {
-            tracing::info!(name, "dropping the key space of an unfinished creation or split");
+            tracing::info!(name, "dropping the key space of an unfinished create or split");
             store.drop_key_space(&name).await?;
         } else {
-            tracing::warn!(name, "a key space that no collection names was left alone");
+            tracing::warn!(name, "left a key space alone that belongs to no collection");
         }
     }
     Ok(())

@@ -1,17 +1,14 @@
-//! How a database is set up, and the clock it lives by.
+//! How a database is set up.
 
-use std::{
-    sync::{Arc, LazyLock},
-    time::{Duration, Instant, SystemTime, UNIX_EPOCH},
-};
+use std::{sync::Arc, time::Duration};
 
+use partition::charge::Charges;
 use protocol::{limits::PARTITION_THROUGHPUT_MAX, request::ConsistencyLevel};
+use query::reading::Rules;
 
-use crate::{
-    charge::Charges,
-    disk::Disk,
-    limits::{Limits, Sizes},
-};
+use catalog::limits::{Limits, Sizes};
+
+use partition::disk::Disk;
 
 /// When a partition's throughput is enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,39 +85,21 @@ impl Default for Options {
     }
 }
 
-/// What monotonic time counts from.
-static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
-
-/// The time, passed in so that tests control it.
-pub trait Clock: Send + Sync {
-    /// Seconds since the epoch.
-    fn now_seconds(&self) -> u64;
-
-    /// Milliseconds since the epoch.
-    fn now_millis(&self) -> i64 {
-        i64::try_from(self.now_seconds().saturating_mul(1000)).unwrap_or(i64::MAX)
-    }
-
-    /// Time since some beginning, which never goes back: throughput is measured by it. The
-    /// machine's, unless a test needs its own.
-    fn monotonic(&self) -> Duration {
-        BEGINNING.elapsed()
+impl From<&Options> for catalog::throughput::Rules {
+    fn from(options: &Options) -> Self {
+        let Options { limits, throughput_max, .. } = *options;
+        Self { limits, most: throughput_max.unwrap_or_else(|| limits.throughput_max()) }
     }
 }
 
-/// The machine's clock.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct SystemClock;
-
-impl Clock for SystemClock {
-    #[expect(clippy::disallowed_methods, reason = "the one place that asks the machine")]
-    fn now_seconds(&self) -> u64 {
-        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |elapsed| elapsed.as_secs())
-    }
-
-    #[expect(clippy::disallowed_methods, reason = "the one place that asks the machine")]
-    fn now_millis(&self) -> i64 {
-        let elapsed = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX)
+impl Options {
+    /// What readers go by.
+    pub(crate) fn rules(&self) -> Rules {
+        Rules {
+            default_consistency: self.default_consistency,
+            page_time: self.page_time,
+            query_timeout: self.query_timeout,
+            all_versions_retention: self.all_versions_retention,
+        }
     }
 }

@@ -5,16 +5,15 @@ use std::{
     sync::{Arc, Mutex},
 };
 
-use protocol::rid::{CollectionRid, DatabaseRid};
-
-use crate::{
-    Inner,
+use catalog::{Database, Offer, Throughput, offers::Offers};
+use partition::{
+    Partition,
     budget::{Budget, Shared, lock},
-    catalog::{Database, Offer, Throughput, offers::Offers},
-    options::RateLimit,
-    partition::Partition,
-    served::{Served, View},
 };
+use protocol::rid::{CollectionRid, DatabaseRid};
+use query::served::{Served, View};
+
+use crate::{Inner, options::RateLimit};
 
 /// Autoscale never falls below this part of its maximum.
 const AUTOSCALE_FLOOR: u32 = 10;
@@ -100,7 +99,7 @@ impl Change<'_> {
         let partitions = &collection.partitions;
         match (offer, &self.shared) {
             (Some(offer), _) => {
-                let share = f64::from(offer.throughput.rate()) / partitions.len() as f64;
+                let share = f64::from(offer.throughput.rate()) / collection.ranges.len() as f64;
                 let is_enforced = is_enforced(self.engine, offer);
                 if let Some(was) = was.filter(|_| !is_same && is_enforced) {
                     inherit(&was.partitions, partitions, share, now_s);
@@ -160,6 +159,6 @@ fn peak(engine: &Inner, view: &View, offer: &Offer) -> f64 {
     view.by_rid(rid).map_or(0.0, |collection| {
         let partitions = &collection.partitions;
         let peaks = partitions.iter().map(|it| it.budget.peak(now_s));
-        peaks.fold(0.0, f64::max) * partitions.len() as f64
+        peaks.fold(0.0, f64::max) * collection.ranges.len() as f64
     })
 }

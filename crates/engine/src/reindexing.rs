@@ -12,33 +12,31 @@ use std::{
 };
 
 use bytes::Bytes;
+use catalog::{Catalog, Collection, storage};
+use partition::{
+    Partition, errors,
+    keys::{self, LogicalKey, SEQUENCE_MAX, docnum, u64_at},
+    locks::Turn,
+    room::Permit,
+    rows::{Damaged, Header},
+    terms::{Indexed, TermChange},
+    text::lenient_ttl,
+    transaction::Overlay,
+};
 use protocol::{Code, Error, rid::CollectionRid};
+use query::{expiry::is_expired, scope::document_key, served::Served};
 use store::{Batch, Direction, PageLimit};
 use value::{Value, json};
 
+use partition::disk::DiskLevel;
+
 use crate::{
     Inner,
-    catalog::{Catalog, Collection, storage},
     control::{AsyncPlan, Change},
-    disk::DiskLevel,
     documents::{
         twins::{self, Holder},
         unique,
     },
-    errors,
-    expiry::is_expired,
-    keys::{self, LogicalKey, SEQUENCE_MAX, docnum, u64_at},
-    partition::{
-        Partition,
-        locks::Turn,
-        room::Permit,
-        terms::{Indexed, TermChange},
-        transaction::Overlay,
-    },
-    rows::{Damaged, Header},
-    scope::document_key,
-    served::Served,
-    text::lenient_ttl,
 };
 
 /// Documents that are brought to the new policy before the next ones are read.
@@ -64,18 +62,18 @@ pub(crate) fn start(engine: &Arc<Inner>, collection: &Arc<Served>) {
     }
     let worker = Arc::clone(engine);
     let (rid, generation) = (collection.rid, collection.index_generation);
-    engine.in_background(async move {
+    engine.background.run(async move {
         let engine = worker;
         while let Some(collection) = current(&engine, rid, generation) {
             let Err(error) = transform(&engine, &collection).await else { return };
-            // Other partitions have taken over: on with those.
-            let is_moved = error.code == Code::PartitionSplitting;
+            // Other partitions have taken over, or this one is opened again: on with those.
+            let is_moved = errors::is_staged_again(error.code) || error.code == Code::Unknown;
             if !is_moved {
                 let collection = &collection.definition.id;
-                tracing::warn!(%error, collection, "re-indexing begins anew in a minute");
+                tracing::warn!(%error, collection, "re-indexing failed: next attempt in a minute");
             }
             for _ in 0..if is_moved { 1 } else { RETRY_STEPS } {
-                if engine.is_closed.load(Ordering::Acquire) {
+                if engine.is_closed() {
                     return;
                 }
                 tokio::time::sleep(RETRY_STEP).await;
@@ -116,20 +114,16 @@ async fn transform(engine: &Arc<Inner>, collection: &Arc<Served>) -> Result<(), 
         // What was queued under an older policy must be there to be found.
         partition.drain().await?;
         loop {
-            if engine.is_closed.load(Ordering::Acquire)
-                || current(engine, rid, generation).is_none()
-            {
+            if engine.is_closed() || current(engine, rid, generation).is_none() {
                 return Ok(());
             }
-            let (snapshot, _) = partition.read();
+            let (snapshot, _) = partition.read()?;
             let range = (start, Bound::Included(last.clone()));
             let page = snapshot.scan(range, Direction::Forward, PAGE).await;
             let page = page.map_err(errors::from_store)?;
             // Whoever waits for the store here can wait as long as it takes, and for room on the disk.
-            while partition.admit().await.is_err() && !engine.is_closed.load(Ordering::Acquire) {}
-            while engine.options.disk.level() != DiskLevel::Ample
-                && !engine.is_closed.load(Ordering::Acquire)
-            {
+            while partition.admit().await.is_err() && !engine.is_closed() {}
+            while engine.options.disk.level() != DiskLevel::Ample && !engine.is_closed() {
                 tokio::time::sleep(RETRY_STEP).await;
             }
             for (key, row) in &page.entries {
@@ -151,7 +145,7 @@ async fn transform(engine: &Arc<Inner>, collection: &Arc<Served>) -> Result<(), 
         // The catalog forgets the old definitions only once no document can come back to them.
         partition.drain_durably().await?;
     }
-    engine.change(Forget { rid, generation }).await
+    engine.change_to_end(Forget { rid, generation }).await.map_err(|unchanged| unchanged.error)
 }
 
 /// Gives one document the terms of the new policy, unless a writer was faster.
@@ -175,8 +169,7 @@ async fn bring_up(
         return Ok(());
     }
     let document = json::parse(&text).map_err(|_| damaged())?;
-    let version =
-        |policy| Indexed { document: &document, policy, directive: header.index_directive() };
+    let version = |policy| Indexed { document: &document, policy, directive: header.directive };
     let (old, new) = (collection.definition_of(header.index_generation), &collection.definition);
     let terms = TermChange::between(
         partition,

@@ -3,26 +3,24 @@
 
 use std::sync::Arc;
 
+use partition::charge::Meter;
 use protocol::{
     Body, Error, Options, Response,
-    query::{QueryBody, QueryFeed},
+    query::{QueryFeed, QuerySource},
+};
+use query::execution::{
+    INLINE_BYTES_MAX, apart,
+    compiled::{self, Compiled},
 };
 use tokio::runtime::Handle;
 use value::{Value, json};
 
 use crate::{
-    Inner,
-    charge::Meter,
-    collections, conflicts, databases,
+    Inner, collections, conflicts, databases,
     documents::attachments,
     encryption_keys::EncryptionKeys,
     family::requests::Requests as _,
-    offers,
-    query::{
-        INLINE_BYTES_MAX, apart,
-        compiled::{self, Compiled},
-    },
-    ranges,
+    offers, ranges,
     scripts::Scripts,
     users::{Users, permissions::Permissions},
 };
@@ -31,17 +29,16 @@ use crate::{
 pub(crate) async fn page(
     engine: &Arc<Inner>,
     feed: &QueryFeed,
-    body: &QueryBody,
+    source: QuerySource,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    if body.content.len() <= INLINE_BYTES_MAX && !compiled::is_slow(body) {
-        return answer(engine, feed, body, options, meter).await;
+    if source.bytes <= INLINE_BYTES_MAX && !compiled::is_slow(&source) {
+        return answer(engine, feed, source, options, meter).await;
     }
-    let (inner, feed, body, options) =
-        (Arc::clone(engine), feed.clone(), body.clone(), options.clone());
+    let (inner, feed, options) = (Arc::clone(engine), feed.clone(), options.clone());
     apart::run(engine, meter, move |meter, _| {
-        Handle::current().block_on(answer(&inner, &feed, &body, &options, meter))
+        Handle::current().block_on(answer(&inner, &feed, source, &options, meter))
     })
     .await
 }
@@ -49,11 +46,11 @@ pub(crate) async fn page(
 async fn answer(
     engine: &Inner,
     feed: &QueryFeed,
-    body: &QueryBody,
+    source: QuerySource,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let compiled = Compiled::new(body)?;
+    let compiled = Compiled::new(source)?;
     let (mut response, values) = list(engine, feed, options, meter).await?;
     let owner = owner_of(&response);
     let (rows, continuation) = compiled.rows(engine, &owner, values, options).await?;
@@ -112,7 +109,7 @@ async fn list(
             // They are read from the partition, which pays for it.
             QueryFeed::Attachments(path) => attachments::list(engine, path, &whole, meter).await?,
             QueryFeed::Documents(_) => {
-                return Err(Error::bad_request("Documents are no resources of the catalog."));
+                return Err(Error::bad_request("Documents are not resources of the catalog."));
             }
         };
         if let Body::Feed { items, .. } = &page.body {

@@ -2,9 +2,10 @@
 
 use std::sync::PoisonError;
 
+use partition::{Partition, keys::LogicalKey};
 use protocol::operator::{HotKey, PartitionStatistics, Reshapes};
 
-use crate::{Engine, keys::LogicalKey, partition::Partition};
+use crate::Engine;
 
 /// Hot keys that are told of each partition.
 const HOTTEST_MAX: usize = 5;

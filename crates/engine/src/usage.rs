@@ -3,23 +3,25 @@
 use std::{collections::HashMap, ops::Bound, sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use catalog::number;
+use partition::{
+    errors,
+    keys::{LogicalKey, META_KEY},
+    rows::KeyCounters,
+};
 use protocol::{
     Error, Operation, Options, Request,
     limits::DOCUMENT_BYTES_MAX,
     response::{Quota, QuotaLists},
 };
+use query::{
+    readable::{PartitionView, Readable},
+    served::Served,
+};
 use store::{Direction, PageLimit};
 use value::{Object, Value, json};
 
-use crate::{
-    Inner,
-    catalog::number,
-    errors,
-    keys::{LogicalKey, META_KEY},
-    partition::Partition,
-    rows::KeyCounters,
-    served::Served,
-};
+use crate::Inner;
 
 /// Logical keys that one request looks at, over all partitions. Keys lie in the order of their
 /// hashes, so the first ones are as good a sample as any.
@@ -40,7 +42,7 @@ pub(crate) fn quota(engine: &Inner, collection: &Served) -> Quota {
     let has_key = !collection.definition.partition_key.is_system;
     let sizes = &engine.options.sizes;
     // Where nothing ends it, it has what its partitions have: more of them are made as it grows.
-    let partitions = collection.partitions.len() as u64;
+    let partitions = collection.ranges.len() as u64;
     let limit =
         sizes.of_collection(has_key).unwrap_or_else(|| partitions.saturating_mul(sizes.partition));
     let mut quota = Quota {
@@ -48,7 +50,7 @@ pub(crate) fn quota(engine: &Inner, collection: &Served) -> Quota {
         collection_size_max_kb: kilobytes(limit),
         ..Quota::default()
     };
-    for partition in &collection.partitions {
+    for partition in &collection.readable {
         let counters = partition.counters();
         quota.documents_count += counters.documents;
         quota.documents_bytes += counters.bytes;
@@ -89,15 +91,15 @@ pub(crate) fn lists_beside_script(engine: &Inner, request: &Request) -> Option<A
 /// Per partition: how many documents and kilobytes it has, and its largest logical keys.
 pub(crate) async fn statistics(engine: &Inner, collection: &Served) -> Result<Value, Error> {
     let now = engine.clock.now_millis();
-    let sample = SAMPLE_MAX / collection.partitions.len().max(1);
-    let mut all = Vec::with_capacity(collection.partitions.len());
-    for partition in &collection.partitions {
-        all.push(of_partition(partition, sample.max(1), now).await?);
+    let sample = SAMPLE_MAX / collection.ranges.len().max(1);
+    let mut all = Vec::with_capacity(collection.ranges.len());
+    for partition in &collection.readable {
+        all.push(of_partition(&**partition, sample.max(1), now).await?);
     }
     Ok(Value::Array(all))
 }
 
-async fn of_partition(partition: &Partition, sample: usize, now: i64) -> Result<Value, Error> {
+async fn of_partition(partition: &dyn Readable, sample: usize, now: i64) -> Result<Value, Error> {
     let counters = partition.counters();
     let (sampled, mut keys) = key_sizes(partition, sample, now).await?;
     keys.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
@@ -109,7 +111,7 @@ async fn of_partition(partition: &Partition, sample: usize, now: i64) -> Result<
         Some(Value::Object(object))
     });
     let mut object = Object::new();
-    object.insert("id", partition.range.id.to_string());
+    object.insert("id", partition.range().id.to_string());
     object.insert("sizeInKB", number((counters.bytes + counters.index_bytes).div_ceil(1024)));
     object.insert("documentCount", number(counters.documents));
     object.insert("sampledDistinctPartitionKeyCount", number(sampled as u64));
@@ -119,11 +121,11 @@ async fn of_partition(partition: &Partition, sample: usize, now: i64) -> Result<
 
 /// How many keys the sample has, and the bytes of each of them and of the hottest keys.
 async fn key_sizes(
-    partition: &Partition,
+    partition: &dyn Readable,
     sample: usize,
     now: i64,
 ) -> Result<(usize, Vec<(Bytes, u64)>), Error> {
-    let (snapshot, _) = partition.read();
+    let PartitionView { snapshot, .. } = partition.view().await?;
     let mut sizes = HashMap::new();
     let mut start = Bound::Included(Bytes::from_static(META_KEY));
     let end = Bytes::from([META_KEY, &[u8::MAX; 4]].concat());
@@ -143,7 +145,7 @@ async fn key_sizes(
         tokio::task::yield_now().await;
     }
     let sampled = sizes.len();
-    let hot = partition.hot.top(HOT_MAX, now).into_iter();
+    let hot = partition.here().map_or_else(Vec::new, |it| it.hot.top(HOT_MAX, now)).into_iter();
     let hot: Vec<Bytes> = hot.map(|(key, _)| [META_KEY, &key].concat().into()).collect();
     let rows = snapshot.get_many(&hot).await.map_err(errors::from_store)?;
     for (key, row) in hot.into_iter().zip(rows) {

@@ -11,19 +11,19 @@ mod upkeep;
 use std::{fmt, ops::Bound, sync::Arc};
 
 use bytes::Bytes;
+use catalog::Collection;
+use partition::{
+    Partition,
+    keys::{self, LogicalKey, META_COUNTERS, META_KEY},
+    rows::{Counters, Header, KeyCounters, Primary},
+};
 use protocol::etag::Etag;
+use query::{scope::document_key, served::Served};
 use store::{Direction, PageLimit, Snapshot};
 use value::json;
 
 use crate::{
-    OpenError,
-    catalog::Collection,
-    keys::{self, LogicalKey, META_COUNTERS, META_KEY},
-    opening,
-    partition::Partition,
-    rows::{Counters, Header, KeyCounters, Primary},
-    scope::document_key,
-    served::Served,
+    OpenError, opening,
     verify::{terms::TermSums, upkeep::Upkeep},
 };
 
@@ -87,14 +87,14 @@ pub async fn verify(store: Arc<dyn store::Store>) -> Result<Report, OpenError> {
     if orphans > 0 {
         report.problem(
             "catalog",
-            format!("{orphans} rows belong to a collection or a database that is gone"),
+            format!("{orphans} rows belong to a deleted collection or database"),
         );
     }
     for collection in view.collections() {
         report.collections += 1;
         for partition in &collection.partitions {
             report.partitions += 1;
-            let (snapshot, _) = partition.read();
+            let (snapshot, _) = partition.read()?;
             let place = place(collection, partition);
             let check = Check { collection, partition, snapshot: &*snapshot, place };
             check.run(&mut report).await?;
@@ -131,7 +131,7 @@ impl Check<'_> {
     async fn run(&self, report: &mut Report) -> Result<(), OpenError> {
         // Any state is right: a crash may have come just after the catalog's commit.
         if !matches!(self.partition.state().await, Ok(Some(_))) {
-            report.problem(&self.place, "the partition does not say what it is");
+            report.problem(&self.place, "the partition has no state row");
         }
         let mut sums = Sums::default();
         let mut terms = TermSums::new(self.snapshot).await?;
@@ -226,8 +226,10 @@ impl Check<'_> {
         let mut count = 0;
         let mut groups = 0;
         let mut group: Option<(Vec<u8>, KeyCounters)> = None;
+        let mut done = Vec::new();
         let mut pages = Pages::new(vec![keys::PRIMARY]);
         while let Some(entries) = pages.next(self.snapshot).await? {
+            self.key_counters(&std::mem::take(&mut done), report).await?;
             for (key, row) in entries {
                 count += 1;
                 let logical = keys::logical_part(&key, paths).map(<[u8]>::to_vec);
@@ -244,8 +246,7 @@ impl Check<'_> {
                 }
                 if group.as_ref().is_none_or(|(current, _)| *current != logical) {
                     groups += 1;
-                    self.key_counters(group.take(), report).await?;
-                    group = Some((logical, KeyCounters::default()));
+                    done.extend(group.replace((logical, KeyCounters::default())));
                 }
                 if let Some((_, sum)) = &mut group {
                     sum.documents += 1;
@@ -253,7 +254,8 @@ impl Check<'_> {
                 }
             }
         }
-        self.key_counters(group, report).await?;
+        done.extend(group);
+        self.key_counters(&done, report).await?;
         if count != sums.documents {
             let documents = sums.documents;
             report.problem(&self.place, format!("{count} primary rows for {documents} documents"));
@@ -265,19 +267,22 @@ impl Check<'_> {
         Ok(())
     }
 
+    /// The counters of some logical keys are what their primary rows add up to.
     async fn key_counters(
         &self,
-        group: Option<(Vec<u8>, KeyCounters)>,
+        groups: &[(Vec<u8>, KeyCounters)],
         report: &mut Report,
     ) -> Result<(), OpenError> {
-        let Some((logical, expected)) = group else { return Ok(()) };
-        let key = Bytes::from([META_KEY, &logical].concat());
-        let rows = self.snapshot.get_many(&[key]).await?;
-        let found = rows.into_iter().next().flatten();
-        let found = found.and_then(|row| KeyCounters::decode(&row).ok());
-        if found != Some(expected) {
-            let problem = format!("key {logical:02x?}: counters are {found:?}, not {expected:?}");
-            report.problem(&self.place, problem);
+        let wanted = groups.iter().map(|(logical, _)| [META_KEY, logical].concat().into());
+        let wanted: Vec<Bytes> = wanted.collect();
+        let rows = self.snapshot.get_many(&wanted).await?;
+        for ((logical, expected), found) in groups.iter().zip(rows) {
+            let found = found.and_then(|row| KeyCounters::decode(&row).ok());
+            if found != Some(*expected) {
+                let problem =
+                    format!("key {logical:02x?}: counters are {found:?}, not {expected:?}");
+                report.problem(&self.place, problem);
+            }
         }
         Ok(())
     }

@@ -66,7 +66,8 @@ pub(crate) fn verify(
         return Err(wrong_signature(&payloads));
     }
     dates.check(now)?;
-    let principal = Principal::Account { read_only: !bool::from(by_read_write) };
+    let principal =
+        if bool::from(by_read_write) { Principal::of_key() } else { Principal::of_read_only_key() };
     Ok((principal, Secrecy::of(published | also_published)))
 }
 

@@ -4,13 +4,12 @@ mod rows;
 
 use bytes::Bytes;
 use hyper::{HeaderMap, StatusCode};
-use protocol::{
-    Code, Error, Operation, Outcome, hybrid_row, request::BatchMode, response::BatchResult,
-};
+use protocol::{Code, Error, Operation, Outcome, request::BatchMode, response::BatchResult};
 use value::json::quote;
 
 use crate::{
     headers::{flag, optional_flag},
+    hybrid_row,
     route::Resource,
     status::Status,
 };
@@ -25,11 +24,8 @@ pub(crate) enum Form {
 
 impl Form {
     /// The form that a request has: the body alone says it.
-    pub(crate) fn of(operation: &Operation) -> Self {
-        match operation {
-            Operation::ExecuteBatch { body, .. } if hybrid_row::is_stream(body) => Self::HybridRow,
-            _ => Self::Json,
-        }
+    pub(crate) fn of(body: &[u8]) -> Self {
+        if hybrid_row::is_stream(body) { Self::HybridRow } else { Self::Json }
     }
 
     pub(crate) fn content_type(self) -> &'static str {
@@ -44,9 +40,10 @@ impl Form {
 pub(crate) fn operation(resource: Resource, headers: &HeaderMap) -> Result<Operation, Error> {
     match resource {
         Resource::Documents(collection) => {
-            Ok(Operation::ExecuteBatch { collection, body: Bytes::new(), mode: mode(headers)? })
+            let operations = Vec::new();
+            Ok(Operation::ExecuteBatch { collection, operations, mode: mode(headers)? })
         }
-        _ => Err(Error::bad_request("A batch request can be made of documents only.")),
+        _ => Err(Error::bad_request("A batch request can only contain documents.")),
     }
 }
 
@@ -114,7 +111,9 @@ fn codes(result: &BatchResult) -> (u16, u16) {
 
 /// How long to wait before the operation is tried again.
 fn wait(result: &BatchResult) -> Option<u64> {
-    result.retry_after_ms.filter(|_| result.answer == Err(Code::TooManyRequests))
+    let codes = [Code::TooManyRequests, Code::NotNow, Code::NotHere];
+    let is_retried = |code: &Code| codes.contains(code);
+    result.retry_after_ms.filter(|_| result.answer.as_ref().is_err_and(is_retried))
 }
 
 fn write(result: &BatchResult, body: &mut Vec<u8>) {

@@ -8,6 +8,7 @@ use hyper::{HeaderMap, Method};
 use protocol::{
     Code, Error, Operation, Options,
     etag::strip_quotes,
+    patch::Patch,
     request::{MediaHead, Migration, ScriptKind, ThroughputRequest},
 };
 
@@ -37,9 +38,9 @@ pub(crate) fn operation(
     let resource = match Kind::read(method, headers)? {
         Kind::Plain => resource,
         Kind::Batch => return batch::operation(resource, headers),
-        Kind::Plan { is_text } => return query::plan(resource, is_text),
+        Kind::Plan => return query::plan(resource),
         // What has no feed to query refuses the verb below.
-        Kind::Query { is_text } => match query::query(resource, is_text) {
+        Kind::Query => match query::query(resource) {
             Ok(operation) => return Ok(operation),
             // A query is not a list of arguments.
             Err(Resource::Script(_)) => return Err(method_not_allowed()),
@@ -101,7 +102,9 @@ pub(crate) fn operation(
         (Resource::Document(path), &PUT) => Operation::ReplaceDocument { path, body },
         (Resource::Document(path), &DELETE) => Operation::DeleteDocument(path),
         // SDKs name many content types here, or none: the body says what it is.
-        (Resource::Document(path), &PATCH) => Operation::PatchDocument { path, body },
+        (Resource::Document(path), &PATCH) => {
+            Operation::PatchDocument { path, patch: Patch::default() }
+        }
         (Resource::Attachments(path), &GET) => Operation::ListAttachments(path),
         (Resource::Attachments(document), &POST) => {
             let media = new_media(headers)?;
@@ -157,37 +160,6 @@ pub(crate) fn operation(
     })
 }
 
-/// Where the operation wants its body; `None` if it has none.
-pub(crate) fn body_of(operation: &mut Operation) -> Option<&mut Bytes> {
-    match operation {
-        Operation::CreateDatabase { body, .. }
-        | Operation::CreateEncryptionKey { body, .. }
-        | Operation::ReplaceEncryptionKey { body, .. }
-        | Operation::CreateUser { body, .. }
-        | Operation::ReplaceUser { body, .. }
-        | Operation::CreatePermission { body, .. }
-        | Operation::ReplacePermission { body, .. }
-        | Operation::CreateCollection { body, .. }
-        | Operation::ReplaceCollection { body, .. }
-        | Operation::GivePartitionKey { body, .. }
-        | Operation::CreateDocument { body, .. }
-        | Operation::ReplaceDocument { body, .. }
-        | Operation::PatchDocument { body, .. }
-        | Operation::CreateAttachment { body, .. }
-        | Operation::ReplaceAttachment { body, .. }
-        | Operation::ReplaceMedia { body, .. }
-        | Operation::ExecuteBatch { body, .. }
-        | Operation::CreateScript { body, .. }
-        | Operation::ReplaceScript { body, .. }
-        | Operation::ExecuteProcedure { body, .. }
-        | Operation::ReplaceOffer { body, .. } => Some(body),
-        Operation::Query { body, .. } | Operation::PlanQuery { body, .. } => {
-            Some(&mut body.content)
-        }
-        _ => None,
-    }
-}
-
 /// The service's words for a verb that a resource does not know.
 pub(crate) fn method_not_allowed() -> Error {
     Error::new(Code::MethodNotAllowed, "The requested verb is not supported.")
@@ -210,20 +182,6 @@ fn media_head(headers: &HeaderMap) -> Result<MediaHead, Error> {
     let slug = text(headers, "slug")?.map(str::to_owned);
     let content_type = text(headers, "content-type")?.unwrap_or("application/octet-stream");
     Ok(MediaHead { slug, content_type: content_type.to_owned() })
-}
-
-/// Whether the body is not JSON, but any bytes.
-pub(crate) fn has_raw_body(operation: &Operation) -> bool {
-    matches!(
-        operation,
-        Operation::CreateAttachment { media: Some(_), .. } | Operation::ReplaceMedia { .. }
-    )
-}
-
-/// Whether the operation does without a body: a stored procedure may have no arguments, and what is
-/// replaced may not be there, which comes before the body.
-pub(crate) fn may_lack_body(operation: &Operation) -> bool {
-    matches!(operation, Operation::ExecuteProcedure { .. } | Operation::ReplaceDocument { .. })
 }
 
 fn is_upsert(headers: &HeaderMap) -> Result<bool, Error> {

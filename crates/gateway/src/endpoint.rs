@@ -46,7 +46,7 @@ impl Endpoint {
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || {
             let text: String = text.chars().take(100).collect();
-            format!("`{text}` is no endpoint: write https://host:port, without a path")
+            format!("`{text}` is not an endpoint: write https://host:port, without a path")
         };
         let (scheme, rest) = text.trim().split_once("://").ok_or_else(wrong)?;
         let scheme = scheme_of(scheme).ok_or_else(wrong)?;
@@ -100,7 +100,7 @@ mod tests {
             "https://db.example//",
             "https://db.example:port",
         ] {
-            assert!(shown(bad).expect_err(bad).contains("is no endpoint"), "{bad}");
+            assert!(shown(bad).expect_err(bad).contains("is not an endpoint"), "{bad}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The pipeline: path, principal, operation, body, one call, response. `door` is what is asked before it.
+//! The pipeline: path, principal, operation, body, one call, response. `door` has the checks before it.
 
 mod door;
 
@@ -16,15 +16,19 @@ use hyper::{
     body::Body,
     http::{request::Parts, uri::PathAndQuery},
 };
-use protocol::{Code, Context, Error, Operation, Options, Principal, Request, Response, Service};
+use protocol::{
+    Code, Context, Error, Operation, Options, Principal, Proof, Request, Response, Service, rights,
+    service::guarded,
+};
 
 use crate::{
     account, activity,
     auth::{self, Token},
     batch,
     body::{self, BodyError},
-    call, decode,
+    decode,
     encode::{self, Answer, Asked},
+    fill::{Wants, fill, wants},
     form::Form,
     handled::{self, Credential, Handled},
     headers::agent,
@@ -32,7 +36,6 @@ use crate::{
     local::is_called_local,
     options,
     resource_token::{self, Mint},
-    role::Role,
     route::{self, Resource, Signed, Target},
     settings::{Keys, Settings},
     version::Version,
@@ -151,12 +154,16 @@ impl Gateway {
         let signed = Signed { types: vec![kind.to_owned()], links: vec![String::new()] };
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
         let mut credential = None;
-        let checked = self.admit(parts, &signed).and_then(|known| {
-            credential = Some(Credential::of(&known.0, known.1));
-            match known {
-                (principal @ Principal::Account { .. }, None) => authorize(&principal, is_read),
+        let checked = self.admit(parts, &signed).and_then(|principal| {
+            credential = Some(Credential::of(principal));
+            match principal.proof() {
+                Proof::Key => Ok(()),
+                Proof::ReadOnlyKey if is_read => Ok(()),
+                Proof::ReadOnlyKey => rights::check_may_write(principal),
                 // Roles are about data, and tokens about resources.
-                _ => Err(Error::new(Code::Forbidden, "This takes a key of the account.")),
+                Proof::Role(_) | Proof::Token(_) => {
+                    Err(Error::new(Code::Forbidden, "This request needs an account key."))
+                }
             }
         });
         match checked {
@@ -192,8 +199,8 @@ impl Gateway {
             target.signed.links.extend(other.signed.links.iter().cloned());
         }
         let headers = &parts.headers;
-        let (principal, role) = self.admit(parts, &target.signed)?;
-        known.credential = Some(Credential::of(&principal, role));
+        let principal = self.admit(parts, &target.signed)?;
+        known.credential = Some(Credential::of(principal));
         let bytes_max = self.settings.limits.body_bytes_max;
         let version = Version::read(headers)?;
 
@@ -207,7 +214,9 @@ impl Gateway {
         }
 
         // Only a POST can be either: a query reads, a create writes.
-        authorize(&principal, is_read || parts.method == Method::POST)?;
+        if !is_read && parts.method != Method::POST {
+            rights::check_may_write(principal)?;
+        }
         let mut options = options::read(parts, version, &self.settings)?;
         let seconds = options::token_seconds(headers)?;
         let mint = self.mint(&target.resource, seconds);
@@ -216,21 +225,23 @@ impl Gateway {
         let mut operation =
             decode::operation(target.resource, &parts.method, headers, version, &mut options)?;
         known.name = operation.name();
-        known.is_control = handled::is_control(&operation);
+        known.is_control = operation.is_control();
         known.is_plan = matches!(operation, Operation::PlanQuery { .. });
         known.form = Form::read(headers, &operation)?;
         known.is_write = !operation.is_read();
-        authorize(&principal, operation.is_read())?;
-        role.map_or(Ok(()), |role| role.check(&operation, known.is_control))?;
-        fill(&mut operation, headers, body, bytes_max).await?;
+        // The service decides; asked here, too, a request is refused before its body is read.
+        rights::check(principal, &operation)?;
+        let body = collect(&mut operation, headers, body, bytes_max).await?;
+        let form = batch::Form::of(&body);
+        let again = repeat(again, parts, version, &body).await;
+        fill(&mut operation, headers, body).await?;
 
         let is_offer =
             matches!(operation, Operation::ReadOffer(_) | Operation::ReplaceOffer { .. });
         let is_batch = matches!(operation, Operation::ExecuteBatch { .. });
-        let form = batch::Form::of(&operation);
         let is_query = matches!(operation, Operation::Query { .. });
-        let context = Context { principal, activity_id, connection: connection_of(parts) };
-        let again = again.and_then(|again| repeat(again, parts, version, &operation));
+        let context =
+            Context { connection: connection_of(parts), ..Context::new(principal, activity_id) };
         let request = Request { operation, options };
         let answer = self.ask(&context, request, again).await;
         let told = |error| if is_query { options::told_finally(error, headers) } else { error };
@@ -252,16 +263,16 @@ impl Gateway {
         request: Request,
         again: Option<Request>,
     ) -> Result<Response, Error> {
-        let answer = call::guarded(self.service.as_ref(), context, request).await;
+        let answer = guarded(self.service.as_ref(), context, request).await;
         let is_nothing = |error: &Error| match error.code {
             Code::NotFound | Code::OwnerNotFound => true,
             // A token of what the path really names is not one of what it first seems to.
-            Code::Forbidden => matches!(context.principal, Principal::Token(_)),
+            Code::Forbidden => matches!(context.principal.proof(), Proof::Token(_)),
             _ => false,
         };
         match (answer, again) {
             (Err(error), Some(request)) if is_nothing(&error) => {
-                call::guarded(self.service.as_ref(), context, request).await
+                guarded(self.service.as_ref(), context, request).await
             }
             (answer, _) => answer,
         }
@@ -269,12 +280,12 @@ impl Gateway {
 
     /// Refuses a token whose permission is gone, which only the database knows.
     async fn check_grant(&self, principal: Principal, activity_id: u128) -> Result<(), Error> {
-        if !matches!(principal, Principal::Token(_)) {
+        if !matches!(principal.proof(), Proof::Token(_)) {
             return Ok(());
         }
-        let context = Context { principal, activity_id, connection: None };
+        let context = Context::new(principal, activity_id);
         let request = Request { operation: Operation::ReadAccount, options: Options::default() };
-        call::guarded(self.service.as_ref(), &context, request).await.map(|_| ())
+        guarded(self.service.as_ref(), &context, request).await.map(|_| ())
     }
 
     /// Who makes tokens, where some may be asked for.
@@ -283,8 +294,8 @@ impl Gateway {
         is_asked.then(|| Mint::new(read(&self.keys), self.clock.now(), seconds)).flatten()
     }
 
-    /// Finds out who asks, and in which role if not by a key.
-    fn admit(&self, parts: &Parts, signed: &Signed) -> Result<(Principal, Option<Role>), Error> {
+    /// Finds out who asks.
+    fn admit(&self, parts: &Parts, signed: &Signed) -> Result<Principal, Error> {
         let Parts { method, headers, uri, .. } = parts;
         let now = self.clock.now();
         match auth::token(headers)? {
@@ -293,18 +304,18 @@ impl Gateway {
                 let (principal, secrecy) =
                     auth::verify(method, signed, headers, &signature, &keys, now)?;
                 self.check_name(parts, secrecy)?;
-                Ok((principal, None))
+                Ok(principal)
             }
             Token::Resource(token) => {
                 let (grant, secrecy) = resource_token::verify(&token, &read(&self.keys), now)?;
                 self.check_name(parts, secrecy)?;
-                Ok((Principal::Token(grant), None))
+                Ok(Principal::of_token(grant))
             }
             Token::Access(token) => {
                 let issuers = read(&self.issuers);
                 issuers.check_name(is_called_local(headers, uri))?;
                 let role = issuers.verify(&token, now)?;
-                Ok((Principal::Account { read_only: false }, Some(role)))
+                Ok(Principal::of_role(role))
             }
         }
     }
@@ -331,28 +342,23 @@ impl Gateway {
     }
 }
 
-/// Reads the body into its place in the operation.
-async fn fill<B>(
+/// Reads the body that an operation has.
+async fn collect<B>(
     operation: &mut Operation,
     headers: &HeaderMap,
     body: B,
     bytes_max: usize,
-) -> Result<(), Error>
+) -> Result<Bytes, Error>
 where
     B: Body<Data = Bytes> + Send + Unpin,
     B::Error: Into<BodyError>,
 {
-    let may_lack_body = decode::may_lack_body(operation);
-    let is_raw = decode::has_raw_body(operation);
-    match decode::body_of(operation) {
-        Some(slot) if is_raw => *slot = body::read_raw(headers, body, bytes_max).await?,
-        Some(slot) if may_lack_body => {
-            *slot = body::read_any(headers, body, bytes_max).await?;
-        }
-        Some(slot) => *slot = body::read(headers, body, bytes_max).await?,
-        None => body::drain(headers, body, bytes_max).await?,
+    match wants(operation) {
+        Wants::Raw => body::read_raw(headers, body, bytes_max).await,
+        Wants::TextOrNothing => body::read_any(headers, body, bytes_max).await,
+        Wants::Text => body::read(headers, body, bytes_max).await,
+        Wants::Nothing => body::drain(headers, body, bytes_max).await.map(|()| Bytes::new()),
     }
-    Ok(())
 }
 
 /// What is in force at this moment. Nothing can fail while it is replaced, so it is whole.
@@ -383,32 +389,18 @@ struct Known {
 }
 
 /// Makes the request again for the resource that a twice encoded path names.
-fn repeat(
-    (other, mut options): (Target, Options),
+async fn repeat(
+    again: Option<(Target, Options)>,
     parts: &Parts,
     version: Version,
-    operation: &Operation,
+    body: &Bytes,
 ) -> Option<Request> {
+    let (other, mut options) = again?;
     let (method, headers) = (&parts.method, &parts.headers);
     let again = decode::operation(other.resource, method, headers, version, &mut options);
     let mut again = again.ok()?;
-    if let (Some(slot), Some(body)) =
-        (decode::body_of(&mut again), decode::body_of(&mut operation.clone()))
-    {
-        *slot = std::mem::take(body);
-    }
+    fill(&mut again, headers, body.clone()).await.ok()?;
     Some(Request { operation: again, options })
-}
-
-/// The rights of a key; the engine takes them as checked. Those of a token are for the engine to know.
-fn authorize(principal: &Principal, is_read: bool) -> Result<(), Error> {
-    match principal {
-        Principal::Account { read_only: true } if !is_read => Err(Error::new(
-            Code::Forbidden,
-            "The authorization token was signed with a read-only key, which may only read.",
-        )),
-        Principal::Account { .. } | Principal::Token(_) => Ok(()),
-    }
 }
 
 fn charge_of(result: &Result<Answer, Error>) -> f64 {

@@ -1,8 +1,6 @@
-//! How a request was taken, for whoever counts strangers or keeps an audit log.
+//! What became of a request, for the audit log and for counting failures to authenticate.
 
-use protocol::{Code, Operation, Principal};
-
-use crate::role::Role;
+use protocol::{Code, Principal, Proof};
 
 /// What became of a request, as an extension of its response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,35 +43,14 @@ impl Credential {
         }
     }
 
-    pub(crate) fn of(principal: &Principal, role: Option<Role>) -> Self {
-        match (principal, role) {
-            (Principal::Token(_), _) => Self::ResourceToken,
-            (Principal::Account { .. }, Some(_)) => Self::AccessToken,
-            (Principal::Account { read_only: false }, None) => Self::Key,
-            (Principal::Account { read_only: true }, None) => Self::ReadOnlyKey,
+    pub(crate) fn of(principal: Principal) -> Self {
+        match principal.proof() {
+            Proof::Key => Self::Key,
+            Proof::ReadOnlyKey => Self::ReadOnlyKey,
+            Proof::Role(_) => Self::AccessToken,
+            Proof::Token(_) => Self::ResourceToken,
         }
     }
-}
-
-/// Whether an operation changes databases, collections, throughput and the like, or makes tokens. It is
-/// whatever is not known to be about data, so that a new kind of resource is never forgotten.
-pub(crate) fn is_control(operation: &Operation) -> bool {
-    let is_data = matches!(
-        operation,
-        Operation::CreateDocument { .. }
-            | Operation::ReplaceDocument { .. }
-            | Operation::PatchDocument { .. }
-            | Operation::DeleteDocument(_)
-            | Operation::DeleteByPartitionKey(_)
-            | Operation::CreateAttachment { .. }
-            | Operation::ReplaceAttachment { .. }
-            | Operation::DeleteAttachment(_)
-            | Operation::ReplaceMedia { .. }
-            | Operation::ExecuteBatch { .. }
-            | Operation::ExecuteProcedure { .. }
-            | Operation::DeleteConflict { .. }
-    );
-    !(is_data || operation.is_read())
 }
 
 /// Whether an error is about who asked. Limits that are reached are a 403, too, by codes of their own.

@@ -1,5 +1,5 @@
-//! The name by which a request calls the server. A request has one: of two, a proxy on the way may
-//! have looked at the other, and what is decided by one of them would be decided for both.
+//! The name by which a request addresses the server. A request must have exactly one: with two, a
+//! proxy on the way may have checked the other one.
 
 use hyper::{
     HeaderMap, Uri, Version,
@@ -14,7 +14,7 @@ use protocol::Error;
 /// Longest name (253) with a port.
 const HOST_BYTES_MAX: usize = 260;
 
-/// Refuses a request that has no name for the server, two of them, or one that is no name.
+/// Refuses a request that names the server not at all, twice, or by an invalid name.
 pub(crate) fn check(Parts { version, headers, uri, .. }: &Parts) -> Result<(), Error> {
     let mut named = headers.get_all(HOST).iter();
     let (first, second) = (named.next(), named.next());

@@ -1,9 +1,9 @@
-//! Access tokens: JSON Web Tokens of issuers that the operator trusts, checked against key sets that
-//! lie in files. Nothing is fetched.
+//! Access tokens: JSON Web Tokens of issuers that the operator trusts, checked against key sets in
+//! files. Nothing is fetched from the network.
 //!
-//! A token says who it is for and until when, and names the roles or the object of its holder;
-//! the operator says what those may do. Signatures are `ring`'s business; only asymmetric
-//! algorithms are known, and the key decides which of them, never the token alone.
+//! A token says for whom and until when it is valid, and names the roles or the object id of its
+//! holder; the operator says what those may do. `ring` verifies the signatures. Only asymmetric
+//! algorithms are accepted, and the key decides which of them, never the token alone.
 
 mod key_set;
 
@@ -15,12 +15,11 @@ use std::{
 };
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
-use protocol::{Code, Error};
+use protocol::{Code, Error, Role};
 use sha2::{Digest as _, Sha256};
 use value::{Value, json};
 
 pub use self::key_set::KeySet;
-use crate::role::Role;
 
 /// Longest token. Those of Entra have one to four thousand bytes.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
@@ -67,7 +66,7 @@ impl Issuers {
     /// own name stand for it may not come in.
     pub(crate) fn check_name(&self, is_local: bool) -> Result<(), Error> {
         if self.trusts_any && !is_local {
-            return Err(unauthorized("every token is trusted, but under a loopback name only"));
+            return Err(unauthorized("every token is trusted, but only under a loopback name"));
         }
         Ok(())
     }
@@ -100,7 +99,7 @@ impl Issuers {
 
     /// Checks everything; what the token grants, and until when.
     fn check(&self, token: &str, now: u64) -> Result<(Role, u64), Error> {
-        let malformed = || unauthorized("the access token is no JSON Web Token");
+        let malformed = || unauthorized("the access token is not a JSON Web Token");
         let (signed, signature) = token.rsplit_once('.').ok_or_else(malformed)?;
         let (head, claims) = signed.split_once('.').ok_or_else(malformed)?;
         let head = part(head).ok_or_else(malformed)?;
@@ -151,7 +150,7 @@ impl Issuer {
             None => audience.as_str().is_some_and(is_ours),
         };
         if !is_for_us {
-            return Err(unauthorized("the audience of the access token is another"));
+            return Err(unauthorized("the access token is for another audience"));
         }
         let leeway = LEEWAY.as_secs();
         let expires = seconds(claims.get("exp"))

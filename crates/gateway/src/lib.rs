@@ -2,17 +2,18 @@
 //!
 //! In reading order, which is the order a request passes through:
 //! - `gateway`: the pipeline,
-//! - [`settings`]: keys and what the account says of itself,
+//! - [`settings`]: keys and the properties of the account,
 //! - `route`: path to target, `auth`: signature to principal, `resource_token`: token of a permission to principal,
-//!   `issuers`, `role`: of access tokens,
+//!   `issuers`: access token to principal,
 //! - `decode`, `query`, `batch`, `changes`, `options`, `body`: target, headers and body to [`protocol::Request`],
-//! - `call`: the one inward call,
+//!   `fill`, [`read`], [`hybrid_row`]: the body of an operation from its bytes,
+//! - [`protocol::service`]: the one inward call,
 //! - `encode`, `failure`, `status`: answer or error to a response,
-//! - `sign`: the other side of `auth`, for clients of ours,
-//! - `handled`: what became of it, for whoever keeps count,
+//! - `sign`: the client side of `auth`, for our own tools,
+//! - `handled`: what became of a request, for the audit log and for counting failures,
 //! - `account`: the answer to `GET /`,
-//! - `host`, `local`, `names`, `endpoint`: what a request calls the server, whether this machine is meant, whose
-//!   name that is, and where clients reach the server,
+//! - `host`, `local`, `names`, `endpoint`: the name by which a request addresses the server, whether
+//!   it is one of this machine or could be a web page's, and where clients reach the server,
 //! - `activity`, `headers`, `version`: what several of these share.
 
 mod account;
@@ -20,24 +21,25 @@ mod activity;
 mod auth;
 mod batch;
 mod body;
-mod call;
 mod changes;
 mod decode;
 mod encode;
 mod endpoint;
 mod failure;
+mod fill;
 mod form;
 mod gateway;
 mod handled;
 mod headers;
 mod host;
+pub mod hybrid_row;
 mod issuers;
 mod local;
 mod names;
 mod options;
 mod query;
+pub mod read;
 mod resource_token;
-mod role;
 mod route;
 pub mod settings;
 mod sign;
@@ -51,7 +53,6 @@ pub use handled::{Credential, Handled};
 pub use issuers::{Issuer, Issuers, KeySet};
 pub use local::{is_called_local, is_forwarded};
 pub use names::Names;
-pub use role::Role;
 pub use settings::{
     CrossPartition, Key, KeyError, Keys, Limits, PUBLISHED_KEY, Settings, Staleness,
 };

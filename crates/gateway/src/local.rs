@@ -1,10 +1,11 @@
-//! Whether a request calls the server by a name of this machine.
+//! Whether a request addresses the server by a name of this machine.
 //!
-//! A web page can have its own name stand for 127.0.0.1 from one moment to the next; its browser then
-//! connects from this machine, and lets it read what is answered. The name stays the page's, though,
-//! so what this machine may have without a signature is given under names of this machine only.
+//! A web page can make its own name resolve to 127.0.0.1 at any moment. Its browser then connects
+//! from this machine, and lets the page read the answers. But `Host` still has the page's name, so
+//! what this machine may have without a signature is available only under names of this machine.
 //!
-//! Nor does a proxy on this machine make its clients ones of this machine, if it says that it is one.
+//! A client of a proxy on this machine does not count as local either, if the proxy identifies
+//! itself.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 

@@ -1,10 +1,10 @@
-//! Which names are this server's own, and which may be a web page's.
+//! Which names are this server's own, and which could be a web page's.
 //!
-//! Who signs with the published key proves nothing: what protects such a server is that only this
-//! machine, or a closed network, can connect. A page in a browser there can connect, too, once its own
-//! name stands for the server's address; but then it calls the server by that name. So the published
-//! key opens nothing under a name that somebody can have registered, unless the operator says that it
-//! is the server's.
+//! A signature with the published key proves nothing: such a server is protected only because just
+//! this machine, or a closed network, can connect. A page in a browser there can connect too, once
+//! its own name resolves to the server's address; but then it uses that name. So the published key
+//! is refused under a name that somebody could have registered, unless the operator says that it is
+//! the server's.
 
 use std::net::Ipv4Addr;
 
@@ -22,7 +22,7 @@ const RESERVED: [&str; 5] = [".localhost", ".internal", ".local", ".test", ".hom
 /// The names that an operator gave the server.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    /// The endpoint that clients are told, if it is not the one that they called.
+    /// The advertised endpoint, if it is not the one that the client used.
     pub advertised: Option<Endpoint>,
     /// Further names: the machine's, and the one that the server listens on.
     pub others: Vec<String>,
@@ -68,9 +68,10 @@ impl Names {
             Some(foreign) => Err(Error::new(
                 Code::Forbidden,
                 format!(
-                    "The published key opens nothing under the name `{foreign}`. A web page may have \
-                     its own name stand for this server: call it localhost or by its address, name it \
-                     with --advertise, or have keys of your own made with `sheaf keys regenerate all`."
+                    "The published key is not accepted under the name `{foreign}`, because a web \
+                     page could make its own name resolve to this server. Use localhost or an \
+                     address, set --advertise, or create your own keys with `sheaf keys regenerate \
+                     all`."
                 ),
             )),
         }

@@ -50,9 +50,7 @@ pub(crate) fn read(parts: &Parts, version: Version, settings: &Settings) -> Resu
         // JavaScript sends some of the headers of queries with every request.
         query: match Kind::read(&parts.method, headers)? {
             Kind::Plain | Kind::Batch => QueryOptions::default(),
-            Kind::Query { .. } | Kind::Plan { .. } => {
-                query::options(headers, version, settings.cross_partition)?
-            }
+            Kind::Query | Kind::Plan => query::options(headers, version, settings.cross_partition)?,
         },
         // Set where the keys are known.
         token_mark: None,
@@ -68,20 +66,20 @@ pub(crate) fn token_seconds(headers: &HeaderMap) -> Result<u32, Error> {
 }
 
 /// COMPAT: when a range is gone (410/1002), readers of the change feed of `azure-cosmos` come to read
-/// ranges twice that were split elsewhere than they were merged; queries of `@azure/cosmos` ask the same range for ever,
-/// and those of `azure-cosmos` begin anew and give rows twice. Others refresh and go on.
+/// ranges twice that were split elsewhere than they were merged; queries of `@azure/cosmos` ask the same range forever,
+/// and those of `azure-cosmos` start again and give rows twice. Others refresh and continue.
 fn keeps_old_ranges(headers: &HeaderMap) -> bool {
     ["azure-cosmos-js", "azsdk-python-cosmos"].iter().any(|sdk| agent(headers).contains(sdk))
 }
 
 /// COMPAT: a range that is not even remembered is one of a collection that was deleted and made
-/// again. Queries of `@azure/cosmos` would ask for it for ever, so to them it is not found.
+/// again. Queries of `@azure/cosmos` would ask for it forever, so they get 404.
 pub(crate) fn told_finally(error: Error, headers: &HeaderMap) -> Error {
     if error.code != Code::PartitionGone || !agent(headers).contains("azure-cosmos-js") {
         return error;
     }
-    let message = "The partition key range is not one of this collection, which was perhaps deleted \
-                   and made again: make a new client.";
+    let message = "The partition key range does not belong to this collection. If the collection \
+                   was deleted and created again, create a new client.";
     Error { code: Code::NotFound, message: message.to_owned(), ..error }
 }
 

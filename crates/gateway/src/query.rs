@@ -3,7 +3,7 @@
 use hyper::{HeaderMap, Method};
 use protocol::{
     Error, Operation,
-    query::{IndexMetricsVersion, Planning, QueryBody, QueryFeed, QueryOptions},
+    query::{IndexMetricsVersion, Planning, QueryFeed, QueryOptions, QuerySource},
 };
 
 use crate::{
@@ -19,10 +19,10 @@ use crate::{
 pub(crate) enum Kind {
     /// None of the others.
     Plain,
-    /// A query; `is_text` if the body is the text itself.
-    Query { is_text: bool },
+    /// A query.
+    Query,
     /// A question for the plan of a query.
-    Plan { is_text: bool },
+    Plan,
     /// Several operations in one.
     Batch,
 }
@@ -36,15 +36,13 @@ impl Kind {
         if flag(headers, "x-ms-cosmos-is-batch-request")? {
             return Ok(Self::Batch);
         }
-        let language = language(headers);
-        let is_text = language == Some(Language::Sql);
         let is_query = flag(headers, "x-ms-documentdb-isquery")?
             | flag(headers, "x-ms-documentdb-query")?
-            | language.is_some();
+            | language(headers).is_some();
         if flag(headers, "x-ms-cosmos-is-query-plan-request")? {
-            return Ok(Self::Plan { is_text });
+            return Ok(Self::Plan);
         }
-        Ok(if is_query { Self::Query { is_text } } else { Self::Plain })
+        Ok(if is_query { Self::Query } else { Self::Plain })
     }
 }
 
@@ -55,6 +53,11 @@ enum Language {
     Json,
     /// The text itself.
     Sql,
+}
+
+/// Whether the body of a query is its text, and not JSON.
+pub(crate) fn is_text(headers: &HeaderMap) -> bool {
+    language(headers) == Some(Language::Sql)
 }
 
 fn language(headers: &HeaderMap) -> Option<Language> {
@@ -68,8 +71,8 @@ fn language(headers: &HeaderMap) -> Option<Language> {
     })
 }
 
-/// The query of a feed, its body still missing. Gives the resource back if it is no feed.
-pub(crate) fn query(resource: Resource, is_text: bool) -> Result<Operation, Resource> {
+/// The query of a feed, its body still missing. Returns the resource if it is not a feed.
+pub(crate) fn query(resource: Resource) -> Result<Operation, Resource> {
     let feed = match resource {
         Resource::Databases => QueryFeed::Databases,
         Resource::Collections(path) => QueryFeed::Collections(path),
@@ -84,21 +87,18 @@ pub(crate) fn query(resource: Resource, is_text: bool) -> Result<Operation, Reso
         Resource::Scripts(path, kind) => QueryFeed::Scripts(path, kind),
         other => return Err(other),
     };
-    Ok(Operation::Query { feed, body: QueryBody { is_text, ..QueryBody::default() } })
+    Ok(Operation::Query { feed, query: QuerySource::default() })
 }
 
 /// The plan of a query, its body still missing.
 ///
 /// COMPAT: documents and conflicts are spread over partitions, and SDKs ask for no other plans.
-pub(crate) fn plan(resource: Resource, is_text: bool) -> Result<Operation, Error> {
+pub(crate) fn plan(resource: Resource) -> Result<Operation, Error> {
     match resource {
         Resource::Documents(collection) | Resource::Conflicts(collection) => {
-            Ok(Operation::PlanQuery {
-                collection,
-                body: QueryBody { is_text, ..QueryBody::default() },
-            })
+            Ok(Operation::PlanQuery { collection, query: QuerySource::default() })
         }
-        _ => Err(Error::bad_request("A query plan can be had for a query of documents only.")),
+        _ => Err(Error::bad_request("A query plan is only available for a query over documents.")),
     }
 }
 
@@ -162,7 +162,7 @@ fn index_metrics(headers: &HeaderMap) -> Result<Option<IndexMetricsVersion>, Err
     })
 }
 
-/// With 0 there is no room for a token at all: an answer of several pages is refused.
+/// With 0 no token fits at all: an answer of several pages is refused.
 fn continuation_kb_max(headers: &HeaderMap) -> Result<Option<u32>, Error> {
     let name = "x-ms-documentdb-responsecontinuationtokenlimitinkb";
     match integer(headers, name)? {

@@ -28,7 +28,7 @@ use crate::{
 /// Stands before what is signed: no signature of a request begins so, and none can pass for a token.
 const PURPOSE: &[u8] = b"sheaf resource token\n";
 
-/// The first byte of the content. Version 1, whose generations were counted, is no longer taken.
+/// The first byte of the content. Version 1, whose generations were counted, is no longer accepted.
 const VERSION: u8 = 2;
 
 /// Version, permission, generation, expiry, and what makes every token another one.
@@ -74,7 +74,8 @@ impl Mint {
 
     fn token(&self, grant: Grant) -> Result<String, Error> {
         let token = self.mint(grant);
-        token.ok_or_else(|| Error::new(Code::Internal, "There are no random numbers for tokens."))
+        token
+            .ok_or_else(|| Error::new(Code::Internal, "Cannot generate random numbers for tokens."))
     }
 
     /// The text of a token, unlike any other.
@@ -154,8 +155,8 @@ fn seconds_of(time: SystemTime) -> u64 {
 fn invalid() -> Error {
     Error::new(
         Code::Unauthorized,
-        "The input authorization token can't serve the request: it is no resource token that this \
-         account has made, or the key that it was made with has been regenerated.",
+        "The input authorization token can't serve the request: it is not a resource token of this \
+         account, or the key that signed it has been regenerated.",
     )
 }
 

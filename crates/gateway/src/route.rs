@@ -273,11 +273,11 @@ fn direct_mode() -> Error {
 
 /// Offers have nothing below them, and links to them are made of rids.
 fn no_offer() -> Error {
-    Error::bad_request("The request path below '/offers' is not that of an offer.")
+    Error::bad_request("The request path below '/offers' does not name an offer.")
 }
 
 fn unknown() -> Error {
-    Error::new(Code::NotFound, "The request path is not that of any resource.")
+    Error::new(Code::NotFound, "The request path does not name a resource.")
 }
 
 /// A feed is signed with its owner's link, a resource with its own; odd paths are those of feeds.

@@ -12,7 +12,7 @@ use crate::names::Names;
 pub const PUBLISHED_KEY: &str =
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 
-/// Everything the gateway must be told.
+/// The settings of the gateway.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Who may come in at first; see [`crate::Gateway::set_keys`].
@@ -50,7 +50,7 @@ impl Default for Settings {
     }
 }
 
-/// How far reads may be behind writes. With one replica they never are: SDKs and tools are told.
+/// How far reads may be behind writes. With one replica they never are; it is only shown to clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Staleness {
     /// In writes.
@@ -148,7 +148,7 @@ pub enum KeyError {
     #[error("a key must be base64 text")]
     NotBase64,
     /// The operating system gives no random numbers.
-    #[error("this machine gives no random numbers")]
+    #[error("cannot generate random numbers on this machine")]
     NoRandomness,
     /// Anyone can sign with no key at all.
     #[error("a key must not be empty")]

@@ -34,7 +34,8 @@ impl Status {
             Code::SessionNotAvailable => (404, 1002, "NotFound"),
             Code::OwnerNotFound => (404, 1003, "NotFound"),
             Code::MethodNotAllowed => (405, 0, "MethodNotAllowed"),
-            Code::Timeout => (408, 0, "RequestTimeout"),
+            // Not 503: that says that nothing was written.
+            Code::Timeout | Code::Unknown => (408, 0, "RequestTimeout"),
             Code::Conflict => (409, 0, "Conflict"),
             Code::NameCacheStale => (410, 1000, "Gone"),
             Code::PartitionGone => (410, 1002, "Gone"),
@@ -47,7 +48,7 @@ impl Status {
             Code::TooManyRequests => (429, 3200, "TooManyRequests"),
             Code::RetryWith => (449, 0, "RetryWith"),
             Code::Internal => (500, 0, "InternalServerError"),
-            Code::Unavailable => (503, 0, "ServiceUnavailable"),
+            Code::Unavailable | Code::NotNow | Code::NotHere => (503, 0, "ServiceUnavailable"),
         };
         Self { http, sub, name }
     }

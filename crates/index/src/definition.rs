@@ -38,3 +38,15 @@ pub struct Spatial {
     /// The plane's least and greatest coordinates (x, y, x, y); `None` for the Earth.
     pub bounds: Option<[f64; 4]>,
 }
+
+/// What a request says about indexing its document.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Directive {
+    /// Nothing: the policy's `automatic` decides.
+    #[default]
+    Default,
+    /// Index it.
+    Include,
+    /// Do not.
+    Exclude,
+}

@@ -1,4 +1,4 @@
-//! The index: which values of a document are found without reading it, and under which keys. A
+//! The index: the entries that a document gets, and the entries that a filter reads. A
 //! policy turns a document into *terms*, the sorted keys that a write adds to its partition; a
 //! query asks the policy what is indexed and scans ranges of terms. Synchronous, free of I/O, and
 //! deterministic: the same document and policy always give the same terms.
@@ -30,7 +30,7 @@ mod tree;
 
 pub use clip::{clip, descending};
 pub use composite::{Composite, ELEMENTS_MAX};
-pub use definition::{Definition, Mode, Spatial};
+pub use definition::{Definition, Directive, Mode, Spatial};
 pub use encoding::{
     CONTAINERS, Decoded, STRING_BYTES_MAX, decode_descending, decode_value, encode_descending,
     encode_value, has_container,
@@ -39,7 +39,7 @@ pub use kind::Kind;
 pub use path::{Path, Segment, Step, path_hash, value_at};
 pub use policy::{Coverage, Policy};
 pub use rule::{Ending, Rule, RuleError, parse_composite_path};
-pub use terms::{Directive, HashIds, PathIds, Term, Terms};
+pub use terms::{HashIds, PathIds, Term, Terms};
 
 #[cfg(test)]
 mod testing;

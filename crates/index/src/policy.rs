@@ -4,9 +4,8 @@ use value::Value;
 
 use crate::cells::Grid;
 use crate::composite::Composite;
-use crate::definition::{Definition, Mode};
+use crate::definition::{Definition, Directive, Mode};
 use crate::path::{Path, Step, path_hash, value_at};
-use crate::terms::{self, Directive, PathIds, Terms};
 use crate::tree::{self, Tree};
 
 /// Which values of a document are indexed, and how.
@@ -73,16 +72,6 @@ impl Policy {
             composites,
             grids: definition.spatial.iter().map(|spatial| Grid::new(spatial.bounds)).collect(),
         }
-    }
-
-    /// Every index key of the document without the number that ends it. `document` has its system
-    /// properties. A document that is not [indexed](Self::is_indexed) has only the terms of `id`,
-    /// `_ts` and the partition key; under the mode `none` there are no terms at all.
-    pub fn terms(&self, document: &Value, directive: Directive, ids: &mut dyn PathIds) -> Terms {
-        if self.is_none() {
-            return Terms::default();
-        }
-        terms::of(self, document, self.is_indexed(directive), ids)
     }
 
     /// Whether a document is indexed that was written with this directive. What is found by other

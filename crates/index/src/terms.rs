@@ -6,24 +6,13 @@ use std::cmp::Ordering;
 
 use value::{Object, Value};
 
+use crate::definition::Directive;
 use crate::encoding::encode_value;
 use crate::key;
 use crate::kind::Kind;
 use crate::path::{Path, PathHash, Step, path_hash, value_at};
 use crate::policy::Policy;
 use crate::tree::Place;
-
-/// What a request says about indexing its document.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Directive {
-    /// Nothing: the policy's `automatic` decides.
-    #[default]
-    Default,
-    /// Index it.
-    Include,
-    /// Do not.
-    Exclude,
-}
 
 /// Gives places their numbers in keys. Hashes could collide, so whoever stores terms keeps a
 /// dictionary of the places it has met, and answers with another number (the hash of a further
@@ -79,6 +68,47 @@ impl Span {
 }
 
 impl Terms {
+    /// Every index key of the document without the number that ends it. `document` has its system
+    /// properties. A document that is not [indexed](Policy::is_indexed) has only the terms of `id`,
+    /// `_ts` and the partition key; under the mode `none` there are no terms at all.
+    pub fn of(
+        policy: &Policy,
+        document: &Value,
+        directive: Directive,
+        ids: &mut dyn PathIds,
+    ) -> Terms {
+        if policy.is_none() {
+            return Terms::default();
+        }
+        let terms = Terms { bytes: Vec::with_capacity(1024), spans: Vec::with_capacity(32) };
+        let mut walk = Walk { policy, ids, steps: Vec::new(), terms };
+        if policy.is_indexed(directive) {
+            if let Value::Object(object) = document {
+                walk.members(object, policy.tree.root(), PathHash::ROOT);
+            }
+            for (path, hash) in &policy.explicit {
+                if value_at(document, &path.0).is_undefined() {
+                    walk.value_of(path, *hash, &Value::Undefined);
+                }
+            }
+            for composite in policy.composites() {
+                composite.entries(document, |composite, element| {
+                    let write = |out: &mut Vec<u8>| composite.encode(document, element, out);
+                    walk.terms.push(Kind::Composite, composite.id, write);
+                });
+            }
+        } else {
+            for path in &policy.always {
+                let value = value_at(document, &path.0);
+                if !value.is_undefined() {
+                    walk.value_of(path, path_hash(path.steps(), 0), value);
+                }
+            }
+        }
+        walk.terms.sort();
+        walk.terms
+    }
+
     /// The terms in order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = Term<'_>> {
         self.spans.iter().map(|span| span.term(&self.bytes))
@@ -136,42 +166,6 @@ impl Terms {
         self.spans.sort_unstable_by(|a, b| a.key(bytes).cmp(b.key(bytes)));
         self.spans.dedup_by(|a, b| a.key(bytes) == b.key(bytes));
     }
-}
-
-/// The terms of a document; of one that is not indexed, those that every document has.
-pub(crate) fn of(
-    policy: &Policy,
-    document: &Value,
-    is_indexed: bool,
-    ids: &mut dyn PathIds,
-) -> Terms {
-    let terms = Terms { bytes: Vec::with_capacity(1024), spans: Vec::with_capacity(32) };
-    let mut walk = Walk { policy, ids, steps: Vec::new(), terms };
-    if is_indexed {
-        if let Value::Object(object) = document {
-            walk.members(object, policy.tree.root(), PathHash::ROOT);
-        }
-        for (path, hash) in &policy.explicit {
-            if value_at(document, &path.0).is_undefined() {
-                walk.value_of(path, *hash, &Value::Undefined);
-            }
-        }
-        for composite in policy.composites() {
-            composite.entries(document, |composite, element| {
-                let write = |out: &mut Vec<u8>| composite.encode(document, element, out);
-                walk.terms.push(Kind::Composite, composite.id, write);
-            });
-        }
-    } else {
-        for path in &policy.always {
-            let value = value_at(document, &path.0);
-            if !value.is_undefined() {
-                walk.value_of(path, path_hash(path.steps(), 0), value);
-            }
-        }
-    }
-    walk.terms.sort();
-    walk.terms
 }
 
 /// A walk over a document. It goes no deeper than the document, so at most

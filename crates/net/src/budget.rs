@@ -67,7 +67,7 @@ impl BodyBudget {
         Box::pin(async move {
             let acquired = timeout(patience, permits.acquire_many_owned(count)).await;
             let acquired = acquired.map_err(|_| {
-                let message = "there was no room for the request body in time";
+                let message = "no memory for the request body became free in time";
                 io::Error::new(io::ErrorKind::TimedOut, message)
             });
             acquired?.map_err(io::Error::other)

@@ -1,7 +1,7 @@
 //! What one client may take: connections, concurrent requests, failed attempts to authenticate.
 //!
 //! A client is an address; for IPv6 the first 64 bits, because one user usually has all addresses that share
-//! them. The server turns an address away for a while when it fails too often. It never turns away an address
+//! them. The server refuses an address for a while when it fails too often. It never refuses an address
 //! from which somebody authenticated recently: many people may share it, and one of them must not lock the
 //! others out.
 
@@ -17,7 +17,7 @@ use std::{
 
 use tokio::time::Instant;
 
-/// The time over which failures are counted, and for which an address that fails too often is turned away.
+/// The time over which failures are counted, and for which an address that fails too often is refused.
 const WINDOW: Duration = Duration::from_mins(1);
 /// How long an address counts as known after somebody authenticated from it.
 const PROOF: Duration = Duration::from_mins(10);
@@ -26,7 +26,7 @@ const CLIENTS_MAX: usize = 65_536;
 /// How often addresses that need not be remembered are dropped, once there are that many.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// What one client may take. Zero is no limit.
+/// What one client may take. Zero means no limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClientLimits {
     /// Connections at a time.
@@ -128,7 +128,7 @@ struct Record {
     failures: u32,
     /// When somebody last authenticated.
     proven: Option<Instant>,
-    /// Until when it is turned away.
+    /// Until when it is refused.
     away_until: Option<Instant>,
 }
 
@@ -173,7 +173,7 @@ impl Client {
         }
     }
 
-    /// How long this client is still turned away, if it is.
+    /// How long this client is still refused, if it is.
     pub fn away_for(&self, now: Instant) -> Option<Duration> {
         let until = lock(&self.record).away_until?;
         until.checked_duration_since(now).filter(|time| !time.is_zero())
@@ -281,7 +281,7 @@ mod tests {
         let again = seat("10.0.0.1").unwrap();
         drop((one, again));
         assert!(lock(&clients.known).clients.is_empty());
-        // A network of IPv6 is one client; this machine is none.
+        // An IPv6 network is one client; this machine is not counted as a client.
         let _held = (seat("2001:db8::1").unwrap(), seat("2001:db8::2").unwrap());
         assert!(seat("2001:db8::3").is_none() && seat("2001:db8:0:1::3").is_some());
         let local: Vec<_> = (0..9).map(|_| seat("127.0.0.1").unwrap()).collect();

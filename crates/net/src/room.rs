@@ -16,7 +16,7 @@ use crate::{
     wire::{Refusal, Wire},
 };
 
-/// Refused connections that are told why at the same time; the server just closes further ones.
+/// Refused connections that get an answer at the same time; the server just closes further ones.
 const REFUSALS_MAX: usize = 64;
 
 /// The room for connections.
@@ -84,7 +84,7 @@ impl Room {
             });
             return;
         }
-        tracing::debug!(%peer, "connection refused: all are taken");
+        tracing::debug!(%peer, "connection refused: all connections are in use");
         self.refuse::<W>(stream, Some(Refusal::Busy));
     }
 
@@ -109,7 +109,7 @@ impl Room {
     }
 }
 
-/// What a client is told whom the gate turned away; `None` where an answer would only help a flood.
+/// The answer to a client that the gate refused; `None` if an answer would only help a flood.
 fn refusal(closed: Closed) -> Option<Refusal> {
     match closed {
         Closed::Network => Some(Refusal::Network),

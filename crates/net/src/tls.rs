@@ -69,7 +69,7 @@ pub fn acceptor(
         Some(certificates) => {
             let mut roots = RootCertStore::empty();
             for certificate in certificates {
-                roots.add(certificate).context("not a certificate of an authority")?;
+                roots.add(certificate).context("not the certificate of an authority")?;
             }
             let verifier = WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
             builder.with_client_cert_verifier(verifier.build()?)

@@ -1,6 +1,6 @@
 //! Errors in terms that a caller can act on.
 
-use crate::Meta;
+use crate::meta::Meta;
 
 /// What went wrong, in terms the client can act on. Each wire protocol owns one table from these
 /// to its own codes; adding a variant means adding a row to each.
@@ -30,7 +30,7 @@ pub enum Code {
     CollectionQuota,
     /// The disk is almost full; delete something, or come back when there is room.
     StorageFull,
-    /// So many are allowed and no more; delete some. Unlike [`Code::Forbidden`] it is no matter of who asks.
+    /// A quota is exhausted; delete something. Unlike [`Code::Forbidden`], not an authorisation failure.
     LimitReached,
     /// No such resource; do not retry.
     NotFound,
@@ -64,14 +64,21 @@ pub enum Code {
     TooManyRequests,
     /// A concurrent change got in the way; retry.
     RetryWith,
-    /// A defect of ours; the activity id finds it in the log.
+    /// A defect of ours; the activity id finds it in the log. A write may or may not have happened.
     Internal,
-    /// Not now: shutting down, or the store refuses writes.
+    /// Not now: shutting down, or the store refuses writes. Nothing was written.
     Unavailable,
+    /// The partition is being opened again after a failed write. Nothing was written; retry soon.
+    NotNow,
+    /// Another process serves the partition now. Nothing was written; ask there.
+    NotHere,
+    /// The write was handed to the store, and whether it was carried out cannot be told. Read before
+    /// repeating it.
+    Unknown,
 }
 
 /// A failed request.
-#[derive(Clone, Debug, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{code:?}: {message}")]
 pub struct Error {
     /// What the caller can act on.
@@ -92,6 +99,14 @@ pub struct QueryFailure {
     pub document: Option<String>,
     /// The plan by which the caller can run the query itself, as JSON.
     pub plan: Option<String>,
+}
+
+impl Code {
+    /// Whether a write that failed with this may have been carried out all the same. With any other
+    /// code it surely was not.
+    pub fn leaves_write_unknown(self) -> bool {
+        matches!(self, Self::Unknown | Self::Internal)
+    }
 }
 
 impl Error {

@@ -12,6 +12,9 @@ pub const DEFINITION_BYTES_MAX: usize = 2 * 1024 * 1024;
 /// Most operations of a batch.
 pub const BATCH_OPERATIONS_MAX: usize = 100;
 
+/// Most parameters of a query. The text limits how many can be of use.
+pub const QUERY_PARAMETERS_MAX: usize = 100_000;
+
 /// Largest body of a batch, in bytes.
 pub const BATCH_BYTES_MAX: usize = 2 * 1024 * 1024;
 

@@ -1,8 +1,11 @@
 //! Queries: which feed they read, what the caller may ask for beside rows, and what it is told.
 
-use bytes::Bytes;
+use value::{Value, distinct::HASH_BYTES};
 
-use crate::request::{CollectionPath, DatabasePath, DocumentPath, ScriptKind, UserPath};
+use crate::{
+    paths::{CollectionPath, DatabasePath, DocumentPath, ScriptKind, UserPath},
+    rid::DocNum,
+};
 
 /// The feed that a query selects from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,13 +24,47 @@ pub enum QueryFeed {
     Conflicts(CollectionPath),
 }
 
-/// A query as it came, still unparsed.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct QueryBody {
-    /// `{"query": …, "parameters": […]}`, or the text of the query itself.
-    pub content: Bytes,
-    /// Whether the content is the text itself, as with `application/sql`.
-    pub is_text: bool,
+/// A query: its text, its parameters, and where its rows begin.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct QuerySource {
+    /// The query in the SQL dialect.
+    pub text: String,
+    /// The parameters by name, each name with its `@`.
+    pub parameters: Vec<(String, Value)>,
+    /// Where the rows begin, if the caller says so.
+    pub resume: Option<ResumeFilter>,
+    /// About how many bytes text and parameters have: long ones are checked on a thread of their own.
+    pub bytes: usize,
+}
+
+impl QuerySource {
+    /// A query without parameters.
+    pub fn new(text: impl Into<String>) -> Self {
+        let text = text.into();
+        Self { bytes: text.len(), text, parameters: Vec::new(), resume: None }
+    }
+}
+
+/// A place in the order of ORDER BY, as a caller names it: the rows begin there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ResumeFilter {
+    /// A value for each expression.
+    pub values: Vec<ResumeValue>,
+    /// The document that rows with equal values begin with.
+    pub document: Option<DocNum>,
+    /// Whether rows with equal values are left out.
+    pub excludes: bool,
+}
+
+/// A value, or what a caller keeps of a value that may be large.
+#[derive(Clone, Debug, PartialEq)]
+pub enum ResumeValue {
+    /// The value itself: no array, and no object.
+    Value(Value),
+    /// The hash of an array.
+    Array([u8; HASH_BYTES]),
+    /// The hash of an object.
+    Object([u8; HASH_BYTES]),
 }
 
 /// What a caller may ask of a query beside its rows.

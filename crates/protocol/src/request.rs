@@ -2,16 +2,20 @@
 
 use bytes::Bytes;
 
+mod batch;
 mod options;
-mod paths;
 
-pub use options::{ConsistencyLevel, IndexingDirective, Options};
-pub use paths::{
+pub use crate::paths::{
     AttachmentPath, CollectionPath, DatabasePath, DocumentPath, EncryptionKeyPath, MediaHead,
     PermissionPath, ScriptKind, ScriptPath, UserPath,
 };
+pub use batch::{BatchKind, BatchMode, BatchOperation};
+pub use options::{ConsistencyLevel, IndexingDirective, Options};
 
-use crate::query::{QueryBody, QueryFeed};
+use crate::{
+    patch::Patch,
+    query::{QueryFeed, QuerySource},
+};
 
 /// One request: what to do, and the options that most operations share.
 #[derive(Clone, Debug)]
@@ -22,11 +26,12 @@ pub struct Request {
     pub options: Options,
 }
 
-/// The operations. Bodies are JSON text, still unparsed: the engine parses each exactly once.
+/// The operations. The body of a resource is its JSON text, still unparsed: the engine parses it exactly
+/// once. Everything else that a protocol writes in its own way (batches, patches, queries) it has read.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "the names of the fields say what they are")]
 pub enum Operation {
-    /// Nothing but to be let in: what the account says of itself is not the database's to say.
+    /// Only authorisation: the gateway itself answers with the account's properties.
     ReadAccount,
 
     CreateDatabase {
@@ -128,10 +133,9 @@ pub enum Operation {
         path: DocumentPath,
         body: Bytes,
     },
-    /// The body is a list of changes, perhaps with a condition.
     PatchDocument {
         path: DocumentPath,
-        body: Bytes,
+        patch: Patch,
     },
     DeleteDocument(DocumentPath),
     /// Deletes all documents of the partition key that the options name.
@@ -167,10 +171,10 @@ pub enum Operation {
         body: Bytes,
     },
 
-    /// Several operations on documents: a JSON array, or a stream of [`crate::hybrid_row`].
+    /// Several operations on documents.
     ExecuteBatch {
         collection: CollectionPath,
-        body: Bytes,
+        operations: Vec<BatchOperation>,
         mode: BatchMode,
     },
 
@@ -208,12 +212,12 @@ pub enum Operation {
 
     Query {
         feed: QueryFeed,
-        body: QueryBody,
+        query: QuerySource,
     },
     /// How a client is to run a query over the partitions itself.
     PlanQuery {
         collection: CollectionPath,
-        body: QueryBody,
+        query: QuerySource,
     },
 
     ReadOffer(String),
@@ -313,41 +317,6 @@ impl Operation {
                 | Operation::Query { feed: QueryFeed::Documents(_), .. }
         )
     }
-
-    /// Whether a read-only credential may run it. Who reads a permission gets a token, which may
-    /// grant more than reading, so that is none.
-    pub fn is_read(&self) -> bool {
-        if let Operation::Query { feed, .. } = self {
-            return !matches!(feed, QueryFeed::Permissions(_));
-        }
-        matches!(
-            self,
-            Operation::ReadAccount
-                | Operation::ReadDatabase(_)
-                | Operation::ListDatabases
-                | Operation::ReadEncryptionKey(_)
-                | Operation::ListEncryptionKeys(_)
-                | Operation::ReadUser(_)
-                | Operation::ListUsers(_)
-                | Operation::ReadCollection(_)
-                | Operation::ListCollections(_)
-                | Operation::ListPartitionKeyRanges { .. }
-                | Operation::ReadPartitionKeyRange { .. }
-                | Operation::ReadDocument(_)
-                | Operation::ListDocuments(_)
-                | Operation::ReadAttachment(_)
-                | Operation::ListAttachments(_)
-                | Operation::ReadMedia(_)
-                | Operation::ListConflicts(_)
-                | Operation::ReadConflict { .. }
-                | Operation::ReadScript(_)
-                | Operation::ListScripts { .. }
-                | Operation::ReadChanges { .. }
-                | Operation::PlanQuery { .. }
-                | Operation::ReadOffer(_)
-                | Operation::ListOffers
-        )
-    }
 }
 
 /// What a change feed gives of each document.
@@ -357,18 +326,6 @@ pub enum ChangeMode {
     Latest,
     /// Every version, and its end.
     All,
-}
-
-/// What the operations of a batch have to do with each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum BatchMode {
-    /// One transaction on one partition key: all or nothing.
-    Atomic,
-    /// Each for itself, in order. Those behind the first that fails may be left alone.
-    Independent {
-        /// Whether they are.
-        stops_at_failure: bool,
-    },
 }
 
 /// Throughput asked for when a database or collection is created.

@@ -1,14 +1,14 @@
 //! Resource ids: the `_rid` of every resource, and the links made of them.
 //!
 //! The text form is base64 with `/` written as `-`. The bytes nest: a collection's rid begins with
-//! its database's, a document's with its collection's. The layout is what SDKs decode: see
-//! `COMPAT.md` and the tests below.
+//! its database's, a document's with its collection's. SDKs decode this layout,
+//! so it cannot change; the tests below hold it.
 
 use std::fmt;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
-use crate::request::ScriptKind;
+use crate::paths::ScriptKind;
 
 /// A document's number in its collection: slot (24 bits) and sequence (36 bits).
 pub type DocNum = u64;

@@ -147,7 +147,8 @@ impl Pool {
 
     fn worker(&self) -> std::io::Result<Process> {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        idle.map_or_else(|| Process::start(&self.options), Ok)
+        let start = || Process::start(&self.options.program, &self.options.arguments);
+        idle.map_or_else(start, Ok)
     }
 
     fn put_back(&self, mut process: Process) {

@@ -1,6 +1,6 @@
 //! One worker process, seen from the host.
 
-use std::process::Stdio;
+use std::{ffi::OsString, path::Path, process::Stdio};
 
 use tokio::{
     io::{AsyncReadExt, AsyncWriteExt, BufReader},
@@ -8,7 +8,7 @@ use tokio::{
     time::Instant,
 };
 
-use crate::{message, pool::PoolOptions};
+use crate::message;
 
 /// A worker that is alive, as far as anybody knows. Dropping it kills the process: a script that
 /// nobody waits for any more does not go on.
@@ -25,9 +25,9 @@ impl Process {
     /// Starts a worker: no environment, no folder of ours, and of open files only its two pipes. All
     /// that the server opens is marked to be closed here, as Rust's library does; what the server was
     /// itself started with, beyond the usual three, would be passed on.
-    pub(crate) fn start(options: &PoolOptions) -> std::io::Result<Process> {
-        let mut child = Command::new(&options.program)
-            .args(&options.arguments)
+    pub(crate) fn start(program: &Path, arguments: &[OsString]) -> std::io::Result<Process> {
+        let mut child = Command::new(program)
+            .args(arguments)
             .env_clear()
             .current_dir("/")
             .stdin(Stdio::piped())

@@ -1,9 +1,10 @@
-//! `/_sheaf/...`: what operators and their probes ask, outside the database's own protocol.
+//! `/_sheaf/...`: pages for operators and their probes, outside the database's own protocol.
 //!
-//! No key is needed here; `backup` answers under the same prefix and asks for one. Health and readiness
-//! tell strangers nothing worth hiding; the metrics name databases and containers, the partitions their
-//! keys too, so by default only this machine may read them, under a name of its own. Cosmos DB has no
-//! resource type that begins with an underscore, so no path of its protocol is taken away.
+//! They need no key, except `backup`, which has the same prefix. Health and readiness reveal
+//! nothing that needs protection. The metrics reveal names of databases and collections, and the
+//! partitions also keys, so by default only this machine may read them, under one of its own names.
+//! Cosmos DB has no resource type that begins with an underscore, so this prefix hides no path of
+//! its protocol.
 
 use std::sync::{
     Arc,
@@ -63,16 +64,17 @@ impl Admin {
                 error(StatusCode::SERVICE_UNAVAILABLE, "the server is stopping")
             }
             "ready" => text(StatusCode::OK, JSON, r#"{"status":"ready"}"#.to_owned()),
-            "metrics" | "partitions" if !self.may_read_figures(is_local) => {
-                error(StatusCode::FORBIDDEN, "the setting `metrics` keeps them from you")
-            }
+            "metrics" | "partitions" if !self.may_read_figures(is_local) => error(
+                StatusCode::FORBIDDEN,
+                "the setting `metrics` does not allow you to read them",
+            ),
             "metrics" => self.metrics_page(),
             "partitions" => {
                 text(StatusCode::OK, JSON, partitions::page(&self.operator.partitions()))
             }
             _ => error(
                 StatusCode::NOT_FOUND,
-                "there are health, ready, metrics, partitions and backup",
+                "unknown page: use health, ready, metrics, partitions or backup",
             ),
         }
     }
@@ -89,7 +91,7 @@ impl Admin {
     fn metrics_page(&self) -> Response<Full<Bytes>> {
         match self.metrics.page() {
             Ok(page) => text(StatusCode::OK, OPEN_METRICS, page),
-            Err(_) => error(StatusCode::INTERNAL_SERVER_ERROR, "the metrics cannot be written"),
+            Err(_) => error(StatusCode::INTERNAL_SERVER_ERROR, "cannot format the metrics"),
         }
     }
 }

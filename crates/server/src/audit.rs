@@ -1,9 +1,10 @@
-//! The audit log: who changed what the account consists of, and who was refused. One JSON object a
-//! line. `file` is where the lines go, `line` what they look like, `quota` how many of strangers there are.
+//! The audit log: who changed the account's resources, and who was refused. One JSON object per
+//! line. `file` writes the lines, `line` formats them, `quota` limits those that strangers cause.
 //!
-//! Nobody waits for it: lines go through a bounded queue to a thread. Strangers could otherwise fill
-//! the disk, wear it out, or push out what others did, so refusals beyond a quota are only counted, and
-//! files are of a bounded size and number. Changes are never left out while the disk keeps up.
+//! No request waits for the log: lines go through a bounded queue to a thread. Strangers could
+//! otherwise fill the disk, wear it out, or push out the record of changes, so refusals beyond a
+//! quota are only counted, and files are limited in size and number. Changes are never left out
+//! while the disk keeps up.
 
 mod file;
 mod line;
@@ -85,7 +86,7 @@ impl Audit {
         }
         let now = Instant::now();
         let quota = || self.quota.lock().unwrap_or_else(PoisonError::into_inner);
-        // Of most of a flood there is not even a text.
+        // Most refusals of a flood are dropped before their text is made.
         let text = quota().take_line(now).then(|| text(&line));
         match text.filter(|text| quota().take_bytes(text.len(), now)) {
             Some(text) => self.send(text),

@@ -1,10 +1,10 @@
-//! `sheaf backup`: copies of the database, made while it is in use, and what is made of them.
+//! `sheaf backup`: creates, checks and restores backups of a database in use.
 //!
-//! A directory holds a *series* of backups, which share the files they have in common. The server
-//! writes them itself, into a directory of its machine: only it can take an image of its store.
+//! A directory holds a *series* of backups, which share their common files. The server itself
+//! writes them, into a directory of its machine, because only it can take an image of its store.
 //!
 //! In reading order: `manifest` (what a backup consists of), `pool` (the files), `series` (the
-//! directory), `create`, `restore`; `job` (in the server). Asking a server is a matter of `tools`.
+//! directory), `create`, `restore`; `job` (in the server). The client side is in `tools`.
 
 mod create;
 mod job;
@@ -57,7 +57,7 @@ pub(crate) fn run(command: &BackupCommand) -> Result<ExitCode, Failure> {
         BackupCommand::Prune(args) => prune(args).map_err(Failure::start)?,
     };
     match io::stdout().lock().write_all(text.as_bytes()) {
-        // Whoever reads our lines has had enough of them, as `head` has.
+        // The reader of our output has closed it, as `head` does.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::start(error)),
         _ => Ok(code),
     }
@@ -160,10 +160,10 @@ fn restore(args: &RestoreArgs) -> anyhow::Result<String> {
     restore::run(&series, &manifest, &args.data_dir, database::restore_store)?;
     let (name, data_dir) = (&manifest.name, args.data_dir.display());
     Ok(format!(
-        "restored {name} into {data_dir}: {size}\n\
-         NO KEYS: a backup has none, and a server without a key file takes the published key, which \
-         everybody knows. Before it starts, copy the old server's key file to {data_dir}/keys, or run \
-         `sheaf keys regenerate all --data-dir {data_dir}`\n",
+        "restored {name} into {data_dir}: {size}\nNO KEYS: a backup does not contain them, and a \
+         server without a key file accepts the well-known key. Before you start it, copy the old \
+         server's key file to {data_dir}/keys, or run `sheaf keys regenerate all --data-dir \
+         {data_dir}`\n",
         size = size(manifest.bytes())
     ))
 }
@@ -173,5 +173,5 @@ fn prune(args: &PruneArgs) -> anyhow::Result<String> {
     let removed = series.prune(args.keep)?;
     let lines = removed.iter().map(|name| format!("removed {name}\n"));
     let kept = series.names()?.len();
-    Ok(lines.collect::<String>() + &format!("{kept} backups are left\n"))
+    Ok(lines.collect::<String>() + &format!("kept {kept} backups\n"))
 }

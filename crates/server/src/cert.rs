@@ -1,4 +1,4 @@
-//! `sheaf cert`: the server's certificate, and how each client is told to trust it.
+//! `sheaf cert`: the server's certificate, and how to make each client trust it.
 
 use std::{
     fs,
@@ -28,8 +28,7 @@ pub(crate) fn run(args: &CertArgs) -> Result<ExitCode, Failure> {
 fn export(args: &CertArgs) -> anyhow::Result<()> {
     let path = path(args);
     let pem = read(&path).context(
-        "start the server once to have a certificate made, or name its data directory with \
-         --data-dir",
+        "start the server once to create a certificate, or name its data directory with --data-dir",
     )?;
     let chain = certificates(&pem)?;
     let bytes = match args.format {

@@ -82,10 +82,10 @@ impl Certificate {
                 .and_then(|()| data_dir::write_private(&key, &pem.key))
                 .and_then(|()| data_dir::write_private(&certificate, &pem.certificate))
                 .with_context(|| {
-                    format!("cannot keep a TLS certificate in `{}`", directory.display())
+                    format!("cannot store a TLS certificate in `{}`", directory.display())
                 })?;
             let path = absolute(&certificate);
-            tracing::info!(certificate = %path.display(), "made a TLS certificate");
+            tracing::info!(certificate = %path.display(), "created a TLS certificate");
         }
         Ok(Self::of_files(&certificate, &key))
     }
@@ -139,7 +139,7 @@ impl Certificate {
 impl Pem {
     fn key(&self) -> anyhow::Result<PrivateKeyDer<'static>> {
         PrivateKeyDer::from_pem_slice(self.key.as_bytes())
-            .map_err(|error| anyhow!("the key file holds no private key in PEM: {error}"))
+            .map_err(|error| anyhow!("the key file contains no private key in PEM: {error}"))
     }
 }
 
@@ -147,9 +147,9 @@ impl Pem {
 pub(crate) fn certificates(pem: &str) -> anyhow::Result<Vec<CertificateDer<'static>>> {
     let chain = CertificateDer::pem_slice_iter(pem.as_bytes())
         .collect::<Result<Vec<_>, _>>()
-        .map_err(|error| anyhow!("the certificate is no PEM text: {error}"))?;
+        .map_err(|error| anyhow!("the certificate is not in PEM: {error}"))?;
     if chain.is_empty() {
-        return Err(anyhow!("the certificate file holds no `BEGIN CERTIFICATE` section"));
+        return Err(anyhow!("the certificate file contains no `BEGIN CERTIFICATE` section"));
     }
     Ok(chain)
 }

@@ -6,9 +6,9 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use tools::{
-    args::Told,
     keys::KeyName,
     manual::{COMPLETIONS_HELP, CompletionsArgs, MAN_HELP, ManArgs},
+    told::Told,
 };
 
 use self::backup::{BACKUP_HELP, BackupCommand};
@@ -16,16 +16,16 @@ use crate::settings::Settings;
 
 const SERVE_EXAMPLES: &str = "\
 Every flag is also an environment variable (SHEAF_PORT) and a line of the configuration file
-(port = 8081). A flag wins over the environment, the environment over the file.
+(port = 8081). Flags override the environment, and the environment overrides the file.
 
 Examples:
   sheaf serve                                  Data in ./sheaf-data, http and https on port 8081
   sheaf serve --in-memory --port 0             For a test run: no files, any free port
-  sheaf serve --host 0.0.0.0 --key-file keys   For others, with keys of your own
+  sheaf serve --host 0.0.0.0 --key-file keys   For other machines, with your own keys
   sheaf serve --config /etc/sheaf.toml         Everything in one file
 
-Once it accepts requests, the server prints one line for programs on stdout, then where it is and how to
-connect, which --quiet leaves out:
+Once it accepts requests, the server prints one line for programs on stdout, and then (unless --quiet is
+given) how to connect:
   ready endpoint=http://127.0.0.1:8081/";
 
 const VERIFY_HELP: &str = "\
@@ -37,32 +37,31 @@ Exit codes:
   2  the directory could not be opened";
 
 const COMPACT_HELP: &str = "\
-The server that uses the directory must be stopped. The disk needs room for a second copy of the
-largest partition. A compaction may be interrupted: what is done stays done, nothing is lost.
+The server that uses the directory must be stopped. The disk needs space for a second copy of the
+largest partition. You may interrupt a compaction: finished partitions stay compacted, nothing is lost.
 
 Exit codes:
   0  everything is compacted; the bytes on disk before and after are printed
-  1  the disk refused, or the data is damaged
+  1  the disk failed, or the data is damaged
   2  the directory could not be opened";
 
 const KEYS_HELP: &str = "\
-Without --key-file the keys are in the file `keys` of the data directory; while that is absent, the
-published emulator key is the only one. A server that runs takes a new key within a second, and the
-keys beside it stay as they are: move clients to the secondary key, regenerate the primary, move
-them back.
+Without --key-file, the keys are in the file `keys` of the data directory. If that does not exist, the
+well-known emulator key is the only one. A running server adopts a new key within a second, and the
+other keys stay valid: move clients to the secondary key, regenerate the primary, move them back.
 
 Examples:
-  sheaf keys regenerate all                    Keys of your own in ./sheaf-data
+  sheaf keys regenerate all                    Your own keys in ./sheaf-data
   sheaf keys list --data-dir /var/lib/sheaf
   sheaf keys regenerate primary
 
 Exit codes:
-  0  it is done
+  0  success
   1  the file cannot be written
-  2  the file or the command line makes no sense";
+  2  the file or the command line is invalid";
 
 const CERT_HELP: &str = "\
-The certificate goes to stdout, or to --output; how each SDK is told to trust it goes to stderr.
+The certificate goes to stdout, or to --output; instructions for each SDK go to stderr.
 
 Examples:
   sheaf cert > sheaf.pem
@@ -70,11 +69,11 @@ Examples:
   sheaf cert --sdk python
 
 Exit codes:
-  0  it is done
-  1  the certificate cannot be read, or the output not be written
-  2  the command line makes no sense";
+  0  success
+  1  the certificate cannot be read, or the output cannot be written
+  2  the command line is invalid";
 
-/// A self-hosted database that speaks the Azure Cosmos DB REST API.
+/// A self-hosted database with the REST API of Azure Cosmos DB.
 #[derive(Debug, Parser)]
 #[command(name = "sheaf", version, propagate_version = true)]
 #[command(arg_required_else_help = true)]
@@ -97,13 +96,13 @@ pub(crate) enum Command {
     /// Check a data directory for damage
     #[command(after_help = VERIFY_HELP)]
     Verify(VerifyArgs),
-    /// Rewrite a data directory so that reads are as cheap as they can be
+    /// Rewrite a data directory so that reads are as cheap as possible
     #[command(after_help = COMPACT_HELP)]
     Compact(CompactArgs),
-    /// Back up a running server, and restore what was backed up
+    /// Back up a running server, and restore backups
     #[command(subcommand, after_help = BACKUP_HELP)]
     Backup(Box<BackupCommand>),
-    /// Print the certificate that the server made, and how clients trust it
+    /// Print the server's certificate, and how to make clients trust it
     #[command(after_help = CERT_HELP)]
     Cert(CertArgs),
     /// Show and replace the keys of the account
@@ -150,7 +149,7 @@ pub(crate) struct CompactArgs {
 pub(crate) enum KeysCommand {
     /// Print the keys
     List(KeyFileArgs),
-    /// Replace one key, or all of them, and print what is new
+    /// Replace one key or all of them, and print the new ones
     Regenerate(KeysRegenerateArgs),
 }
 
@@ -193,7 +192,7 @@ pub(crate) struct CertArgs {
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
 
-    /// How the certificate is written
+    /// Format of the certificate
     #[arg(long, value_name = "FORMAT", default_value = "pem")]
     pub(crate) format: CertificateFormat,
 
@@ -211,7 +210,7 @@ pub(crate) enum CertificateFormat {
     Der,
 }
 
-/// Who can be told to trust a certificate.
+/// Clients for which there are instructions to trust a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sdk {
     Python,

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &CompactArgs) -> Result<ExitCode, Failure> {
         let opened = database::open_store(&directory.store(), CACHE_BYTES).await;
         let store = opened.map_err(cannot_open)?;
         let (before, after) = compact(&*store).await.map_err(Failure::start)?;
-        // The exit code says the essential to whoever closed stdout.
+        // If stdout is closed, the exit code still gives the result.
         let _ = writeln!(std::io::stdout().lock(), "{before} bytes before, {after} bytes after");
         Ok(ExitCode::SUCCESS)
     })

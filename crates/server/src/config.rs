@@ -35,7 +35,7 @@ pub(crate) struct Config {
     pub(crate) host: Option<String>,
     /// Port to listen on; zero for any.
     pub(crate) port: u16,
-    /// Endpoint that clients are told; `None` for the one that they called.
+    /// The advertised endpoint; `None` for the one that the client used.
     pub(crate) advertise: Option<gateway::Endpoint>,
     /// Proxies that are believed.
     pub(crate) trusted_proxies: Proxies,
@@ -254,7 +254,7 @@ fn pair(
 fn client_ca(path: Option<PathBuf>, tls: Option<TlsMode>) -> Result<Option<PathBuf>, Failure> {
     if path.is_some() && tls != Some(TlsMode::Required) {
         return Err(Failure::usage(
-            "`tls-client-ca` is given, but clients without TLS need no certificate: say `tls` is \
+            "`tls-client-ca` is given, but clients without TLS need no certificate: set `tls` to \
              `required` too",
         ));
     }
@@ -269,7 +269,7 @@ fn keys(
 ) -> Result<Source, Failure> {
     match (key, file) {
         (Some(_), Some(_)) => {
-            Err(Failure::usage("`key` and `key-file` both say what the keys are: give one of them"))
+            Err(Failure::usage("`key` and `key-file` are both given: give only one of them"))
         }
         (Some(key), None) => Ok(Source::given(key)),
         (None, file) => Ok(Source::new(file.as_deref(), data_dir)),
@@ -283,12 +283,13 @@ fn tokens(file: Option<PathBuf>, trusts_any: Option<bool>) -> Result<Tokens, Fai
         (Some(path), false) => Ok(Tokens::Issuers(path)),
         (None, true) => Ok(Tokens::Any),
         (Some(_), true) => Err(Failure::usage(
-            "`trust-any-token` takes every token, so `token-issuers` says nothing: give one of them",
+            "`trust-any-token` accepts every token, so `token-issuers` has no effect: give only one \
+             of them",
         )),
     }
 }
 
-/// Where the audit log is. `off` is no name of a file, unless written `./off`.
+/// Where the audit log is. `off` disables it; a file of that name is `./off`.
 fn audit(
     said: Option<PathBuf>,
     data_dir: Option<&Path>,

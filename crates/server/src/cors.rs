@@ -1,7 +1,7 @@
-//! Web pages of other origins: which of them a browser lets use the database (CORS).
+//! CORS: which web pages of other origins a browser allows to use the database.
 //!
-//! Nobody needs a key to ask whether a page may ask: a preflight is answered before anything is
-//! signed, and tells nothing but the setting itself.
+//! A preflight needs no key: it is answered before anything is signed, and reveals only the setting
+//! itself.
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -48,8 +48,8 @@ impl Origin {
             _ => {
                 let text: String = text.chars().take(100).collect();
                 Err(format!(
-                    "`cors-origins`: `{text}` is no origin: write https://app.example, without a \
-                     path, or *"
+                    "`cors-origins`: `{text}` is not an origin: write https://app.example, without \
+                     a path, or *"
                 ))
             }
         }
@@ -67,7 +67,7 @@ impl Cors {
         Self { origins }
     }
 
-    /// The answer to a preflight; `None` if the request is none, or nobody's pages are let in.
+    /// The answer to a preflight; `None` if the request is not one, or no origin is allowed.
     pub(crate) fn preflight(
         &self,
         method: &Method,
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn origins_have_no_path() {
         for bad in ["", "app.example", "https://", "https://a/b", "ftp://a", "https://a b"] {
-            assert!(Origin::parse(bad).unwrap_err().contains("is no origin"), "{bad}");
+            assert!(Origin::parse(bad).unwrap_err().contains("is not an origin"), "{bad}");
         }
     }
 }

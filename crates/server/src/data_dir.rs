@@ -1,9 +1,9 @@
-//! The data directory: who may read it, and that one process at a time uses it.
+//! The data directory: only its owner may read it, and only one process at a time may use it.
 //!
 //! ```text
 //! DIR/audit.log the audit log, unless it is kept elsewhere
-//! DIR/keys     the account's keys, once `sheaf keys regenerate` made some
-//! DIR/lock     held while a process uses the directory; names that process
+//! DIR/keys     the account's keys, once `sheaf keys regenerate` has created some
+//! DIR/lock     held while a process uses the directory; contains its id
 //! DIR/store/   the store's files
 //! DIR/tls/     the generated certificate and its key
 //! ```
@@ -66,7 +66,7 @@ impl DataDir {
                 || format!("cannot write to the data directory `{}`", path.display()),
             )?;
         take(&mut lock, &name, path)?;
-        // Only for the message above; a failure to note it is no reason not to start.
+        // Only for the message above; if this fails, the server can still start.
         let _ = note_owner(&mut lock);
         Ok(Self { path: path.to_owned(), _lock: Some(lock) })
     }
@@ -84,7 +84,7 @@ impl DataDir {
 
 fn check_holds_data(path: &Path) -> anyhow::Result<()> {
     if !path.join("store").is_dir() {
-        bail!("`{}` is no data directory: it holds no `store`", path.display());
+        bail!("`{}` is not a data directory: it contains no `store`", path.display());
     }
     Ok(())
 }
@@ -155,9 +155,9 @@ fn close_to_others(path: &Path) -> io::Result<()> {
         use std::os::unix::fs::PermissionsExt as _;
         let mode = fs::metadata(path)?.permissions().mode();
         if mode & 0o077 != 0 {
-            // Not ours to change: then whoever mounted it decided who may read it.
+            // Not ours to change: the administrator who mounted it decided who may read it.
             if let Err(error) = fs::set_permissions(path, fs::Permissions::from_mode(0o700)) {
-                tracing::warn!(path = %path.display(), %error, "others can read the data");
+                tracing::warn!(path = %path.display(), %error, "other users can read the data");
             }
         }
     }

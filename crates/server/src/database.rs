@@ -79,7 +79,7 @@ impl Database {
 
     /// Finishes what was begun and leaves everything on disk.
     pub(crate) async fn close(&self) -> anyhow::Result<()> {
-        self.engine.close().await.context("cannot close the database in good order")
+        self.engine.close().await.context("cannot close the database cleanly")
     }
 }
 
@@ -125,7 +125,7 @@ pub(crate) fn restore_store(
     write: &dyn Fn(&Path) -> anyhow::Result<()>,
 ) -> anyhow::Result<()> {
     store_lsm::LsmStore::restore(path, write)
-        .with_context(|| format!("cannot make the store in `{}`", path.display()))
+        .with_context(|| format!("cannot create the store in `{}`", path.display()))
 }
 
 fn options(config: &Config) -> engine::Options {

@@ -21,13 +21,14 @@ pub(crate) fn connections_max(asked: u32) -> u32 {
         tracing::info!(
             asked,
             possible,
-            "fewer connections than asked for: this process may open {files} files (see ulimit -n)"
+            "fewer connections than configured: this process may open only {files} files (see \
+             ulimit -n)"
         );
     }
     possible
 }
 
-/// The soft limit in the text of Linux's `limits` file; `None` if there is none.
+/// The soft limit in the text of Linux's `limits` file; `None` if it has no limit.
 fn open_files(limits: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     line.split_whitespace().next()?.parse().ok()

@@ -28,7 +28,7 @@ pub(crate) struct Space {
     pub(crate) total: u64,
 }
 
-/// Whoever looks at the disk, and how much is kept back.
+/// Watches the free space of the disk, and knows the reserve.
 pub(crate) struct Watch {
     disk: Arc<Disk>,
     reserve_bytes: Option<u64>,
@@ -71,15 +71,18 @@ impl Watch {
         let path = self.path.display();
         match level {
             Some(DiskLevel::Ample) => {
-                tracing::info!(%path, free, reserve, "the disk has room again: writes go on");
+                tracing::info!(
+                    %path, free, reserve,
+                    "the disk has enough space again: writes continue"
+                );
             }
             Some(DiskLevel::Low) => tracing::warn!(
                 %path, free, reserve,
-                "the disk is almost full: only reads and deletions go on (see --disk-reserve)",
+                "the disk is almost full: only reads and deletes continue (see --disk-reserve)",
             ),
             Some(DiskLevel::Out) => tracing::error!(
                 %path, free, reserve,
-                "the disk is full: only reads go on (see --disk-reserve)",
+                "the disk is full: only reads continue (see --disk-reserve)",
             ),
             None => {}
         }

@@ -1,5 +1,5 @@
-//! What the port answers to those who have no key and ask for none of the database's resources: a page for
-//! people who open the endpoint in a browser, and the certificate, where the emulators have theirs.
+//! Answers without a key, outside the database's resources: a page for people who open the endpoint
+//! in a browser, and the certificate at the path that the emulators use.
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -28,7 +28,7 @@ const PLACE: &str = "{endpoint}";
 const POLICY: &str = "default-src 'none'; style-src \
     'sha256-UY6U0CX3nMGLekTwuhiy1CIwVGMUOr7zyEmCPkW+CwE='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Whether somebody opened the endpoint in a browser. SDKs go on to be told that they lack a signature.
+/// Whether somebody opened the endpoint in a browser. SDKs get 401 for a missing signature instead.
 pub(crate) fn is_browser(method: &Method, path: &str, headers: &HeaderMap) -> bool {
     path == "/"
         && matches!(*method, Method::GET | Method::HEAD)

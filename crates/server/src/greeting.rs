@@ -16,7 +16,7 @@ use crate::keys::Place;
 pub(crate) struct Greeting<'a> {
     /// Where the server listens, as a URL.
     pub(crate) endpoint: &'a str,
-    /// Where clients are told to go, if not there.
+    /// The advertised endpoint, if it is another one.
     pub(crate) advertised: Option<String>,
     /// Where it listens.
     pub(crate) address: SocketAddr,
@@ -49,20 +49,18 @@ impl Greeting<'_> {
             String::new()
         };
         let (key, note) = match self.key {
-            Place::Published => {
-                (PUBLISHED_KEY, "the published emulator key, which everybody knows".to_owned())
-            }
+            Place::Published => (PUBLISHED_KEY, "the well-known emulator key".to_owned()),
             Place::File(path) => {
                 ("<primary>", format!("`primary` in {}; `sheaf keys list` shows it", shown(path)))
             }
-            Place::Given => ("<primary>", "the one that `key` or SHEAF_KEY gives".to_owned()),
+            Place::Given => ("<primary>", "the one given by `key` or SHEAF_KEY".to_owned()),
             Place::Variable => {
                 ("<primary>", "the one in the variable AZURE_COSMOS_EMULATOR_KEY".to_owned())
             }
         };
         let data = match self.data {
             Some(path) => shown(path),
-            None => "in memory: it is gone when the server stops".to_owned(),
+            None => "in memory: lost when the server stops".to_owned(),
         };
         let mut text = String::new();
         for (name, value) in [

@@ -8,7 +8,8 @@ use std::{
 };
 
 use anyhow::{Context as _, anyhow, bail};
-use gateway::{Issuer, Issuers, KeySet, Role};
+use gateway::{Issuer, Issuers, KeySet};
+use protocol::Role;
 use serde::Deserialize;
 
 use tools::Failure;
@@ -55,15 +56,14 @@ pub(crate) fn check_exposure(
 ) -> Result<(), Failure> {
     if *tokens == Tokens::Any && pages.contains(&Origin::Any) {
         return Err(Failure::usage(
-            "`trust-any-token` lets every web page in that `cors-origins` lets in, and that is `*`: \
-             name the sites",
+            "`trust-any-token` with `cors-origins = *` gives every web page access: name the sites",
         ));
     }
     let exposed = addresses.iter().find(|address| !address.ip().is_loopback());
     match exposed {
         Some(address) if *tokens == Tokens::Any => Err(Failure::usage(format!(
-            "`{}` can be reached by others, and `trust-any-token` lets all of them in: listen on \
-             127.0.0.1, or name whom to trust with --token-issuers",
+            "other machines can reach `{}`, and `trust-any-token` gives all of them access: listen \
+             on 127.0.0.1, or name the trusted issuers with --token-issuers",
             address.ip()
         ))),
         _ => Ok(()),
@@ -78,7 +78,7 @@ pub(crate) fn load(path: &Path) -> anyhow::Result<Issuers> {
     let context = || format!("file of token issuers `{}`", path.display());
     let issuers: Vec<Issuer> = issuers.with_context(context)?;
     if issuers.is_empty() {
-        return Err(anyhow!("it names no `[[issuer]]`")).with_context(context);
+        return Err(anyhow!("it has no `[[issuer]]`")).with_context(context);
     }
     let mut names = BTreeSet::new();
     if let Some(twice) = issuers.iter().find(|issuer| !names.insert(&issuer.name)) {
@@ -102,7 +102,10 @@ fn read(path: &Path) -> anyhow::Result<IssuersFile> {
 
 fn issuer(path: &Path, entry: IssuerEntry) -> anyhow::Result<Issuer> {
     if entry.issuer.is_empty() || entry.audiences.is_empty() {
-        bail!("every issuer needs `issuer` and `audiences`, so that tokens for others are refused");
+        bail!(
+            "every issuer needs `issuer` and `audiences`, so that tokens for other services are \
+               refused"
+        );
     }
     let file = beside(path, &entry.jwks);
     let text = bounded(&file).with_context(|| format!("cannot read `{}`", file.display()))?;
@@ -147,7 +150,7 @@ mod tests {
         fs::write(scratch.path().join("keys.json"), "{}").unwrap();
         assert!(error(FILE).contains("there is no array `keys`"));
         fs::write(scratch.path().join("keys.json"), KEYS).unwrap();
-        assert!(error("").contains("names no `[[issuer]]`"));
+        assert!(error("").contains("has no `[[issuer]]`"));
         assert!(error("issuers = 1").contains("unknown field"));
         assert!(error(&FILE.replace("reader", "king")).contains("`king`"));
         assert!(error(&FILE.replace("[\"a\"]", "[]")).contains("audiences"));

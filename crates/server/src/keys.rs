@@ -1,5 +1,5 @@
-//! The account's keys as the server has them: who may use them where. `tools::keys` knows where they
-//! are kept, `command` is `sheaf keys`.
+//! The account's keys in the server, and where they may be used. `tools::keys` knows where they are
+//! stored; `command` is `sheaf keys`.
 
 pub(crate) mod command;
 
@@ -47,13 +47,13 @@ impl Loaded {
             return Ok(());
         }
         if is_allowed {
-            tracing::warn!(address = %exposed, "anyone who reaches this address knows the key");
+            tracing::warn!(address = %exposed, "anyone who can reach this address knows the key");
             return Ok(());
         }
         Err(Failure::usage(format!(
-            "`{}` can be reached by others, and the published key is known to everybody: have \
-             keys made with `sheaf keys regenerate all`, give your own with --key-file, or, where \
-             the network is closed to strangers, say --allow-published-key",
+            "other machines can reach `{}`, and everybody knows the published key: create keys with \
+             `sheaf keys regenerate all`, name your own with --key-file, or, if the network is \
+             closed to strangers, use --allow-published-key",
             exposed.ip()
         )))
     }
@@ -62,8 +62,8 @@ impl Loaded {
     pub(crate) fn warn_of_pages(&self, pages: &[Origin]) {
         if self.is_published && pages.contains(&Origin::Any) {
             tracing::warn!(
-                "any web page that a browser on this machine opens can use the database: its key is \
-                 published, and `cors-origins` is `*`"
+                "any web page in a browser on this machine can use the database: its key is well \
+                 known, and `cors-origins` is `*`"
             );
         }
     }

@@ -38,7 +38,7 @@ impl Reload for LiveKeys {
     fn reload(&self) -> anyhow::Result<()> {
         let Some(path) = self.source.path() else { return Ok(()) };
         if !path.try_exists()? {
-            return Err(anyhow!("`{}` is not there", path.display()));
+            return Err(anyhow!("`{}` does not exist", path.display()));
         }
         let loaded = Loaded::read(&self.source).map_err(|failure| anyhow!("{failure}"))?;
         loaded

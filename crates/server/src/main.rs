@@ -1,15 +1,14 @@
 //! The program `sheaf`: configuration, wiring, HTTP, and the pages for operators.
 //!
 //! In reading order:
-//! - `cli`, `settings`, `config`, `amount`, `size`, `span`: what can be asked, and what was,
-//! - `serve`, `verify`, `compact`, `backup`, `cert`: the commands; those that ask a running server are
-//!   in the crate `tools`,
-//! - `keys` (also `sheaf keys`), `issuers`, `reload`, `live`, `data_dir`, `certificate`, `database`, `clock`,
-//!   `descriptors`, `disk`: what a server needs
-//!   before it can run,
-//! - `http`: HTTP on the connections that the crate `net` admits, and the bounds on both,
-//! - `app`, `audit`, `cors`, `proxies`, `front`, `admin`, `metrics`, `partitions`: who answers,
-//! - `greeting`, `logging`, `signals`: how it talks to the operating system and its operator.
+//! - `cli`, `settings`, `config`, `amount`, `size`, `span`: the command line and the settings,
+//! - `serve`, `verify`, `compact`, `backup`, `cert`: the commands; those that talk to a running server
+//!   are in the crate `tools`,
+//! - `keys` (also `sheaf keys`), `issuers`, `reload`, `live`, `data_dir`, `certificate`, `database`,
+//!   `clock`, `descriptors`, `disk`: what a server needs before it can run,
+//! - `http`: HTTP on the connections that the crate `net` admits, and the limits on both,
+//! - `app`, `audit`, `cors`, `proxies`, `front`, `admin`, `metrics`, `partitions`: the answers,
+//! - `greeting`, `logging`, `signals`: communication with the operating system and the operator.
 
 mod admin;
 mod amount;
@@ -51,7 +50,7 @@ use clap::{CommandFactory as _, Parser as _};
 
 use crate::cli::{Cli, Command};
 
-/// What a server starts its script workers with. It is no command for people, so `cli` has none.
+/// The hidden command that starts script workers. It is not for people, so `cli` does not list it.
 pub(crate) const SCRIPT_WORKER: &str = "script-worker";
 
 fn main() -> ExitCode {

@@ -55,7 +55,7 @@ impl Metrics {
         registry.register("build", "The program that is running", build);
         let start: Gauge<f64, AtomicU64> = Gauge::default();
         start.set(started.as_secs_f64());
-        let help = "Start of the process since the epoch, in seconds";
+        let help = "Start time of the process, in seconds since the epoch";
         registry.register("process_start_time_seconds", help, start);
         registry.register_collector(Box::new(AtScrape { operator, store, room }));
         Self { registry, requests }
@@ -137,10 +137,12 @@ impl Collector for AtScrape {
         counter(&mut encoder, "store_keys_written", help, store.keys_written as f64)?;
         let help = "Keys looked up and entries scanned";
         counter(&mut encoder, "store_keys_read", help, store.keys_read as f64)?;
-        let help = "Blocks looked at for them, cached or not";
+        let help = "Blocks read for them, cached or not";
         counter(&mut encoder, "store_blocks_read", help, store.blocks_read as f64)?;
-        let help = "Those of the blocks that were not cached";
+        let help = "Blocks among them that were not cached";
         counter(&mut encoder, "store_blocks_loaded", help, store.blocks_loaded as f64)?;
+        let help = "Reads that loaded blocks and took more than a millisecond";
+        counter(&mut encoder, "store_slow_reads", help, store.slow_reads as f64)?;
         counter(&mut encoder, "store_commit_seconds", "Time spent in commits", micros)?;
         gauge(&mut encoder, "store_disk_bytes", "Bytes on disk", store.disk_bytes as f64)?;
         let help = "Memory of write buffers";
@@ -154,7 +156,7 @@ impl Collector for AtScrape {
 impl AtScrape {
     fn encode_refused(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let kind = ConstCounter::new(0.0).metric_type();
-        let help = "Connections that were not let in";
+        let help = "Connections that were refused";
         let mut family = encoder.encode_descriptor("connections_refused", help, None, kind)?;
         for (closed, reason) in Closed::ALL {
             let count = self.room.gate().refused(closed) as f64;
@@ -167,7 +169,7 @@ impl AtScrape {
         let Reshapes { splits, merges, longest_pause } = self.operator.reshapes();
         counter(encoder, "partition_splits", "Partitions that were split", splits as f64)?;
         counter(encoder, "partition_merges", "Pairs that were merged", merges as f64)?;
-        let help = "Longest time that writes stood still for one";
+        let help = "Longest pause of writes for a split or merge";
         gauge(encoder, "partition_pause_seconds_max", help, longest_pause.as_secs_f64())
     }
 
@@ -178,19 +180,19 @@ impl AtScrape {
             ("partition_bytes", "Bytes of its documents", |p| p.bytes as f64),
             ("partition_index_bytes", "Bytes of its index", |p| p.index_bytes as f64),
             ("partition_lsn", "Its last published transaction", |p| p.lsn as f64),
-            ("partition_queued", "Its writes under way", |p| p.queued as f64),
+            ("partition_queued", "Writes waiting for their commit", |p| p.queued as f64),
             ("partition_request_units_used", "Spent in the last whole second", |p| {
                 p.used_per_second
             }),
             (
                 "partition_request_units_reserved",
-                "Reserved per second for it, or for the whole database where they are shared",
+                "Provisioned per second for it, or for the whole database if shared",
                 |p| p.reserved_per_second,
             ),
             // Which key it is would be a new series with every key: the page of partitions names it.
             (
                 "partition_hottest_key_units",
-                "Request units per second that its hottest logical key spends",
+                "Request units per second of its hottest logical key",
                 |p| p.hottest.first().map_or(0.0, |hot| hot.units_per_second),
             ),
         ];

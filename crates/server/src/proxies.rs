@@ -1,6 +1,6 @@
-//! Proxies that are trusted: what they say of the requests that they got from others (`Forwarded` of RFC
-//! 7239, or `X-Forwarded-Proto` and `X-Forwarded-Host`) is told to clients as the account's endpoint.
-//! It makes nobody a client of this machine: whatever was sent on is not.
+//! Trusted proxies: the endpoint that clients are told is the one in their forwarding headers
+//! (`Forwarded` of RFC 7239, or `X-Forwarded-Proto` and `X-Forwarded-Host`). A forwarded request
+//! never counts as one from this machine.
 
 use std::net::IpAddr;
 

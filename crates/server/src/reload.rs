@@ -56,7 +56,7 @@ pub(crate) async fn run(
         match looked.await {
             Ok(targets) => watched = targets,
             Err(error) => {
-                tracing::error!(%error, "changed files are not looked for any more");
+                tracing::error!(%error, "no longer watching files for changes");
                 return;
             }
         }
@@ -96,7 +96,7 @@ impl Watched {
         self.seen = stamps;
         let is_read = self.read();
         if is_read {
-            tracing::info!("read the {} again", self.target.name());
+            tracing::info!("reloaded the {}", self.target.name());
         }
         is_read
     }
@@ -106,7 +106,7 @@ impl Watched {
         let outcome = self.target.reload();
         if let Err(error) = &outcome {
             let reason = format!("{error:#}");
-            tracing::warn!(reason, "cannot read the {what} again; it stays as it was");
+            tracing::warn!(reason, "cannot reload the {what}; it stays as it was");
         }
         outcome.is_ok()
     }

@@ -139,7 +139,7 @@ async fn stop_on_signal(mut signals: Signals, stop: Stop, served: JoinHandle<usi
     stop.begin();
     match served.await {
         Ok(0) => {}
-        Ok(connections) => tracing::warn!(connections, "left connections that did not end in time"),
+        Ok(connections) => tracing::warn!(connections, "cut connections that did not end in time"),
         Err(error) => tracing::error!(%error, "the listener failed"),
     }
 }
@@ -170,7 +170,7 @@ async fn resolve(config: &Config) -> Result<Vec<SocketAddr>, Failure> {
     let addresses = net::resolve(host, config.port).await.unwrap_or_default();
     if addresses.is_empty() {
         return Err(Failure::usage(format!(
-            "`{host}` is no address of this machine: use an IP address, or a name that resolves"
+            "`{host}` is not an address of this machine: use an IP address, or a name that resolves"
         )));
     }
     Ok(addresses)
@@ -180,7 +180,9 @@ async fn bind(addresses: &[SocketAddr]) -> Result<Listener, Failure> {
     Listener::bind(addresses).await.map_err(|error| {
         let address = addresses[0];
         let hint = match error.kind() {
-            io::ErrorKind::AddrInUse => ": stop what uses it, or choose another with --port",
+            io::ErrorKind::AddrInUse => {
+                ": stop the program that uses it, or choose another port with --port"
+            }
             io::ErrorKind::PermissionDenied => ": choose a port above 1023 with --port",
             io::ErrorKind::AddrNotAvailable => ": choose an address of this machine with --host",
             _ => "",
@@ -197,10 +199,11 @@ async fn serve_ipv6(listener: &mut Listener, port: u16) -> bool {
         Err(error) => {
             if port != 0 && error.kind() == io::ErrorKind::AddrInUse {
                 tracing::warn!(
-                    "another program listens on [::1]:{port}: clients that say localhost may reach it"
+                    "another program listens on [::1]:{port}: clients that use localhost may reach \
+                     it instead"
                 );
             } else {
-                tracing::debug!(%error, "[::1] is not served");
+                tracing::debug!(%error, "not listening on [::1]");
             }
             false
         }
@@ -229,10 +232,10 @@ fn tls(
         (None, None) => acceptor(Certificate::temporary(&hosts, now)),
         (None, Some(directory)) => acceptor(Certificate::kept_in(&directory.tls(), &hosts, now))
             .with_context(|| {
-                format!("delete `{}` to have another made", directory.tls().display())
+                format!("delete `{}` to create another one", directory.tls().display())
             }),
     };
-    let live = made.context("TLS cannot be offered (--tls off does without)")?;
+    let live = made.context("cannot offer TLS (use --tls off to do without)")?;
     let acceptor = live.acceptor.clone();
     let tls = match config.tls {
         TlsMode::Required => Tls::Required(acceptor),
@@ -313,7 +316,7 @@ fn endpoint(tls: &Tls, address: SocketAddr) -> String {
     format!("{scheme}://{address}/")
 }
 
-/// Says, to whoever started the server, that it accepts requests, and where.
+/// Prints that the server accepts requests, and where.
 fn greet(config: &Config, endpoint: &str, (address, has_ipv6): (SocketAddr, bool), key: &Place) {
     tracing::info!(endpoint, version = env!("CARGO_PKG_VERSION"), "accepting requests");
     let greeting = Greeting {

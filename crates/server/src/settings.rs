@@ -1,8 +1,8 @@
 //! The settings of `sheaf serve`, each declared once: as a flag, an environment variable and a key
 //! of the configuration file, all of the same name.
 //!
-//! Every field is optional here, because "not said" must stay different from "said the default":
-//! [`crate::config`] lays flags and environment over the file, and the file over the defaults.
+//! Every field is optional here, because "not given" must stay different from "given the default value":
+//! in [`crate::config`], flags and environment override the file, and the file overrides the defaults.
 
 use std::path::PathBuf;
 
@@ -17,9 +17,9 @@ use crate::{size::Size, span::Span};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum RateLimit {
-    /// Every container is limited; those without throughput of their own get the service's minimum
+    /// Every collection is limited; those without a throughput get the service's minimum
     Always,
-    /// Containers and databases that were given a throughput are limited to it
+    /// Collections and databases with a provisioned throughput are limited to it
     Provisioned,
     /// Nothing is limited
     Never,
@@ -59,11 +59,11 @@ pub(crate) enum Limits {
 pub(crate) enum Consistency {
     /// The latest write; reads cost double
     Strong,
-    /// At most so many writes or so much time behind; reads cost double
+    /// At most a number of writes or a time behind; reads cost double
     BoundedStaleness,
-    /// A client reads what it wrote
+    /// Clients read their own writes
     Session,
-    /// Writes in their order, some of the latest missing
+    /// Writes in order, without some of the latest
     ConsistentPrefix,
     /// Writes in any order
     Eventual,
@@ -95,9 +95,9 @@ impl From<Limits> for engine::Limits {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum CrossPartition {
-    /// Clients whose requests show that they can; the server merges for the others
+    /// Clients that show that they can; the server merges for the others
     Auto,
-    /// Every client, as the service does
+    /// Every client, as in the service
     Service,
     /// No client: the server merges every query
     Direct,
@@ -151,9 +151,9 @@ pub(crate) enum LogFormat {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogLevel {
-    /// What needs someone to act
+    /// Problems that need action
     Error,
-    /// What may need someone to act
+    /// Problems that may need action
     Warn,
     /// Starts, stops and other rare events
     Info,
@@ -161,7 +161,7 @@ pub(crate) enum LogLevel {
     Debug,
 }
 
-/// What was said, by whoever said it: flags and environment, or the file.
+/// The settings from one source: flags and environment, or the file.
 #[derive(Args, Clone, Debug, Default, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct Settings {
@@ -169,22 +169,22 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_HOST", value_name = "ADDRESS", help_heading = "Listening")]
     pub(crate) host: Option<String>,
 
-    /// Port to listen on; 0 takes any free one [default: 8081]
+    /// Port to listen on; 0 picks a free one [default: 8081]
     #[arg(long, env = "SHEAF_PORT", value_name = "PORT", help_heading = "Listening")]
     pub(crate) port: Option<u16>,
 
-    /// Endpoint that clients are told, as `https://db.example`: behind a proxy or a mapped port
-    /// [default: the one that they called]
+    /// Public endpoint, as `https://db.example`, for a server behind a proxy or a mapped port
+    /// [default: the endpoint that the client used]
     #[arg(long, env = "SHEAF_ADVERTISE", value_name = "URL", help_heading = "Listening")]
     pub(crate) advertise: Option<String>,
 
-    /// Networks of proxies whose Forwarded and X-Forwarded-Proto and -Host headers are believed,
+    /// Networks of proxies whose Forwarded, X-Forwarded-Proto and X-Forwarded-Host headers count,
     /// separated by commas [default: none]
     #[arg(long, env = "SHEAF_TRUSTED_PROXIES", value_name = "NETWORKS")]
     #[arg(value_delimiter = ',', help_heading = "Listening")]
     pub(crate) trusted_proxies: Option<Vec<Network>>,
 
-    /// Directory that holds the data; created when absent [default: ./sheaf-data]
+    /// Directory for the data; created if it does not exist [default: ./sheaf-data]
     #[arg(long, env = "SHEAF_DATA_DIR", value_name = "DIR", help_heading = "Storage")]
     pub(crate) data_dir: Option<PathBuf>,
 
@@ -198,7 +198,7 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_CACHE_MB", value_name = "MIB", help_heading = "Storage")]
     pub(crate) cache_mb: Option<u32>,
 
-    /// Free space of the disk below which nothing may grow [default: 256MB, or a twentieth of a small disk]
+    /// Free disk space below which no data may grow [default: 256MB, or a twentieth of a small disk]
     #[arg(long, env = "SHEAF_DISK_RESERVE", value_name = "SIZE", help_heading = "Storage")]
     pub(crate) disk_reserve: Option<Size>,
 
@@ -206,32 +206,32 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_PARTITION_SIZE", value_name = "SIZE", help_heading = "Storage")]
     pub(crate) partition_size: Option<Size>,
 
-    /// Most data of one partition key value [default: 20GB; 10GB under the limits of 2016 and 2017]
+    /// Maximum data of one partition key value [default: 20GB; 10GB under the limits of 2016 and 2017]
     #[arg(long, env = "SHEAF_LOGICAL_PARTITION_SIZE", help_heading = "Storage")]
     #[arg(value_name = "SIZE")]
     pub(crate) logical_partition_size: Option<Size>,
 
-    /// Key of the account, instead of a key file; others can see the flag in the list of processes, so
-    /// prefer the variable or the file of settings
+    /// Key of the account, instead of a key file; the flag is visible in the list of processes, so
+    /// prefer the variable or the configuration file
     #[arg(long, env = "SHEAF_KEY", value_name = "KEY", hide_env_values = true)]
     #[arg(help_heading = "Access")]
     pub(crate) key: Option<Secret>,
 
-    /// File with the account's keys [default: `keys` in the data directory, else the published key]
+    /// File with the account's keys [default: `keys` in the data directory, else the well-known key]
     #[arg(long, env = "SHEAF_KEY_FILE", value_name = "FILE", help_heading = "Access")]
     pub(crate) key_file: Option<PathBuf>,
 
-    /// Let the published key be used on an address that others can reach
+    /// Accept the well-known key on an address that other machines can reach
     #[arg(long, env = "SHEAF_ALLOW_PUBLISHED_KEY", help_heading = "Access")]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[arg(value_name = "BOOL", hide_possible_values = true)]
     pub(crate) allow_published_key: Option<bool>,
 
-    /// File that says whose access tokens are taken (Entra ID), and what they may do
+    /// File that lists whose access tokens (Entra ID) are accepted, and what they may do
     #[arg(long, env = "SHEAF_TOKEN_ISSUERS", value_name = "FILE", help_heading = "Access")]
     pub(crate) token_issuers: Option<PathBuf>,
 
-    /// Take every access token for good: for development, on this machine only
+    /// Accept every access token: for development, on this machine only
     #[arg(long, env = "SHEAF_TRUST_ANY_TOKEN", help_heading = "Access")]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[arg(value_name = "BOOL", hide_possible_values = true)]
@@ -252,7 +252,7 @@ pub(crate) struct Settings {
     #[arg(value_delimiter = ',')]
     pub(crate) cors_origins: Option<Vec<String>>,
 
-    /// What the port answers to [default: optional]
+    /// Whether the port accepts TLS, plain HTTP or both [default: optional]
     #[arg(long, env = "SHEAF_TLS", value_name = "MODE", help_heading = "TLS")]
     pub(crate) tls: Option<TlsMode>,
 
@@ -264,7 +264,7 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_TLS_KEY", value_name = "FILE", help_heading = "TLS")]
     pub(crate) tls_key: Option<PathBuf>,
 
-    /// Authorities, in PEM, of which a client must have a certificate; takes `tls = required`
+    /// Certificate authorities in PEM that must have signed a client's certificate; requires `tls = required`
     #[arg(long, env = "SHEAF_TLS_CLIENT_CA", value_name = "FILE", help_heading = "TLS")]
     pub(crate) tls_client_ca: Option<PathBuf>,
 
@@ -280,11 +280,11 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_LIMITS", value_name = "SET", help_heading = "Behaviour")]
     pub(crate) limits: Option<Limits>,
 
-    /// Most throughput of a collection or database [default: 1000000; 250000 under the limits of 2016]
+    /// Maximum throughput of a collection or database [default: 1000000; 250000 under the limits of 2016]
     #[arg(long, env = "SHEAF_THROUGHPUT_MAX", value_name = "RU/S", help_heading = "Behaviour")]
     pub(crate) throughput_max: Option<u32>,
 
-    /// Manual throughput that one partition carries [default: 10000]
+    /// Manual throughput of one partition [default: 10000]
     #[arg(
         long,
         env = "SHEAF_PARTITION_THROUGHPUT",
@@ -297,7 +297,7 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_CONSISTENCY", value_name = "LEVEL", help_heading = "Behaviour")]
     pub(crate) consistency: Option<Consistency>,
 
-    /// Writes that a read may be behind, with bounded staleness [default: 100]
+    /// Number of writes that a read may be behind, with bounded staleness [default: 100]
     #[arg(long, env = "SHEAF_MAX_STALENESS_PREFIX", value_name = "N", help_heading = "Behaviour")]
     pub(crate) max_staleness_prefix: Option<u32>,
 
@@ -310,29 +310,29 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_CROSS_PARTITION", value_name = "WHO", help_heading = "Behaviour")]
     pub(crate) cross_partition: Option<CrossPartition>,
 
-    /// How long containers keep all versions and deletes for the change feed, unless their own policy
-    /// says, from 1m to 365d [default: they do not]
+    /// How long collections keep all versions and deletes for the change feed, unless their own policy
+    /// says so, from 1m to 365d [default: they do not]
     #[arg(long, env = "SHEAF_ALL_VERSIONS_RETENTION", help_heading = "Behaviour")]
     #[arg(value_name = "DURATION")]
     pub(crate) all_versions_retention: Option<Span>,
 
-    /// Most connections at a time; more are refused with 503 [default: 4096]
+    /// Maximum number of connections; more are refused with 503 [default: 4096]
     #[arg(long, env = "SHEAF_MAX_CONNECTIONS", value_name = "N", help_heading = "Bounds")]
     pub(crate) max_connections: Option<u32>,
 
-    /// Most connections of one address, 0 for no limit [default: half of max-connections, no
+    /// Maximum number of connections from one address, 0 for no limit [default: half of max-connections, no
     /// limit for clients on this machine]
     #[arg(long, env = "SHEAF_MAX_CONNECTIONS_PER_CLIENT", value_name = "N")]
     #[arg(help_heading = "Bounds")]
     pub(crate) max_connections_per_client: Option<u32>,
 
-    /// Most requests under way of one address, 0 for no limit; more are refused with 429
+    /// Maximum number of concurrent requests from one address, 0 for no limit; more are refused with 429
     /// [default: 1024, no limit for clients on this machine]
     #[arg(long, env = "SHEAF_MAX_REQUESTS_PER_CLIENT", value_name = "N")]
     #[arg(help_heading = "Bounds")]
     pub(crate) max_requests_per_client: Option<u32>,
 
-    /// Requests without a valid signature in a minute after which an address is turned away for a
+    /// Requests without a valid signature in a minute after which an address is refused for a
     /// minute, 0 for never [default: 1000, never for clients on this machine]
     #[arg(long, env = "SHEAF_MAX_FAILURES_PER_CLIENT", value_name = "N")]
     #[arg(help_heading = "Bounds")]
@@ -342,15 +342,15 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_MAX_BODY_BYTES", value_name = "BYTES", help_heading = "Bounds")]
     pub(crate) max_body_bytes: Option<u32>,
 
-    /// Time for a query that cannot be continued in another page [default: 60s]
+    /// Time limit for queries that cannot continue in another page [default: 60s]
     #[arg(long, env = "SHEAF_QUERY_TIMEOUT", value_name = "TIME", help_heading = "Bounds")]
     pub(crate) query_timeout: Option<Span>,
 
-    /// Memory that all queries may hold together; one may hold half of it [default: 256MB]
+    /// Memory for all running queries together; one may use half of it [default: 256MB]
     #[arg(long, env = "SHEAF_QUERY_MEMORY", value_name = "SIZE", help_heading = "Bounds")]
     pub(crate) query_memory: Option<Size>,
 
-    /// Scripts that run at a time, each in its own process [default: the number of processors, at least 8]
+    /// Number of scripts that run at a time, each in its own process [default: the number of processors, at least 8]
     #[arg(long, env = "SHEAF_SCRIPT_WORKERS", value_name = "N", help_heading = "Bounds")]
     pub(crate) script_workers: Option<u32>,
 
@@ -358,7 +358,7 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_HEADER_TIMEOUT", value_name = "TIME", help_heading = "Bounds")]
     pub(crate) header_timeout: Option<Span>,
 
-    /// Time a request body or a response may make no progress [default: 30s]
+    /// Time without progress after which a request body or a response is given up [default: 30s]
     #[arg(long, env = "SHEAF_STALL_TIMEOUT", value_name = "TIME", help_heading = "Bounds")]
     pub(crate) stall_timeout: Option<Span>,
 
@@ -366,7 +366,7 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_IDLE_TIMEOUT", value_name = "TIME", help_heading = "Bounds")]
     pub(crate) idle_timeout: Option<Span>,
 
-    /// Time that requests under way get when the server stops [default: 30s]
+    /// Time for running requests to finish when the server stops [default: 30s]
     #[arg(long, env = "SHEAF_SHUTDOWN_TIMEOUT", value_name = "TIME", help_heading = "Bounds")]
     pub(crate) shutdown_timeout: Option<Span>,
 
@@ -374,25 +374,25 @@ pub(crate) struct Settings {
     #[arg(long, env = "SHEAF_AUDIT_LOG", value_name = "FILE", help_heading = "Logging")]
     pub(crate) audit_log: Option<PathBuf>,
 
-    /// Size at which a file of the audit log is put aside [default: 16MB]
+    /// Size at which a new audit log file begins [default: 16MB]
     #[arg(long, env = "SHEAF_AUDIT_LOG_SIZE", value_name = "SIZE", help_heading = "Logging")]
     pub(crate) audit_log_size: Option<Size>,
 
-    /// Files of the audit log that are kept [default: 5]
+    /// Number of audit log files to keep [default: 5]
     #[arg(long, env = "SHEAF_AUDIT_LOG_FILES", value_name = "N", help_heading = "Logging")]
     pub(crate) audit_log_files: Option<u32>,
 
-    /// Print nothing but the ready line when the server has started
+    /// Print only the ready line when the server has started
     #[arg(long, env = "SHEAF_QUIET", help_heading = "Logging")]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[arg(value_name = "BOOL", hide_possible_values = true)]
     pub(crate) quiet: Option<bool>,
 
-    /// Shape of the log lines on stderr [default: text]
+    /// Format of the log lines on stderr [default: text]
     #[arg(long, env = "SHEAF_LOG_FORMAT", value_name = "FORMAT", help_heading = "Logging")]
     pub(crate) log_format: Option<LogFormat>,
 
-    /// Read PORT, PROTOCOL and the like, as the emulator's newer container does
+    /// Read PORT, PROTOCOL and similar variables, as the newer emulator does
     #[arg(long, env = "SHEAF_EMULATOR_VARIABLES", help_heading = "Configuration")]
     #[arg(num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     #[arg(value_name = "BOOL", hide_possible_values = true)]

@@ -5,7 +5,7 @@ use std::io;
 #[cfg(unix)]
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// The exit code of a server that was told twice to stop: 128 + SIGINT, by custom of the shells.
+/// Exit code after a second signal: 128 + SIGINT, as is usual in shells.
 const IMPATIENT_EXIT_CODE: i32 = 130;
 
 /// SIGTERM and SIGINT (ctrl-c elsewhere), from the moment this is made.
@@ -44,13 +44,13 @@ impl Signals {
     pub(crate) fn exit_on_next(mut self) {
         tokio::spawn(async move {
             self.received().await;
-            tracing::warn!("stopped at once by a second signal");
+            tracing::warn!("stopped immediately by a second signal");
             std::process::exit(IMPATIENT_EXIT_CODE);
         });
     }
 }
 
-/// SIGHUP, from the moment this is made. Where there is no such signal, it never comes.
+/// SIGHUP, from the moment this is created. On systems without that signal it never arrives.
 pub(crate) struct Hangups {
     #[cfg(unix)]
     hangup: Signal,

@@ -22,7 +22,7 @@ pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
         .build()
         .map_err(cannot_open)?;
     let report = runtime.block_on(check(&directory)).map_err(cannot_open)?;
-    // The exit code says the essential to whoever closed stdout.
+    // If stdout is closed, the exit code still gives the result.
     let _ = writeln!(std::io::stdout().lock(), "{report}");
     Ok(if report.problems.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }

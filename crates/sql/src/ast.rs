@@ -26,6 +26,17 @@ pub struct Query {
     pub span: Span,
 }
 
+impl Query {
+    /// The expressions of SELECT; none for `*`.
+    pub fn projected(&self) -> Vec<&Expr> {
+        match &self.select.projection {
+            Projection::Star(_) => Vec::new(),
+            Projection::Value(expr) => vec![expr],
+            Projection::List(items) => items.iter().map(|item| &item.expr).collect(),
+        }
+    }
+}
+
 /// A name as written, without quotes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Name {
@@ -183,6 +194,65 @@ impl Expr {
     /// An expression that stands at `span`.
     pub fn new(kind: ExprKind, span: Span) -> Expr {
         Expr { kind, span }
+    }
+
+    /// The expressions right within this one. Subqueries are left out: they have aggregates and
+    /// names of their own.
+    pub fn children(&self) -> Vec<&Expr> {
+        match &self.kind {
+            ExprKind::Literal(_)
+            | ExprKind::Parameter(_)
+            | ExprKind::Identifier(_)
+            | ExprKind::Subquery { .. }
+            | ExprKind::Verbatim(_) => Vec::new(),
+            ExprKind::Member { base, .. } => vec![base],
+            ExprKind::Index { base, index } => vec![base, index],
+            ExprKind::Array(items) => items.iter().collect(),
+            ExprKind::Object(members) => members.iter().map(|member| &member.value).collect(),
+            ExprKind::Call(call) => call.args.iter().collect(),
+            ExprKind::Unary { operand, .. } => vec![operand],
+            ExprKind::Binary { left, right, .. } => vec![left, right],
+            ExprKind::Logical { operands, .. } => operands.iter().collect(),
+            ExprKind::Conditional { condition, then, otherwise } => {
+                vec![condition, then, otherwise]
+            }
+            ExprKind::In { needle, items, .. } => {
+                std::iter::once(needle.as_ref()).chain(items).collect()
+            }
+            ExprKind::Between { operand, low, high, .. } => vec![operand, low, high],
+            ExprKind::Like { operand, pattern, .. } => vec![operand, pattern],
+            ExprKind::Let { value, body, .. } => vec![value, body],
+        }
+    }
+
+    /// The expressions right within this one, to be changed. Subqueries are left out.
+    pub fn children_mut(&mut self) -> Vec<&mut Expr> {
+        match &mut self.kind {
+            ExprKind::Literal(_)
+            | ExprKind::Parameter(_)
+            | ExprKind::Identifier(_)
+            | ExprKind::Subquery { .. }
+            | ExprKind::Verbatim(_) => Vec::new(),
+            ExprKind::Member { base, .. } => vec![base],
+            ExprKind::Index { base, index } => vec![base, index],
+            ExprKind::Array(items) => items.iter_mut().collect(),
+            ExprKind::Object(members) => {
+                members.iter_mut().map(|member| &mut member.value).collect()
+            }
+            ExprKind::Call(call) => call.args.iter_mut().collect(),
+            ExprKind::Unary { operand, .. } => vec![operand],
+            ExprKind::Binary { left, right, .. } => vec![left, right],
+            ExprKind::Logical { operands, .. } => operands.iter_mut().collect(),
+            ExprKind::Conditional { condition, then, otherwise } => {
+                vec![condition, then, otherwise]
+            }
+            ExprKind::In { needle, items, .. } => {
+                std::iter::once(needle.as_mut()).chain(items).collect()
+            }
+            ExprKind::Between { operand, low, high, .. } => vec![operand, low, high],
+            ExprKind::Like { operand, pattern, .. } => vec![operand, pattern],
+            ExprKind::Let { value, body, .. } => vec![value, body],
+        }
     }
 }
 

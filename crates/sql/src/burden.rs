@@ -65,7 +65,7 @@ impl Burden<'_> {
             ExprKind::Subquery { query, .. } => self.query(query),
             _ => {}
         }
-        for child in crate::program::children(expr) {
+        for child in expr.children() {
             self.expr(child);
         }
     }

@@ -1,4 +1,4 @@
-//! The SQL dialect of the service, from a query's text to the values that it returns.
+//! The SQL dialect of the service, from the text of a query to its results.
 //! Synchronous, free of I/O, deterministic; no text makes it panic or recurse without bound.
 //!
 //! In reading order:
@@ -12,10 +12,12 @@
 //! - [`program`]: a query checked and compiled, run document by document,
 //! - [`eval`]: what a query means: the executor over a whole container that others must equal,
 //! - [`filter`]: what of a query an index can answer,
-//! - [`plan`]: how clients ask several partitions and merge the answers.
+//! - [`plan`]: how clients ask several partitions and merge the answers,
+//! - [`advice`]: how a query could be written better.
 
 mod burden;
 
+pub mod advice;
 pub mod ast;
 pub mod error;
 pub mod eval;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use store::Error;
+use store::{Error, Result};
 
-use crate::{image::Capture, partition::LsmPartition, reply::Reply};
+use crate::{partition::LsmPartition, reply::Reply};
 
 /// What only the committer may do, because nothing may be committed meanwhile.
 pub(crate) enum Command {
@@ -41,10 +41,10 @@ pub(crate) enum Command {
         /// Who asked.
         reply: Reply<()>,
     },
-    /// Take hold of all files at one instant.
-    Capture {
-        /// Who asked.
-        reply: Reply<Capture>,
+    /// Run something between two groups, when nothing is half committed.
+    Between {
+        /// What is run, or told why it may not run.
+        run: Box<dyn FnOnce(Result<()>) + Send>,
     },
 }
 
@@ -57,7 +57,7 @@ impl Command {
             | Self::Fence { reply, .. }
             | Self::Refresh { reply }
             | Self::Settle { reply } => reply.send(Err(error)),
-            Self::Capture { reply } => reply.send(Err(error)),
+            Self::Between { run } => run(Err(error)),
         }
     }
 }

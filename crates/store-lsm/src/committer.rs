@@ -21,10 +21,11 @@ use store::{Durability, Error, Result};
 
 use crate::{
     command::Command,
-    image, open,
+    error::error_of,
+    open,
     partition::LsmPartition,
     queue::{Entry, Next},
-    shared::{Shared, error_of},
+    shared::Shared,
 };
 
 /// How often an idle committer looks around.
@@ -51,7 +52,6 @@ pub(crate) fn start(shared: Arc<Shared>) -> Result<JoinHandle<()>> {
         if catch_unwind(AssertUnwindSafe(|| committer.run())).is_err() {
             shared.queue.abandon();
         }
-        shared.forget_partitions();
     };
     let builder = std::thread::Builder::new().name("committer".to_owned());
     builder.spawn(run).map_err(|error| Error::Io(error.to_string()))
@@ -114,7 +114,14 @@ impl Committer {
             }
             // Nothing of the group is visible. Whether it is on disk is unknown: it may show up
             // after a restart, as any write whose answer was lost may.
-            Err(error) => self.shared.queue.fail(group, &error),
+            Err(error) => {
+                // "Closed" means that nothing was written, which nobody knows of this group.
+                let error = match error {
+                    Error::Closed(reason) => Error::Io(reason),
+                    error => error,
+                };
+                self.shared.queue.fail(group, &error);
+            }
         }
     }
 
@@ -126,6 +133,10 @@ impl Committer {
 
     fn write(&self, group: &[Entry]) -> Result<()> {
         let is_durable = group.iter().any(|entry| entry.durability == Durability::Durable);
+        #[cfg(test)]
+        if is_durable {
+            self.shared.pause.wait();
+        }
         let mode = if is_durable { DURABLE } else { PersistMode::Buffer };
         let count = group.iter().map(|entry| entry.batch.changes.len()).sum();
         let database = &self.shared.database;
@@ -201,7 +212,7 @@ impl Committer {
                 reply.send(Ok(()));
             }
             Command::Settle { reply } => reply.send(self.settle()),
-            Command::Capture { reply } => reply.send(image::capture(&self.shared)),
+            Command::Between { run } => run(Ok(())),
         }
     }
 
@@ -244,7 +255,7 @@ fn admit(group: Vec<Entry>) -> Vec<Entry> {
 }
 
 /// Finds a partition, or creates it durably.
-fn create(shared: &Arc<Shared>, name: &str) -> Result<Arc<LsmPartition>> {
+fn create(shared: &Shared, name: &str) -> Result<Arc<LsmPartition>> {
     if let Some(partition) = shared.partition(name) {
         return Ok(partition);
     }
@@ -252,7 +263,7 @@ fn create(shared: &Arc<Shared>, name: &str) -> Result<Arc<LsmPartition>> {
     let keyspace = shared.database.keyspace(name, options).map_err(error_of)?;
     open::sync_keyspaces(&shared.directory)?;
     open::mark(&shared.database, &shared.system)?;
-    let partition = LsmPartition::new(keyspace, Arc::clone(shared));
+    let partition = LsmPartition::new(keyspace);
     shared.insert(name.to_owned(), Arc::clone(&partition));
     shared.publish();
     Ok(partition)
@@ -276,7 +287,7 @@ fn close(shared: &Shared) -> Result<()> {
         // Fails if a background job did: then nobody will ever write the rest out.
         database.persist(PersistMode::Buffer).map_err(error_of)?;
         if started.elapsed() > CLOSE_PATIENCE {
-            return Err(Error::Unavailable("buffers could not be written out".to_owned()));
+            return Err(Error::Unavailable("cannot flush the write buffers".to_owned()));
         }
         std::thread::sleep(Duration::from_millis(1));
     }

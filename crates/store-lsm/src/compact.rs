@@ -22,11 +22,7 @@ use std::{
 use fjall::{AbstractTree, PersistMode};
 use store::{Error, Result};
 
-use crate::{
-    partition::LsmPartition,
-    reply::Reply,
-    shared::{Shared, error_of},
-};
+use crate::{error::error_of, partition::LsmPartition, reply::Reply, shared::Shared};
 
 /// How often the thread looks whether a buffer has been written out.
 const LOOK_EVERY: Duration = Duration::from_millis(1);

@@ -8,16 +8,21 @@
 
 use std::{
     ops::Bound,
-    sync::mpsc::{Receiver, Sender, channel},
+    sync::{
+        Arc,
+        atomic::Ordering,
+        mpsc::{Receiver, Sender, channel},
+    },
 };
 
 use bytes::Bytes;
 use store::{Direction, Error, Keep, PageLimit, Result, Snapshot};
 
 use crate::{
-    partition::Filling,
+    error::error_of,
+    partition::LsmPartition,
     reply::{Reply, reply},
-    shared::error_of,
+    shared::Shared,
 };
 
 /// How much of the source is read at a time.
@@ -29,6 +34,30 @@ enum Step {
     Finish(Reply<()>),
 }
 
+/// The right to fill a partition in bulk, for one at a time: two copies into one partition would
+/// each find it empty and then mix. It keeps the directory locked for as long as tables are written.
+pub(crate) struct Filling {
+    partition: Arc<LsmPartition>,
+    shared: Arc<Shared>,
+}
+
+impl Filling {
+    /// Takes the right, unless somebody has it.
+    pub(crate) fn start(partition: Arc<LsmPartition>, shared: Arc<Shared>) -> Result<Self> {
+        if partition.is_filling.swap(true, Ordering::AcqRel) {
+            let name = partition.keyspace.name();
+            return Err(Error::Unavailable(format!("another copy fills partition `{name}`")));
+        }
+        Ok(Self { partition, shared })
+    }
+}
+
+impl Drop for Filling {
+    fn drop(&mut self) {
+        self.partition.is_filling.store(false, Ordering::Release);
+    }
+}
+
 /// Copies what `keep` accepts. Not visible before the next publication.
 ///
 /// Whoever fills the partition next must have published before: this one may have been cancelled
@@ -36,9 +65,10 @@ enum Step {
 pub(crate) async fn copy(from: &dyn Snapshot, to: Filling, keep: &Keep) -> Result<()> {
     let anything = PageLimit { entries: 1, bytes: 0 };
     let range = (Bound::Unbounded, Bound::Unbounded);
-    let present = to.partition().snapshot().scan(range, Direction::Forward, anything).await?;
+    let present =
+        to.shared.snapshot(&to.partition).scan(range, Direction::Forward, anything).await?;
     if !present.entries.is_empty() {
-        let name = to.partition().keyspace.name();
+        let name = to.partition.keyspace.name();
         return Err(Error::Conflict(format!("partition `{name}` is not empty")));
     }
     let steps = start_writer(to)?;
@@ -73,7 +103,7 @@ fn start_writer(to: Filling) -> Result<Sender<Step>> {
 }
 
 fn write(to: Filling, steps: &Receiver<Step>) {
-    let keyspace = to.partition().keyspace.clone();
+    let keyspace = to.partition.keyspace.clone();
     let mut ingestion = keyspace.start_ingestion();
     while let Ok(step) = steps.recv() {
         match (step, ingestion) {

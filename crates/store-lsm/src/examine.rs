@@ -40,7 +40,7 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Shared>> {
     let version = directory.join(VERSION);
     if !version.metadata().is_ok_and(|file| file.len() > 0) {
         let path = version.display();
-        return Err(Error::Corrupt(format!("`{path}` is missing or empty: there is no store")));
+        return Err(Error::Corrupt(format!("`{path}` is missing or empty: this is not a store")));
     }
     restore::refuse_unfinished(&directory)?;
     let lock = lock(&directory)?;

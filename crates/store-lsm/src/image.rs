@@ -26,12 +26,13 @@ use fjall::{AbstractTree, Keyspace, PersistMode};
 use store::{Error, Image, ImageFile, Result};
 
 use crate::{
+    error::error_of,
     extent,
     files::{self, KEYSPACES, VERSION, io_error},
     journal_list::{self, Needed},
     partition::LsmPartition,
     reply::Reply,
-    shared::{Shared, error_of},
+    shared::Shared,
     window::Window,
 };
 
@@ -183,7 +184,7 @@ impl Capture {
             self.pins.push(Box::new(held));
             return Ok(());
         }
-        Err(Error::Unavailable(format!("`{below}` changes all the time")))
+        Err(Error::Unavailable(format!("`{below}` keeps changing")))
     }
 
     fn add_version(&mut self, below: &str, version: u64, current: Vec<u8>, content: Vec<u8>) {

@@ -162,7 +162,7 @@ fn missing(directory: &Path, name: &str, is_listed: bool) -> Error {
         String::new()
     };
     Error::Corrupt(format!(
-        "the journal `{}` is missing, and acknowledged writes with it: put it back, or restore a \
+        "the journal `{}` is missing, and with it acknowledged writes: put it back, or restore a \
          backup{hint}",
         path.display()
     ))
@@ -172,7 +172,7 @@ fn missing(directory: &Path, name: &str, is_listed: bool) -> Error {
 pub(crate) fn check_length(path: &Path, bytes: u64, listed: Option<&u64>) -> Result<()> {
     match listed {
         Some(listed) if bytes < *listed => Err(Error::Corrupt(format!(
-            "the journal `{}` was cut short: {bytes} bytes of it can be read, and it had at least \
+            "the journal `{}` was cut short: {bytes} bytes are readable, but it had at least \
              {listed}. Put it back, or restore a backup",
             path.display()
         ))),

@@ -8,24 +8,30 @@
 //!
 //! Partitions are created and dropped by the committer too, so nothing races with a commit.
 //!
-//! Reading order: [`LsmStore`] here (the contract's side), `command` and `queue` (what waits),
-//! `committer` (what is written, and when), `partition` and `snapshot` (owners and reads), `open`
-//! (start, and what a power loss may leave behind; `torn` and `journal_list` help), `copy` (bulk ingestion), `image` (the files
-//! of the whole store, held for a copy; `extent` and `window` help), `restore` (a store of such files),
-//! `compact` (each key in one place), `examine` (looking without writing).
+//! Reading order: [`LsmStore`] here (the contract's side), `partition` (one keyspace), `command` and
+//! `queue` (what waits), `snapshot` (reads), `shared` (the open database), `handle` (what an owner
+//! holds), `committer` (what is written, and when), `open` (start, and what a power loss may leave
+//! behind; `torn` and `journal_list` help), `copy` (bulk ingestion), `image` (the files of the whole
+//! store, held for a copy; `extent` and `window` help), `restore` (a store of such files), `compact`
+//! (each key in one place), `examine` (looking without writing).
 
 mod command;
 mod committer;
 mod compact;
 mod copy;
+mod counters;
+mod error;
 mod examine;
 mod extent;
 mod files;
+mod handle;
 mod image;
 mod journal_list;
 mod open;
 mod options;
 mod partition;
+#[cfg(test)]
+mod pause;
 mod queue;
 mod reply;
 mod restore;
@@ -48,7 +54,10 @@ use store::{
 pub use self::options::Options;
 use self::{
     command::Command,
-    partition::{Filling, Handle, LsmPartition},
+    copy::Filling,
+    handle::Handle,
+    image::Capture,
+    partition::LsmPartition,
     reply::{Reply, reply},
     shared::Shared,
 };
@@ -139,7 +148,8 @@ impl Store for LsmStore {
                 let partition = Arc::clone(&partition);
                 self.command(|reply| Command::Fence { partition, epoch, reply }).await?;
             }
-            Ok(Arc::new(Handle { partition, epoch }) as Arc<dyn KeySpace>)
+            let shared = Arc::clone(&self.shared);
+            Ok(Arc::new(Handle { shared, partition, epoch }) as Arc<dyn KeySpace>)
         })
     }
 
@@ -161,7 +171,8 @@ impl Store for LsmStore {
         keep: &'a Keep,
     ) -> BoxFuture<'a, Result<()>> {
         Box::pin(async move {
-            let target = Filling::start(self.partition(to).await?)?;
+            let partition = self.partition(to).await?;
+            let target = Filling::start(partition, Arc::clone(&self.shared))?;
             // An earlier copy that was cancelled may have filled it without showing it.
             self.command(|reply| Command::Refresh { reply }).await?;
             copy::copy(from, target, keep).await?;
@@ -196,7 +207,13 @@ impl Store for LsmStore {
 impl Files for LsmStore {
     fn image(&self) -> BoxFuture<'_, Result<Arc<dyn Image>>> {
         Box::pin(async move {
-            let capture = self.command(|reply| Command::Capture { reply }).await?;
+            let shared = Arc::clone(&self.shared);
+            let capture = |reply: Reply<Capture>| Command::Between {
+                run: Box::new(move |turn| {
+                    reply.send(turn.and_then(|()| image::capture(&shared)));
+                }),
+            };
+            let capture = self.command(capture).await?;
             let (sender, receiver) = reply();
             image::start(capture, sender)?;
             Ok(Arc::new(receiver.await?) as Arc<dyn Image>)

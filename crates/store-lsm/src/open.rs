@@ -27,13 +27,14 @@ use fjall::{
 use store::{Error, Result};
 
 use crate::{
+    error::error_of,
     files::{KEYSPACES, VERSION, create_directory, io_error, journals, sync_directory, sync_tree},
     journal_list::{self, JournalList, Needed},
     options::Options,
     partition::LsmPartition,
     restore,
     scratch::Scratch,
-    shared::{Shared, error_of},
+    shared::Shared,
     torn,
 };
 
@@ -108,7 +109,7 @@ fn open_prepared(
     let shared = Arc::new(shared);
     for keyspace in keyspaces {
         let name = keyspace.name().to_string();
-        shared.insert(name, LsmPartition::new(keyspace, Arc::clone(&shared)));
+        shared.insert(name, LsmPartition::new(keyspace));
     }
     Ok(shared)
 }

@@ -7,9 +7,7 @@ use std::sync::{
 };
 
 use fjall::{AbstractTree, Keyspace};
-use store::{Batch, Completion, Debt, Durability, Error, KeySpace, Result, Snapshot};
-
-use crate::{queue::Entry, shared::Shared, snapshot::LsmSnapshot};
+use store::{Debt, Error, Result};
 
 /// With this many sealed memtables a partition gets no more writes until one is on disk. fjall
 /// sleeps inside the commit, for everybody, at four; a commit can seal one more.
@@ -50,26 +48,18 @@ pub(crate) struct LsmPartition {
     /// The highest epoch that opened the partition. Only the committer raises it.
     pub(crate) epoch: AtomicU64,
     /// Some copy writes tables for it.
-    is_filling: AtomicBool,
-    shared: Arc<Shared>,
+    pub(crate) is_filling: AtomicBool,
 }
 
 impl LsmPartition {
-    pub(crate) fn new(keyspace: Keyspace, shared: Arc<Shared>) -> Arc<Self> {
+    pub(crate) fn new(keyspace: Keyspace) -> Arc<Self> {
         Arc::new(Self {
             keyspace,
             queued: Queued::default(),
             is_dropped: AtomicBool::new(false),
             epoch: AtomicU64::new(0),
             is_filling: AtomicBool::new(false),
-            shared,
         })
-    }
-
-    /// Everything published so far.
-    pub(crate) fn snapshot(&self) -> LsmSnapshot {
-        let counters = Arc::clone(&self.shared.counters);
-        LsmSnapshot::new(self.shared.published(), self.keyspace.clone(), counters)
     }
 
     /// Shuts out the owners of lower epochs, or is shut out by a higher one. Only the committer
@@ -112,9 +102,10 @@ impl LsmPartition {
 
     /// Bytes in all write buffers, roughly: fjall tells how many sealed ones there are but not how
     /// large they are (its own sum counts a buffer once per version of the tree that mentions it).
-    pub(crate) fn buffer_bytes(&self) -> u64 {
+    /// So each sealed one counts as `sealed_bytes`.
+    pub(crate) fn buffer_bytes(&self, sealed_bytes: u64) -> u64 {
         let sealed = self.keyspace.tree.sealed_memtable_count() as u64;
-        self.active_bytes() + sealed * self.shared.options.memtable_bytes
+        self.active_bytes() + sealed * sealed_bytes
     }
 
     pub(crate) fn debt(&self) -> Debt {
@@ -138,66 +129,4 @@ impl LsmPartition {
 fn percent(now: usize, low: usize, high: usize) -> u8 {
     let share = now.saturating_sub(low) * 100 / (high - low);
     u8::try_from(share.min(100)).unwrap_or(100)
-}
-
-/// The right to fill a partition in bulk, for one at a time: two copies into one partition would
-/// each find it empty and then mix.
-pub(crate) struct Filling(Arc<LsmPartition>);
-
-impl Filling {
-    /// Takes the right, unless somebody has it.
-    pub(crate) fn start(partition: Arc<LsmPartition>) -> Result<Self> {
-        if partition.is_filling.swap(true, Ordering::AcqRel) {
-            let name = partition.keyspace.name();
-            return Err(Error::Unavailable(format!("a copy fills partition `{name}` already")));
-        }
-        Ok(Self(partition))
-    }
-
-    pub(crate) fn partition(&self) -> &LsmPartition {
-        &self.0
-    }
-}
-
-impl Drop for Filling {
-    fn drop(&mut self) {
-        self.0.is_filling.store(false, Ordering::Release);
-    }
-}
-
-/// What an owner holds: the partition, and the epoch it writes in.
-pub(crate) struct Handle {
-    pub(crate) partition: Arc<LsmPartition>,
-    pub(crate) epoch: u64,
-}
-
-impl KeySpace for Handle {
-    fn snapshot(&self) -> Arc<dyn Snapshot> {
-        Arc::new(self.partition.snapshot())
-    }
-
-    fn submit(&self, batch: Batch, durability: Durability, done: Completion) {
-        match batch.check() {
-            Ok(()) => self.queue(batch, durability, done),
-            Err(error) => done(Err(error)),
-        }
-    }
-
-    /// An empty batch is committed in its turn, and makes everything before it durable if asked.
-    fn barrier(&self, durability: Durability, done: Completion) {
-        self.queue(Batch::default(), durability, done);
-    }
-
-    fn debt(&self) -> Debt {
-        self.partition.debt()
-    }
-}
-
-impl Handle {
-    fn queue(&self, batch: Batch, durability: Durability, done: Completion) {
-        let (partition, epoch) = (Arc::clone(&self.partition), self.epoch);
-        let size_bytes = batch.size_bytes();
-        let entry = Entry { partition, epoch, batch, size_bytes, durability, done };
-        self.partition.shared.queue.push(entry);
-    }
 }

@@ -157,7 +157,7 @@ impl Queue {
     /// it, and so does everything that comes later.
     pub(crate) fn fail(&self, group: Vec<Entry>, error: &Error) {
         let reason = error.to_string();
-        let behind = Error::Closed(format!("the store stopped taking writes: {reason}"));
+        let behind = Error::Closed(format!("the store stopped accepting writes: {reason}"));
         let mut state = self.lock();
         state.failure.get_or_insert(reason);
         state.refusal = Some(behind.clone());

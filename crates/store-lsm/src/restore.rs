@@ -21,8 +21,8 @@ pub(crate) fn refuse_unfinished(directory: &Path) -> Result<()> {
     }
     let directory = directory.display();
     Err(Error::Corrupt(format!(
-        "`{directory}` holds a restore that was interrupted, not a whole store: remove it and \
-         restore again"
+        "`{directory}` contains an interrupted restore, not a complete store: remove it and restore \
+         again"
     )))
 }
 
@@ -110,7 +110,7 @@ impl Drop for Target<'_> {
         if self.is_marked
             && let Err(error) = self.clear()
         {
-            tracing::warn!(%error, "an unfinished restore could not be removed");
+            tracing::warn!(%error, "cannot remove an unfinished restore");
         }
         for path in &self.created {
             // Refused if it holds anything, and then it is somebody else's too.

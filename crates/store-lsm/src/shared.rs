@@ -6,16 +6,16 @@ use std::{
     path::PathBuf,
     sync::{
         Arc, PoisonError, RwLock,
-        atomic::{AtomicU64, AtomicUsize, Ordering},
+        atomic::{AtomicUsize, Ordering},
     },
 };
 
 use fjall::{Database, Keyspace, Snapshot};
-use store::{Error, Statistics};
+use store::Statistics;
 
 use crate::{
-    files::journals, journal_list::JournalList, options::Options, partition::LsmPartition,
-    queue::Queue, scratch::Scratch,
+    counters::Counters, files::journals, journal_list::JournalList, options::Options,
+    partition::LsmPartition, queue::Queue, scratch::Scratch, snapshot::LsmSnapshot,
 };
 
 /// Partitions by name.
@@ -32,6 +32,8 @@ pub(crate) struct Shared {
     partitions: RwLock<Partitions>,
     /// What readers see: taken by the committer, while nothing was half applied.
     published: RwLock<Arc<Snapshot>>,
+    #[cfg(test)]
+    pub(crate) pause: crate::pause::Pause,
     /// The store's own records, see `open`.
     pub(crate) system: Keyspace,
     pub(crate) database: Database,
@@ -41,16 +43,6 @@ pub(crate) struct Shared {
     _lock: File,
     /// Removed when everything else is closed.
     _scratch: Option<Scratch>,
-}
-
-/// Figures that the committer and the readers count up.
-#[derive(Default)]
-pub(crate) struct Counters {
-    pub(crate) groups: AtomicU64,
-    pub(crate) batches: AtomicU64,
-    pub(crate) micros: AtomicU64,
-    pub(crate) keys_written: AtomicU64,
-    pub(crate) keys_read: AtomicU64,
 }
 
 impl Shared {
@@ -70,6 +62,8 @@ impl Shared {
             counters: Arc::default(),
             images: AtomicUsize::new(0),
             partitions: RwLock::default(),
+            #[cfg(test)]
+            pause: crate::pause::Pause::default(),
             published: RwLock::new(Arc::new(database.snapshot())),
             system,
             database,
@@ -80,8 +74,14 @@ impl Shared {
     }
 
     /// The snapshot that the committer took last.
-    pub(crate) fn published(&self) -> Arc<Snapshot> {
+    fn published(&self) -> Arc<Snapshot> {
         Arc::clone(&self.published.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// A partition with everything published so far.
+    pub(crate) fn snapshot(&self, partition: &LsmPartition) -> LsmSnapshot {
+        let counters = Arc::clone(&self.counters);
+        LsmSnapshot::new(self.published(), partition.keyspace.clone(), counters)
     }
 
     /// Publishes everything that is committed. Only the committer may call this.
@@ -114,18 +114,11 @@ impl Shared {
         self.partitions.write().unwrap_or_else(PoisonError::into_inner).remove(name)
     }
 
-    /// Lets go of all partitions. They hold this struct in turn, so it would never be freed.
-    pub(crate) fn forget_partitions(&self) {
-        let mut partitions = self.partitions.write().unwrap_or_else(PoisonError::into_inner);
-        let forgotten = std::mem::take(&mut *partitions);
-        drop(partitions);
-        drop(forgotten);
-    }
-
     pub(crate) fn statistics(&self) -> Statistics {
         let partitions = self.all_partitions();
         let tables: u64 = partitions.iter().map(|p| p.keyspace.disk_space()).sum();
-        let buffers = partitions.iter().map(|partition| partition.buffer_bytes());
+        let sealed_bytes = self.options.memtable_bytes;
+        let buffers = partitions.iter().map(|partition| partition.buffer_bytes(sealed_bytes));
         let blocks = |count: fn(&Keyspace) -> usize| {
             partitions.iter().map(|partition| count(&partition.keyspace) as u64).sum()
         };
@@ -137,6 +130,7 @@ impl Shared {
             keys_read: self.counters.keys_read.load(Ordering::Relaxed),
             blocks_read: blocks(|keyspace| keyspace.metrics().block_loads()),
             blocks_loaded: blocks(|keyspace| keyspace.metrics().block_load_io_count()),
+            slow_reads: self.counters.slow_reads.load(Ordering::Relaxed),
             disk_bytes: tables + self.system.disk_space() + self.journal_bytes(),
             write_buffer_bytes: buffers.sum(),
             journals: self.database.journal_count() as u64,
@@ -160,19 +154,4 @@ fn allocated_bytes(file: &std::fs::Metadata) -> u64 {
 #[cfg(not(unix))]
 fn allocated_bytes(file: &std::fs::Metadata) -> u64 {
     file.len()
-}
-
-/// What a failure inside fjall means to the caller.
-pub(crate) fn error_of(error: fjall::Error) -> Error {
-    match error {
-        fjall::Error::Locked => Error::Conflict("the store is open in another process".to_owned()),
-        fjall::Error::Poisoned => {
-            Error::Closed("an earlier write to disk or a background job failed".to_owned())
-        }
-        fjall::Error::KeyspaceDeleted => Error::Closed("the partition was dropped".to_owned()),
-        fjall::Error::Io(error) | fjall::Error::Storage(fjall::LsmError::Io(error)) => {
-            Error::Io(error.to_string())
-        }
-        other => Error::Corrupt(format!("{other:?}")),
-    }
 }

@@ -4,6 +4,7 @@
 use std::{
     ops::Bound,
     sync::{Arc, atomic::Ordering},
+    time::{Duration, Instant},
 };
 
 use bytes::Bytes;
@@ -13,13 +14,17 @@ use store::{
     is_empty_range,
 };
 
-use crate::shared::{Counters, error_of};
+use crate::{counters::Counters, error::error_of};
+
+/// A read that loads blocks and takes longer has kept its thread from other work.
+const SLOW: Duration = Duration::from_millis(1);
 
 /// One partition as it was when the committer took the snapshot.
 pub(crate) struct LsmSnapshot {
     snapshot: Arc<fjall::Snapshot>,
     keyspace: Keyspace,
     counters: Arc<Counters>,
+    slow: Duration,
 }
 
 impl LsmSnapshot {
@@ -28,11 +33,23 @@ impl LsmSnapshot {
         keyspace: Keyspace,
         counters: Arc<Counters>,
     ) -> Self {
-        Self { snapshot, keyspace, counters }
+        Self { snapshot, keyspace, counters, slow: SLOW }
     }
 
     fn count_keys(&self, count: usize) {
         self.counters.keys_read.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    /// Carries out a read, and counts it if it was slow. Others may have loaded the blocks at the
+    /// same time: then they were slow, too.
+    fn timed<T>(&self, read: impl FnOnce() -> T) -> T {
+        let loads = || self.keyspace.metrics().block_load_io_count();
+        let (before, began) = (loads(), Instant::now());
+        let result = read();
+        if began.elapsed() > self.slow && loads() > before {
+            self.counters.slow_reads.fetch_add(1, Ordering::Relaxed);
+        }
+        result
     }
 
     fn get(&self, key: &Bytes) -> Result<Option<Bytes>> {
@@ -107,7 +124,7 @@ impl Snapshot for LsmSnapshot {
     fn get_many<'a>(&'a self, keys: &'a [Bytes]) -> BoxFuture<'a, Result<Vec<Option<Bytes>>>> {
         Box::pin(async move {
             self.count_keys(keys.len());
-            keys.iter().map(|key| self.get(key)).collect()
+            self.timed(|| keys.iter().map(|key| self.get(key)).collect())
         })
     }
 
@@ -118,9 +135,48 @@ impl Snapshot for LsmSnapshot {
         limit: PageLimit,
     ) -> BoxFuture<'_, Result<Page>> {
         Box::pin(async move {
-            let page = self.page(range, direction, limit)?;
+            let page = self.timed(|| self.page(range, direction, limit))?;
             self.count_keys(page.entries.len());
             Ok(page)
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use store::Store as _;
+
+    use super::*;
+    use crate::{LsmStore, Options};
+
+    /// Reads one key, and says how many slow reads that was if any read with a block is slow.
+    async fn slow_reads(store: &LsmStore) -> u64 {
+        let partition = store.shared.partition("p").unwrap();
+        let mut snapshot = store.shared.snapshot(&partition);
+        snapshot.slow = Duration::ZERO;
+        let before = store.statistics().slow_reads;
+        let found = snapshot.get_many(&["k".into()]).await.unwrap();
+        assert_eq!(found, [Some("v".into())]);
+        store.statistics().slow_reads - before
+    }
+
+    #[tokio::test]
+    async fn reads_that_load_blocks_are_counted_as_slow() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = LsmStore::open(directory.path(), Options::default()).unwrap();
+        let partition = store.open("p", 0).await.unwrap();
+        let (done, end) = std::sync::mpsc::channel();
+        let mut batch = store::Batch::default();
+        batch.put("k", "v");
+        let done = Box::new(move |result| done.send(result).unwrap());
+        partition.submit(batch, store::Durability::Durable, done);
+        end.recv().unwrap().unwrap();
+        assert_eq!(slow_reads(&store).await, 0, "it is in a write buffer");
+        store.close().await.unwrap();
+        drop((partition, store));
+
+        let store = LsmStore::open(directory.path(), Options::default()).unwrap();
+        assert_eq!(slow_reads(&store).await, 1, "it is in a file");
+        assert_eq!(slow_reads(&store).await, 0, "it is cached");
     }
 }

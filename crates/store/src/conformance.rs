@@ -2,14 +2,16 @@
 //!
 //! [`run`] takes a factory of empty stores and panics at the first promise that is not kept. Each
 //! case gets a store of its own. Waiting for a completion blocks the calling thread, which suits a
-//! test and nothing else. A store in files runs [`run_files`] too.
+//! test and nothing else. A store in files runs [`run_files`] too, and one whose disk a test can reach
+//! runs [`run_disk`].
 //!
 //! `writes` tests what a batch does, `scans` ranges and pages, `partitions` how key spaces come and
 //! go, `epochs` who may write to them, `copies` what `copy` makes, `compactions` that readers do not
-//! notice one, and `model` compares a long random run with a plain map.
+//! notice one, `durability` that nothing is visible too early and what a crash leaves, and `model` compares a long random run with a plain map.
 
 mod compactions;
 mod copies;
+mod durability;
 mod epochs;
 mod model;
 mod partitions;
@@ -32,6 +34,7 @@ use std::{
 
 use bytes::Bytes;
 
+pub use self::durability::Disk;
 use crate::{
     Batch, Direction, Durability, Files, KeyRange, KeySpace, PageLimit, Result, Snapshot, Store,
 };
@@ -73,6 +76,21 @@ pub async fn run_files(factory: impl Fn() -> Arc<dyn Files>) {
     compactions::change_nothing(&*factory()).await;
     compactions::change_nothing_while_writers_run(&*factory()).await;
     compactions::refuse_what_they_cannot_do(&*factory()).await;
+}
+
+/// Runs the cases for stores whose disk can be paused; each call of `factory` must give a new, empty
+/// store with its disk.
+pub async fn run_disk(factory: impl Fn() -> (Arc<dyn Store>, Arc<dyn Disk>)) {
+    let (store, disk) = factory();
+    durability::nothing_is_visible_before_it_is_durable(&*store, &*disk).await;
+    let (store, disk) = factory();
+    durability::what_was_seen_survives(&*store, &*disk).await;
+    let (store, disk) = factory();
+    durability::buffered_batches_survive_a_barrier(&*store, &*disk).await;
+    let (store, disk) = factory();
+    durability::key_spaces_and_a_close_survive(&*store, &*disk).await;
+    let (store, disk) = factory();
+    durability::an_open_settles_what_waits(&*store, &*disk).await;
 }
 
 /// The limit of a page that nothing in these tests fills.

@@ -1,15 +1,17 @@
-//! Ordered key-value storage: the small contract between the database and whatever keeps its bytes.
+//! Ordered key-value storage: the contract between the database and the store that keeps its bytes.
 //!
 //! A store knows keys and values, never what they mean. One [`Store`] holds many [`KeySpace`]s,
 //! each an ordered key space of its own. Reads go through a [`Snapshot`]; writes are atomic
 //! [`Batch`]es. Calls are page-sized: an await per page, not per key, and no iterator outlives one.
 //!
 //! Reading order: this file (the contract), [`memory`] (the simplest store that keeps it),
-//! [`conformance`] (the tests that any store must pass).
+//! [`conformance`] (the tests that any store must pass), [`testing`] (stores that make life hard for
+//! their callers).
 
 pub mod conformance;
 mod files;
 pub mod memory;
+pub mod testing;
 
 use std::{future::Future, ops::Bound, pin::Pin, sync::Arc};
 
@@ -99,7 +101,7 @@ impl Batch {
     pub fn check(&self) -> Result<()> {
         match self.changes.iter().find(|c| !matches!(c.key.len(), 1..=KEY_BYTES_MAX)) {
             Some(change) => {
-                Err(Error::Conflict(format!("a key of {} bytes cannot be kept", change.key.len())))
+                Err(Error::Conflict(format!("cannot store a key of {} bytes", change.key.len())))
             }
             None => Ok(()),
         }
@@ -191,6 +193,9 @@ pub struct Statistics {
     pub blocks_read: u64,
     /// Those of the blocks that were not cached and had to be read from a file.
     pub blocks_loaded: u64,
+    /// Reads during which blocks of the key space were loaded, and which took more than a
+    /// millisecond. The thread that asked did nothing else meanwhile.
+    pub slow_reads: u64,
     /// Bytes on disk, as far as the store knows; zero for a memory store.
     pub disk_bytes: u64,
     /// Memory held by write buffers.

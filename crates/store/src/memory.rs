@@ -6,6 +6,7 @@
 //! Keys and values are kept as they are given. A small value that is a slice of a large buffer
 //! keeps the whole buffer alive: give it bytes of its own.
 
+mod journal;
 mod partition;
 mod versions;
 
@@ -17,7 +18,10 @@ use std::{
     },
 };
 
-use self::partition::{Handle, MemoryPartition};
+use self::{
+    journal::Disk,
+    partition::{Handle, MemoryPartition},
+};
 use crate::{
     Batch, BoxFuture, Direction, Error, Keep, KeySpace, PageLimit, Result, Snapshot, Statistics,
     Store, check_name,
@@ -31,6 +35,8 @@ const COPY_PAGE: PageLimit = PageLimit { entries: 4096, bytes: 4 << 20 };
 pub struct MemoryStore {
     state: Mutex<State>,
     published: Arc<AtomicU64>,
+    /// Where the journals are; without it there are none.
+    disk: Option<Arc<Disk>>,
 }
 
 #[derive(Default)]
@@ -45,6 +51,43 @@ impl MemoryStore {
         Self::default()
     }
 
+    /// An empty store that remembers what would be left of it after a crash.
+    pub(crate) fn with_journals() -> Self {
+        Self { disk: Some(Arc::default()), ..Self::default() }
+    }
+
+    /// A store with the same key spaces and with that of their entries which is durable.
+    pub(crate) fn crashed(&self) -> Self {
+        let crashed = Self::with_journals();
+        let mut state = lock(&crashed.state);
+        for (name, partition) in &lock(&self.state).partitions {
+            let found = Arc::new(crashed.new_partition());
+            found.start_with(partition.durable());
+            state.partitions.insert(name.clone(), found);
+        }
+        drop(state);
+        crashed
+    }
+
+    /// Whether any key space is held open.
+    pub(crate) fn is_in_use(&self) -> bool {
+        lock(&self.state).partitions.values().any(|partition| Arc::strong_count(partition) > 1)
+    }
+
+    /// Lets nothing become durable, or everything that waits for it.
+    pub(crate) fn set_paused(&self, is_paused: bool) {
+        let Some(disk) = &self.disk else { return };
+        disk.set_paused(is_paused);
+        let partitions: Vec<_> = lock(&self.state).partitions.values().cloned().collect();
+        for partition in partitions {
+            partition.go_on();
+        }
+    }
+
+    fn new_partition(&self) -> MemoryPartition {
+        MemoryPartition::new(Arc::clone(&self.published), self.disk.clone())
+    }
+
     fn open_now(&self, name: &str) -> Result<Arc<MemoryPartition>> {
         check_name(name)?;
         let mut state = lock(&self.state);
@@ -54,7 +97,7 @@ impl MemoryStore {
         if state.is_closed {
             return Err(closed());
         }
-        let partition = Arc::new(MemoryPartition::new(Arc::clone(&self.published)));
+        let partition = Arc::new(self.new_partition());
         state.partitions.insert(name.to_owned(), Arc::clone(&partition));
         Ok(partition)
     }
@@ -156,6 +199,7 @@ impl Store for MemoryStore {
             drop(state);
             for partition in partitions {
                 partition.refuse(closed());
+                partition.make_durable();
             }
             Ok(())
         })

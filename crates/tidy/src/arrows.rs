@@ -3,7 +3,7 @@
 use crate::source::{crates, dependencies};
 
 /// Each crate, and the crates of ours that it may use. Tests may use any store.
-const ARROWS: [(&str, &[&str]); 13] = [
+const ARROWS: [(&str, &[&str]); 16] = [
     ("value", &[]),
     ("protocol", &["value"]),
     ("sql", &["value"]),
@@ -11,7 +11,13 @@ const ARROWS: [(&str, &[&str]); 13] = [
     ("script", &["value", "protocol"]),
     ("store", &[]),
     ("store-lsm", &["store"]),
-    ("engine", &["value", "protocol", "script", "store", "index", "sql"]),
+    ("catalog", &["value", "protocol", "store", "index", "sql"]),
+    ("partition", &["value", "protocol", "store", "index", "catalog"]),
+    ("query", &["value", "protocol", "script", "store", "index", "sql", "catalog", "partition"]),
+    (
+        "engine",
+        &["value", "protocol", "script", "store", "index", "sql", "catalog", "partition", "query"],
+    ),
     ("gateway", &["value", "protocol"]),
     ("net", &[]),
     ("tools", &["value", "gateway"]),

@@ -1,14 +1,15 @@
-//! Flags that several commands share. `told` knows which of them were variables of the environment.
-
-mod told;
+//! Flags that several commands share.
 
 use std::path::{Path, PathBuf};
 
 use clap::{Args, builder::NonEmptyStringValueParser};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
-pub use self::told::{Origin, Told};
-use crate::{failure::Failure, keys::Secret};
+use crate::{
+    failure::Failure,
+    keys::Secret,
+    told::{Origin, Told},
+};
 
 /// Where a server listens that nobody gave another port.
 const PORT: u16 = 8081;
@@ -24,7 +25,7 @@ pub struct CollectionArgs {
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub database: String,
 
-    /// Collection to ask or change
+    /// Collection to use
     #[arg(long, short, env = "SHEAF_COLLECTION", value_name = "ID")]
     #[arg(value_parser = NonEmptyStringValueParser::new())]
     pub collection: String,
@@ -62,7 +63,7 @@ pub struct AccountArgs {
 /// Which server a command talks to, and how it is trusted.
 #[derive(Args, Debug)]
 pub struct ServerArgs {
-    /// Where the server listens [default: http://127.0.0.1 with the port of --port]
+    /// Endpoint of the server [default: http://127.0.0.1 with the port of --port]
     #[arg(long, env = "SHEAF_ENDPOINT", value_name = "URL", help_heading = "Server")]
     pub endpoint: Option<String>,
 
@@ -70,12 +71,12 @@ pub struct ServerArgs {
     #[arg(long, env = "SHEAF_PORT", value_name = "PORT", help_heading = "Server")]
     pub port: Option<u16>,
 
-    /// Data directory of the server, for its keys and the certificate that is trusted for https
+    /// Data directory of the server, for its keys and its certificate
     /// [default: ./sheaf-data]
     #[arg(long, env = "SHEAF_DATA_DIR", value_name = "DIR", help_heading = "Server")]
     pub data_dir: Option<PathBuf>,
 
-    /// Trust any certificate: whoever is in between can read and change everything
+    /// Trust any certificate: anyone on the way can read and change everything
     #[arg(long, help_heading = "Server")]
     pub insecure: bool,
 }
@@ -93,12 +94,11 @@ impl Told<ServerArgs> {
         let is_flag = |name| self.origin(name) == Origin::Flag;
         match (&self.endpoint, self.port) {
             (Some(_), Some(_)) if is_flag("endpoint") && is_flag("port") => Err(Failure::usage(
-                "--endpoint and --port are both given: an endpoint has its port in it",
+                "--endpoint and --port are both given: the endpoint already contains a port",
             )),
             (Some(endpoint), port) if port.is_none() || !is_flag("port") => Ok(endpoint.clone()),
             (_, Some(0)) => Err(Failure::usage(
-                "port 0 is any port for a server, but none to connect to: give the port that its \
-                 ready line says",
+                "cannot connect to port 0: give the port from the server's ready line",
             )),
             (_, port) => Ok(format!("http://127.0.0.1:{}", port.unwrap_or(PORT))),
         }
@@ -108,14 +108,14 @@ impl Told<ServerArgs> {
 /// Which key a request is signed with.
 #[derive(Args, Debug)]
 pub struct KeyArgs {
-    /// Key of the account; others can see it in the list of processes, so prefer the variable or
+    /// Key of the account; it is visible in the list of processes, so prefer the variable or
     /// --key-file
     #[arg(long, env = "SHEAF_KEY", value_name = "KEY", help_heading = "Server")]
     #[arg(hide_env_values = true)]
     pub key: Option<Secret>,
 
-    /// File with the account's keys, as `sheaf serve` has it [default: `keys` in the data directory,
-    /// else the published emulator key]
+    /// File with the account's keys, as for `sheaf serve` [default: `keys` in the data directory, else
+    /// the well-known emulator key]
     #[arg(long, env = "SHEAF_KEY_FILE", value_name = "FILE", help_heading = "Server")]
     pub key_file: Option<PathBuf>,
 }

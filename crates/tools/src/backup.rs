@@ -37,7 +37,7 @@ pub fn create(
 ) -> Result<Value, Failure> {
     let account = Account::new(account)?;
     let Some(directory) = directory.to_str() else {
-        return Err(Failure::usage("the directory's name is not in UTF-8"));
+        return Err(Failure::usage("the directory's name is not UTF-8"));
     };
     let mut body = Object::new();
     body.insert("directory", directory);
@@ -70,7 +70,7 @@ async fn wait(client: &mut Client<'_>, id: i64) -> Result<Value, Failure> {
         let running = page.get("running");
         if running.get("id").as_i64() != Some(id) {
             return Err(Failure::start(anyhow!(
-                "the server knows nothing of the backup any more: see `sheaf backup list`"
+                "the server no longer knows the backup: see `sheaf backup list`"
             )));
         }
         line.show(number(running, "doneBytes"), number(running, "bytes"));
@@ -88,7 +88,7 @@ fn number(object: &Value, name: &str) -> u64 {
     object.get(name).as_i64().and_then(|number| u64::try_from(number).ok()).unwrap_or(0)
 }
 
-/// A line on the terminal that says how far the server is. Elsewhere there is none.
+/// A line with the progress, on a terminal only.
 struct Line {
     is_shown: bool,
 }

@@ -32,7 +32,7 @@ const RETRY_TIME_MAX: Duration = Duration::from_secs(10);
 /// How long the server may take for what it does at once.
 const PATIENCE: Duration = Duration::from_mins(1);
 
-/// Pages of a feed that are read at the most, so that a server cannot keep a command for ever.
+/// Maximum number of pages of a feed, so that a server cannot keep a command running forever.
 const PAGES_MAX: usize = 100_000;
 
 /// One request: what it is about, what is signed, what is sent.
@@ -81,7 +81,7 @@ impl Answer {
 
 /// An answer that no server of this API gives.
 pub(crate) fn no_sheaf() -> Failure {
-    Failure::server(anyhow!("the server's answer makes no sense; is it a Sheaf?"))
+    Failure::server(anyhow!("cannot understand the server's answer; is it Sheaf?"))
 }
 
 /// Which server is asked, and by which key.
@@ -166,7 +166,7 @@ impl<'a> Client<'a> {
             call.headers.clone_from(&headers);
             call.headers.push(("x-ms-continuation", continuation));
         }
-        Err(Failure::server(anyhow!("the server's list does not end")))
+        Err(Failure::server(anyhow!("the server's list has no end")))
     }
 
     /// Why the server refused `what`, with what may help: the database or collection that is not

@@ -34,10 +34,10 @@ Examples:
   sheaf coll delete orders -d shop --yes
 
 Exit codes:
-  0  it is done
-  1  nothing was deleted, since nobody agreed
-  2  the command line or a file makes no sense
-  4  it was refused, or the server could not be reached";
+  0  success
+  1  nothing was deleted: not confirmed
+  2  the command line or a file is invalid
+  4  the server refused, or could not be reached";
 
 /// What `sheaf coll` does.
 #[derive(Debug, Subcommand)]
@@ -46,7 +46,7 @@ pub enum CollectionCommand {
     List(ListArgs),
     /// Create a collection
     Create(Box<CreateArgs>),
-    /// Show what a collection is, and how much is in it
+    /// Show the definition and the size of a collection
     Show(ShowArgs),
     /// Delete a collection with all its documents
     Delete(DeleteArgs),
@@ -68,7 +68,7 @@ pub struct ListArgs {
     #[command(flatten)]
     pub at: DatabaseArgs,
 
-    /// Print what the server says as JSON
+    /// Print the server's answer as JSON
     #[arg(long)]
     pub json: bool,
 
@@ -96,11 +96,11 @@ pub struct CreateArgs {
     #[command(flatten)]
     pub throughput: ThroughputArgs,
 
-    /// Leave a collection alone that is there already
+    /// Succeed if the collection already exists
     #[arg(long)]
     pub if_not_exists: bool,
 
-    /// Print what the server says as JSON
+    /// Print the server's answer as JSON
     #[arg(long)]
     pub json: bool,
 
@@ -120,7 +120,7 @@ pub struct ShowArgs {
     #[command(flatten)]
     pub at: DatabaseArgs,
 
-    /// Print what the server says as JSON
+    /// Print the server's answer as JSON
     #[arg(long)]
     pub json: bool,
 
@@ -140,15 +140,15 @@ pub struct DeleteArgs {
     #[command(flatten)]
     pub at: DatabaseArgs,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     pub yes: bool,
 
-    /// Be content if there is no such collection
+    /// Succeed if the collection does not exist
     #[arg(long)]
     pub if_exists: bool,
 
-    /// Print what came of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
 
@@ -233,7 +233,7 @@ async fn create(
         let (has, wanted) = (shown::partition_key(&there), shown::partition_key(definition));
         if has != wanted {
             output::say(&format!(
-                "the collection `{}` is there already, and its partition key is {has}, not {wanted}",
+                "the collection `{}` already exists, and its partition key is {has}, not {wanted}",
                 args.id
             ));
         }
@@ -246,7 +246,7 @@ async fn create(
     if args.json {
         return Ok(format!("{}\n", json::print(&collection)));
     }
-    let became = if is_there { "is there already" } else { "is created" };
+    let became = if is_there { "already exists" } else { "is created" };
     let key = shown::partition_key(&collection);
     Ok(format!("the collection `{}` {became}, partitioned by {key}\n", args.id))
 }
@@ -254,7 +254,7 @@ async fn create(
 async fn show(client: &mut Client<'_>, args: &ShowArgs) -> Result<String, Failure> {
     let place = Place::collection(&args.at.database, &args.id);
     let wish = ("x-ms-documentdb-populatepartitionstatistics", "True".to_owned());
-    let what = format!("look at the collection `{}`", args.id);
+    let what = format!("reading the collection `{}`", args.id);
     let collection = read(client, &what, &place, vec![wish]).await?;
     if args.json {
         return Ok(format!("{}\n", json::print(&collection)));

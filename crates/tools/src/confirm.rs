@@ -16,7 +16,7 @@ pub(crate) fn deletion(what: &str, name: &str, is_agreed: bool) -> Result<(), Fa
     }
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
         return Err(Failure::usage(format!(
-            "the {what} `{name}` would be deleted with all that is in it: say --yes"
+            "this would delete the {what} `{name}` with everything in it: confirm with --yes"
         )));
     }
     let (mut answer, mut question) = (io::stdin().lock().take(ANSWER_BYTES_MAX), io::stderr());
@@ -34,7 +34,7 @@ fn is_typed(
 ) -> io::Result<bool> {
     write!(
         question,
-        "Deletes the {what} `{name}` with all that is in it. Type its name to go on: "
+        "This deletes the {what} `{name}` with everything in it. Type its name to continue: "
     )?;
     question.flush()?;
     let mut line = String::new();

@@ -24,10 +24,10 @@ Examples:
   sheaf db delete shop --yes
 
 Exit codes:
-  0  it is done
-  1  nothing was deleted, since nobody agreed
-  2  the command line makes no sense
-  4  it was refused, or the server could not be reached";
+  0  success
+  1  nothing was deleted: not confirmed
+  2  the command line is invalid
+  4  the server refused, or could not be reached";
 
 /// What `sheaf db` does.
 #[derive(Debug, Subcommand)]
@@ -36,14 +36,14 @@ pub enum DatabaseCommand {
     List(ListArgs),
     /// Create a database
     Create(CreateArgs),
-    /// Delete a database with all that is in it
+    /// Delete a database with everything in it
     Delete(DeleteArgs),
 }
 
 /// What `sheaf db list` takes.
 #[derive(Args, Debug)]
 pub struct ListArgs {
-    /// Print what the server says as JSON
+    /// Print the server's answer as JSON
     #[arg(long)]
     pub json: bool,
 
@@ -63,11 +63,11 @@ pub struct CreateArgs {
     #[command(flatten)]
     pub throughput: ThroughputArgs,
 
-    /// Leave a database alone that is there already
+    /// Succeed if the database already exists
     #[arg(long)]
     pub if_not_exists: bool,
 
-    /// Print what the server says as JSON
+    /// Print the server's answer as JSON
     #[arg(long)]
     pub json: bool,
 
@@ -83,15 +83,15 @@ pub struct DeleteArgs {
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub id: String,
 
-    /// Do not ask
+    /// Do not ask for confirmation
     #[arg(long, short)]
     pub yes: bool,
 
-    /// Be content if there is no such database
+    /// Succeed if the database does not exist
     #[arg(long)]
     pub if_exists: bool,
 
-    /// Print what came of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
 
@@ -162,7 +162,7 @@ async fn create(client: &mut Client<'_>, args: &CreateArgs) -> Result<String, Fa
     if args.json {
         return Ok(format!("{}\n", json::print(&answer.json()?)));
     }
-    let became = if is_there { "is there already" } else { "is created" };
+    let became = if is_there { "already exists" } else { "is created" };
     Ok(format!("the database `{}` {became}\n", args.id))
 }
 

@@ -54,7 +54,7 @@ impl Deletion<'_> {
             body.insert("deleted", is_deleted);
             return Ok(format!("{}\n", json::print(&body.into())));
         }
-        let became = if is_deleted { "is deleted" } else { "is not there" };
+        let became = if is_deleted { "is deleted" } else { "does not exist" };
         Ok(format!("the {what} `{id}` {became}\n"))
     }
 }

@@ -17,7 +17,7 @@ use crate::{
 };
 
 pub(crate) const HELP: &str = "\
-A document that is put replaces the one of the same id and partition key, if there is one.
+`put` replaces the document with the same id and partition key, if there is one.
 
 Examples:
   sheaf doc put order.json -d shop -c orders
@@ -26,9 +26,9 @@ Examples:
   sheaf doc delete 1 -d shop -c orders --partition-key '\"ada\"'
 
 Exit codes:
-  0  it is done
-  2  the command line or the document makes no sense
-  4  it was refused, or the server could not be reached";
+  0  success
+  2  the command line or the document is invalid
+  4  the server refused, or could not be reached";
 
 /// What `sheaf doc` does.
 #[derive(Debug, Subcommand)]
@@ -114,11 +114,11 @@ pub struct DeleteArgs {
     #[command(flatten)]
     pub key: PartitionKeyArgs,
 
-    /// Be content if there is no such document
+    /// Succeed if the document does not exist
     #[arg(long)]
     pub if_exists: bool,
 
-    /// Print what came of it as JSON
+    /// Print the result as JSON
     #[arg(long)]
     pub json: bool,
 

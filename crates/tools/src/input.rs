@@ -20,7 +20,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 pub(crate) fn bytes(path: &Path, what: &str) -> Result<Vec<u8>, Failure> {
     let (read, name) = if path == Path::new("-") {
         if io::stdin().is_terminal() {
-            output::say(&format!("type {what}, and end it with ctrl-d on a line of its own"));
+            output::say(&format!("type {what}, then ctrl-d on a line of its own"));
         }
         (limited(io::stdin().lock()), "stdin".to_owned())
     } else {

@@ -15,7 +15,7 @@ use std::{
 use clap::ValueEnum;
 
 pub use self::file::KeyFile;
-use crate::{args::Origin, failure::Failure};
+use crate::{failure::Failure, told::Origin};
 
 /// The name of the key file in a data directory.
 const NAME: &str = "keys";
@@ -180,7 +180,7 @@ fn given(key: &Secret) -> Result<KeyFile, Failure> {
     let file = KeyFile::of_key(key.text());
     let file = file.map_err(|problem| Failure::usage(format!("`key`: {problem}")))?;
     if file.is_guessable() {
-        tracing::warn!("the key has less than 16 bytes, and can be guessed");
+        tracing::warn!("the key has less than 16 bytes and can be guessed");
     }
     Ok(file)
 }
@@ -197,7 +197,7 @@ fn file(path: &Path) -> Result<KeyFile, Failure> {
     if file.is_guessable() {
         tracing::warn!(
             path = %shown,
-            "a key has less than 16 bytes, and can be guessed; have one made by `sheaf keys`"
+            "a key has less than 16 bytes and can be guessed; create one with `sheaf keys`"
         );
     }
     Ok(file)
@@ -218,7 +218,8 @@ fn warn_if_shared(path: &Path) {
     use std::os::unix::fs::PermissionsExt as _;
     let mode = fs::metadata(path).map_or(0, |metadata| metadata.permissions().mode());
     if mode & 0o077 != 0 {
-        tracing::warn!(path = %path.display(), "others can read the key file; consider chmod 600");
+        tracing::warn!(path = %path.display(), "other users can read the key file; consider chmod \
+                                                600");
     }
 }
 

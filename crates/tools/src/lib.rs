@@ -1,13 +1,12 @@
-//! The command-line tools: clients that ask a running server as any other client does.
+//! The command-line tools: clients that talk to a running server as any other client does.
 //!
 //! In reading order:
-//! - [`args`], [`keys`], [`variables`], `input`, `output`, [`Failure`]: what commands are told, and how
-//!   they talk,
+//! - [`told`], [`keys`], [`args`], [`variables`], `input`, `output`, [`Failure`]: input and output of commands,
 //! - `remote`, `client`: a connection, and signed requests on it,
 //! - [`table`], `pretty`, `partition_key`, [`throughput`], `confirm`, `deletion`: what several commands
 //!   share,
 //! - [`database`], [`collection`], [`document`], [`query`], [`partition`], [`top`]: the commands;
-//!   [`backup`]: the part of one that asks; [`manual`]: completions and manual pages of all of them.
+//!   [`backup`]: the client side of `sheaf backup`; [`manual`]: completions and manual pages.
 
 pub mod args;
 pub mod backup;
@@ -31,6 +30,7 @@ pub mod table;
 #[cfg(test)]
 mod testing;
 pub mod throughput;
+pub mod told;
 pub mod top;
 pub mod variables;
 
@@ -44,7 +44,7 @@ use self::{
 };
 pub use self::{failure::Failure, output::say};
 
-/// The commands that ask a running server.
+/// The commands that talk to a running server.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// List, create and delete databases
@@ -56,10 +56,10 @@ pub enum Command {
     /// Get, put and delete documents
     #[command(subcommand, after_help = document::HELP)]
     Doc(DocumentCommand),
-    /// Ask a running server
+    /// Run a query on a running server
     #[command(after_help = query::HELP)]
     Query(Box<QueryArgs>),
-    /// Look at the partitions of a collection on a running server, split and merge them
+    /// List, split and merge the partitions of a collection on a running server
     #[command(subcommand, after_help = partition::HELP)]
     Partition(PartitionCommand),
     /// Watch the partitions of a running server

@@ -1,4 +1,4 @@
-//! What is made of the command line itself: completions for shells, and manual pages.
+//! Generated from the command line: completions for shells, and manual pages.
 
 use std::{
     fs, io,
@@ -72,7 +72,7 @@ pub fn man(args: &ManArgs, command: Command) -> Result<ExitCode, Failure> {
         .and_then(|()| write(directory, &command))
         .with_context(|| format!("cannot write manual pages into `{there}`"))
         .map_err(Failure::start)?;
-    output::print(format!("{count} pages in {there}\n"))
+    output::print(format!("wrote {count} pages to {there}\n"))
 }
 
 /// Writes the pages of a command and of all below it, and counts them.

@@ -1,5 +1,5 @@
-//! What commands that ask a server have in common: a runtime to ask in, and a stdout that somebody
-//! may close.
+//! Shared by the commands that talk to a server: a runtime, and a stdout that may be closed at any
+//! time.
 
 use std::{
     future::Future,
@@ -19,7 +19,7 @@ pub(crate) fn block_on<T>(asking: impl Future<Output = Result<T, Failure>>) -> R
 pub(crate) fn print(text: impl AsRef<[u8]>) -> Result<ExitCode, Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_ref()).and_then(|()| stdout.flush()) {
-        // Whoever reads our lines has had enough of them, as `head` has.
+        // The reader of our output has closed it, as `head` does.
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(Failure::start(error)),
         _ => Ok(ExitCode::SUCCESS),
     }

@@ -15,9 +15,9 @@ use crate::{
 };
 
 pub(crate) const HELP: &str = "\
-The server splits partitions that are full, or too few for the throughput of their collection, by
-itself. Splits and merges are online: reads go on, writes wait for the moment of the switch. While a
-collection that was created without a partition key is given one, writes wait all the time.
+The server splits partitions automatically when they are full, or too few for the throughput of their
+collection. Splits and merges are online: reads continue, and writes wait only for the moment of the
+switch. While a collection without a partition key is given one, writes wait until it is done.
 
 Examples:
   sheaf partition list -d shop -c orders
@@ -26,16 +26,16 @@ Examples:
   sheaf partition key -d shop -c readings /deviceId
 
 Exit codes:
-  0  it is done
-  2  the command line makes no sense
-  4  it was refused, or the server could not be reached";
+  0  success
+  2  the command line is invalid
+  4  the server refused, or could not be reached";
 
 /// What `sheaf partition` takes.
 #[derive(Debug, Subcommand)]
 pub enum PartitionCommand {
     /// Show the ranges of a collection
     List(PartitionListArgs),
-    /// Cut a range in two halves of about the same size
+    /// Split a range into two halves of about the same size
     Split(PartitionChangeArgs),
     /// Join a range with the one to its right
     Merge(PartitionChangeArgs),

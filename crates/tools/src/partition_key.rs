@@ -34,8 +34,8 @@ pub(crate) fn header_of(levels: Vec<Value>) -> String {
 /// The JSON that somebody typed as `what`.
 pub(crate) fn parse(text: &str, what: &str) -> Result<Value, Failure> {
     json::parse(text.as_bytes()).map_err(|error| {
-        let hint = "a text needs its quotes, as in '\"text\"'";
-        Failure::usage(format!("{what} is no JSON ({error}); {hint}"))
+        let hint = "a string needs quotes, as in '\"text\"'";
+        Failure::usage(format!("{what} is not JSON ({error}); {hint}"))
     })
 }
 

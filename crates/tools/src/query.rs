@@ -25,7 +25,7 @@ use crate::{
 };
 
 pub(crate) const HELP: &str = "\
-Rows go to stdout; how many there were, what they cost and --explain go to stderr.
+Rows go to stdout; their number, the charge and --explain go to stderr.
 Without --partition-key the query may read every partition.
 
 Examples:
@@ -36,7 +36,7 @@ Examples:
 
 Exit codes:
   0  the query was answered
-  2  the command line makes no sense
+  2  the command line is invalid
   4  the query was refused, or the server could not be reached";
 
 /// What `sheaf query` takes.
@@ -58,11 +58,11 @@ pub struct QueryArgs {
     #[arg(long, short = 'k', value_name = "JSON")]
     pub partition_key: Option<String>,
 
-    /// Most rows to print [default: all]
+    /// Maximum number of rows to print [default: all]
     #[arg(long, value_name = "N")]
     pub max_items: Option<u64>,
 
-    /// How rows are printed
+    /// Output format
     #[arg(long, value_name = "FORMAT", default_value = "table")]
     pub format: Format,
 
@@ -70,7 +70,7 @@ pub struct QueryArgs {
     #[arg(long, conflicts_with = "format")]
     pub json: bool,
 
-    /// Say how the query was run
+    /// Show how the query was executed
     #[arg(long)]
     pub explain: bool,
 
@@ -96,7 +96,7 @@ pub(crate) fn run(args: &QueryArgs) -> Result<ExitCode, Failure> {
     output::block_on(async {
         match ask(args, &asked).await {
             Ok(()) => Ok(ExitCode::SUCCESS),
-            // Whoever reads our rows has had enough of them, as `head` has.
+            // The reader of our output has closed it, as `head` does.
             Err(Trouble::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
                 Ok(ExitCode::SUCCESS)
             }
@@ -169,12 +169,12 @@ struct Page {
 
 fn read(answer: Answer) -> Result<Page, Failure> {
     let mut body = json::parse(&answer.body).map_err(|error| {
-        Failure::server(anyhow!("the server's answer is no JSON ({error}); is it a Sheaf?"))
+        Failure::server(anyhow!("the server's answer is not JSON ({error}); is it Sheaf?"))
     })?;
     let mut take = |name: &str| body.as_object_mut()?.remove(name);
     let explain = take("_explain");
     let Some(Value::Array(rows)) = take("Documents") else {
-        return Err(Failure::server(anyhow!("the server's answer holds no rows; is it a Sheaf?")));
+        return Err(Failure::server(anyhow!("the server's answer has no rows; is it Sheaf?")));
     };
     Ok(Page { rows, continuation: answer.continuation, charge: answer.charge, explain })
 }

@@ -20,13 +20,10 @@ use tokio::{
 };
 use tokio_rustls::TlsConnector;
 
-use crate::{
-    args::{ServerArgs, Told},
-    failure::Failure,
-};
+use crate::{args::ServerArgs, failure::Failure, told::Told};
 
 const CONNECT_TIME: Duration = Duration::from_secs(10);
-/// Far more than an answer has; what is longer is none of ours.
+/// Far more than any answer of a Sheaf server has.
 const BODY_BYTES_MAX: usize = 64 << 20;
 /// Where the port of an endpoint is not said.
 const HTTP_PORT: u16 = 80;
@@ -43,7 +40,7 @@ pub(crate) struct Server {
 /// Whose certificate is good.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
-    /// There is none: the connection is plain.
+    /// No TLS: the connection is plain.
     Plain,
     /// The one in this file.
     Certificate(PathBuf),
@@ -57,7 +54,7 @@ impl Server {
         let endpoint = args.url()?;
         let wrong = || {
             Failure::usage(format!(
-                "`{endpoint}` is no endpoint: write http://host:port or https://…"
+                "`{endpoint}` is not an endpoint: write http://host:port or https://…"
             ))
         };
         let uri: hyper::Uri = endpoint.parse().map_err(|_| wrong())?;
@@ -93,7 +90,8 @@ impl Connection {
                 Some(connector) => {
                     let name = ServerName::try_from(host.clone())?;
                     let stream = connector.connect(name, stream).await.context(
-                        "no secure connection; --insecure trusts the server whoever it is",
+                        "cannot establish a secure connection; --insecure skips the check of the \
+                         certificate",
                     )?;
                     handshake(stream).await
                 }
@@ -129,7 +127,7 @@ pub(crate) async fn body(response: Response<Incoming>, time: Duration) -> anyhow
     let body = Limited::new(response.into_body(), BODY_BYTES_MAX);
     match timeout(time, body.collect()).await {
         Ok(Ok(body)) => Ok(body.to_bytes()),
-        Ok(Err(error)) => Err(anyhow!("the answer broke off: {error}")),
+        Ok(Err(error)) => Err(anyhow!("the answer is incomplete: {error}")),
         Err(_) => Err(anyhow!("the answer did not end within {time:?}")),
     }
 }
@@ -139,7 +137,7 @@ where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    // Its errors reach whoever waits for an answer.
+    // The request that waits for the answer gets its errors.
     tokio::spawn(connection);
     Ok(sender)
 }
@@ -150,8 +148,8 @@ fn certificate(args: &ServerArgs) -> Result<PathBuf, Failure> {
     match fs::metadata(&path) {
         Ok(_) => Ok(path),
         Err(error) => Err(Failure::usage(format!(
-            "no certificate to trust at `{}` ({error}): name the server's data directory with \
-             --data-dir, or say --insecure",
+            "no certificate at `{}` ({error}): name the server's data directory with --data-dir, or \
+             use --insecure",
             path.display()
         ))),
     }
@@ -178,7 +176,7 @@ fn tls(trust: &Trust) -> anyhow::Result<Option<TlsConnector>> {
     Ok(Some(TlsConnector::from(Arc::new(builder.with_no_client_auth()))))
 }
 
-/// Asks for no name, because it was told not to. Signatures still have to be right.
+/// Checks no name, as `--insecure` demands. Signatures must still be valid.
 #[derive(Debug)]
 struct Trusting {
     provider: Arc<rustls::crypto::CryptoProvider>,

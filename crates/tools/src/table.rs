@@ -10,7 +10,7 @@ const CELL_CHARS_MAX: usize = 48;
 /// Most columns; a row of more shows the rest in no column.
 const COLUMNS_MAX: usize = 40;
 
-/// Where rows that are no objects stand.
+/// The column for rows that are not objects.
 const VALUE: &str = "value";
 
 /// What the server adds to every document, and few want to read.

@@ -2,7 +2,7 @@
 
 use clap::{Args, Command, builder::Resettable};
 
-use crate::args::Told;
+use crate::told::Told;
 
 /// Reads flags as a command with these arguments does, and further ones as if variables had given
 /// them, by names such as `--port`. The environment of the process plays no part.

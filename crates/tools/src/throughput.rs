@@ -1,5 +1,5 @@
-//! Reserved throughput: what is asked for when something is created, and what the offers of a server
-//! say of what is there.
+//! Provisioned throughput: what a command asks for when it creates something, and what the offers
+//! of a server say about existing resources.
 
 use std::collections::HashMap;
 
@@ -11,11 +11,11 @@ use crate::client::{Call, Client, place::Place};
 /// Throughput of a new database or collection.
 #[derive(Args, Debug)]
 pub struct ThroughputArgs {
-    /// Request units per second to reserve
+    /// Request units per second to provision
     #[arg(long, value_name = "RU/S", conflicts_with = "autoscale")]
     pub throughput: Option<u32>,
 
-    /// Most request units per second that autoscale gives
+    /// Maximum request units per second of autoscale
     #[arg(long, value_name = "RU/S")]
     pub autoscale: Option<u32>,
 }

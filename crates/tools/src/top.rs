@@ -18,28 +18,29 @@ use value::json;
 
 use self::table::Partition;
 use crate::{
-    args::{ServerArgs, Told},
+    args::ServerArgs,
     failure::Failure,
     remote::{self, Connection, Server},
+    told::Told,
 };
 
 pub(crate) const HELP: &str = "\
-Shows the partitions that do most, redrawn every second; ctrl-c ends it. The server answers those
-whom its setting `metrics` lets read them: by default, clients on the same machine.
+Shows the busiest partitions and refreshes every second; ctrl-c ends it. The server's setting `metrics`
+decides who may see them: by default, only clients on the same machine.
 
 Exit codes:
-  0  ended as told
-  2  the command line makes no sense
-  4  the server could not be reached, or refused";
+  0  success
+  2  the command line is invalid
+  4  the server refused, or could not be reached";
 
 /// What `sheaf top` takes.
 #[derive(Args, Debug)]
 pub struct TopArgs {
-    /// Print one table and end
+    /// Print one table and exit
     #[arg(long)]
     pub once: bool,
 
-    /// Print what the server says as JSON, and end
+    /// Print the server's answer as JSON and exit
     #[arg(long)]
     pub json: bool,
 
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &TopArgs) -> Result<ExitCode, Failure> {
     });
     match looked {
         Ok(()) => Ok(ExitCode::SUCCESS),
-        // Whoever reads this has had enough, as `head` has.
+        // The reader of our output has closed it, as `head` does.
         Err(error) if is_broken_pipe(&error) => Ok(ExitCode::SUCCESS),
         Err(error) => Err(Failure::server(error)),
     }
@@ -87,7 +88,7 @@ async fn once(args: &TopArgs, server: &Server) -> anyhow::Result<()> {
 async fn live(server: &Server) -> anyhow::Result<()> {
     let mut ticks = interval(REDRAW);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
-    // A wrong address or a refusal is told at once, and ends it.
+    // A wrong address or a refusal ends the command at once.
     let mut connection = Some(Connection::open(server).await?);
     let mut before = None;
     loop {
@@ -128,15 +129,15 @@ async fn page(connection: &mut Connection) -> anyhow::Result<Bytes> {
     match status {
         200 => Ok(body),
         403 => Err(anyhow!(
-            "the server tells this to nobody, or to clients on its own machine only: see its \
-             setting `metrics`"
+            "the server's setting `metrics` allows this to nobody, or only to clients on its own \
+             machine"
         )),
-        other => Err(anyhow!("the server answered {other}; is it a Sheaf, and a recent one?")),
+        other => Err(anyhow!("the server answered {other}; is it a recent Sheaf?")),
     }
 }
 
 fn read(page: &[u8]) -> anyhow::Result<Vec<Partition>> {
-    let strange = || anyhow!("the server's answer names no partitions; is it a Sheaf?");
+    let strange = || anyhow!("the server's answer has no partitions; is it Sheaf?");
     let page = json::parse(page).map_err(|_| strange())?;
     let partitions = page.get("partitions").as_array().ok_or_else(strange)?;
     Ok(partitions.iter().map(Partition::read).collect())

@@ -30,7 +30,7 @@ fn doubts_of(known: &BTreeSet<String>, names: impl Iterator<Item = String>) -> V
         .filter(|name| name.to_uppercase().starts_with(PREFIX) && !known.contains(name))
         .filter_map(|name| {
             let likely = likely(known, &name)?;
-            Some(format!("the variable `{name}` means nothing; is `{likely}` meant?"))
+            Some(format!("the variable `{name}` is unknown; do you mean `{likely}`?"))
         })
         .collect();
     doubts.sort();
@@ -140,7 +140,7 @@ mod tests {
         }
         let environment = ["SHEAF_PROT", "PATH", "SHEAF_PORT", "PROT", "SHEAF_BIN"];
         let said = doubts_of(&known, environment.into_iter().map(str::to_owned));
-        assert_eq!(said, ["the variable `SHEAF_PROT` means nothing; is `SHEAF_PORT` meant?"]);
+        assert_eq!(said, ["the variable `SHEAF_PROT` is unknown; do you mean `SHEAF_PORT`?"]);
     }
 
     #[test]

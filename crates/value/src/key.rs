@@ -230,6 +230,12 @@ fn decode_object(mut bytes: &[u8], depth: usize) -> Result<(Value, &[u8]), KeyEr
     }
 }
 
+/// The big-endian number that starts at `offset` in a key or a row.
+pub fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
+    let bytes = bytes.get(offset..offset + 8)?;
+    Some(bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

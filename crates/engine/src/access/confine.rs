@@ -7,32 +7,32 @@
 
 use protocol::{
     Error, Operation, Options, Request,
-    query::QueryFeed,
     request::{AttachmentPath, CollectionPath},
 };
-use value::partition_key::{Component, Hashing, PartitionKey};
-
-use crate::{
-    access::{same::stored, too_little},
-    documents::batch,
+use query::{
     scope::Scope,
     served::{Served, View},
 };
+use value::partition_key::{Component, Hashing, PartitionKey};
 
-/// Does it. `path` is the collection of the permission.
+use crate::access::{same::stored, too_little};
+
+/// Keeps a request to `key`. `path` is the collection of the permission; `reads_many` says that the
+/// operation concerns documents of all keys unless the request names one.
 pub(crate) fn confine(
     view: &View,
     path: Option<&CollectionPath>,
     key: &PartitionKey,
+    reads_many: bool,
     Request { operation, options }: &mut Request,
 ) -> Result<(), Error> {
     let collection = path.and_then(|path| view.collection(path).ok());
     let is_multi = collection.is_some_and(|collection| {
         collection.definition.partition_key.hashing == Hashing::MultiHash
     });
-    if let Operation::ExecuteBatch { body, .. } = operation {
-        let named = batch::named_keys(body);
-        if !named.iter().all(|named| begins_with(named, key, is_multi)) {
+    if let Operation::ExecuteBatch { operations, .. } = operation {
+        let mut named = operations.iter().filter_map(|operation| operation.key.as_ref());
+        if !named.all(|named| begins_with(named, key, is_multi)) {
             return Err(too_little());
         }
     }
@@ -41,7 +41,7 @@ pub(crate) fn confine(
         Some(_) => return Err(too_little()),
         None => {}
     }
-    if let Some(collection) = collection.filter(|_| reads_many(operation)) {
+    if let Some(collection) = collection.filter(|_| reads_many) {
         check_range(collection, key, options)?;
     }
     // The operations of a bulk name their keys themselves, and the range that these are in.
@@ -51,19 +51,6 @@ pub(crate) fn confine(
     }
     options.partition_key = Some(key.clone());
     Ok(())
-}
-
-/// Whether an operation without a key reads documents of all keys.
-fn reads_many(operation: &Operation) -> bool {
-    match operation {
-        Operation::ListDocuments(_)
-        | Operation::ReadChanges { .. }
-        | Operation::ListConflicts(_) => true,
-        Operation::Query { feed, .. } => {
-            matches!(feed, QueryFeed::Documents(_) | QueryFeed::Conflicts(_))
-        }
-        _ => false,
-    }
 }
 
 /// Refuses media of a document of another key.

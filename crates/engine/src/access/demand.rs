@@ -3,13 +3,12 @@
 //! There is a line for every operation and no other case, so a new one does not compile before
 //! somebody has decided about it.
 
+use catalog::users::Mode;
 use protocol::{
     Operation,
     query::QueryFeed,
     request::{AttachmentPath, CollectionPath, DatabasePath, DocumentPath, ScriptPath},
 };
-
-use crate::catalog::users::Mode;
 
 /// What an operation is about: a permission on this, or on what it lies in, may allow it.
 #[derive(Clone, Copy, Debug)]
@@ -20,7 +19,7 @@ pub(crate) enum On<'a> {
     Collection(&'a CollectionPath),
     Document(&'a DocumentPath),
     Attachment(&'a AttachmentPath),
-    /// The same, by the name of its media.
+    /// An attachment, by the name of its media.
     Media(&'a str),
     Script(&'a ScriptPath),
 }
@@ -35,8 +34,12 @@ pub(crate) enum Needs {
     Way,
     /// A token of at least this mode.
     Mode(Mode),
-    /// The same; it concerns documents, so that one for a partition key will do.
+    /// A token of at least this mode; one for a partition key will do, because the operation concerns
+    /// one document, one execution, or documents that name their keys.
     Documents(Mode),
+    /// A token of at least this mode; one for a partition key will do if the request names that key,
+    /// because the operation concerns documents of all keys otherwise.
+    EveryDocument(Mode),
     /// No token: only a key of the account.
     Key,
 }
@@ -48,7 +51,7 @@ pub(crate) enum Needs {
     reason = "a table: a line for each kind of resource, though another has the same answer"
 )]
 pub(crate) fn demand(operation: &Operation) -> (On<'_>, Needs) {
-    use Needs::{Documents, Key, Nothing, Way};
+    use Needs::{Documents, EveryDocument, Key, Nothing, Way};
     const READ: Needs = Needs::Mode(Mode::Read);
     const ALL: Needs = Needs::Mode(Mode::All);
     match operation {
@@ -112,11 +115,11 @@ pub(crate) fn demand(operation: &Operation) -> (On<'_>, Needs) {
         Operation::ReadMedia(media) => (On::Media(media), Documents(Mode::Read)),
         Operation::ReplaceMedia { media, .. } => (On::Media(media), Documents(Mode::All)),
 
-        Operation::ListDocuments(path) => (On::Collection(path), Documents(Mode::Read)),
+        Operation::ListDocuments(path) => (On::Collection(path), EveryDocument(Mode::Read)),
         Operation::ReadChanges { collection, .. } => {
-            (On::Collection(collection), Documents(Mode::Read))
+            (On::Collection(collection), EveryDocument(Mode::Read))
         }
-        Operation::ListConflicts(path) => (On::Collection(path), Documents(Mode::Read)),
+        Operation::ListConflicts(path) => (On::Collection(path), EveryDocument(Mode::Read)),
         Operation::ReadConflict { collection, .. } => {
             (On::Collection(collection), Documents(Mode::Read))
         }
@@ -153,7 +156,7 @@ fn query(feed: &QueryFeed) -> (On<'_>, Needs) {
         }
         QueryFeed::PartitionKeyRanges(path) => (On::Collection(path), Needs::Way),
         QueryFeed::Documents(path) | QueryFeed::Conflicts(path) => {
-            (On::Collection(path), Needs::Documents(Mode::Read))
+            (On::Collection(path), Needs::EveryDocument(Mode::Read))
         }
         QueryFeed::Attachments(path) => (On::Document(path), Needs::Documents(Mode::Read)),
         QueryFeed::Scripts(path, _) => (On::Collection(path), READ),

@@ -1,5 +1,5 @@
-//! What the holder of a resource token may do: the one place that decides it, before any operation
-//! looks at a resource.
+//! What a caller may do: the one place that decides it, before any operation looks at a resource. Keys
+//! and roles are asked of [`protocol::rights`]; the rest of this module is about resource tokens.
 //!
 //! A token names its permission, which is looked up here: without one, or with other rights than the
 //! token was made for, it is good for nothing. What is about another resource is refused in the same
@@ -18,7 +18,12 @@ mod pin;
 pub(crate) mod reach;
 mod same;
 
-use protocol::{Code, Error, Options, Principal, Request, token::Grant};
+use catalog::{
+    Catalog,
+    link::Link,
+    users::{Mode, Rights},
+};
+use protocol::{Code, Error, Options, Principal, Proof, Request, rights as account, token::Grant};
 
 use crate::{
     Inner,
@@ -27,23 +32,19 @@ use crate::{
         pin::pin,
         reach::{Reach, of_media, reach},
     },
-    catalog::{
-        Catalog,
-        users::{Mode, Rights},
-    },
-    link::Link,
 };
 
 /// Refuses a request that its caller has no right to, and keeps others to what they have a right to.
 pub(crate) async fn check(
     engine: &Inner,
-    principal: &Principal,
+    principal: Principal,
     request: &mut Request,
 ) -> Result<(), Error> {
-    let grant = match principal {
-        // Checked by who let it in.
-        Principal::Account { .. } => return Ok(()),
-        Principal::Token(grant) => *grant,
+    // Whatever the protocol has checked before: it may have forgotten.
+    account::check(principal, &request.operation)?;
+    let grant = match principal.proof() {
+        Proof::Key | Proof::ReadOnlyKey | Proof::Role(_) => return Ok(()),
+        Proof::Token(grant) => grant,
     };
     let view = engine.view();
     let catalog = &view.catalog;
@@ -76,7 +77,7 @@ pub(crate) async fn check(
                 return Err(too_little());
             }
         }
-        (Reach::Within, Needs::Documents(mode)) => {
+        (Reach::Within, Needs::Documents(mode) | Needs::EveryDocument(mode)) => {
             has(rights, mode)?;
             check_triggers(rights, &request.options)?;
             match (&rights.key, &media) {
@@ -84,7 +85,8 @@ pub(crate) async fn check(
                 // They are addressed without a partition key: their document has it.
                 (Some(key), Some(media)) => confine::check_media(&view, media, key).await?,
                 (Some(key), None) => {
-                    confine::confine(&view, rights.link.collection(), key, request)?;
+                    let reads_many = matches!(needs, Needs::EveryDocument(_));
+                    confine::confine(&view, rights.link.collection(), key, reads_many, request)?;
                 }
             }
         }
@@ -122,8 +124,8 @@ fn has(rights: &Rights, mode: Mode) -> Result<(), Error> {
 fn no_longer_good() -> Error {
     Error::new(
         Code::Unauthorized,
-        "The input authorization token can't serve the request: the permission that it was made \
-         of does not exist any more, or has changed. Read the permission for a new token.",
+        "The input authorization token can't serve the request: its permission no longer exists, or \
+         has changed. Read the permission for a new token.",
     )
 }
 

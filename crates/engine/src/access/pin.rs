@@ -4,21 +4,30 @@
 //! another thing under them since. A permission by rid is for the one that is gone, so its holder must
 //! not get the new one: names are replaced by what cannot come to mean anything else.
 
+use catalog::{Catalog, link::Link};
 use protocol::{
     Error, Operation, Request,
     query::QueryFeed,
-    request::{CollectionPath, DatabasePath, DocumentPath, ScriptPath},
+    request::{AttachmentPath, CollectionPath, DatabasePath, DocumentPath, ScriptPath},
     rid::{AttachmentRid, ChildRid},
 };
 
-use crate::{
-    access::demand::{On, demand},
-    catalog::Catalog,
-    check_intended,
-    link::Link,
-};
+use query::reading::check_intended;
 
-/// Does it. The request is granted by a permission on `link`.
+use crate::access::demand::{On, demand};
+
+/// What a request names, as far as it can be replaced by what cannot come to mean anything else.
+enum Named<'a> {
+    /// What no token reaches, or what is named by a rid or by its collection alone.
+    Nothing,
+    /// A database, of operations that are about one. What lies in a collection needs none.
+    Database(&'a mut DatabasePath),
+    Document(&'a mut DocumentPath),
+    Attachment(&'a mut AttachmentPath),
+    Script(&'a mut ScriptPath),
+}
+
+/// Replaces names in the request by the rids that were authorised. A permission on `link` grants it.
 pub(crate) fn pin(catalog: &Catalog, link: &Link, request: &mut Request) -> Result<(), Error> {
     let Request { operation, options } = request;
     if let Some(path) = collection(operation) {
@@ -32,37 +41,39 @@ pub(crate) fn pin(catalog: &Catalog, link: &Link, request: &mut Request) -> Resu
         };
         options.intended_collection_rid = Some(intended);
     }
-    if let Some(path) = database(operation)
-        && let Some(found) = catalog.database(path)
-    {
-        path.0 = found.rid.to_string();
-    }
-    match link {
-        Link::Database(_) | Link::Collection(_) => {}
-        Link::Document(granted) => pin_document(granted, operation),
-        Link::Attachment(granted) => {
-            pin_document(&granted.document, operation);
+    match (link, named(operation)) {
+        (_, Named::Database(path)) => {
+            if let Some(found) = catalog.database(path) {
+                path.0 = found.rid.to_string();
+            }
+        }
+        (Link::Document(granted), Named::Document(asked)) => pin_document(granted, asked),
+        (Link::Document(granted), Named::Attachment(asked)) => {
+            pin_document(granted, &mut asked.document);
+        }
+        (Link::Attachment(granted), Named::Document(asked)) => {
+            pin_document(&granted.document, asked);
+        }
+        (Link::Attachment(granted), Named::Attachment(asked)) => {
+            pin_document(&granted.document, &mut asked.document);
             let is_rid = |name: &str| AttachmentRid::parse(name).is_some();
-            if let Some(name) = attachment(operation)
-                && is_rid(&granted.attachment)
-                && !is_rid(name)
-            {
-                name.clone_from(&granted.attachment);
+            if is_rid(&granted.attachment) && !is_rid(&asked.attachment) {
+                asked.attachment.clone_from(&granted.attachment);
             }
         }
-        Link::Script(granted) => {
-            if let Some(ScriptPath { script, .. }) = script(operation) {
-                pin_child(&granted.script, script);
-            }
+        (Link::Script(granted), Named::Script(asked)) => {
+            pin_child(&granted.script, &mut asked.script);
         }
+        (Link::Database(_) | Link::Collection(_), _)
+        | (_, Named::Nothing)
+        | (Link::Document(_) | Link::Attachment(_), Named::Script(_))
+        | (Link::Script(_), Named::Document(_) | Named::Attachment(_)) => {}
     }
     Ok(())
 }
 
-fn pin_document(granted: &DocumentPath, operation: &mut Operation) {
-    if let Some(asked) = document(operation) {
-        pin_child(&granted.document, &mut asked.document);
-    }
+fn pin_document(granted: &DocumentPath, asked: &mut DocumentPath) {
+    pin_child(&granted.document, &mut asked.document);
 }
 
 /// Both mean the same: whichever is a rid is to be used.
@@ -84,58 +95,93 @@ fn collection(operation: &Operation) -> Option<&CollectionPath> {
     }
 }
 
-/// The database, of operations that are about one. What lies in a collection needs none.
-fn database(operation: &mut Operation) -> Option<&mut DatabasePath> {
+/// What an operation names. There is a line for every operation and no other case: one that was
+/// forgotten could be led to a resource that its caller has no permission for.
+#[expect(clippy::too_many_lines, reason = "a table")]
+fn named(operation: &mut Operation) -> Named<'_> {
     match operation {
         Operation::ReadDatabase(path)
         | Operation::DeleteDatabase(path)
         | Operation::ListCollections(path)
         | Operation::ListEncryptionKeys(path)
         | Operation::CreateCollection { database: path, .. }
-        | Operation::CreateEncryptionKey { database: path, .. }
-        | Operation::Query {
-            feed: QueryFeed::Collections(path) | QueryFeed::EncryptionKeys(path),
-            ..
-        } => Some(path),
+        | Operation::CreateEncryptionKey { database: path, .. } => Named::Database(path),
         Operation::ReadEncryptionKey(path) | Operation::ReplaceEncryptionKey { path, .. } => {
-            Some(&mut path.database)
+            Named::Database(&mut path.database)
         }
-        _ => None,
-    }
-}
 
-fn document(operation: &mut Operation) -> Option<&mut DocumentPath> {
-    match operation {
         Operation::ReadDocument(path)
         | Operation::ReplaceDocument { path, .. }
         | Operation::PatchDocument { path, .. }
         | Operation::DeleteDocument(path)
         | Operation::ListAttachments(path)
-        | Operation::CreateAttachment { document: path, .. }
-        | Operation::Query { feed: QueryFeed::Attachments(path), .. } => Some(path),
+        | Operation::CreateAttachment { document: path, .. } => Named::Document(path),
         Operation::ReadAttachment(path)
         | Operation::ReplaceAttachment { path, .. }
-        | Operation::DeleteAttachment(path) => Some(&mut path.document),
-        _ => None,
-    }
-}
-
-fn attachment(operation: &mut Operation) -> Option<&mut String> {
-    match operation {
-        Operation::ReadAttachment(path)
-        | Operation::ReplaceAttachment { path, .. }
-        | Operation::DeleteAttachment(path) => Some(&mut path.attachment),
-        _ => None,
-    }
-}
-
-fn script(operation: &mut Operation) -> Option<&mut ScriptPath> {
-    match operation {
+        | Operation::DeleteAttachment(path) => Named::Attachment(path),
         Operation::ReadScript(path)
         | Operation::ReplaceScript { path, .. }
         | Operation::DeleteScript(path)
-        | Operation::ExecuteProcedure { path, .. } => Some(path),
-        _ => None,
+        | Operation::ExecuteProcedure { path, .. } => Named::Script(path),
+        Operation::Query { feed, .. } => queried(feed),
+
+        // The name of media is a rid.
+        Operation::ReadMedia(_)
+        | Operation::ReplaceMedia { .. }
+        // The collection is pinned for all of them.
+        | Operation::ReadCollection(_)
+        | Operation::ReplaceCollection { .. }
+        | Operation::DeleteCollection(_)
+        | Operation::ListPartitionKeyRanges { .. }
+        | Operation::ReadPartitionKeyRange { .. }
+        | Operation::CreateDocument { .. }
+        | Operation::DeleteByPartitionKey(_)
+        | Operation::ListDocuments(_)
+        | Operation::ReadChanges { .. }
+        | Operation::ExecuteBatch { .. }
+        | Operation::ListConflicts(_)
+        | Operation::ReadConflict { .. }
+        | Operation::DeleteConflict { .. }
+        | Operation::CreateScript { .. }
+        | Operation::ListScripts { .. }
+        | Operation::PlanQuery { .. }
+        // No token allows these, or they name nothing.
+        | Operation::ReadAccount
+        | Operation::CreateDatabase { .. }
+        | Operation::ListDatabases
+        | Operation::CreateUser { .. }
+        | Operation::ReadUser(_)
+        | Operation::ReplaceUser { .. }
+        | Operation::DeleteUser(_)
+        | Operation::ListUsers(_)
+        | Operation::CreatePermission { .. }
+        | Operation::ReadPermission(_)
+        | Operation::ReplacePermission { .. }
+        | Operation::DeletePermission(_)
+        | Operation::ListPermissions(_)
+        | Operation::SplitPartition { .. }
+        | Operation::MergePartitions { .. }
+        | Operation::GivePartitionKey { .. }
+        | Operation::ReadOffer(_)
+        | Operation::ReplaceOffer { .. }
+        | Operation::ListOffers => Named::Nothing,
+    }
+}
+
+/// What the feed of a query names.
+fn queried(feed: &mut QueryFeed) -> Named<'_> {
+    match feed {
+        QueryFeed::Collections(path) | QueryFeed::EncryptionKeys(path) => Named::Database(path),
+        QueryFeed::Attachments(path) => Named::Document(path),
+        QueryFeed::Documents(_)
+        | QueryFeed::PartitionKeyRanges(_)
+        | QueryFeed::Scripts(..)
+        | QueryFeed::Conflicts(_)
+        // No token allows these.
+        | QueryFeed::Databases
+        | QueryFeed::Offers
+        | QueryFeed::Users(_)
+        | QueryFeed::Permissions(_) => Named::Nothing,
     }
 }
 

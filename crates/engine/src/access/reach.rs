@@ -1,22 +1,18 @@
 //! How what a permission is about lies to what is asked for. Links are compared by what they mean: one
 //! may be made of names and the other of rids.
 
+use catalog::{Catalog, link::Link};
 use protocol::{
     Error,
     request::{AttachmentPath, CollectionPath, DatabasePath, DocumentPath, ScriptPath},
     rid::AttachmentRid,
 };
+use query::{scope::named_key, served::View};
 use value::partition_key::PartitionKey;
 
-use crate::{
-    access::{
-        demand::On,
-        same::{Under, same_attachment, same_document},
-    },
-    catalog::Catalog,
-    link::Link,
-    scope::named_key,
-    served::View,
+use crate::access::{
+    demand::On,
+    same::{Under, same_attachment, same_document},
 };
 
 /// How they lie.

@@ -2,17 +2,14 @@
 //! other of rids, what is stored tells.
 
 use bytes::Bytes;
+use partition::{attachments::List, errors, keys, rows::Header};
 use protocol::{
     Error,
     request::AttachmentPath,
     rid::{AttachmentRid, ChildKind, ChildRid},
 };
+use query::{scope::document_key, served::Served};
 use value::{json, partition_key::PartitionKey};
-
-use crate::{
-    documents::attachments::rows::List, errors, keys, rows::Header, scope::document_key,
-    served::Served,
-};
 
 /// Which of the documents with one id is meant.
 #[derive(Clone, Copy)]
@@ -113,7 +110,7 @@ async fn rows(collection: &Served, rid: ChildRid) -> Result<[Option<Bytes>; 2], 
     let slot = keys::slot_of(rid.number);
     let wanted = [keys::document(rid.number), keys::attachments(rid.number)];
     for partition in collection.partitions.iter().filter(|it| it.range.slots.contains(&slot)) {
-        let rows = partition.read().0.get_many(&wanted).await.map_err(errors::from_store)?;
+        let rows = partition.read()?.0.get_many(&wanted).await.map_err(errors::from_store)?;
         if let Ok([Some(document), list]) = <[Option<Bytes>; 2]>::try_from(rows) {
             return Ok([Some(document), list]);
         }

@@ -2,41 +2,41 @@
 
 mod atomic;
 mod bulk;
-mod read;
-mod rows;
+mod operation;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
+use partition::charge::Meter;
 use protocol::{
     Code, Error, Options, Outcome, Response,
-    limits::PAGE_BYTES_MAX,
-    request::{BatchMode, CollectionPath},
+    limits::{BATCH_OPERATIONS_MAX, PAGE_BYTES_MAX},
+    request::{BatchMode, BatchOperation, CollectionPath},
     response::BatchResult,
 };
-use value::partition_key::PartitionKey;
 
-use crate::{
-    Inner, charge::Meter, consistency::read_factor, documents::batch::read::BatchOperation, query,
-};
+use query::consistency::read_factor;
+
+use crate::Inner;
 
 /// Carries out the operations of a batch.
 pub(crate) async fn run(
     engine: &Arc<Inner>,
     path: &CollectionPath,
-    body: &Bytes,
+    operations: Vec<BatchOperation>,
     mode: BatchMode,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let operations = read::operations(body)?;
+    // Each protocol has its own words for this; none may forget it.
+    if operations.len() > BATCH_OPERATIONS_MAX {
+        let message = format!("A batch may have at most {BATCH_OPERATIONS_MAX} operations.");
+        return Err(Error::bad_request(message));
+    }
     match mode {
         BatchMode::Atomic => {
-            // Conditions are asked while the key is locked, and may take long: on threads of their
-            // own, of which there are few.
-            let has_condition = operations.iter().any(BatchOperation::has_condition);
-            let _turn = if has_condition { Some(query::apart::turn(engine).await?) } else { None };
-            let batch = atomic::Batch { path, body, operations, has_condition, options };
+            let has_condition = operations.iter().any(operation::has_condition);
+            let batch = atomic::Batch { path, operations, has_condition, options };
             batch.run(engine, meter).await
         }
         BatchMode::Independent { stops_at_failure } => {
@@ -45,15 +45,8 @@ pub(crate) async fn run(
     }
 }
 
-/// The partition keys that operations of a batch name themselves. A body that is none is refused when
-/// it is carried out.
-pub(crate) fn named_keys(body: &[u8]) -> Vec<PartitionKey> {
-    let operations = read::operations(body).unwrap_or_default();
-    operations.into_iter().filter_map(|operation| operation.key).collect()
-}
-
 /// A meter for one operation.
-fn part(engine: &Inner, operation: &BatchOperation<'_>, options: &Options, meter: &Meter) -> Meter {
+fn part(engine: &Inner, operation: &BatchOperation, options: &Options, meter: &Meter) -> Meter {
     let account = engine.options.default_consistency;
     meter.part(if operation.is_read() { read_factor(options, account) } else { 1 })
 }

@@ -6,32 +6,30 @@
 //! crash or a stop interrupts. What fails for a passing reason is told, and goes on in the background.
 //! Two of one key share the row: it has the later LSN, and goes with that.
 
-use std::{
-    ops::Bound,
-    sync::{Arc, atomic::Ordering},
-    time::Duration,
-};
+use std::{ops::Bound, sync::Arc, time::Duration};
 
 use bytes::Bytes;
+use partition::{
+    Refused,
+    budget::{Admission, Asked, Kind},
+    charge::Meter,
+    errors,
+    keys::{LogicalKey, META_CLEAR, u64_at},
+    locks::Turn,
+    rows::{Damaged, Primary},
+};
 use protocol::{
     Body, Code, Error, Meta, Options, Outcome, Response, request::CollectionPath,
     rid::CollectionRid,
 };
+use query::{scope::header_key, served::Served};
 use store::{Batch, Direction, PageLimit};
 use tokio::sync::oneshot;
 use value::{key, partition_key::PartitionKey};
 
 use crate::{
     Inner,
-    budget::{Admission, Asked, Kind},
-    charge::Meter,
     documents::{Place, describe, stage::Stage, staging::lock_key, write::Retries},
-    errors,
-    keys::{LogicalKey, META_CLEAR, u64_at},
-    partition::{Refused, locks::Turn},
-    rows::{Damaged, Primary},
-    scope::header_key,
-    served::Served,
 };
 
 /// Documents of one step.
@@ -49,20 +47,25 @@ pub(crate) async fn run(
 ) -> Result<Response, Error> {
     let collection = engine.collection(path, options)?;
     let key = header_key(&collection, options)?;
-    let place = Place::of(&collection, &key);
+    let place = Place::of(&collection, &key)?;
     let mut admission =
         Admission::new(Asked::new(Kind::Delete, path, [b"all", &[]], options, meter));
-    admission.enter(engine, &place.partition.budget)?;
-    let before = place.partition.counters().last_lsn;
+    admission.enter(engine.now_s(), &place.partition.budget)?;
     let (rid, numbering) = (collection.rid, collection.numbering());
-    let clear = Clear { engine: Arc::clone(engine), rid, numbering, key, before };
+    let mut clear = Clear { engine: Arc::clone(engine), rid, numbering, key, before: 0 };
+    // Only what is published has its LSN for ever.
+    let drained = clear.drained().await?;
+    clear.before = Place::of(&drained, &clear.key)?.partition.lsn();
+    drop(drained);
     let (sender, receiver) = oneshot::channel();
     let mut spent = meter.part(1);
     spent.lookup();
     // It goes on when the caller does not wait.
-    engine.in_background(async move {
+    engine.background.run(async move {
         let cleared = match clear.begin().await {
-            Ok(()) => clear.run(&mut spent).await,
+            Ok(()) => clear.run(&mut spent).await.map_err(partly),
+            // The note may be stored, and then it must be followed.
+            Err(error) if error.code == Code::Unknown => Err(error),
             // It was not begun: there is nothing to go on with.
             Err(error) => return drop(sender.send((Err(error), spent))),
         };
@@ -74,12 +77,12 @@ pub(crate) async fn run(
     });
     let (cleared, spent) = receiver.await.map_err(|_| errors::shut_down())?;
     meter.add(&spent);
-    admission.settle(engine, meter.total());
+    admission.settle(engine.now_s(), meter.total());
     place.note_charge(engine, meter);
     cleared?;
     let collection = engine.collection(path, options)?;
     let key = header_key(&collection, options)?;
-    let place = Place::of(&collection, &key);
+    let place = Place::of(&collection, &key)?;
     let mut meta = Meta::default();
     describe(&mut meta, &place, place.partition.lsn());
     let (outcome, body) = (Outcome::Ok, Body::Empty);
@@ -111,9 +114,23 @@ async fn rest(engine: &Inner) -> bool {
     }
 }
 
+/// What is told of a failure once documents may have been deleted: not that nothing was done.
+fn partly(error: Error) -> Error {
+    let says_nothing_done = matches!(error.code, Code::Unavailable | Code::NotNow | Code::NotHere);
+    if says_nothing_done { errors::unknown() } else { error }
+}
+
 /// Whether it may work later.
 fn is_passing(error: &Error) -> bool {
-    matches!(error.code, Code::PartitionSplitting | Code::TooManyRequests | Code::RetryWith)
+    // Deleting what is deleted already does no harm, so a step may be repeated.
+    matches!(
+        error.code,
+        Code::PartitionSplitting
+            | Code::NotNow
+            | Code::Unknown
+            | Code::TooManyRequests
+            | Code::RetryWith
+    )
 }
 
 /// What the rows of all partitions say.
@@ -122,7 +139,7 @@ async fn begun(engine: &Arc<Inner>) -> Vec<Clear> {
     let mut found = Vec::new();
     for collection in view.collections() {
         for partition in &collection.partitions {
-            let (snapshot, _) = partition.read();
+            let Ok((snapshot, _)) = partition.read() else { continue };
             let mut end = META_CLEAR.to_vec();
             end.push(u8::MAX);
             let range = (Bound::Included(META_CLEAR.into()), Bound::Included(end.into()));
@@ -170,7 +187,7 @@ impl Clear {
     /// Deletes all; notes what the first step costs, which is what the caller pays.
     async fn run(&self, meter: &mut Meter) -> Result<(), Error> {
         let result = self.steps(meter).await;
-        let is_stopped = self.engine.is_closed.load(Ordering::Acquire);
+        let is_stopped = self.engine.is_closed();
         if is_stopped || result.as_ref().is_err_and(is_passing) {
             return result;
         }
@@ -184,8 +201,8 @@ impl Clear {
         let mut free = Meter::new(self.engine.options.charges, 1, None);
         match self.run(&mut free).await {
             Err(error) if is_passing(&error) => return false,
-            Err(error) if !self.engine.is_closed.load(Ordering::Acquire) => {
-                tracing::warn!(%error, collection = %self.rid, "a key was not deleted to its end");
+            Err(error) if !self.engine.is_closed() => {
+                tracing::warn!(%error, collection = %self.rid, "cannot finish deleting a key");
             }
             _ => {}
         }
@@ -197,7 +214,7 @@ impl Clear {
         let retries = Retries::new();
         loop {
             let collection = self.collection()?;
-            let place = Place::of(&collection, &self.key);
+            let place = Place::of(&collection, &self.key)?;
             let row_key = place.key.clear();
             let noted = {
                 // Others of the same key read it and change it, too.
@@ -214,7 +231,7 @@ impl Clear {
                 place.partition.maintain(batch, vec![(row_key, row)], (0, 0), None)
             };
             match noted {
-                Ok(published) => return published.await.map_err(|_| errors::shut_down())?,
+                Ok(published) => return published.await.map_err(|_| errors::unknown())?,
                 Err(error) => retries.wait(&self.engine, error.into()).await?,
             }
         }
@@ -224,7 +241,7 @@ impl Clear {
         let mut after = None;
         let mut is_first = true;
         loop {
-            if self.engine.is_closed.load(Ordering::Acquire) {
+            if self.engine.is_closed() {
                 return Err(errors::shut_down());
             }
             let (documents, last) = self.page(after).await?;
@@ -249,27 +266,29 @@ impl Clear {
         }
     }
 
-    /// Some documents that were there before; the last row looked at, if there are more.
-    async fn page(&self, after: Option<Bytes>) -> Result<(Vec<Named>, Option<Bytes>), Error> {
+    /// The collection, once everything queued so far in the partition of the key is published.
+    async fn drained(&self) -> Result<Arc<Served>, Error> {
         let retries = Retries::new();
-        let (collection, prefix) = loop {
+        loop {
             let collection = self.collection()?;
-            let place = Place::of(&collection, &self.key);
-            // What was queued before the call must be there to be found.
-            match place.partition.drain().await {
-                Ok(()) => {
-                    let prefix = place.key.primaries();
-                    break (Arc::clone(&collection), prefix);
-                }
+            match Place::of(&collection, &self.key)?.partition.drain().await {
+                Ok(()) => return Ok(collection),
                 Err(error) => retries.wait(&self.engine, error.into()).await?,
             }
-        };
-        let place = Place::of(&collection, &self.key);
+        }
+    }
+
+    /// Some documents that were there before; the last row looked at, if there are more.
+    async fn page(&self, after: Option<Bytes>) -> Result<(Vec<Named>, Option<Bytes>), Error> {
+        // What was queued before the call must be there to be found.
+        let collection = self.drained().await?;
+        let place = Place::of(&collection, &self.key)?;
+        let prefix = place.key.primaries();
         let mut end = prefix.to_vec();
         end.push(u8::MAX);
         let start = after.map_or_else(|| Bound::Included(prefix.clone()), Bound::Excluded);
         let limit = PageLimit { entries: STEP, bytes: 1 << 20 };
-        let (snapshot, _) = place.partition.read();
+        let (snapshot, _) = place.partition.read()?;
         let range = (start, Bound::Included(end.into()));
         let page = snapshot.scan(range, Direction::Forward, limit).await;
         let page = page.map_err(errors::from_store)?;
@@ -305,7 +324,7 @@ impl Clear {
         loop {
             *meter = before;
             let collection = self.collection()?;
-            let place = Place::of(&collection, &self.key);
+            let place = Place::of(&collection, &self.key)?;
             match self.attempt(&place, documents, meter).await {
                 Ok(()) => return Ok(()),
                 Err(refused) => {
@@ -341,8 +360,8 @@ impl Clear {
         if collection.numbering() != self.numbering {
             return Err(Error::new(
                 Code::Conflict,
-                "The collection was given a partition key meanwhile. Documents of the key that it \
-                 had before are not deleted any further.",
+                "The collection was given a partition key meanwhile. No more documents of the old \
+                 key are deleted.",
             ));
         }
         Ok(Arc::clone(collection))

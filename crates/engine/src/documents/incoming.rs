@@ -1,25 +1,38 @@
 //! A document on its way in: from the body of a request to the row that will be stored.
 
 use bytes::Bytes;
-use protocol::{Error, Options, limits::DOCUMENT_BYTES_MAX, rid::DocNum};
+use catalog::definition::validate_document_id;
+use index::Directive;
+use partition::{
+    rows::Header,
+    text::{self, own_ttl},
+    transaction::NewVersion,
+};
+use protocol::{
+    Error, Options, limits::DOCUMENT_BYTES_MAX, request::IndexingDirective, rid::DocNum,
+};
+use query::served::Served;
 use value::{
     Value,
     json::{self, Document, Member},
 };
 
-use crate::{
-    Inner, bodies,
-    definition::validate_document_id,
-    documents::Place,
-    partition::transaction::NewVersion,
-    rows::Header,
-    served::Served,
-    text::{self, own_ttl},
-};
+use catalog::bodies;
+
+use crate::{Inner, documents::Place};
 
 /// Reads a body that must be an object.
 pub(super) fn read(body: &[u8]) -> Result<Document<'_>, Error> {
     json::parse_document(body).map_err(|error| bodies::invalid(&error))
+}
+
+/// The indexing directive of a request, in the words of the index.
+pub(super) fn directive(options: &Options) -> Directive {
+    match options.indexing_directive {
+        IndexingDirective::Default => Directive::Default,
+        IndexingDirective::Include => Directive::Include,
+        IndexingDirective::Exclude => Directive::Exclude,
+    }
 }
 
 /// A document on its way in: parsed once.
@@ -74,7 +87,7 @@ impl<'a> Incoming<'a> {
             ts,
             ttl: self.ttl,
             index_generation: place.collection.index_generation,
-            directive: options.indexing_directive as u8,
+            directive: directive(options),
         };
         let rid = place.collection.rid.document(number);
         let system = text::System { rid, etag, ts };

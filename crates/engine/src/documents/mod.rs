@@ -22,33 +22,36 @@ pub(crate) mod write;
 use std::sync::Arc;
 
 use bytes::Bytes;
+use partition::{
+    Partition,
+    budget::{Admission, Asked, Kind},
+    charge::Meter,
+    errors,
+    keys::{self, LogicalKey},
+    rows::{Damaged, Header, Primary},
+    text::user_bytes,
+};
 use protocol::{
     Body, Error, Meta, Options, Outcome, Response,
     request::DocumentPath,
     rid::{ChildKind, ChildRid},
 };
+use query::{
+    expiry::is_expired,
+    reading::check_intended,
+    scope::{document_key, header_key},
+    served::Served,
+};
 use value::{json, partition_key::PartitionKey};
 
 use crate::{
     Inner,
-    budget::{Admission, Asked, Kind},
-    charge::Meter,
-    check_intended,
     conditions::{is_unchanged, require_match},
     documents::{
         seen::Seen,
         stage::{Done, Stage},
     },
-    errors,
-    expiry::is_expired,
-    keys::{self, LogicalKey},
-    missing_collection,
-    partition::Partition,
-    rows::{Damaged, Header, Primary},
-    scope::{document_key, header_key},
-    served::Served,
-    text::user_bytes,
-    usage,
+    missing_collection, usage,
 };
 
 /// Where a document's logical key lives.
@@ -61,11 +64,12 @@ struct Place<'a> {
 }
 
 impl<'a> Place<'a> {
-    fn of(collection: &'a Served, key: &PartitionKey) -> Self {
+    /// The place of a key, if its partition is open here.
+    fn of(collection: &'a Served, key: &PartitionKey) -> Result<Self, Error> {
         let slot = collection.slot(key);
-        let partition = collection.partition_of(slot, key);
+        let partition = collection.partition_of(slot, key)?;
         let key = LogicalKey::new(slot, key);
-        Self { collection, partition, key, seen: Seen::default() }
+        Ok(Self { collection, partition, key, seen: Seen::default() })
     }
 
     /// Notes what a request has spent on its key.
@@ -100,13 +104,13 @@ pub(crate) async fn read(
     let collection = view.collection(&path.collection).map_err(missing_collection)?;
     check_intended(collection, options)?;
     let key = header_key(collection, options)?;
-    let place = Place::of(collection, &key);
+    let place = Place::of(collection, &key)?;
     let content = [path.document.as_bytes(), &[]];
     let asked = Asked::new(Kind::Read, &path.collection, content, options, meter);
     let mut admission = Admission::new(asked);
-    admission.enter(engine, &place.partition.budget)?;
+    admission.enter(engine.now_s(), &place.partition.budget)?;
     let result = read_at(engine, &place, &key, path, options, meter).await;
-    admission.settle(engine, meter.total());
+    admission.settle(engine.now_s(), meter.total());
     place.note_charge(engine, meter);
     result
 }
@@ -123,7 +127,7 @@ async fn read_at(
         let session = place.partition.check_session(options.session.as_ref());
         session.map_err(|error| refuse(error, place, place.partition.lsn(), meter))?;
     }
-    let (snapshot, lsn) = place.partition.read();
+    let (snapshot, lsn) = place.partition.read()?;
     let reader = RowReader::Snapshot(&*snapshot);
     let now = engine.clock.now_seconds();
     let Some(found) = locate(place, key, &path.document, &reader, now).await? else {

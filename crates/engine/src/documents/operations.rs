@@ -1,15 +1,13 @@
 //! What the operations on a document check before they change it, alone or in a batch.
 
+use partition::charge::Meter;
 use protocol::{Error, Options};
 
-use crate::{
-    charge::Meter,
-    documents::{
-        Found, check_etag,
-        incoming::Incoming,
-        read_found, refuse,
-        stage::{Done, Stage},
-    },
+use crate::documents::{
+    Found, check_etag,
+    incoming::Incoming,
+    read_found, refuse,
+    stage::{Done, Stage},
 };
 
 impl Stage<'_> {

@@ -6,23 +6,23 @@ use std::{
     time::{Duration, Instant},
 };
 
-use protocol::{Code, Error, Options, etag::Etag, limits::DOCUMENT_BYTES_MAX, rid::ChildRid};
+use partition::{charge::Meter, errors, rows::Primary};
+use protocol::{
+    Code, Error, Options, etag::Etag, limits::DOCUMENT_BYTES_MAX, patch::Patch, rid::ChildRid,
+};
+use query::{execution::apart, served::Served};
 use value::{Value, partition_key::PartitionKey};
 
 use crate::{
     Inner,
-    charge::Meter,
     documents::{
         Found, Place, RowReader, check_etag,
         incoming::Incoming,
         locate,
-        patch::{Condition, Patch},
+        patch::{self, Condition},
         refuse,
         stage::{Done, Stage},
     },
-    errors, query,
-    rows::Primary,
-    served::Served,
 };
 
 /// How often a condition that takes long is asked before the caller is told to come again: others
@@ -33,8 +33,8 @@ const ATTEMPTS_MAX: usize = 8;
 const QUICK: Duration = Duration::from_millis(10);
 
 /// A patch in a collection, checked as far as it can be without the document.
-pub(super) struct Checked {
-    patch: Patch,
+pub(super) struct Checked<'p> {
+    patch: &'p Patch,
     condition: Option<Arc<Condition>>,
 }
 
@@ -65,11 +65,10 @@ impl Asked {
     }
 }
 
-impl Checked {
-    pub(super) fn parse(body: &[u8], collection: &Served) -> Result<Self, Error> {
-        let patch = Patch::parse(body)?;
-        patch.check_keys(&collection.definition.partition_key.paths)?;
-        let condition = patch.condition(collection)?.map(Arc::new);
+impl<'p> Checked<'p> {
+    pub(super) fn new(patch: &'p Patch, collection: &Served) -> Result<Self, Error> {
+        patch::check(patch, &collection.definition.partition_key.paths)?;
+        let condition = patch::condition(patch, collection)?.map(Arc::new);
         Ok(Self { patch, condition })
     }
 
@@ -77,27 +76,25 @@ impl Checked {
         self.condition.is_some()
     }
 
-    /// Carries it out on a document. `length` is that of its body: about as much as the
-    /// document can grow by it.
+    /// Carries it out on a document.
     pub(super) async fn run<'a>(
         &self,
         engine: &'a Inner,
         target: Target<'a>,
-        length: usize,
         options: &Options,
         meter: &mut Meter,
     ) -> Result<(Done, Stage<'a>), Error> {
         let Target { place, key, name } = target;
         for _ in 0..ATTEMPTS_MAX {
             let asked = self.ask_apart(engine, target, meter).await?;
-            let bytes = stored_length(place, name).await? + length;
+            let bytes = stored_length(place, name).await? + self.patch.bytes;
             let mut stage = Stage::begin(engine, place, key, bytes).await?;
             let id = stage.linked(name).await?;
             if let Some(done) = stage.patch(&id, self, asked, options, meter).await? {
                 return Ok((done, stage));
             }
         }
-        let message = "The document changed again and again while the condition was asked of it.";
+        let message = "The document kept changing while the condition was evaluated.";
         Err(told(Error::new(Code::RetryWith, message), place, meter))
     }
 
@@ -114,14 +111,14 @@ impl Checked {
             return Ok(None);
         };
         // From one moment: without the lock the newest rows may be of two.
-        let (snapshot, _) = place.partition.read();
+        let (snapshot, _) = place.partition.read()?;
         let now = engine.clock.now_seconds();
         let old = locate(place, key, name, &RowReader::Snapshot(&*snapshot), now).await?;
         let old = old.ok_or_else(|| told(Error::not_found(), place, meter))?;
         let (version, document) = (Some(old.primary.etag), old.parse()?);
         let (condition, now_millis) = (Arc::clone(condition), engine.clock.now_millis());
         let patience = engine.options.page_time;
-        let asked = query::apart::run(engine, meter, move |_, is_abandoned| {
+        let asked = apart::run(engine, meter, move |_, is_abandoned| {
             let began = Instant::now();
             let is_cancelled =
                 || began.elapsed() >= patience || is_abandoned.load(Ordering::Relaxed);
@@ -158,7 +155,8 @@ impl Checked {
             };
             let answer = if condition.is_slow() && asked.is_some_and(|asked| asked.is_apart) {
                 let (condition, copy) = (Arc::clone(condition), document.clone());
-                query::apart::run_at_once(meter, move |_, _| ask(&condition, &copy)).await
+                let task = move |_: &mut Meter, _: &_| ask(&condition, &copy);
+                apart::run_with_key(engine, end, meter, task).await
             } else {
                 ask(condition, &document)
             };
@@ -168,8 +166,8 @@ impl Checked {
             }
         }
         let keys = &place.collection.definition.partition_key.paths;
-        self.patch.apply(&mut document, keys)?;
-        self.patch.text(&old.document, &document).map(Some)
+        patch::apply(self.patch, &mut document, keys)?;
+        patch::text(self.patch, &old.document, &document).map(Some)
     }
 }
 
@@ -178,7 +176,7 @@ impl Stage<'_> {
     pub(super) async fn patch(
         &mut self,
         name: &str,
-        checked: &Checked,
+        checked: &Checked<'_>,
         asked: Option<Asked>,
         options: &Options,
         meter: &mut Meter,

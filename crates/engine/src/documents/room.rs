@@ -4,24 +4,27 @@
 //! by what its partitions have sequenced: writers of different keys that come at the same moment
 //! can pass its limit by what may be staged at a time, a few megabytes.
 
+use bytes::Bytes;
+use partition::{
+    errors,
+    keys::{self, LogicalKey},
+    rows::{Header, KeyCounters},
+};
 use protocol::{Code, Error};
+use query::{expiry::Expiry, readable::Readable, scope::document_key};
 use value::json;
+
+use catalog::limits::{Sizes, size};
 
 use crate::{
     Inner,
     documents::{Place, staged::Staged},
-    errors,
-    expiry::Expiry,
-    keys::{self, LogicalKey},
-    limits::{Sizes, size},
-    partition::Partition,
-    rows::{Header, KeyCounters},
-    scope::document_key,
 };
 
-/// Refuses a document of `new` bytes, in the place of one of `old` bytes, if it does not fit. The same
-/// transaction has added `staged` bytes already, or taken away, which the key's counters know and no
-/// others; `changes` are what it did. Whoever takes no more room than before is always let in: that is the way out of a full place.
+/// Refuses a document of `new` bytes, in the place of one of `old` bytes, if it does not fit. The
+/// transaction has already added or removed `staged` bytes, which only the key's counters include;
+/// `changes` are what it did. A write that needs no more space than before always succeeds, so that
+/// a full key or collection can shrink.
 pub(super) async fn check(
     engine: &Inner,
     place: &Place<'_>,
@@ -61,7 +64,7 @@ impl Wanted<'_> {
         let Sizes { logical_partition, .. } = engine.options.sizes;
         let has_key = !place.collection.definition.partition_key.is_system;
         if let Some(limit) = engine.options.sizes.of_collection(has_key) {
-            let used: u64 = place.collection.partitions.iter().map(|it| used(it)).sum();
+            let used: u64 = place.collection.readable.iter().map(|it| used(&**it)).sum();
             let used = used.saturating_sub(expired.all);
             if used.saturating_add_signed(staged).saturating_add(growth) > limit {
                 return Err(collection_full(limit));
@@ -76,8 +79,9 @@ impl Wanted<'_> {
     }
 }
 
-/// Most documents that are looked at, of each partition.
+/// Most documents that are looked at, of each partition, and those that are read at once.
 const EXPIRED_MAX: usize = 4096;
+const READ: usize = 16;
 
 /// Bytes of documents that have expired and are not swept yet.
 #[derive(Clone, Copy, Default)]
@@ -95,23 +99,26 @@ impl Expired {
         let mut sums = Self::default();
         let expiry = Expiry::new(place.collection, now);
         for partition in &place.collection.partitions {
-            let (snapshot, _) = partition.read();
-            for row_key in expiry.due(&*snapshot, None, EXPIRED_MAX).await?.rows {
-                let Some(number) = keys::number_at(&row_key) else { continue };
-                if changes.iter().any(|change| change.number == number) {
-                    continue;
-                }
-                let rows = partition.newest(&[keys::document(number)]).await?;
-                let Some(row) = rows.into_iter().next().flatten() else { continue };
-                let (header, text) = Header::decode(&row).map_err(errors::from_damaged)?;
-                if !expiry.is_over(&header, &text) {
-                    continue;
-                }
-                let length = text.len() as u64;
-                sums.all += length;
-                let is_near = keys::slot_of(number) == place.key.slot;
-                if is_near && is_of_key(place, &text) {
-                    sums.key += length;
+            let (snapshot, _) = partition.read()?;
+            let due = expiry.due(&*snapshot, None, EXPIRED_MAX).await?.rows;
+            let is_changed = |number: &u64| changes.iter().any(|it| it.number == *number);
+            let mut numbers: Vec<u64> = due.iter().filter_map(|key| keys::number_at(key)).collect();
+            numbers.retain(|number| !is_changed(number));
+            for numbers in numbers.chunks(READ) {
+                let wanted: Vec<Bytes> = numbers.iter().map(|it| keys::document(*it)).collect();
+                let rows = partition.newest(&wanted).await?;
+                for (number, row) in numbers.iter().zip(rows) {
+                    let Some(row) = row else { continue };
+                    let (header, text) = Header::decode(&row).map_err(errors::from_damaged)?;
+                    if !expiry.is_over(&header, &text) {
+                        continue;
+                    }
+                    let length = text.len() as u64;
+                    sums.all += length;
+                    let is_near = keys::slot_of(*number) == place.key.slot;
+                    if is_near && is_of_key(place, &text) {
+                        sums.key += length;
+                    }
                 }
             }
         }
@@ -125,7 +132,7 @@ fn is_of_key(place: &Place<'_>, text: &[u8]) -> bool {
     LogicalKey::new(place.key.slot, &key) == place.key
 }
 
-fn used(partition: &Partition) -> u64 {
+fn used(partition: &dyn Readable) -> u64 {
     let counters = partition.counters();
     counters.bytes.saturating_add(counters.index_bytes)
 }
@@ -148,7 +155,7 @@ fn collection_full(limit: u64) -> Error {
         Code::CollectionQuota,
         format!(
             "The storage quota of the collection has been exceeded: it may hold {limit}. Delete \
-             documents, or use a collection with a partition key and more room."
+             documents, or use a collection with a partition key and more space."
         ),
     )
 }

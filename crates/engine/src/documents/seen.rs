@@ -13,13 +13,11 @@ use std::sync::{
 };
 
 use bytes::Bytes;
+use partition::{Partition, Refused, errors};
 use protocol::{Code, Error};
+use query::served::View;
 
-use crate::{
-    documents::{Place, stage::Published},
-    partition::{Partition, Refused},
-    served::View,
-};
+use crate::documents::{Place, stage::Published};
 
 /// The highest tickets that a writer has read.
 #[derive(Default)]
@@ -105,17 +103,20 @@ impl Place<'_> {
     ) -> Result<(Result<T, Error>, Published), Refused> {
         match staged {
             Ok((done, published)) => Ok((Ok(done), published)),
-            Err(Refused::Error(error)) if error.code != Code::PartitionSplitting => {
+            Err(Refused::Error(error)) if !errors::is_staged_again(error.code) => {
                 Ok((Err(error), Published::Others(self.unsettled())))
             }
             Err(refused) => Err(refused),
         }
     }
 
-    /// A refusal as it may be told: waits for what it follows from. Nothing may be held meanwhile.
+    /// A refusal as it may be told: waits for what it follows from. Nothing may be held meanwhile. A
+    /// write whose own outcome is unknown is no refusal, and must not be staged again.
     pub(super) async fn confirmed(&self, refused: Refused) -> Refused {
         match refused {
-            Refused::Error(error) if error.code != Code::PartitionSplitting => {
+            Refused::Error(error)
+                if !errors::is_staged_again(error.code) && error.code != Code::Unknown =>
+            {
                 let settled = self.unsettled().lsn().await;
                 Refused::Error(
                     settled.map_or_else(|failure| failure, |lsn| at(error, self.partition, lsn)),

@@ -7,22 +7,28 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use index::Directive;
-use protocol::{
-    Code, Error, Options, Outcome, etag::Etag, request::IndexingDirective, rid::DocNum,
+use partition::{
+    Refused,
+    charge::Meter,
+    errors, keys,
+    locks::{KeyGuard, Turn},
+    rows::{Counters, Damaged, KeyCounters},
+    text::user_bytes,
+    transaction::{NewVersion, Overlay, Transaction},
 };
+use protocol::{Code, Error, Options, Outcome, etag::Etag, rid::DocNum};
+use query::changes::retention;
 use store::Snapshot;
 use tokio::sync::oneshot;
 use value::{Value, json, partition_key::PartitionKey};
 
+use partition::disk::Effect;
+
 use crate::{
     Inner,
-    changes::retention,
-    charge::Meter,
-    disk::Effect,
     documents::{
         Found, Place, RowReader, by_id, describe, found, id_of,
-        incoming::Incoming,
+        incoming::{Incoming, directive},
         locate, room,
         seen::Unsettled,
         staged::{Staged, Version},
@@ -30,14 +36,6 @@ use crate::{
         unique,
         view::Shown,
     },
-    errors, keys,
-    partition::{
-        Refused,
-        locks::{KeyGuard, Turn},
-        transaction::{NewVersion, Overlay, Transaction},
-    },
-    rows::{Counters, Damaged, KeyCounters},
-    text::user_bytes,
 };
 
 /// A writer that holds the lock of its key.
@@ -90,7 +88,7 @@ impl Published {
     /// Waits until it is durable and visible.
     pub(super) async fn lsn(self) -> Result<u64, Error> {
         match self {
-            Self::Own(receiver) => receiver.await.map_err(|_| errors::shut_down())?,
+            Self::Own(receiver) => receiver.await.map_err(|_| errors::unknown())?,
             Self::Others(unsettled) => unsettled.lsn().await,
         }
     }
@@ -166,8 +164,8 @@ impl<'a> Stage<'a> {
         }
     }
 
-    /// The same, expired or not. A new document costs one look into the store: the key's counters
-    /// are read along with the first.
+    /// The newest version of the document with this id, expired or not. A new document costs one
+    /// read of the store: the key's counters are read along with the first.
     async fn stored(&mut self, id: &str) -> Result<Option<Found>, Error> {
         let place = self.place;
         if self.tally.is_some() {
@@ -243,7 +241,7 @@ impl<'a> Stage<'a> {
             Some(old) => old.primary.docnum,
             None => place.partition.allocate(place.key.slot)?,
         };
-        let directive = directive(options.indexing_directive);
+        let directive = directive(options);
         let policy = &place.collection.definition.indexing;
         let indexed = policy.indexed_values(&incoming.value, directive);
         let outcome = if old.is_some() { Outcome::Ok } else { Outcome::Created };
@@ -270,7 +268,7 @@ impl<'a> Stage<'a> {
     pub(super) async fn remove(&mut self, old: Found, meter: &mut Meter) -> Result<Done, Error> {
         self.engine.options.disk.admit(Effect::Shrinks)?;
         let policy = &self.place.collection.definition.indexing;
-        let indexed = policy.indexed_values(&old.parse()?, old.header.index_directive());
+        let indexed = policy.indexed_values(&old.parse()?, old.header.directive);
         let tally = self.tally().await?;
         meter.delete(user_bytes(old.document.len()), indexed);
         let (number, primary_key) = (old.primary.docnum, old.primary_key.clone());
@@ -393,7 +391,7 @@ impl<'a> Stage<'a> {
         } else {
             // What was queued for this key before must be in the snapshot.
             place.partition.drain().await?;
-            self.shown.insert(Shown::over(place.partition.read().0))
+            self.shown.insert(Shown::over(place.partition.read()?.0))
         };
         let counters = place.key.counters();
         for change in self.changes.iter_mut().filter(|change| change.shown.is_none()) {
@@ -426,7 +424,7 @@ impl<'a> Stage<'a> {
             return Ok(Published::Others(place.unsettled()));
         };
         rows.extend(unique::changes(place, &changes).await?);
-        let kept_at = retention::of(engine, place.collection).map(|_| now);
+        let kept_at = retention(engine, place.collection).map(|_| now);
         let mut with_terms = Vec::with_capacity(changes.len());
         let mut bytes = 0_usize;
         for change in changes {
@@ -463,13 +461,4 @@ impl Found {
 fn too_large() -> Error {
     let message = "The changes to the index are too large for one transaction.";
     Error::new(Code::TooLarge, message)
-}
-
-/// The directive of a request, in the words of the index.
-fn directive(directive: IndexingDirective) -> Directive {
-    match directive {
-        IndexingDirective::Default => Directive::Default,
-        IndexingDirective::Include => Directive::Include,
-        IndexingDirective::Exclude => Directive::Exclude,
-    }
 }

@@ -2,18 +2,15 @@
 
 use bytes::Bytes;
 use index::Directive;
+use partition::{
+    rows::Primary,
+    terms::{Indexed, TermChange},
+    transaction::{DocumentChange, NewVersion, OldVersion, Past},
+};
 use protocol::{Error, rid::DocNum};
 use value::Value;
 
-use crate::{
-    documents::{Found, Place},
-    partition::{
-        terms::{Indexed, TermChange},
-        transaction::{DocumentChange, NewVersion, OldVersion, Past},
-    },
-    rows::{Header, Primary},
-    text::user_bytes,
-};
+use crate::documents::{Found, Place};
 
 /// What has become of one document. At least one version is there.
 pub(super) struct Staged {
@@ -118,7 +115,7 @@ impl Staged {
         };
         let document = old.parse()?;
         let policy = &collection.definition_of(old.header.index_generation).indexing;
-        let directive = old.header.index_directive();
+        let directive = old.header.directive;
         let before = Indexed { document: &document, policy, directive };
         TermChange::between(place.partition, *number, Some(before), after).await
     }
@@ -135,17 +132,5 @@ impl Staged {
     pub(super) fn past(&self, kept_at: Option<u64>) -> Option<Past> {
         let previous = || self.old.as_ref().map(|old| old.document.clone()).unwrap_or_default();
         kept_at.map(|time| Past { previous: previous(), time })
-    }
-}
-
-impl NewVersion {
-    /// Bytes of the document.
-    pub(super) fn length(&self) -> usize {
-        self.row.len() - Header::LENGTH
-    }
-
-    /// The size of the document that charges go by.
-    pub(super) fn user_bytes(&self) -> usize {
-        user_bytes(self.length())
     }
 }

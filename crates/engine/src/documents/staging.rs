@@ -1,33 +1,29 @@
 //! The memory that writes may take between their parsing and their publication.
 //!
-//! Twice a writer waits for room: for its document, once it has its key, and for its batch, once
-//! the size of that is known. The index can make a batch many times as large as its document, and
-//! the store's queue refuses what it has no room for. Whoever has room waits for nothing but the
-//! store, so nobody waits in a circle, and writers of a key that a script holds for seconds keep
-//! nobody else waiting. There may be only so many of those, and they wait only so long: then they are
-//! told to come back.
+//! A writer waits for memory twice: for its document, once it has its key, and for its batch, once
+//! the size of the batch is known. The index can make a batch many times as large as its document, and
+//! the store's queue refuses batches that do not fit. Deadlock freedom: a writer that holds memory
+//! only ever waits for the store. So the writers of a key that a script holds for seconds delay
+//! nobody else. Their number and their waiting time are limited; beyond that they get 429.
 
 use bytes::Bytes;
+use partition::{
+    Partition,
+    locks::{KeyGuard, Turn},
+    room::{CHANGE_BYTES, Permit, QUEUED_MAX},
+    rows::Header,
+    transaction::{DocumentChange, Overlay},
+};
 use protocol::{Code, Error, limits::DOCUMENT_ID_BYTES_MAX};
 use tokio::{sync::OwnedSemaphorePermit, time::timeout};
 
-use crate::{
-    Inner,
-    documents::Place,
-    partition::{
-        Partition,
-        locks::{KeyGuard, Turn},
-        room::{CHANGE_BYTES, Permit, QUEUED_MAX},
-        transaction::{DocumentChange, Overlay},
-    },
-    rows::Header,
-};
+use crate::{Inner, documents::Place};
 
 /// Most bytes of the changes to several documents that are queued together.
 pub(super) const TRANSACTION_BYTES_MAX: usize = QUEUED_MAX * 1024 / 2;
 /// When a writer may come back that found too many waiting.
 const WAITING_RETRY_MS: u64 = 100;
-/// When a writer may come back that waited for its key in vain.
+/// When a writer may come back after it has waited too long for its key.
 const KEY_RETRY_MS: u64 = 1000;
 /// Most bytes of documents that one script may replace, delete and make. How many scripts run at a
 /// time is limited by their workers.
@@ -40,8 +36,8 @@ pub(super) struct Staging<'a> {
     staged: Option<OwnedSemaphorePermit>,
 }
 
-/// Waits until the partition keeps up, and for a key to write a document of this size to. Whoever
-/// waits in vain is told so, and has done nothing.
+/// Waits until the partition keeps up, and then for the key of a document of this size. Fails if
+/// that takes too long; nothing has been done then.
 pub(super) async fn wait_for_key<'a>(
     engine: &Inner,
     place: &Place<'a>,
@@ -69,8 +65,8 @@ pub(super) async fn lock_key<'a>(
 ) -> Result<KeyGuard<'a>, Error> {
     let lock = place.partition.lock(place.key.as_bytes(), turn);
     timeout(engine.options.key_patience, lock).await.map_err(|_| {
-        let message = "Others have been writing to the partition key for too long. Nothing of \
-                       this request was carried out.";
+        let message = "Other requests have held the partition key for too long. Nothing of this \
+                       request was executed.";
         come_back(place.partition, message, KEY_RETRY_MS)
     })
 }

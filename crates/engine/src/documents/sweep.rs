@@ -11,7 +11,14 @@ use std::{
 };
 
 use bytes::Bytes;
+use partition::{
+    Partition, Refused, errors,
+    keys::{self, LogicalKey, u64_at},
+    locks::Turn,
+    rows::{Damaged, Header},
+};
 use protocol::{Code, Error, rid::CollectionRid};
+use query::{expiry::Expiry, scope::document_key, served::Served};
 use value::{json, partition_key::PartitionKey};
 
 use crate::{
@@ -20,17 +27,11 @@ use crate::{
         Place,
         stage::{Published, Stage},
     },
-    errors,
-    expiry::Expiry,
-    keys::{self, u64_at},
-    partition::{Partition, Refused, locks::Turn},
-    rows::{Damaged, Header},
-    scope::document_key,
-    served::Served,
 };
 
-/// Documents of one step.
+/// Documents of one step, and those that are read at once.
 const STEP: usize = 64;
+const READ: usize = 16;
 /// Bytes of documents that go in one transaction, unless it is a single one.
 const TRANSACTION_BYTES: usize = 1 << 20;
 /// The longest rest after a step.
@@ -68,7 +69,7 @@ pub(crate) async fn look_after(engine: Arc<Inner>) {
                     Ok(None) => {}
                     Err(error) if is_passing(error.code) => {}
                     Err(error) => {
-                        tracing::warn!(%error, collection = %at.0, "the sweep begins anew");
+                        tracing::warn!(%error, collection = %at.0, "the sweep starts again");
                     }
                 }
             }
@@ -84,7 +85,12 @@ pub(crate) async fn look_after(engine: Arc<Inner>) {
 fn is_passing(code: Code) -> bool {
     matches!(
         code,
-        Code::PartitionSplitting | Code::OwnerNotFound | Code::TooManyRequests | Code::StorageFull
+        Code::PartitionSplitting
+            | Code::NotNow
+            | Code::Unknown
+            | Code::OwnerNotFound
+            | Code::TooManyRequests
+            | Code::StorageFull
     )
 }
 
@@ -108,6 +114,10 @@ fn current(engine: &Inner, (rid, range_id): At) -> Option<(Arc<Served>, Arc<Part
 async fn step(engine: &Inner, at: At, after: Option<Bytes>) -> Result<Option<Bytes>, Error> {
     let began = Instant::now();
     let Some((collection, partition)) = current(engine, at) else { return Ok(None) };
+    // Thousands of collections may be empty, and looking at each costs a read.
+    if partition.counters().documents == 0 {
+        return Ok(None);
+    }
     let step = Step { engine, collection: &collection, partition: &partition };
     let after = step.run(after).await?;
     drop((collection, partition));
@@ -130,41 +140,32 @@ struct Expired {
     bytes: usize,
 }
 
+/// Documents that have expired, by their logical keys.
+type ByKey = BTreeMap<Vec<u8>, (PartitionKey, Vec<Expired>)>;
+
 impl Step<'_> {
     /// Looks at the rows behind `after`; the last of them, if there are more.
     async fn run(&self, after: Option<Bytes>) -> Result<Option<Bytes>, Error> {
         let expiry = Expiry::new(self.collection, self.engine.clock.now_seconds());
-        let (snapshot, _) = self.partition.read();
+        let (snapshot, _) = self.partition.read()?;
         let due = expiry.due(&*snapshot, after, STEP).await?;
         // Whoever is in a hurry goes first: the next round comes.
         if !due.rows.is_empty() {
             self.partition.admit().await?;
         }
-        let mut expired: BTreeMap<Vec<u8>, (PartitionKey, Vec<Expired>)> = BTreeMap::new();
-        for row_key in &due.rows {
-            let (Some(time), Some(number)) = (u64_at(row_key, 1), keys::number_at(row_key)) else {
-                return Err(errors::from_damaged(Damaged("T")));
-            };
-            let rows = snapshot.get_many(&[keys::document(number)]).await;
-            let Some(row) = rows.map_err(errors::from_store)?.into_iter().next().flatten() else {
-                // Numbers are not given twice, so no writer can want this row.
-                self.forget(row_key)?;
-                continue;
-            };
-            let (header, text) = Header::decode(&row).map_err(errors::from_damaged)?;
-            let document = json::parse(&text).map_err(|_| errors::from_damaged(Damaged("D")))?;
-            let key = document_key(self.collection, &document);
-            let place = Place::of(self.collection, &key);
-            if expiry.is_over(&header, &text) {
-                let id = document.get("id").as_str().unwrap_or_default().to_owned();
-                let group = expired.entry(place.key.as_bytes().to_vec());
-                let (_, ids) = group.or_insert_with(|| (key, Vec::new()));
-                ids.push(Expired { id, bytes: text.len() });
-            }
-            let definition = self.collection.definition_of(header.index_generation);
-            if header.expiry(definition.default_ttl) != Some(time) {
-                self.forget_stale(row_key, time, number, &place_key(self.collection, &document))
-                    .await?;
+        let mut expired = ByKey::new();
+        for row_keys in due.rows.chunks(READ) {
+            let numbers = row_keys.iter().map(|row_key| keys::number_at(row_key));
+            let numbers: Option<Vec<u64>> = numbers.collect();
+            let numbers = numbers.ok_or_else(|| errors::from_damaged(Damaged("T")))?;
+            let wanted: Vec<Bytes> = numbers.iter().map(|it| keys::document(*it)).collect();
+            let rows = snapshot.get_many(&wanted).await.map_err(errors::from_store)?;
+            for ((row_key, number), row) in row_keys.iter().zip(numbers).zip(rows) {
+                match row {
+                    Some(row) => self.look_at(row_key, number, &row, expiry, &mut expired).await?,
+                    // Numbers are not given twice, so no writer can want this row.
+                    None => self.forget(row_key)?,
+                }
             }
         }
         let mut queued = Vec::new();
@@ -175,6 +176,34 @@ impl Step<'_> {
             published.lsn().await?;
         }
         Ok(due.rows.last().cloned().filter(|_| due.has_more))
+    }
+
+    /// Notes a document that has expired; removes a row of expiry that it does not call for.
+    async fn look_at(
+        &self,
+        row_key: &Bytes,
+        number: u64,
+        row: &Bytes,
+        expiry: Expiry,
+        expired: &mut ByKey,
+    ) -> Result<(), Error> {
+        let time = u64_at(row_key, 1).ok_or_else(|| errors::from_damaged(Damaged("T")))?;
+        let (header, text) = Header::decode(row).map_err(errors::from_damaged)?;
+        let document = json::parse(&text).map_err(|_| errors::from_damaged(Damaged("D")))?;
+        let key = document_key(self.collection, &document);
+        let place = Place::of(self.collection, &key)?;
+        if expiry.is_over(&header, &text) {
+            let id = document.get("id").as_str().unwrap_or_default().to_owned();
+            let group = expired.entry(place.key.as_bytes().to_vec());
+            let (_, ids) = group.or_insert_with(|| (key, Vec::new()));
+            ids.push(Expired { id, bytes: text.len() });
+        }
+        let definition = self.collection.definition_of(header.index_generation);
+        if header.expiry(definition.default_ttl) != Some(time) {
+            let key = place_key(self.collection, &document);
+            self.forget_stale(row_key, time, number, &key).await?;
+        }
+        Ok(())
     }
 
     /// Removes documents of one key, a transaction at a time.
@@ -212,7 +241,7 @@ impl Step<'_> {
         key: &PartitionKey,
         documents: &[Expired],
     ) -> Result<Published, Refused> {
-        let place = Place::of(self.collection, key);
+        let place = Place::of(self.collection, key)?;
         let bytes = documents.iter().map(|document| document.bytes).sum();
         let mut stage = Stage::begin(self.engine, &place, key, bytes).await?;
         for document in documents {
@@ -249,7 +278,8 @@ impl Step<'_> {
 
 /// The lock of a document's key.
 fn place_key(collection: &Served, document: &value::Value) -> Vec<u8> {
-    Place::of(collection, &document_key(collection, document)).key.as_bytes().to_vec()
+    let key = document_key(collection, document);
+    LogicalKey::new(collection.slot(&key), &key).as_bytes().to_vec()
 }
 
 /// A removal that was not queued: the definition has changed, or other partitions take over.

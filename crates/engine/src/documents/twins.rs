@@ -6,15 +6,9 @@
 use std::ops::Bound;
 
 use bytes::Bytes;
+use partition::{Partition, errors, keys::u64_at, rows::Damaged, transaction::Overlay};
 use protocol::{Error, rid::DocNum};
 use store::{Direction, PageLimit};
-
-use crate::{
-    errors,
-    keys::u64_at,
-    partition::{Partition, transaction::Overlay},
-    rows::Damaged,
-};
 
 /// Rows of those who wait that are looked at at a time.
 const PAGE: PageLimit = PageLimit { entries: 128, bytes: 1 << 16 };
@@ -67,7 +61,7 @@ pub(super) async fn next(
 ) -> Result<Option<DocNum>, Error> {
     // What was queued for the key before must be there to be found.
     partition.drain().await?;
-    let (snapshot, _) = partition.read();
+    let (snapshot, _) = partition.read()?;
     let end = Bound::Included(twin(key, DocNum::MAX));
     let mut start = Bound::Excluded(key.clone());
     loop {

@@ -7,22 +7,22 @@
 use std::collections::BTreeMap;
 
 use bytes::Bytes;
+use catalog::definition::Definition;
+use partition::{
+    errors,
+    keys::{self, LogicalKey},
+    rows::{Damaged, Header},
+    transaction::Overlay,
+};
 use protocol::{Code, Error, rid::DocNum};
+use query::expiry::is_expired;
 use value::{Value, hash::murmur3_128, json, key};
 
-use crate::{
-    definition::Definition,
-    documents::{
-        Place, RowReader,
-        stage::Stage,
-        staged::Staged,
-        twins::{self, Holder},
-    },
-    errors,
-    expiry::is_expired,
-    keys::{self, LogicalKey},
-    partition::transaction::Overlay,
-    rows::{Damaged, Header},
+use crate::documents::{
+    Place, RowReader,
+    stage::Stage,
+    staged::Staged,
+    twins::{self, Holder},
 };
 
 /// Expired documents that give up the same values in one transaction.

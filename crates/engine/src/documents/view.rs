@@ -8,13 +8,13 @@ use std::{
 };
 
 use bytes::Bytes;
-use store::{Batch, BoxFuture, Direction, KeyRange, Page, PageLimit, Snapshot, is_empty_range};
-
-use crate::{
-    documents::staged::Staged,
+use partition::{
     keys::{META_COUNTERS, PRIMARY},
     rows::KeyCounters,
 };
+use store::{Batch, BoxFuture, Direction, KeyRange, Page, PageLimit, Snapshot, is_empty_range};
+
+use crate::documents::staged::Staged;
 
 /// Rows by key; `None` where there is none any more.
 type Rows = BTreeMap<Bytes, Option<Bytes>>;

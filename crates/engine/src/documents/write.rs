@@ -10,17 +10,26 @@ use std::{
     time::{Duration, Instant},
 };
 
+use partition::{
+    Partition, Refused,
+    budget::{Admission, Asked, Kind},
+    charge::Meter,
+    errors,
+};
 use protocol::{
-    Body, Code, Error, Meta, Options, Owner, Response,
+    Body, Error, Meta, Options, Owner, Response,
+    patch::{Patch, Pointer},
     request::{CollectionPath, DocumentPath},
     response::QuotaLists,
+};
+use query::{
+    scope::{header_key, key_in_body},
+    served::Served,
 };
 use value::partition_key::PartitionKey;
 
 use crate::{
     Inner,
-    budget::{Admission, Asked, Kind},
-    charge::Meter,
     documents::{
         Place,
         incoming::Incoming,
@@ -29,9 +38,6 @@ use crate::{
         seen,
         stage::{Done, Published, Stage},
     },
-    partition::{Partition, Refused},
-    scope::{header_key, key_in_body},
-    served::Served,
     usage,
 };
 
@@ -39,11 +45,11 @@ use crate::{
 pub(crate) enum Write<'a> {
     Create { collection: &'a CollectionPath, body: &'a [u8], upsert: bool },
     Replace { path: &'a DocumentPath, body: &'a [u8] },
-    Patch { path: &'a DocumentPath, body: &'a [u8] },
+    Patch { path: &'a DocumentPath, patch: &'a Patch },
     Delete { path: &'a DocumentPath },
 }
 
-/// The same, read as far as it can be without the document that is there.
+/// A write, parsed as far as possible without reading the stored document.
 enum Read<'a> {
     Create {
         incoming: Incoming<'a>,
@@ -56,8 +62,7 @@ enum Read<'a> {
     },
     Patch {
         name: &'a str,
-        patch: Checked,
-        length: usize,
+        patch: Checked<'a>,
     },
     Delete {
         name: &'a str,
@@ -70,6 +75,12 @@ const MOVE_PATIENCE: Duration = Duration::from_secs(30);
 
 /// A write that may have to be staged again.
 pub(super) struct Retries(Instant);
+
+impl Default for Retries {
+    fn default() -> Self {
+        Self::new()
+    }
+}
 
 impl Retries {
     pub(super) fn new() -> Self {
@@ -93,7 +104,7 @@ impl Retries {
         match refused {
             Refused::Stale => tokio::task::yield_now().await,
             Refused::Error(error)
-                if error.code == Code::PartitionSplitting && self.0.elapsed() < MOVE_PATIENCE =>
+                if errors::is_staged_again(error.code) && self.0.elapsed() < MOVE_PATIENCE =>
             {
                 engine.wait_for_move().await;
             }
@@ -151,7 +162,18 @@ impl<'a> Write<'a> {
         options: &Options,
         meter: &mut Meter,
     ) -> Result<Response, Error> {
-        self.queue(engine, options, meter).await?.answer().await
+        let (retries, before) = (Retries::new(), *meter);
+        loop {
+            let queued = self.queue(engine, options, meter, &retries).await?;
+            match queued.answer().await {
+                // A refusal that rests on a write which came to nothing is decided again.
+                Err(error) if errors::is_staged_again(error.code) => {
+                    retries.wait(engine, error.into()).await?;
+                    *meter = before;
+                }
+                answer => return answer,
+            }
+        }
     }
 
     /// Carries out the write as far as it must take turns with others: what is left is to wait.
@@ -160,15 +182,15 @@ impl<'a> Write<'a> {
         engine: &Arc<Inner>,
         options: &Options,
         meter: &mut Meter,
+        retries: &Retries,
     ) -> Result<Queued, Error> {
         let mut admission = Admission::new(self.asked(options, meter));
-        let retries = Retries::new();
         loop {
             let mut spent = *meter;
             let attempt = self.attempt(engine, options, &mut spent, &mut admission).await;
             let Some(answer) = retries.ended(engine, attempt).await else { continue };
             *meter = spent;
-            admission.settle(engine, meter.total());
+            admission.settle(engine.now_s(), meter.total());
             return answer;
         }
     }
@@ -190,8 +212,8 @@ impl<'a> Write<'a> {
             Read::Replace { incoming, .. } => replaced_key(&collection, incoming, options)?,
             Read::Patch { .. } | Read::Delete { .. } => header_key(&collection, options)?,
         };
-        let place = Place::of(&collection, &key);
-        admission.enter(engine, &place.partition.budget)?;
+        let place = Place::of(&collection, &key)?;
+        admission.enter(engine.now_s(), &place.partition.budget)?;
         let begin = |bytes| Stage::begin(engine, &place, &key, bytes);
         let staged = async {
             let (done, stage) = match read {
@@ -205,9 +227,9 @@ impl<'a> Write<'a> {
                     let id = stage.linked(name).await?;
                     (stage.replace(&id, incoming, options, meter).await?, stage)
                 }
-                Read::Patch { name, patch, length } => {
+                Read::Patch { name, patch } => {
                     let target = Target { place: &place, key: &key, name };
-                    patch.run(engine, target, length, options, meter).await?
+                    patch.run(engine, target, options, meter).await?
                 }
                 Read::Delete { name } => {
                     let mut stage = begin(0).await?;
@@ -241,9 +263,9 @@ impl<'a> Write<'a> {
                 };
                 Read::Replace { name: &path.document, incoming }
             }
-            Write::Patch { path, body } => {
-                let patch = Checked::parse(body, collection)?;
-                Read::Patch { name: &path.document, patch, length: body.len() }
+            Write::Patch { path, patch } => {
+                let patch = Checked::new(patch, collection)?;
+                Read::Patch { name: &path.document, patch }
             }
             Write::Delete { path } => Read::Delete { name: &path.document },
         })
@@ -262,8 +284,11 @@ impl<'a> Write<'a> {
     fn asked(&self, options: &'a Options, meter: &Meter) -> Asked<'a> {
         let (kind, content) = match *self {
             Write::Create { body, .. } => (Kind::Create, [body, &[]]),
-            Write::Replace { path, body } | Write::Patch { path, body } => {
-                (Kind::Replace, [body, path.document.as_bytes()])
+            Write::Replace { path, body } => (Kind::Replace, [body, path.document.as_bytes()]),
+            Write::Patch { path, patch } => {
+                let first = patch.operations.first().and_then(|it| it.pointers().next());
+                let place = first.map_or("", Pointer::text).as_bytes();
+                (Kind::Replace, [place, path.document.as_bytes()])
             }
             Write::Delete { path } => (Kind::Delete, [path.document.as_bytes(), &[]]),
         };

@@ -7,19 +7,16 @@ pub(crate) mod requests;
 use std::sync::Arc;
 
 use bytes::Bytes;
-use protocol::{Error, Options, Owner, continuation::Feed, response::FeedKind};
-
-use crate::{
-    Inner,
-    catalog::{
-        Catalog, Collection, Database, Version,
-        child_rows::{Rid, Stored},
-        children::Children,
-    },
-    errors,
-    family::requests::Put,
-    served::View,
+use catalog::{
+    Catalog, Collection, Database, Version,
+    child_rows::{Rid, Stored},
+    children::Children,
 };
+use partition::errors;
+use protocol::{Error, Options, Owner, continuation::Feed, response::FeedKind};
+use query::served::View;
+
+use crate::{Inner, family::requests::Put};
 
 /// What has children.
 pub(crate) trait Parent: Send + Sync + Sized + 'static {

@@ -2,23 +2,21 @@
 
 use std::sync::Arc;
 
+use catalog::{
+    Catalog,
+    child_rows::{self, Stored as _},
+    children::Child as _,
+};
+use partition::{charge::Meter, errors};
 use protocol::{Body, Code, Error, Meta, Options, Outcome, Owner, Response};
+use query::{paging::Page, served::View};
 use store::Batch;
 
 use crate::{
     Inner,
-    catalog::{
-        Catalog,
-        child_rows::{self, Stored as _},
-        children::Child as _,
-    },
-    charge::Meter,
     conditions::{answer_read, require_match},
     control::{AsyncPlan, Change},
-    errors,
     family::{Family, Parent as _},
-    paging::Page,
-    served::View,
 };
 
 /// What every family serves.
@@ -161,7 +159,7 @@ impl<F: Family> Put<F> {
             }
         };
         let (max, owner, kind) = family.limit();
-        if old.is_none() && children.len() >= max {
+        if old.is_none() && children.count() >= max {
             let message = format!("A {owner} may have at most {max} {kind}.");
             return Err(Error::new(Code::LimitReached, message));
         }

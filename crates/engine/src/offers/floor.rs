@@ -1,12 +1,10 @@
 //! How low an offer may go: by the most it ever was, by what is stored, by how many share it.
 
+use catalog::{Catalog, Collection, Database, Offer, Throughput};
 use protocol::rid::{CollectionRid, DatabaseRid};
+use query::served::{Served, View};
 
-use crate::{
-    catalog::{Catalog, Collection, Database, Offer, Throughput},
-    served::{Served, View},
-    throughput::{Kind, Mode, Range, Rules},
-};
+use catalog::throughput::{Kind, Mode, Range, Rules};
 
 /// Collections that the least throughput of a database is enough for.
 const SHARING_FREE: usize = 25;
@@ -58,7 +56,7 @@ pub(crate) fn sharing<'a>(
 
 /// Documents and their index.
 fn storage_kb(collection: &Served) -> u64 {
-    let counters = collection.partitions.iter().map(|partition| partition.counters());
+    let counters = collection.readable.iter().map(|partition| partition.counters());
     counters.map(|counters| counters.bytes + counters.index_bytes).sum::<u64>().div_ceil(1024)
 }
 
@@ -67,7 +65,7 @@ pub(crate) fn range(rules: Rules, highest: u32, holding: Holding, mode: Mode) ->
     raised(Range::new(rules, holding.kind, mode), highest, holding, mode)
 }
 
-/// The same, from another range that new resources may have.
+/// What an offer may be replaced with, given the range that new resources may have.
 pub(crate) fn raised(mut range: Range, highest: u32, holding: Holding, mode: Mode) -> Range {
     let gigabytes = holding.storage_kb.div_ceil(1024 * 1024);
     let (of_highest, of_gigabytes) = match mode {

@@ -1,20 +1,19 @@
 //! What the replacement of an offer asks for.
 
+use catalog::{Offer, Throughput};
 use protocol::{Error, limits::PARTITION_THROUGHPUT_MAX, request::Migration};
 use value::{Object, Value};
 
-use crate::{
-    catalog::{Offer, Throughput},
-    offers::floor::{self, Holding},
-    throughput::{self, Mode, Range, Rules},
-};
+use catalog::throughput::{self, Mode, Range, Rules};
+
+use crate::offers::floor::{self, Holding};
 
 /// COMPAT: the service's words.
 const NEEDS_AUTOSCALE_HEADER: &str = "x-ms-cosmos-migrate-offer-to-autopilot must be supplied and \
      offercontent must not contain autopilotSettings for migration from manual throughput to \
      autoscale.";
 
-/// The same for the other way, in words of ours.
+/// The refusal of a change to manual throughput without its header, in our own words.
 const NEEDS_MANUAL_HEADER: &str = "x-ms-cosmos-migrate-offer-to-manual-throughput must be supplied \
      for migration from autoscale to manual throughput, and offercontent must contain \
      autopilotSettings otherwise.";
@@ -44,7 +43,7 @@ pub(crate) fn replacement(
         (Mode::Manual, Some(_)) => Err(Error::bad_request(NEEDS_AUTOSCALE_HEADER)),
         (Mode::Manual, None) => {
             let rate = content.get("offerThroughput").and_then(Value::as_i64).ok_or_else(|| {
-                Error::bad_request("The offer has no 'content.offerThroughput' that is an integer.")
+                Error::bad_request("The 'content.offerThroughput' of the offer must be an integer.")
             })?;
             Ok(Throughput::Manual(range(Mode::Manual).check(rate)?))
         }
@@ -68,10 +67,10 @@ fn migrated(
         }
         (Migration::ToManual, Mode::Autoscale) => Ok(Throughput::Manual(old.rate())),
         (Migration::ToAutoscale, Mode::Autoscale) => {
-            Err(Error::bad_request("The offer has autoscale throughput already."))
+            Err(Error::bad_request("The offer already has autoscale throughput."))
         }
         (Migration::ToManual, Mode::Manual) => {
-            Err(Error::bad_request("The offer has manual throughput already."))
+            Err(Error::bad_request("The offer already has manual throughput."))
         }
     }
 }
@@ -84,7 +83,7 @@ fn by_level(
     (rules, holding): (Rules, Holding),
 ) -> Result<Option<Throughput>, Error> {
     let level = body.get("offerType").as_str().ok_or_else(|| {
-        Error::bad_request("An offer of version V1 has an 'offerType': S1, S2 or S3.")
+        Error::bad_request("An offer of version V1 needs an 'offerType': S1, S2 or S3.")
     })?;
     match &old.throughput {
         Throughput::Level { name, rate } if name.eq_ignore_ascii_case(level) => {
@@ -115,14 +114,14 @@ fn is_v1(body: &Value) -> Result<bool, Error> {
         version => match version.as_str() {
             Some(version) if version.eq_ignore_ascii_case("V1") => Ok(true),
             Some(version) if version.eq_ignore_ascii_case("V2") => Ok(false),
-            _ => Err(Error::bad_request("The 'offerVersion' of an offer is V1 or V2.")),
+            _ => Err(Error::bad_request("The 'offerVersion' of an offer must be V1 or V2.")),
         },
     }
 }
 
 fn content(body: &Value) -> Result<&Object, Error> {
     let content = body.get("content").as_object();
-    content.ok_or_else(|| Error::bad_request("The offer has no 'content' that is an object."))
+    content.ok_or_else(|| Error::bad_request("The 'content' of the offer must be an object."))
 }
 
 /// `null` counts as absent.

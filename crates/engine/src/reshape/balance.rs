@@ -2,20 +2,20 @@
 //! than its partitions can give.
 
 use std::{
-    sync::{Arc, PoisonError, atomic::Ordering},
+    sync::{Arc, PoisonError},
     time::Duration,
 };
 
+use catalog::{Catalog, Collection, throughput};
+use partition::Partition;
 use protocol::rid::CollectionRid;
+use query::served::Served;
+
+use partition::disk::DiskLevel;
 
 use crate::{
     Inner,
-    catalog::{Catalog, Collection},
-    disk::DiskLevel,
-    partition::Partition,
     reshape::{self, Turn, cut, switch},
-    served::Served,
-    throughput,
 };
 
 /// How often it is looked.
@@ -48,11 +48,9 @@ pub(crate) async fn look_after(engine: Arc<Inner>) {
 /// Removes what splits that a crash ended have left in the partitions they were of.
 async fn clear_logs(engine: &Arc<Inner>) {
     for collection in engine.view().collections() {
-        // Whoever splits it at this moment has begun by removing it.
-        let Ok(_turn) = Turn::take(engine, collection.rid) else { continue };
         for partition in &collection.partitions {
             if let Err(error) = partition.clear_log().await {
-                tracing::warn!(%error, partition.name, "the log of a split was left behind");
+                tracing::warn!(%error, partition.name, "cannot remove the log of a split");
             }
         }
     }
@@ -77,7 +75,7 @@ pub(crate) fn partitions_needed(engine: &Inner, catalog: &Catalog, collection: &
     let offer = catalog.offers.of(&collection.rid.to_string());
     let is_partitioned = !collection.definition.partition_key.is_system;
     throughput::partition_count(
-        &engine.options,
+        engine.options.partition_throughput,
         offer.map(|offer| &offer.throughput),
         is_partitioned,
     )
@@ -97,7 +95,7 @@ fn next(engine: &Inner, last: Option<CollectionRid>) -> Option<Due> {
     round.find_map(|collection| due(engine, &view.catalog, collection))
 }
 
-/// The same, beginning behind the one that was last.
+/// All items in a rotated order: first those after `last`, then the others.
 fn behind<T, K: Ord + Copy>(
     all: impl Iterator<Item = T> + Clone,
     last: Option<K>,
@@ -116,18 +114,13 @@ fn due(engine: &Inner, catalog: &Catalog, collection: &Served) -> Option<Due> {
         let counters = partition.counters();
         counters.bytes + counters.index_bytes
     };
-    let mut splittable: Vec<_> = collection
-        .partitions
-        .iter()
-        .map(|partition| (size(partition), partition))
-        .filter(|(size, partition)| partition.is_worth_splitting(*size))
-        .collect();
-    splittable.sort_by_key(|(size, partition)| (*size, partition.range.slots.len()));
-    let (size, largest) = splittable.pop()?;
+    let sizes = collection.partitions.iter().map(|partition| (size(partition), partition));
+    let splittable = sizes.filter(|(size, partition)| partition.is_worth_splitting(*size));
+    let (size, largest) =
+        splittable.max_by_key(|(size, partition)| (*size, partition.range.slots.len()))?;
     let reason = if size >= engine.options.sizes.partition {
         Reason::Size
-    } else if collection.partitions.len() < partitions_needed(engine, catalog, collection) as usize
-    {
+    } else if collection.ranges.len() < partitions_needed(engine, catalog, collection) as usize {
         Reason::Throughput
     } else {
         return None;
@@ -159,14 +152,14 @@ async fn split(engine: &Arc<Inner>, due: Due) -> bool {
     let Some(cut) = cut else {
         partition.note_unsplittable(counters.bytes + counters.index_bytes);
         let name = &partition.name;
-        tracing::warn!(name, "a partition is full and cannot be split: it holds one key");
+        tracing::warn!(name, "a partition is full and cannot be split: it contains only one key");
         return false;
     };
     let name = partition.name.clone();
     match reshape::run(engine, turn, vec![partition], &[cut], None).await {
         Ok(_) => true,
         Err(error) => {
-            if !engine.is_closed.load(Ordering::Acquire) {
+            if !engine.is_closed() {
                 tracing::warn!(%error, name, "a partition could not be split");
             }
             false

@@ -6,18 +6,17 @@ use std::{
     sync::Arc,
 };
 
+use catalog::area::Edge;
+use partition::{
+    Partition, errors,
+    keys::{META_KEY, slot_at, slot_rows},
+    rows::KeyCounters,
+};
 use protocol::Error;
+use query::served::Served;
 use store::{Direction, PageLimit, Snapshot};
 
-use crate::{
-    area::Edge,
-    errors,
-    keys::{META_KEY, slot_at, slot_rows},
-    partition::Partition,
-    reshape::inside,
-    rows::KeyCounters,
-    served::Served,
-};
+use crate::reshape::inside;
 
 /// Counters of logical keys read at a time.
 const PAGE: PageLimit = PageLimit { entries: 4096, bytes: 1 << 20 };
@@ -30,7 +29,7 @@ pub(crate) async fn middle(
     collection: &Served,
     partition: &Arc<Partition>,
 ) -> Result<Option<Edge>, Error> {
-    let (snapshot, _) = partition.read();
+    let (snapshot, _) = partition.read()?;
     let slots = partition.range.slots.clone();
     let width = (slots.end - slots.start).div_ceil(GROUPS).max(1);
     let mut groups = vec![0_u64; slots.len().div_ceil(width as usize)];

@@ -6,18 +6,14 @@
 
 use std::sync::Arc;
 
+use catalog::area::Edge;
+use partition::{Partition, errors, rows::Damaged};
 use protocol::Error;
+use query::served::Served;
 use store::Snapshot;
 use value::partition_key::{Epk, Hashing};
 
-use crate::{
-    area::Edge,
-    errors,
-    partition::Partition,
-    reshape::{cut::each_key, sides::Keys},
-    rows::Damaged,
-    served::Served,
-};
+use crate::reshape::{cut::each_key, sides::Keys};
 
 /// The bytes of one level.
 const LEVEL: usize = 16;

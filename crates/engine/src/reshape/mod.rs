@@ -1,6 +1,6 @@
 //! Splits and merges: documents of one or more neighbouring partitions go to new ones, online.
 //!
-//! 1. The old partitions begin a log of what they commit ([`crate::partition::log`]).
+//! 1. The old partitions begin a log of what they commit ([`partition::log`]).
 //! 2. A snapshot of them is copied into the new key spaces by slot ([`source`]), and by key where a
 //!    slot is cut ([`sides`]).
 //! 3. The log is replayed until the copy is nearly level ([`replay`]).
@@ -24,26 +24,31 @@ mod switch;
 use std::{
     collections::BTreeSet,
     mem::replace,
-    sync::{Arc, PoisonError, atomic::Ordering},
+    sync::{
+        Arc, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
+use catalog::{
+    area::{Area, Edge},
+    numbers::{Class, SharedSlot, share},
+    range::{PARENTS_MAX, Range, key_space},
+    to_bytes,
+};
+use partition::{Partition, errors, tenure::End};
 use protocol::{
     Body, Code, Error, Meta, Outcome, Response, request::CollectionPath, rid::CollectionRid,
 };
+use query::served::Served;
 use tokio::sync::oneshot;
 use value::{Object, Value};
 
 use crate::{
     Inner,
-    area::{Area, Edge},
-    catalog::{
-        numbers::{Class, SharedSlot, share},
-        range::{PARENTS_MAX, Range, key_space},
-        to_bytes,
-    },
-    errors, missing_collection,
-    partition::Partition,
+    control::Unchanged,
+    missing_collection,
     reshape::{
         rekey::Rekey,
         replay::{Child, Parent},
@@ -51,7 +56,6 @@ use crate::{
         source::{Intake, Source},
         switch::Switch,
     },
-    served::Served,
 };
 
 /// How often it is looked whether the old partitions are still read.
@@ -111,7 +115,7 @@ pub(crate) async fn merge(
         ));
     }
     let needed = balance::partitions_needed(engine, &engine.catalog(), &collection);
-    if collection.partitions.len() <= needed as usize {
+    if collection.ranges.len() <= needed as usize {
         return Err(Error::bad_request(format!(
             "The ranges cannot be merged: the collection's throughput needs {needed} partitions. \
              Lower it first."
@@ -206,10 +210,13 @@ pub(crate) async fn run(
     // What was split is not to be kept by whoever waits for it.
     drop(view);
     let inner = Arc::clone(engine);
-    engine.in_background(async move {
+    engine.background.run(async move {
         let engine = inner;
         let is_rekey = rekey.is_some();
-        let work = Work { engine: &engine, rid: turn.rid, keys, parents: &parents, cuts, ranges };
+        let is_switch_lost = AtomicBool::new(false);
+        let (rid, parents_of) = (turn.rid, parents.as_slice());
+        let work =
+            Work { engine: &engine, rid, keys, parents: parents_of, cuts, ranges, is_switch_lost };
         let moving = async {
             match rekey {
                 None => work.run().await,
@@ -224,7 +231,12 @@ pub(crate) async fn run(
         let moved = match moved {
             Ok(moved) => moved,
             Err(error) => {
-                work.call_off().await;
+                if work.is_switch_lost.load(Ordering::Relaxed) {
+                    // The turn is never given back: another attempt would drop the new partitions.
+                    std::mem::forget(turn);
+                } else {
+                    work.call_off().await;
+                }
                 drop(sender.send(Err(error)));
                 return;
             }
@@ -296,7 +308,7 @@ fn share_numbers(
         let sharing = ranges.iter_mut().filter(|range| range.area.is_cut_inside(slot));
         let sharing: Vec<_> = sharing.collect();
         let classes = share(&taken, sharing.len()).ok_or_else(|| {
-            Error::bad_request("The range cannot be split: its document numbers are used up.")
+            Error::bad_request("The range cannot be split: it has no document numbers left.")
         })?;
         for (range, class) in sharing.into_iter().zip(classes) {
             range.shared.push(SharedSlot { slot, class });
@@ -311,7 +323,7 @@ async fn give_back_unread(engine: &Inner, parents: Vec<Arc<Partition>>) {
         let (name, unread) = (parent.name.clone(), Arc::downgrade(&parent));
         drop(parent);
         while unread.strong_count() > 0 {
-            if engine.is_closed.load(Ordering::Acquire) {
+            if engine.is_closed() {
                 // The catalog remembers it, and the next start drops it.
                 return;
             }
@@ -323,12 +335,12 @@ async fn give_back_unread(engine: &Inner, parents: Vec<Arc<Partition>>) {
 
 /// A row that nobody here knows: it must not be left behind.
 fn unknown_row() -> Error {
-    Error::new(Code::Internal, "The partition has rows that this build does not know.")
+    Error::new(Code::Internal, "The partition has rows unknown to this build.")
 }
 
 /// Two partitions gave one id to different paths, which one index cannot have.
 fn contradictory_names() -> Error {
-    Error::bad_request("The ranges cannot be merged: their indexes name different paths alike.")
+    Error::bad_request("The ranges cannot be merged: their indexes use one id for different paths.")
 }
 
 /// A split or merge under way.
@@ -339,6 +351,8 @@ struct Work<'a> {
     parents: &'a [Arc<Partition>],
     cuts: Vec<Edge>,
     ranges: Vec<Arc<Range>>,
+    /// Nobody knows whether the catalog names the new partitions.
+    is_switch_lost: AtomicBool,
 }
 
 impl Work<'_> {
@@ -360,33 +374,47 @@ impl Work<'_> {
         drop((source, sides));
         replay::until_level(&self.keys, &mut parents, &mut children).await?;
         let switch = Switch { rid: self.rid, keys: self.keys.clone(), parents, children };
-        let (children, stopped) = self.engine.change(switch).await?;
+        let switched = self.engine.change_to_end(switch).await;
+        let (children, stopped) = switched.map_err(|unchanged| self.note_unchanged(unchanged))?;
         Ok((children, stopped.elapsed()))
     }
 
+    /// A switch whose outcome is unknown is never called off: the catalog may name the new
+    /// partitions by now, and the old ones must not take a write again. The next start sees to it.
+    fn note_unchanged(&self, unchanged: Unchanged) -> Error {
+        if unchanged.is_lost {
+            self.is_switch_lost.store(true, Ordering::Relaxed);
+            self.parents.iter().for_each(|parent| parent.end_with(End::Broken));
+        }
+        unchanged.error
+    }
+
     fn is_serving(&self, partition: &Arc<Partition>) -> bool {
-        let view = self.engine.view();
-        switch::find(&view, self.rid).is_ok_and(|collection| collection.is_served_by(partition))
+        switch::serves(&self.engine.view(), self.rid, partition)
     }
 
     /// Goes on as if nothing had been begun. What cannot be removed here, the next attempt or the
     /// next start removes.
     async fn call_off(&self) {
         for parent in self.parents {
-            // One that was replaced or deleted must never take a write again.
-            if !self.is_serving(parent) {
-                continue;
+            {
+                // A deletion stops partitions before it is committed: not while one is under way.
+                let _turn = self.engine.control.lock().await;
+                // One that was replaced or deleted must never take a write again.
+                if !self.is_serving(parent) {
+                    continue;
+                }
+                parent.cancel_move();
             }
-            parent.cancel_move();
             if let Err(error) = parent.end_log().await {
-                tracing::warn!(%error, parent.name, "the log of a split was left behind");
+                tracing::warn!(%error, parent.name, "cannot remove the log of a split");
             }
         }
         self.engine.moved.notify_waiters();
         for range in &self.ranges {
             let name = key_space(self.rid, range.id);
             if let Err(error) = self.engine.store.drop_key_space(&name).await {
-                tracing::warn!(%error, name, "a part of a split was left behind");
+                tracing::warn!(%error, name, "cannot remove a part of a split");
             }
         }
     }

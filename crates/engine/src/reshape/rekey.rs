@@ -12,23 +12,19 @@ use std::{
     time::{Duration, Instant},
 };
 
+use catalog::{Catalog, Collection, Version, area::Edge, definition::Definition, storage};
+use partition::{Partition, errors, rows::State};
 use protocol::{Code, Error, Options, Outcome, Response, request::CollectionPath};
+use query::{reading::check_intended, served::Served};
 use store::Batch;
 
+use catalog::bodies;
+
 use crate::{
-    Inner,
-    area::Edge,
-    bodies,
-    catalog::{Catalog, Collection, Version, storage},
-    check_intended, collections,
+    Inner, collections,
     conditions::require_match,
     control::{AsyncPlan, Change, even_ranges},
-    definition::Definition,
-    errors,
-    partition::Partition,
     reshape::{self, Turn, Work, balance, rekey::rewrite::Rewrite, switch},
-    rows::State,
-    served::Served,
 };
 
 /// Partitions that are made at once for the size of the data. More are made by splits.
@@ -126,14 +122,15 @@ impl Rekey {
         let stopped = Instant::now();
         let last = parent.begin_move().await?;
         {
-            let (snapshot, _) = parent.read();
+            let (snapshot, _) = parent.read()?;
             let now = work.engine.clock.now_seconds();
             Rewrite::new(&after, &*snapshot, now).run(last).await?;
         }
         for partition in &after.partitions {
             partition.require_generation(after.index_generation);
         }
-        let children = work.engine.change(TakeOver { before, after }).await?;
+        let taken = work.engine.change_to_end(TakeOver { before, after }).await;
+        let children = taken.map_err(|unchanged| work.note_unchanged(unchanged))?;
         // The media of what has expired are gone.
         work.engine.media.forget();
         Ok((children, stopped.elapsed()))
@@ -144,7 +141,7 @@ impl Rekey {
 fn changed() -> Error {
     Error::new(
         Code::Conflict,
-        "The collection was changed while it was being given a partition key. Try again.",
+        "The collection changed while it was being given a partition key. Try again.",
     )
 }
 
@@ -172,6 +169,12 @@ impl AsyncPlan<Vec<Arc<Partition>>> for TakeOver {
         let mut after = Collection::clone(&after);
         // A change of the definition meanwhile, or a deletion, wins.
         let now = catalog.collection_by_rid(before.rid).ok_or_else(Error::owner_not_found)?;
+        // A partition that was opened again meanwhile has taken writes that were not rewritten.
+        let view = engine.view();
+        let is_same = |it: &Arc<Partition>| switch::serves(&view, before.rid, it);
+        if !before.partitions.iter().all(|it| it.end().is_none() && is_same(it)) {
+            return Err(errors::not_now());
+        }
         if !is_same_but_for_scripts(now, &before) {
             return Err(changed());
         }

@@ -3,21 +3,17 @@
 use std::{collections::HashMap, sync::Arc};
 
 use bytes::Bytes;
+use catalog::{area::Edge, range::Range};
+use partition::{
+    Partition, errors,
+    keys::{self, Home},
+    log::{self, Entry},
+    rows::{Counters, Damaged},
+};
 use protocol::Error;
 use store::{Batch, Change};
 
-use crate::{
-    area::Edge,
-    catalog::range::Range,
-    errors,
-    keys::{self, Home},
-    partition::{
-        Partition,
-        log::{self, Entry},
-    },
-    reshape::{contradictory_names, sides::Keys, unknown_row},
-    rows::{Counters, Damaged},
-};
+use crate::reshape::{contradictory_names, sides::Keys, unknown_row};
 
 /// The copy is nearly level when so few rows were left: they take a few milliseconds.
 const LEVEL: usize = 64;
@@ -58,7 +54,7 @@ pub(crate) async fn catch_up(
 ) -> Result<usize, Error> {
     let mut rows = 0;
     for parent in parents {
-        let (snapshot, _) = parent.partition.read();
+        let (snapshot, _) = parent.partition.read()?;
         loop {
             let page = log::page(&*snapshot, parent.next).await.map_err(errors::from_store)?;
             let Some((last, _)) = page.last() else { break };
@@ -127,7 +123,7 @@ async fn check_names(children: &[Child], names: &[Change]) -> Result<(), Error> 
     }
     let keys: Vec<Bytes> = names.iter().map(|name| name.key.clone()).collect();
     for child in children {
-        let (snapshot, _) = child.partition.read();
+        let (snapshot, _) = child.partition.read()?;
         let rows = snapshot.get_many(&keys).await.map_err(errors::from_store)?;
         let mut pairs = names.iter().zip(rows);
         if pairs.any(|(name, row)| row.is_some() && row != name.value) {

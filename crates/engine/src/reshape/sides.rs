@@ -9,21 +9,20 @@ use std::{
 };
 
 use bytes::Bytes;
+use catalog::area::{Area, Edge};
+use partition::{
+    errors,
+    keys::{self, META_CLEAR, META_KEY, PRIMARY, SEQUENCE_MAX, UNIQUE},
+    rows::{Damaged, Header, HistoryRow, Primary},
+};
 use protocol::{Error, rid::DocNum};
+use query::served::Served;
 use roaring::RoaringTreemap;
 use store::{Change, Direction, PageLimit, Snapshot};
 use value::{
     json,
     partition_key::{Component, Epk, Hashing, PartitionKey},
     path::Path,
-};
-
-use crate::{
-    area::{Area, Edge},
-    errors,
-    keys::{self, META_CLEAR, META_KEY, PRIMARY, SEQUENCE_MAX, UNIQUE},
-    rows::{Damaged, Header, HistoryRow, Primary},
-    served::Served,
 };
 
 /// Primary rows read at a time.
@@ -185,7 +184,7 @@ impl Numbers {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::keys::docnum;
+    use partition::keys::docnum;
 
     #[test]
     fn numbers_are_kept() {

@@ -6,16 +6,16 @@ use std::sync::{
 };
 
 use bytes::Bytes;
+use catalog::area::Area;
 use index::Kind;
+use partition::{
+    keys::{self, Home, META_KEY, META_STATE},
+    rows::{Counters, KeyCounters, State},
+    terms::row_bytes,
+};
 use store::{BoxFuture, Direction, Error, KeyRange, Page, PageLimit, Result, Snapshot};
 
-use crate::{
-    area::Area,
-    keys::{self, Home, META_KEY, META_STATE},
-    partition::terms::row_bytes,
-    reshape::sides::Sides,
-    rows::{Counters, KeyCounters, State},
-};
+use crate::reshape::sides::Sides;
 
 /// Snapshots of the old partitions, in which the row that says what a partition is says that it is
 /// being filled: so a copy says that of itself from its first moment.

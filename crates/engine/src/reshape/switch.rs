@@ -5,21 +5,26 @@ use std::{
     time::Instant,
 };
 
-use protocol::{Error, rid::CollectionRid};
+use catalog::{Catalog, Collection, numbers::SharedSlot, range::Range, storage};
+use partition::{
+    Partition,
+    position::Position,
+    rows::{Counters, Times},
+};
+use protocol::{Code, Error, rid::CollectionRid};
+use query::{
+    changes::retention,
+    served::{Served, View},
+};
 use store::Batch;
 
 use crate::{
     Inner,
-    catalog::{Catalog, Collection, numbers::SharedSlot, range::Range, storage},
-    changes::retention,
     control::{AsyncPlan, Change},
-    partition::{Partition, position::Position},
     reshape::{
         replay::{Child, Parent, catch_up},
         sides::Keys,
     },
-    rows::{Counters, Times},
-    served::{Served, View},
 };
 
 /// Ranges of the past that a collection remembers.
@@ -59,7 +64,7 @@ impl AsyncPlan<(Vec<Arc<Partition>>, Instant)> for Switch {
             return Err(Error::not_found());
         }
         let started = Instant::now();
-        let is_kept = retention::of(engine, served).is_some();
+        let is_kept = retention(engine, served).is_some();
         let result = self.level(served, is_kept).await;
         if let Err(error) = result {
             for parent in &self.parents {
@@ -70,8 +75,11 @@ impl AsyncPlan<(Vec<Arc<Partition>>, Instant)> for Switch {
         }
         let old: Vec<_> = self.parents.into_iter().map(|parent| parent.partition).collect();
         let new: Vec<_> = self.children.into_iter().map(|child| child.partition).collect();
-        let place = served.partitions.iter().position(|it| Arc::ptr_eq(it, &old[0]));
+        let place = served.ranges.iter().position(|it| it.id == old[0].range.id);
         let place = place.ok_or_else(Error::not_found)?;
+        if !covers(&new, &collection.ranges[place..place + old.len()]) {
+            return Err(Error::new(Code::Internal, "New partitions do not cover the old ones."));
+        }
         let ranges = new.iter().map(|partition| Arc::clone(&partition.range));
         let old: Vec<_> = collection.ranges.splice(place..place + old.len(), ranges).collect();
         let ids = new.iter().map(|partition| partition.range.id + 1);
@@ -87,6 +95,19 @@ impl AsyncPlan<(Vec<Arc<Partition>>, Instant)> for Switch {
         let answer = (new.clone(), started);
         Ok(Change { created: new, ..Change::new(batch, catalog, answer) })
     }
+}
+
+/// Whether a partition serves its collection now.
+pub(super) fn serves(view: &View, rid: CollectionRid, partition: &Arc<Partition>) -> bool {
+    view.by_rid(rid).is_some_and(|served| served.is_served_by(partition))
+}
+
+/// Whether new partitions lie side by side and hold exactly what the old ranges held.
+fn covers(new: &[Arc<Partition>], old: &[Arc<Range>]) -> bool {
+    let (Some(first), Some(last)) = (new.first(), new.last()) else { return false };
+    let (Some(from), Some(to)) = (old.first(), old.last()) else { return false };
+    let has_no_gap = new.windows(2).all(|pair| pair[0].range.area.end == pair[1].range.area.start);
+    has_no_gap && first.range.area.start == from.area.start && last.range.area.end == to.area.end
 }
 
 impl Switch {

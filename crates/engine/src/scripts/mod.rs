@@ -3,12 +3,17 @@
 //! A source is compiled by a worker before the catalog changes, never while others wait for it.
 
 mod compile;
-pub(crate) mod definition;
 pub(crate) mod idle;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
+use catalog::{
+    Catalog, Collection, Version,
+    children::Children,
+    script_bodies::{Definition, check_bytes},
+    scripts::Script,
+};
 use protocol::{
     Error, Options,
     continuation::Feed,
@@ -18,12 +23,11 @@ use protocol::{
     rid::{ChildRid, CollectionRid},
 };
 
+use query::reading::check_intended;
+
 use crate::{
     Inner,
-    catalog::{Catalog, Collection, Version, children::Children, scripts::Script},
-    check_intended,
     family::{Family, requests::Put},
-    scripts::definition::{Definition, check_bytes},
 };
 
 /// The scripts of one kind of this collection.

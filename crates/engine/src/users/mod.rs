@@ -1,12 +1,11 @@
-//! The users of a database. Their permissions are in `permissions`, what bodies may say is in
-//! `definition`.
+//! The users of a database. Their permissions are in `permissions`; `catalog::user_bodies` reads bodies.
 
-pub(crate) mod definition;
 pub(crate) mod permissions;
 
 use std::sync::Arc;
 
 use bytes::Bytes;
+use catalog::{Catalog, Database, Version, children::Children, user_bodies, users::User};
 use protocol::{
     Error, Options,
     continuation::Feed,
@@ -16,10 +15,7 @@ use protocol::{
     rid::{DatabaseRid, UserRid},
 };
 
-use crate::{
-    catalog::{Catalog, Database, Version, children::Children, users::User},
-    family::Family,
-};
+use crate::family::Family;
 
 /// The users of this database.
 pub(crate) struct Users(pub(crate) DatabasePath);
@@ -60,7 +56,7 @@ impl Family for Users {
     }
 
     fn parse(&self, body: &[u8]) -> Result<String, Error> {
-        definition::user(body)
+        user_bodies::user(body)
     }
 
     fn id(draft: &String) -> &str {

@@ -3,6 +3,12 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use catalog::{
+    Catalog, Database, Version,
+    children::Children,
+    user_bodies,
+    users::{Permission, Rights, User},
+};
 use protocol::{
     Code, Error, Options, Owner,
     continuation::Feed,
@@ -11,18 +17,12 @@ use protocol::{
     response::FeedKind,
     rid::{PermissionRid, UserRid},
 };
+use query::served::View;
 
 use crate::{
     access::reach::is_same,
-    catalog::{
-        Catalog, Database, Version,
-        children::Children,
-        users::{Permission, Rights, User},
-    },
     family::{Family, Parent},
     random_u32,
-    served::View,
-    users::definition,
 };
 
 /// The permissions of this user.
@@ -94,7 +94,7 @@ impl Family for Permissions {
     }
 
     fn parse(&self, body: &[u8]) -> Result<(String, Rights), Error> {
-        definition::permission(body)
+        user_bodies::permission(body)
     }
 
     fn id((id, _): &(String, Rights)) -> &str {
@@ -137,7 +137,7 @@ impl Family for Permissions {
             {
                 return Err(Error::new(
                     Code::Conflict,
-                    "The user has a permission for this resource already.",
+                    "The user already has a permission for this resource.",
                 ));
             }
         }

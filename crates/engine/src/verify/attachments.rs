@@ -5,11 +5,12 @@ use bytes::Bytes;
 use store::Snapshot;
 
 use super::Pages;
-use crate::{
-    OpenError,
-    documents::attachments::rows::{Attachment, List},
+use partition::{
+    attachments::{Attachment, List},
     keys,
 };
+
+use crate::OpenError;
 
 /// What is wrong with the attachments of a partition.
 pub(super) async fn check(snapshot: &dyn Snapshot) -> Result<Vec<String>, OpenError> {
@@ -63,7 +64,7 @@ async fn list(
         let rows = snapshot.get_many(&[keys::media(document, entry.number)]).await?;
         let length = rows.into_iter().next().flatten().map(|media| media.len());
         if length != entry.media.map(|length| length as usize) || entry.number >= list.next {
-            return Ok(Some("an attachment, or its media, are not what it says"));
+            return Ok(Some("an attachment, or its media, differ from the list"));
         }
     }
     Ok(None)

@@ -5,12 +5,12 @@ use bytes::Bytes;
 use value::json;
 
 use super::{Check, OpenError, Pages, Report};
-use crate::{
+use partition::{
     keys::{self, META_HISTORY},
-    partition::position::Position,
+    position::Position,
     rows::{ChangeKind, Counters, Header, HistoryRow},
-    scope::document_key,
 };
+use query::scope::document_key;
 
 impl Check<'_> {
     pub(super) async fn history(
@@ -61,7 +61,7 @@ impl Check<'_> {
         let has_previous = !row.previous.is_empty();
         let is_create = row.kind == ChangeKind::Create;
         if has_previous == is_create || has_previous != (row.previous_lsn > 0) {
-            return Err("it has the versions of another operation".to_owned());
+            return Err("its versions do not match its operation".to_owned());
         }
         Ok(())
     }

@@ -4,15 +4,16 @@
 use std::{ops::Bound, sync::Arc};
 
 use bytes::Bytes;
+use catalog::{area::Edge, numbers::Class};
+use partition::{
+    Partition,
+    keys::{self, SEQUENCE_MAX, docnum},
+};
+use query::served::Served;
 use store::{Direction, PageLimit};
 
 use crate::{
     OpenError,
-    area::Edge,
-    catalog::numbers::Class,
-    keys::{self, SEQUENCE_MAX, docnum},
-    partition::Partition,
-    served::Served,
     verify::{Report, place},
 };
 
@@ -55,10 +56,10 @@ async fn check_pair(
     let range = right.range.id;
     let place = place(collection, left);
     if class(left).overlaps(class(right)) {
-        report.problem(&place, format!("it gives the same document numbers as range {range}"));
+        report.problem(&place, format!("it assigns the same document numbers as range {range}"));
     }
-    let (ours, _) = left.read();
-    let (theirs, _) = right.read();
+    let (ours, _) = left.read()?;
+    let (theirs, _) = right.read()?;
     let mut start = Bound::Included(keys::document(docnum(slot, 0)));
     let end = Bound::Included(keys::document(docnum(slot, SEQUENCE_MAX)));
     let limit = PageLimit { entries: 256, bytes: 4 << 20 };

@@ -4,20 +4,17 @@ use std::collections::HashMap;
 
 use bytes::Bytes;
 use index::{Kind, Path, PathIds, Step};
+use partition::{
+    keys::{self, u64_at},
+    names,
+    rows::{Damaged, Header},
+    terms::{Indexed, index_row, row_bytes, terms_with},
+};
+use query::served::Served;
 use store::Snapshot;
 use value::json;
 
-use crate::{
-    OpenError,
-    keys::{self, u64_at},
-    partition::{
-        names,
-        terms::{Indexed, index_row, row_bytes, terms_with},
-    },
-    rows::{Damaged, Header},
-    served::Served,
-    verify::Pages,
-};
+use crate::{OpenError, verify::Pages};
 
 /// The ids of paths as the partition's rows give them.
 #[derive(Default)]
@@ -75,7 +72,7 @@ impl TermSums {
             };
             let Ok(document) = json::parse(&text) else { continue };
             let policy = &collection.policy_of(header.index_generation);
-            let directive = header.index_directive();
+            let directive = header.directive;
             let version = Indexed { document: &document, policy, directive };
             let terms = terms_with(&version, &mut self.ids);
             let (wanted, values): (Vec<Bytes>, Vec<Bytes>) =
@@ -110,7 +107,7 @@ impl TermSums {
         }
         let Self { ids, terms, bytes } = self;
         if entries != *terms {
-            problems.push(format!("{entries} index entries, the documents call for {terms}"));
+            problems.push(format!("{entries} index entries, but the documents need {terms}"));
         }
         if ids.missing > 0 {
             problems.push(format!("{} index paths have no name", ids.missing));

@@ -1,6 +1,11 @@
 //! What documents are kept with beside their terms: the rows of their expiry and of their unique keys.
 
 use bytes::Bytes;
+use partition::{
+    keys::{self, LogicalKey, UNIQUE, u64_at},
+    rows::Header,
+};
+use query::{scope::document_key, served::Served};
 use store::Snapshot;
 use value::json;
 
@@ -10,10 +15,6 @@ use crate::{
         twins::{self, Holder},
         unique,
     },
-    keys::{self, LogicalKey, UNIQUE, u64_at},
-    rows::Header,
-    scope::document_key,
-    served::Served,
     verify::Pages,
 };
 
@@ -35,6 +36,9 @@ impl Upkeep {
     ) -> Result<Vec<String>, OpenError> {
         let mut problems = Vec::new();
         let definition = &collection.definition;
+        // The documents that call for rows, and those rows.
+        let (mut expiring, mut expiries) = (Vec::new(), Vec::new());
+        let (mut holders, mut uniques) = (Vec::new(), Vec::new());
         for (row_key, row) in documents {
             let (Some(number), Ok((header, text))) = (u64_at(row_key, 1), Header::decode(row))
             else {
@@ -42,10 +46,8 @@ impl Upkeep {
             };
             let is_current = header.index_generation == collection.index_generation;
             if is_current && let Some(expiry) = header.expiry(definition.default_ttl) {
-                let rows = snapshot.get_many(&[keys::expiry(expiry, number)]).await?;
-                if rows.iter().any(Option::is_none) {
-                    problems.push(format!("document {number:015x}: no expiry row"));
-                }
+                expiring.push(number);
+                expiries.push(keys::expiry(expiry, number));
             }
             if definition.unique_keys.is_empty() {
                 continue;
@@ -53,22 +55,30 @@ impl Upkeep {
             let Ok(document) = json::parse(&text) else { continue };
             let key = document_key(collection, &document);
             let key = LogicalKey::new(collection.slot(&key), &key);
-            let wanted = unique::rows(definition, &key, &document);
-            for (key, row) in wanted.iter().zip(snapshot.get_many(&wanted).await?) {
-                match row.map(|row| Holder::decode(&row)) {
-                    Some(Ok(holder)) if holder.number == number => self.unique += 1,
-                    Some(Ok(Holder { number: holder, .. })) => {
-                        let waits = snapshot.get_many(&[twins::twin(key, number)]).await?;
-                        self.unique += waits.iter().flatten().count() as u64;
-                        problems.push(format!(
-                            "document {number:015x}: its unique key is document {holder:015x}'s"
-                        ));
-                    }
-                    _ if is_current => {
-                        problems.push(format!("document {number:015x}: no unique key row"));
-                    }
-                    _ => {}
+            let rows = unique::rows(definition, &key, &document);
+            holders.extend(rows.iter().map(|_| (number, is_current)));
+            uniques.extend(rows);
+        }
+        for (number, row) in expiring.iter().zip(snapshot.get_many(&expiries).await?) {
+            if row.is_none() {
+                problems.push(format!("document {number:015x}: no expiry row"));
+            }
+        }
+        let found = snapshot.get_many(&uniques).await?;
+        for ((key, (number, is_current)), row) in uniques.iter().zip(holders).zip(found) {
+            match row.map(|row| Holder::decode(&row)) {
+                Some(Ok(holder)) if holder.number == number => self.unique += 1,
+                Some(Ok(Holder { number: holder, .. })) => {
+                    let waits = snapshot.get_many(&[twins::twin(key, number)]).await?;
+                    self.unique += waits.iter().flatten().count() as u64;
+                    problems.push(format!(
+                        "document {number:015x}: its unique key is document {holder:015x}'s"
+                    ));
                 }
+                _ if is_current => {
+                    problems.push(format!("document {number:015x}: no unique key row"));
+                }
+                _ => {}
             }
         }
         Ok(problems)

@@ -2,8 +2,8 @@
 
 use bytes::Bytes;
 use protocol::{
-    Code, Error, Operation, Options, Principal, Response,
-    query::{QueryBody, QueryFeed},
+    Code, Error, Operation, Options, Principal, Proof, Response,
+    query::{QueryFeed, QuerySource},
     request::{
         BatchMode, ChangeMode, CollectionPath, DatabasePath, DocumentPath, ThroughputRequest,
     },
@@ -16,7 +16,7 @@ use value::{
 
 use crate::{
     durability::{copy_tree, on_disk, open},
-    support::{Database, collection, document, items, keyed, resource, text},
+    support::{Database, batch_of, collection, document, items, keyed, resource, text},
     users::{holder, minting, permission, rights},
 };
 
@@ -90,9 +90,8 @@ async fn changes(db: &Database, who: &Principal, mut options: Options) -> Vec<St
 }
 
 fn select() -> Operation {
-    let content = Bytes::from_static(b"SELECT * FROM c WHERE c.pk != 'k9'");
-    let body = QueryBody { content, is_text: true };
-    Operation::Query { feed: QueryFeed::Documents(collection()), body }
+    let body = QuerySource::new("SELECT * FROM c WHERE c.pk != 'k9'");
+    Operation::Query { feed: QueryFeed::Documents(collection()), query: body }
 }
 
 #[tokio::test]
@@ -183,7 +182,7 @@ async fn batches_of_one_key() {
     let independent = BatchMode::Independent { stops_at_failure: false };
     let batch = |mode, body: &str| Operation::ExecuteBatch {
         collection: collection(),
-        body: Bytes::from(body.to_owned()),
+        operations: batch_of(body),
         mode,
     };
     let own = r#"[{"operationType":"Read","id":"d1","partitionKey":"[\"k1\"]"}]"#;
@@ -391,9 +390,9 @@ async fn a_token_is_not_good_for_another_permission_of_its_number() {
     }
     let permissions: Vec<_> = grants
         .iter()
-        .map(|who| match who {
-            Principal::Token(grant) => grant.permission,
-            Principal::Account { .. } => unreachable!("holders of tokens"),
+        .map(|who| match who.proof() {
+            Proof::Token(grant) => grant.permission,
+            other => unreachable!("holders of tokens, not {other:?}"),
         })
         .collect();
     assert_eq!(permissions[0], permissions[1], "or this shows nothing");

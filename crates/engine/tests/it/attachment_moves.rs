@@ -5,13 +5,13 @@ use std::sync::Arc;
 use bytes::Bytes;
 use engine::verify;
 use protocol::{Operation, Options};
-use store::memory::MemoryStore;
 
+use crate::stores::new_store;
 use crate::{
     attachments::{head, rows},
     durability::{on_disk, open},
     migration::{give, without_key},
-    splitting::{merge, split},
+    splitting::{merge, split, until},
     support::{Database, document, items, keyed, resource, text},
 };
 
@@ -79,7 +79,7 @@ async fn they_survive_restarts_splits_and_merges() {
 
 #[tokio::test]
 async fn a_collection_that_is_given_a_key_keeps_them() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = Database::open(Arc::clone(&store) as _).await;
     let db = without_key(db, "").await;
     for number in 0..5 {
@@ -96,6 +96,11 @@ async fn a_collection_that_is_given_a_key_keeps_them() {
     let expected: Vec<_> =
         (0..5).map(|number| (format!("d{number}/a"), format!("media {number}"))).collect();
     assert_eq!(state(&db, 5).await, expected);
+    // Dropped once nobody reads it.
+    until("the old partition is gone", async || {
+        store.key_spaces().await.expect("names").len() == 2
+    })
+    .await;
     assert_eq!(rows(&*store).await, 15);
     assert!(verify(store).await.expect("readable").is_clean());
 }
@@ -103,7 +108,7 @@ async fn a_collection_that_is_given_a_key_keeps_them() {
 /// Documents of one slot go to two partitions, and their attachments with them.
 #[tokio::test]
 async fn a_cut_inside_a_slot_takes_them_along() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = Database::open(Arc::clone(&store) as _).await;
     db.create_database("db").await;
     let key = r#"{"paths":["/tenant","/user"],"kind":"MultiHash","version":2}"#;

@@ -7,14 +7,16 @@ use engine::verify;
 use protocol::{
     Body, Code, Error, Operation, Options, Outcome, Response,
     limits::{ATTACHMENTS_MAX, MEDIA_BYTES_MAX},
-    query::{QueryBody, QueryFeed},
+    query::{QueryFeed, QuerySource},
     request::{AttachmentPath, BatchMode, DatabasePath, MediaHead},
     rid::AttachmentRid,
 };
-use store::{Store as _, memory::MemoryStore};
 use value::json;
 
-use crate::support::{Database, TestClock, collection, document, items, keyed, resource, text};
+use crate::stores::{commit, new_store};
+use crate::support::{
+    Database, TestClock, batch_of, collection, document, items, keyed, resource, text,
+};
 
 const KEY: &str = r#"["a"]"#;
 
@@ -147,10 +149,11 @@ async fn the_life_of_an_attachment() {
     let second = db.call(list(), next).await.expect("a page");
     assert_eq!(text(items(&second)[0].get("id")), "y");
     assert_eq!(second.continuation, None);
-    let body =
-        QueryBody { content: "SELECT VALUE a.id FROM a ORDER BY a.id".into(), is_text: true };
-    let query =
-        Operation::Query { feed: QueryFeed::Attachments(crate::support::document("d")), body };
+    let body = QuerySource::new("SELECT VALUE a.id FROM a ORDER BY a.id");
+    let query = Operation::Query {
+        feed: QueryFeed::Attachments(crate::support::document("d")),
+        query: body,
+    };
     let rows = items(&db.call(query, keyed(KEY)).await.expect("rows"));
     assert_eq!(rows.iter().map(text).collect::<Vec<_>>(), ["y", "z"]);
 
@@ -269,7 +272,7 @@ pub(crate) async fn rows(store: &dyn store::Store) -> usize {
 
 #[tokio::test]
 async fn they_go_with_their_document() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = Database::open(Arc::clone(&store) as _).await.with_collection(400).await;
     for end in 0..3 {
         db.create(r#"{"id":"d","pk":"a"}"#).await.expect("created");
@@ -290,7 +293,7 @@ async fn they_go_with_their_document() {
                     {"operationType":"Create","resourceBody":{"id":"d","pk":"a"}}]"#;
                 let batch = Operation::ExecuteBatch {
                     collection: collection(),
-                    body: Bytes::from_static(body),
+                    operations: batch_of(body),
                     mode: BatchMode::Atomic,
                 };
                 db.call(batch, keyed(KEY)).await.expect("run");
@@ -311,7 +314,7 @@ async fn they_go_with_their_document() {
 #[tokio::test]
 async fn verify_sees_what_is_missing() {
     for (prefix, length) in [(b'A', 9), (b'A', 13), (b'B', 13), (b'D', 9)] {
-        let store = Arc::new(MemoryStore::new());
+        let store = new_store();
         let db = Database::open(Arc::clone(&store) as _).await.with_collection(400).await;
         db.create(r#"{"id":"d","pk":"a"}"#).await.expect("created");
         db.upload(head(Some("y"), "text/plain"), b"12345", false).await.expect("made");
@@ -325,8 +328,7 @@ async fn verify_sees_what_is_missing() {
         let (key, _) = page.entries.iter().find(|(key, _)| key.len() == length).expect("a row");
         let mut batch = store::Batch::default();
         batch.delete(key.clone());
-        let done = Box::new(|result: store::Result<()>| result.expect("written"));
-        partition.submit(batch, store::Durability::Durable, done);
+        commit(&*partition, batch).await;
         let report = verify(store).await.expect("readable");
         let found = report.problems.iter().any(|problem| problem.contains("attachment row"));
         assert!(found, "{}{length}: {report}", char::from(prefix));
@@ -336,7 +338,7 @@ async fn verify_sees_what_is_missing() {
 /// Nobody sees attachments of a document that has expired, and none come back with its id.
 #[tokio::test]
 async fn they_expire_with_their_document() {
-    let (store, clock) = (Arc::new(MemoryStore::new()), TestClock::at(1_700_000_000));
+    let (store, clock) = (new_store(), TestClock::at(1_700_000_000));
     let options = engine::Options::default();
     let db = Database::open_at(Arc::clone(&store) as _, options, &clock).await;
     db.create_database("db").await;
@@ -411,16 +413,18 @@ async fn pages_are_charged_one_by_one() {
     let whole = db.call(list, keyed(KEY)).await.expect("a page").meta.charge;
     assert!(charges.iter().all(|charge| charge * 3.0 < whole), "{charges:?}, {whole}");
     let content = Bytes::from(r#"{"query":"SELECT VALUE 1 FROM c"}"#);
-    let (feed, body) =
-        (QueryFeed::Attachments(document("d")), QueryBody { content, is_text: false });
-    let query = db.call(Operation::Query { feed, body }, keyed(KEY)).await.expect("rows");
+    let (feed, body) = (
+        QueryFeed::Attachments(document("d")),
+        gateway::read::query(&content, false).expect("a query"),
+    );
+    let query = db.call(Operation::Query { feed, query: body }, keyed(KEY)).await.expect("rows");
     assert!(query.meta.charge >= whole, "{}, {whole}", query.meta.charge);
 }
 
 /// Where no history is kept, attachments begin none.
 #[tokio::test]
 async fn they_make_no_history() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = Database::open(Arc::clone(&store) as _).await.with_collection(400).await;
     db.create(r#"{"id":"d","pk":"a"}"#).await.expect("created");
     db.attach(described("x", ""), false).await.expect("created");
@@ -435,7 +439,7 @@ async fn they_make_no_history() {
 /// Writers of one document's attachments see each other, queued or not.
 #[tokio::test]
 async fn many_at_a_time_all_arrive() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = Database::open(Arc::clone(&store) as _).await.with_collection(400).await;
     db.create(r#"{"id":"d","pk":"a"}"#).await.expect("created");
     let db = Arc::new(db);

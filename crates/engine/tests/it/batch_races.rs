@@ -8,9 +8,9 @@ use std::sync::{
 
 use engine::verify;
 use protocol::{Code, Error, Options, Outcome, request::BatchMode};
-use store::memory::MemoryStore;
 use value::Value;
 
+use crate::stores::new_store;
 use crate::{
     batches::{answers, document, execute, results},
     queries::query,
@@ -183,12 +183,12 @@ async fn transfers(store: Arc<dyn store::Store>, banks: usize, rounds: usize, is
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn the_sum_never_changes() {
-    transfers(Arc::new(MemoryStore::new()), 2, 500, false).await;
+    transfers(new_store(), 2, 500, false).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nor_while_partitions_are_split_and_merged() {
-    transfers(Arc::new(MemoryStore::new()), 6, 300, true).await;
+    transfers(new_store(), 6, 300, true).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]

@@ -10,9 +10,9 @@ use protocol::{
     response::BatchResult,
     session::SessionTokens,
 };
-use store::memory::MemoryStore;
 use value::{Value, json};
 
+use crate::stores::new_store;
 use crate::support::{Database, collection, keyed};
 
 pub(crate) async fn execute(
@@ -21,8 +21,9 @@ pub(crate) async fn execute(
     mode: BatchMode,
     options: Options,
 ) -> Result<Response, Error> {
-    let body = Bytes::from(operations.to_owned());
-    db.call(Operation::ExecuteBatch { collection: collection(), body, mode }, options).await
+    let operations = gateway::read::batch(&Bytes::from(operations.to_owned()))?;
+    let collection = collection();
+    db.call(Operation::ExecuteBatch { collection, operations, mode }, options).await
 }
 
 pub(crate) fn results(response: &Response) -> &[BatchResult] {
@@ -47,14 +48,14 @@ async fn atomic(db: &Database, operations: &str) -> Response {
     done.expect("an answer to each operation")
 }
 
-async fn verified(db: Database, store: Arc<MemoryStore>) {
+async fn verified(db: Database, store: Arc<dyn store::Store>) {
     db.engine.close().await.expect("closed");
     let report = verify(store).await.expect("readable");
     assert!(report.is_clean(), "{report}");
 }
 
-async fn with_store() -> (Arc<MemoryStore>, Database) {
-    let store = Arc::new(MemoryStore::new());
+async fn with_store() -> (Arc<dyn store::Store>, Database) {
+    let store = new_store();
     let db = Database::open(Arc::clone(&store) as _).await.with_collection(400).await;
     (store, db)
 }

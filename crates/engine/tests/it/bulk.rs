@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use engine::verify;
 use protocol::{Code, Options, Outcome, request::BatchMode};
-use store::memory::MemoryStore;
 
+use crate::stores::new_store;
 use crate::{
     batches::{answers, document, execute, results},
     splitting::{ids, of_range, ranges, split},
@@ -26,7 +26,7 @@ fn list(operations: &[String]) -> String {
 
 #[tokio::test]
 async fn each_for_itself_and_in_order() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = Database::open(Arc::clone(&store) as _).await.with_collection(400).await;
     let operations = [
         create("a", "x"),

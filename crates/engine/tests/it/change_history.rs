@@ -15,9 +15,9 @@ use protocol::{
     Code, Error, Operation, Options, Outcome, Response,
     request::{BatchMode, ChangeMode},
 };
-use store::memory::MemoryStore;
 use value::{Value, json};
 
+use crate::stores::{new_store, starting};
 use crate::{
     batches::execute,
     changes::{changes, etag},
@@ -56,9 +56,9 @@ async fn follow(db: &Database, position: &str, options: &Options) -> (Vec<Value>
 }
 
 /// A collection whose changes are kept for ten minutes.
-async fn kept(store: Arc<MemoryStore>, clock: Arc<TestClock>, more: &str) -> Database {
+async fn kept(store: Arc<dyn store::Store>, clock: Arc<TestClock>, more: &str) -> Database {
     let options = engine::Options { rate_limit: RateLimit::Never, ..engine::Options::default() };
-    let engine = Engine::open(store, options, clock).await.expect("open");
+    let engine = starting(Engine::open(store, options, clock)).await.expect("open");
     let db = Database { engine };
     db.create_database("db").await;
     let policy = r#""changeFeedPolicy":{"retentionDuration":10}"#;
@@ -73,7 +73,7 @@ fn clock() -> Arc<TestClock> {
     Arc::new(TestClock(AtomicU64::new(NOW)))
 }
 
-async fn verified(db: Database, store: Arc<MemoryStore>) {
+async fn verified(db: Database, store: Arc<dyn store::Store>) {
     db.engine.close().await.expect("closed");
     let report = verify(store).await.expect("readable");
     assert!(report.is_clean(), "{report}");
@@ -93,7 +93,7 @@ fn summary(change: &Value) -> String {
 
 #[tokio::test]
 async fn every_version_and_the_end() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = kept(Arc::clone(&store), clock(), BY_KEY).await;
     let start = now(&db).await;
     assert_eq!(start, "1");
@@ -144,7 +144,7 @@ async fn every_version_and_the_end() {
 
 #[tokio::test]
 async fn the_policy_decides() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = Database::open(Arc::clone(&store) as _).await.with_collection(400).await;
     let replace = |minutes: Option<u32>| {
         let policy = minutes.map_or(String::new(), |minutes| {
@@ -261,7 +261,7 @@ async fn history_rows(store: &dyn store::Store) -> usize {
 
 #[tokio::test]
 async fn what_is_old_is_swept() {
-    let (store, clock) = (Arc::new(MemoryStore::new()), clock());
+    let (store, clock) = (new_store(), clock());
     let db = kept(Arc::clone(&store), Arc::clone(&clock), BY_KEY).await;
     for number in 0..700 {
         let body = format!(r#"{{"id":"a{number}","pk":"x","n":{number}}}"#);
@@ -286,7 +286,7 @@ async fn what_is_old_is_swept() {
 /// A document whose time is up is gone from the one feed at once, and its end is in the other.
 #[tokio::test]
 async fn what_expires_is_marked() {
-    let (store, clock) = (Arc::new(MemoryStore::new()), clock());
+    let (store, clock) = (new_store(), clock());
     let definition = format!(r#"{BY_KEY}"defaultTtl":10,"#);
     let db = kept(Arc::clone(&store), Arc::clone(&clock), &definition).await;
     let start = now(&db).await;
@@ -314,7 +314,7 @@ async fn what_expires_is_marked() {
 
 #[tokio::test]
 async fn a_new_key_ends_the_history() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = kept(Arc::clone(&store), clock(), "").await;
     db.create(r#"{"id":"a","deviceId":"x"}"#).await.expect("created");
     give(&db, BY_DEVICE).await.expect("given");
@@ -387,7 +387,7 @@ fn replayed(changes: &[Value]) -> Done {
 /// Replaying the feed gives exactly what the writers did, through splits and merges.
 async fn replays(seed: u64, is_deep: bool) {
     let mut rng = Rng::new(seed);
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let key = if is_deep {
         r#""partitionKey":{"paths":["/t","/pk"],"kind":"MultiHash","version":2},"#
     } else {

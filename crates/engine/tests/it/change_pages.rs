@@ -3,9 +3,9 @@
 use std::{sync::Arc, time::Duration};
 
 use protocol::{Operation, Options, Outcome, Response, request::ChangeMode};
-use store::memory::MemoryStore;
 use value::partition_key::Epk;
 
+use crate::stores::new_store;
 use crate::{
     changes::{changes, etag},
     durability::open,
@@ -21,7 +21,7 @@ fn still() -> engine::Options {
 }
 
 async fn database(clock: &Arc<TestClock>, options: engine::Options, more: &str) -> Database {
-    let db = Database::open_at(Arc::new(MemoryStore::new()), options, clock).await;
+    let db = Database::open_at(new_store(), options, clock).await;
     db.create_database("db").await;
     let key = r#""partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}"#;
     let body = format!(r#"{{"id":"c",{more}{key}}}"#);

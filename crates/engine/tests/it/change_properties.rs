@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use engine::verify;
 use protocol::{Code, Options, Outcome, request::BatchMode};
-use store::memory::MemoryStore;
 use value::{
     Value,
     partition_key::{Epk, Hashing, PartitionKey},
 };
 
+use crate::stores::new_store;
 use crate::{
     batches::execute,
     changes::{changes, etag},
@@ -140,7 +140,7 @@ async fn reshape(db: &Database, rng: &mut Rng) {
 /// On disk where it is to be opened again.
 fn store(directory: Option<&tempfile::TempDir>) -> Arc<dyn store::Store> {
     match directory {
-        None => Arc::new(MemoryStore::new()),
+        None => new_store(),
         Some(directory) => {
             let options = store_lsm::Options::default();
             store_lsm::LsmStore::open(directory.path(), options).expect("the store opens")

@@ -4,12 +4,12 @@ use std::sync::{Arc, atomic::AtomicU64};
 
 use engine::{Engine, RateLimit};
 use protocol::{Code, Error, Operation, Options, Outcome, Response, request::ChangeMode};
-use store::memory::MemoryStore;
 use value::{
     Value,
     partition_key::{Epk, Hashing, PartitionKey},
 };
 
+use crate::stores::new_store;
 use crate::{
     batches::execute,
     migration::{BY_DEVICE, give, without_key},
@@ -101,7 +101,7 @@ async fn the_latest_versions_come_once_in_the_order_of_their_writes() {
 async fn from_now_and_from_a_time() {
     let clock = Arc::new(TestClock(AtomicU64::new(1_700_000_000)));
     let options = engine::Options { rate_limit: RateLimit::Never, ..engine::Options::default() };
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let engine = Engine::open(store, options, Arc::clone(&clock) as _).await.expect("open");
     let db = Database { engine }.with_collection(400).await;
     let at = |second: u64| clock.0.store(second, std::sync::atomic::Ordering::Relaxed);

@@ -1,10 +1,9 @@
 //! The five consistency levels on one node.
 
-use bytes::Bytes;
 use engine::Options as EngineOptions;
 use protocol::{
     Code, Operation, Options, Response,
-    query::{QueryBody, QueryFeed},
+    query::{QueryFeed, QuerySource},
     request::ConsistencyLevel,
     session::SessionTokens,
 };
@@ -37,8 +36,8 @@ fn asking(level: Option<ConsistencyLevel>, session: Option<&str>) -> Options {
 async fn reads(db: &Database, options: &Options) -> [Result<Response, protocol::Error>; 3] {
     let read = db.call(Operation::ReadDocument(document("a")), options.clone()).await;
     let list = db.call(Operation::ListDocuments(collection()), options.clone()).await;
-    let body = QueryBody { content: Bytes::from_static(b"SELECT * FROM c"), is_text: true };
-    let query = Operation::Query { feed: QueryFeed::Documents(collection()), body };
+    let body = QuerySource::new("SELECT * FROM c");
+    let query = Operation::Query { feed: QueryFeed::Documents(collection()), query: body };
     [read, list, db.call(query, options.clone()).await]
 }
 

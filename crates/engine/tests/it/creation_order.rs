@@ -6,7 +6,7 @@ use std::sync::Arc;
 use bytes::Bytes;
 use protocol::{
     Error, Operation, Options, Response,
-    query::{QueryBody, QueryFeed, QueryOptions},
+    query::{QueryFeed, QueryOptions},
 };
 use value::Value;
 
@@ -39,9 +39,9 @@ fn ids(numbers: impl IntoIterator<Item = usize>) -> Vec<String> {
 
 pub(crate) async fn page(db: &Database, text: &str, options: Options) -> Result<Response, Error> {
     let content = Bytes::from(format!(r#"{{"query":"{text}"}}"#));
-    let body = QueryBody { content, is_text: false };
+    let body = gateway::read::query(&content, false)?;
     let query = QueryOptions { enable_cross_partition: true, ..options.query.clone() };
-    let operation = Operation::Query { feed: QueryFeed::Documents(collection()), body };
+    let operation = Operation::Query { feed: QueryFeed::Documents(collection()), query: body };
     db.call(operation, Options { query, ..options }).await
 }
 

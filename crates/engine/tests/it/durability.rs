@@ -6,9 +6,10 @@ use bytes::Bytes;
 use engine::{OpenError, verify};
 use protocol::operator::PartitionStatistics;
 use protocol::{Operation, Options};
-use store::{Batch, Durability, memory::MemoryStore};
+use store::Batch;
 
-use crate::support::{Database, collection, items, keyed, resource};
+use crate::stores::{commit, new_store};
+use crate::support::{Database, batch_of, collection, items, keyed, resource};
 
 pub(crate) async fn on_disk() -> (tempfile::TempDir, Database) {
     let dir = tempfile::tempdir().expect("a directory");
@@ -80,7 +81,7 @@ async fn a_database_reopens_as_it_was() {
 #[tokio::test]
 async fn verify_finds_what_is_wrong() {
     for prefix in [b'P', b'D', b'F', b'M'] {
-        let store = Arc::new(MemoryStore::new());
+        let store = new_store();
         let db = Database::open(Arc::clone(&store) as _).await.with_collection(25_000).await;
         fill(&db).await;
         assert!(verify(Arc::clone(&store) as _).await.expect("readable").is_clean());
@@ -108,7 +109,7 @@ async fn damage(store: &dyn store::Store, prefix: u8) {
         }
         let mut batch = Batch::default();
         batch.delete(key);
-        partition.submit(batch, Durability::Durable, Box::new(|result| result.expect("damaged")));
+        commit(&*partition, batch).await;
         return;
     }
     panic!("nothing to damage under {}", char::from(prefix));
@@ -116,12 +117,12 @@ async fn damage(store: &dyn store::Store, prefix: u8) {
 
 #[tokio::test]
 async fn a_newer_format_is_refused() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     Database::open(Arc::clone(&store) as _).await.create_database("db").await;
     let catalog = store::Store::open(&*store, "catalog", 0).await.expect("opens");
     let mut batch = Batch::default();
     batch.put(&b"V"[..], vec![99]);
-    catalog.submit(batch, Durability::Durable, Box::new(|result| result.expect("written")));
+    commit(&*catalog, batch).await;
     let clock = Arc::new(engine::SystemClock);
     let refused = engine::Engine::open(store, engine::Options::default(), clock).await;
     assert!(matches!(refused.err(), Some(OpenError::Newer { found: 99, .. })));
@@ -129,7 +130,7 @@ async fn a_newer_format_is_refused() {
 
 #[tokio::test]
 async fn leftovers_of_a_crash_are_cleared_and_strangers_left_alone() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = Database::open(Arc::clone(&store) as _).await.with_collection(400).await;
     db.create(r#"{"id":"a","pk":"x"}"#).await.expect("created");
     // A creation that stopped before the catalog knew, and a key space nobody can explain.
@@ -139,7 +140,7 @@ async fn leftovers_of_a_crash_are_cleared_and_strangers_left_alone() {
         let partition = store::Store::open(&*store, name, 0).await.expect("opens");
         let mut batch = Batch::default();
         batch.put(&b"Ms"[..], state);
-        partition.submit(batch, Durability::Durable, Box::new(|result| result.expect("written")));
+        commit(&*partition, batch).await;
     }
     let db = Database::open(Arc::clone(&store) as _).await;
     assert_eq!(db.all(Options::default()).await, ["a"]);
@@ -151,7 +152,7 @@ async fn leftovers_of_a_crash_are_cleared_and_strangers_left_alone() {
 /// A lost partition is not quietly replaced by an empty one.
 #[tokio::test]
 async fn a_missing_partition_is_reported() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = Database::open(Arc::clone(&store) as _).await.with_collection(25_000).await;
     fill(&db).await;
     let names = store::Store::key_spaces(&*store).await.expect("names");
@@ -170,7 +171,7 @@ async fn a_missing_partition_is_reported() {
 /// Deleting gives the space back even if the caller does not wait for the answer.
 #[tokio::test]
 async fn an_abandoned_delete_still_drops_its_partitions() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = Database::open(Arc::clone(&store) as _).await.with_collection(25_000).await;
     let delete = db.call(Operation::DeleteCollection(collection()), Options::default());
     let _ = tokio::time::timeout(std::time::Duration::ZERO, delete).await;
@@ -242,7 +243,7 @@ async fn a_transaction_has_a_largest_size() {
     let body = format!("[{}]", deletes.collect::<Vec<_>>().join(","));
     let batch = |body: String| Operation::ExecuteBatch {
         collection: collection(),
-        body: body.into(),
+        operations: batch_of(body),
         mode: protocol::request::BatchMode::Atomic,
     };
     let refused = db.call(batch(body), keyed(r#"["a"]"#)).await.expect_err("too large");

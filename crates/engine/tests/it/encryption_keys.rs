@@ -6,12 +6,12 @@ use bytes::Bytes;
 use engine::verify;
 use protocol::{
     Code, Error, Operation, Options, Outcome, Response,
-    query::{QueryBody, QueryFeed},
+    query::{QueryFeed, QuerySource},
     request::{CollectionPath, DatabasePath, EncryptionKeyPath},
 };
-use store::memory::MemoryStore;
 use value::json;
 
+use crate::stores::new_store;
 use crate::{
     durability::{on_disk, open},
     support::{Database, collection, items, keyed, resource, text},
@@ -101,9 +101,8 @@ async fn the_life_of_a_key() {
     assert_eq!(text(items(&second)[0].get("id")), "l");
     assert_eq!(second.continuation, None);
 
-    let query =
-        QueryBody { content: "SELECT VALUE r.id FROM r WHERE r.id = 'l'".into(), is_text: true };
-    let query = Operation::Query { feed: QueryFeed::EncryptionKeys(database()), body: query };
+    let query = QuerySource::new("SELECT VALUE r.id FROM r WHERE r.id = 'l'");
+    let query = Operation::Query { feed: QueryFeed::EncryptionKeys(database()), query };
     let rows = items(&db.call(query, Options::default()).await.expect("rows"));
     assert_eq!(rows.iter().map(text).collect::<Vec<_>>(), ["l"]);
 }
@@ -191,7 +190,7 @@ async fn keys_survive_and_vanish_with_their_database() {
     assert_eq!(rid.number, 2);
     db.engine.close().await.expect("closed");
 
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = Database::open(Arc::clone(&store) as _).await.with_collection(400).await;
     db.key(definition("k", "AQID"), false).await.expect("created");
     assert_eq!(rows(&*store).await, 2);
@@ -207,8 +206,8 @@ async fn there_are_no_conflicts() {
     let list = || Operation::ListConflicts(collection());
     let page = db.call(list(), Options::default()).await.expect("a page");
     assert_eq!((items(&page).len(), page.continuation), (0, None));
-    let query = QueryBody { content: "SELECT * FROM c".into(), is_text: true };
-    let query = Operation::Query { feed: QueryFeed::Conflicts(collection()), body: query };
+    let query = QuerySource::new("SELECT * FROM c");
+    let query = Operation::Query { feed: QueryFeed::Conflicts(collection()), query };
     let refused = db.call(query.clone(), Options::default()).await.expect_err("of all keys");
     assert_eq!(refused.code, Code::BadRequest);
     assert!(items(&db.call(query, keyed(r#"["a"]"#)).await.expect("rows")).is_empty());

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use engine::verify;
 use protocol::{
     Body, Code, Operation, Options, Outcome,
-    query::{QueryBody, QueryFeed},
+    query::{QueryFeed, QuerySource},
     request::{
         AttachmentPath, ChangeMode, CollectionPath, DatabasePath, EncryptionKeyPath, ScriptKind,
     },
@@ -232,9 +232,9 @@ async fn of_the_catalog(db: &Database) {
             items(&page.expect("a page")).iter().map(|i| text(i.get("id"))).collect();
         assert_eq!(found, [id]);
     }
-    let body = QueryBody { content: Bytes::from_static(b"SELECT * FROM r"), is_text: true };
+    let body = QuerySource::new("SELECT * FROM r");
     let feed = QueryFeed::Offers;
-    let offers = db.call(Operation::Query { feed, body }, Options::default()).await;
+    let offers = db.call(Operation::Query { feed, query: body }, Options::default()).await;
     assert_eq!(items(&offers.expect("offers")).len(), 3);
 }
 

@@ -5,7 +5,7 @@ use std::{fmt::Write as _, time::Duration};
 use bytes::Bytes;
 use protocol::{
     Code, Error, Operation, Options, Response,
-    query::{QueryBody, QueryFeed, QueryOptions},
+    query::{QueryFeed, QueryOptions, QuerySource},
     request::ScriptKind,
 };
 use sql::{
@@ -37,10 +37,10 @@ impl Database {
 
     /// One page of a query over all partitions.
     async fn page(&self, text: &str, options: Options) -> Result<Response, Error> {
-        let body = QueryBody { content: Bytes::from(text.to_owned()), is_text: true };
+        let body = QuerySource::new(text);
         let query = QueryOptions { enable_cross_partition: true, ..options.query.clone() };
         let feed = QueryFeed::Documents(collection());
-        self.call(Operation::Query { feed, body }, Options { query, ..options }).await
+        self.call(Operation::Query { feed, query: body }, Options { query, ..options }).await
     }
 
     /// All rows.
@@ -235,9 +235,8 @@ async fn unknown_functions_are_refused_when_they_are_called() {
     let expected = r#"{"severity":"Error","location":{"start":17,"end":20},"code":"SC2004","message":"'tax' is not a recognized user-defined function name."}"#;
     assert!(document.contains(expected), "{document}");
     for feed in [QueryFeed::Databases, QueryFeed::Offers] {
-        let content = Bytes::from_static(b"SELECT VALUE udf.Tax(1) FROM c");
-        let body = QueryBody { content, is_text: true };
-        let error = db.call(Operation::Query { feed, body }, Options::default()).await;
+        let body = QuerySource::new("SELECT VALUE udf.Tax(1) FROM c");
+        let error = db.call(Operation::Query { feed, query: body }, Options::default()).await;
         assert_eq!(error.expect_err("no functions there").code, Code::BadRequest);
     }
     let patch = r#"{"condition":"from c where udf.Tax(1) > 0","operations":[]}"#;

@@ -17,6 +17,8 @@ use tokio::sync::watch;
 pub(crate) struct Gate {
     is_open: watch::Sender<bool>,
     waiting: AtomicUsize,
+    /// When so many wait, others may pass although it is shut.
+    waiting_max: AtomicUsize,
     is_behind: AtomicBool,
     /// What is held back of what was submitted; `None` while nothing is.
     held: Mutex<Option<Vec<Submitted>>>,
@@ -75,7 +77,16 @@ impl Gate {
         }
     }
 
+    /// Is shut for the next one who comes, and for nobody else.
+    pub(crate) fn shut_for_one(&self) {
+        self.waiting_max.store(1, Ordering::Release);
+        self.set_open(false);
+    }
+
     async fn pass(&self) {
+        if self.waiting.load(Ordering::Acquire) >= self.waiting_max.load(Ordering::Acquire) {
+            return;
+        }
         self.waiting.fetch_add(1, Ordering::AcqRel);
         let opened = self.is_open.subscribe().wait_for(|is_open| *is_open).await.is_ok();
         self.waiting.fetch_sub(1, Ordering::AcqRel);
@@ -94,6 +105,7 @@ impl GatedStore {
         let gate = Gate {
             is_open: watch::channel(true).0,
             waiting: AtomicUsize::new(0),
+            waiting_max: AtomicUsize::new(usize::MAX),
             is_behind: AtomicBool::new(false),
             held: Mutex::new(None),
         };

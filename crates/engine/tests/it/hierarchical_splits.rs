@@ -6,13 +6,14 @@ use std::{collections::BTreeSet, ops::Bound, sync::Arc};
 use bytes::Bytes;
 use engine::verify;
 use protocol::{Code, Error, Operation, Options};
-use store::{Batch, Direction, Durability, PageLimit, Store, memory::MemoryStore};
+use store::{Batch, Direction, PageLimit, Store};
 use store_lsm::LsmStore;
 use value::{
     Value,
     partition_key::{Epk, Hashing, PartitionKey},
 };
 
+use crate::stores::{commit, new_store};
 use crate::{
     random::{
         Rng,
@@ -55,7 +56,7 @@ async fn bounds(db: &Database) -> Vec<(String, String, String)> {
     items(&page).iter().map(of).collect()
 }
 
-async fn check_clean(db: Database, store: Arc<MemoryStore>) {
+async fn check_clean(db: Database, store: Arc<dyn Store>) {
     db.engine.close().await.expect("closed");
     let report = verify(store).await.expect("readable");
     assert!(report.is_clean(), "{report}");
@@ -144,7 +145,7 @@ async fn split_to_the_end(db: &Database) -> usize {
 
 #[tokio::test]
 async fn a_tenant_is_split_between_its_users() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = Database::open(Arc::clone(&store) as _).await;
     create(&db).await;
     fill(&db).await;
@@ -175,7 +176,7 @@ async fn a_tenant_is_split_between_its_users() {
 
 #[tokio::test]
 async fn a_tenant_is_split_down_to_single_keys() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = Database::open(Arc::clone(&store) as _).await;
     create(&db).await;
     for number in 0..40 {
@@ -216,7 +217,7 @@ async fn a_tenant_is_split_down_to_single_keys() {
 
 #[tokio::test]
 async fn a_tenant_that_is_full_splits_by_itself() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let mut options = engine::Options::default();
     options.sizes.partition = 50_000;
     let db = crate::random::world::open_with(Arc::clone(&store) as _, options).await;
@@ -245,7 +246,7 @@ const TENANT: Keys = Keys {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn nothing_of_a_tenant_is_lost_in_memory() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     splits_under_load(Arc::clone(&store) as _, TENANT, 30).await;
     let report = verify(store).await.expect("readable");
     assert!(report.is_clean(), "{report}");
@@ -377,7 +378,7 @@ async fn cutting_makes_no_difference() {
 /// Documents are brought to a new indexing policy while their slot is cut and mended.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_tenant_is_split_while_it_is_indexed_anew() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = Database::open(Arc::clone(&store) as _).await;
     create(&db).await;
     for number in 0..1500 {
@@ -428,7 +429,7 @@ async fn old_ranges_are_answered_for() {
 }
 
 /// Changes rows of a key space behind the database's back; what `verify` says of it.
-async fn tampered(store: &Arc<MemoryStore>, name: &str, change: impl Fn(&str) -> String) -> String {
+async fn tampered(store: &Arc<dyn Store>, name: &str, change: impl Fn(&str) -> String) -> String {
     let space = store.open(name, 0).await.expect("the key space");
     let all = (Bound::Unbounded, Bound::Unbounded);
     let limit = PageLimit { entries: 1000, bytes: 1 << 20 };
@@ -438,14 +439,14 @@ async fn tampered(store: &Arc<MemoryStore>, name: &str, change: impl Fn(&str) ->
         let text = String::from_utf8(row.to_vec()).expect("a row of the catalog is text");
         batch.put(key, change(&text));
     }
-    space.submit(batch, Durability::Durable, Box::new(|result| result.expect("written")));
+    commit(&*space, batch).await;
     verify(Arc::clone(store) as _).await.expect("readable").to_string()
 }
 
 /// A map whose ranges overlap, leave a gap or give the same numbers is found out.
 #[tokio::test]
 async fn verify_knows_the_rules_of_sharing() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = Database::open(Arc::clone(&store) as _).await;
     create(&db).await;
     fill(&db).await;

@@ -2,10 +2,13 @@
 
 use std::{sync::Arc, time::Duration};
 
-use protocol::{Code, Options};
+use protocol::{Code, Options, Outcome, request::BatchMode};
+use value::Value;
 
 use crate::{
+    batches::{answers, execute},
     gated::{Gate, GatedStore},
+    queries::query,
     support::{Database, keyed},
 };
 
@@ -39,8 +42,7 @@ async fn a_writer_waits_for_its_key_only_so_long() {
     assert_eq!(refused.code, Code::TooManyRequests);
     assert_eq!(refused.meta.retry_after_ms, Some(1000));
     let batch = r#"[{"operationType":"Create","resourceBody":{"id":"b","pk":"x"}}]"#;
-    let mode = protocol::request::BatchMode::Atomic;
-    let refused = crate::batches::execute(&db, batch, mode, keyed(KEY)).await;
+    let refused = execute(&db, batch, BatchMode::Atomic, keyed(KEY)).await;
     assert_eq!(refused.expect_err("the key is busy").code, Code::TooManyRequests);
     assert_eq!(db.engine.statistics()[0].throttled, 2);
     gate.set_open(true);
@@ -77,4 +79,41 @@ async fn short_writes_pass_a_queue_of_scripts() {
     let first = order[1];
     assert_eq!(order[0], first + 1, "it is behind the one that had the key");
     assert_eq!(order[2..], [first + 2, first + 3, first + 4], "scripts stay in order");
+}
+
+/// Batches whose conditions run on threads of their own wait for a key: more of them than queries may
+/// run on such threads. Those queries go on.
+#[tokio::test]
+async fn batches_that_wait_for_a_key_do_not_stop_slow_queries() {
+    let (db, gate) = gated(engine::Options::default()).await;
+    db.create(r#"{"id":"a","pk":"x","s":"abc","n":0}"#).await.expect("created");
+    gate.shut_for_one();
+    let holder = {
+        let db = Arc::clone(&db);
+        tokio::spawn(async move { db.create(r#"{"id":"b","pk":"x"}"#).await })
+    };
+    gate.holds(1).await;
+    let batch = r#"[{"operationType":"Patch","id":"a","resourceBody":{
+        "condition":"from c where c.s like '%b%'",
+        "operations":[{"op":"incr","path":"/n","value":1}]}}]"#;
+    let count = 2 * std::thread::available_parallelism().map_or(2, usize::from) + 4;
+    let patch = |_| {
+        let db = Arc::clone(&db);
+        tokio::spawn(async move { execute(&db, batch, BatchMode::Atomic, keyed(KEY)).await })
+    };
+    let batches: Vec<_> = (0..count).map(patch).collect();
+    settle().await;
+    let text = "SELECT VALUE c.n FROM c WHERE c.s LIKE 'a%'";
+    let none = Value::Array(Vec::new());
+    let numbers = || query(&db, text, &none, keyed(KEY));
+    assert_eq!(numbers().await.expect("an answer")[0].as_i64(), Some(0), "none has the key");
+    assert!(batches.iter().all(|batch| !batch.is_finished()));
+    gate.set_open(true);
+    holder.await.expect("no panic").expect("created");
+    for batch in batches {
+        let done = batch.await.expect("no panic").expect("executed");
+        assert_eq!(answers(&done), [Ok(Outcome::Ok)]);
+    }
+    let patched = numbers().await.expect("an answer")[0].as_i64();
+    assert_eq!(patched, i64::try_from(count).ok(), "each was done once");
 }

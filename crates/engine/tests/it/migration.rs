@@ -7,14 +7,14 @@ use bytes::Bytes;
 use engine::verify;
 use protocol::{
     Code, Error, Operation, Options,
-    query::{QueryBody, QueryFeed, QueryOptions},
+    query::{QueryFeed, QueryOptions, QuerySource},
     request::{CollectionPath, IndexingDirective},
     session::SessionTokens,
 };
-use store::memory::MemoryStore;
 use store_lsm::LsmStore;
 use value::{Value, json};
 
+use crate::stores::new_store;
 use crate::{
     queries::query,
     splitting::{ranges, until},
@@ -106,7 +106,7 @@ pub(crate) async fn fill(db: &Database, count: usize) {
 
 #[tokio::test]
 async fn every_document_goes_to_its_key() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = Database::open(Arc::clone(&store) as _).await;
     let db = without_key(db, r#","defaultTtl":-1"#).await;
     fill(&db, 1000).await;
@@ -184,12 +184,12 @@ async fn what_clients_hold_on_to() {
     let page = db.call(list.clone(), first.clone()).await.expect("a page");
     let lsn = page.meta.partitions[0].lsn;
     let ask = |continuation| {
-        let body = QueryBody { content: Bytes::from_static(b"SELECT * FROM c"), is_text: true };
+        let body = QuerySource::new("SELECT * FROM c");
         let feed = QueryFeed::Documents(collection());
         let query = QueryOptions { enable_cross_partition: true, ..QueryOptions::default() };
         let options =
             Options { max_item_count: Some(3), query, continuation, ..Options::default() };
-        db.call(Operation::Query { feed, body }, options)
+        db.call(Operation::Query { feed, query: body }, options)
     };
     let rows = ask(None).await.expect("a page");
     give(&db, BY_DEVICE).await.expect("given");
@@ -265,7 +265,7 @@ async fn it_outlives_a_restart() {
 /// What is refused, and that it leaves no trace.
 #[tokio::test]
 async fn refusals_change_nothing() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = without_key(Database::open(Arc::clone(&store) as _).await, "").await;
     fill(&db, 300).await;
     let (before, old) = (documents(&db).await, definition(&db).await);
@@ -330,7 +330,7 @@ async fn refusals_change_nothing() {
 /// A change of the indexing policy comes first, or fails; in no order is anything lost.
 #[tokio::test]
 async fn a_changed_policy_comes_first() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = without_key(Database::open(Arc::clone(&store) as _).await, "").await;
     fill(&db, 500).await;
     let before = documents(&db).await;

@@ -1,16 +1,14 @@
 //! Throughput as a resource: its rules, its kinds, and what it remembers.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use engine::Limits;
 use protocol::{
     Code, Error, Operation, Options, Response,
     request::{DatabasePath, Migration, ThroughputRequest},
 };
-use store::memory::MemoryStore;
 use value::Value;
 
+use crate::stores::new_store;
 use crate::support::{Database, items, resource, text};
 
 const KEYED: &str = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
@@ -50,7 +48,7 @@ async fn create_database(db: &Database, throughput: ThroughputRequest) {
 
 #[tokio::test]
 async fn a_migration_and_back_survive_a_restart() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = Database::open(store.clone()).await.with_collection(4100).await;
     let plain = r#"{"content":{"offerThroughput":-1}}"#;
     let migrated = replace(&db, plain, Some(Migration::ToAutoscale)).await.expect("migrated");
@@ -95,7 +93,7 @@ async fn refused_replacements_change_nothing() {
 #[tokio::test]
 async fn the_limits_of_2016() {
     let options = engine::Options { limits: Limits::Y2016, ..engine::Options::default() };
-    let db = Database::open_with(Arc::new(MemoryStore::new()), options).await;
+    let db = Database::open_with(new_store(), options).await;
     db.create_database("db").await;
     for bad in [400, 10_000, 250_100] {
         let refused = db.create_collection(KEYED, Some(bad)).await.expect_err("refused");

@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use protocol::{
     Error, Operation, Options, Response,
-    query::{QueryBody, QueryFeed, QueryOptions},
+    query::{QueryFeed, QueryOptions},
     rid::ChildRid,
 };
 use value::{Object, Value, distinct, json};
@@ -42,8 +42,8 @@ async fn page(
     let feed = QueryFeed::Documents(collection());
     let asked = QueryOptions { enable_cross_partition: true, explain: true, ..options.query };
     let options = Options { query: asked, ..options };
-    let body = QueryBody { content, is_text: false };
-    db.call(Operation::Query { feed, body }, options).await
+    let body = gateway::read::query(&content, false)?;
+    db.call(Operation::Query { feed, query: body }, options).await
 }
 
 /// The ids of all rows, page after page.

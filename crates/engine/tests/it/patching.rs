@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use protocol::{Body, Code, Error, Operation, Options, Outcome, query::QueryBody};
+use protocol::{Body, Code, Error, Operation, Options, Outcome};
 use value::Value;
 
 use crate::support::{Database, collection, items, keyed, resource, text};
@@ -177,9 +177,10 @@ async fn the_index_follows() {
         ("IS_DEFINED(c.n)", 0),
     ] {
         let content = format!(r#"{{"query":"SELECT * FROM c WHERE {filter}"}}"#);
-        let body = QueryBody { content: content.into(), is_text: false };
+        let body = gateway::read::query(content.as_bytes(), false).expect("a query");
         let feed = protocol::query::QueryFeed::Documents(collection());
-        let page = db.call(Operation::Query { feed, body }, keyed(KEY)).await.expect("a page");
+        let page =
+            db.call(Operation::Query { feed, query: body }, keyed(KEY)).await.expect("a page");
         assert_eq!(items(&page).len(), expected, "{filter}");
     }
 }

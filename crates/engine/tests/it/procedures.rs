@@ -7,12 +7,12 @@ use engine::{Engine, RateLimit, SystemClock};
 use proptest::prelude::*;
 use protocol::{
     Body, Code, Error, Operation, Options, Response,
-    query::{QueryBody, QueryFeed},
+    query::{QueryFeed, QuerySource},
     request::{ScriptKind, ScriptPath},
 };
-use store::memory::MemoryStore;
 use value::{Value, json};
 
+use crate::stores::new_store;
 use crate::support::{Database, collection, document, items, keyed, resource, text, workers};
 
 const KEY: &str = r#"["x"]"#;
@@ -73,9 +73,10 @@ impl Database {
     }
 
     async fn query(&self, query: &str) -> Vec<Value> {
-        let body = QueryBody { content: Bytes::from(query.to_owned()), is_text: true };
+        let body = QuerySource::new(query);
         let feed = QueryFeed::Documents(collection());
-        let page = self.call(Operation::Query { feed, body }, keyed(KEY)).await.expect("rows");
+        let page =
+            self.call(Operation::Query { feed, query: body }, keyed(KEY)).await.expect("rows");
         items(&page)
     }
 }
@@ -388,7 +389,7 @@ async fn it_runs_in_collections_without_a_key() {
 async fn a_procedure_that_spends_too_much_is_told_to_wrap_up() {
     let rate_limit = RateLimit::Always;
     let options = engine::Options { rate_limit, scripts: workers(), ..engine::Options::default() };
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let engine =
         Engine::open(store, options, Arc::new(SystemClock)).await.expect("the store opens");
     let db = Database { engine }.with_collection(400).await;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use bytes::Bytes;
 use protocol::{
     Error, Operation, Options,
-    query::{QueryBody, QueryFeed, QueryOptions},
+    query::{QueryFeed, QueryOptions},
 };
 use value::{Value, json};
 
@@ -28,9 +28,9 @@ pub(crate) async fn query(
     };
     let mut rows = Vec::new();
     loop {
-        let body = QueryBody { content: content.clone(), is_text: false };
+        let body = gateway::read::query(&content, false)?;
         let feed = QueryFeed::Documents(collection());
-        let page = db.call(Operation::Query { feed, body }, options.clone()).await?;
+        let page = db.call(Operation::Query { feed, query: body }, options.clone()).await?;
         rows.extend(items(&page));
         match page.continuation {
             Some(token) => {

@@ -13,8 +13,8 @@ use std::{
 use bytes::Bytes;
 use engine::verify;
 use protocol::{Operation, Options, request::IndexingDirective};
-use store::memory::MemoryStore;
 
+use crate::stores::new_store;
 use crate::{
     gated::GatedStore,
     random::{
@@ -88,7 +88,7 @@ async fn queries_stay_right_while_the_policy_changes() {
     for seed in 0..2 {
         let rng = &mut Rng::new(4_000_000 + seed);
         let mut policy = Policy::random(rng);
-        let store = Arc::new(MemoryStore::new());
+        let store = new_store();
         let db = Arc::new(open(Arc::clone(&store) as _, UNHURRIED).await);
         db.create_database("db").await;
         db.create_collection(&definition(&policy), Some(20_000)).await.expect("created");
@@ -205,7 +205,7 @@ async fn writers_and_changes_of_the_policy_do_not_mix() {
     for seed in 0..2 {
         let rng = &mut Rng::new(6_000_000 + seed);
         let mut policy = Policy::random(rng);
-        let store = Arc::new(MemoryStore::new());
+        let store = new_store();
         let db = Arc::new(open(Arc::clone(&store) as _, UNHURRIED).await);
         db.create_database("db").await;
         db.create_collection(&definition(&policy), Some(20_000)).await.expect("created");
@@ -306,7 +306,9 @@ fn killed_while_reindexing(open_store: &dyn Fn() -> Arc<dyn store::Store>, seed:
 #[test]
 fn what_a_kill_interrupts_goes_on() {
     for seed in 0..6 {
-        let store = Arc::new(MemoryStore::new());
+        // The kill ends the runtime, not the store: a store with threads of its own would still
+        // write what was queued. The next test ends that too.
+        let store = Arc::new(store::memory::MemoryStore::new());
         killed_while_reindexing(&|| Arc::clone(&store) as _, seed);
         let report = until_killed(verify(store)).expect("readable");
         assert!(report.is_clean(), "seed {seed}: {report}");
@@ -329,7 +331,7 @@ fn what_a_kill_interrupts_goes_on_on_disk() {
 /// The entries that an earlier policy made for documents without a value do not return these twice.
 #[test]
 fn entries_of_a_policy_of_the_past_are_passed_over() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let definition = |paths: &str| {
         let key = Key::V2.json();
         let policy = format!(r#"{{"includedPaths":[{paths}],"excludedPaths":[]}}"#);
@@ -372,7 +374,7 @@ const TWINS: [&str; 2] = [
 async fn paths_of_one_hash_are_told_apart() {
     let hash = |name| index::path_hash([index::Step::Key(name)], 0);
     assert_eq!(hash(TWINS[0]), hash(TWINS[1]), "the names are chosen so");
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = open(Arc::clone(&store) as _, UNHURRIED).await.with_collection(70_000).await;
     let body = |number: usize| {
         let [first, second] = TWINS;
@@ -437,7 +439,7 @@ async fn paths_of_one_hash_are_told_apart() {
 /// A document may have more paths than a partition remembers.
 #[tokio::test]
 async fn documents_of_very_many_paths_are_written() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = open(Arc::clone(&store) as _, UNHURRIED).await.with_collection(400).await;
     let names = |letter: char| (0..66_000).map(move |number| format!(r#","{letter}{number}":1"#));
     let body = |id: &str, names: String| format!(r#"{{"id":"{id}","pk":1{names}}}"#);

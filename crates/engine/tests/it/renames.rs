@@ -8,9 +8,9 @@ use protocol::{
     Code, Error, Operation, Options, Outcome, Response,
     request::{AttachmentPath, BatchMode, ChangeMode},
 };
-use store::memory::MemoryStore;
 use value::Value;
 
+use crate::stores::new_store;
 use crate::{
     attachments::head,
     batches::{answers, execute},
@@ -45,7 +45,7 @@ async fn verified(db: Database, store: Arc<dyn store::Store>) {
 
 #[tokio::test]
 async fn the_document_stays_and_its_old_id_is_free() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = Database::open(Arc::clone(&store) as _).await.with_collection(400).await;
     let created = resource(&db.create(r#"{"id":"a","pk":"x","n":1}"#).await.expect("created"));
     db.create(r#"{"id":"taken","pk":"x"}"#).await.expect("created");
@@ -92,7 +92,7 @@ async fn the_document_stays_and_its_old_id_is_free() {
 
 #[tokio::test]
 async fn feeds_attachments_unique_keys_and_expiry_go_with_it() {
-    let (store, clock) = (Arc::new(MemoryStore::new()), TestClock::at(1_700_000_000));
+    let (store, clock) = (new_store(), TestClock::at(1_700_000_000));
     let db = Database::open_at(Arc::clone(&store) as _, unswept(), &clock).await;
     db.create_database("db").await;
     let definition = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2},
@@ -165,7 +165,7 @@ async fn bulk_operations_rename_too() {
 /// Two documents may change ids with each other, by way of a third.
 #[tokio::test]
 async fn a_transaction_can_swap_ids() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = Database::open(Arc::clone(&store) as _).await.with_collection(400).await;
     for id in ["a", "b", "c"] {
         db.create(&format!(r#"{{"id":"{id}","pk":"x"}}"#)).await.expect("created");
@@ -272,7 +272,7 @@ async fn transactions_do_as_a_model_does() {
 /// A script's own queries see what its renames have done so far, whether they scan or use an index.
 #[tokio::test]
 async fn scripts_do_as_a_model_does() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = Database::open(Arc::clone(&store) as _).await.with_collection(400).await;
     db.procedure(
         "const seen = [];

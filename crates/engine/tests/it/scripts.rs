@@ -9,13 +9,14 @@ use bytes::Bytes;
 use engine::verify;
 use protocol::{
     Code, Error, Operation, Options, Outcome, Response,
-    query::{QueryBody, QueryFeed},
+    query::{QueryFeed, QuerySource},
     request::{CollectionPath, DatabasePath, ScriptKind, ScriptPath},
     response::FeedKind,
 };
-use store::{Batch, Durability, Store as _, memory::MemoryStore};
+use store::Batch;
 use value::json;
 
+use crate::stores::{commit, new_store};
 use crate::{
     durability::{on_disk, open},
     migration::{BY_DEVICE, fill, give, without_key},
@@ -236,7 +237,7 @@ async fn feeds_have_pages_and_queries() {
 
     let query = |kind, text: &'static str| Operation::Query {
         feed: QueryFeed::Scripts(collection(), kind),
-        body: QueryBody { content: Bytes::from_static(text.as_bytes()), is_text: true },
+        query: QuerySource::new(text),
     };
     let found = "SELECT VALUE r.id FROM root r WHERE r.id > 't1' ORDER BY r.id DESC";
     let page = db.call(query(kind, found), Options::default()).await.expect("rows");
@@ -355,7 +356,7 @@ async fn rows(store: &dyn store::Store) -> usize {
 
 #[tokio::test]
 async fn scripts_vanish_with_their_collection() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = Database::open(Arc::clone(&store) as _).await.with_collection(400).await;
     for _ in 0..2 {
         for kind in ScriptKind::ALL {
@@ -376,7 +377,7 @@ async fn scripts_vanish_with_their_collection() {
 /// As a build leaves it that knows nothing of scripts and deletes a collection.
 #[tokio::test]
 async fn scripts_of_nobody_are_found_and_dropped() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = Database::open(Arc::clone(&store) as _).await.with_collection(400).await;
     db.script(ScriptKind::Function, "s", "x=>x").await.expect("created");
     drop(db);
@@ -387,14 +388,11 @@ async fn scripts_of_nobody_are_found_and_dropped() {
         "properties":{"id":"s"},"body":"x=>x"}"#;
     batch.put([b"S", &orphan.bytes()[..]].concat(), row.to_vec());
     let catalog = store.open("catalog", 0).await.expect("the catalog");
-    catalog.submit(batch, Durability::Durable, Box::new(|result| result.expect("written")));
+    commit(&*catalog, batch).await;
     assert_eq!(rows(&*store).await, 3);
 
     let report = verify(Arc::clone(&store) as _).await.expect("readable");
-    assert_eq!(
-        report.problems,
-        ["catalog: 1 rows belong to a collection or a database that is gone"]
-    );
+    assert_eq!(report.problems, ["catalog: 1 rows belong to a deleted collection or database"]);
     let db = Database::open(Arc::clone(&store) as _).await;
     assert_eq!(rows(&*store).await, 2);
     assert_eq!(db.script_ids(ScriptKind::Function).await, ["s"]);

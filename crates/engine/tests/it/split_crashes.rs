@@ -1,18 +1,22 @@
 //! A crash at every single step of a split or merge: the next start finds it before or after, with
 //! every document once and nothing left over.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicI64, Ordering},
+use std::{
+    sync::{
+        Arc,
+        atomic::{AtomicI64, Ordering},
+    },
+    time::Duration,
 };
 
 use engine::verify;
 use protocol::Options;
 use store::{
     Batch, BoxFuture, Completion, Debt, Durability, Error, Keep, KeySpace, Result, Snapshot,
-    Statistics, Store, memory::MemoryStore,
+    Statistics, Store, memory::MemoryStore, testing::Slow,
 };
 
+use crate::stores::new_store;
 use crate::{
     random::world::documents,
     splitting::{merge, ranges, split},
@@ -21,17 +25,17 @@ use crate::{
 
 /// A store that dies after so many changes: from then on nothing changes any more.
 struct Mortal {
-    inner: Arc<MemoryStore>,
+    inner: Arc<dyn Store>,
     left: Arc<AtomicI64>,
 }
 
 /// Takes one of the changes that are left.
 fn live_on(left: &AtomicI64) -> Result<()> {
-    if left.fetch_sub(1, Ordering::SeqCst) > 0 {
-        Ok(())
-    } else {
-        Err(Error::Closed("the store is dead".to_owned()))
-    }
+    if left.fetch_sub(1, Ordering::SeqCst) > 0 { Ok(()) } else { Err(dead()) }
+}
+
+fn dead() -> Error {
+    Error::Closed("the store is dead".to_owned())
 }
 
 struct MortalPartition {
@@ -66,6 +70,10 @@ impl KeySpace for MortalPartition {
 impl Store for Mortal {
     fn open<'a>(&'a self, name: &'a str, epoch: u64) -> BoxFuture<'a, Result<Arc<dyn KeySpace>>> {
         Box::pin(async move {
+            // A dead process claims no epoch.
+            if self.left.load(Ordering::SeqCst) <= 0 {
+                return Err(dead());
+            }
             // A new name is a change.
             if !self.inner.key_spaces().await?.iter().any(|it| it == name) {
                 live_on(&self.left)?;
@@ -132,7 +140,7 @@ async fn reshape(
 }
 
 /// A life of the database: the store outlives it.
-async fn live(store: &Arc<MemoryStore>) -> (Database, Arc<AtomicI64>) {
+async fn live(store: &Arc<dyn Store>) -> (Database, Arc<AtomicI64>) {
     let left = Arc::new(AtomicI64::new(i64::MAX));
     let mortal = Mortal { inner: Arc::clone(store), left: Arc::clone(&left) };
     (Database::open(Arc::new(mortal)).await, left)
@@ -152,7 +160,7 @@ async fn every_step_may_be_the_last_inside_a_slot() {
 async fn die_at_every_step(partition_key: &str) {
     let (mut before, mut between, mut after) = (0, 0, 0);
     for steps in 0.. {
-        let store = Arc::new(MemoryStore::new());
+        let store = new_store();
         let (db, left) = live(&store).await;
         db.create_database("db").await;
         let body = format!(r#"{{"id":"c","partitionKey":{partition_key}}}"#);
@@ -210,4 +218,32 @@ async fn die_at_every_step(partition_key: &str) {
         }
     }
     assert!(before > 5 && between > 5 && after > 0, "{before} {between} {after}");
+}
+
+/// What the start does in the background does not refuse an administrator.
+#[tokio::test]
+async fn a_split_can_follow_a_start_at_once() {
+    let slow = Slow::new(Arc::new(MemoryStore::new()), 7, Duration::from_millis(5));
+    let store: Arc<dyn Store> = Arc::new(slow);
+    let (db, _) = live(&store).await;
+    db.create_database("db").await;
+    let body = r#"{"id":"c","partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}}"#;
+    db.create_collection(body, Some(400)).await.expect("a new collection");
+    for key in 0..4 {
+        db.create(&format!(r#"{{"id":"{key}","pk":"{key}"}}"#)).await.expect("created");
+    }
+    db.engine.close().await.expect("closed");
+    drop(db);
+
+    // The store is slow in three of four calls.
+    for _ in 0..4 {
+        let (db, _) = live(&store).await;
+        // Lets the background begin.
+        tokio::task::yield_now().await;
+        let first = ranges(&db).await.swap_remove(0).0;
+        split(&db, &first).await.expect("split");
+        let first = ranges(&db).await.swap_remove(0).0;
+        merge(&db, &first).await.expect("merged");
+        db.engine.close().await.expect("closed");
+    }
 }

@@ -1,11 +1,11 @@
 //! Paging through a query while partitions split and merge: the pages together are the answer.
 
-use std::{sync::Arc, time::Duration};
+use std::time::Duration;
 
 use protocol::{Error, Operation, Options};
-use store::memory::MemoryStore;
 use value::{Value, partition_key::Epk};
 
+use crate::stores::new_store;
 use crate::{
     random::{
         KEYS, Rng,
@@ -38,7 +38,7 @@ pub(crate) async fn world(
         Content::OneTenant => Policy::default_policy(Key::Hierarchical).changed(rng),
     };
     let keys: &[&str] = if content == Content::OneTenant { &["\"a\""] } else { &KEYS };
-    let db = open(Arc::new(MemoryStore::new()), page_time).await;
+    let db = open(new_store(), page_time).await;
     db.create_database("db").await;
     db.create_collection(&definition(&policy), Some(400)).await.expect("created");
     Script::of_keys(rng, &policy, 60, keys).run(&db).await;

@@ -9,10 +9,11 @@ use bytes::Bytes;
 use engine::{Clock, Engine, RateLimit};
 use protocol::{
     Body, Context, Error, Operation, Options, Principal, Request, Response, Service,
-    request::{CollectionPath, DatabasePath, DocumentPath, ThroughputRequest},
+    request::{BatchOperation, CollectionPath, DatabasePath, DocumentPath, ThroughputRequest},
 };
-use store::memory::MemoryStore;
 use value::{Value, json, partition_key::PartitionKey};
+
+use crate::stores::{new_store, starting};
 
 /// A clock that stands still unless told.
 #[derive(Debug)]
@@ -39,17 +40,18 @@ pub(crate) struct Database {
 }
 
 impl Database {
+    /// On a new store, of the kind that was chosen.
     pub(crate) async fn memory() -> Self {
-        Self::open(Arc::new(MemoryStore::new())).await
+        Self::open(new_store()).await
     }
 
     pub(crate) async fn open(store: Arc<dyn store::Store>) -> Self {
         Self::open_with(store, engine::Options::default()).await
     }
 
-    /// In memory, set up in another way than usual.
+    /// On a new store, set up in another way than usual.
     pub(crate) async fn with_options(options: engine::Options) -> Self {
-        Self::open_with(Arc::new(MemoryStore::new()), options).await
+        Self::open_with(new_store(), options).await
     }
 
     pub(crate) async fn open_with(store: Arc<dyn store::Store>, options: engine::Options) -> Self {
@@ -57,7 +59,7 @@ impl Database {
         // Tests are in a hurry; those of throughput have a clock of their own.
         let options =
             engine::Options { rate_limit: RateLimit::Never, scripts: workers(), ..options };
-        let engine = Engine::open(store, options, clock).await;
+        let engine = starting(Engine::open(store, options, clock)).await;
         Self { engine: engine.expect("the store opens") }
     }
 
@@ -69,7 +71,7 @@ impl Database {
     ) -> Self {
         let options = engine::Options { rate_limit: RateLimit::Never, ..options };
         let clock = Arc::clone(clock) as Arc<dyn Clock>;
-        let engine = Engine::open(store, options, clock).await;
+        let engine = starting(Engine::open(store, options, clock)).await;
         Self { engine: engine.expect("the store opens") }
     }
 
@@ -78,8 +80,7 @@ impl Database {
         operation: Operation,
         options: Options,
     ) -> Result<Response, Error> {
-        let principal = Principal::Account { read_only: false };
-        let context = Context { principal, activity_id: 1, connection: None };
+        let context = Context::new(Principal::of_key(), 1);
         self.engine.call(&context, Request { operation, options }).await
     }
 
@@ -152,8 +153,8 @@ impl Database {
         body: &str,
         options: Options,
     ) -> Result<Response, Error> {
-        let body = Bytes::from(body.to_owned());
-        self.call(Operation::PatchDocument { path: document(id), body }, options).await
+        let patch = gateway::read::patch(body.as_bytes())?;
+        self.call(Operation::PatchDocument { path: document(id), patch }, options).await
     }
 
     /// Every document, page after page.
@@ -180,6 +181,11 @@ pub(crate) fn workers() -> script::PoolOptions {
         workers: 2,
         waiting_max: 100,
     }
+}
+
+/// The operations of a batch, as clients write them.
+pub(crate) fn batch_of(body: impl AsRef<[u8]>) -> Vec<BatchOperation> {
+    gateway::read::batch(&Bytes::copy_from_slice(body.as_ref())).expect("a batch")
 }
 
 pub(crate) fn collection() -> CollectionPath {

@@ -13,11 +13,11 @@ use engine::{Clock, Engine, RateLimit};
 use protocol::operator::PartitionStatistics;
 use protocol::{
     Code, Error, Operation, Options, Response,
-    query::{QueryBody, QueryFeed},
+    query::{QueryFeed, QuerySource},
     request::{BatchMode, DatabasePath, ThroughputRequest},
 };
-use store::memory::MemoryStore;
 
+use crate::stores::{new_store, starting};
 use crate::support::{Database, collection, items, keyed, resource};
 
 /// Time that stands still unless told, in milliseconds.
@@ -46,12 +46,12 @@ pub(crate) async fn open(
 ) -> (Database, Arc<Watch>) {
     let watch = Arc::new(Watch::default());
     let options = engine::Options { rate_limit, ..engine::Options::default() };
-    let engine = Engine::open(store, options, Arc::clone(&watch) as _).await;
+    let engine = starting(Engine::open(store, options, Arc::clone(&watch) as _)).await;
     (Database { engine: engine.expect("an empty store opens") }, watch)
 }
 
 pub(crate) async fn fresh(rate_limit: RateLimit) -> (Database, Arc<Watch>) {
-    open(Arc::new(MemoryStore::new()), rate_limit).await
+    open(new_store(), rate_limit).await
 }
 
 pub(crate) const KEYED: &str =
@@ -105,12 +105,11 @@ async fn replace_offer(database: &Database, rate: i64) -> Response {
 }
 
 pub(crate) async fn query(database: &Database, text: &str) -> Result<Response, Error> {
-    let content = Bytes::from(text.to_owned());
-    let body = QueryBody { content, is_text: true };
+    let body = QuerySource::new(text);
     let mut options = Options::default();
     options.query.enable_cross_partition = true;
     let feed = QueryFeed::Documents(collection());
-    database.call(Operation::Query { feed, body }, options).await
+    database.call(Operation::Query { feed, query: body }, options).await
 }
 
 #[tokio::test]
@@ -267,7 +266,7 @@ async fn only_what_was_asked_for_is_enforced_unless_told() {
 #[tokio::test]
 async fn what_was_asked_for_is_known_after_a_restart() {
     for (asked, is_limited) in [(None, false), (Some(400), true)] {
-        let store: Arc<dyn store::Store> = Arc::new(MemoryStore::new());
+        let store: Arc<dyn store::Store> = new_store();
         let (database, _watch) = open(Arc::clone(&store), RateLimit::Provisioned).await;
         database.create_database("db").await;
         database.create_collection(KEYED, asked).await.expect("a collection");

@@ -6,11 +6,11 @@ use bytes::Bytes;
 use engine::{Engine, RateLimit};
 use protocol::{
     Code, Operation, Options,
-    query::{QueryBody, QueryFeed},
+    query::{QueryFeed, QuerySource},
     request::ThroughputRequest,
 };
-use store::memory::MemoryStore;
 
+use crate::stores::new_store;
 use crate::{
     gated::GatedStore,
     support::{Database, collection, text},
@@ -26,7 +26,7 @@ async fn impatient(rate: i64, query_timeout: Duration) -> (Database, Arc<Watch>)
         page_time: Duration::ZERO,
         ..engine::Options::default()
     };
-    let engine = Engine::open(Arc::new(MemoryStore::new()), options, Arc::clone(&watch) as _).await;
+    let engine = Engine::open(new_store(), options, Arc::clone(&watch) as _).await;
     (Database { engine: engine.expect("opens") }.with_collection(rate).await, watch)
 }
 
@@ -126,12 +126,11 @@ async fn a_page_is_paid_for_where_it_is_read() {
     }
     watch.pass(1000);
     let count = async |range: u32, continuation: Option<String>| {
-        let content = Bytes::from_static(b"SELECT VALUE COUNT(c.pk) FROM c WHERE c.pk != 7");
-        let body = QueryBody { content, is_text: true };
+        let body = QuerySource::new("SELECT VALUE COUNT(c.pk) FROM c WHERE c.pk != 7");
         let options =
             Options { range_id: Some(range.to_string()), continuation, ..Options::default() };
         let feed = QueryFeed::Documents(collection());
-        database.call(Operation::Query { feed, body }, options).await
+        database.call(Operation::Query { feed, query: body }, options).await
     };
     let page = count(0, None).await.expect("a page");
     let token = page.continuation.expect("the page ended at once");

@@ -1,9 +1,8 @@
 //! What a query tells beside its rows: index metrics, advice, and how it was run.
 
-use bytes::Bytes;
 use protocol::{
     Operation, Options,
-    query::{IndexMetricsVersion, QueryBody, QueryFeed, QueryMeta, QueryOptions},
+    query::{IndexMetricsVersion, QueryFeed, QueryMeta, QueryOptions, QuerySource},
 };
 use value::{Value, json};
 
@@ -32,11 +31,11 @@ async fn filled(throughput: i64) -> Database {
 }
 
 async fn told(db: &Database, text: &str, asked: QueryOptions) -> QueryMeta {
-    let body = QueryBody { content: Bytes::from(text.to_owned()), is_text: true };
+    let body = QuerySource::new(text);
     let query = QueryOptions { enable_cross_partition: true, ..asked };
     let options = Options { query, max_item_count: Some(10), ..Options::default() };
     let feed = QueryFeed::Documents(collection());
-    let page = db.call(Operation::Query { feed, body }, options).await.expect("a page");
+    let page = db.call(Operation::Query { feed, query: body }, options).await.expect("a page");
     page.meta.query.map(|meta| *meta).unwrap_or_default()
 }
 

@@ -5,12 +5,12 @@ use std::{sync::Arc, time::Duration};
 use bytes::Bytes;
 use engine::verify;
 use protocol::{Code, Operation, Options, Outcome, Response, request::BatchMode};
-use store::memory::MemoryStore;
 use value::{Value, json};
 
+use crate::stores::new_store;
 use crate::{
     queries::query,
-    support::{Database, TestClock, collection, items, keyed, resource},
+    support::{Database, TestClock, batch_of, collection, items, keyed, resource},
 };
 
 /// When the tests begin.
@@ -47,7 +47,7 @@ struct World {
 
 impl World {
     async fn new(options: engine::Options, default_ttl: Option<i32>) -> Self {
-        Self::on(Arc::new(MemoryStore::new()), options, default_ttl).await
+        Self::on(new_store(), options, default_ttl).await
     }
 
     async fn on(
@@ -136,7 +136,7 @@ async fn everything(world: &World) -> Vec<(String, String)> {
     ] {
         let execute = Operation::ExecuteBatch {
             collection: collection(),
-            body: Bytes::from(operations),
+            operations: batch_of(operations),
             mode: BatchMode::Atomic,
         };
         let answer = db.call(execute, keyed(r#"["k"]"#)).await.expect("a batch");
@@ -243,7 +243,7 @@ async fn an_expired_id_can_be_used_again() {
         {"operationType":"Upsert","resourceBody":{"id":"x","pk":"k","v":3}}]"#;
     let execute = Operation::ExecuteBatch {
         collection: collection(),
-        body: Bytes::from(operations),
+        operations: batch_of(operations),
         mode: BatchMode::Atomic,
     };
     let answer = db.call(execute, keyed(r#"["k"]"#)).await.expect("a batch");
@@ -412,9 +412,9 @@ async fn pages_go_on_past_what_expires() {
         let mut options = Options { max_item_count: Some(3), ..keyed(r#"["k"]"#) };
         let mut rows = Vec::new();
         loop {
-            let body = protocol::query::QueryBody { content: content.clone(), is_text: false };
+            let body = gateway::read::query(&content, false).expect("a query");
             let feed = protocol::query::QueryFeed::Documents(collection());
-            let page = world.db.call(Operation::Query { feed, body }, options.clone()).await;
+            let page = world.db.call(Operation::Query { feed, query: body }, options.clone()).await;
             let page = page.expect("a page");
             rows.extend(items(&page).iter().filter_map(Value::as_i64));
             let Some(token) = page.continuation else { break };

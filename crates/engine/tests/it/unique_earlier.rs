@@ -9,7 +9,7 @@ use protocol::{Code, Operation, Options, request::BatchMode};
 use store::{Batch, Durability};
 
 use crate::{
-    support::{Database, TestClock, collection, keyed},
+    support::{Database, TestClock, batch_of, collection, keyed},
     ttl::{on_disk, unswept},
     unique_keys::{BY_PK, START, code},
 };
@@ -111,7 +111,8 @@ async fn who_shares_values_waits_for_them() {
             r#"[{{"operationType":"Delete","id":"{id}"}},
                 {{"operationType":"Create","resourceBody":{new}}}]"#
         );
-        let execute = Operation::ExecuteBatch { collection: collection(), body: body.into(), mode };
+        let execute =
+            Operation::ExecuteBatch { collection: collection(), operations: batch_of(body), mode };
         let answer = db.call(execute, keyed("[{}]")).await.expect("a batch");
         let protocol::Body::Batch(results) = answer.body else { panic!("results") };
         results.iter().all(|result| result.answer.is_ok())

@@ -5,12 +5,12 @@ use std::{collections::BTreeMap, sync::Arc};
 use bytes::Bytes;
 use engine::verify;
 use protocol::{Code, Error, Operation, Options, Response, request::BatchMode};
-use store::memory::MemoryStore;
 use tokio::task::JoinSet;
 
+use crate::stores::new_store;
 use crate::{
     random::Rng,
-    support::{Database, TestClock, collection, keyed},
+    support::{Database, TestClock, batch_of, collection, keyed},
     ttl::{on_disk, unswept},
 };
 
@@ -35,7 +35,7 @@ struct World {
 
 impl World {
     async fn new(body: &str) -> Self {
-        let (store, clock) = (Arc::new(MemoryStore::new()), TestClock::at(START));
+        let (store, clock) = (new_store(), TestClock::at(START));
         let db = Database::open_at(Arc::clone(&store) as _, unswept(), &clock).await;
         db.create_database("db").await;
         db.create_collection(body, Some(400)).await.expect("a collection");
@@ -49,7 +49,7 @@ impl World {
     async fn batch(&self, key: &str, operations: &str) -> Vec<bool> {
         let execute = Operation::ExecuteBatch {
             collection: collection(),
-            body: Bytes::from(operations.to_owned()),
+            operations: batch_of(operations),
             mode: BatchMode::Atomic,
         };
         let answer = self.db.call(execute, keyed(key)).await.expect("a batch");

@@ -1,19 +1,17 @@
 //! Users and permissions as resources, and the tokens that are made of them.
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use engine::verify;
 use protocol::{
     Code, Context, Error, Operation, Options, Outcome, Principal, Request, Response, Service,
-    query::{QueryBody, QueryFeed},
+    query::QueryFeed,
     request::{DatabasePath, PermissionPath, UserPath},
     rid::{PermissionRid, UserRid},
     token::TokenMark,
 };
-use store::memory::MemoryStore;
 use value::{Value, json};
 
+use crate::stores::new_store;
 use crate::{
     durability::{on_disk, open},
     support::{Database, items, resource, text},
@@ -25,7 +23,7 @@ const MARK: u128 = 1;
 /// Who holds the token of a permission that was shown.
 pub(crate) fn holder(permission: &Value) -> Principal {
     let grant = TokenMark::new(MARK).read(&text(permission.get("_token")));
-    Principal::Token(grant.expect("a mark"))
+    Principal::of_token(grant.expect("a mark"))
 }
 
 pub(crate) fn minting() -> Options {
@@ -69,8 +67,7 @@ impl Database {
         operation: Operation,
         options: Options,
     ) -> Result<Response, Error> {
-        let principal = principal.clone();
-        let context = Context { principal, activity_id: 1, connection: None };
+        let context = Context::new(*principal, 1);
         self.engine.call(&context, Request { operation, options }).await
     }
 }
@@ -154,7 +151,8 @@ async fn the_life_of_a_permission() {
     assert_eq!(text(items(&list)[0].get("_token")), token);
     let content = Bytes::from_static(br#"{"query":"SELECT VALUE p._token FROM p"}"#);
     let feed = QueryFeed::Permissions(user("u"));
-    let query = Operation::Query { feed, body: QueryBody { content, is_text: false } };
+    let source = gateway::read::query(&content, false).expect("a query");
+    let query = Operation::Query { feed, query: source };
     let rows = items(&db.call(query, minting()).await.expect("rows"));
     assert_eq!(rows, [Value::from(token.clone())]);
 
@@ -266,7 +264,7 @@ async fn they_are_there_after_a_restart() {
 
 #[tokio::test]
 async fn deleting_a_database_deletes_its_users() {
-    let store = Arc::new(MemoryStore::new());
+    let store = new_store();
     let db = Database::open(store.clone()).await.with_collection(400).await;
     db.user("u", false).await.expect("a user");
     db.permit("u", rights("p", "All", "dbs/db", None)).await.expect("a permission");

@@ -80,7 +80,7 @@ fn the_published_vectors_verify() {
             let headers = headers(&[("authorization", &authorization), ("x-ms-date", DATE)]);
             let principal = verify_headers(&method, &signed(kind, link), &headers, now());
             let principal = principal.unwrap_or_else(|error| panic!("{verb} {kind}: {error}"));
-            assert_eq!(principal, Principal::Account { read_only: false });
+            assert_eq!(principal, Principal::of_key());
             // The same signature is good for nothing else.
             let other = verify_headers(&method, &signed(kind, "other"), &headers, now());
             assert_eq!(other.expect_err("another link").code, Code::Unauthorized);
@@ -92,10 +92,13 @@ fn the_published_vectors_verify() {
 fn every_key_counts_and_tells_what_it_may() {
     let payload = format!("get\ndbs\n\n{}\n\n", DATE.to_lowercase());
     let keys = keys();
-    for (key, read_only) in [(&keys.read_write[0], false), (&keys.read_only[0], true)] {
+    for (key, expected) in [
+        (&keys.read_write[0], Principal::of_key()),
+        (&keys.read_only[0], Principal::of_read_only_key()),
+    ] {
         let token = by(key, &payload);
         let principal = verify_get(&[("authorization", &token), ("x-ms-date", DATE)], now());
-        assert_eq!(principal.ok(), Some(Principal::Account { read_only }));
+        assert_eq!(principal.ok(), Some(expected));
     }
 }
 
@@ -108,7 +111,7 @@ fn either_date_may_be_signed_but_one_must() {
         all.extend_from_slice(pairs);
         verify_get(&all, now()).map_err(|error| error.code)
     };
-    let ok = Ok(Principal::Account { read_only: false });
+    let ok = Ok(Principal::of_key());
     let both = [("x-ms-date", DATE), ("date", DATE)];
     assert_eq!(with(&format!("get\ndbs\n\n{date}\n\n"), &both), ok);
     assert_eq!(with(&format!("get\ndbs\n\n{date}\n{date}\n"), &both), ok);

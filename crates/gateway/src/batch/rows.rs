@@ -1,11 +1,9 @@
 //! The results of a batch as rows of HybridRow.
 
-use protocol::{
-    hybrid_row::{ResultRow, StreamWriter},
-    response::BatchResult,
-};
+use protocol::response::BatchResult;
 
 use super::{codes, wait};
+use crate::hybrid_row::{ResultRow, StreamWriter};
 
 /// What is said of a failure in words has no column: .NET shows the status alone.
 pub(super) fn stream(results: &[BatchResult], capacity: usize) -> Vec<u8> {
@@ -30,10 +28,13 @@ pub(super) fn stream(results: &[BatchResult], capacity: usize) -> Vec<u8> {
 mod tests {
     use bytes::Bytes;
     use hyper::StatusCode;
-    use protocol::{Code, Outcome, hybrid_row::records};
+    use protocol::{Code, Outcome};
 
     use super::*;
-    use crate::batch::{Form, answer};
+    use crate::{
+        batch::{Form, answer},
+        hybrid_row::records,
+    };
 
     #[test]
     fn results_that_differ() {

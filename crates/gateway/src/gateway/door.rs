@@ -1,5 +1,5 @@
-//! What is asked of a request before anything of it is done: by which name it calls the server, and
-//! whether what it brings along is good under that name.
+//! Checks before a request is processed: by which name it addresses the server, and whether its
+//! credential is valid under that name.
 
 use std::time::Duration;
 
@@ -65,7 +65,7 @@ impl Gateway {
         self.settings.names.check(hosts.into_iter().flatten())
     }
 
-    /// The answer to a request that is not looked at any further, by whoever sent it.
+    /// The answer to a request that is not processed any further, whoever sent it.
     pub(super) fn refused(
         &self,
         scheme: &'static str,

@@ -37,7 +37,7 @@ enum Kind {
 impl KeySet {
     /// Reads a set. Keys of kinds that we do not know are left out, as the standard asks.
     pub fn parse(text: &[u8]) -> Result<Self, String> {
-        let set = json::parse(text).map_err(|error| format!("no JSON: {error}"))?;
+        let set = json::parse(text).map_err(|error| format!("not JSON: {error}"))?;
         let keys = set.get("keys").as_array().ok_or("there is no array `keys`")?;
         if keys.len() > KEYS_MAX {
             return Err(format!("there are more than {KEYS_MAX} keys"));

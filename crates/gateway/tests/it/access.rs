@@ -9,13 +9,13 @@ use crate::support::{Call, DATE, Harness, READ_ONLY_KEY, SECONDARY_KEY};
 #[tokio::test]
 async fn every_key_comes_in() {
     let harness = Harness::new();
-    for (call, read_only) in [
-        (Call::get("/dbs"), false),
-        (Call::get("/dbs").key(SECONDARY_KEY), false),
-        (Call::get("/dbs").key(READ_ONLY_KEY), true),
+    for (call, expected) in [
+        (Call::get("/dbs"), Principal::of_key()),
+        (Call::get("/dbs").key(SECONDARY_KEY), Principal::of_key()),
+        (Call::get("/dbs").key(READ_ONLY_KEY), Principal::of_read_only_key()),
     ] {
         assert_eq!(harness.send(call).await.status, 200);
-        assert_eq!(harness.one_call().0, Principal::Account { read_only });
+        assert_eq!(harness.one_call().0, expected);
     }
 }
 
@@ -154,7 +154,9 @@ async fn the_account_names_what_the_operator_or_a_trusted_proxy_says() {
         let account = told(account(), host).await;
         assert!(account.contains(&expected), "{account}");
     }
-    assert!(told(Call::get("/dbs"), "evil.example").await.contains("opens nothing under the name"));
+    assert!(
+        told(Call::get("/dbs"), "evil.example").await.contains("is not accepted under the name")
+    );
 }
 
 #[tokio::test]
@@ -181,7 +183,7 @@ fn vector(name: &str) -> String {
     }
 }
 
-fn with_issuer(harness: &Harness, roles: &[(&str, gateway::Role)]) {
+fn with_issuer(harness: &Harness, roles: &[(&str, protocol::Role)]) {
     let keys = gateway::KeySet::parse(vector("jwks").as_bytes()).expect("keys");
     harness.gateway.set_issuers(gateway::Issuers::new(vec![gateway::Issuer {
         name: "https://issuer.example/v2.0".to_owned(),
@@ -197,7 +199,7 @@ fn bearing(call: Call, token: &str) -> Call {
 
 #[tokio::test]
 async fn access_tokens_do_what_their_role_may() {
-    use gateway::Role::{Contributor, Owner, Reader};
+    use protocol::Role::{Contributor, Owner, Reader};
     let harness = Harness::new();
     let token = vector("es256");
     let document =

@@ -91,7 +91,6 @@ async fn writes() {
             format!("CreateDocument {{ collection: {COLL}, {body}, upsert: false }}"),
         ),
         ("PUT", "/dbs/d/colls/c/docs/x", format!("ReplaceDocument {{ {document}, {body} }}")),
-        ("PATCH", "/dbs/d/colls/c/docs/x", format!("PatchDocument {{ {document}, {body} }}")),
         (
             "DELETE",
             "/dbs/d/colls/c/docs/x",
@@ -172,9 +171,10 @@ async fn batches_never_create() {
             let harness = Harness::new();
             let reply = harness.send(batch(path)).await;
             assert_eq!((reply.status, harness.calls().len()), (400, 0), "{path} {name}");
-            assert!(reply.error().contains("A batch request can be made of documents only"));
+            assert!(reply.error().contains("A batch request can only contain documents"));
         }
-        let reached = operation(batch("/dbs/d/colls/c/docs")).await;
+        let body = r#"[{"operationType":"Read","id":"a"}]"#;
+        let reached = operation(batch("/dbs/d/colls/c/docs").body(body)).await;
         assert!(reached.starts_with("ExecuteBatch"), "{reached}");
     }
 }
@@ -191,25 +191,67 @@ async fn what_the_operations_of_a_batch_have_to_do_with_each_other() {
         (vec![("x-ms-cosmos-batch-atomic", "false"), (goes_on, "true")], independent(false)),
         (vec![(goes_on, "False")], independent(true)),
     ] {
-        let mut call = Call::post("/dbs/d/colls/c/docs").body("[]");
+        let body = r#"[{"operationType":"Read","id":"a"}]"#;
+        let mut call = Call::post("/dbs/d/colls/c/docs").body(body);
         call = call.header("x-ms-cosmos-is-batch-request", "true");
         for (name, value) in &headers {
             call = call.header(name, value);
         }
+        let reached = operation(call.clone()).await;
         let expected =
-            format!(r#"ExecuteBatch {{ collection: {COLL}, body: b"[]", mode: {mode} }}"#);
-        assert_eq!(operation(call.clone()).await, expected, "{headers:?}");
+            format!("ExecuteBatch {{ collection: {COLL}, operations: [BatchOperation {{");
+        assert!(reached.starts_with(&expected), "{reached}");
+        assert!(reached.ends_with(&format!("], mode: {mode} }}")), "{headers:?}: {reached}");
         let harness = Harness::new();
         assert_eq!(harness.send(call.key(READ_ONLY_KEY)).await.status, 403);
     }
 }
 
-/// What is in it is the database's to say, as with JSON.
+/// A body that cannot be read does not get as far as the service, however long it is; one that can does.
 #[tokio::test]
-async fn a_batch_in_binary_form_arrives_as_it_is() {
-    let call = Call::post("/dbs/d/colls/c/docs").header("x-ms-cosmos-is-batch-request", "True");
-    let reached = operation(call.body(b"\x81\x01\x02".to_vec())).await;
-    assert!(reached.contains(r#"body: b"\x81\x01\x02""#), "{reached}");
+async fn bodies_are_read_before_the_service_is_called() {
+    let docs = "/dbs/d/colls/c/docs";
+    let batch = || Call::post(docs).header("x-ms-cosmos-is-batch-request", "True");
+    let query = || Call::post(docs).header("content-type", "application/query+json");
+    let patch = || Call::new("PATCH", "/dbs/d/colls/c/docs/x");
+    let long = "x".repeat(100_000);
+    for (call, good, bad, words) in [
+        (
+            batch(),
+            r#"[{"operationType":"Create","resourceBody":{"a":"LONG"}}]"#,
+            r#"{"a":"LONG"}"#,
+            "The batch is not",
+        ),
+        (query(), r#"{"query":"SELECT 'LONG'"}"#, r#"{"query":1,"a":"LONG"}"#, "a string `query`"),
+        (patch(), r#"[{"op":"set","path":"/a","value":"LONG"}]"#, r#"["LONG"]"#, "patch request"),
+    ] {
+        for filling in ["", &long] {
+            let harness = Harness::new();
+            let reply = harness.send(call.clone().body(bad.replace("LONG", filling))).await;
+            assert_eq!((reply.status, harness.calls().len()), (400, 0), "{}", reply.text());
+            assert!(reply.error().contains(words), "{}", reply.text());
+            assert_eq!(reply.header("x-ms-request-charge"), Some("0"));
+            let reply = harness.send(call.clone().body(good.replace("LONG", filling))).await;
+            assert_eq!((reply.status, harness.calls().len()), (200, 1), "{}", reply.text());
+        }
+    }
+    let harness = Harness::new();
+    let reply = harness.send(batch().body(b"\x81\x01\x02".to_vec())).await;
+    assert_eq!((reply.status, harness.calls().len()), (400, 0));
+    assert!(reply.error().contains("not a HybridRow stream"), "{}", reply.text());
+}
+
+#[tokio::test]
+async fn patches() {
+    let call = Call::new("PATCH", "/dbs/d/colls/c/docs/x")
+        .body(r#"{"condition":"from c","operations":[{"op":"remove","path":"/a"}]}"#);
+    let reached = operation(call.clone()).await;
+    assert!(
+        reached.contains(r#"document: "x" }, patch: Patch { operations: [Remove {"#),
+        "{reached}"
+    );
+    assert!(reached.contains(r#"condition: Some("from c")"#), "{reached}");
+    assert_eq!(Harness::new().send(call.key(READ_ONLY_KEY)).await.status, 403);
 }
 
 #[tokio::test]

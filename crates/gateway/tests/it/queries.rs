@@ -4,7 +4,7 @@ use gateway::CrossPartition;
 use proptest::{collection::vec, prelude::*, sample::select};
 use protocol::{
     Operation, Request,
-    query::{IndexMetricsVersion, Planning, QueryBody, QueryFeed, QueryOptions},
+    query::{IndexMetricsVersion, Planning, QueryFeed, QueryOptions, QuerySource},
     request::{CollectionPath, DatabasePath},
 };
 
@@ -12,6 +12,12 @@ use crate::support::{Call, Harness, READ_ONLY_KEY, resource};
 
 const DOCS: &str = "/dbs/d/colls/c/docs";
 const QUERY: &str = r#"{"query":"SELECT * FROM c"}"#;
+
+/// What the body says if it is JSON, or if it is the text itself.
+fn source(is_text: bool) -> QuerySource {
+    let text = if is_text { QUERY } else { "SELECT * FROM c" };
+    QuerySource { bytes: QUERY.len(), ..QuerySource::new(text) }
+}
 
 /// However a client says that a POST is a query.
 const SIGNS: [(&str, &str); 6] = [
@@ -64,14 +70,13 @@ async fn every_feed_can_be_queried() {
             for path in [path.to_owned(), format!("{path}/")] {
                 let call = Call::new("POST", path).body(QUERY).header(name, value);
                 // It reads, so a key that may only read will do.
-                let Operation::Query { feed, body } =
+                let Operation::Query { feed, query } =
                     request(call.key(READ_ONLY_KEY)).await.operation
                 else {
                     panic!("{name} is not a query")
                 };
                 assert_eq!(feed, expected);
-                let is_text = value == "application/sql";
-                assert_eq!(body, QueryBody { content: QUERY.into(), is_text });
+                assert_eq!(query, source(value == "application/sql"));
             }
         }
     }
@@ -82,20 +87,19 @@ async fn plans_are_of_documents_only() {
     let plan = "x-ms-cosmos-is-query-plan-request";
     for (name, value) in SIGNS.into_iter().chain([("content-type", "application/json")]) {
         let call = Call::new("POST", DOCS).body(QUERY).header(plan, "True").header(name, value);
-        let Operation::PlanQuery { collection: path, body } =
+        let Operation::PlanQuery { collection: path, query } =
             request(call.key(READ_ONLY_KEY)).await.operation
         else {
             panic!("{name} is not a plan")
         };
         assert_eq!(path, collection());
-        assert_eq!(body.content, QUERY);
-        assert_eq!(body.is_text, value == "application/sql");
+        assert_eq!(query, source(value == "application/sql"));
     }
     for path in ["/dbs", "/dbs/d/colls", "/dbs/d/colls/c/pkranges", "/offers", "/dbs/d"] {
         let harness = Harness::new();
         let reply = harness.send(query(path).header(plan, "true")).await;
         assert_eq!((reply.status, harness.calls().len()), (400, 0), "{path}");
-        assert!(reply.error().contains("documents only"), "{}", reply.text());
+        assert!(reply.error().contains("a query over documents"), "{}", reply.text());
     }
 }
 
@@ -160,8 +164,8 @@ async fn a_repeated_query_is_the_same() {
     let names: Vec<&str> = calls
         .iter()
         .map(|(_, request)| match &request.operation {
-            Operation::Query { feed: QueryFeed::Documents(path), body } => {
-                assert_eq!(body.content, QUERY);
+            Operation::Query { feed: QueryFeed::Documents(path), query } => {
+                assert_eq!(*query, source(false));
                 assert!(request.options.query.populate_metrics);
                 path.collection.as_str()
             }

@@ -43,7 +43,7 @@ impl Service for Fake {
     ) -> BoxFuture<'a, Result<Response, Error>> {
         Box::pin(async move {
             let answer = (self.answers)(&request);
-            self.calls.lock().expect("calls").push((context.principal.clone(), request));
+            self.calls.lock().expect("calls").push((context.principal, request));
             answer
         })
     }

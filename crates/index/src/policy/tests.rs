@@ -47,7 +47,9 @@ fn nothing_is_indexed_under_the_mode_none() {
     let policy = policy(&definition);
     let document = value_of(r#"{"id":"x","a":1,"at":{"type":"Point","coordinates":[0,0]}}"#);
     assert!(policy.is_none() && !policy.is_indexed(Directive::Include));
-    assert!(policy.terms(&document, Directive::Include, &mut crate::HashIds).is_empty());
+    assert!(
+        crate::Terms::of(&policy, &document, Directive::Include, &mut crate::HashIds).is_empty()
+    );
     assert_eq!(policy.coverage(&keys(&["a"])), Coverage::NotIndexed);
     assert!(policy.composites().is_empty() && !policy.has_spatial(&keys(&["at"])));
     assert_eq!(policy.indexed_values(&document, Directive::Include), 0);

@@ -96,7 +96,8 @@ fn definitions() -> impl Strategy<Value = Definition> {
 fn the_terms_of_a_document() {
     let document =
         value_of(r#"{"id":"x","pk":1,"a":{"b":[true,[null],{"c":"y"}]},"_ts":5,"_rid":"r"}"#);
-    let terms = policy(&definition(&["/*"], &["/_etag/?"])).terms(
+    let terms = Terms::of(
+        &policy(&definition(&["/*"], &["/_etag/?"])),
         &document,
         Directive::Default,
         &mut HashIds,
@@ -136,7 +137,7 @@ fn whoever_keeps_a_dictionary_chooses_the_numbers() {
     definition.spatial = vec![spatial("/a/*")];
     let document = value_of(r#"{"a":{"type":"Point","coordinates":[1,2]},"l":[1,2,3]}"#);
     let mut ids = Ids(Vec::new());
-    let terms = policy(&definition).terms(&document, Directive::Default, &mut ids);
+    let terms = Terms::of(&policy(&definition), &document, Directive::Default, &mut ids);
     let asked: Vec<_> = ids.0.iter().map(ToString::to_string).collect();
     let expected = ["/a", "/a/type", "/a/coordinates", "/a/coordinates/[]", "/l", "/l/[]", "/z"];
     assert_eq!(asked, expected);
@@ -150,7 +151,7 @@ fn whoever_keeps_a_dictionary_chooses_the_numbers() {
 #[test]
 fn terms_come_and_go() {
     let policy = policy(&definition(&["/*"], &[]));
-    let terms = |text: &str| policy.terms(&value_of(text), Directive::Default, &mut HashIds);
+    let terms = |text: &str| Terms::of(&policy, &value_of(text), Directive::Default, &mut HashIds);
     let (old, new) = (terms(r#"{"a":1,"b":2,"c":3}"#), terms(r#"{"a":1,"b":4,"d":5}"#));
     assert_eq!((new.difference(&old).count(), old.difference(&new).count()), (2, 2));
     assert_eq!(new.difference(&Terms::default()).count(), 3);
@@ -189,7 +190,7 @@ fn an_index_over_elements_has_an_entry_for_each() {
     let policy = policy(&definition);
     let composite = &policy.composites()[0];
     let entries = |text: &str| -> Vec<Vec<Decoded>> {
-        let terms = policy.terms(&value_of(text), Directive::Default, &mut HashIds);
+        let terms = Terms::of(&policy, &value_of(text), Directive::Default, &mut HashIds);
         let prefix = key::prefix(Kind::Composite, composite.id);
         let values = terms.iter().filter_map(|term| term.key.strip_prefix(&prefix));
         values.map(|bytes| composite.decode(bytes).unwrap().0).collect()
@@ -217,8 +218,12 @@ fn how_much_a_document_takes() {
     let members: Vec<_> =
         (0..20).map(|n| format!(r#""property{n}":"{}""#, "v".repeat(n * 3))).collect();
     let text = format!(r#"{{"id":"x","pk":"y","_ts":1,{}}}"#, members.join(","));
-    let terms =
-        policy(&definition(&["/*"], &[])).terms(&value_of(&text), Directive::Default, &mut HashIds);
+    let terms = Terms::of(
+        &policy(&definition(&["/*"], &[])),
+        &value_of(&text),
+        Directive::Default,
+        &mut HashIds,
+    );
     let bytes: usize = terms.iter().map(|term| term.key.len() + key::NUMBER_BYTES).sum();
     println!("{} bytes of text: {} terms of {bytes} bytes", text.len(), terms.len());
     assert_eq!(terms.len(), 23);
@@ -261,7 +266,7 @@ proptest! {
                 expected.insert(term(&rule.path, &Value::Undefined));
             }
         }
-        let terms = policy.terms(&document, directive, &mut HashIds);
+        let terms = Terms::of(&policy, &document, directive, &mut HashIds);
         prop_assert!(terms.iter().is_sorted_by(|a, b| a < b));
         prop_assert_eq!(set(&terms), expected);
         let scalars = found.iter().filter(|(path, value)| {
@@ -293,7 +298,7 @@ proptest! {
         for (a, b) in documents {
             let members = [("a".to_owned(), a.clone()), ("b".to_owned(), b.clone())];
             let document = Value::Object(members.into_iter().collect());
-            let terms = policy.terms(&document, Directive::Default, &mut HashIds);
+            let terms = Terms::of(&policy, &document, Directive::Default, &mut HashIds);
             let own: Vec<_> = terms.iter().filter(|term| term.key.starts_with(&prefix)).collect();
             prop_assert_eq!(own.len(), 1, "every document has an entry");
             entries.push((own[0].key.to_vec(), a, b));

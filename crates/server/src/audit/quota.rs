@@ -1,8 +1,8 @@
-//! How much of the log refusals may take.
+//! How much of the audit log refusals may take.
 //!
-//! Anybody can be refused, as often as they like. Some a second are written down; and since files are
-//! dropped when there are too many, refusals have a share of bytes as well: strangers could otherwise
-//! have the log forget in minutes who changed what.
+//! Anybody can cause refusals, as many as they like. Only some per second are logged. Refusals also
+//! have a share of bytes, since old files are dropped: otherwise strangers could push the record of
+//! changes out of the log within minutes.
 
 use std::time::{Duration, Instant};
 

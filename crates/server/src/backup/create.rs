@@ -101,7 +101,7 @@ pub(crate) fn write(
 pub(crate) fn tidy(series: &Series, keep: Option<usize>, mut summary: Summary) -> Summary {
     match series.prune(keep.unwrap_or(usize::MAX)) {
         Ok(removed) => summary.removed = removed.len() as u64,
-        Err(error) => summary.warning = Some(format!("old files were not removed: {error:#}")),
+        Err(error) => summary.warning = Some(format!("cannot remove old files: {error:#}")),
     }
     summary
 }

@@ -1,11 +1,12 @@
-//! The backup that the server writes, one at a time, and the page that begins it and tells of it.
+//! The backup that the server writes, one at a time, and the page that starts it and reports on it.
 //!
-//! `POST /_sheaf/backup` begins one and answers at once; `GET` says how far it is, and what became of
-//! the last one. So no connection has to last as long as a backup, and whoever asked for one may go:
-//! it is written to its end, unless the server stops.
+//! `POST /_sheaf/backup` starts a backup and answers at once; `GET` reports its progress, and the
+//! outcome of the last one. So no connection has to last as long as a backup, and the client may
+//! disconnect: the backup is completed unless the server stops.
 //!
-//! A backup writes where the server's user may, so beside a key that may write it takes a client on
-//! the same machine that calls it by a name of its own: a web page may have its name stand for this machine.
+//! A backup writes wherever the server's user may. So besides a key that may write, it requires a
+//! client on the same machine that uses one of the server's own names: a web page could make its
+//! own name resolve to this machine.
 
 use std::{
     path::{Path, PathBuf},
@@ -75,8 +76,8 @@ impl Backups {
             Err(refused) => return *refused,
         };
         let answer = if !is_local {
-            let message = "backups are made by clients on the server's own machine only, which call it \
-                           localhost or by the name that it advertises";
+            let message = "only clients on the server's own machine can make backups, under the \
+                           name localhost or the advertised name";
             (handled.is_refused, handled.reason) = (true, Some(message.to_owned()));
             Err((StatusCode::FORBIDDEN, message.to_owned()))
         } else if parts.method == Method::POST {
@@ -103,15 +104,15 @@ impl Backups {
     async fn post(self: &Arc<Self>, body: RequestBody) -> Result<(StatusCode, Object), Refusal> {
         let bad = |message: &str| (StatusCode::BAD_REQUEST, message.to_owned());
         let body = Limited::new(body, BODY_BYTES_MAX).collect().await;
-        let body = body.map_err(|_| bad("the body is too long, or broke off"))?.to_bytes();
-        let asked = json::parse(&body).map_err(|_| bad("the body is no JSON"))?;
+        let body = body.map_err(|_| bad("the body is too long or incomplete"))?.to_bytes();
+        let asked = json::parse(&body).map_err(|_| bad("the body is not JSON"))?;
         let directory = asked.get("directory").as_str();
-        let directory = directory.ok_or_else(|| bad("the body has no text `directory`"))?;
+        let directory = directory.ok_or_else(|| bad("the body needs a string `directory`"))?;
         let keep = match asked.get("keep") {
             Value::Undefined | Value::Null => None,
             keep => match keep.as_i64().map(usize::try_from) {
                 Some(Ok(keep @ 1..)) => Some(keep),
-                _ => return Err(bad("`keep` is no whole number from 1 on")),
+                _ => return Err(bad("`keep` must be a whole number, 1 or more")),
             },
         };
         let in_memory = || bad("the database is in memory: there are no files to back up");
@@ -158,7 +159,7 @@ impl Backups {
             return Err((StatusCode::SERVICE_UNAVAILABLE, "the server is stopping".to_owned()));
         }
         if state.running.is_some() {
-            return Err((StatusCode::CONFLICT, "a backup is being made".to_owned()));
+            return Err((StatusCode::CONFLICT, "a backup is already running".to_owned()));
         }
         state.begun += 1;
         let progress = Arc::<Progress>::default();

@@ -109,8 +109,12 @@ impl Manifest {
     /// Reads its text. What is not exactly as it was written is refused.
     pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
         let first = text.lines().next().unwrap_or_default();
-        ensure!(first.starts_with("sheaf backup "), "it is no list of a backup's files");
-        ensure!(first == FIRST, "it is of another version: use the sheaf that made it, or newer");
+        ensure!(first.starts_with("sheaf backup "), "it is not a list of a backup's files");
+        ensure!(
+            first == FIRST,
+            "it was written by another version: use the sheaf that made it, or \
+                                 a newer one"
+        );
         let content = text.strip_suffix('\n').and_then(|text| text.rfind('\n'));
         let (content, end) = text.split_at(content.map_or(0, |at| at + 1));
         let expected = format!("end {:032x}\n", xxh3_128(content.as_bytes()));
@@ -121,7 +125,7 @@ impl Manifest {
             value.map(str::to_owned).with_context(|| format!("it has no `{name}`"))
         };
         let name = field("name")?;
-        let name = Name::parse(&name).with_context(|| format!("`{name}` is no name"))?;
+        let name = Name::parse(&name).with_context(|| format!("`{name}` is not a valid name"))?;
         let server = field("server")?;
         let copied_bytes = field("copied")?.parse()?;
         let files = lines.map(entry).collect::<anyhow::Result<_>>()?;
@@ -134,9 +138,9 @@ fn entry(line: &str) -> anyhow::Result<Entry> {
     let (Some("file"), Some(checksum), Some(bytes), Some(path)) =
         (words.next(), words.next(), words.next(), words.next())
     else {
-        bail!("`{line}` is no file");
+        bail!("`{line}` does not describe a file");
     };
-    ensure!(is_safe(path), "`{path}` is no path of a store's file");
+    ensure!(is_safe(path), "`{path}` is not the path of a store file");
     let id = FileId { checksum: u128::from_str_radix(checksum, 16)?, bytes: bytes.parse()? };
     Ok(Entry { path: path.to_owned(), id })
 }

@@ -1,11 +1,11 @@
 //! A directory of backups.
 //!
 //! ```text
-//! DIR/sheaf-backups      says what this is, and in which format
+//! DIR/sheaf-backups      marks the directory, and names its format
 //! DIR/lock               held while a backup is written or removed, shared while one is read
-//! DIR/backups/NAME       the list of a backup's files: it is written last, so one that is there is whole
+//! DIR/backups/NAME       the list of a backup's files: written last, so a backup with a list is complete
 //! DIR/files/ab…-123      the files, each once, by checksum and length
-//! DIR/incoming/          what is being written
+//! DIR/incoming/          files that are being written
 //! ```
 
 use std::{
@@ -41,17 +41,15 @@ impl Series {
     /// the data of `source`.
     pub(crate) fn claim(directory: &Path, source: &Path) -> anyhow::Result<Self> {
         let shown = directory.display();
-        ensure!(directory.is_absolute(), "`{shown}` is not absolute: write it from the root on");
+        ensure!(directory.is_absolute(), "`{shown}` is not an absolute path");
         let is_plain = |part| matches!(part, Component::RootDir | Component::Normal(_));
         let is_plain = directory
             .components()
             .all(|part| is_plain(part) || cfg!(windows) && matches!(part, Component::Prefix(_)));
-        ensure!(is_plain, "`{shown}` has `..` in it: write it without");
+        ensure!(is_plain, "`{shown}` contains `..`: write the path without it");
         let (place, source) = (resolve(directory)?, resolve(source)?);
         if place.starts_with(&source) || source.starts_with(&place) {
-            bail!(
-                "`{shown}` and the data directory are one inside the other: choose a place apart"
-            );
+            bail!("`{shown}` and the data directory contain each other: choose a separate place");
         }
         if !is_series(directory)? {
             refuse_strangers(directory)?;
@@ -69,7 +67,7 @@ impl Series {
 
     /// Takes a series to remove backups from.
     pub(crate) fn own(directory: &Path) -> anyhow::Result<Self> {
-        ensure!(is_series(directory)?, "`{}` holds no backups", directory.display());
+        ensure!(is_series(directory)?, "`{}` contains no backups", directory.display());
         let path = directory.join("lock");
         let lock = private_file().create(true).truncate(false).open(&path);
         let lock = lock.with_context(|| format!("cannot write to `{}`", directory.display()))?;
@@ -79,7 +77,7 @@ impl Series {
 
     /// Takes a series to read backups of it, from a place that may be read-only.
     pub(crate) fn read(directory: &Path) -> anyhow::Result<Self> {
-        ensure!(is_series(directory)?, "`{}` holds no backups", directory.display());
+        ensure!(is_series(directory)?, "`{}` contains no backups", directory.display());
         let lock = match File::open(directory.join("lock")) {
             Ok(lock) => Some(lock),
             // A copy of a series may be without it.
@@ -124,7 +122,7 @@ impl Series {
         let path = self.path(name);
         let read = || -> anyhow::Result<Manifest> {
             let manifest = Manifest::parse(&fs::read_to_string(&path)?)?;
-            ensure!(manifest.name == *name, "it is the list of another backup");
+            ensure!(manifest.name == *name, "it belongs to another backup");
             Ok(manifest)
         };
         read().with_context(|| format!("cannot use `{}`", path.display()))
@@ -140,8 +138,8 @@ impl Series {
         };
         match (found, name) {
             (Some(found), _) => self.manifest(found),
-            (None, Some(name)) => bail!("`{directory}` holds no backup `{name}`"),
-            (None, None) => bail!("`{directory}` holds no whole backup"),
+            (None, Some(name)) => bail!("`{directory}` contains no backup `{name}`"),
+            (None, None) => bail!("`{directory}` contains no complete backup"),
         }
     }
 
@@ -154,7 +152,7 @@ impl Series {
         let path = self.path(&manifest.name);
         fs::rename(&draft, &path)?;
         sync_directory(&self.directory.join("backups")).inspect_err(|_| {
-            // Whoever hears that there is no backup removes its files.
+            // The caller removes the files of a backup that does not exist.
             let _ = fs::remove_file(&path);
         })?;
         Ok(())
@@ -196,7 +194,8 @@ fn is_series(directory: &Path) -> anyhow::Result<bool> {
     match fs::read_to_string(directory.join(MARK)) {
         Ok(text) if text == MARK_TEXT => Ok(true),
         Ok(_) => bail!(
-            "the backups in `{}` are of another version: use the sheaf that made them, or newer",
+            "the backups in `{}` were made by another version: use the sheaf that made them, or a \
+             newer one",
             directory.display()
         ),
         Err(error) if is_absent(&error) => Ok(false),
@@ -212,7 +211,10 @@ fn refuse_strangers(directory: &Path) -> anyhow::Result<()> {
             let is_ours = |entry: io::Result<fs::DirEntry>| {
                 entry.is_ok_and(|entry| entry.file_name() == MARK_DRAFT)
             };
-            ensure!(entries.all(is_ours), "`{shown}` holds other files: choose an empty directory");
+            ensure!(
+                entries.all(is_ours),
+                "`{shown}` contains other files: choose an empty directory"
+            );
             Ok(())
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -269,7 +271,7 @@ mod tests {
         assert!(refusal(Path::new("backups"), &data).contains("absolute"));
         assert!(refusal(&scratch.path().join("data/../x"), &data).contains(".."));
         for inside in [&data, &data.join("backups/here"), scratch.path(), Path::new("/")] {
-            assert!(refusal(inside, &data).contains("inside the other"), "{}", inside.display());
+            assert!(refusal(inside, &data).contains("contain each other"), "{}", inside.display());
         }
         let stranger = scratch.path().join("stranger");
         fs::create_dir(&stranger).unwrap();
@@ -290,8 +292,8 @@ mod tests {
         fs::create_dir(&data).unwrap();
         let link = scratch.path().join("link");
         std::os::unix::fs::symlink(&data, &link).unwrap();
-        assert!(refusal(&link.join("backups"), &data).contains("inside the other"));
-        assert!(refusal(&data.join("backups"), &link).contains("inside the other"));
+        assert!(refusal(&link.join("backups"), &data).contains("contain each other"));
+        assert!(refusal(&data.join("backups"), &link).contains("contain each other"));
         assert_eq!(fs::read_dir(&data).unwrap().count(), 0);
     }
 
@@ -299,14 +301,14 @@ mod tests {
     fn one_writes_or_several_read() {
         let scratch = tempfile::tempdir().unwrap();
         let (data, place) = (scratch.path().join("data"), scratch.path().join("a/b"));
-        assert!(Series::read(&place).unwrap_err().to_string().contains("holds no backups"));
+        assert!(Series::read(&place).unwrap_err().to_string().contains("contains no backups"));
         let writer = Series::claim(&place, &data).unwrap();
         assert!(refusal(&place, &data).contains("in use"));
         assert!(Series::read(&place).is_err());
         drop(writer);
         let readers = (Series::read(&place).unwrap(), Series::read(&place).unwrap());
         assert!(refusal(&place, &data).contains("in use"));
-        assert!(readers.0.find(None).unwrap_err().to_string().contains("no whole backup"));
+        assert!(readers.0.find(None).unwrap_err().to_string().contains("no complete backup"));
         drop(readers);
         fs::remove_file(place.join("lock")).unwrap();
         Series::read(&place).unwrap();

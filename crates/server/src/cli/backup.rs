@@ -6,9 +6,9 @@ use clap::{Args, Subcommand};
 use tools::args::AccountArgs;
 
 pub(super) const BACKUP_HELP: &str = "\
-The server writes a backup itself, into a directory of its own machine, while it goes on working. A
-directory holds many backups, which share the files they have in common: the next one copies only
-what is new. docs/backup.md says how to schedule, to keep and to try them.
+The running server writes a backup into a directory of its own machine while it continues to serve. A
+directory holds many backups, which share their common files: the next one copies only what is new.
+docs/backup.md explains how to schedule, keep and test backups.
 
 Examples:
   sheaf backup create /backups/sheaf --keep 14        From a running server
@@ -19,10 +19,10 @@ Examples:
   sheaf verify NEW && sheaf serve --data-dir NEW
 
 Exit codes:
-  0  it is done
+  0  success
   1  it failed, or damage was found
-  2  the command line makes no sense
-  4  a server refused, or could not be reached";
+  2  the command line is invalid
+  4  the server refused, or could not be reached";
 
 /// What `sheaf backup` does.
 #[derive(Debug, Subcommand)]
@@ -33,7 +33,7 @@ pub(crate) enum BackupCommand {
     List(ListArgs),
     /// Read the files of backups and compare their checksums
     Verify(VerifyArgs),
-    /// Make a data directory of a backup
+    /// Create a data directory from a backup
     Restore(RestoreArgs),
     /// Remove old backups
     Prune(PruneArgs),
@@ -42,11 +42,11 @@ pub(crate) enum BackupCommand {
 /// What `sheaf backup create` takes.
 #[derive(Args, Debug)]
 pub(crate) struct CreateArgs {
-    /// Directory of the backups on the server's machine: one with backups, an empty or a new one
+    /// Directory of the backups on the server's machine: one with backups, an empty one or a new one
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
 
-    /// Remove all but so many of the newest backups afterwards
+    /// Afterwards remove all but the newest N backups
     #[arg(long, value_name = "N", value_parser = keep)]
     pub(crate) keep: Option<usize>,
 
@@ -90,7 +90,7 @@ pub(crate) struct RestoreArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) at: Option<String>,
 
-    /// Data directory to make; it must be absent or empty
+    /// Data directory to create; it must not exist, or be empty
     // Not from the environment: that names the directory of the server.
     #[arg(long, value_name = "NEW")]
     pub(crate) data_dir: PathBuf,
@@ -103,7 +103,7 @@ pub(crate) struct PruneArgs {
     #[arg(value_name = "DIR")]
     pub(crate) directory: PathBuf,
 
-    /// How many of the newest stay
+    /// Number of the newest backups to keep
     #[arg(long, value_name = "N", value_parser = keep)]
     pub(crate) keep: usize,
 }

@@ -90,12 +90,15 @@ impl Emulator {
             // It takes the port and the scheme of the others.
             "GATEWAY_PUBLIC_ENDPOINT" => {}
             "IP_ADDRESS_OVERRIDE" => {
-                self.note(name, "is not needed: clients are told the address that they called");
+                self.note(
+                    name,
+                    "is not needed: the account names the address that the client used",
+                );
             }
             "PARTITION_COUNT" | "DEFAULT_PARTITION_COUNT" => {
-                self.note(name, "is not needed: there is no limit of partitions");
+                self.note(name, "is not needed: the number of partitions is not limited");
             }
-            _ => self.note(name, "has no equivalent, and is ignored"),
+            _ => self.note(name, "has no equivalent and is ignored"),
         }
         Ok(())
     }
@@ -113,9 +116,9 @@ impl Emulator {
             "disableratelimiting" => settings.rate_limit = Some(RateLimit::Never),
             "enableratelimiting" => settings.rate_limit = Some(RateLimit::Always),
             "allownetworkaccess" => settings.host = Some("0.0.0.0".to_owned()),
-            // What is no name may be a key that stands apart from its own.
+            // A word that is not a name may be a value, separated from its name.
             word if word.len() <= 40 && word.bytes().all(|byte| byte.is_ascii_lowercase()) => {
-                self.note(&format!("{PREFIX}ARGS {name}"), "has no equivalent, and is ignored");
+                self.note(&format!("{PREFIX}ARGS {name}"), "has no equivalent and is ignored");
             }
             _ => self.note(&format!("{PREFIX}ARGS"), "has an argument that is ignored"),
         }
@@ -124,10 +127,10 @@ impl Emulator {
 
     /// What takes more than one variable.
     fn finish(&mut self, found: &[(String, String)], said: &Settings) -> Result<(), String> {
-        // Whoever names a directory wants the data to be in it.
+        // A named directory means that the data should be in it.
         if said.data_dir.is_some() && self.settings.in_memory.take() == Some(true) {
             let name = format!("{PREFIX}ENABLE_DATA_PERSISTENCE");
-            self.note(&name, "is not followed: `data-dir` says where the data is kept");
+            self.note(&name, "is ignored: `data-dir` says where the data is");
         }
         let public = found.iter().find(|(name, _)| name == "GATEWAY_PUBLIC_ENDPOINT");
         if let Some((name, value)) = public {

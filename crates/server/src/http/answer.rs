@@ -1,4 +1,4 @@
-//! A response body whose request is under way until the last byte is written.
+//! A response body whose request counts as running until the last byte is written.
 //!
 //! An HTTP/2 client that opens no window makes the server keep the answer, and the transport has
 //! nothing to write that could block. So the bytes carry the request's guard wherever hyper queues
@@ -44,7 +44,7 @@ impl AnswerBody {
     }
 }
 
-/// Bytes that keep their request under way.
+/// Bytes during which their request still counts as running.
 struct Kept {
     bytes: Bytes,
     #[expect(dead_code, reason = "only dropped, with the bytes")]

@@ -47,7 +47,7 @@ const PING_TIMEOUT: Duration = Duration::from_secs(20);
 /// How long an idle connection gets to close in good order.
 const FAREWELL: Duration = Duration::from_secs(1);
 
-/// How long a client with too many concurrent requests is told to wait.
+/// How long a client with too many concurrent requests should wait.
 const BUSY_WAIT: Duration = Duration::from_millis(100);
 
 /// HTTP in front of a handler. One serves all connections.
@@ -153,24 +153,29 @@ async fn answer<H: Handler>(
 ) -> Result<Response<AnswerBody>, Infallible> {
     let version = request.version();
     let (client, now) = (Arc::clone(&origin.peer.client), Instant::now());
+    let (stall, budget) = (shared.timeouts.stall, shared.budget.clone());
+    let body_bytes_max = budget.body_bytes_max();
+    let left = Arc::new(Left::default());
     let turn = client.request();
     let away = client.away_for(now);
     let (Some(_turn), None) = (turn, away) else {
         shared.handler.refused(&origin, request.method(), request.uri().path());
+        left.unread.put(request.into_body());
+        left.unread.drain_meanwhile(false, body_bytes_max, stall);
         let (head, body) = too_many(away).into_parts();
         return Ok(Response::from_parts(head, AnswerBody::new(guard, version, body)));
     };
-    let (stall, budget) = (shared.timeouts.stall, shared.budget.clone());
-    let body_bytes_max = budget.body_bytes_max();
-    let left = Arc::new(Left::default());
     let request = request.map(|incoming| RequestBody::new(incoming, stall, budget, &left));
     let (mut head, body) = shared.handler.handle(origin, request).await.into_parts();
+    let standing = head.extensions.remove::<Standing>();
     if head.status == StatusCode::PAYLOAD_TOO_LARGE {
         left.unread.drain(body_bytes_max, stall).await;
+    } else {
+        left.unread.drain_meanwhile(standing == Some(Standing::Proven), body_bytes_max, stall);
     }
     // The request is answered: its own body is not kept any longer.
     drop(left);
-    match head.extensions.remove() {
+    match standing {
         Some(Standing::Proven) => {
             client.prove(now);
             guard.prove();

@@ -30,7 +30,7 @@ fn response(refusal: Refusal) -> String {
         Refusal::Busy => (
             "503 Service Unavailable",
             "ServiceUnavailable",
-            "all connections are taken; close unused ones or raise max-connections",
+            "all connections are in use; close unused ones or raise max-connections",
         ),
         Refusal::TlsRequired => (
             "400 Bad Request",
@@ -45,7 +45,7 @@ fn response(refusal: Refusal) -> String {
         Refusal::ClientBusy => (
             "503 Service Unavailable",
             "ServiceUnavailable",
-            "your address has all its connections; close unused ones or raise \
+            "too many connections from your address; close unused ones or raise \
              max-connections-per-client",
         ),
     };

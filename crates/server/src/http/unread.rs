@@ -1,7 +1,8 @@
-//! What is left of a request body that was refused for its size.
+//! The rest of a request body, when the request was answered without reading all of it.
 //!
-//! Most clients send all of a request before they look at the answer. If the server stopped reading
-//! and closed the connection, they would find it broken, and try again, rather than read why.
+//! Most clients send the whole request before they read the answer, and many send the head and the body
+//! in two packets. If the server closed the connection at the end of its answer, they would see a broken
+//! connection instead of the answer, or in the next request that they send on it.
 
 use std::{
     sync::{Mutex, PoisonError},
@@ -14,7 +15,9 @@ use tokio::time::timeout;
 
 /// How much more than the largest body is read and thrown away. Who sends more may lose the answer.
 const BYTES_MAX: u64 = 64 << 20;
-/// How long that may take.
+/// How much of a body is read and thrown away for a sender that did not authenticate.
+const STRANGER_BYTES_MAX: u64 = 64 << 10;
+/// How long either may take.
 const TIME_MAX: Duration = Duration::from_secs(30);
 
 /// The rest of a body, once its reader has dropped it.
@@ -42,23 +45,40 @@ impl<B: Body + Unpin> Unread<B> {
     /// Reads the rest and throws it away, unless it is far larger than the largest body, or the
     /// client makes no progress for as long as `stall`.
     pub(super) async fn drain(&self, body_bytes_max: u64, stall: Duration) {
-        let Some(body) = self.take() else { return };
-        let bytes_max = body_bytes_max.saturating_add(BYTES_MAX);
-        if body.size_hint().lower() <= bytes_max {
-            let _ = timeout(TIME_MAX, throw_away(body, bytes_max, stall)).await;
+        if let Some(body) = self.take() {
+            throw_away(body, body_bytes_max.saturating_add(BYTES_MAX), stall).await;
         }
     }
 }
 
-async fn throw_away<B: Body + Unpin>(mut body: B, bytes_max: u64, stall: Duration) {
-    let mut left = bytes_max;
-    while let Ok(Some(Ok(frame))) = timeout(stall, body.frame()).await {
-        let length = frame.data_ref().map_or(0, |data| bytes::Buf::remaining(data) as u64);
-        match left.checked_sub(length) {
-            Some(rest) => left = rest,
-            None => return,
+impl<B: Body<Data: Send> + Send + Unpin + 'static> Unread<B> {
+    /// Reads the rest and throws it away while the answer is being sent, up to `body_bytes_max` bytes,
+    /// or up to a small number of bytes for a sender that did not authenticate. The connection can be
+    /// used again after that; if more is left, it is closed.
+    pub(super) fn drain_meanwhile(&self, proven: bool, body_bytes_max: u64, stall: Duration) {
+        let bytes_max = if proven { body_bytes_max } else { STRANGER_BYTES_MAX };
+        if let Some(body) = self.take() {
+            tokio::spawn(throw_away(body, bytes_max, stall));
         }
     }
+}
+
+/// Reads a body to its end, unless it is longer than `bytes_max` or stalls.
+async fn throw_away<B: Body + Unpin>(mut body: B, bytes_max: u64, stall: Duration) {
+    if body.size_hint().lower() > bytes_max {
+        return;
+    }
+    let reading = async {
+        let mut left = bytes_max;
+        while let Ok(Some(Ok(frame))) = timeout(stall, body.frame()).await {
+            let length = frame.data_ref().map_or(0, |data| bytes::Buf::remaining(data) as u64);
+            match left.checked_sub(length) {
+                Some(rest) => left = rest,
+                None => return,
+            }
+        }
+    };
+    let _ = timeout(TIME_MAX, reading).await;
 }
 
 #[cfg(test)]

@@ -24,8 +24,8 @@ use crate::{
 pub(crate) fn run(command: &KeysCommand) -> Result<ExitCode, Failure> {
     if std::env::var_os("SHEAF_KEY").is_some() {
         tools::say(
-            "SHEAF_KEY is set: `sheaf serve` and the commands that ask a server use that key, and not \
-             the file",
+            "SHEAF_KEY is set: `sheaf serve` and the client commands use that key instead of the \
+             file",
         );
     }
     match command {
@@ -60,7 +60,7 @@ fn regenerate(name: KeyName, source: &Source) -> Result<(), Failure> {
         .with_context(|| format!("cannot write the key file `{}`", path.display()))
         .map_err(Failure::start)?;
     print(&file.lines(name))?;
-    // Whoever waits for this command to end may rely on the old key being dead.
+    // When this command returns, the old key is no longer valid.
     sleep(reload::TAKEN_UP);
     Ok(())
 }

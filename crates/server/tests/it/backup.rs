@@ -118,13 +118,13 @@ fn places_that_are_none_are_refused() {
     let sheaf = start(&data, &[]);
     let inside = refusal(create(&sheaf, &data.join("backups"), &[]));
     assert!(inside.starts_with("sheaf: the backup was refused (400 BadRequest)\n"), "{inside}");
-    assert!(inside.contains("one inside the other"), "{inside}");
+    assert!(inside.contains("contain each other"), "{inside}");
     let around = refusal(create(&sheaf, scratch.path(), &[]));
-    assert!(around.contains("one inside the other"), "{around}");
+    assert!(around.contains("contain each other"), "{around}");
     let other = scratch.path().join("other");
     fs::create_dir(&other).unwrap();
     fs::write(other.join("file"), "work").unwrap();
-    assert!(refusal(create(&sheaf, &other, &[])).contains("holds other files"));
+    assert!(refusal(create(&sheaf, &other, &[])).contains("contains other files"));
     assert!(refusal(create(&sheaf, &other.join("../x"), &[])).contains("`..`"));
     assert!(refusal(create(&sheaf, &other.join("file/x"), &[])).contains("400 BadRequest"));
     assert_eq!(fs::read_dir(&other).unwrap().count(), 1);
@@ -210,13 +210,13 @@ fn damage_is_said_and_leaves_no_data() {
     assert!(failed.contains("is damaged"), "{failed}");
     assert!(!new.try_exists().unwrap());
     for (args, expected) in [
-        (&["list", text(&new)][..], "holds no backups"),
-        (&["restore", text(&data), "--data-dir", text(&new)], "holds no backups"),
+        (&["list", text(&new)][..], "contains no backups"),
+        (&["restore", text(&data), "--data-dir", text(&new)], "contains no backups"),
         (
             &["restore", text(&place), "--at", "0009-x", "--data-dir", text(&new)],
             "no backup `0009-x`",
         ),
-        (&["prune", text(&data), "--keep", "1"], "holds no backups"),
+        (&["prune", text(&data), "--keep", "1"], "contains no backups"),
     ] {
         let failed = failure(1, &[&["backup"], args].concat());
         assert!(failed.contains(expected), "{failed}");

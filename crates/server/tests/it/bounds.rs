@@ -150,6 +150,30 @@ fn the_rest_of_a_body_that_is_too_large_is_read() {
     }
 }
 
+/// A client that sends head and body apart may be refused by its head alone. Its connection stays usable.
+#[test]
+fn a_body_behind_a_refusal_is_read() {
+    let sheaf = Sheaf::in_memory(&[]);
+    let unsigned = String::new();
+    let bad_header = signed(PUBLISHED_KEY, "POST", "dbs", "") + "x-ms-consistency-level: x\r\n";
+    for (headers, status, bytes) in [(unsigned, 401, 60 << 10), (bad_header, 400, 1 << 20)] {
+        let mut stream = connect(sheaf.address);
+        for _ in 0..3 {
+            let body = "x".repeat(bytes);
+            let whole = request("POST", "/dbs", &headers, &body);
+            let (head, body) = whole.split_at(whole.len() - body.len());
+            assert_eq!(ask(&mut stream, head).unwrap().status, status);
+            stream.write_all(body.as_bytes()).unwrap();
+            assert_eq!(ask(&mut stream, &request("GET", HEALTH, "", "")).unwrap().status, 200);
+        }
+    }
+    // Nobody reads much from a client that did not authenticate.
+    let mut stream = connect(sheaf.address);
+    let whole = request("POST", "/dbs", "", &"x".repeat(1 << 20));
+    assert_eq!(ask(&mut stream, &whole[..200]).unwrap().status, 401);
+    assert!(closed_after(stream) < Duration::from_secs(4));
+}
+
 #[test]
 fn connections_have_a_number() {
     let sheaf = Sheaf::in_memory(&["--max-connections", "2"]);

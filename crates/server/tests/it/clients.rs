@@ -170,5 +170,5 @@ fn without_the_setting_no_page_is_let_in() {
     let refused = ask(&mut stream, &request("OPTIONS", "/dbs", asking, "")).unwrap();
     assert!(refused.status >= 400 && !refused.head.contains("access-control"), "{refused:?}");
     let stderr = failure(2, &["serve", "--in-memory", "--cors-origins", "app.example/x"]);
-    assert!(stderr.contains("is no origin"), "{stderr}");
+    assert!(stderr.contains("is not an origin"), "{stderr}");
 }

@@ -47,7 +47,7 @@ fn every_command_has_its_page() {
     let directory = scratch.path().join("new/man1");
     let said = printed(&["man", directory.to_str().unwrap()]);
     let count = fs::read_dir(&directory).unwrap().count();
-    assert_eq!(said, format!("{count} pages in {}\n", directory.display()));
+    assert_eq!(said, format!("wrote {count} pages to {}\n", directory.display()));
     for name in ["sheaf", "sheaf-serve", "sheaf-query", "sheaf-coll-create", "sheaf-keys-list"] {
         let page = fs::read_to_string(directory.join(format!("{name}.1"))).expect(name);
         assert!(page.contains(".SH SYNOPSIS"), "{page}");

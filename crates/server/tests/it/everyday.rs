@@ -79,7 +79,7 @@ fn databases_are_created_listed_and_deleted() {
     let expected = "sheaf: the creation of the database `shop` was refused (409 Conflict)\n";
     assert!(said.starts_with(expected), "{said}");
     let there = shell.done("db create shop --if-not-exists");
-    assert_eq!(there, "the database `shop` is there already\n");
+    assert_eq!(there, "the database `shop` already exists\n");
 
     // Nobody is there to ask.
     let said = shell.failed(2, "db delete shop");
@@ -170,7 +170,7 @@ fn mistakes_in_definitions_are_named() {
     for (more, expected) in [
         ("", "--partition-key"),
         (" -k customer", "write /customer"),
-        (" -k /a,/b,/c,/d", "3 are the most"),
+        (" -k /a,/b,/c,/d", "at most 3 are allowed"),
         (" -k /a --ttl soon", "12h"),
         (" -k /a --unique x", "write /x"),
         (" -k /a --indexing-policy /nowhere/p", "/nowhere/p"),

@@ -45,5 +45,5 @@ fn issuers_are_read_from_a_file() {
     let sheaf = Sheaf::in_memory(&named);
     assert_eq!(status(&sheaf, "GET", ""), 401);
     let stderr = failure(2, &[&start[..], &["--trust-any-token"]].concat());
-    assert!(stderr.contains("give one of them"), "{stderr}");
+    assert!(stderr.contains("give only one of them"), "{stderr}");
 }

@@ -86,14 +86,14 @@ fn keys_that_contradict_each_other_are_refused() {
 #[test]
 fn a_misspelt_variable_is_told() {
     let variables = [("SHEAF_PROT", "1"), ("SHEAF_UNRELATED", "1"), ("SHEAF_DATABSE", "shop")];
-    let expected = "sheaf: the variable `SHEAF_PROT` means nothing; is `SHEAF_PORT` meant?\n";
+    let expected = "sheaf: the variable `SHEAF_PROT` is unknown; do you mean `SHEAF_PORT`?\n";
     let output = run(&["db", "list", "--endpoint", "http://127.0.0.1:1"], &variables);
     let text = said(&output);
     assert!(text.contains(expected) && !text.contains("UNRELATED"), "{text}");
     // Also where the variable would have been what is missing.
     let output = run(&["coll", "list"], &variables);
     assert_eq!(output.status.code(), Some(2));
-    assert!(said(&output).contains("is `SHEAF_DATABASE` meant?"), "{}", said(&output));
+    assert!(said(&output).contains("do you mean `SHEAF_DATABASE`?"), "{}", said(&output));
     assert!(said(&output).contains("--database"), "{}", said(&output));
 }
 
@@ -110,5 +110,5 @@ fn the_server_logs_a_misspelt_variable() {
     };
     child.kill().unwrap();
     child.wait().unwrap();
-    assert!(line.starts_with('{') && line.contains("`SHEAF_DATA_DIR` meant?"), "{line}");
+    assert!(line.starts_with('{') && line.contains("do you mean `SHEAF_DATA_DIR`?"), "{line}");
 }

@@ -5,7 +5,7 @@ use value::Value;
 use super::path::Path;
 use super::scope::Analysis;
 use super::{Filter, Settings};
-use crate::ast::{Call, Expr, ExprKind, Projection, Query};
+use crate::ast::{Call, Expr, ExprKind, Query};
 
 /// An aggregate in SELECT.
 #[derive(Clone, Debug)]
@@ -49,7 +49,7 @@ pub fn paths_of_aggregate(
     let mut analysis = Analysis::new(parameters, &settings);
     analysis.enter(&query.from);
     let mut found = Vec::new();
-    for expr in projected(query) {
+    for expr in query.projected() {
         calls(expr, &mut |call| {
             let Some(name) = aggregate_name(call) else { return };
             let argument = match call.args.as_slice() {
@@ -79,7 +79,7 @@ pub fn predicates_of_select(
     let settings = Settings { computed, ..Settings::default() };
     let mut analysis = Analysis::new(parameters, &settings);
     analysis.enter(&query.from);
-    let (mut exprs, mut found) = (projected(query), Vec::new());
+    let (mut exprs, mut found) = (query.projected(), Vec::new());
     exprs.reverse();
     while let Some(expr) = exprs.pop() {
         match &expr.kind {
@@ -97,18 +97,10 @@ pub fn predicates_of_select(
 /// Whether an aggregate stands in SELECT, so that there may be a row without any before it.
 pub fn may_aggregate(query: &Query) -> bool {
     let mut aggregates = false;
-    for expr in projected(query) {
+    for expr in query.projected() {
         calls(expr, &mut |call| aggregates |= aggregate_name(call).is_some());
     }
     aggregates
-}
-
-fn projected(query: &Query) -> Vec<&Expr> {
-    match &query.select.projection {
-        Projection::Star(_) => Vec::new(),
-        Projection::Value(expr) => vec![expr],
-        Projection::List(items) => items.iter().map(|item| &item.expr).collect(),
-    }
 }
 
 /// The name of the aggregate that is called, if it is one.
@@ -121,34 +113,10 @@ fn aggregate_name(call: &Call) -> Option<String> {
 
 /// Visits the calls within an expression, the outer before the inner; subqueries are left out.
 fn calls<'e>(expr: &'e Expr, visit: &mut dyn FnMut(&'e Call)) {
-    let children: Vec<&Expr> = match &expr.kind {
-        ExprKind::Literal(_)
-        | ExprKind::Parameter(_)
-        | ExprKind::Identifier(_)
-        | ExprKind::Subquery { .. }
-        | ExprKind::Verbatim(_) => Vec::new(),
-        ExprKind::Member { base: only, .. } | ExprKind::Unary { operand: only, .. } => vec![only],
-        ExprKind::Index { base: first, index: second }
-        | ExprKind::Binary { left: first, right: second, .. }
-        | ExprKind::Like { operand: first, pattern: second, .. }
-        | ExprKind::Let { value: first, body: second, .. } => vec![first, second],
-        ExprKind::Conditional { condition: first, then: second, otherwise: third }
-        | ExprKind::Between { operand: first, low: second, high: third, .. } => {
-            vec![first, second, third]
-        }
-        ExprKind::Array(items) | ExprKind::Logical { operands: items, .. } => {
-            items.iter().collect()
-        }
-        ExprKind::Object(members) => members.iter().map(|member| &member.value).collect(),
-        ExprKind::In { needle, items, .. } => {
-            std::iter::once(needle.as_ref()).chain(items).collect()
-        }
-        ExprKind::Call(call) => {
-            visit(call);
-            call.args.iter().collect()
-        }
-    };
-    for child in children {
+    if let ExprKind::Call(call) = &expr.kind {
+        visit(call);
+    }
+    for child in expr.children() {
         calls(child, visit);
     }
 }

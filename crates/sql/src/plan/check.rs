@@ -118,7 +118,7 @@ fn neutralize_query(query: &mut Query) {
 }
 
 fn neutralize(expr: &mut Expr) {
-    tree::children_mut(expr).into_iter().for_each(neutralize);
+    expr.children_mut().into_iter().for_each(neutralize);
     match &mut expr.kind {
         ExprKind::Parameter(name) => ANY_PARAMETER.clone_into(name),
         ExprKind::Subquery { query, .. } => neutralize_query(query),

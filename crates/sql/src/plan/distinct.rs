@@ -50,7 +50,7 @@ fn distinct_source(query: &Query) -> Option<&Query> {
     let Collection::Subquery(inner) = &source.collection else { return None };
     let is_mergeable = inner.select.is_distinct
         && inner.group_by.is_empty()
-        && !tree::projected(inner).into_iter().any(tree::has_aggregate);
+        && !inner.projected().into_iter().any(tree::has_aggregate);
     (is_bare && !source.is_iterator && is_mergeable).then_some(inner)
 }
 

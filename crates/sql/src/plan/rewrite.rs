@@ -25,7 +25,7 @@ pub(super) fn rewrite(
     if let Some(info) = distinct::count_of_distinct(query) {
         return Ok(Info::Query(info));
     }
-    let projected = tree::projected(query);
+    let projected = query.projected();
     if projected.iter().any(|expr| aggregates::is_composed(expr)) {
         let sentence = "Compositions of aggregates and other expressions are not allowed.";
         return Err(Refusal::Plain(vec![sentence.to_owned()]));

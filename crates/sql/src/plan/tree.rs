@@ -1,38 +1,10 @@
-//! The parts of a tree that a plan is made from: children, names, paths, and the few nodes that
+//! The parts of a tree that a plan is made from: names, paths, and the few nodes that
 //! rewritten queries are built with.
 
 use value::Value;
 
 use crate::ast::{Call, Expr, ExprKind, Name, Projection, Property, Query, SelectItem};
-pub(super) use crate::program::{
-    aggregate_of, alias_of, children, has_aggregate, projected, property_names,
-};
-
-/// [`children`], to be changed.
-pub(super) fn children_mut(expr: &mut Expr) -> Vec<&mut Expr> {
-    match &mut expr.kind {
-        ExprKind::Literal(_)
-        | ExprKind::Parameter(_)
-        | ExprKind::Identifier(_)
-        | ExprKind::Subquery { .. }
-        | ExprKind::Verbatim(_) => Vec::new(),
-        ExprKind::Member { base, .. } => vec![base],
-        ExprKind::Index { base, index } => vec![base, index],
-        ExprKind::Array(items) => items.iter_mut().collect(),
-        ExprKind::Object(members) => members.iter_mut().map(|member| &mut member.value).collect(),
-        ExprKind::Call(call) => call.args.iter_mut().collect(),
-        ExprKind::Unary { operand, .. } => vec![operand],
-        ExprKind::Binary { left, right, .. } => vec![left, right],
-        ExprKind::Logical { operands, .. } => operands.iter_mut().collect(),
-        ExprKind::Conditional { condition, then, otherwise } => vec![condition, then, otherwise],
-        ExprKind::In { needle, items, .. } => {
-            std::iter::once(needle.as_mut()).chain(items).collect()
-        }
-        ExprKind::Between { operand, low, high, .. } => vec![operand, low, high],
-        ExprKind::Like { operand, pattern, .. } => vec![operand, pattern],
-        ExprKind::Let { value, body, .. } => vec![value, body],
-    }
-}
+pub(super) use crate::program::{aggregate_of, alias_of, has_aggregate, property_names, root_of};
 
 /// Whether a call compares vectors, with as many arguments as that takes.
 pub(super) fn is_vector_distance(call: &Call) -> bool {
@@ -64,18 +36,6 @@ impl<'a> PathStep<'a> {
             PathStep::Name(name) => Some(name),
             PathStep::Value(value) => value.as_str(),
         }
-    }
-}
-
-/// The name that a path such as `c.a["b"][0]` begins with; none if it is no such path.
-pub(super) fn root_of(expr: &Expr) -> Option<&str> {
-    match &expr.kind {
-        ExprKind::Identifier(name) => Some(name),
-        ExprKind::Member { base, .. } => root_of(base),
-        ExprKind::Index { base, index } if matches!(index.kind, ExprKind::Literal(_)) => {
-            root_of(base)
-        }
-        _ => None,
     }
 }
 

@@ -180,7 +180,7 @@ impl<'q> Binder<'q> {
             }
         }
         let is_grouped = !query.group_by.is_empty() || walk::collapses(query);
-        for expr in walk::projected(query) {
+        for expr in query.projected() {
             self.expr(expr, Aggregates::Allowed);
             if is_grouped {
                 self.grouped(expr, keys, outer);
@@ -197,7 +197,7 @@ impl<'q> Binder<'q> {
             self.errors.push(refusal::not_grouped(expr));
             return;
         }
-        for child in walk::children(expr) {
+        for child in expr.children() {
             self.grouped(child, keys, outer);
         }
     }
@@ -298,7 +298,7 @@ impl<'q> Binder<'q> {
             }
             _ => {}
         }
-        for child in walk::children(expr) {
+        for child in expr.children() {
             self.expr(child, aggregates);
         }
     }
@@ -395,7 +395,7 @@ fn is_constant(expr: &Expr) -> bool {
         ExprKind::Identifier(name) => lower::constant(name).is_some(),
         ExprKind::Subquery { .. } | ExprKind::Let { .. } => false,
         ExprKind::Call(call) if call.is_udf => false,
-        _ => walk::children(expr).into_iter().all(is_constant),
+        _ => expr.children().into_iter().all(is_constant),
     }
 }
 

@@ -57,7 +57,8 @@ pub fn check_computed_all(definitions: &[(&str, &str)]) -> Result<Vec<Computed>,
     for (name, text) in definitions {
         let query = check_computed(name, text)?;
         let alias = query.from.first().and_then(walk::alias_of).unwrap_or_default();
-        let referred = walk::projected(&query)
+        let referred = query
+            .projected()
             .into_iter()
             .find_map(|expr| definitions.iter().find(|(other, _)| refers_to(expr, alias, other)));
         if let Some((other, _)) = referred {
@@ -96,7 +97,7 @@ fn forbidden_in_query(query: &Query) -> Option<String> {
     clause
         .map(str::to_owned)
         .or_else(in_sources)
-        .or_else(|| walk::projected(query).into_iter().find_map(forbidden_in))
+        .or_else(|| query.projected().into_iter().find_map(forbidden_in))
 }
 
 fn forbidden_in(expr: &Expr) -> Option<String> {
@@ -131,7 +132,7 @@ fn forbidden_in(expr: &Expr) -> Option<String> {
         }
         _ => {}
     }
-    walk::children(expr).into_iter().find_map(forbidden_in)
+    expr.children().into_iter().find_map(forbidden_in)
 }
 
 /// Whether the expression reads the member of that name of the document.
@@ -144,7 +145,7 @@ fn refers_to(expr: &Expr, alias: &str, name: &str) -> bool {
         ExprKind::Subquery { query, .. } => query_refers_to(query, alias, name),
         _ => false,
     };
-    is_member || walk::children(expr).into_iter().any(|child| refers_to(child, alias, name))
+    is_member || expr.children().into_iter().any(|child| refers_to(child, alias, name))
 }
 
 fn query_refers_to(query: &Query, alias: &str, name: &str) -> bool {
@@ -159,5 +160,5 @@ fn query_refers_to(query: &Query, alias: &str, name: &str) -> bool {
         }
     };
     query.from.iter().any(in_source)
-        || walk::projected(query).into_iter().any(|expr| refers_to(expr, alias, name))
+        || query.projected().into_iter().any(|expr| refers_to(expr, alias, name))
 }

@@ -56,7 +56,7 @@ pub use node::PathStep;
 pub use run::{Halt, MoreBytes, Run, Udfs, weight};
 pub use shape::{OrderKey, Shape};
 pub use slow::is_slow;
-pub(crate) use walk::{aggregate_of, alias_of, children, has_aggregate, projected, property_names};
+pub(crate) use walk::{aggregate_of, alias_of, has_aggregate, property_names, root_of};
 
 use crate::Query;
 use crate::error::Error;

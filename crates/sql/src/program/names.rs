@@ -1,7 +1,6 @@
 //! The names known at some place of a query, and where their values are found when it runs.
 
 use crate::ast::{Expr, ExprKind};
-use crate::program::walk;
 
 /// A name, in the order in which they are bound; later ones hide earlier ones.
 #[derive(Clone, Copy)]
@@ -38,6 +37,6 @@ pub(super) fn all_within(names: &[Name<'_>], expr: &Expr, end: usize) -> bool {
     match &expr.kind {
         ExprKind::Identifier(text) => resolve(names, text).is_none_or(|place| place < end),
         ExprKind::Subquery { .. } | ExprKind::Let { .. } => false,
-        _ => walk::children(expr).into_iter().all(|child| all_within(names, child, end)),
+        _ => expr.children().into_iter().all(|child| all_within(names, child, end)),
     }
 }

@@ -2,7 +2,7 @@
 //! functions whose time is more than a few passes over their arguments. Whoever runs queries on
 //! shared threads wants to run these apart.
 
-use super::{Aggregate, walk};
+use super::Aggregate;
 use crate::Query;
 use crate::ast::{Collection, Expr, ExprKind, OrderByKind};
 
@@ -32,7 +32,7 @@ impl Found {
                 self.query(inner);
             }
         }
-        let clauses = walk::projected(query).into_iter();
+        let clauses = query.projected().into_iter();
         for expr in clauses.chain(&query.filter).chain(&query.group_by) {
             self.expr(expr);
         }
@@ -56,7 +56,7 @@ impl Found {
             ExprKind::Subquery { query, .. } => self.query(query),
             _ => {}
         }
-        for child in walk::children(expr) {
+        for child in expr.children() {
             self.expr(child);
         }
     }

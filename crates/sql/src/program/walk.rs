@@ -1,35 +1,8 @@
 //! The parts of expressions, for everything that walks a tree without evaluating it.
 
-use crate::ast::{Collection, Expr, ExprKind, Projection, Query, Source, Step};
+use crate::ast::{Collection, Expr, ExprKind, Query, Source, Step};
 use crate::program::aggregate::Aggregate;
 use value::Value;
-
-/// The expressions right within this one. Subqueries are left out: they have aggregates and
-/// names of their own.
-pub(crate) fn children(expr: &Expr) -> Vec<&Expr> {
-    match &expr.kind {
-        ExprKind::Literal(_)
-        | ExprKind::Parameter(_)
-        | ExprKind::Identifier(_)
-        | ExprKind::Subquery { .. }
-        | ExprKind::Verbatim(_) => Vec::new(),
-        ExprKind::Member { base, .. } => vec![base],
-        ExprKind::Index { base, index } => vec![base, index],
-        ExprKind::Array(items) => items.iter().collect(),
-        ExprKind::Object(members) => members.iter().map(|member| &member.value).collect(),
-        ExprKind::Call(call) => call.args.iter().collect(),
-        ExprKind::Unary { operand, .. } => vec![operand],
-        ExprKind::Binary { left, right, .. } => vec![left, right],
-        ExprKind::Logical { operands, .. } => operands.iter().collect(),
-        ExprKind::Conditional { condition, then, otherwise } => vec![condition, then, otherwise],
-        ExprKind::In { needle, items, .. } => {
-            std::iter::once(needle.as_ref()).chain(items).collect()
-        }
-        ExprKind::Between { operand, low, high, .. } => vec![operand, low, high],
-        ExprKind::Like { operand, pattern, .. } => vec![operand, pattern],
-        ExprKind::Let { value, body, .. } => vec![value, body],
-    }
-}
 
 /// The aggregate that an expression calls, if it does.
 pub(crate) fn aggregate_of(expr: &Expr) -> Option<Aggregate> {
@@ -41,26 +14,17 @@ pub(crate) fn aggregate_of(expr: &Expr) -> Option<Aggregate> {
 
 /// Whether an aggregate of the same query stands in the expression.
 pub(crate) fn has_aggregate(expr: &Expr) -> bool {
-    aggregate_of(expr).is_some() || children(expr).into_iter().any(has_aggregate)
+    aggregate_of(expr).is_some() || expr.children().into_iter().any(has_aggregate)
 }
 
 /// Whether a subquery stands in the expression.
 pub(super) fn has_subquery(expr: &Expr) -> bool {
-    matches!(expr.kind, ExprKind::Subquery { .. }) || children(expr).into_iter().any(has_subquery)
-}
-
-/// The expressions of SELECT.
-pub(crate) fn projected(query: &Query) -> Vec<&Expr> {
-    match &query.select.projection {
-        Projection::Star(_) => Vec::new(),
-        Projection::Value(expr) => vec![expr],
-        Projection::List(items) => items.iter().map(|item| &item.expr).collect(),
-    }
+    matches!(expr.kind, ExprKind::Subquery { .. }) || expr.children().into_iter().any(has_subquery)
 }
 
 /// Whether all rows become one: there is an aggregate but no GROUP BY.
 pub(super) fn collapses(query: &Query) -> bool {
-    query.group_by.is_empty() && projected(query).into_iter().any(has_aggregate)
+    query.group_by.is_empty() && query.projected().into_iter().any(has_aggregate)
 }
 
 /// The name of a source's values: as given, or that of the last step. None without either.
@@ -106,7 +70,7 @@ pub(crate) fn property_names(items: &[crate::ast::SelectItem]) -> Vec<String> {
 }
 
 /// The name that a path such as `c.a["b"][0]` begins with; none if it is no such path.
-pub(super) fn root_of(expr: &Expr) -> Option<&str> {
+pub(crate) fn root_of(expr: &Expr) -> Option<&str> {
     match &expr.kind {
         ExprKind::Identifier(name) => Some(name),
         ExprKind::Member { base, .. } => root_of(base),

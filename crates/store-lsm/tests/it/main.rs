@@ -7,7 +7,6 @@ mod copy;
 mod crash;
 mod cycles;
 mod examine;
-mod figures;
 mod groups;
 mod image;
 mod journals;
@@ -123,19 +122,27 @@ fn reopen(directory: &Path) -> Arc<LsmStore> {
 /// What the disk would hold if the process died now. Everything acknowledged is synced, so a copy
 /// of the files is as good as a crash, and the copy can be damaged on purpose.
 fn copy_of(directory: &Path) -> tempfile::TempDir {
-    fn copy(from: &Path, to: &Path) {
-        std::fs::create_dir_all(to).unwrap();
-        for entry in std::fs::read_dir(from).unwrap() {
-            let entry = entry.unwrap();
+    fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
+        std::fs::create_dir_all(to)?;
+        for entry in std::fs::read_dir(from)? {
+            let entry = entry?;
             let target = to.join(entry.file_name());
-            if entry.file_type().unwrap().is_dir() {
-                copy(&entry.path(), &target);
+            if entry.file_type()?.is_dir() {
+                copy(&entry.path(), &target)?;
             } else {
-                std::fs::copy(entry.path(), target).unwrap();
+                std::fs::copy(entry.path(), target)?;
             }
         }
+        Ok(())
     }
-    let target = tempfile::tempdir().unwrap();
-    copy(directory, target.path());
-    target
+    loop {
+        let target = tempfile::tempdir().unwrap();
+        match copy(directory, target.path()) {
+            Ok(()) => return target,
+            // The store renamed or removed a file after it was listed: a copy without it is a state
+            // that the disk never had.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => {}
+            Err(error) => panic!("{error}"),
+        }
+    }
 }

@@ -35,6 +35,11 @@ pub(super) async fn drop_and_open_again(engine: &dyn Store) {
         assert_eq!(engine.key_spaces().await.expect("a list"), ["other"]);
         let refused = wait(&submit(&*partition, batch([("k", Some("late"))])));
         assert!(matches!(refused, Err(Error::Closed(_))), "{refused:?}");
+        let refused = barrier(&*partition);
+        assert!(
+            matches!(refused, Err(Error::Closed(_))),
+            "a barrier fails as a batch: {refused:?}"
+        );
     }
     let refused = wait(&submit(&*old, batch([("k", Some("late"))])));
     assert!(matches!(refused, Err(Error::Closed(_))), "{refused:?}");
@@ -63,7 +68,8 @@ pub(super) async fn close_refuses_later_writes(engine: &dyn Store) {
     }
     let refused = wait(&submit(&*partition, batch([("k", Some("late"))])));
     assert!(matches!(refused, Err(Error::Closed(_))), "{refused:?}");
-    assert!(matches!(barrier(&*partition), Ok(()) | Err(Error::Closed(_))));
+    let refused = barrier(&*partition);
+    assert!(matches!(refused, Err(Error::Closed(_))), "a barrier fails as a batch: {refused:?}");
     assert!(engine.open("new", EPOCH).await.is_err());
     assert_eq!(get(&*partition.snapshot(), "k").await.expect("reads go on"), "v");
     assert_eq!(get(&*partition.snapshot(), "n").await.expect("reads go on"), "99");

@@ -19,6 +19,7 @@ use std::{
 use bytes::Bytes;
 
 use super::{
+    journal::{Disk, Journal},
     lock,
     versions::{Pin, Versions},
 };
@@ -35,6 +36,7 @@ pub(super) struct MemoryPartition {
     /// nothing of a lower one can follow once it is raised.
     epoch: Mutex<u64>,
     published: Arc<AtomicU64>,
+    journal: Option<(Journal, Arc<Disk>)>,
 }
 
 /// A batch, or why it was refused, and whose it is.
@@ -42,6 +44,7 @@ struct Waiting {
     batch: Result<Batch>,
     size_bytes: usize,
     epoch: u64,
+    durability: Durability,
     done: Completion,
 }
 
@@ -57,14 +60,25 @@ struct Queue {
 }
 
 impl MemoryPartition {
-    /// An empty one; `published` counts the batches of all partitions.
-    pub(super) fn new(published: Arc<AtomicU64>) -> Self {
+    /// An empty one; `published` counts the batches of all partitions. With a disk it has a journal.
+    pub(super) fn new(published: Arc<AtomicU64>, disk: Option<Arc<Disk>>) -> Self {
         Self {
             versions: Arc::default(),
             queue: Mutex::default(),
             epoch: Mutex::default(),
             published,
+            journal: disk.map(|disk| (Journal::default(), disk)),
         }
+    }
+
+    /// Fills a new partition with what a crash left.
+    pub(super) fn start_with(&self, batch: Batch) {
+        self.publish(batch, Durability::Durable);
+    }
+
+    /// Everything that a crash would leave.
+    pub(super) fn durable(&self) -> Batch {
+        self.journal.as_ref().map_or_else(Batch::default, |(journal, _)| journal.durable())
     }
 
     /// Whether a snapshot taken now would see nothing.
@@ -86,10 +100,17 @@ impl MemoryPartition {
         }
         let is_empty = self.is_empty();
         if is_empty {
-            self.publish(batch);
+            self.publish(batch, Durability::Durable);
         }
         drop(epoch);
         Ok(is_empty)
+    }
+
+    /// Makes durable what was only buffered.
+    pub(super) fn make_durable(&self) {
+        if let Some((journal, _)) = &self.journal {
+            journal.write(&Batch::default(), Durability::Durable);
+        }
     }
 
     /// Fails all batches that are submitted from now on.
@@ -112,33 +133,52 @@ impl MemoryPartition {
     }
 
     /// Publishes a batch unless its owner was shut out.
-    fn publish_of(&self, epoch: u64, batch: Batch) -> Result<()> {
+    fn publish_of(&self, epoch: u64, batch: Batch, durability: Durability) -> Result<()> {
         let highest = lock(&self.epoch);
         if epoch < *highest {
             return Err(Error::Fenced);
         }
-        self.publish(batch);
+        self.publish(batch, durability);
         drop(highest);
         Ok(())
     }
 
     /// Only with `epoch` locked.
-    fn publish(&self, batch: Batch) {
+    fn publish(&self, batch: Batch, durability: Durability) {
+        if let Some((journal, _)) = &self.journal {
+            journal.write(&batch, durability);
+        }
         self.versions.apply(batch);
         self.published.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Publishes until the queue is empty. Completions run without a lock: they may submit again.
+    /// Whether the disk takes it now.
+    fn can_publish(&self, next: &Waiting) -> bool {
+        let is_paused = self.journal.as_ref().is_some_and(|(_, disk)| disk.is_paused());
+        !is_paused || next.durability == Durability::Buffered
+    }
+
+    /// Publishes what waits, unless somebody does already.
+    pub(super) fn go_on(&self) {
+        let drains = !std::mem::replace(&mut lock(&self.queue).is_draining, true);
+        if drains {
+            self.drain();
+        }
+    }
+
+    /// Publishes until the queue is empty or has to wait for the disk. Completions run without a lock: they may submit again.
     fn drain(&self) {
         loop {
             let mut queue = lock(&self.queue);
-            let Some(next) = queue.waiting.pop_front() else {
+            let Some(next) = queue.waiting.pop_front_if(|next| self.can_publish(next)) else {
                 queue.is_draining = false;
                 return;
             };
             queue.bytes -= next.size_bytes;
             drop(queue);
-            let result = next.batch.and_then(|batch| self.publish_of(next.epoch, batch));
+            let result = next.batch;
+            let result =
+                result.and_then(|batch| self.publish_of(next.epoch, batch, next.durability));
             let done = next.done;
             // A panic in a completion must not leave the queue without its drainer. The panic
             // hook has reported it by now.
@@ -158,13 +198,13 @@ impl KeySpace for Handle {
         Arc::new(self.partition.snapshot())
     }
 
-    fn submit(&self, batch: Batch, _durability: Durability, done: Completion) {
-        self.queue(batch, done);
+    fn submit(&self, batch: Batch, durability: Durability, done: Completion) {
+        self.queue(batch, durability, done);
     }
 
     /// An empty batch is published in its turn, behind everything that was queued before.
-    fn barrier(&self, _durability: Durability, done: Completion) {
-        self.queue(Batch::default(), done);
+    fn barrier(&self, durability: Durability, done: Completion) {
+        self.queue(Batch::default(), durability, done);
     }
 
     fn debt(&self) -> Debt {
@@ -174,18 +214,16 @@ impl KeySpace for Handle {
 }
 
 impl Handle {
-    fn queue(&self, batch: Batch, done: Completion) {
+    fn queue(&self, batch: Batch, durability: Durability, done: Completion) {
         let size_bytes = batch.size_bytes();
         let checked = batch.check();
         let mut queue = lock(&self.partition.queue);
         let batch = queue.refusal.clone().map_or(checked, Err).map(|()| batch);
-        queue.waiting.push_back(Waiting { batch, size_bytes, epoch: self.epoch, done });
+        let epoch = self.epoch;
+        queue.waiting.push_back(Waiting { batch, size_bytes, epoch, durability, done });
         queue.bytes += size_bytes;
-        let drains = !std::mem::replace(&mut queue.is_draining, true);
         drop(queue);
-        if drains {
-            self.partition.drain();
-        }
+        self.partition.go_on();
     }
 }
 

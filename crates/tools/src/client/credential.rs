@@ -1,14 +1,15 @@
-//! The key that requests are signed with, and where it came from: what somebody needs to know whose
-//! key a server does not take.
+//! The key that signs requests, and where it came from, which people need to know if a server
+//! refuses it.
 
 use std::path::{Path, PathBuf};
 
 use gateway::Key;
 
 use crate::{
-    args::{KeyArgs, Origin, Told},
+    args::KeyArgs,
     failure::Failure,
     keys::{Choice, Source},
+    told::{Origin, Told},
 };
 
 /// A key, and where it came from.
@@ -48,7 +49,7 @@ impl Credential {
         };
         let keys = source.read()?.keys().map_err(Failure::usage)?;
         let mut all = keys.read_write.into_iter().chain(keys.read_only);
-        let key = all.next().ok_or_else(|| Failure::usage("the key file holds no key"))?;
+        let key = all.next().ok_or_else(|| Failure::usage("the key file contains no key"))?;
         let own = own.path().unwrap_or(directory).to_owned();
         Ok(Self { key, origin, own })
     }
@@ -56,9 +57,9 @@ impl Credential {
     /// Which key was used, and where the right one may be; never the key itself.
     pub(crate) fn advice(&self) -> String {
         let own = self.own.display();
-        let elsewhere = "a server takes the key that it was given (SHEAF_KEY), those of its --key-file, \
-                         or those of the file `keys` in its data directory: name one of the files with \
-                         --key-file or --data-dir, or look with `sheaf keys list`";
+        let elsewhere = "a server accepts the key in SHEAF_KEY, those of its --key-file, or those \
+                         of the file `keys` in its data directory: name one of the files with \
+                         --key-file or --data-dir, or see `sheaf keys list`";
         let (used, right) = match &self.origin {
             KeyOrigin::Given(origin) => {
                 let name = name(*origin, "--key", "SHEAF_KEY");

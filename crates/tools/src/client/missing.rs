@@ -4,7 +4,7 @@ use value::Value;
 
 use super::{Call, Client, place::Place};
 
-/// Names that are told at the most.
+/// Maximum number of names in a message.
 const NAMES_MAX: usize = 8;
 
 impl Client<'_> {

@@ -1,4 +1,4 @@
-//! What a request is about: an account, one of its databases, a collection in one, or what is in that.
+//! The target of a request: an account, a database, a collection, or something in a collection.
 
 use crate::args::{CollectionArgs, escaped};
 

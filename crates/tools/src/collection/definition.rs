@@ -13,8 +13,8 @@ const LEVELS_MAX: usize = 3;
 /// What a new collection is like.
 #[derive(Args, Debug)]
 pub struct DefinitionArgs {
-    /// Path of the property that documents are partitioned by; up to three of them, separated by
-    /// commas or in flags of their own, for a hierarchical key
+    /// Path of the partition key; up to three paths, separated by commas or in separate flags, for a
+    /// hierarchical key
     #[arg(long, short = 'k', required = true, value_name = "/PATH")]
     pub partition_key: Vec<String>,
 
@@ -22,13 +22,13 @@ pub struct DefinitionArgs {
     #[arg(long, value_name = "FILE")]
     pub indexing_policy: Option<PathBuf>,
 
-    /// How long documents live that do not say: seconds, or 90s, 30m, 12h, 7d; `on` lets only those
-    /// expire that say, `off` none [default: off]
+    /// How long documents without a `ttl` live: seconds, or 90s, 30m, 12h, 7d; with `on` only those
+    /// with a `ttl` expire, with `off` none [default: off]
     #[arg(long, value_name = "TIME", value_parser = ttl)]
     pub ttl: Option<Ttl>,
 
-    /// Path whose value no two documents of a partition key share; several, separated by commas, for
-    /// their combination; may be given several times
+    /// Path whose value no two documents of a partition key may share; several paths, separated by
+    /// commas, for their combination; may be repeated
     #[arg(long, value_name = "/PATH")]
     pub unique: Vec<String>,
 }
@@ -64,7 +64,7 @@ fn partition_key(said: &[String]) -> Result<Value, Failure> {
     let said: Vec<&str> = said.iter().flat_map(|text| paths(text)).collect();
     if said.len() > LEVELS_MAX {
         return Err(Failure::usage(format!(
-            "the partition key has {} paths: {LEVELS_MAX} are the most",
+            "the partition key has {} paths: at most {LEVELS_MAX} are allowed",
             said.len()
         )));
     }

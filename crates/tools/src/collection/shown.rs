@@ -16,7 +16,7 @@ pub(super) fn row(collection: &Value, offers: &Offers) -> Value {
     row.into()
 }
 
-/// The paths of the key, or that there is none.
+/// The paths of the key, or a note that there is none.
 pub(super) fn partition_key(collection: &Value) -> String {
     let key = collection.get("partitionKey");
     let is_hidden = key.get("systemKey").as_bool() == Some(true);

@@ -47,8 +47,8 @@ fn found(definition: &Value, keyed: &Keyed<'_>) -> Result<Option<String>, Failur
         Keyed::Id(id) if paths.iter().all(|path| *path == "/id") => vec![Value::from(*id)],
         Keyed::Id(_) => {
             return Err(Failure::usage(format!(
-                "documents of this collection are found by id and {}: give the value with \
-                 --partition-key, as JSON",
+                "this collection finds documents by id and {}: give the value with --partition-key, \
+                 as JSON",
                 paths.join(" and ")
             )));
         }

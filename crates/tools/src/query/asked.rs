@@ -1,4 +1,4 @@
-//! From the command line to what is sent: the body, its headers, and one request for each page.
+//! From the command line to requests: the body, its headers, and one request per page.
 
 use std::{io::Read as _, time::Duration};
 
@@ -110,7 +110,7 @@ fn parameter(text: &str) -> Result<Value, Failure> {
     let (name, value) = text
         .split_once('=')
         .filter(|(name, _)| name.starts_with('@') && name.len() > 1)
-        .ok_or_else(|| Failure::usage(format!("`{text}` is no parameter: write @name=JSON")))?;
+        .ok_or_else(|| Failure::usage(format!("`{text}` is not a parameter: write @name=JSON")))?;
     let value = partition_key::parse(value, &format!("the value of `{name}`"))?;
     let mut object = Object::new();
     object.insert("name", name);

@@ -134,7 +134,7 @@ pub(super) fn text(partitions: &[Partition], before: &[Partition], rows_max: usi
         text.push('\n');
     }
     if sorted.iter().any(|partition| partition.is_unsplittable) {
-        text.push_str("* full, and cannot be split: it holds one key\n");
+        text.push_str("* full, and cannot be split: it contains only one key\n");
     }
     let left = sorted.len().saturating_sub(rows_max);
     if left > 0 {

@@ -12,7 +12,9 @@ use store::memory::MemoryStore;
 use value::{Value, json, partition_key::PartitionKey};
 
 use super::*;
-use crate::{Clock, Engine, access::check, charge::Meter, dispatch::dispatch};
+use partition::charge::Meter;
+
+use crate::{Clock, Engine, access::check, dispatch::dispatch};
 
 struct Still;
 
@@ -56,8 +58,8 @@ impl Account {
     }
 
     async fn call(&self, operation: Operation, options: Options) -> Response {
-        let principal = Principal::Account { read_only: false };
-        let context = Context { principal, activity_id: 1, connection: None };
+        let principal = Principal::of_key();
+        let context = Context::new(principal, 1);
         self.0.call(&context, Request { operation, options }).await.expect("done")
     }
 
@@ -111,14 +113,14 @@ impl Account {
             self.call(create, Options { token_mark: Some(mark), ..Options::default() }).await;
         let made = value(&made);
         let grant = made.get("_token").as_str().and_then(|text| mark.read(text));
-        Principal::Token(grant.expect("a mark"))
+        Principal::of_token(grant.expect("a mark"))
     }
 
     /// Checks a request, has something happen, and carries the request out.
     async fn race(&self, who: &Principal, operation: Operation, between: Between) -> Option<Code> {
         let mut request = Request { operation, options: keyed() };
         let inner = &self.0.inner;
-        check(inner, who, &mut request).await.expect("granted");
+        check(inner, *who, &mut request).await.expect("granted");
         self.call(between.delete(), keyed()).await;
         match between {
             Between::Database => self.make_database().await,
@@ -244,7 +246,7 @@ async fn who_means_another_collection_is_told_at_once() {
     let operation = Operation::ReadCollection(collection_path());
     let options = Options { intended_collection_rid: Some("other".to_owned()), ..keyed() };
     let mut request = Request { operation, options };
-    let refused = check(&account.0.inner, &who, &mut request).await.expect_err("another");
+    let refused = check(&account.0.inner, who, &mut request).await.expect_err("another");
     assert_eq!(refused.code, Code::CollectionRidMismatch);
 }
 
@@ -263,7 +265,7 @@ fn a_script_is_the_one_that_was_granted() {
         ] {
             let mut request = Request { operation, options: Options::default() };
             pin(&Catalog::default(), &Link::Script(path(granted)), &mut request).expect("pinned");
-            let pinned = script(&mut request.operation).expect("a script");
+            let Named::Script(pinned) = named(&mut request.operation) else { panic!("a script") };
             assert_eq!(pinned.script, expected, "{granted} {asked}");
         }
     }
@@ -283,14 +285,14 @@ async fn a_document_is_the_one_that_was_granted() {
         let path = DocumentPath { document: name.to_owned(), ..document_path() };
         let operation = Operation::ReadDocument(path);
         let mut request = Request { operation, options: keyed() };
-        check(&account.0.inner, &who, &mut request).await.expect("granted");
+        check(&account.0.inner, who, &mut request).await.expect("granted");
         let mut meter = Meter::new(account.0.inner.options.charges, 1, None);
         let read = value(&dispatch(&account.0.inner, request, &mut meter).await.expect("read"));
         assert_eq!(read.get("id").as_str(), Some("d"), "{name}");
     }
     let operation = Operation::DeleteDocument(document_path());
     let mut request = Request { operation, options: keyed() };
-    check(&account.0.inner, &who, &mut request).await.expect("granted");
+    check(&account.0.inner, who, &mut request).await.expect("granted");
     let mut meter = Meter::new(account.0.inner.options.charges, 1, None);
     dispatch(&account.0.inner, request, &mut meter).await.expect("deleted");
     let path = DocumentPath { document: rid.clone(), ..document_path() };

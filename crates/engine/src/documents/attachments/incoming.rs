@@ -1,6 +1,7 @@
 //! An attachment on its way in: what a client must and may say of one.
 
 use bytes::Bytes;
+use catalog::definition::{shown, validate_name};
 use protocol::{
     Code, Error,
     limits::{ATTACHMENT_BYTES_MAX, MEDIA_BYTES_MAX},
@@ -8,10 +9,7 @@ use protocol::{
 };
 use value::{Object, Value, json};
 
-use crate::{
-    bodies,
-    definition::{shown, validate_name},
-};
+use catalog::bodies;
 
 /// What the server says of an attachment, whatever the client says.
 const SYSTEM: [&str; 4] = ["_rid", "_self", "_etag", "_ts"];

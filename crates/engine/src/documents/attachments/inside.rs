@@ -5,13 +5,14 @@ use protocol::{
     Body, Error, Meta, Options, Outcome, continuation::Feed, response::FeedKind, rid::ChildRid,
 };
 
-use super::{Write, present, print, rows::List};
+use super::{Write, present, print};
+use partition::attachments::List;
+use partition::{charge::Meter, keys};
+use query::paging::Page;
+
 use crate::{
-    charge::Meter,
     conditions::is_unchanged,
     documents::stage::{Done, Stage},
-    keys,
-    paging::Page,
 };
 
 /// A page of attachments, and where the next one begins.

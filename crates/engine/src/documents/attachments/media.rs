@@ -15,19 +15,22 @@ use protocol::{
 use store::{Direction, PageLimit, Snapshot};
 use value::{json, partition_key::PartitionKey};
 
-use super::{Write, present, rows::List};
-use crate::{
-    Inner,
+use super::{Write, present};
+use partition::{
+    Partition,
+    attachments::List,
     budget::{Admission, Asked, Kind},
     charge::Meter,
-    errors,
-    expiry::is_expired,
-    keys,
-    partition::Partition,
+    errors, keys,
     rows::{Damaged, Header},
+};
+use query::{
+    expiry::is_expired,
     scope::document_key,
     served::{Served, View},
 };
+
+use crate::Inner;
 
 /// Rows that are added up at a time.
 const PAGE: PageLimit = PageLimit { entries: 1024, bytes: 1 << 20 };
@@ -51,7 +54,7 @@ pub(crate) async fn read(
     let content = [path.document.as_bytes(), media.as_bytes()];
     let asked = Asked::new(Kind::Read, &path.collection, content, options, meter);
     let mut admission = Admission::new(asked);
-    admission.enter(engine, &partition.budget)?;
+    admission.enter(engine.now_s(), &partition.budget)?;
     if options.is_session_read(engine.options.default_consistency) {
         partition.check_session(options.session.as_ref())?;
     }
@@ -63,7 +66,7 @@ pub(crate) async fn read(
         Some(content) => meter.read(content.len()),
         None => meter.lookup(),
     }
-    admission.settle(engine, meter.total());
+    admission.settle(engine.now_s(), meter.total());
     // An attachment may have a link to elsewhere instead.
     let Some(content) = content else { return Err(Error::not_found()) };
     let attachment = present(attachment)?;
@@ -119,7 +122,7 @@ async fn find(engine: &Inner, media: &str) -> Result<Option<Found>, Error> {
     let slot = keys::slot_of(number);
     let wanted = [keys::attachment(number, rid.number), keys::document(number)];
     for partition in collection.partitions.iter().filter(|it| it.range.slots.contains(&slot)) {
-        let (snapshot, lsn) = partition.read();
+        let (snapshot, lsn) = partition.read()?;
         let rows = snapshot.get_many(&wanted).await.map_err(errors::from_store)?;
         let [Some(_), Some(document)] = &rows[..] else { continue };
         let (header, text) = Header::decode(document).map_err(errors::from_damaged)?;
@@ -193,7 +196,7 @@ fn check_room(used: u64, bytes: u64) -> Result<(), Error> {
 async fn sum(view: &View) -> Result<u64, Error> {
     let mut sum = 0;
     for partition in view.partitions() {
-        let (snapshot, _) = partition.read();
+        let (snapshot, _) = partition.read()?;
         let end = Bound::Excluded(Bytes::from_static(&[keys::ATTACHMENT + 1]));
         let mut start = Bound::Included(Bytes::from_static(&[keys::ATTACHMENT]));
         loop {

@@ -1,7 +1,6 @@
 //! Attachments of the 2015 API: small JSON descriptions that belong to a document, perhaps with media
 //! of their own. They lie with the document, are written under the lock of its key, and vanish with
 //! it in the same transaction. In reading order:
-//! - `rows`: the bytes of the list of a document's attachments, and of one,
 //! - `incoming`: what clients must and may say,
 //! - `write`: create, replace, delete,
 //! - `media`: the media themselves, and what they take in all,
@@ -13,7 +12,6 @@
 mod incoming;
 mod inside;
 pub(crate) mod media;
-pub(crate) mod rows;
 mod write;
 
 use std::sync::Arc;
@@ -29,21 +27,27 @@ use protocol::{
 use store::{Batch, Snapshot};
 use value::partition_key::PartitionKey;
 
-use self::rows::{Attachment, Entry, List};
 pub(crate) use self::write::Write;
-use crate::{
-    Inner,
+use catalog::{number, quoted, to_bytes};
+use partition::{
+    Partition,
+    attachments::{Attachment, Entry, List},
     budget::{Admission, Asked, Kind},
-    catalog::{number, quoted, to_bytes},
     charge::Meter,
-    conditions::is_unchanged,
-    documents::{Place, RowReader, describe, locate, refuse, stage::Stage},
     errors, keys,
-    paging::{Page, page_items, position},
-    partition::{Partition, transaction::Overlay},
     rows::Damaged,
+    transaction::Overlay,
+};
+use query::{
+    paging::{Page, page_items, position},
     scope::header_key,
     served::Served,
+};
+
+use crate::{
+    Inner,
+    conditions::is_unchanged,
+    documents::{Place, RowReader, describe, locate, refuse, stage::Stage},
 };
 
 pub(crate) async fn read(
@@ -101,15 +105,15 @@ impl<'a> Entered<'a> {
         let content = [path.document.as_bytes(), name];
         let asked = Asked::new(Kind::Read, &path.collection, content, options, meter);
         let mut admission = Admission::new(asked);
-        admission.enter(engine, &Place::of(&collection, &key).partition.budget)?;
+        admission.enter(engine.now_s(), &Place::of(&collection, &key)?.partition.budget)?;
         Ok(Self { collection, key, admission, charged: meter.total() })
     }
 
     /// The work is done: what it cost since it was let in is what the partition pays.
     fn settle(&mut self, engine: &Inner, meter: &Meter) {
         let charge = meter.total() - self.charged;
-        self.admission.settle(engine, charge);
-        let place = Place::of(&self.collection, &self.key);
+        self.admission.settle(engine.now_s(), charge);
+        let Ok(place) = Place::of(&self.collection, &self.key) else { return };
         place.partition.hot.note(place.key.as_bytes(), charge, engine.clock.now_millis());
     }
 
@@ -178,12 +182,12 @@ impl<'a> Entered<'a> {
         options: &Options,
         meter: &mut Meter,
     ) -> Result<Looked, Error> {
-        let place = Place::of(&self.collection, &self.key);
+        let place = Place::of(&self.collection, &self.key)?;
         if options.is_session_read(engine.options.default_consistency) {
             let session = place.partition.check_session(options.session.as_ref());
             session.map_err(|error| refuse(error, &place, place.partition.lsn(), meter))?;
         }
-        let (snapshot, lsn) = place.partition.read();
+        let (snapshot, lsn) = place.partition.read()?;
         let reader = RowReader::Snapshot(&*snapshot);
         let now = engine.clock.now_seconds();
         let Some(found) = locate(&place, &self.key, &path.document, &reader, now).await? else {

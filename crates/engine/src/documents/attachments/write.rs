@@ -13,21 +13,24 @@ use protocol::{
 use super::{
     incoming::{Incoming, check_media},
     media, present, print,
-    rows::{Attachment, Entry, List},
 };
-use crate::{
-    Inner,
+use partition::{
+    Partition, Refused,
+    attachments::{Attachment, Entry, List},
     budget::{Admission, Asked, Kind},
     charge::Meter,
+    keys,
+};
+use query::scope::header_key;
+
+use crate::{
+    Inner,
     conditions::require_match,
     documents::{
         Place, seen,
         stage::{Published, Stage},
         write::Retries,
     },
-    keys,
-    partition::{Partition, Refused},
-    scope::header_key,
 };
 
 /// What is to become of an attachment.
@@ -133,7 +136,7 @@ impl<'a> Write<'a> {
             let attempt = self.attempt(engine, path, options, &mut spent, &mut admission).await;
             let Some(queued) = retries.ended(engine, attempt).await else { continue };
             *meter = spent;
-            admission.settle(engine, meter.total());
+            admission.settle(engine.now_s(), meter.total());
             break queued?;
         };
         let Queued { done, published, partition, owner } = queued;
@@ -158,8 +161,8 @@ impl<'a> Write<'a> {
     ) -> Result<Queued, Refused> {
         let collection = engine.collection(&path.collection, options)?;
         let key = header_key(&collection, options)?;
-        let place = Place::of(&collection, &key);
-        admission.enter(engine, &place.partition.budget)?;
+        let place = Place::of(&collection, &key)?;
+        admission.enter(engine.now_s(), &place.partition.budget)?;
         let staged = async {
             let mut stage = Stage::begin(engine, &place, &key, self.length).await?;
             let Some(document) = stage.locate(&path.document).await? else {

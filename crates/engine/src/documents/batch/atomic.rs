@@ -5,22 +5,25 @@
 
 use std::time::{Duration, Instant};
 
+use partition::{
+    Refused,
+    budget::{self, Admission, Asked},
+    charge::Meter,
+    locks::Turn,
+};
 use protocol::{
-    Body, Code, Error, Meta, Options, Outcome, Response, request::CollectionPath,
+    Body, Code, Error, Meta, Options, Outcome, Response,
+    request::{BatchKind, BatchOperation, CollectionPath},
     response::BatchResult,
 };
+use query::scope::{check_key, header_key};
 use value::partition_key::PartitionKey;
 
 use crate::{
     Inner,
-    budget::{self, Admission, Asked},
-    charge::Meter,
     documents::{
         Place, RowReader,
-        batch::{
-            check_answer, done, failed, left_out, part,
-            read::{BatchOperation, Kind},
-        },
+        batch::{check_answer, done, failed, left_out, operation, part},
         describe,
         incoming::Incoming,
         locate,
@@ -29,8 +32,6 @@ use crate::{
         stage::{Done, Stage},
         write::Retries,
     },
-    partition::{Refused, locks::Turn},
-    scope::{check_key, header_key},
 };
 
 /// Bytes of documents that a transaction may read and make. The request bounds most of them, but
@@ -39,8 +40,7 @@ const TRANSACTION_BYTES_MAX: usize = 16 * 1024 * 1024;
 
 pub(super) struct Batch<'a> {
     pub(super) path: &'a CollectionPath,
-    pub(super) body: &'a [u8],
-    pub(super) operations: Vec<BatchOperation<'a>>,
+    pub(super) operations: Vec<BatchOperation>,
     /// Whether any of them has one.
     pub(super) has_condition: bool,
     pub(super) options: &'a Options,
@@ -75,7 +75,8 @@ impl Progress {
 
 impl Batch<'_> {
     pub(super) async fn run(self, engine: &Inner, meter: &mut Meter) -> Result<Response, Error> {
-        let content = [self.body, &[]];
+        let ends = [self.operations.first(), self.operations.last()];
+        let content = ends.map(|end| end.map_or(&[][..], operation::mark));
         let asked = Asked::new(budget::Kind::Batch, self.path, content, self.options, meter);
         let mut admission = Admission::new(asked);
         let retries = Retries::new();
@@ -84,7 +85,7 @@ impl Batch<'_> {
             let attempt = self.attempt(engine, &mut spent, &mut admission).await;
             let Some(answer) = retries.ended(engine, attempt).await else { continue };
             *meter = spent;
-            admission.settle(engine, meter.total());
+            admission.settle(engine.now_s(), meter.total());
             return answer;
         }
     }
@@ -98,8 +99,8 @@ impl Batch<'_> {
         let collection = engine.collection(self.path, self.options)?;
         let key = header_key(&collection, self.options)?;
         self.check_keys(&key)?;
-        let place = Place::of(&collection, &key);
-        admission.enter(engine, &place.partition.budget)?;
+        let place = Place::of(&collection, &key)?;
+        admission.enter(engine.now_s(), &place.partition.budget)?;
         let reads = self.operations.iter().filter(|operation| operation.is_read()).count();
         if reads > 0 && self.options.is_session_read(engine.options.default_consistency) {
             let session = place.partition.check_session(self.options.session.as_ref());
@@ -147,14 +148,14 @@ impl Batch<'_> {
         key: &PartitionKey,
         meter: &mut Meter,
     ) -> Result<Ended, Error> {
-        let (snapshot, lsn) = place.partition.read();
+        let (snapshot, lsn) = place.partition.read()?;
         let reader = RowReader::Snapshot(&*snapshot);
         let now = engine.clock.now_seconds();
         let before = *meter;
         let mut progress = Progress::default();
         for operation in &self.operations {
             let mut spent = part(engine, operation, self.options, meter);
-            let Kind::Read { id } = &operation.kind else { continue };
+            let BatchKind::Read { id } = &operation.kind else { continue };
             let found = match check_answer(progress.bytes) {
                 Ok(()) => match locate(place, key, id, &reader, now).await? {
                     Some(found) => Ok(found),
@@ -164,9 +165,10 @@ impl Batch<'_> {
             };
             match found {
                 Ok(found) => {
-                    let read = read_found(found, &operation.options(self.options), &mut spent);
+                    let read =
+                        read_found(found, &operation::options(operation, self.options), &mut spent);
                     meter.add(&spent);
-                    progress.push(operation.told(read), spent.total());
+                    progress.push(operation::told(operation, read), spent.total());
                 }
                 Err(error) => {
                     *meter = before;
@@ -185,11 +187,10 @@ impl Batch<'_> {
         key: &PartitionKey,
         meter: &mut Meter,
     ) -> Result<Ended, Refused> {
-        // What the operations bring, as text: in binary it may be much shorter.
-        let mut bytes = self.body.len();
+        let mut bytes = 0;
         for operation in &self.operations {
-            bytes += operation.kind.translated_bytes();
-            if let Kind::Patch { id, .. } = &operation.kind {
+            bytes += operation::bytes(operation);
+            if let BatchKind::Patch { id, .. } = &operation.kind {
                 bytes += patching::stored_length(place, id).await?;
             }
         }
@@ -207,7 +208,7 @@ impl Batch<'_> {
             match result {
                 Ok(done) => {
                     meter.add(&spent);
-                    progress.push(operation.told(done), spent.total());
+                    progress.push(operation::told(operation, done), spent.total());
                 }
                 Err(error) if is_own(error.code) => {
                     *meter = before;
@@ -232,12 +233,12 @@ impl Batch<'_> {
 
     async fn apply(
         &self,
-        operation: &BatchOperation<'_>,
+        operation: &BatchOperation,
         stage: &mut Stage<'_>,
         progress: &mut Progress,
         meter: &mut Meter,
     ) -> Result<Done, Error> {
-        let options = &operation.options(self.options);
+        let options = &operation::options(operation, self.options);
         let (collection, key) = (stage.place.collection, stage.key);
         let parse = |body| {
             let incoming = Incoming::parse(body, collection)?;
@@ -245,13 +246,14 @@ impl Batch<'_> {
             Ok::<_, Error>(incoming)
         };
         match &operation.kind {
-            Kind::Create { body } => stage.create(parse(body)?, false, options, meter).await,
-            Kind::Upsert { body } => stage.create(parse(body)?, true, options, meter).await,
-            Kind::Read { id } => stage.read(id, options, meter).await,
-            Kind::Replace { id, body } => stage.replace(id, parse(body), options, meter).await,
-            Kind::Delete { id } => stage.delete(id, options, meter).await,
-            Kind::Patch { id, body } => {
-                let patch = Checked::parse(body, collection)?;
+            BatchKind::Create { body } => stage.create(parse(body)?, false, options, meter).await,
+            BatchKind::Upsert { body } => stage.create(parse(body)?, true, options, meter).await,
+            BatchKind::Read { id } => stage.read(id, options, meter).await,
+            BatchKind::Replace { id, body } => stage.replace(id, parse(body), options, meter).await,
+            BatchKind::Delete { id } => stage.delete(id, options, meter).await,
+            BatchKind::Patch { id, patch } => {
+                let patch = patch.as_ref().map_err(Clone::clone)?;
+                let patch = Checked::new(patch, collection)?;
                 let began = Instant::now();
                 let left = CONDITIONS_PATIENCE.saturating_sub(progress.patching);
                 let asked = Some(Condition::within(left));

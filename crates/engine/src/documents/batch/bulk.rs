@@ -5,32 +5,28 @@
 
 use std::sync::Arc;
 
+use catalog::area::Area;
+use partition::charge::Meter;
 use protocol::{
     Body, Code, Error, Meta, Options, Outcome, PartitionPoint, Response,
-    request::{CollectionPath, DocumentPath},
+    request::{BatchKind, BatchOperation, CollectionPath, DocumentPath},
     response::BatchResult,
 };
+use query::{scope::Scope, served::Served};
 use value::partition_key::PartitionKey;
 
 use crate::{
     Inner,
-    area::Area,
-    charge::Meter,
     documents::{
         self,
-        batch::{
-            check_answer, done, failed, left_out, part,
-            read::{BatchOperation, Kind},
-        },
-        write::{Queued, Write},
+        batch::{check_answer, done, failed, left_out, operation, part},
+        write::{Queued, Retries, Write},
     },
-    scope::Scope,
-    served::Served,
 };
 
 pub(super) struct Bulk<'a> {
     pub(super) path: &'a CollectionPath,
-    pub(super) operations: Vec<BatchOperation<'a>>,
+    pub(super) operations: Vec<BatchOperation>,
     pub(super) stops_at_failure: bool,
     pub(super) options: &'a Options,
 }
@@ -50,6 +46,8 @@ struct Progress {
     bytes: usize,
     points: Vec<PartitionPoint>,
     has_failed: bool,
+    /// How long all of them together wait for partitions.
+    retries: Retries,
 }
 
 impl Bulk<'_> {
@@ -82,7 +80,7 @@ impl Bulk<'_> {
             Slot::Queued(..) => None,
         });
         let body = Body::Batch(ended.collect());
-        let partitions = Scope::points(&collection, self.options, progress.points);
+        let partitions = Scope::points(&collection, self.options, progress.points).await?;
         let meta = Meta { partitions, owner: Some(collection.owner()), ..Meta::default() };
         Ok(Response { outcome: Outcome::Ok, body, etag: None, continuation: None, meta })
     }
@@ -90,10 +88,10 @@ impl Bulk<'_> {
     /// The range that the caller believes its documents to be in.
     fn area(&self, collection: &Served) -> Result<Option<Area>, Error> {
         let Some(range_id) = &self.options.range_id else { return Ok(None) };
-        match collection.partition_of_range(range_id) {
+        match collection.range_by_id(range_id) {
             // COMPAT: JavaScript hashes some keys its own way, and does not recover when it is told.
             Ok(_) if self.options.keeps_old_ranges => Ok(None),
-            Ok(partition) => Ok(Some(partition.range.area.clone())),
+            Ok(place) => Ok(Some(collection.ranges[place].area.clone())),
             Err(gone) => match collection.past_range(range_id) {
                 Some(_) if self.options.keeps_old_ranges => Ok(None),
                 _ => Err(gone),
@@ -104,7 +102,7 @@ impl Bulk<'_> {
     /// Refuses what need not be tried.
     fn check(
         &self,
-        operation: &BatchOperation<'_>,
+        operation: &BatchOperation,
         collection: &Served,
         area: Option<&Area>,
         progress: &Progress,
@@ -119,44 +117,53 @@ impl Bulk<'_> {
         }
     }
 
-    fn key<'b>(&'b self, operation: &'b BatchOperation<'_>) -> Option<&'b PartitionKey> {
+    fn key<'b>(&'b self, operation: &'b BatchOperation) -> Option<&'b PartitionKey> {
         operation.key.as_ref().or(self.options.partition_key.as_ref())
     }
 
     async fn try_one(
         &self,
         engine: &Arc<Inner>,
-        operation: &BatchOperation<'_>,
+        operation: &BatchOperation,
         progress: &mut Progress,
         meter: &mut Meter,
     ) -> Result<(), Error> {
         let partition_key = self.key(operation).cloned();
-        let options = &Options { partition_key, ..operation.options(self.options) };
+        let options = &Options { partition_key, ..operation::options(operation, self.options) };
         let path =
             |id: &String| DocumentPath { collection: self.path.clone(), document: id.clone() };
         let collection = self.path;
         let queued = match &operation.kind {
-            Kind::Create { body } => {
+            BatchKind::Create { body } => {
                 Write::Create { collection, body, upsert: false }
-                    .queue(engine, options, meter)
+                    .queue(engine, options, meter, &progress.retries)
                     .await
             }
-            Kind::Upsert { body } => {
-                Write::Create { collection, body, upsert: true }.queue(engine, options, meter).await
+            BatchKind::Upsert { body } => {
+                Write::Create { collection, body, upsert: true }
+                    .queue(engine, options, meter, &progress.retries)
+                    .await
             }
-            Kind::Replace { id, body } => {
-                Write::Replace { path: &path(id), body }.queue(engine, options, meter).await
+            BatchKind::Replace { id, body } => {
+                Write::Replace { path: &path(id), body }
+                    .queue(engine, options, meter, &progress.retries)
+                    .await
             }
-            Kind::Delete { id } => {
-                Write::Delete { path: &path(id) }.queue(engine, options, meter).await
+            BatchKind::Delete { id } => {
+                Write::Delete { path: &path(id) }
+                    .queue(engine, options, meter, &progress.retries)
+                    .await
             }
-            Kind::Patch { id, body } => {
-                Write::Patch { path: &path(id), body }.queue(engine, options, meter).await
+            BatchKind::Patch { id, patch } => {
+                let patch = patch.as_ref().map_err(Clone::clone)?;
+                Write::Patch { path: &path(id), patch }
+                    .queue(engine, options, meter, &progress.retries)
+                    .await
             }
-            Kind::Read { id } => {
+            BatchKind::Read { id } => {
                 progress.settle().await;
                 let mut response = documents::read(engine, &path(id), options, meter).await?;
-                if operation.is_minimal() {
+                if operation.is_minimal {
                     response.body = Body::Empty;
                 }
                 progress.bytes += document_bytes(&response);

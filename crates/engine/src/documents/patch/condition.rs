@@ -1,13 +1,12 @@
 //! The condition of a patch: the FROM and WHERE of a query, asked of the document as it is stored.
 
 use protocol::{Code, Error};
+use query::execution::halted;
 use sql::{
     Span,
     program::{Computed, Halt, Program, Run, Settings},
 };
 use value::Value;
-
-use crate::query::job::halted;
 
 /// What makes a query of a condition. Its rows say nothing but that there are some.
 const SELECT: &str = "SELECT VALUE 1 ";
@@ -48,7 +47,7 @@ impl Condition {
         let settings = Settings { computed, is_planar, has_udf, ..Settings::default() };
         let program = Program::compile(&query, &settings).map_err(refused_query)?;
         if program.shape().inner.is_some() {
-            return Err(refused("its FROM looks beyond the document"));
+            return Err(refused("its FROM reads more than the document"));
         }
         Ok(Self { program, is_planar })
     }

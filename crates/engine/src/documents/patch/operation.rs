@@ -1,118 +1,32 @@
 //! The six operations of a patch, on a value in memory. The texts of refusals are the service's
 //! where it documents one.
 
-use protocol::Error;
+use protocol::patch::{PatchOperation, Pointer};
 use value::{Number, Value};
 
-use crate::{
-    documents::patch::{
-        invalid,
-        pointer::{Index, Pointer, index},
-    },
-    text::SYSTEM_PROPERTIES,
-};
+use crate::documents::patch::place::{Index, index};
 
-/// One change.
-#[derive(Debug)]
-pub(super) enum Operation {
-    /// Inserts into an array; sets a member of an object.
-    Add { path: Pointer, value: Value },
-    /// As `Add`, but an element of an array that is there is overwritten.
-    Set { path: Pointer, value: Value },
-    /// As `Set`, of what is there.
-    Replace { path: Pointer, value: Value },
-    /// Takes out what is there.
-    Remove { path: Pointer },
-    /// Adds to a number; what is absent counts as zero.
-    Increment { path: Pointer, value: Number },
-    /// Takes out what is at `from`, and adds it at `path`.
-    Move { from: Pointer, path: Pointer },
-}
-
-impl Operation {
-    /// Reads an operation, the first of a patch having the number 1.
-    pub(super) fn parse(operation: &Value, number: usize) -> Result<Self, Error> {
-        let refuse = |reason: String| invalid(&format!("operation {number} {reason}"));
-        let Some(name) = operation.get("op").as_str() else {
-            return Err(refuse("has no 'op'".to_owned()));
-        };
-        let pointer = |member: &str| {
-            let Some(text) = operation.get(member).as_str() else {
-                return Err(refuse(format!("has no '{member}'")));
-            };
-            let pointer = Pointer::parse(text);
-            let pointer = pointer
-                .ok_or_else(|| refuse(format!("has a '{member}' that is no path: '{text}'")))?;
-            refuse_system(&pointer)?;
-            Ok(pointer)
-        };
-        let value = || match operation.get("value") {
-            Value::Undefined => Err(refuse("has no 'value'".to_owned())),
-            value => Ok(value.clone()),
-        };
-        let path = pointer("path")?;
-        match name {
-            "add" => Ok(Self::Add { path, value: value()? }),
-            "set" => Ok(Self::Set { path, value: value()? }),
-            "replace" => Ok(Self::Replace { path, value: value()? }),
-            "remove" => Ok(Self::Remove { path }),
-            "incr" => match value()? {
-                Value::Number(value) => Ok(Self::Increment { path, value }),
-                _ => Err(refuse("has a 'value' that is not a number".to_owned())),
-            },
-            "move" => {
-                let from = pointer("from")?;
-                if path.is_inside(&from) {
-                    return Err(refuse("would move a value into itself".to_owned()));
-                }
-                Ok(Self::Move { from, path })
-            }
-            _ => Err(refuse(format!("has an 'op' that is unknown: '{name}'"))),
+/// Carries out an operation, or says why it cannot be.
+pub(super) fn apply(operation: &PatchOperation, document: &mut Value) -> Result<(), String> {
+    match operation {
+        PatchOperation::Add { path, value } => {
+            place(document, path, "Add")?.insert(value.clone(), Element::Inserted)
+        }
+        PatchOperation::Set { path, value } => {
+            place(document, path, "Given")?.insert(value.clone(), Element::Overwritten)
+        }
+        PatchOperation::Replace { path, value } => {
+            place(document, path, "Given")?.replace(value.clone())
+        }
+        PatchOperation::Remove { path } => remove(document, path).map(drop),
+        PatchOperation::Increment { path, value } => {
+            place(document, path, "Given")?.increment(value)
+        }
+        PatchOperation::Move { from, path } => {
+            let value = remove(document, from)?;
+            place(document, path, "Given")?.insert(value, Element::Inserted)
         }
     }
-
-    /// Every place that it changes.
-    pub(super) fn pointers(&self) -> impl Iterator<Item = &Pointer> {
-        let (path, from) = match self {
-            Self::Add { path, .. }
-            | Self::Set { path, .. }
-            | Self::Replace { path, .. }
-            | Self::Remove { path }
-            | Self::Increment { path, .. } => (path, None),
-            Self::Move { from, path } => (path, Some(from)),
-        };
-        std::iter::once(path).chain(from)
-    }
-
-    /// Carries it out, or says why it cannot be.
-    pub(super) fn apply(&self, document: &mut Value) -> Result<(), String> {
-        match self {
-            Self::Add { path, value } => {
-                place(document, path, "Add")?.insert(value.clone(), Element::Inserted)
-            }
-            Self::Set { path, value } => {
-                place(document, path, "Given")?.insert(value.clone(), Element::Overwritten)
-            }
-            Self::Replace { path, value } => place(document, path, "Given")?.replace(value.clone()),
-            Self::Remove { path } => remove(document, path).map(drop),
-            Self::Increment { path, value } => place(document, path, "Given")?.increment(value),
-            Self::Move { from, path } => {
-                let value = remove(document, from)?;
-                place(document, path, "Given")?.insert(value, Element::Inserted)
-            }
-        }
-    }
-}
-
-/// Refuses the id and what the server decides.
-fn refuse_system(pointer: &Pointer) -> Result<(), Error> {
-    let first = pointer.first();
-    if first == "id" || SYSTEM_PROPERTIES.contains(&first) {
-        return Err(Error::bad_request(format!(
-            "Invalid patch request: Cannot patch system property {first}."
-        )));
-    }
-    Ok(())
 }
 
 /// What becomes of an element of an array that has the place of a new value.
@@ -219,7 +133,7 @@ impl Place<'_> {
         match child(self.parent, self.name) {
             Some(Value::Number(number)) => {
                 *number = sum(number, by)
-                    .ok_or_else(|| format!("Node({}) would no longer fit a number.", self.path))?;
+                    .ok_or_else(|| format!("Node({}) would be out of range.", self.path))?;
                 Ok(())
             }
             Some(_) => Err(format!("Node({}) is not a number.", self.path)),

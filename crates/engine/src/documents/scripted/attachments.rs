@@ -3,14 +3,15 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use protocol::{Error, Options, query::QueryBody};
+use protocol::{Error, Options};
+use query::execution::{apart, compiled::Compiled};
 use script::{Call, Operation, Reply, host::Name};
 use tokio::runtime::Handle;
 use value::json;
 
-use crate::{
-    documents::{attachments::Write, scripted::host::Session},
-    query::{apart, compiled::Compiled},
+use crate::documents::{
+    attachments::Write,
+    scripted::{host::Session, queried},
 };
 
 impl Session<'_, '_> {
@@ -31,10 +32,11 @@ impl Session<'_, '_> {
             }
             Operation::Query => {
                 let items = self.stage.attachments(document, self.meter).await?;
+                let source = queried::source(call, self.meter).await?;
                 let engine = Arc::clone(self.engine);
                 // It is seldom asked, and may be asked in ways that take long.
                 let page = apart::run_at_once(self.meter, move |_, _| {
-                    let compiled = Compiled::new(&QueryBody { content: body, is_text: false })?;
+                    let compiled = Compiled::new(source)?;
                     let parse = |(_, item): &(u64, Bytes)| json::parse(item).ok();
                     let values = items.iter().filter_map(parse).collect();
                     let owner = document.to_string();
@@ -50,7 +52,7 @@ impl Session<'_, '_> {
                 Ok(self.reply(done))
             }
             Operation::Read | Operation::Replace | Operation::Delete => {
-                Err(Error::bad_request("The link is not one for this operation."))
+                Err(Error::bad_request("The link is not valid for this operation."))
             }
         }
     }
@@ -77,7 +79,7 @@ impl Session<'_, '_> {
             Operation::Delete => {
                 Write::delete(name).inside(self.stage, document, options, self.meter).await?
             }
-            _ => return Err(Error::bad_request("The link is not one for this operation.")),
+            _ => return Err(Error::bad_request("The link is not valid for this operation.")),
         };
         Ok(self.reply(done))
     }

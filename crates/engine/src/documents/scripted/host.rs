@@ -3,23 +3,22 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use partition::charge::Meter;
 use protocol::{
     Body, BoxFuture, Code, Error, Options, Outcome,
-    query::QueryBody,
+    query::QuerySource,
     request::{CollectionPath, IndexingDirective},
 };
+use query::{execution::inside::Inside, scope::check_key, served::Served};
 use script::{Answer, Call, Host, Operation, Reply, Target, host::Name};
 
 use crate::{
     Inner,
-    charge::Meter,
     documents::{
         incoming::Incoming,
+        scripted::queried,
         stage::{Done, Stage},
     },
-    query::inside::Inside,
-    scope::check_key,
-    served::Served,
     usage,
 };
 
@@ -27,7 +26,7 @@ use crate::{
 const SPENDING_S: f64 = 5.0;
 
 /// What `readDocuments` asks.
-const EVERYTHING: &[u8] = b"SELECT * FROM root";
+const EVERYTHING: &str = "SELECT * FROM root";
 
 /// A transaction, as its script sees it.
 pub(super) struct Session<'s, 'p> {
@@ -98,7 +97,7 @@ impl<'s, 'p> Session<'s, 'p> {
             (Target::Document(_), Operation::Delete) => {
                 self.stage.delete(&name, &options, self.meter).await?
             }
-            _ => return Err(Error::bad_request("The link is not one for this operation.")),
+            _ => return Err(Error::bad_request("The link is not valid for this operation.")),
         };
         Ok(self.reply(done))
     }
@@ -117,7 +116,7 @@ impl<'s, 'p> Session<'s, 'p> {
                 "default" => IndexingDirective::Default,
                 "include" => IndexingDirective::Include,
                 "exclude" => IndexingDirective::Exclude,
-                _ => return Err(Error::bad_request("The indexAction is not known.")),
+                _ => return Err(Error::bad_request("The indexAction is unknown.")),
             },
         };
         let max_item_count = match call.page_size {
@@ -140,24 +139,23 @@ impl<'s, 'p> Session<'s, 'p> {
     }
 
     async fn query(&mut self, call: &Call, options: Options) -> Result<Reply, Error> {
-        let content = Bytes::copy_from_slice(call.body.as_deref().unwrap_or_default().as_bytes());
-        self.page(QueryBody { content, is_text: false }, options).await
+        let source = queried::source(call, self.meter).await?;
+        self.page(source, options).await
     }
 
     async fn feed(&mut self, options: Options) -> Result<Reply, Error> {
-        let content = Bytes::from_static(EVERYTHING);
-        self.page(QueryBody { content, is_text: true }, options).await
+        self.page(QuerySource::new(EVERYTHING), options).await
     }
 
-    async fn page(&mut self, body: QueryBody, options: Options) -> Result<Reply, Error> {
+    async fn page(&mut self, source: QuerySource, options: Options) -> Result<Reply, Error> {
         let view = self.stage.view().await?;
         let inside = Inside {
-            engine: Arc::clone(self.engine),
+            reading: Arc::clone(&self.engine.reading),
             path: self.path.clone(),
             collection: Arc::clone(self.collection),
             view,
             options,
-            body,
+            source,
             now: self.stage.now,
         };
         let Some(page) = inside.page(self.meter).await? else {

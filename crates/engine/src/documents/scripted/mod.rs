@@ -6,20 +6,21 @@
 mod attachments;
 mod host;
 pub(crate) mod procedure;
+mod queried;
 pub(super) mod triggers;
 
 use std::{sync::Arc, time::Duration};
 
+use catalog::scripts::Script;
+use partition::Refused;
 use protocol::Error;
+use query::served::Served;
 use script::{Context, Failure, Job, Kind, Limits, Outcome, Report, Turn};
 use tokio::time::timeout;
 
 use crate::{
     Inner,
-    catalog::scripts::Script,
     documents::{Place, describe, scripted::host::Session},
-    partition::Refused,
-    served::Served,
 };
 
 /// How long a script waits for a worker. Its key is locked meanwhile.

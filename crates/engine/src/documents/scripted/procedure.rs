@@ -3,23 +3,25 @@
 use std::{fmt::Display, sync::Arc};
 
 use bytes::Bytes;
+use catalog::scripts::ScriptKind;
+use partition::{
+    Refused,
+    budget::{self, Admission, Asked},
+    charge::Meter,
+};
 use protocol::{Body, Error, Meta, Options, Outcome, Response, request::ScriptPath};
+use query::scope::header_key;
 use script::Kind;
 use value::{Value, json};
 
 use crate::{
     Inner,
-    budget::{self, Admission, Asked},
-    catalog::scripts::ScriptKind,
-    charge::Meter,
     documents::{
         Place, describe, refuse,
         scripted::{self, Ran, host::Session},
         stage::Stage,
         write::Retries,
     },
-    partition::Refused,
-    scope::header_key,
 };
 
 /// Most arguments of a stored procedure.
@@ -43,7 +45,7 @@ pub(crate) async fn execute(
         let attempt = call.attempt(engine, &mut spent, &mut admission).await;
         let Some(answer) = retries.ended(engine, attempt).await else { continue };
         *meter = spent;
-        admission.settle(engine, meter.total());
+        admission.settle(engine.now_s(), meter.total());
         return answer;
     }
 }
@@ -103,8 +105,8 @@ impl Execution<'_> {
             Error::not_found()
         })?);
         let key = header_key(&collection, options)?;
-        let place = Place::of(&collection, &key);
-        admission.enter(engine, &place.partition.budget)?;
+        let place = Place::of(&collection, &key)?;
+        admission.enter(engine.now_s(), &place.partition.budget)?;
         if options.is_session_read(engine.options.default_consistency) {
             let session = place.partition.check_session(options.session.as_ref());
             session.map_err(|error| refuse(error, &place, place.partition.lsn(), meter))?;

@@ -6,7 +6,13 @@
 use std::{borrow::Cow, sync::Arc};
 
 use bytes::Bytes;
+use catalog::scripts::{Script, ScriptKind, TriggerOperation, TriggerType};
+use partition::{Refused, budget::Admission, charge::Meter};
 use protocol::{Error, Options};
+use query::{
+    scope::{check_key, header_key, key_in_body},
+    served::Served,
+};
 use script::{Context, Kind, Property, Turn};
 use value::{
     Value,
@@ -14,11 +20,10 @@ use value::{
     partition_key::PartitionKey,
 };
 
+use catalog::bodies;
+
 use crate::{
-    Inner, bodies,
-    budget::Admission,
-    catalog::scripts::{Script, ScriptKind, TriggerOperation, TriggerType},
-    charge::Meter,
+    Inner,
     documents::{
         Place,
         incoming::{self, Incoming},
@@ -26,9 +31,6 @@ use crate::{
         stage::{Done, Stage},
         write::{Queued, Write},
     },
-    partition::Refused,
-    scope::{check_key, header_key, key_in_body},
-    served::Served,
     usage,
 };
 
@@ -71,8 +73,8 @@ impl<'a> Triggers<'a> {
         admission: &mut Admission<'_>,
     ) -> Result<Queued, Refused> {
         let (key, read) = self.key(collection)?;
-        let place = Place::of(collection, &key);
-        admission.enter(engine, &place.partition.budget)?;
+        let place = Place::of(collection, &key)?;
+        admission.enter(engine.now_s(), &place.partition.budget)?;
         let staged = self.stage(engine, collection, (&place, &key), read, meter).await;
         if !staged.as_ref().is_err_and(Refused::is_staged_again) {
             place.note_charge(engine, meter);
@@ -281,7 +283,7 @@ fn trigger(
     if kind.when != wanted {
         let (is, wanted) = (kind.when.name(), wanted.name());
         return Err(Error::bad_request(format!(
-            "The trigger '{name}' is a {is}-trigger, and was named as a {wanted}-trigger."
+            "The trigger '{name}' is a {is}-trigger, and cannot be used as a {wanted}-trigger."
         )));
     }
     let fits = match (write, kind.operation) {
@@ -296,7 +298,7 @@ fn trigger(
     };
     if !fits {
         return Err(Error::bad_request(format!(
-            "The trigger '{name}' is for the operation {}, and does not fit this one.",
+            "The trigger '{name}' is for the operation {}, not for this one.",
             kind.operation.name()
         )));
     }

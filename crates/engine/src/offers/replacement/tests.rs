@@ -2,11 +2,11 @@ use protocol::{etag::Etag, rid::OfferRid};
 use value::json;
 
 use super::*;
-use crate::{
-    Limits,
-    catalog::{HighWater, Version},
-    throughput::Kind,
-};
+use catalog::{HighWater, Version};
+
+use catalog::throughput::Kind;
+
+use crate::Limits;
 
 const PARTITIONED: Kind = Kind::Collection { is_partitioned: true };
 

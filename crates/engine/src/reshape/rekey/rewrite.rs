@@ -4,27 +4,20 @@
 use std::{collections::HashSet, ops::Bound, sync::Arc};
 
 use bytes::Bytes;
+use catalog::definition::partition_key::check_length;
+use partition::{
+    Partition, errors,
+    keys::{self, LogicalKey, META_CLEAR, META_COUNTERS, META_HISTORY, META_KEY, META_STATE},
+    rows::{Counters, Damaged, Header, KeyCounters, Primary},
+    terms::{Indexed, TermChange},
+    text,
+};
 use protocol::{Code, Error, etag::Etag, rid::DocNum};
+use query::{expiry::Expiry, scope::document_key, served::Served};
 use store::{Batch, Direction, PageLimit, Snapshot};
 use value::json;
 
-use crate::{
-    documents::{attachments, twins::Holder, unique},
-    errors,
-    expiry::Expiry,
-    keys::{
-        self, LogicalKey, META_CLEAR, META_COUNTERS, META_HISTORY, META_KEY, META_STATE,
-        check_length,
-    },
-    partition::{
-        Partition,
-        terms::{Indexed, TermChange},
-    },
-    rows::{Counters, Damaged, Header, KeyCounters, Primary},
-    scope::document_key,
-    served::Served,
-    text,
-};
+use crate::documents::{attachments, twins::Holder, unique};
 
 /// Documents that are rewritten before the next ones are read.
 const DOCUMENTS: PageLimit = PageLimit { entries: 256, bytes: 1 << 20 };
@@ -110,7 +103,7 @@ impl<'a> Rewrite<'a> {
             let page = page.map_err(errors::from_store)?;
             let Some((key, _)) = page.entries.first() else { return Ok(()) };
             start = behind(known_prefix(key).ok_or_else(|| {
-                Error::new(Code::Internal, "The partition has rows that this build does not know.")
+                Error::new(Code::Internal, "The partition has rows unknown to this build.")
             })?);
         }
     }
@@ -181,7 +174,7 @@ impl<'a> Rewrite<'a> {
         let row = text::compose(&header, source, &system);
         system.insert_into(&mut value);
         let policy = &after.definition.indexing;
-        let indexed = Indexed { document: &value, policy, directive: header.index_directive() };
+        let indexed = Indexed { document: &value, policy, directive: header.directive };
         let terms = TermChange::between(partition, number, None, Some(indexed)).await?;
         let length = row.len() - Header::LENGTH;
         let primary = Primary {
@@ -214,7 +207,7 @@ impl<'a> Rewrite<'a> {
     async fn check_twins(&self, moved: &[Moved]) -> Result<(), Error> {
         let mut seen = HashSet::new();
         for (child, partition) in self.after.partitions.iter().enumerate() {
-            let (snapshot, _) = partition.read();
+            let (snapshot, _) = partition.read()?;
             for document in moved.iter().filter(|it| it.child == child) {
                 let mut wanted = vec![document.primary_key.clone()];
                 wanted.extend_from_slice(&document.unique);
@@ -240,7 +233,7 @@ impl<'a> Rewrite<'a> {
 
 /// Writes the counters of each logical key: its primary rows lie side by side.
 async fn count_keys(partition: &Partition, paths: usize) -> Result<(), Error> {
-    let (snapshot, _) = partition.read();
+    let (snapshot, _) = partition.read()?;
     let mut pages = Pages::new(keys::PRIMARY, PRIMARIES);
     let mut current: Option<(Bytes, KeyCounters)> = None;
     let put = |batch: &mut Batch, (key, sums): (Bytes, KeyCounters)| {

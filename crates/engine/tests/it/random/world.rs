@@ -2,18 +2,17 @@
 
 use std::{sync::Arc, time::Duration};
 
-use bytes::Bytes;
 use engine::{Engine, RateLimit};
 use protocol::{
     Code, Error, Operation, Options,
-    query::{QueryBody, QueryFeed, QueryOptions},
+    query::{QueryFeed, QueryOptions},
     request::IndexingDirective,
     rid::ChildRid,
 };
 use sql::program::{Program, Settings};
-use store::memory::MemoryStore;
 use value::{Object, Value, json};
 
+use crate::stores::{new_store, starting};
 use crate::{
     random::{
         KEYS, Rng, document,
@@ -38,7 +37,7 @@ pub(crate) async fn open(store: Arc<dyn store::Store>, page_time: Duration) -> D
 pub(crate) async fn open_with(store: Arc<dyn store::Store>, options: engine::Options) -> Database {
     let clock = Arc::new(TestClock(NOW_SECONDS.into()));
     let options = engine::Options { rate_limit: RateLimit::Never, ..options };
-    let engine = Engine::open(store, options, clock).await.expect("the store opens");
+    let engine = starting(Engine::open(store, options, clock)).await.expect("the store opens");
     Database { engine }
 }
 
@@ -132,7 +131,7 @@ impl Write {
 
 /// A collection twice: as it is, and in a hurry, where a page ends behind every document.
 pub(crate) struct World {
-    pub(crate) store: Arc<MemoryStore>,
+    pub(crate) store: Arc<dyn store::Store>,
     pub(crate) db: Database,
     pub(crate) hurried: Database,
     /// In the order of the feed.
@@ -141,7 +140,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) async fn new(policy: &Policy, script: &Script, throughput: i64) -> Self {
-        let store = Arc::new(MemoryStore::new());
+        let store = new_store();
         let db = open(Arc::clone(&store) as _, Duration::from_mins(1)).await;
         db.create_database("db").await;
         db.create_collection(&definition(policy), Some(throughput)).await.expect("created");
@@ -225,11 +224,11 @@ pub(crate) async fn page(
     let mut body = Object::new();
     body.insert("query", query.text.as_str());
     body.insert("parameters", Value::Array(query.parameters.iter().map(parameter).collect()));
-    let body = QueryBody { content: Bytes::from(json::print(&body.into())), is_text: false };
+    let body = gateway::read::query(json::print(&body.into()).as_bytes(), false)?;
     let enabled = QueryOptions { enable_cross_partition: true, ..options.query.clone() };
     let options = Options { query: enabled, ..options };
     let feed = QueryFeed::Documents(collection());
-    let page = db.call(Operation::Query { feed, body }, options).await?;
+    let page = db.call(Operation::Query { feed, query: body }, options).await?;
     if let Some(token) = &page.continuation {
         assert!(token.len() < 1024, "a token of {} bytes", token.len());
     }

@@ -275,7 +275,7 @@ impl State {
         }
         let Some(place) = self.place(side, &compared) else {
             let name = self.text(ctx, name)?;
-            let message = format!("There is no property \"{name}\" to be set.");
+            let message = format!("There is no property \"{name}\" to set.");
             return Err(self.fail(ctx, 400, &message));
         };
         let (message, _, properties) = self.message(side);

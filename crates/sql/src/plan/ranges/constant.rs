@@ -3,7 +3,7 @@
 use value::Value;
 
 use crate::ast::{Call, Expr, ExprKind};
-use crate::plan::{Planner, tree};
+use crate::plan::Planner;
 use crate::{eval, functions};
 
 /// The value of an expression that has the same for every document; none if it may differ, or if
@@ -32,7 +32,7 @@ fn is_constant(expr: &Expr, planner: &Planner<'_>) -> bool {
         ExprKind::Call(call) => !call.is_udf && is_fixed(&call.name.text),
         _ => true,
     };
-    is_plain && tree::children(expr).into_iter().all(|child| is_constant(child, planner))
+    is_plain && expr.children().into_iter().all(|child| is_constant(child, planner))
 }
 
 /// Whether a function knows nothing but its arguments, and is quick: time and chance differ between
@@ -45,7 +45,7 @@ fn is_fixed(name: &str) -> bool {
 
 /// Puts values in the place of parameters, and of what the evaluator takes to lie on the globe.
 fn substitute(expr: &mut Expr, planner: &Planner<'_>) {
-    for child in tree::children_mut(expr) {
+    for child in expr.children_mut() {
         substitute(child, planner);
     }
     let value = match &expr.kind {

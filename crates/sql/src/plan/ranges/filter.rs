@@ -48,7 +48,7 @@ impl<'q> Reader<'q, '_> {
 
     /// What must hold for a subquery to have a row. An aggregate has one of no rows.
     fn subquery(&mut self, query: &'q Query) -> Keys {
-        let has_aggregate = tree::projected(query).into_iter().any(tree::has_aggregate);
+        let has_aggregate = query.projected().into_iter().any(tree::has_aggregate);
         if has_aggregate && query.group_by.is_empty() {
             return Keys::Everything;
         }

@@ -1,0 +1,54 @@
+//! Work that runs beside requests, and ends when the database closes.
+
+use std::sync::{
+    Mutex, PoisonError,
+    atomic::{AtomicBool, Ordering},
+};
+
+use tokio::{sync::Notify, task::JoinHandle};
+
+/// The tasks of a database.
+#[derive(Default)]
+pub(crate) struct Background {
+    tasks: Mutex<Vec<JoinHandle<()>>>,
+    is_closed: AtomicBool,
+    closing: Notify,
+}
+
+impl Background {
+    /// Runs work that closing waits for. It must end soon after [`Background::closing`] does.
+    pub(crate) fn run(&self, work: impl Future<Output = ()> + Send + 'static) {
+        let task = tokio::spawn(work);
+        let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+        tasks.retain(|task| !task.is_finished());
+        tasks.push(task);
+    }
+
+    /// Whether the database is closing.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.is_closed.load(Ordering::Acquire)
+    }
+
+    /// Waits until the database closes.
+    pub(crate) async fn closing(&self) {
+        // Made before the flag is read: it hears every call from here on.
+        let called = self.closing.notified();
+        if !self.is_closed() {
+            called.await;
+        }
+    }
+
+    /// Tells all tasks to end, and waits until they have.
+    pub(crate) async fn close(&self) {
+        self.is_closed.store(true, Ordering::Release);
+        self.closing.notify_waiters();
+        let tasks = {
+            let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
+            std::mem::take(&mut *tasks)
+        };
+        for task in tasks {
+            // One that failed has nothing left to wait for.
+            let _ = task.await;
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! What a lower failure means to a caller. The only place that decides it.
+
+use protocol::{Code, Error};
+
+use crate::rows::Damaged;
+
+/// When to come again for what will soon be served.
+const RETRY_AFTER_MS: u64 = 1000;
+
+/// A failure of a store call that wrote nothing, as the caller may know it. The detail goes to the log.
+pub fn from_store(error: store::Error) -> Error {
+    log(&error);
+    match error {
+        store::Error::Closed(_) | store::Error::Io(_) | store::Error::Unavailable(_) => {
+            Error::new(Code::Unavailable, "The database cannot serve this request now.")
+        }
+        store::Error::Fenced => not_here(),
+        store::Error::Conflict(_) | store::Error::Corrupt(_) => {
+            Error::new(Code::Internal, "The stored data could not be read.")
+        }
+    }
+}
+
+/// Why a batch that was handed to the store was not acknowledged. Unless the store refused to take
+/// it, whether it is stored cannot be told from here.
+pub fn from_commit(error: store::Error) -> Error {
+    log(&error);
+    match error {
+        store::Error::Closed(_) => {
+            Error::new(Code::Unavailable, "The database cannot serve this request now.")
+        }
+        store::Error::Conflict(_) => {
+            Error::new(Code::Unavailable, "The store does not take this write.")
+        }
+        store::Error::Unavailable(_)
+        | store::Error::Fenced
+        | store::Error::Io(_)
+        | store::Error::Corrupt(_) => unknown(),
+    }
+}
+
+fn log(error: &store::Error) {
+    // What closed the store was logged when it happened.
+    if !matches!(error, store::Error::Closed(_)) {
+        tracing::error!(%error, "store call failed");
+    }
+}
+
+/// A write whose outcome nobody knows.
+pub fn unknown() -> Error {
+    Error::new(
+        Code::Unknown,
+        "The write was not confirmed in time. It may or may not have been carried out.",
+    )
+}
+
+/// A row that cannot be read.
+pub fn from_damaged(damaged: Damaged) -> Error {
+    tracing::error!(%damaged, "stored data is damaged or of a newer format");
+    Error::new(Code::Internal, "The stored data could not be read.")
+}
+
+/// A name that another resource has, or whose rid it is.
+pub fn taken() -> Error {
+    Error::new(Code::Conflict, "Resource with specified id or name already exists.")
+}
+
+/// A commit failed earlier; only a restart brings writes back.
+pub fn writes_stopped() -> Error {
+    Error::new(Code::Unavailable, "Writes have stopped after a storage failure.")
+}
+
+/// Another process serves the partition.
+pub fn not_here() -> Error {
+    retried(Code::NotHere, "The partition has moved to another server.")
+}
+
+/// The partition is being opened again: stage the write again when it is.
+pub fn not_now() -> Error {
+    retried(Code::NotNow, "The partition is being opened again after a failed write.")
+}
+
+/// A refusal that tells the caller when to come again.
+fn retried(code: Code, message: &str) -> Error {
+    let mut error = Error::new(code, message);
+    error.meta.retry_after_ms = Some(RETRY_AFTER_MS);
+    error
+}
+
+/// Whether a writer that was refused with this stages its write again: nothing was queued, and the
+/// partition or the one that takes its place will take it soon.
+pub fn is_staged_again(code: Code) -> bool {
+    matches!(code, Code::PartitionSplitting | Code::NotNow)
+}
+
+/// Other partitions are taking over from this one: stage the write again, on one of them.
+pub fn moving() -> Error {
+    Error::new(Code::PartitionSplitting, "The partition is being split. Retry the request.")
+}
+
+/// The database is closing.
+pub fn shut_down() -> Error {
+    Error::new(Code::Unavailable, "The database is shutting down.")
+}

@@ -1,0 +1,230 @@
+//! The hottest logical keys of a partition: which ones its request units are spent on.
+//!
+//! A Space-Saving sketch: as many counters as fit, and a key that has none takes over the smallest
+//! one, with its count as the most by which the new key may be overstated. Every key that spends
+//! more than a 64th of what the partition spends has a counter. What was spent counts less as it
+//! gets older, so that the counters tell of the recent past.
+
+use std::{
+    hash::{BuildHasher as _, RandomState},
+    sync::{Mutex, PoisonError},
+};
+
+/// Keys that are counted.
+const KEYS_MAX: usize = 64;
+
+/// After this time, what was spent counts 1/e of what it did.
+const MEMORY_MS: f64 = 10_000.0;
+
+/// How far the scale may run ahead of the oldest count before all are brought down to it: `e^20`
+/// leaves a double all of its precision.
+const SCALE_MAX: f64 = 20.0;
+
+/// Counts what each key spends.
+#[derive(Debug)]
+pub struct HotKeys {
+    sketch: Mutex<Sketch>,
+    hasher: RandomState,
+}
+
+#[derive(Debug, Default)]
+struct Sketch {
+    counters: Vec<Counter>,
+    /// When it began, if it did.
+    began: Option<i64>,
+    /// The moment whose request units count 1. Later ones count more, which spares the aging of
+    /// every counter whenever one is touched.
+    scale: i64,
+}
+
+#[derive(Debug)]
+struct Counter {
+    hash: u64,
+    key: Box<[u8]>,
+    spent: f64,
+    /// Of that, what may be another key's.
+    overstated: f64,
+}
+
+impl Default for HotKeys {
+    fn default() -> Self {
+        Self { sketch: Mutex::default(), hasher: RandomState::new() }
+    }
+}
+
+impl HotKeys {
+    /// A request that names one key has spent so many request units.
+    pub fn note(&self, key: &[u8], units: f64, now_millis: i64) {
+        if !units.is_finite() || units <= 0.0 {
+            return;
+        }
+        let hash = self.hasher.hash_one(key);
+        let mut sketch = self.sketch.lock().unwrap_or_else(PoisonError::into_inner);
+        sketch.note(hash, key, units, now_millis);
+    }
+
+    /// The keys that spend most, the hottest first, each with its request units per second of late.
+    /// Rather too few than too many: what may be another key's is left out.
+    pub fn top(&self, count: usize, now_millis: i64) -> Vec<(Box<[u8]>, f64)> {
+        let sketch = self.sketch.lock().unwrap_or_else(PoisonError::into_inner);
+        sketch.top(count, now_millis)
+    }
+}
+
+impl Sketch {
+    fn note(&mut self, hash: u64, key: &[u8], units: f64, now: i64) {
+        if self.began.is_none() {
+            (self.began, self.scale) = (Some(now), now);
+        }
+        let units = units * self.weight(now);
+        let is_key = |counter: &&mut Counter| counter.hash == hash && *counter.key == *key;
+        if let Some(counter) = self.counters.iter_mut().find(is_key) {
+            counter.spent += units;
+            return;
+        }
+        let key = key.into();
+        if self.counters.len() < KEYS_MAX {
+            self.counters.push(Counter { hash, key, spent: units, overstated: 0.0 });
+            return;
+        }
+        let least = self.counters.iter_mut().min_by(|a, b| a.spent.total_cmp(&b.spent));
+        if let Some(counter) = least {
+            let overstated = counter.spent;
+            *counter = Counter { hash, key, spent: overstated + units, overstated };
+        }
+    }
+
+    /// What a request unit counts now. Moves the scale when it has run far.
+    fn weight(&mut self, now: i64) -> f64 {
+        let ages = age(self.scale, now) / MEMORY_MS;
+        if ages <= SCALE_MAX {
+            return ages.exp();
+        }
+        let fade = (-ages).exp();
+        for counter in &mut self.counters {
+            counter.spent *= fade;
+            counter.overstated *= fade;
+        }
+        self.scale = now;
+        1.0
+    }
+
+    fn top(&self, count: usize, now: i64) -> Vec<(Box<[u8]>, f64)> {
+        let Some(began) = self.began else { return Vec::new() };
+        let fade = (-age(self.scale, now) / MEMORY_MS).exp();
+        // What a steady spender has collected: less, as long as there was less time than memory.
+        let collected = MEMORY_MS * (1.0 - (-age(began, now).max(1000.0) / MEMORY_MS).exp());
+        let rate =
+            |counter: &Counter| (counter.spent - counter.overstated) * fade / collected * 1000.0;
+        let mut keys: Vec<(&Counter, f64)> =
+            self.counters.iter().map(|counter| (counter, rate(counter))).collect();
+        keys.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.key.cmp(&b.0.key)));
+        // A hundredth of a unit in a second is as good as nothing.
+        let keys = keys.into_iter().filter(|(_, rate)| *rate >= 0.01).take(count);
+        keys.map(|(counter, rate)| (counter.key.clone(), rate)).collect()
+    }
+}
+
+/// Milliseconds that have passed; none if the clock was set back.
+fn age(since: i64, now: i64) -> f64 {
+    now.saturating_sub(since).max(0) as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(hot: &HotKeys, count: usize, now: i64) -> Vec<String> {
+        let keys = hot.top(count, now).into_iter();
+        keys.map(|(key, _)| String::from_utf8_lossy(&key).into_owned()).collect()
+    }
+
+    /// The rate of one key.
+    fn rate(hot: &HotKeys, key: &str, now: i64) -> f64 {
+        let mut keys = hot.top(KEYS_MAX, now).into_iter();
+        keys.find(|(name, _)| **name == *key.as_bytes()).map_or(0.0, |(_, rate)| rate)
+    }
+
+    /// For a time, every millisecond: a busy key, one less busy, and a crowd of keys seen once.
+    fn crowd(hot: &HotKeys, from: i64, to: i64) {
+        for now in from..to {
+            hot.note(b"busy", 2.0, now);
+            if now % 2 == 0 {
+                hot.note(b"second", 2.0, now);
+            }
+            for one in 0..4 {
+                hot.note(format!("{now}-{one}").as_bytes(), 1.0, now);
+            }
+        }
+    }
+
+    #[test]
+    fn heavy_hitters_are_found_in_a_crowd() {
+        let hot = HotKeys::default();
+        crowd(&hot, 0, 30_000);
+        assert_eq!(names(&hot, 2, 30_000), ["busy", "second"]);
+        let (busy, second) = (rate(&hot, "busy", 30_000), rate(&hot, "second", 30_000));
+        assert!((1800.0..2050.0).contains(&busy), "{busy}");
+        assert!((800.0..1050.0).contains(&second), "{second}");
+    }
+
+    #[test]
+    fn memory_is_bounded() {
+        let hot = HotKeys::default();
+        for number in 0..100_000_i64 {
+            hot.note(number.to_string().as_bytes(), 1.0, number);
+        }
+        assert_eq!(hot.sketch.lock().unwrap().counters.len(), KEYS_MAX);
+        assert!(hot.top(usize::MAX, 100_000).len() <= KEYS_MAX);
+    }
+
+    #[test]
+    fn a_steady_rate_is_told_from_the_first_second_on() {
+        let hot = HotKeys::default();
+        for now in 0..100_000 {
+            hot.note(b"steady", 0.5, now);
+            if now >= 1000 && now % 1000 == 0 {
+                let rate = rate(&hot, "steady", now);
+                assert!((495.0..=505.0).contains(&rate), "{rate} at {now}");
+            }
+        }
+    }
+
+    #[test]
+    fn the_past_fades() {
+        let hot = HotKeys::default();
+        for now in 0..10_000 {
+            hot.note(b"old", 1.0, now);
+        }
+        for now in 10_000..40_000 {
+            hot.note(b"new", 0.2, now);
+        }
+        assert_eq!(names(&hot, 1, 40_000), ["new"]);
+        assert!(rate(&hot, "old", 40_000) < 50.0);
+        // An hour of nothing: far more than the scale may run.
+        assert!(hot.top(5, 3_640_000).is_empty());
+        hot.note(b"again", 10.0, 3_640_000);
+        assert_eq!(names(&hot, 5, 3_640_000), ["again"]);
+    }
+
+    #[test]
+    fn odd_clocks_and_charges_do_no_harm() {
+        let hot = HotKeys::default();
+        assert!(hot.top(5, 0).is_empty());
+        for (units, now) in [
+            (1.0, 1000),
+            (1.0, -5),
+            (f64::NAN, 1),
+            (f64::INFINITY, 1),
+            (-1.0, 1),
+            (0.0, 1),
+            (1.0, i64::MAX),
+            (1.0, i64::MIN),
+        ] {
+            hot.note(b"key", units, now);
+        }
+        for now in [i64::MIN, 0, i64::MAX] {
+            assert!(hot.top(5, now).iter().all(|(_, rate)| rate.is_finite()));
+        }
+    }
+}

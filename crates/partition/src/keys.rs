@@ -1,0 +1,367 @@
+//! The keys of a partition, and of the catalog: every prefix in one place.
+//!
+//! All integers are big-endian, so that byte order is number order. A key carries its slot, which
+//! is what lets a split route an entry without reading a document.
+
+use std::ops::Range;
+
+use bytes::Bytes;
+use catalog::area::SLOT_BITS;
+pub use catalog::area::SLOT_COUNT;
+use index::Kind;
+use protocol::rid::DocNum;
+pub use value::key::u64_at;
+use value::{
+    key,
+    partition_key::{Component, PartitionKey},
+};
+
+/// Bits of a document number below its slot.
+pub const SEQUENCE_BITS: u32 = 36;
+
+/// Sequences of a partition run up to here.
+pub const SEQUENCE_MAX: u64 = (1 << SEQUENCE_BITS) - 1;
+
+/// Primary key -> [`crate::rows::Primary`].
+pub const PRIMARY: u8 = b'P';
+/// Document number -> header and document.
+pub const DOCUMENT: u8 = b'D';
+/// LSN, document number -> change feed entry.
+pub const FEED: u8 = b'F';
+/// LSN, document number -> a change, with the versions before and behind it.
+pub const HISTORY: u8 = b'H';
+/// Path id -> path.
+pub const NAME: u8 = b'N';
+/// Expiry, document number -> nothing.
+pub const EXPIRY: u8 = b'T';
+/// Logical key, unique key, values -> document number.
+pub const UNIQUE: u8 = b'U';
+/// Document number -> the list of its attachments; with an attachment's number -> that attachment.
+pub const ATTACHMENT: u8 = b'A';
+/// Document number, attachment number -> media.
+pub const MEDIA: u8 = b'B';
+/// Number -> a batch that was committed while the partition was being copied.
+pub const LOG: u8 = b'S';
+/// State of the partition. What a partition knows of itself lies under `M`.
+pub const META_STATE: &[u8] = b"Ms";
+/// Counters of the partition.
+pub const META_COUNTERS: &[u8] = b"Mc";
+/// How far back the history reaches.
+pub const META_HISTORY: &[u8] = b"Mh";
+/// Counters of one logical key; slot and key follow.
+pub const META_KEY: &[u8] = b"Mk";
+
+/// Marks a logical key whose documents are being deleted; slot and key follow.
+pub const META_CLEAR: &[u8] = b"Md";
+
+/// Joins a slot and a sequence.
+pub fn docnum(slot: u32, sequence: u64) -> DocNum {
+    u64::from(slot) << SEQUENCE_BITS | sequence
+}
+
+/// The slot of a document number.
+pub fn slot_of(docnum: DocNum) -> u32 {
+    u32::try_from(docnum >> SEQUENCE_BITS).unwrap_or(u32::MAX)
+}
+
+/// A document number turned around: sequence first, then slot. Sorts the documents of a partition by
+/// their creation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Creation(pub u64);
+
+impl Creation {
+    /// Turns a document number around.
+    pub fn of(docnum: DocNum) -> Self {
+        Self((docnum & SEQUENCE_MAX) << SLOT_BITS | docnum >> SEQUENCE_BITS)
+    }
+
+    /// The document number that it was made from.
+    pub fn docnum(self) -> DocNum {
+        docnum(self.slot(), self.0 >> SLOT_BITS)
+    }
+
+    /// The slot of the document.
+    pub fn slot(self) -> u32 {
+        u32::try_from(self.0 & u64::from(SLOT_COUNT - 1)).unwrap_or(u32::MAX)
+    }
+}
+
+/// The key under which a partition key's documents lie: slot, then each component.
+///
+/// Keys are stored whole, however long: see docs/adr/0004-whole-primary-keys.md.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LogicalKey {
+    /// The slot that the partition key hashes to.
+    pub slot: u32,
+    bytes: Vec<u8>,
+}
+
+impl LogicalKey {
+    /// The key of a full partition key, whose slot the caller has computed.
+    pub fn new(slot: u32, key: &PartitionKey) -> Self {
+        let mut bytes = slot_bytes(slot).to_vec();
+        for component in &key.0 {
+            component.encode_key(&mut bytes);
+        }
+        Self { slot, bytes }
+    }
+
+    /// Slot and components, as they stand in every key of this partition key.
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The primary key of the document with this id.
+    pub fn primary(&self, id: &str) -> Bytes {
+        let mut out = Vec::with_capacity(self.bytes.len() + id.len() + 4);
+        out.push(PRIMARY);
+        out.extend_from_slice(&self.bytes);
+        key::encode_name(id, &mut out);
+        out.into()
+    }
+
+    /// What the primary keys of all its documents begin with.
+    pub fn primaries(&self) -> Bytes {
+        [&[PRIMARY], &self.bytes[..]].concat().into()
+    }
+
+    /// The key of the row that says that they are being deleted.
+    pub fn clear(&self) -> Bytes {
+        [META_CLEAR, &self.bytes].concat().into()
+    }
+
+    /// The key of the row of some values of a unique key.
+    pub fn unique(&self, number: u8, values: &[u8]) -> Bytes {
+        [&[UNIQUE], &self.bytes[..], &[number], values].concat().into()
+    }
+
+    /// The partition key in such bytes.
+    pub fn decode(bytes: &[u8]) -> Option<PartitionKey> {
+        let mut rest = bytes.get(slot_bytes(0).len()..)?;
+        let mut components = Vec::new();
+        while !rest.is_empty() {
+            let (component, after) = Component::decode_key(rest).ok()?;
+            components.push(component);
+            rest = after;
+        }
+        Some(PartitionKey(components))
+    }
+
+    /// The key of this partition key's own counters.
+    pub fn counters(&self) -> Bytes {
+        [META_KEY, &self.bytes].concat().into()
+    }
+}
+
+/// Slot and components in a primary key of a collection with so many key paths: what stands
+/// between the prefix and the id.
+pub fn logical_part(primary_key: &[u8], paths: usize) -> Option<&[u8]> {
+    let mut rest = primary_key.get(4..)?;
+    for _ in 0..paths {
+        rest = Component::decode_key(rest).ok()?.1;
+    }
+    let (_, end) = key::decode_name(rest).ok()?;
+    end.is_empty().then(|| &primary_key[1..primary_key.len() - rest.len()])
+}
+
+fn slot_bytes(slot: u32) -> [u8; 3] {
+    let [_, a, b, c] = slot.to_be_bytes();
+    [a, b, c]
+}
+
+/// The slot in a key that begins with `prefix_len` other bytes.
+pub fn slot_at(key: &[u8], prefix_len: usize) -> Option<u32> {
+    let bytes = key.get(prefix_len..prefix_len + 3)?;
+    Some(bytes.iter().fold(0, |slot, byte| slot << 8 | u32::from(*byte)))
+}
+
+/// The key of a document's `D` row.
+pub fn document(docnum: DocNum) -> Bytes {
+    let mut out = Vec::with_capacity(9);
+    out.push(DOCUMENT);
+    out.extend_from_slice(&docnum.to_be_bytes());
+    out.into()
+}
+
+/// The list of a document's attachments.
+pub fn attachments(docnum: DocNum) -> Bytes {
+    [&[ATTACHMENT][..], &docnum.to_be_bytes()].concat().into()
+}
+
+/// One attachment of a document.
+pub fn attachment(docnum: DocNum, number: u32) -> Bytes {
+    [&[ATTACHMENT][..], &docnum.to_be_bytes(), &number.to_be_bytes()].concat().into()
+}
+
+/// The media of an attachment.
+pub fn media(docnum: DocNum, number: u32) -> Bytes {
+    [&[MEDIA][..], &docnum.to_be_bytes(), &number.to_be_bytes()].concat().into()
+}
+
+/// The key of the row that says which path has this id.
+pub(crate) fn name(id: u64) -> Bytes {
+    let mut out = Vec::with_capacity(9);
+    out.push(NAME);
+    out.extend_from_slice(&id.to_be_bytes());
+    out.into()
+}
+
+/// The key of a document's change feed entry, under the LSN of its latest version.
+pub fn feed(lsn: u64, docnum: DocNum) -> Bytes {
+    pair(FEED, lsn, docnum)
+}
+
+/// A row of a change feed: of the latest versions, or of all.
+pub fn change(letter: u8, lsn: u64, docnum: DocNum) -> Bytes {
+    pair(letter, lsn, docnum)
+}
+
+/// The key of the row that says in which second a document expires.
+pub fn expiry(seconds: u64, docnum: DocNum) -> Bytes {
+    pair(EXPIRY, seconds, docnum)
+}
+
+/// The row of the log with this number.
+pub(crate) fn log(number: u64) -> Bytes {
+    let mut out = Vec::with_capacity(9);
+    out.push(LOG);
+    out.extend_from_slice(&number.to_be_bytes());
+    out.into()
+}
+
+/// Where a row belongs when its partition is cut up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Home {
+    /// With the documents of this slot.
+    Slot(u32),
+    /// In every part.
+    Everywhere,
+    /// In none: it is about the partition itself.
+    Nowhere,
+}
+
+/// The document number in the key of a row that has one.
+pub fn number_at(key: &[u8]) -> Option<DocNum> {
+    match *key.first()? {
+        DOCUMENT | ATTACHMENT | MEDIA => u64_at(key, 1),
+        FEED | HISTORY | EXPIRY => u64_at(key, 9),
+        _ if Kind::of(key).is_some() => Some(index::key::split(key)?.2),
+        _ => None,
+    }
+}
+
+/// The keys of these slots that begin with a prefix which a slot follows.
+pub fn slot_rows(prefix: &[u8], slots: Range<u32>) -> Range<Bytes> {
+    let bound = |slot: u32| -> Bytes {
+        // Behind the last slot comes what is greater than any key of it.
+        let bytes = if slot < SLOT_COUNT { slot_bytes(slot).to_vec() } else { vec![u8::MAX; 4] };
+        [prefix, &bytes].concat().into()
+    };
+    bound(slots.start)..bound(slots.end)
+}
+
+/// Where the row under a key belongs. `None` if this is no key of a partition.
+pub fn home(key: &[u8]) -> Option<Home> {
+    let slot = match *key.first()? {
+        PRIMARY | UNIQUE => slot_at(key, 1)?,
+        DOCUMENT | FEED | HISTORY | EXPIRY | ATTACHMENT | MEDIA => slot_of(number_at(key)?),
+        _ if Kind::of(key).is_some() => slot_of(number_at(key)?),
+        NAME => return Some(Home::Everywhere),
+        LOG => return Some(Home::Nowhere),
+        _ if key.starts_with(META_KEY) => slot_at(key, META_KEY.len())?,
+        _ if key.starts_with(META_CLEAR) => slot_at(key, META_CLEAR.len())?,
+        _ if [META_STATE, META_COUNTERS, META_HISTORY].contains(&key) => {
+            return Some(Home::Nowhere);
+        }
+        _ => return None,
+    };
+    Some(Home::Slot(slot))
+}
+
+fn pair(prefix: u8, first: u64, second: u64) -> Bytes {
+    let mut out = Vec::with_capacity(17);
+    out.push(prefix);
+    out.extend_from_slice(&first.to_be_bytes());
+    out.extend_from_slice(&second.to_be_bytes());
+    out.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use value::partition_key::Hashing;
+
+    use super::*;
+
+    #[test]
+    fn document_numbers_sort_by_slot_then_sequence() {
+        assert!(docnum(1, 0) > docnum(0, SEQUENCE_MAX));
+        assert_eq!(slot_of(docnum(SLOT_COUNT - 1, SEQUENCE_MAX)), SLOT_COUNT - 1);
+        assert!(docnum(SLOT_COUNT - 1, SEQUENCE_MAX) <= protocol::rid::DOCNUM_MAX);
+    }
+
+    #[test]
+    fn creations_sort_by_sequence_then_slot() {
+        let of = |slot, sequence| Creation::of(docnum(slot, sequence));
+        assert!(of(9, 1) < of(0, 2) && of(0, 2) < of(1, 2));
+        for number in [docnum(0, 0), docnum(5, 77), docnum(SLOT_COUNT - 1, SEQUENCE_MAX)] {
+            assert_eq!(Creation::of(number).docnum(), number);
+        }
+        assert_eq!(of(5, 77).slot(), 5);
+        // What follows the last slot is the first of the next sequence.
+        assert_eq!(Creation(of(SLOT_COUNT - 1, 1).0 + 1), of(0, 2));
+    }
+
+    #[test]
+    fn keys_carry_their_slot() {
+        let key = PartitionKey(vec![Component::String("a".to_owned())]);
+        let logical = LogicalKey::new(key.slot(Hashing::V2), &key);
+        assert_eq!(slot_at(&logical.primary("x"), 1), Some(logical.slot));
+        assert_eq!(slot_at(&logical.counters(), META_KEY.len()), Some(logical.slot));
+        assert_eq!(logical_part(&logical.primary("x"), 1), Some(logical.as_bytes()));
+        assert_eq!(logical_part(&logical.primary("x"), 3), None);
+        assert_eq!(u64_at(&document(docnum(7, 9)), 1), Some(docnum(7, 9)));
+    }
+
+    #[test]
+    fn every_row_has_a_home() {
+        let key = PartitionKey(vec![Component::String("a".to_owned())]);
+        let logical = LogicalKey::new(7, &key);
+        let number = docnum(7, 9);
+        let term =
+            [&index::key::prefix(Kind::Path, 1)[..], b"value", &number.to_be_bytes()].concat();
+        for row in [
+            logical.primary("x"),
+            logical.counters(),
+            logical.unique(1, b"values"),
+            logical.clear(),
+            document(number),
+            feed(5, number),
+            change(HISTORY, 5, number),
+            expiry(5, number),
+            term.into(),
+        ] {
+            assert_eq!(home(&row), Some(Home::Slot(7)), "{row:?}");
+        }
+        assert_eq!(home(&name(1)), Some(Home::Everywhere));
+        for row in [&log(3)[..], META_STATE, META_COUNTERS, META_HISTORY] {
+            assert_eq!(home(row), Some(Home::Nowhere));
+        }
+        for row in [&b""[..], b"Z", b"D", b"Mz", b"P12"] {
+            assert_eq!(home(row), None, "{row:?}");
+        }
+    }
+
+    #[test]
+    fn partition_keys_read_back() {
+        let text = Component::String("a\0é".to_owned());
+        let parts = [text, Component::Undefined, Component::Number(-1.5)];
+        for length in 0..=parts.len() {
+            let key = PartitionKey(parts[..length].to_vec());
+            let logical = LogicalKey::new(7, &key);
+            assert_eq!(LogicalKey::decode(logical.as_bytes()), Some(key));
+        }
+        for bad in [&[][..], &[0, 0], &[0, 0, 0, 0xfe], &[0, 0, 0, 0x60, b'a']] {
+            assert_eq!(LogicalKey::decode(bad), None);
+        }
+    }
+}

@@ -1,0 +1,355 @@
+//! The physical partition: a range of slots, one ordered key space, one LSN, one owner.
+//!
+//! A [`Partition`] in memory is a *tenure*: see [`tenure`]. After a failed batch another takes its
+//! place, opened under a higher epoch.
+//!
+//! Readers take a snapshot and never wait. A writer holds the lock of its logical key while it
+//! reads the old version, checks and stages; it does not hold it through the fsync. In between,
+//! the next writer of the key sees what is staged through the *pending* overlay. The sequencer is
+//! a short critical section that gives a transaction its LSN and its place in the store's queue,
+//! so the order of LSNs is the order of visibility.
+//!
+//! Locks are taken in this order: the logical key, memory to stage in, the names of paths, memory to
+//! queue in, the sequencer, the overlay, the store's queue. Whoever holds memory waits for nothing but
+//! the store, which gives memory back by itself, so nobody waits in a circle.
+
+pub mod attachments;
+pub mod budget;
+pub mod charge;
+pub mod creations;
+pub mod disk;
+pub mod errors;
+pub mod history;
+pub mod hot;
+pub mod keys;
+pub mod locks;
+pub mod log;
+pub mod moving;
+pub mod names;
+mod numbers;
+mod pending;
+pub mod position;
+pub mod presence;
+pub mod room;
+pub mod rows;
+mod sequencer;
+pub mod session;
+mod state;
+pub mod tenure;
+pub mod terms;
+pub mod text;
+pub mod transaction;
+mod unindexed;
+
+use std::{
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering},
+    },
+    time::Duration,
+};
+
+use bytes::Bytes;
+use catalog::range::Range;
+use protocol::{Code, Error, PartitionPoint};
+use store::{Batch, Durability, Snapshot};
+use tokio::sync::{Notify, oneshot};
+
+use crate::{
+    budget::Budget,
+    creations::Creations,
+    hot::HotKeys,
+    keys::{META_COUNTERS, META_HISTORY},
+    locks::{KeyGuard, KeyLocks, Turn},
+    names::Names,
+    pending::{Looked, Pending},
+    presence::Presence,
+    room::Room,
+    rows::Counters,
+    sequencer::Sequencer,
+    tenure::{End, Ending},
+    unindexed::Unindexed,
+};
+
+pub use crate::sequencer::Refused;
+
+/// How long a writer waits for a partition that the store is behind with.
+const ADMISSION_PATIENCE: Duration = Duration::from_secs(5);
+/// How often it looks.
+const ADMISSION_STEP: Duration = Duration::from_millis(5);
+
+/// What all partitions of a process share.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// What they may queue together.
+    pub room: Arc<Room>,
+    /// Rung when one of them ends: see [`tenure`].
+    pub bell: Arc<Notify>,
+}
+
+impl Surroundings {
+    /// For the partitions of a store.
+    pub fn new(store: &dyn store::Store) -> Self {
+        Self { room: Arc::new(Room::new(store)), bell: Arc::default() }
+    }
+}
+
+/// A physical partition, open.
+pub struct Partition {
+    /// The name of its key space in the store.
+    pub name: String,
+    /// What the catalog says of it.
+    pub range: Arc<Range>,
+    store: Arc<dyn store::KeySpace>,
+    /// What all partitions may queue together.
+    pub room: Arc<Room>,
+    locks: KeyLocks,
+    sequencer: Mutex<Sequencer>,
+    pending: Pending,
+    /// The LSN of the last transaction that readers can see.
+    published_lsn: AtomicU64,
+    /// The next document's sequence. Ahead of the stored one while writes are staged.
+    next_sequence: AtomicU64,
+    /// What it may spend, and has spent.
+    pub budget: Arc<Budget>,
+    /// The ids of paths in its index.
+    pub names: Names,
+    /// Its hottest logical keys.
+    pub hot: HotKeys,
+    /// Its documents in the order of creation, if they were asked for.
+    pub creations: Creations,
+    /// How far its documents have followed the last change of the indexing policy.
+    pub transformation: Transformation,
+    /// Whether documents that the index leaves out may be there: see [`Unindexed`].
+    unindexed: AtomicU8,
+    /// Which documents lack the paths that queries order by.
+    pub presence: Presence,
+    /// The size at which it was found that the partition cannot be split; zero if it was not.
+    unsplittable_at: AtomicU64,
+    /// The epoch under which the key space is open.
+    pub epoch: u64,
+    /// Whether and why its time is over.
+    ending: Ending,
+    /// Rung when it ends, by all partitions.
+    bell: Arc<Notify>,
+    /// The collection was deleted.
+    is_retired: AtomicBool,
+}
+
+/// Documents of a partition that a change of the indexing policy has reached, of all it must.
+#[derive(Debug, Default)]
+pub struct Transformation {
+    /// Documents that it has reached.
+    pub done: AtomicU64,
+    /// Documents that it must reach.
+    pub total: AtomicU64,
+}
+
+impl Partition {
+    /// Opens a key space, new or old, as the owner with this epoch.
+    pub async fn open(
+        store: &dyn store::Store,
+        surroundings: &Surroundings,
+        name: String,
+        range: Arc<Range>,
+        epoch: u64,
+    ) -> Result<Self, Error> {
+        let store = store.open(&name, epoch).await.map_err(errors::from_store)?;
+        let keys = [Bytes::from_static(META_COUNTERS), Bytes::from_static(META_HISTORY)];
+        let rows = store.snapshot().get_many(&keys).await.map_err(errors::from_store)?;
+        let history = history::decode(rows.get(1).and_then(Option::as_ref))?;
+        let counters = match rows.first() {
+            Some(Some(row)) => Counters::decode(row).map_err(errors::from_damaged)?,
+            _ => Counters::default(),
+        };
+        Ok(Self {
+            name,
+            range,
+            store,
+            room: Arc::clone(&surroundings.room),
+            locks: KeyLocks::default(),
+            sequencer: Mutex::new(Sequencer { counters, history, ..Sequencer::default() }),
+            pending: Pending::default(),
+            published_lsn: AtomicU64::new(counters.last_lsn),
+            next_sequence: AtomicU64::new(counters.next_sequence),
+            budget: Arc::default(),
+            names: Names::default(),
+            hot: HotKeys::default(),
+            creations: Creations::default(),
+            transformation: Transformation::default(),
+            unindexed: AtomicU8::new(Unindexed::Unknown as u8),
+            presence: Presence::default(),
+            unsplittable_at: AtomicU64::new(0),
+            epoch,
+            ending: Ending::default(),
+            bell: Arc::clone(&surroundings.bell),
+            is_retired: AtomicBool::new(false),
+        })
+    }
+
+    /// A view for a reader, and the LSN it holds at least. Refused if another process has the
+    /// partition: what is here may be out of date.
+    pub fn read(&self) -> Result<(Arc<dyn Snapshot>, u64), Error> {
+        // The LSN first: the snapshot may hold more, never less.
+        let lsn = self.published_lsn.load(Ordering::Acquire);
+        let snapshot = self.store.snapshot();
+        // The end last: a snapshot that was taken before it is not out of date.
+        if self.end() == Some(End::Fenced) {
+            return Err(errors::not_here());
+        }
+        Ok((snapshot, lsn))
+    }
+
+    /// The LSN that readers can see.
+    pub fn lsn(&self) -> u64 {
+        self.published_lsn.load(Ordering::Acquire)
+    }
+
+    /// This partition's place in a session token.
+    pub fn point(&self, lsn: u64) -> PartitionPoint {
+        PartitionPoint { range_id: self.range.id, lsn }
+    }
+
+    /// Waits while the store is behind with this partition, so that it holds up nobody else.
+    pub async fn admit(&self) -> Result<(), Error> {
+        let mut waited = Duration::ZERO;
+        while self.store.debt().pressure_percent >= 100 {
+            if waited >= ADMISSION_PATIENCE {
+                let mut error = Error::new(
+                    Code::TooManyRequests,
+                    "The partition's storage cannot keep up with the writes.",
+                );
+                error.meta.retry_after_ms = Some(1000);
+                return Err(error);
+            }
+            tokio::time::sleep(ADMISSION_STEP).await;
+            waited += ADMISSION_STEP;
+        }
+        Ok(())
+    }
+
+    /// Why it takes no writes any more; `None` while it does.
+    pub fn end(&self) -> Option<End> {
+        self.ending.get()
+    }
+
+    /// Ends this tenure. Whatever is staged comes to nothing.
+    pub fn end_with(&self, end: End) {
+        if self.ending.set(end) {
+            tracing::error!(partition = self.name, ?end, "a write failed: the partition stopped");
+            self.pending.fail(&end.error());
+            self.bell.notify_one();
+        }
+    }
+
+    /// A logical key, if nobody has it.
+    pub fn try_lock(&self, key: &[u8]) -> Option<KeyGuard<'_>> {
+        self.locks.try_lock(key)
+    }
+
+    /// Waits for a logical key, however long that takes.
+    pub async fn lock(&self, key: &[u8], turn: Turn) -> KeyGuard<'_> {
+        self.locks.lock(key, turn).await
+    }
+
+    /// The newest rows, published or not. Only for a writer that holds the key's lock, and whose
+    /// answer does not depend on them: see [`Self::newest_and_ticket`].
+    pub async fn newest(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>, Error> {
+        Ok(self.newest_and_ticket(keys).await?.0)
+    }
+
+    /// The newest rows, published or not, and the highest ticket of those that are not; zero if all
+    /// are. What follows from them may be told once that ticket is settled.
+    pub async fn newest_and_ticket(
+        &self,
+        keys: &[Bytes],
+    ) -> Result<(Vec<Option<Bytes>>, u64), Error> {
+        let Looked { mut rows, absent, ticket } = self.pending.look(keys);
+        if absent.is_empty() {
+            return Ok((rows, ticket));
+        }
+        // Taken after the overlay was asked: what has left the overlay since is in the snapshot.
+        let snapshot = self.store.snapshot();
+        let wanted: Vec<Bytes> = absent.iter().map(|index| keys[*index].clone()).collect();
+        let found = snapshot.get_many(&wanted).await.map_err(errors::from_store)?;
+        for (index, row) in absent.into_iter().zip(found) {
+            rows[index] = row;
+        }
+        Ok((rows, ticket))
+    }
+
+    /// The ticket of the batch that was queued last.
+    pub fn last_ticket(&self) -> u64 {
+        self.sequencer().ticket
+    }
+
+    /// Waits until the batch with this ticket is published, and all before it. The error says why
+    /// it never will be.
+    pub async fn settled(&self, ticket: u64) -> Result<(), Error> {
+        self.pending.settled(ticket).await
+    }
+
+    /// Waits until everything queued so far is published.
+    pub async fn drain(self: &Arc<Self>) -> Result<(), Error> {
+        self.check_open(&self.sequencer())?;
+        self.barrier(Durability::Buffered).await
+    }
+
+    /// Waits until everything queued so far is durable: before something in another key space relies
+    /// on it, which may have a journal of its own.
+    pub async fn drain_durably(&self) -> Result<(), Error> {
+        self.check_open(&self.sequencer())?;
+        self.barrier(Durability::Durable).await
+    }
+
+    /// Stops taking writes, and waits for those already queued: the collection is being deleted.
+    pub async fn retire(&self) {
+        {
+            let _sequencer = self.sequencer();
+            self.is_retired.store(true, Ordering::Release);
+        }
+        // Only fails when the store is closing, which ends the queue too.
+        let _ = self.barrier(Durability::Buffered).await;
+    }
+
+    /// Waits until everything queued so far is published and, if asked for, durable.
+    async fn barrier(&self, durability: Durability) -> Result<(), Error> {
+        let (sender, receiver) = oneshot::channel();
+        self.store.barrier(durability, Box::new(move |result| drop(sender.send(result))));
+        self.outcome(receiver).await.map_err(errors::from_store)
+    }
+
+    /// Queues a batch past the sequencer, and waits for it.
+    async fn submit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
+        let answer = self.queue(batch, durability);
+        self.outcome(answer).await.map_err(errors::from_commit)
+    }
+
+    /// Queues a batch past the sequencer.
+    fn queue(&self, batch: Batch, durability: Durability) -> oneshot::Receiver<store::Result<()>> {
+        let (sender, receiver) = oneshot::channel();
+        self.store.submit(batch, durability, Box::new(move |result| drop(sender.send(result))));
+        receiver
+    }
+
+    /// What became of something queued past the sequencer. Whatever is queued behind a failure
+    /// fails too, so the tenure is over.
+    async fn outcome(&self, answer: oneshot::Receiver<store::Result<()>>) -> store::Result<()> {
+        let lost = |_| Err(store::Error::Unavailable("the store gave no answer".to_owned()));
+        let result = answer.await.unwrap_or_else(lost);
+        if let Err(error) = &result {
+            self.end_with(End::of(error));
+        }
+        result
+    }
+
+    /// Documents and bytes, as of the last sequenced transaction.
+    pub fn counters(&self) -> Counters {
+        self.sequencer().counters
+    }
+
+    /// Batches waiting to be committed.
+    pub fn queued(&self) -> usize {
+        self.store.debt().queued_batches
+    }
+}

@@ -1,0 +1,246 @@
+//! The ids of paths in a partition's index. An id is the hash of its path; rows under `N` say which
+//! path it stands for, so that a path whose hash is taken gets another id and terms stay exact.
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, PoisonError, RwLock, RwLockReadGuard},
+};
+
+use bytes::Bytes;
+use index::{Path, PathIds, Segment, Step, path_hash};
+use protocol::Error;
+use store::{Batch, Snapshot};
+
+use crate::{Partition, errors, keys, room::Permit, rows::Damaged};
+
+/// Paths that are remembered. Past it everything is forgotten and read again.
+const KNOWN_MAX: usize = 65_536;
+
+/// The ids that a partition has given, as far as they are remembered.
+#[derive(Debug, Default)]
+pub struct Names {
+    known: RwLock<Known>,
+    /// Giving ids takes turns, so that two paths of one hash do not both take it.
+    naming: tokio::sync::Mutex<()>,
+}
+
+/// What is remembered.
+#[derive(Debug, Default)]
+struct Known {
+    /// By first hash: nearly always one path each.
+    by_hash: HashMap<u64, Vec<(Path, u64)>>,
+    /// The paths whose id is not their first hash, by that id.
+    moved: HashMap<u64, Path>,
+    /// How many paths there are.
+    paths: usize,
+}
+
+impl Known {
+    /// The path that has an id.
+    fn owner(&self, id: u64) -> Option<&Path> {
+        let mut paths = self.by_hash.get(&id).into_iter().flatten();
+        paths.find(|(_, given)| *given == id).map(|(path, _)| path).or_else(|| self.moved.get(&id))
+    }
+}
+
+/// Answers from what is remembered, and notes what is not.
+pub(crate) struct Lookup<'a> {
+    known: RwLockReadGuard<'a, Known>,
+    /// The paths that are not remembered; the ids that were answered for them are guesses.
+    pub(crate) unknown: Vec<Path>,
+}
+
+impl PathIds for Lookup<'_> {
+    fn id(&mut self, path: &[Step<'_>], hash: u64) -> u64 {
+        let paths = self.known.by_hash.get(&hash).map_or(&[][..], Vec::as_slice);
+        if let Some((_, id)) = paths.iter().find(|(known, _)| known.takes(path)) {
+            return *id;
+        }
+        self.unknown.push(Path::of_steps(path));
+        hash
+    }
+}
+
+impl Names {
+    /// For making terms; what is unknown must be [given](Self::give) an id, and the terms made anew.
+    pub(crate) fn lookup(&self) -> Lookup<'_> {
+        Lookup { known: self.known(), unknown: Vec::new() }
+    }
+
+    /// Gives each path an id and writes it down, ahead of the terms that use it. What was
+    /// remembered may be forgotten over it, if allowed.
+    pub(crate) async fn give(
+        &self,
+        partition: &Arc<Partition>,
+        paths: &[Path],
+        may_forget: bool,
+    ) -> Result<(), Error> {
+        let _turn = self.naming.lock().await;
+        if may_forget && self.known().paths > KNOWN_MAX {
+            // What was written down must be readable before it may be forgotten.
+            partition.drain().await?;
+            *self.known.write().unwrap_or_else(PoisonError::into_inner) = Known::default();
+        }
+        let (snapshot, _) = partition.read()?;
+        let mut batch = Batch::default();
+        let mut given: HashMap<u64, &Path> = HashMap::new();
+        let mut open: Vec<&Path> = paths.iter().collect();
+        for attempt in 0.. {
+            if open.is_empty() {
+                break;
+            }
+            let ids: Vec<u64> = open.iter().map(|path| path_hash(path.steps(), attempt)).collect();
+            let owners = self.owners(&*snapshot, &ids).await?;
+            let mut taken = Vec::new();
+            for ((path, id), owner) in open.into_iter().zip(ids).zip(&owners) {
+                match given.get(&id).copied().or(owner.as_ref()) {
+                    Some(owner) if owner == path => {}
+                    Some(_) => {
+                        taken.push(path);
+                        continue;
+                    }
+                    None => batch.put(keys::name(id), encode(path)),
+                }
+                given.insert(id, path);
+            }
+            open = taken;
+        }
+        if !batch.changes.is_empty() {
+            // Not waited for: what is queued behind it is published behind it.
+            let permit = Permit::for_upkeep(partition, &batch).await?;
+            let _published = partition.maintain(batch, Vec::new(), (0, 0), Some(permit))?;
+        }
+        // Only now: what is remembered is taken for written down.
+        for (id, path) in given {
+            self.remember(path_hash(path.steps(), 0), path.clone(), id);
+        }
+        Ok(())
+    }
+
+    /// The id of a path, if it is remembered.
+    pub fn remembered(&self, path: &Path) -> Option<u64> {
+        let hash = path_hash(path.steps(), 0);
+        self.known().by_hash.get(&hash)?.iter().find(|(known, _)| known == path).map(|(_, id)| *id)
+    }
+
+    /// The paths that have some ids: given here and perhaps not readable yet, or stored.
+    async fn owners(
+        &self,
+        snapshot: &dyn Snapshot,
+        ids: &[u64],
+    ) -> Result<Vec<Option<Path>>, Error> {
+        let mut owners: Vec<Option<Path>> = {
+            let known = self.known();
+            ids.iter().map(|id| known.owner(*id).cloned()).collect()
+        };
+        let unknown: Vec<usize> = (0..ids.len()).filter(|at| owners[*at].is_none()).collect();
+        let wanted: Vec<u64> = unknown.iter().map(|at| ids[*at]).collect();
+        for (at, owner) in unknown.into_iter().zip(stored(snapshot, &wanted).await?) {
+            owners[at] = owner;
+        }
+        Ok(owners)
+    }
+
+    fn known(&self) -> RwLockReadGuard<'_, Known> {
+        self.known.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn remember(&self, hash: u64, path: Path, id: u64) {
+        let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+        if id != hash {
+            known.moved.insert(id, path.clone());
+        }
+        let paths = known.by_hash.entry(hash).or_default();
+        if !paths.iter().any(|(known, _)| *known == path) {
+            paths.push((path, id));
+            known.paths += 1;
+        }
+    }
+}
+
+/// The stored ids of some paths, for a reader. Paths that no document of the partition has are left
+/// out.
+pub async fn find(snapshot: &dyn Snapshot, paths: Vec<Path>) -> Result<HashMap<Path, u64>, Error> {
+    let mut found = HashMap::new();
+    let mut open = paths;
+    for attempt in 0.. {
+        if open.is_empty() {
+            break;
+        }
+        let ids: Vec<u64> = open.iter().map(|path| path_hash(path.steps(), attempt)).collect();
+        let owners = stored(snapshot, &ids).await?;
+        let mut taken = Vec::new();
+        for ((path, id), owner) in open.into_iter().zip(ids).zip(owners) {
+            match owner {
+                Some(owner) if owner == path => {
+                    found.insert(path, id);
+                }
+                Some(_) => taken.push(path),
+                None => {}
+            }
+        }
+        open = taken;
+    }
+    Ok(found)
+}
+
+/// The paths that stored rows give some ids to.
+async fn stored(snapshot: &dyn Snapshot, ids: &[u64]) -> Result<Vec<Option<Path>>, Error> {
+    let wanted: Vec<Bytes> = ids.iter().map(|id| keys::name(*id)).collect();
+    let rows = snapshot.get_many(&wanted).await.map_err(errors::from_store)?;
+    let path = |row: Bytes| decode(&row).ok_or_else(|| errors::from_damaged(Damaged("N")));
+    rows.into_iter().map(|row| row.map(path).transpose()).collect()
+}
+
+/// A path as bytes: before each property name `FF`, for each array `FE`; neither occurs in UTF-8.
+fn encode(path: &Path) -> Bytes {
+    let mut out = Vec::new();
+    for step in path.steps() {
+        match step {
+            Step::Key(name) => {
+                out.push(0xFF);
+                out.extend_from_slice(name.as_bytes());
+            }
+            Step::Element => out.push(0xFE),
+        }
+    }
+    out.into()
+}
+
+/// The path of a row.
+pub fn decode(bytes: &[u8]) -> Option<Path> {
+    let mut segments = Vec::new();
+    let mut rest = bytes;
+    while let Some((mark, tail)) = rest.split_first() {
+        let end = tail.iter().position(|byte| *byte >= 0xFE).unwrap_or(tail.len());
+        let (name, next) = tail.split_at(end);
+        segments.push(match mark {
+            0xFF => Segment::Key(std::str::from_utf8(name).ok()?.to_owned()),
+            0xFE if name.is_empty() => Segment::Element,
+            _ => return None,
+        });
+        rest = next;
+    }
+    Some(Path(segments))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_read_back() {
+        let key = |name: &str| Segment::Key(name.to_owned());
+        for segments in [
+            vec![key("a")],
+            vec![key("a"), Segment::Element, Segment::Element, key("é\0b")],
+            vec![key(""), key("")],
+        ] {
+            let path = Path(segments);
+            assert_eq!(decode(&encode(&path)), Some(path));
+        }
+        for damaged in [&b"a"[..], b"\xFE\x61", b"\xFF\x80"] {
+            assert_eq!(decode(damaged), None);
+        }
+    }
+}

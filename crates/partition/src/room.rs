@@ -1,0 +1,98 @@
+//! The memory that writes may take between their parsing and their publication, shared out over all
+//! partitions of a store.
+
+use std::sync::Arc;
+
+use protocol::Error;
+use store::Batch;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+
+use crate::{Partition, errors};
+
+/// Kilobytes of documents that may be staged and not yet published, over all partitions.
+const STAGED_MAX: usize = 32 * 1024;
+/// Most kilobytes of batches that may be queued, however much the store would take.
+pub const QUEUED_MAX: usize = 48 * 1024;
+/// Kilobytes of documents whose writers may wait for keys, over all partitions.
+const WAITING_MAX: usize = 256 * 1024;
+/// What a change of a batch takes beside its key and value.
+pub const CHANGE_BYTES: usize = 64;
+
+/// The kinds of room, over all partitions of a store.
+pub struct Room {
+    /// For documents that are staged and not yet published.
+    pub staged: Share,
+    /// For batches in the store's queue.
+    pub(crate) queued: Share,
+    /// For documents whose writers wait for the lock of their key.
+    pub waiting: Share,
+}
+
+impl Room {
+    /// A quarter of the store's queue is left to what is small and waits for nothing.
+    pub fn new(store: &dyn store::Store) -> Self {
+        let queued = (store.queue_bytes() / 1024 / 4 * 3).clamp(1, QUEUED_MAX);
+        Self {
+            staged: Share::new(STAGED_MAX),
+            queued: Share::new(queued),
+            waiting: Share::new(WAITING_MAX),
+        }
+    }
+}
+
+/// Kilobytes that are shared out.
+pub struct Share {
+    kilobytes: u32,
+    free: Arc<Semaphore>,
+}
+
+impl Share {
+    fn new(kilobytes: usize) -> Self {
+        let free = Arc::new(Semaphore::new(kilobytes));
+        Self { kilobytes: u32::try_from(kilobytes).unwrap_or(u32::MAX), free }
+    }
+
+    /// Takes room for so many bytes; what is larger than all of it takes all of it.
+    pub async fn take(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Error> {
+        let kilobytes = u32::try_from(bytes / 1024 + 1).unwrap_or(u32::MAX).min(self.kilobytes);
+        let free = Arc::clone(&self.free);
+        free.acquire_many_owned(kilobytes).await.map_err(|_| errors::shut_down())
+    }
+
+    /// Takes room for so many bytes, if there is that much now.
+    pub fn try_take(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
+        let kilobytes = u32::try_from(bytes / 1024 + 1).ok()?;
+        Arc::clone(&self.free).try_acquire_many_owned(kilobytes).ok()
+    }
+}
+
+/// The room of a write that is queued; given back when it is published.
+#[derive(Debug)]
+pub struct Permit {
+    _staged: Option<OwnedSemaphorePermit>,
+    _queued: OwnedSemaphorePermit,
+}
+
+impl Permit {
+    /// Waits until a batch that no client asked for may be queued.
+    pub async fn for_upkeep(partition: &Partition, batch: &Batch) -> Result<Self, Error> {
+        let bytes = batch.size_bytes() + CHANGE_BYTES * batch.changes.len();
+        Self::for_bytes(partition, bytes, None).await
+    }
+
+    /// Waits until a batch of about so many bytes may be queued. The room in which it was staged is
+    /// given back with its own.
+    pub async fn for_bytes(
+        partition: &Partition,
+        bytes: usize,
+        staged: Option<OwnedSemaphorePermit>,
+    ) -> Result<Self, Error> {
+        let queued = partition.room.queued.take(bytes.saturating_mul(times(partition))).await?;
+        Ok(Self { _staged: staged, _queued: queued })
+    }
+}
+
+/// The log of a split repeats each batch.
+fn times(partition: &Partition) -> usize {
+    if partition.is_logging() { 2 } else { 1 }
+}

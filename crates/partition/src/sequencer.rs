@@ -1,0 +1,196 @@
+//! The sequencer: a short critical section that gives a transaction its LSN and its place in the
+//! store's queue, so the order of LSNs is the order of visibility.
+
+use std::sync::{Arc, MutexGuard, atomic::Ordering};
+
+use bytes::Bytes;
+use protocol::Error;
+use store::{Batch, Durability};
+use tokio::sync::oneshot;
+
+use crate::{
+    Partition, errors,
+    keys::META_COUNTERS,
+    log::{self, Counted},
+    position::Position,
+    room::Permit,
+    rows::Counters,
+    tenure::End,
+    transaction::{Overlay, Transaction, less},
+};
+
+/// What takes turns: the counters, and what tells the batches that were queued apart.
+#[derive(Debug, Default)]
+pub(crate) struct Sequencer {
+    pub(crate) counters: Counters,
+    /// Of the batch queued last.
+    pub(crate) ticket: u64,
+    /// Writers that made their terms by an older indexing policy must make them anew.
+    pub(crate) index_generation: u32,
+    /// While the partition is being copied: the number of the next row of its log.
+    pub(crate) log: Option<u64>,
+    /// Others are taking over: nothing is queued any more, unless they give up.
+    pub(crate) is_moving: bool,
+    /// How far back the history reaches; `None` if there is none.
+    pub(crate) history: Option<Position>,
+}
+
+impl Sequencer {
+    /// Repeats a batch in the log, if there is one.
+    fn log(&mut self, batch: &mut Batch, counted: Counted) {
+        if let Some(next) = self.log.as_mut().filter(|_| !batch.changes.is_empty()) {
+            log::append(batch, *next, counted);
+            *next += 1;
+        }
+    }
+}
+
+/// Why a transaction was not queued.
+pub enum Refused {
+    /// Its terms follow an indexing policy that is no longer in force: stage it again.
+    Stale,
+    /// It cannot be.
+    Error(Error),
+}
+
+impl Refused {
+    /// Whether the writer begins anew.
+    pub fn is_staged_again(&self) -> bool {
+        match self {
+            Self::Stale => true,
+            Self::Error(error) => errors::is_staged_again(error.code),
+        }
+    }
+}
+
+impl From<Error> for Refused {
+    fn from(error: Error) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl Partition {
+    /// Gives a transaction its LSN and queues it. The answer comes once it is durable and visible,
+    /// and it will be, whether or not the caller still waits.
+    pub fn sequence(
+        self: &Arc<Self>,
+        transaction: Transaction,
+    ) -> Result<oneshot::Receiver<Result<u64, Error>>, Refused> {
+        let (sender, receiver) = oneshot::channel();
+        let mut sequencer = self.sequencer();
+        self.check_open(&sequencer)?;
+        if transaction.index_generation < sequencer.index_generation {
+            return Err(Refused::Stale);
+        }
+        debug_assert!(transaction.is_of_one_slot(), "a transaction has one logical key");
+        let before = sequencer.counters;
+        let mut counters = before;
+        counters.last_lsn += 1;
+        counters.next_sequence = self.next_sequence.load(Ordering::Relaxed);
+        let lsn = counters.last_lsn;
+        self.presence.note(lsn, &transaction.changes);
+        let has_history = transaction.has_history();
+        let (mut batch, overlay, permit) = transaction.finish(lsn, &mut counters);
+        if let Some(has_history) = has_history {
+            sequencer.note_history(&mut batch, lsn, has_history);
+        }
+        sequencer.log(&mut batch, Counted::between(&before, &counters));
+        sequencer.counters = counters;
+        let (ticket, keys) = self.overlay(&mut sequencer, overlay);
+        let partition = Arc::clone(self);
+        let done = Box::new(move |result: store::Result<()>| {
+            // Before the overlay is cleared: whoever no longer finds a row there tells this LSN.
+            if result.is_ok() {
+                let before = partition.published_lsn.swap(lsn, Ordering::AcqRel);
+                debug_assert_eq!(before + 1, lsn, "transactions are published in order");
+            }
+            partition.published(ticket, &keys, &result);
+            // Nobody may be waiting any more.
+            drop(sender.send(result.map(|()| lsn).map_err(errors::from_commit)));
+            drop(permit);
+        });
+        // Inside the critical section, so that the store's order is the order of LSNs.
+        self.store.submit(batch, Durability::Durable, done);
+        drop(sequencer);
+        Ok(receiver)
+    }
+
+    /// Queues rows that no client asked for: no LSN, no feed entry. Buffered, since it is work that
+    /// can be done again. `rows` are those that a writer must see before they are published; they
+    /// are part of the batch already. `index_bytes` come and go with it.
+    pub fn maintain(
+        self: &Arc<Self>,
+        mut batch: Batch,
+        rows: Overlay,
+        index_bytes: (u64, u64),
+        permit: Option<Permit>,
+    ) -> Result<oneshot::Receiver<Result<(), Error>>, Error> {
+        let (sender, receiver) = oneshot::channel();
+        let mut sequencer = self.sequencer();
+        self.check_open(&sequencer)?;
+        let before = sequencer.counters;
+        if index_bytes != (0, 0) {
+            let counters = &mut sequencer.counters;
+            counters.index_bytes = less(counters.index_bytes + index_bytes.0, index_bytes.1);
+            batch.put(META_COUNTERS, counters.encode());
+        }
+        let counted = Counted::between(&before, &sequencer.counters);
+        sequencer.log(&mut batch, counted);
+        let (ticket, keys) = self.overlay(&mut sequencer, rows);
+        let partition = Arc::clone(self);
+        let done = Box::new(move |result: store::Result<()>| {
+            partition.published(ticket, &keys, &result);
+            drop(sender.send(result.map_err(errors::from_commit)));
+            drop(permit);
+        });
+        self.store.submit(batch, Durability::Buffered, done);
+        drop(sequencer);
+        Ok(receiver)
+    }
+
+    /// Refuses to queue anything for a partition that no longer takes it.
+    pub(crate) fn check_open(&self, sequencer: &Sequencer) -> Result<(), Error> {
+        if let Some(end) = self.end() {
+            return Err(end.error());
+        }
+        if self.is_retired.load(Ordering::Acquire) {
+            return Err(Error::owner_not_found());
+        }
+        if sequencer.is_moving {
+            return Err(errors::moving());
+        }
+        Ok(())
+    }
+
+    /// Puts rows into the overlay, under a ticket of their own.
+    fn overlay(&self, sequencer: &mut Sequencer, rows: Overlay) -> (u64, Vec<Bytes>) {
+        sequencer.ticket += 1;
+        let ticket = sequencer.ticket;
+        let keys = rows.iter().map(|(key, _)| key.clone()).collect();
+        self.pending.insert(ticket, rows);
+        (ticket, keys)
+    }
+
+    /// From now on only terms by this policy, or a newer one, are queued.
+    pub fn require_generation(&self, generation: u32) {
+        let mut sequencer = self.sequencer();
+        sequencer.index_generation = sequencer.index_generation.max(generation);
+        self.presence.clear();
+    }
+
+    /// Runs in the order of the queue, on a thread of the store or inside its `submit`.
+    pub(crate) fn published(&self, ticket: u64, keys: &[Bytes], result: &store::Result<()>) {
+        match result {
+            Ok(()) => self.pending.publish(ticket, keys),
+            Err(error) => self.end_with(End::of(error)),
+        }
+    }
+
+    pub(crate) fn sequencer(&self) -> MutexGuard<'_, Sequencer> {
+        self.sequencer.lock().unwrap_or_else(|poisoned| {
+            // A panic may have left counters and overlay apart: what is stored decides.
+            self.end_with(End::Unsettled);
+            poisoned.into_inner()
+        })
+    }
+}

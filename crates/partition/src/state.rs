@@ -1,0 +1,50 @@
+//! What a partition says of itself: being created, open, or being filled.
+
+use std::sync::atomic::Ordering;
+
+use bytes::Bytes;
+use protocol::Error;
+use store::{Batch, Durability};
+
+use super::Partition;
+use crate::{
+    errors,
+    keys::{META_COUNTERS, META_STATE},
+    rows::{Counters, State},
+};
+
+impl Partition {
+    /// What the partition says of itself; `None` if it says nothing.
+    pub async fn state(&self) -> Result<Option<State>, Error> {
+        Self::state_of(&*self.store).await
+    }
+
+    /// What a key space says of itself that is not open as a partition.
+    pub async fn state_of(store: &dyn store::KeySpace) -> Result<Option<State>, Error> {
+        let keys = [Bytes::from_static(META_STATE)];
+        let rows = store.snapshot().get_many(&keys).await.map_err(errors::from_store)?;
+        match rows.first() {
+            Some(Some(row)) => State::decode(row).map(Some).map_err(errors::from_damaged),
+            _ => Ok(None),
+        }
+    }
+
+    /// Begins a new partition: unfinished until the catalog names it, and at this LSN.
+    pub async fn begin(&self, last_lsn: u64) -> Result<(), Error> {
+        let counters = Counters { last_lsn, ..Counters::default() };
+        let mut batch = Batch::default();
+        batch.put(META_STATE, State::Creating.encode());
+        batch.put(META_COUNTERS, counters.encode());
+        self.submit(batch, Durability::Durable).await?;
+        self.sequencer().counters = counters;
+        self.published_lsn.store(last_lsn, Ordering::Release);
+        Ok(())
+    }
+
+    /// Records what the partition is. Not a transaction: no LSN, no feed entry.
+    pub async fn set_state(&self, state: State) -> Result<(), Error> {
+        let mut batch = Batch::default();
+        batch.put(META_STATE, state.encode());
+        self.submit(batch, Durability::Durable).await
+    }
+}

@@ -1,0 +1,129 @@
+//! The index in the write path: which terms a write adds and removes.
+
+use std::sync::Arc;
+
+use bytes::Bytes;
+use index::{Directive, Kind, Policy, Term, Terms, key};
+use protocol::{Error, rid::DocNum};
+use store::Batch;
+use value::Value;
+
+use crate::Partition;
+
+/// The documents that a policy leaves out of the index are listed under the path of the document
+/// itself, which is no path of a value: a query looks at them beside what the index finds.
+const UNINDEXED_HASH: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// The term of documents that the policy leaves out.
+pub fn unindexed_term() -> Bytes {
+    let mut term = key::prefix(Kind::Path, UNINDEXED_HASH).to_vec();
+    term.push(0x10);
+    term.into()
+}
+
+impl Indexed<'_> {
+    /// Whether there is an index and the document is not in it.
+    fn is_left_out(&self) -> bool {
+        !self.policy.is_none() && !self.policy.is_indexed(self.directive)
+    }
+}
+
+/// A row of the index: its key, and its value, which most kinds of index leave empty.
+pub type IndexRow = (Bytes, Bytes);
+
+/// How the index changes with a document. A row whose value changes is in both lists.
+#[derive(Clone, Debug, Default)]
+pub struct TermChange {
+    /// Rows of the old version that the new one does not have.
+    pub removed: Vec<IndexRow>,
+    /// Rows of the new version that the old one did not have.
+    pub added: Vec<IndexRow>,
+}
+
+/// A version of a document, as the index sees it.
+pub struct Indexed<'a> {
+    /// The whole document, with its system properties.
+    pub document: &'a Value,
+    /// The indexing policy that this version follows.
+    pub policy: &'a Arc<Policy>,
+    /// What the writer asked for, against the policy or with it.
+    pub directive: Directive,
+}
+
+impl TermChange {
+    /// From one version of a document to the next.
+    pub async fn between(
+        partition: &Arc<Partition>,
+        number: DocNum,
+        old: Option<Indexed<'_>>,
+        new: Option<Indexed<'_>>,
+    ) -> Result<Self, Error> {
+        let old = terms(partition, old).await?;
+        let new = terms(partition, new).await?;
+        Ok(Self {
+            removed: old.difference(&new).map(|term| index_row(term, number)).collect(),
+            added: new.difference(&old).map(|term| index_row(term, number)).collect(),
+        })
+    }
+
+    /// Bytes of the rows that come and go.
+    pub fn bytes(&self) -> (u64, u64) {
+        let bytes = |rows: &[IndexRow]| rows.iter().map(|(key, value)| row_bytes(key, value)).sum();
+        (bytes(&self.added), bytes(&self.removed))
+    }
+
+    /// Adds the change to a batch. Removes first, so that a row with a new value stays.
+    pub fn write_to(self, batch: &mut Batch) {
+        for (key, _) in self.removed {
+            batch.delete(key);
+        }
+        for (key, value) in self.added {
+            batch.put(key, value);
+        }
+    }
+}
+
+/// The row of a document's term.
+pub fn index_row(term: Term<'_>, number: DocNum) -> IndexRow {
+    let key = [term.key, &number.to_be_bytes()].concat();
+    // An empty value takes no memory.
+    (key.into(), Bytes::copy_from_slice(term.value))
+}
+
+/// What a row of the index adds to the counter of index bytes.
+pub fn row_bytes(key: &[u8], value: &[u8]) -> u64 {
+    (key.len() + value.len()) as u64
+}
+
+/// The terms of a version, with an id for each of its paths.
+async fn terms(partition: &Arc<Partition>, version: Option<Indexed<'_>>) -> Result<Terms, Error> {
+    let Some(version) = version else { return Ok(Terms::default()) };
+    if version.is_left_out() {
+        partition.note_unindexed();
+    }
+    let mut may_forget = true;
+    loop {
+        let unknown = {
+            let mut lookup = partition.names.lookup();
+            let terms = terms_with(&version, &mut lookup);
+            if lookup.unknown.is_empty() {
+                return Ok(terms);
+            }
+            lookup.unknown
+        };
+        partition.names.give(partition, &unknown, may_forget).await?;
+        // A document may have more paths than are kept: forgotten twice, they would never be
+        // known all at once.
+        may_forget = false;
+    }
+}
+
+/// The terms of a version with ids from elsewhere.
+pub fn terms_with(version: &Indexed<'_>, ids: &mut dyn index::PathIds) -> Terms {
+    let Indexed { document, policy, directive } = version;
+    let mut terms = Terms::of(policy, document, *directive, ids);
+    if version.is_left_out() {
+        terms.insert(&unindexed_term());
+    }
+    terms
+}

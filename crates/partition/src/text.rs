@@ -1,0 +1,253 @@
+//! A document's text: what the user sent, with the system properties set.
+//!
+//! Key order, number text and escapes stay as they came; white space outside strings goes. A system
+//! property that the user sent back keeps its place and gets our value; the others are appended.
+
+use std::io::Write as _;
+
+use protocol::{Error, etag::Etag, rid::ChildRid};
+use value::{
+    Value,
+    json::{self, Member},
+};
+
+use crate::rows::Header;
+
+/// What the server, not the client, decides; in the order in which they are appended.
+pub const SYSTEM_PROPERTIES: [&str; 5] = ["_rid", "_self", "_etag", "_attachments", "_ts"];
+
+/// Bytes that the system properties take in every stored document; a test holds it to the truth.
+pub const SYSTEM_BYTES: usize = 206;
+
+/// The values of the system properties.
+pub struct System {
+    /// The document's rid, from which `_self` is made too.
+    pub rid: ChildRid,
+    /// The etag of the version that is written.
+    pub etag: Etag,
+    /// The second of the write.
+    pub ts: u64,
+}
+
+impl System {
+    /// Makes a document the one that is stored: what the client sent under these names is gone.
+    pub fn insert_into(&self, document: &mut Value) {
+        let Some(object) = document.as_object_mut() else { return };
+        let rid = self.rid;
+        object.insert("_rid", rid.to_string());
+        object.insert("_self", self_link(rid));
+        object.insert("_etag", format!("\"{}\"", self.etag));
+        object.insert("_attachments", "attachments/");
+        object.insert("_ts", i64::try_from(self.ts).unwrap_or(i64::MAX));
+    }
+
+    /// Appends the member of the system property at this place of [`SYSTEM_PROPERTIES`].
+    fn write(&self, at: usize, out: &mut Vec<u8>) {
+        let System { rid, etag, ts } = self;
+        let written = match at {
+            0 => write!(out, "\"_rid\":\"{rid}\""),
+            1 => write!(out, "\"_self\":\"{}\"", self_link(*rid)),
+            2 => write!(out, "\"_etag\":\"\\\"{etag}\\\"\""),
+            3 => write!(out, "\"_attachments\":\"attachments/\""),
+            _ => write!(out, "\"_ts\":{ts}"),
+        };
+        written.expect("a vector takes all that is written to it");
+    }
+}
+
+fn self_link(rid: ChildRid) -> String {
+    let collection = rid.collection;
+    format!("dbs/{}/colls/{collection}/docs/{rid}/", collection.database)
+}
+
+/// The text of a document as it came, and where its members are.
+#[derive(Clone, Copy)]
+pub struct Source<'a> {
+    /// The JSON text that the client sent.
+    pub text: &'a [u8],
+    /// The members of the top level, in the order of the text.
+    pub members: &'a [Member<'a>],
+    /// Whether it can be copied as it is.
+    pub is_compact: bool,
+}
+
+/// The `D` row of a document: header, then the text that reads return.
+pub fn compose(header: &Header, source: Source<'_>, system: &System) -> Vec<u8> {
+    let Source { text, members, is_compact } = source;
+    let mut row = Vec::with_capacity(Header::LENGTH + text.len() + SYSTEM_BYTES);
+    header.encode(&mut row);
+    row.push(b'{');
+    let mut is_placed = [false; SYSTEM_PROPERTIES.len()];
+    let brace = text.iter().position(|byte| *byte == b'{');
+    let has_system = members.iter().any(|member| place_of(&member.key).is_some());
+    match (brace, members.last()) {
+        (Some(brace), Some(last)) if is_compact && !has_system => {
+            row.extend_from_slice(&text[brace + 1..last.span.end]);
+        }
+        _ => {
+            for member in members {
+                separate(&mut row);
+                match place_of(&member.key) {
+                    Some(at) => {
+                        is_placed[at] = true;
+                        system.write(at, &mut row);
+                    }
+                    None if is_compact => row.extend_from_slice(&text[member.span.clone()]),
+                    None => json::compact(&text[member.span.clone()], &mut row),
+                }
+            }
+        }
+    }
+    for at in (0..SYSTEM_PROPERTIES.len()).filter(|at| !is_placed[*at]) {
+        separate(&mut row);
+        system.write(at, &mut row);
+    }
+    row.push(b'}');
+    row
+}
+
+/// Which system property has this name.
+fn place_of(key: &str) -> Option<usize> {
+    if !key.starts_with('_') {
+        return None;
+    }
+    SYSTEM_PROPERTIES.iter().position(|name| *name == key)
+}
+
+/// A comma before every member but the first.
+fn separate(row: &mut Vec<u8>) {
+    if row.last() != Some(&b'{') {
+        row.push(b',');
+    }
+}
+
+/// The size of a stored document of this length that charges go by: what the user sent.
+pub fn user_bytes(length: usize) -> usize {
+    length.saturating_sub(SYSTEM_BYTES - 1)
+}
+
+/// Characters of a wrong value that a refusal repeats.
+const SHOWN_MAX: usize = 100;
+
+/// The document's own time to live; zero when it has none or the collection has none. It must be
+/// right in either case, as the collection may be given one later.
+pub fn own_ttl(document: &Value, default_ttl: Option<i32>) -> Result<i32, Error> {
+    let ttl = document.get("ttl");
+    if ttl.is_undefined() {
+        return Ok(0);
+    }
+    let own = ttl
+        .as_i64()
+        .and_then(|ttl| i32::try_from(ttl).ok())
+        .filter(|ttl| *ttl == -1 || *ttl > 0)
+        .ok_or_else(|| {
+            let shown: String = json::print(ttl).chars().take(SHOWN_MAX).collect();
+            Error::bad_request(format!(
+                "The input ttl '{shown}' is invalid. Ensure to provide a nonzero positive integer \
+                 less than or equal to '2147483647', or '-1' which means never expire."
+            ))
+        })?;
+    Ok(if default_ttl.is_some() { own } else { 0 })
+}
+
+/// The own time to live of a document that was stored before anybody checked it: a wrong one counts
+/// as none.
+pub fn lenient_ttl(document: &Value) -> i32 {
+    own_ttl(document, Some(-1)).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use protocol::rid::{CollectionRid, DatabaseRid};
+    use value::json;
+
+    use super::*;
+
+    fn stored(body: &str) -> String {
+        let rid = CollectionRid { database: DatabaseRid(7), number: 1 }.document(9);
+        let system = System { rid, etag: Etag(5), ts: 1_700_000_000 };
+        let directive = index::Directive::Default;
+        let header = Header { lsn: 0, ts: 0, ttl: 0, index_generation: 0, directive };
+        let json::Document { members, is_compact, .. } =
+            json::parse_document(body.as_bytes()).expect("a document");
+        let source = Source { text: body.as_bytes(), members: &members, is_compact };
+        let row = compose(&header, source, &system);
+        String::from_utf8(row[Header::LENGTH..].to_vec()).expect("text")
+    }
+
+    #[test]
+    fn number_text_and_escapes_are_kept_and_system_properties_follow() {
+        let text = stored(r#"{"id":"a","x":1.0,"y":-0.0,"z":1E5,"u":"é\u00e9"}"#);
+        let start = r#"{"id":"a","x":1.0,"y":-0.0,"z":1E5,"u":"é\u00e9","_rid":""#;
+        assert!(text.starts_with(start), "{text}");
+        let value = json::parse(text.as_bytes()).expect("still JSON");
+        assert_eq!(value.get("_ts").as_i64(), Some(1_700_000_000));
+        assert_eq!(value.get("_attachments").as_str(), Some("attachments/"));
+        let order: Vec<&str> =
+            value.as_object().expect("an object").iter().map(|(key, _)| key).collect();
+        assert_eq!(order[order.len() - 5..], SYSTEM_PROPERTIES);
+    }
+
+    #[test]
+    fn white_space_and_raw_control_characters_are_not_stored() {
+        let compact = stored(r#"{"id":"a b","x":[1.0,{"y ":null}],"t":"\t\u0001"}"#);
+        let spaced =
+            "\n{ \"id\" : \"a b\" ,\r\n\t\"x\": [ 1.0, { \"y \" :null } ] , \"t\":\"\t\u{1}\" } ";
+        assert_eq!(stored(spaced), compact);
+    }
+
+    #[test]
+    fn system_properties_keep_the_places_that_they_had() {
+        let text = stored(r#"{"_ts":1,"id":"a", "_etag":[{}],"n":2,"_\u0072id":"y","_lsn":4}"#);
+        let value = json::parse(text.as_bytes()).expect("JSON");
+        let order: Vec<&str> =
+            value.as_object().expect("an object").iter().map(|(key, _)| key).collect();
+        let expected = ["_ts", "id", "_etag", "n", "_rid", "_lsn", "_self", "_attachments"];
+        assert_eq!(order, expected);
+        assert_eq!(value.get("_ts").as_i64(), Some(1_700_000_000));
+        assert!(text.starts_with(r#"{"_ts":1700000000,"id":"a","_etag":"\""#), "{text}");
+        assert_eq!(text.len() + 1, r#"{"id":"a","n":2,"_lsn":4}"#.len() + SYSTEM_BYTES);
+        // Once more changes nothing.
+        assert_eq!(stored(&text), text);
+    }
+
+    #[test]
+    fn a_stored_document_can_be_given_another_number() {
+        let text = stored(r#"{"id":"a","_rid":0,"x":1.0,"y":{"_rid":1}}"#);
+        let json::Document { members, is_compact, .. } =
+            json::parse_document(text.as_bytes()).expect("a document");
+        let rid = CollectionRid { database: DatabaseRid(7), number: 1 }.document(10);
+        let system = System { rid, etag: Etag(5), ts: 1_700_000_000 };
+        let directive = index::Directive::Default;
+        let header = Header { lsn: 0, ts: 0, ttl: 0, index_generation: 0, directive };
+        let source = Source { text: text.as_bytes(), members: &members, is_compact };
+        let row = compose(&header, source, &system);
+        let old = CollectionRid { database: DatabaseRid(7), number: 1 }.document(9);
+        let expected = text.replace(&old.to_string(), &rid.to_string());
+        assert_eq!(String::from_utf8_lossy(&row[Header::LENGTH..]), expected);
+    }
+
+    #[test]
+    fn system_bytes_is_what_they_take() {
+        let body = r#"{"id":"a"}"#;
+        let text = stored(body);
+        assert_eq!(text.len() - body.len(), SYSTEM_BYTES - 1);
+        assert_eq!(user_bytes(text.len()), body.len());
+    }
+
+    #[test]
+    fn ttl_is_minus_one_or_positive() {
+        let ttl =
+            |text: &str, default| own_ttl(&json::parse(text.as_bytes()).expect("json"), default);
+        assert_eq!(ttl(r#"{"ttl":5}"#, Some(-1)).ok(), Some(5));
+        assert_eq!(ttl(r#"{"ttl":-1}"#, Some(9)).ok(), Some(-1));
+        assert_eq!(ttl(r#"{"ttl":5}"#, None).ok(), Some(0), "the collection has none");
+        for bad in ["0", "-2", "null", "\"5\"", "1.5", "2147483648"] {
+            let stored = json::parse(format!("{{\"ttl\":{bad}}}").as_bytes()).expect("json");
+            assert_eq!(lenient_ttl(&stored), 0, "stored before it was checked");
+            for default in [Some(-1), None] {
+                assert!(ttl(&format!("{{\"ttl\":{bad}}}"), default).is_err(), "{bad}");
+            }
+        }
+    }
+}

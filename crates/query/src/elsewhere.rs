@@ -1,0 +1,43 @@
+//! Partitions whose owner is another process. An embedded database has none.
+
+use std::sync::Arc;
+
+use catalog::{groups::Groups, range::Range};
+use protocol::{BoxFuture, Context, Error, Request, Response, rid::CollectionRid};
+
+use crate::readable::Readable;
+
+/// A partition, and the group that says who owns it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// The collection.
+    pub collection: CollectionRid,
+    /// The id of the range.
+    pub range: u32,
+    /// The name of the group.
+    pub group: String,
+}
+
+/// The processes that share a catalog with this one.
+pub trait Elsewhere: Send + Sync {
+    /// The name of this process, as groups say who owns them.
+    fn own_name(&self) -> &str;
+
+    /// A partition that another process owns, to be read from here.
+    fn partition(&self, collection: CollectionRid, range: &Arc<Range>) -> Arc<dyn Readable>;
+
+    /// Lets the owner of a partition carry out a request.
+    fn call<'a>(
+        &'a self,
+        target: &'a Target,
+        context: &'a Context,
+        request: Request,
+    ) -> BoxFuture<'a, Result<Response, Error>>;
+}
+
+/// Whether this process owns the partitions of a group.
+pub fn is_own_group(elsewhere: Option<&dyn Elsewhere>, groups: &Groups, group: &str) -> bool {
+    let is_owner =
+        |it: &dyn Elsewhere| groups.get(group).is_some_and(|group| group.owner == it.own_name());
+    elsewhere.is_none_or(is_owner)
+}

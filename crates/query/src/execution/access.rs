@@ -1,0 +1,337 @@
+//! From what a query says about paths to what one partition's index can do about it.
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, AtomicU64},
+    },
+};
+
+use bytes::Bytes;
+use index::{Coverage, Kind, key};
+use partition::{
+    Partition, errors,
+    names::{self, Names},
+    presence::Seen,
+    rows::KeyCounters,
+    terms::unindexed_term,
+};
+use protocol::Error;
+use sql::filter::{Filter, Interval, Test, TestKind};
+use store::{Direction, PageLimit, Snapshot};
+use value::Value;
+
+use crate::{
+    execution::{
+        candidates::{Node, Ranges, Span},
+        job::Part,
+        ordered::{Order, OrderIndex, walk::Walked},
+    },
+    expiry::Expiry,
+    readable::{PartitionView, Readable},
+    scope::Scope,
+    served::Served,
+};
+
+/// The type bytes of strings, and of what follows them.
+const STRING: u8 = 0x60;
+const BEHIND_STRINGS: u8 = 0x70;
+
+/// The first type byte of a value that is there.
+pub(crate) const DEFINED: u8 = 0x20;
+
+/// What a query asks of each partition.
+pub(crate) struct Access<'a> {
+    pub(crate) collection: &'a Served,
+    pub(crate) scope: &'a Scope,
+    pub(crate) filter: &'a Filter,
+    pub(crate) order: Option<&'a Order>,
+    /// What is read instead of what the partition has stored.
+    pub(crate) view: Option<&'a Arc<dyn Snapshot>>,
+    /// The second that the page is of.
+    pub(crate) now: u64,
+}
+
+impl Access<'_> {
+    /// One partition's share of a page.
+    pub(crate) async fn part(
+        &self,
+        partition: &Arc<dyn Readable>,
+        stored: PartitionView,
+    ) -> Result<Part, Error> {
+        let PartitionView { snapshot: stored, lsn, counters } = stored;
+        let here = partition.here();
+        let snapshot = Arc::clone(self.view.unwrap_or(&stored));
+        let partition_documents = counters.documents;
+        let documents = match self.scope.full_key(self.collection) {
+            Some(key) => {
+                let rows =
+                    snapshot.get_many(&[key.counters()]).await.map_err(errors::from_store)?;
+                match rows.into_iter().next().flatten() {
+                    Some(row) => KeyCounters::decode(&row).map_err(errors::from_damaged)?.documents,
+                    None => 0,
+                }
+            }
+            None => partition_documents,
+        };
+        let has_unindexed = has_unindexed(here, &*snapshot).await?;
+        let mut reader = Reader::new(self.collection, here.map(|it| &it.names));
+        let mut known = self.known(&mut reader, has_unindexed);
+        if !reader.unknown.is_empty() {
+            // Names are given once and for all: a view may be older than those of its own rows.
+            reader.found = names::find(&*stored, std::mem::take(&mut reader.unknown)).await?;
+            known = self.known(&mut reader, has_unindexed);
+        }
+        let (node, order) = known;
+        Ok(Part {
+            slots: self.scope.slots_in(partition.range()),
+            partition: Arc::clone(partition),
+            point: partition.point(lsn),
+            seen: self.view.is_none().then_some(Seen { at_least: lsn, at_most: counters.last_lsn }),
+            snapshot,
+            node,
+            order,
+            documents,
+            partition_documents,
+            has_unindexed,
+            expiry: Expiry::new(self.collection, self.now),
+            is_read: AtomicBool::default(),
+            work: AtomicU64::default(),
+        })
+    }
+}
+
+impl Access<'_> {
+    /// What the index knows of the filter, and the index that has the order, by the names that the
+    /// reader has.
+    fn known(&self, reader: &mut Reader<'_>, has_unindexed: bool) -> (Node, Option<Walked>) {
+        let mut node = reader.node(self.filter);
+        if has_unindexed {
+            node = Node::or(vec![node, unindexed()]);
+        }
+        let mut nodes = vec![node];
+        for (at, value) in self.scope.narrowing() {
+            let path = &self.collection.definition.partition_key.paths[at];
+            nodes.push(reader.point(&index::Path::of_keys(path.segments()), &value));
+        }
+        let order = self.order.and_then(|order| order.index.as_ref());
+        (Node::and(nodes), order.and_then(|index| reader.walked(index)))
+    }
+}
+
+/// Whether the partition holds documents that its policy left out of the index.
+async fn has_unindexed(here: Option<&Partition>, snapshot: &dyn Snapshot) -> Result<bool, Error> {
+    if here.is_some_and(Partition::is_all_indexed) {
+        return Ok(false);
+    }
+    let term = unindexed_term();
+    let mut end = term.to_vec();
+    end.extend_from_slice(&[u8::MAX; 9]);
+    let range = (std::ops::Bound::Included(term), std::ops::Bound::Included(end.into()));
+    let limit = PageLimit { entries: 1, bytes: 1024 };
+    let page = snapshot.scan(range, Direction::Forward, limit).await;
+    let is_found = !page.map_err(errors::from_store)?.entries.is_empty();
+    if let (false, Some(partition)) = (is_found, here) {
+        partition.note_all_indexed();
+    }
+    Ok(is_found)
+}
+
+/// The documents that the index leaves out.
+fn unindexed() -> Node {
+    let term = unindexed_term();
+    let (prefix, value) = term.split_at(key::PREFIX_BYTES);
+    let span = Span { low: value.to_vec(), high: vec![value[0] + 1], is_point: true };
+    Node::Ranges(Ranges {
+        path: index::Path::default(),
+        prefix: Bytes::copy_from_slice(prefix),
+        spans: vec![span],
+        check: None,
+        is_exact: false,
+        is_unique: true,
+    })
+}
+
+/// Turns paths into the keys of one partition's index.
+struct Reader<'a> {
+    collection: &'a Served,
+    /// Ids that the partition remembers.
+    names: Option<&'a Names>,
+    /// The ids of paths that were not remembered and had to be read.
+    found: HashMap<index::Path, u64>,
+    /// The paths that have neither. Their ids are to be read, and the work done again.
+    unknown: Vec<index::Path>,
+}
+
+impl<'a> Reader<'a> {
+    fn new(collection: &'a Served, names: Option<&'a Names>) -> Self {
+        let (found, unknown) = (HashMap::new(), Vec::new());
+        Self { collection, names, found, unknown }
+    }
+
+    /// The id of a path; `None` if no document of the partition has it, or if it is unknown yet.
+    fn id(&mut self, path: &index::Path) -> Option<u64> {
+        let remembered = self.names.and_then(|names| names.remembered(path));
+        let id = remembered.or_else(|| self.found.get(path).copied());
+        if id.is_none() {
+            self.unknown.push(path.clone());
+        }
+        id
+    }
+
+    fn node(&mut self, filter: &Filter) -> Node {
+        match filter {
+            Filter::All | Filter::Always => Node::Everything,
+            Filter::Nothing => Node::Nothing,
+            Filter::And(filters) => Node::and(self.nodes(filters)),
+            Filter::Or(filters) => Node::or(self.nodes(filters)),
+            Filter::Test(test) => self.test(test),
+        }
+    }
+
+    fn nodes(&mut self, filters: &[Filter]) -> Vec<Node> {
+        filters.iter().map(|filter| self.node(filter)).collect()
+    }
+
+    fn test(&mut self, test: &Test) -> Node {
+        let path = index_path(&test.path);
+        let (intervals, check) = match &test.kind {
+            TestKind::Intervals(intervals) => (intervals, None),
+            TestKind::Values { intervals, check } => (intervals, Some(check.clone())),
+            TestKind::Spatial { boxes } => return self.spatial(&path, boxes),
+        };
+        let coverage = coverage(self.collection, &path);
+        let has_undefined = intervals.iter().any(|interval| interval.low < vec![DEFINED]);
+        if coverage == Coverage::NotIndexed || has_undefined && coverage != Coverage::Explicit {
+            return Node::Everything;
+        }
+        let Some(id) = self.id(&path) else {
+            return Node::Nothing;
+        };
+        // Of a string that is cut a check knows only the beginning.
+        let touches_strings = |interval: &Interval| {
+            interval.high[..] > [STRING][..] && interval.low[..] < [BEHIND_STRINGS][..]
+        };
+        let mut is_exact =
+            test.is_exact && (check.is_none() || !intervals.iter().any(touches_strings));
+        let spans = intervals.iter().map(|interval| span(interval, &mut is_exact)).collect();
+        Node::Ranges(Ranges {
+            prefix: Bytes::copy_from_slice(&key::prefix(Kind::Path, id)),
+            spans,
+            check,
+            is_exact,
+            is_unique: !path.has_elements(),
+            path,
+        })
+    }
+
+    /// The documents with this value.
+    fn point(&mut self, path: &index::Path, value: &Value) -> Node {
+        if coverage(self.collection, path) == Coverage::NotIndexed {
+            return Node::Everything;
+        }
+        let Some(id) = self.id(path) else {
+            return Node::Nothing;
+        };
+        let mut low = Vec::new();
+        value::key::encode(value, &mut low);
+        let high = behind(low.clone());
+        let mut is_exact = true;
+        let span = span(&Interval { low, high }, &mut is_exact);
+        let prefix = Bytes::copy_from_slice(&key::prefix(Kind::Path, id));
+        Node::Ranges(Ranges {
+            path: path.clone(),
+            prefix,
+            spans: vec![span],
+            check: None,
+            is_exact,
+            is_unique: true,
+        })
+    }
+
+    fn spatial(&mut self, path: &index::Path, boxes: &[[f64; 4]]) -> Node {
+        let policy = &self.collection.definition.indexing;
+        let grid = policy.spatial(path).filter(|_| !self.collection.is_reindexing());
+        let Some(grid) = grid else { return Node::Everything };
+        let Some(id) = self.id(path) else {
+            return Node::Nothing;
+        };
+        let mut cells: Vec<(u64, u64)> = boxes.iter().flat_map(|area| grid.ranges(area)).collect();
+        cells.sort_unstable();
+        let mut spans: Vec<Span> = Vec::with_capacity(cells.len());
+        for (low, high) in cells {
+            let (low, high) = (low.to_be_bytes().to_vec(), high.to_be_bytes().to_vec());
+            match spans.last_mut() {
+                Some(last) if low <= last.high => last.high = high.max(last.high.clone()),
+                _ => spans.push(Span { low, high, is_point: false }),
+            }
+        }
+        let prefix = Bytes::copy_from_slice(&key::prefix(Kind::Spatial, id));
+        let path = path.clone();
+        let ranges = Ranges { path, prefix, spans, check: None, is_exact: false, is_unique: false };
+        Node::Ranges(ranges)
+    }
+
+    /// The keys of an index that has an order; `None` if the partition has none of them.
+    fn walked(&mut self, index: &OrderIndex) -> Option<Walked> {
+        let paths = match index {
+            OrderIndex::Path { path, .. } => std::slice::from_ref(path),
+            OrderIndex::Composite { members, .. } => members.as_slice(),
+        };
+        let mut members = Vec::with_capacity(paths.len());
+        for path in paths {
+            let id = self.id(path);
+            // A member that has no index of its own is none that a filter knows.
+            let prefix = id.map_or([0; key::PREFIX_BYTES], |id| key::prefix(Kind::Path, id));
+            members.push(Bytes::copy_from_slice(&prefix));
+        }
+        let prefix = match index {
+            OrderIndex::Path { .. } if members[0][0] == 0 => return None,
+            OrderIndex::Path { .. } => members[0].clone(),
+            OrderIndex::Composite { id, .. } => {
+                Bytes::copy_from_slice(&key::prefix(Kind::Composite, *id))
+            }
+        };
+        Some(Walked { prefix, members })
+    }
+}
+
+/// What all policies index that some document may follow.
+pub(crate) fn coverage(collection: &Served, path: &index::Path) -> Coverage {
+    let current = collection.definition.indexing.coverage(path);
+    let retired = collection.retired.iter();
+    let is_indexed_by_all = retired
+        .map(|retired| retired.definition.indexing.coverage(path))
+        .all(|coverage| coverage != Coverage::NotIndexed);
+    match current {
+        _ if !is_indexed_by_all => Coverage::NotIndexed,
+        // Not every document has an entry that says that the path is absent.
+        Coverage::Explicit if collection.is_reindexing() => Coverage::Wildcard,
+        current => current,
+    }
+}
+
+pub(crate) fn index_path(path: &sql::filter::Path) -> index::Path {
+    let segment = |segment: &sql::filter::Segment| match segment {
+        sql::filter::Segment::Key(name) => index::Segment::Key(name.clone()),
+        sql::filter::Segment::Element => index::Segment::Element,
+    };
+    index::Path(path.0.iter().map(segment).collect())
+}
+
+/// The first bytes behind all that begin with these, which end a value.
+fn behind(mut bytes: Vec<u8>) -> Vec<u8> {
+    if let Some(last) = bytes.last_mut() {
+        *last = last.saturating_add(1);
+    }
+    bytes
+}
+
+/// The range of terms for a range of values.
+pub(crate) fn span(interval: &Interval, is_exact: &mut bool) -> Span {
+    let (low, high, is_clip_exact) = index::clip(&interval.low, &interval.high);
+    *is_exact &= is_clip_exact;
+    let is_whole = matches!(index::decode_value(&low), Ok((_, rest)) if rest.is_empty());
+    Span { is_point: is_whole && behind(low.clone()) == high, low, high }
+}

@@ -1,0 +1,254 @@
+//! Documents fetched a batch at a time, ahead of their turn.
+//!
+//! A store may have to wait for each answer, so that a page of documents must not be a page of
+//! questions. Fetched ahead are only documents that the reader would come to without reading more of
+//! the index, and few at first: a page may want no more. What is fetched counts as read (in charges
+//! and figures) when it is given, not before.
+
+use std::{collections::VecDeque, sync::Arc};
+
+use bytes::Bytes;
+use partition::{errors, keys, rows::Header};
+use protocol::{Error, rid::DocNum};
+
+use crate::{execution::stream::Reach, held::Held, together};
+
+/// Documents that are fetched at once, at first and at most, and bytes of them, roughly.
+const FIRST: usize = 8;
+const MOST: usize = 64;
+const MOST_BYTES: usize = 1 << 20;
+
+/// How many documents are fetched at once.
+#[derive(Debug, Default)]
+struct Pace {
+    size: usize,
+    /// Rows that were wanted when the last ones were fetched.
+    wanted: Option<usize>,
+    /// Bytes of the last ones, on average.
+    average: usize,
+}
+
+impl Pace {
+    /// How many are fetched next, for a page that still wants so many rows. Where documents give a
+    /// row each, that is enough; where they do not, as many again are fetched as were needed before.
+    fn next(&mut self, wants: usize) -> usize {
+        self.size = match self.wanted.replace(wants) {
+            None => FIRST.min(wants),
+            Some(before) if before.saturating_sub(wants).saturating_mul(2) >= self.size => {
+                (2 * self.size).min(wants)
+            }
+            Some(_) => 2 * self.size,
+        };
+        self.size = self.size.clamp(1, MOST);
+        self.size.min(MOST_BYTES.checked_div(self.average).unwrap_or(MOST)).max(1)
+    }
+}
+
+/// A document to be read: which of the reader's places it is in, and its number.
+pub(crate) type Wanted = (usize, DocNum);
+
+/// Documents that were fetched and not given yet. `K` is what the reader knows them by.
+pub(crate) struct Fetched<K> {
+    ready: VecDeque<Entry<K>>,
+    pace: Pace,
+    share: Share,
+}
+
+struct Entry<K> {
+    key: K,
+    row: Row,
+}
+
+enum Row {
+    /// The reader only wants to be told that it has come so far.
+    Unwanted,
+    /// It is fetched when its turn comes.
+    Later(Wanted),
+    /// The row of a document in this place, if it is there.
+    Here(usize, Option<Bytes>),
+}
+
+/// The memory of what was fetched.
+#[derive(Default)]
+struct Share {
+    held: Option<Arc<Held>>,
+    bytes: usize,
+}
+
+impl Share {
+    fn give_back(&mut self) {
+        if let Some(held) = self.held.take() {
+            held.give_back(self.bytes);
+        }
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.give_back();
+    }
+}
+
+impl<K> Default for Fetched<K> {
+    fn default() -> Self {
+        Self { ready: VecDeque::new(), pace: Pace::default(), share: Share::default() }
+    }
+}
+
+impl<K> Fetched<K> {
+    /// How many to fetch next, for a page that still wants so many rows.
+    pub(crate) fn room(&mut self, wants: usize) -> usize {
+        self.pace.next(wants)
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.ready.is_empty()
+    }
+
+    /// Forgets what was not given.
+    pub(crate) fn clear(&mut self) {
+        self.ready.clear();
+        self.share.give_back();
+    }
+
+    /// Fetches documents, to be given in this order. The places are read side by side.
+    pub(crate) async fn fetch(
+        &mut self,
+        entries: Vec<(K, Option<Wanted>)>,
+        places: &[Reach<'_>],
+    ) -> Result<(), Error> {
+        let wanted: Vec<Wanted> = entries.iter().filter_map(|(_, wanted)| *wanted).collect();
+        let rows = rows_of(places, &wanted).await?;
+        let bytes: usize = rows.iter().flatten().map(Bytes::len).sum();
+        self.pace.average = bytes.checked_div(rows.len()).unwrap_or(0);
+        let kept = self.keep(places, rows.len(), bytes);
+        let mut rows = rows.into_iter().take(kept);
+        for (key, wanted) in entries {
+            let row = match wanted {
+                None => Row::Unwanted,
+                Some((place, number)) => match rows.next() {
+                    Some(row) => Row::Here(place, row),
+                    None => Row::Later((place, number)),
+                },
+            };
+            self.ready.push_back(Entry { key, row });
+        }
+        Ok(())
+    }
+
+    /// How many of so many rows, of so many bytes, may be kept. Where the memory of queries is in
+    /// use, that is the one which is in memory in any case.
+    fn keep(&mut self, places: &[Reach<'_>], count: usize, bytes: usize) -> usize {
+        let held = places.first().map(|reach| &reach.figures.held).filter(|_| count > 1);
+        let Some(held) = held else { return count };
+        self.share.give_back();
+        if held.take(bytes).is_err() {
+            self.pace.size = 1;
+            return 1;
+        }
+        self.share = Share { held: Some(Arc::clone(held)), bytes };
+        count
+    }
+
+    /// The next one, with its document, if that is wanted and is there. Counts it as read.
+    pub(crate) async fn next(
+        &mut self,
+        places: &[Reach<'_>],
+    ) -> Result<Option<(K, Option<Bytes>)>, Error> {
+        let Some(Entry { key, row }) = self.ready.pop_front() else { return Ok(None) };
+        if self.ready.is_empty() {
+            self.share.give_back();
+        }
+        let document = match row {
+            Row::Here(place, Some(row)) => open(&places[place], &row)?,
+            Row::Later((place, number)) => one(&places[place], number).await?,
+            Row::Unwanted | Row::Here(_, None) => None,
+        };
+        Ok(Some((key, document)))
+    }
+}
+
+/// The rows of documents by their numbers.
+pub(crate) async fn rows(
+    reach: &Reach<'_>,
+    numbers: &[DocNum],
+) -> Result<Vec<Option<Bytes>>, Error> {
+    if numbers.is_empty() {
+        return Ok(Vec::new());
+    }
+    let wanted: Vec<Bytes> = numbers.iter().map(|number| keys::document(*number)).collect();
+    let _loads = reach.figures.loads();
+    reach.get_many(&wanted).await
+}
+
+/// The rows of documents in several places, which are read side by side.
+async fn rows_of(places: &[Reach<'_>], wanted: &[Wanted]) -> Result<Vec<Option<Bytes>>, Error> {
+    let mut numbers: Vec<Vec<DocNum>> = vec![Vec::new(); places.len()];
+    for (place, number) in wanted {
+        numbers[*place].push(*number);
+    }
+    if let Some(only) = numbers.iter().position(|numbers| numbers.len() == wanted.len()) {
+        return rows(&places[only], &numbers[only]).await;
+    }
+    let read = places.iter().zip(&numbers).map(|(reach, numbers)| rows(reach, numbers));
+    let mut found: Vec<_> = together::all(read).await?.into_iter().map(Vec::into_iter).collect();
+    Ok(wanted.iter().map(|(place, _)| found[*place].next().flatten()).collect())
+}
+
+/// The document of a row; `None` if it has expired. Counts it as read.
+pub(crate) fn open(reach: &Reach<'_>, row: &Bytes) -> Result<Option<Bytes>, Error> {
+    let (header, document) = Header::decode(row).map_err(errors::from_damaged)?;
+    if reach.expiry.is_over(&header, &document) {
+        return Ok(None);
+    }
+    reach.note_document(document.len());
+    Ok(Some(document))
+}
+
+/// A document by its number.
+pub(crate) async fn one(reach: &Reach<'_>, number: DocNum) -> Result<Option<Bytes>, Error> {
+    match rows(reach, &[number]).await?.into_iter().next().flatten() {
+        Some(row) => open(reach, &row),
+        None => Ok(None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_are_fetched_at_first() {
+        let mut pace = Pace::default();
+        let sizes: Vec<usize> = (0..6).map(|_| pace.next(usize::MAX)).collect();
+        assert_eq!(sizes, [FIRST, 16, 32, MOST, MOST, MOST]);
+    }
+
+    #[test]
+    fn what_gives_a_row_each_is_not_fetched_beyond_the_page() {
+        let mut pace = Pace::default();
+        assert_eq!(pace.next(1), 1);
+        let mut pace = Pace::default();
+        let (mut wants, mut sizes) = (30, Vec::new());
+        while wants > 0 {
+            sizes.push(pace.next(wants));
+            wants -= sizes[sizes.len() - 1];
+        }
+        assert_eq!(sizes, [8, 16, 6]);
+    }
+
+    #[test]
+    fn what_gives_few_rows_is_fetched_faster() {
+        let mut pace = Pace::default();
+        let sizes: Vec<usize> = (0..5).map(|_| pace.next(1)).collect();
+        assert_eq!(sizes, [1, 2, 4, 8, 16]);
+    }
+
+    #[test]
+    fn large_documents_are_fetched_one_at_a_time() {
+        let mut pace = Pace { average: 2 << 20, ..Pace::default() };
+        assert_eq!(pace.next(100), 1);
+        pace.average = 256 << 10;
+        assert_eq!(pace.next(100), 4);
+    }
+}

@@ -1,0 +1,227 @@
+//! What a query has read so far. Counted where it happens, reported in the metrics headers and
+//! charged in the end.
+
+use std::{
+    future::poll_fn,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, AtomicU64, Ordering},
+    },
+    time::{Duration, Instant},
+};
+
+use protocol::{BoxFuture, Error};
+
+use crate::{execution::job::timed_out, held::Held};
+
+/// Counts of one page of a query. Shared by all that read for it.
+#[derive(Debug, Default)]
+pub(crate) struct Figures {
+    index_entries: AtomicU64,
+    documents: AtomicU64,
+    document_bytes: AtomicU64,
+    matched: AtomicU64,
+    matched_bytes: AtomicU64,
+    index: Stopwatch,
+    load: Stopwatch,
+    run_nanos: AtomicU64,
+    listing: Stopwatch,
+    calls: AtomicU64,
+    call_messages: AtomicU64,
+    call_nanos: AtomicU64,
+    /// Whether the store had to be waited for.
+    has_waited: AtomicBool,
+    /// When all reading must end, and whether whoever asked has gone.
+    end: Option<(Instant, Arc<AtomicBool>)>,
+    /// The memory that the page holds.
+    pub(crate) held: Arc<Held>,
+}
+
+impl Figures {
+    /// Of a page that must end by then, or when nobody waits for it any more.
+    pub(crate) fn until(timeout: Instant, is_abandoned: &Arc<AtomicBool>) -> Self {
+        Self { end: Some((timeout, Arc::clone(is_abandoned))), ..Self::default() }
+    }
+
+    /// Of a page that holds memory which others want, too.
+    pub(crate) fn holding(self, held: Arc<Held>) -> Self {
+        Self { held, ..self }
+    }
+
+    /// Of something that this page may come to: it counts when the page does.
+    pub(crate) fn apart(&self) -> Self {
+        Self { end: self.end.clone(), held: Arc::clone(&self.held), ..Self::default() }
+    }
+
+    /// Adds what was read in a place that the page has come to, up to now.
+    pub(crate) fn absorb(&self, other: &Self) {
+        let Totals { index_entries, documents, document_bytes, .. } = other.totals();
+        self.index_entries.fetch_add(index_entries, Ordering::Relaxed);
+        self.documents.fetch_add(documents, Ordering::Relaxed);
+        self.document_bytes.fetch_add(document_bytes, Ordering::Relaxed);
+        for (to, from) in [
+            (&self.index, &other.index),
+            (&self.load, &other.load),
+            (&self.listing, &other.listing),
+        ] {
+            add(&to.nanos, from.total());
+        }
+    }
+
+    /// A read of the store. Notes whether the answer was not at hand.
+    pub(crate) async fn waiting_for<T>(&self, mut read: BoxFuture<'_, T>) -> T {
+        poll_fn(|context| {
+            let answer = read.as_mut().poll(context);
+            if answer.is_pending() {
+                self.has_waited.store(true, Ordering::Relaxed);
+            }
+            answer
+        })
+        .await
+    }
+
+    /// Whether reads of the store had to be waited for.
+    pub(crate) fn has_waited(&self) -> bool {
+        self.has_waited.load(Ordering::Relaxed)
+    }
+
+    /// Refuses to read on when time is up.
+    pub(crate) fn check_time(&self) -> Result<(), Error> {
+        match &self.end {
+            Some((timeout, is_abandoned))
+                if is_abandoned.load(Ordering::Relaxed) || Instant::now() >= *timeout =>
+            {
+                Err(timed_out())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Time goes into finding out which documents can match, by reading the index.
+    pub(crate) fn lists(&self) -> Running<'_> {
+        self.listing.start()
+    }
+
+    /// The time that went into listing. It must not count against a page: the next one would list
+    /// again, and get no further.
+    pub(crate) fn listing(&self) -> Duration {
+        self.listing.total()
+    }
+
+    /// Entries of the index were read.
+    pub(crate) fn index_entries(&self, count: usize) {
+        self.index_entries.fetch_add(count as u64, Ordering::Relaxed);
+    }
+
+    /// A document was read.
+    pub(crate) fn document(&self, bytes: usize) {
+        self.documents.fetch_add(1, Ordering::Relaxed);
+        self.document_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// A document that was read passed the filter.
+    pub(crate) fn matched(&self, bytes: usize) {
+        self.matched.fetch_add(1, Ordering::Relaxed);
+        self.matched_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+    }
+
+    /// Time goes into reading the index.
+    pub(crate) fn reads_index(&self) -> Running<'_> {
+        self.index.start()
+    }
+
+    /// Time goes into reading documents.
+    pub(crate) fn loads(&self) -> Running<'_> {
+        self.load.start()
+    }
+
+    /// Time went into evaluating the query since then.
+    pub(crate) fn run_time(&self, since: Instant) {
+        add(&self.run_nanos, since.elapsed());
+    }
+
+    /// A message with so many calls of a user-defined function was answered, sent then.
+    pub(crate) fn calls(&self, count: usize, since: Instant) {
+        self.calls.fetch_add(count as u64, Ordering::Relaxed);
+        self.call_messages.fetch_add(1, Ordering::Relaxed);
+        add(&self.call_nanos, since.elapsed());
+    }
+
+    pub(crate) fn totals(&self) -> Totals {
+        let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
+        Totals {
+            index_entries: load(&self.index_entries),
+            documents: load(&self.documents),
+            document_bytes: load(&self.document_bytes),
+            matched: load(&self.matched),
+            matched_bytes: load(&self.matched_bytes),
+            index: self.index.total() + self.listing.total(),
+            load: self.load.total(),
+            run: Duration::from_nanos(load(&self.run_nanos)),
+            calls: load(&self.calls),
+            call_messages: load(&self.call_messages),
+            call: Duration::from_nanos(load(&self.call_nanos)),
+        }
+    }
+}
+
+fn add(counter: &AtomicU64, elapsed: Duration) {
+    let nanos = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+    counter.fetch_add(nanos, Ordering::Relaxed);
+}
+
+/// Measures the time in which at least one of several things was under way: what partitions do side
+/// by side takes as long as the slowest of them.
+#[derive(Debug, Default)]
+struct Stopwatch {
+    nanos: AtomicU64,
+    /// How many are under way, and since when.
+    running: Mutex<Option<(usize, Instant)>>,
+}
+
+impl Stopwatch {
+    fn start(&self) -> Running<'_> {
+        let mut running = self.running.lock().unwrap_or_else(PoisonError::into_inner);
+        running.get_or_insert_with(|| (0, Instant::now())).0 += 1;
+        Running(self)
+    }
+
+    fn total(&self) -> Duration {
+        Duration::from_nanos(self.nanos.load(Ordering::Relaxed))
+    }
+}
+
+/// Something that is measured, until it is dropped.
+#[must_use]
+pub(crate) struct Running<'a>(&'a Stopwatch);
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        let mut running = self.0.running.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some((count, since)) = &mut *running {
+            *count -= 1;
+            if *count == 0 {
+                add(&self.0.nanos, since.elapsed());
+                *running = None;
+            }
+        }
+    }
+}
+
+/// The counts at one moment.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Totals {
+    pub(crate) index_entries: u64,
+    pub(crate) documents: u64,
+    pub(crate) document_bytes: u64,
+    /// Documents read that passed the filter.
+    pub(crate) matched: u64,
+    pub(crate) matched_bytes: u64,
+    pub(crate) index: Duration,
+    pub(crate) load: Duration,
+    pub(crate) run: Duration,
+    /// Calls of user-defined functions, the messages that they were sent in, and their time.
+    pub(crate) calls: u64,
+    pub(crate) call_messages: u64,
+    pub(crate) call: Duration,
+}

@@ -1,0 +1,483 @@
+//! An order that an index has: its entries are followed, those of all partitions merged, and only
+//! documents that can match are read.
+
+use std::{collections::VecDeque, ops::Bound};
+
+use bytes::Bytes;
+use partition::keys::u64_at;
+use protocol::{Error, rid::DocNum};
+use sql::program::Run;
+use store::{Direction, KeyRange, PageLimit};
+
+use crate::{
+    execution::{
+        access::DEFINED,
+        ahead::{Ahead, Unit},
+        candidates::{Node, Ranges, Span},
+        costs::READ_COSTS,
+        explain::Access,
+        fetch::{Fetched, Wanted},
+        job::{Fed, Job, Part, Turns},
+        ordered::{
+            Frontier, Order, OrderIndex, SortKey,
+            absent::{Absent, Found},
+            containers, invert, place_at,
+        },
+        page::{Page, Seen},
+        stream::{Reach, number_of},
+        token::Place,
+    },
+    together,
+};
+
+/// Entries that a cursor reads at a time: few at first, since many queries stop early.
+const FIRST_PAGE: usize = 16;
+const PAGE_MAX: usize = 512;
+
+/// How a walk ended.
+pub(crate) enum Ended {
+    /// The page is full, or the answer at its end.
+    At(Option<Place>),
+    /// It met a string that the index has cut, or too many arrays and objects, and does not know
+    /// the order any more.
+    Lost,
+}
+
+/// Whether walking is cheaper than sorting what can match.
+pub(crate) fn is_better(
+    job: &Job<'_>,
+    order: &Order,
+    lists: &[Option<Vec<DocNum>>],
+    page: &Page,
+) -> bool {
+    if order.index.is_none() || job.parts.iter().any(|part| part.has_unindexed) {
+        return false;
+    }
+    let (mut matching, mut all) = (0.0, 0.0);
+    for (part, list) in job.parts.iter().zip(lists) {
+        all += part.partition_documents as f64;
+        let known = list.as_ref().map(|list| list.len() as f64);
+        matching += known.unwrap_or(part.documents as f64).min(part.documents as f64);
+    }
+    let wanted = (page.wants() as f64).min(matching);
+    wanted / matching.max(1.0) * all * READ_COSTS.entry + wanted * READ_COSTS.document
+        < matching * READ_COSTS.document
+}
+
+/// Fills the page from the frontier on.
+pub(crate) async fn run(
+    job: &Job<'_>,
+    order: &Order,
+    lists: &[Option<Vec<DocNum>>],
+    page: &mut Page,
+    frontier: &Frontier,
+    mut seen: Option<&mut Seen>,
+    run: &mut Run<'_>,
+) -> Result<Ended, Error> {
+    if is_unknown(&frontier.key, order) {
+        return Ok(Ended::Lost);
+    }
+    // DISTINCT must meet again what was returned before, and so begins at the beginning.
+    let start = if seen.is_some() { SortKey::default() } else { frontier.key.clone() };
+    let cursors = job.parts.iter().map(|part| Cursor::new(part, order, &start)).collect();
+    let reaches: Vec<Reach<'_>> = job.parts.iter().map(|part| part.reach(&job.figures)).collect();
+    let passed = (seen.is_none() && frontier.row == u32::MAX).then_some(&frontier.key);
+    let mut walk = Walk { job, order, lists, cursors, passed, is_lost: false };
+    let mut fetched = Fetched::default();
+    for (part, list) in job.parts.iter().zip(lists) {
+        job.recorder.note(part, Access::Walk(list.as_ref().map(Vec::len)));
+    }
+    let mut turns = Turns::default();
+    let mut ahead = Ahead::documents(job, true);
+    loop {
+        while ahead.is_hungry(page.wants(), job.is_late()) {
+            if fetched.is_empty() {
+                let entries = walk.entries(fetched.room(page.wants())).await?;
+                fetched.fetch(entries, &reaches).await?;
+            }
+            let Some((key, text)) = fetched.next(&reaches).await? else {
+                ahead.end();
+                break;
+            };
+            if let Some(text) = text {
+                ahead.push((key, text.clone()), Unit::Document(text));
+                continue;
+            }
+            if job.is_late() && seen.is_none() && ahead.is_empty() {
+                return Ok(Ended::At(Some(place_at(order, &key, u32::MAX))));
+            }
+            job.check_timeout()?;
+            turns.take().await;
+        }
+        let Some((key, text)) = ahead.next(run).await? else {
+            return Ok(if walk.is_lost { Ended::Lost } else { Ended::At(None) });
+        };
+        match job.feed(&text, frontier.row_of(&key), page, seen.as_deref_mut(), run)? {
+            Fed::Whole => {}
+            Fed::Over => return Ok(Ended::At(None)),
+            Fed::Full(row) => return Ok(Ended::At(Some(place_at(order, &key, row)))),
+        }
+        if job.is_late() && seen.is_none() {
+            return Ok(Ended::At(Some(place_at(order, &key, u32::MAX))));
+        }
+        job.check_timeout()?;
+        turns.take().await;
+    }
+}
+
+/// Whether a filter lets a document through, as far as that is known.
+fn is_in(list: Option<&[DocNum]>, number: DocNum) -> bool {
+    list.is_none_or(|list| list.binary_search(&number).is_ok())
+}
+
+/// The entries of all partitions, merged.
+struct Walk<'a> {
+    job: &'a Job<'a>,
+    order: &'a Order,
+    lists: &'a [Option<Vec<DocNum>>],
+    cursors: Vec<Cursor>,
+    /// A document whose rows were all returned: it only marks the place.
+    passed: Option<&'a SortKey>,
+    /// Whether it ended because it does not know the order any more.
+    is_lost: bool,
+}
+
+impl Walk<'_> {
+    /// The next entries in the order, at most so many, and the documents of those that a filter lets
+    /// through. There are none at the end. Behind the first, only those are given that were read
+    /// already: whether others are needed is not known yet.
+    async fn entries(&mut self, most: usize) -> Result<Vec<(SortKey, Option<Wanted>)>, Error> {
+        let mut entries = Vec::with_capacity(most);
+        while entries.len() < most {
+            if entries.is_empty() {
+                self.fill().await?;
+            } else if self.cursors.iter().any(Cursor::is_unread) {
+                break;
+            }
+            let Some(at) = self.least() else { break };
+            if is_unknown(&self.cursors[at].buffer[0].key, self.order) {
+                // Not before the others are dealt with: the page may end with them.
+                self.is_lost = entries.is_empty();
+                break;
+            }
+            let Some(Found { key, is_row }) = self.cursors[at].buffer.pop_front() else { break };
+            if self.passed == Some(&key) {
+                continue;
+            }
+            let number = self.order.number(key.number);
+            let is_wanted = is_row && is_in(self.lists[at].as_deref(), number);
+            entries.push((key, is_wanted.then_some((at, number))));
+        }
+        Ok(entries)
+    }
+
+    /// Reads on in all partitions of which nothing is left, side by side.
+    async fn fill(&mut self) -> Result<(), Error> {
+        let Self { job, order, lists, cursors, .. } = self;
+        let unread = cursors.iter_mut().enumerate().filter(|(_, cursor)| cursor.is_unread());
+        let fill =
+            unread.map(|(at, cursor)| cursor.fill(job, &job.parts[at], order, lists[at].as_ref()));
+        together::all(fill).await?;
+        self.is_lost = self.cursors.iter().any(|cursor| cursor.is_lost);
+        Ok(())
+    }
+
+    /// Which partition has the first entry; `None` at the end, or if one of them is lost.
+    fn least(&self) -> Option<usize> {
+        let cursors = &self.cursors;
+        let with_entries = (0..cursors.len()).filter(|at| !cursors[*at].buffer.is_empty());
+        let least =
+            with_entries.min_by(|a, b| cursors[*a].buffer[0].key.cmp(&cursors[*b].buffer[0].key));
+        least.filter(|_| !self.is_lost)
+    }
+}
+
+/// Whether entries do not say where a key lies. A string may be cut in a long one: an entry holds
+/// at most so much of it. Arrays and objects inside a composite entry have no order there.
+fn is_unknown(key: &SortKey, order: &Order) -> bool {
+    key.values.len() >= index::STRING_BYTES_MAX
+        || matches!(order.index, Some(OrderIndex::Composite { .. }))
+            && containers::are_in(&key.values, order)
+}
+
+/// Follows the entries of one partition, and finds what has none.
+struct Cursor {
+    /// The ranges of entries still to be read, the next one first.
+    ranges: VecDeque<KeyRange>,
+    /// The ranges of arrays and objects, still to be read. They have the last place in the order,
+    /// or the first if the order descends.
+    containers: Vec<KeyRange>,
+    /// The documents without an entry, still to be found. They have the other end of the order.
+    absent: Option<Absent>,
+    /// Where the page begins.
+    start: SortKey,
+    direction: Direction,
+    buffer: VecDeque<Found>,
+    page: usize,
+    /// There are too many arrays and objects to put them in order.
+    is_lost: bool,
+}
+
+impl Cursor {
+    fn new(part: &Part, order: &Order, start: &SortKey) -> Self {
+        let is_backward = order.descends.first() == Some(&true);
+        let direction = if is_backward { Direction::Backward } else { Direction::Forward };
+        let mut cursor = Self {
+            ranges: VecDeque::new(),
+            containers: Vec::new(),
+            absent: None,
+            start: start.clone(),
+            direction,
+            buffer: VecDeque::new(),
+            page: FIRST_PAGE,
+            is_lost: false,
+        };
+        let is_path = matches!(order.index, Some(OrderIndex::Path { .. }));
+        let mut asks_for_value = false;
+        if let Some(walked) = &part.order {
+            let key_of = |value: &[u8]| Bytes::from([&walked.prefix[..], value].concat());
+            let edge = edge(&walked.prefix, start, is_backward);
+            let is_behind_containers =
+                is_backward && start.values.first() > Some(&!index::CONTAINERS);
+            asks_for_value = is_path && walked.own_ranges(&part.node).is_some();
+            for span in walked.spans(&part.node, order) {
+                let (low, mut high) = (key_of(&span.low), key_of(&span.high));
+                let first_container = key_of(&[index::CONTAINERS]);
+                if is_path && high > first_container {
+                    if !is_behind_containers {
+                        let low = low.clone().max(first_container.clone());
+                        cursor.containers.push((Bound::Included(low), Bound::Excluded(high)));
+                    }
+                    high = first_container;
+                }
+                cursor.add(low, high, &edge);
+            }
+        }
+        if let Some(OrderIndex::Path { path, has_absent: false }) = &order.index
+            && !asks_for_value
+        {
+            cursor.absent = Absent::new(order, path, start);
+        }
+        cursor
+    }
+
+    /// Adds what of a range lies at or behind the edge.
+    fn add(&mut self, low: Bytes, high: Bytes, edge: &Bytes) {
+        if low >= high {
+            return;
+        }
+        match self.direction {
+            Direction::Backward if low <= *edge => {
+                let end = if high <= *edge {
+                    Bound::Excluded(high)
+                } else {
+                    Bound::Included(edge.clone())
+                };
+                self.ranges.push_front((Bound::Included(low), end));
+            }
+            Direction::Forward if high > *edge => {
+                let first = low.max(edge.clone());
+                self.ranges.push_back((Bound::Included(first), Bound::Excluded(high)));
+            }
+            _ => {}
+        }
+    }
+
+    /// Whether nothing is left of what was read, and there may be more.
+    fn is_unread(&self) -> bool {
+        self.buffer.is_empty()
+            && !(self.ranges.is_empty() && self.containers.is_empty() && self.absent.is_none())
+    }
+
+    /// Reads on.
+    async fn fill(
+        &mut self,
+        job: &Job<'_>,
+        part: &Part,
+        order: &Order,
+        list: Option<&Vec<DocNum>>,
+    ) -> Result<(), Error> {
+        let reach = part.reach(&job.figures);
+        match self.direction {
+            Direction::Forward => {
+                self.fill_absent(job, part, order, list).await?;
+                self.fill_entries(&reach, order).await?;
+                self.fill_containers(&reach, order, list).await
+            }
+            Direction::Backward => {
+                self.fill_containers(&reach, order, list).await?;
+                self.fill_entries(&reach, order).await?;
+                self.fill_absent(job, part, order, list).await
+            }
+        }
+    }
+
+    async fn fill_absent(
+        &mut self,
+        job: &Job<'_>,
+        part: &Part,
+        order: &Order,
+        list: Option<&Vec<DocNum>>,
+    ) -> Result<(), Error> {
+        if self.buffer.is_empty()
+            && let Some(absent) = &mut self.absent
+        {
+            absent.fill(job, part, order, list, &mut self.buffer).await?;
+            if self.buffer.is_empty() {
+                self.absent = None;
+            }
+        }
+        Ok(())
+    }
+
+    async fn fill_containers(
+        &mut self,
+        reach: &Reach<'_>,
+        order: &Order,
+        list: Option<&Vec<DocNum>>,
+    ) -> Result<(), Error> {
+        let Some(OrderIndex::Path { path, .. }) = &order.index else { return Ok(()) };
+        if self.buffer.is_empty() && !self.containers.is_empty() {
+            let ranges = std::mem::take(&mut self.containers);
+            let sorted = containers::sorted(reach, ranges, (order, path), list, &self.start);
+            match sorted.await? {
+                Some(keys) => {
+                    self.buffer.extend(keys.into_iter().map(|key| Found { key, is_row: true }));
+                }
+                None => self.is_lost = true,
+            }
+        }
+        Ok(())
+    }
+
+    async fn fill_entries(&mut self, reach: &Reach<'_>, order: &Order) -> Result<(), Error> {
+        while self.buffer.is_empty() {
+            let Some(range) = self.ranges.pop_front() else { return Ok(()) };
+            if reach.slots.is_empty() {
+                continue;
+            }
+            let index = reach.figures.reads_index();
+            let limit = PageLimit { entries: self.page, bytes: 1 << 20 };
+            let page = reach.scan(range.clone(), self.direction, limit).await?;
+            reach.note_index_entries(page.entries.len());
+            self.page = (self.page * 2).min(PAGE_MAX);
+            if let Some((last, _)) = page.entries.last().filter(|_| page.has_more) {
+                let last = Bound::Excluded(last.clone());
+                self.ranges.push_front(match self.direction {
+                    Direction::Forward => (last, range.1),
+                    Direction::Backward => (range.0, last),
+                });
+            }
+            for (key, _) in &page.entries {
+                let Some(number) = number_of(key) else { continue };
+                if reach.contains(number) {
+                    let key = sort_key(key, number, order, self.direction);
+                    self.buffer.push_back(Found { key, is_row: true });
+                }
+            }
+            drop(index);
+            reach.figures.check_time()?;
+            tokio::task::yield_now().await;
+        }
+        Ok(())
+    }
+}
+
+/// The key at which a page begins. Going backward, nothing returned yet is the greatest of all.
+fn edge(prefix: &[u8], start: &SortKey, is_backward: bool) -> Bytes {
+    let mut values = start.values.clone();
+    let mut number = start.number;
+    if is_backward {
+        invert(&mut values);
+        number = !number;
+        if values.is_empty() {
+            values.push(u8::MAX);
+        }
+    }
+    [prefix, &values, &number.to_be_bytes()].concat().into()
+}
+
+fn sort_key(key: &[u8], number: DocNum, order: &Order, direction: Direction) -> SortKey {
+    let mut values = key[index::key::PREFIX_BYTES..key.len() - index::key::NUMBER_BYTES].to_vec();
+    if direction == Direction::Backward {
+        invert(&mut values);
+    }
+    SortKey { values, number: order.number(number) }
+}
+
+/// An index to walk in one partition.
+pub(crate) struct Walked {
+    /// What its keys begin with.
+    pub(crate) prefix: Bytes,
+    /// What the keys of each member's own index begin with: the filter knows values by these.
+    pub(crate) members: Vec<Bytes>,
+}
+
+impl Walked {
+    /// The id of the path, of an index of one path.
+    pub(crate) fn path_id(&self) -> u64 {
+        u64_at(&self.prefix, 1).unwrap_or_default()
+    }
+
+    /// What of a filter is left when the walk keeps to the ranges of its own path.
+    pub(crate) fn rest(&self, node: &Node) -> Node {
+        let is_own = |node: &Node| {
+            matches!(node, Node::Ranges(ranges) if self.prefix == ranges.prefix
+                && ranges.is_unique && ranges.check.is_none())
+        };
+        match node {
+            node if is_own(node) => Node::Everything,
+            Node::And(nodes) => {
+                Node::and(nodes.iter().filter(|node| !is_own(node)).cloned().collect())
+            }
+            node => node.clone(),
+        }
+    }
+
+    /// The ranges of its entries that the filter leaves, ascending.
+    fn spans(&self, node: &Node, order: &Order) -> Vec<Span> {
+        let whole = |low: Vec<u8>| vec![Span { low, high: vec![u8::MAX], is_point: false }];
+        match &order.index {
+            Some(OrderIndex::Path { has_absent, .. }) => match self.own_ranges(node) {
+                Some(ranges) => ranges.spans.clone(),
+                // A policy of the past may have left entries for documents without a value.
+                None => whole(if *has_absent { vec![] } else { vec![DEFINED] }),
+            },
+            Some(OrderIndex::Composite { .. }) => {
+                let mut low = Vec::new();
+                let is_first_descending = order.descends.first() == Some(&true);
+                for (member, descends) in self.members.iter().zip(&order.descends) {
+                    let Some([Span { low: value, is_point: true, .. }]) =
+                        ranges_of(node, member).map(|ranges| &ranges.spans[..])
+                    else {
+                        break;
+                    };
+                    let start = low.len();
+                    low.extend_from_slice(value);
+                    // Members are stored relative to the first, which ascends.
+                    if *descends != is_first_descending {
+                        invert(&mut low[start..]);
+                    }
+                }
+                let mut high = low.clone();
+                high.push(u8::MAX);
+                vec![Span { low, high, is_point: false }]
+            }
+            None => whole(vec![]),
+        }
+    }
+
+    /// What the filter asks of the value that an index of one path is ordered by.
+    fn own_ranges<'a>(&self, node: &'a Node) -> Option<&'a Ranges> {
+        self.members.first().and_then(|member| ranges_of(node, member))
+    }
+}
+
+/// What the filter knows of the values under a prefix.
+fn ranges_of<'a>(node: &'a Node, prefix: &[u8]) -> Option<&'a Ranges> {
+    match node {
+        Node::Ranges(ranges) => (ranges.prefix == prefix && ranges.is_unique).then_some(ranges),
+        Node::And(nodes) => nodes.iter().find_map(|node| ranges_of(node, prefix)),
+        _ => None,
+    }
+}

@@ -1,0 +1,204 @@
+//! A query that was checked and compiled, and what it needs to read.
+
+use std::sync::Arc;
+
+use index::Coverage;
+use protocol::{Code, Error, Options, error::QueryFailure, query::QuerySource};
+use sql::{
+    Query,
+    filter::{self, Filter},
+    program::{PathStep, Program, Settings},
+};
+use value::{Value, hash::murmur3_128, json};
+
+use crate::{
+    execution::{
+        access::coverage,
+        functions,
+        ordered::{Order, OrderIndex},
+        token::Token,
+    },
+    scope::Scope,
+    served::Served,
+};
+
+/// A query ready to run over one collection.
+pub(crate) struct Prepared {
+    pub(crate) source: Arc<QuerySource>,
+    pub(crate) query: Query,
+    pub(crate) program: Program,
+    pub(crate) filter: Filter,
+    /// What a call is answered with whose function the collection does not have.
+    pub(crate) unknown_function: Option<Error>,
+    /// Tells this query over this collection from every other: what its tokens are bound to.
+    pub(crate) identity: Vec<u8>,
+}
+
+impl Prepared {
+    pub(crate) fn new(
+        source: Arc<QuerySource>,
+        collection: &Served,
+        now_millis: i64,
+    ) -> Result<Self, Error> {
+        let refused =
+            |errors: &[sql::Error]| Error::query(sql::error::to_json(errors, &source.text));
+        let query = sql::parse(&source.text)
+            .and_then(|query| sql::check_burden(&query, &source.parameters).map(|()| query))
+            .map_err(|error| refused(&[error]))?;
+        let definition = &collection.definition;
+        let settings = Settings {
+            parameters: &source.parameters,
+            computed: &definition.computed,
+            has_udf: Some(&|name| functions::find(collection, name).is_some()),
+            is_planar: definition.is_geometry,
+            ..Settings::default()
+        };
+        let mut unknown_function = None;
+        let program = Program::compile(&query, &settings).or_else(|errors| {
+            if !errors.iter().all(|error| error.code == sql::Code::UnknownUdf) {
+                return Err(refused(&errors));
+            }
+            // A query that never comes to call it is answered.
+            unknown_function = Some(refused(&errors));
+            let settings = Settings { has_udf: None, ..settings };
+            Program::compile(&query, &settings).map_err(|errors| refused(&errors))
+        })?;
+        let names: Vec<String> =
+            definition.computed.iter().map(|computed| computed.name.clone()).collect();
+        let settings = filter::Settings {
+            now_millis: Some(now_millis),
+            is_planar: definition.is_geometry,
+            computed: &names,
+        };
+        // What an inner query leaves out is not for the outer one to say.
+        let filter = if program.shape().inner.is_some() {
+            Filter::All
+        } else {
+            filter::of_with(&query, &source.parameters, &settings)
+        };
+        let identity = identity(&query, &source, &collection.numbering());
+        Ok(Self { source, query, program, filter, unknown_function, identity })
+    }
+
+    /// Where a page begins: where the caller's last one ended, or at the start.
+    pub(crate) fn token(
+        &self,
+        options: &Options,
+        scope: &Scope,
+        collection: &Served,
+    ) -> Result<Token, Error> {
+        let origin = || scope.origin(collection);
+        Token::of_page(options, &self.identity, self.program.shape(), origin)
+    }
+
+    /// What random numbers begin from. The pages of a query go on from each other's time.
+    pub(crate) fn seed(&self, now_millis: i64) -> u64 {
+        murmur3_128(&self.identity, (now_millis.unsigned_abs(), 0)).0
+    }
+
+    /// The order of the rows, if one is asked for; refused if no index has it.
+    pub(crate) fn order(&self, collection: &Served) -> Result<Option<Order>, Error> {
+        let shape = self.program.shape();
+        if shape.order.is_empty() {
+            return Ok(None);
+        }
+        let descends: Vec<bool> = shape.order.iter().map(|key| key.is_descending).collect();
+        if shape.groups || shape.inner.is_some() || shape.is_aggregate {
+            // Groups, rows of inner queries and lists are sorted in memory; no index knows them.
+            return Ok(Some(Order { descends, index: None }));
+        }
+        let paths: Option<Vec<index::Path>> =
+            shape.order.iter().map(|key| key.path.as_deref().and_then(index_path)).collect();
+        match paths.as_deref() {
+            // A computed property, or an element of an array: there is no index of it.
+            None => Ok(Some(Order { descends, index: None })),
+            Some([path]) => path_order(collection, path, descends).map(Some),
+            Some(paths) => composite_order(collection, paths, descends).map(Some),
+        }
+    }
+}
+
+/// An order by one path: its own index has it.
+fn path_order(
+    collection: &Served,
+    path: &index::Path,
+    descends: Vec<bool>,
+) -> Result<Order, Error> {
+    let policy = &collection.definition.indexing;
+    let own = policy.coverage(path);
+    if own == Coverage::NotIndexed {
+        return Err(not_served(
+            "The index path corresponding to the specified order-by item is excluded.",
+        ));
+    }
+    let has_absent = own == Coverage::Explicit;
+    let index = (coverage(collection, path) == own)
+        .then(|| OrderIndex::Path { path: path.clone(), has_absent });
+    Ok(Order { descends, index })
+}
+
+/// An order by several paths: a composite index must have it.
+fn composite_order(
+    collection: &Served,
+    paths: &[index::Path],
+    descends: Vec<bool>,
+) -> Result<Order, Error> {
+    let order: Vec<(index::Path, bool)> =
+        paths.iter().cloned().zip(descends.iter().copied()).collect();
+    let policy = &collection.definition.indexing;
+    let Some((composite, _)) = policy.composite_for_order(&order) else {
+        return Err(not_served(
+            "The order by query does not have a corresponding composite index that it can be \
+             served from.",
+        ));
+    };
+    let id = composite.id;
+    let index = OrderIndex::Composite { id, members: paths.to_vec() };
+    let index = (!collection.is_reindexing()).then_some(index);
+    Ok(Order { descends, index })
+}
+
+fn not_served(message: &str) -> Error {
+    let mut document = br#"{"Errors":["#.to_vec();
+    json::quote(message, &mut document);
+    document.extend_from_slice(b"]}");
+    let document = String::from_utf8_lossy(&document).into_owned();
+    let failure = QueryFailure { document: Some(document), plan: None };
+    Error { query: Some(failure.into()), ..Error::new(Code::BadRequest, message) }
+}
+
+/// The path of a sort key; `None` if it leads into an array, whose elements no index orders by.
+fn index_path(steps: &[PathStep]) -> Option<index::Path> {
+    let segment = |step: &PathStep| match step {
+        PathStep::Key(name) => Some(index::Segment::Key(name.clone())),
+        PathStep::Index(_) => None,
+    };
+    steps.iter().map(segment).collect::<Option<_>>().map(index::Path)
+}
+
+/// What tells a query over a feed from every other.
+///
+/// COMPAT: SDKs that resume an ORDER BY send the token they were given with a query whose filter
+/// they have narrowed to what is left. The place in the order is the same, so the filter of such a
+/// query is no part of its identity.
+pub(crate) fn identity(query: &Query, source: &QuerySource, owner: &[u8]) -> Vec<u8> {
+    let mut bytes = owner.to_vec();
+    let is_walked =
+        query.group_by.is_empty() && !query.select.is_distinct && !filter::may_aggregate(query);
+    if query.order_by.is_some() && is_walked {
+        let unfiltered = Query { filter: None, ..query.clone() };
+        bytes.extend_from_slice(unfiltered.to_string().as_bytes());
+    } else {
+        bytes.extend_from_slice(source.text.as_bytes());
+    }
+    for (name, value) in &source.parameters {
+        bytes.push(0);
+        bytes.extend_from_slice(name.as_bytes());
+        bytes.push(0);
+        match value {
+            Value::Undefined => {}
+            value => json::write(value, &mut bytes),
+        }
+    }
+    bytes
+}

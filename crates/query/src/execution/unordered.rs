@@ -1,0 +1,376 @@
+//! Rows in the order of documents: by partition, then by creation or by number.
+
+use std::{collections::VecDeque, ops::Range, sync::OnceLock};
+
+use bytes::Bytes;
+use partition::keys::Creation;
+use protocol::{Error, rid::DocNum};
+use sql::program::Run;
+
+use crate::{
+    execution::{
+        ahead::{Ahead, Unit},
+        candidates::Node,
+        created::Created,
+        documents::Documents,
+        figures::Figures,
+        job::{Fed, Job, Part, Turns},
+        merge::{GROUPS_AHEAD, Merge},
+        page::{Page, Seen},
+        stream::{Reach, Stream},
+        stretch::{Piece, Sequence, Stretch, stretches},
+        token::{Place, Position},
+    },
+    together,
+};
+
+/// Fills the page from `place` on; where to go on, if there may be more.
+///
+/// DISTINCT begins anew with every page, to learn again what was returned before.
+pub(crate) async fn run(
+    job: &Job<'_>,
+    page: &mut Page,
+    place: &Place,
+    run: &mut Run<'_>,
+) -> Result<Option<Place>, Error> {
+    if !matches!(place, Place::Row(_) | Place::Created { .. }) {
+        return Err(Error::bad_request("Invalid Continuation Token."));
+    }
+    if page.is_over() {
+        return Ok(None);
+    }
+    let mut seen = job.seen();
+    let piece =
+        |part: &Part| Piece { slots: part.slots.clone(), documents: part.partition_documents };
+    let pieces: Vec<Piece> = job.parts.iter().map(piece).collect();
+    let stretches = stretches(&pieces, place);
+    let mut ahead = Ahead::documents(job, true);
+    let figures: Vec<OnceLock<Figures>> = stretches.iter().map(|_| OnceLock::new()).collect();
+    let mut coming = Coming::new(job, &stretches, &figures, seen.is_some());
+    for (at, stretch) in stretches.iter().enumerate() {
+        if stretch.is_done() && seen.is_none() {
+            continue;
+        }
+        ahead.reopen();
+        let readers = coming.next(at, page.wants()).await?;
+        match fill(job, page, stretch, readers, seen.as_mut(), &mut ahead, run).await? {
+            Filled::Over => return Ok(None),
+            Filled::Full(position) => return Ok(Some(stretch.place(position))),
+            Filled::Exhausted if at + 1 == stretches.len() => {}
+            // A page is of one partition, where the client could have asked one after the other.
+            Filled::Exhausted if job.program.shape().is_plain() && !page.items.is_empty() => {
+                return Ok(Some(stretch.behind()));
+            }
+            Filled::Exhausted => {}
+        }
+    }
+    Ok(None)
+}
+
+/// How reading a stretch ended.
+enum Filled {
+    /// Everything was read.
+    Exhausted,
+    /// The next page begins here.
+    Full(Position),
+    /// The answer is at its end.
+    Over,
+}
+
+async fn fill(
+    job: &Job<'_>,
+    page: &mut Page,
+    stretch: &Stretch,
+    mut readers: Readers<'_>,
+    mut seen: Option<&mut Seen>,
+    ahead: &mut Ahead<'_, (u64, Bytes)>,
+    run: &mut Run<'_>,
+) -> Result<Filled, Error> {
+    let start = stretch.start;
+    let mut turns = Turns::default();
+    loop {
+        while ahead.is_hungry(page.wants(), job.is_late()) {
+            match readers.next(job, page).await? {
+                Some((number, text)) => ahead.push((number, text.clone()), Unit::Document(text)),
+                None => ahead.end(),
+            }
+        }
+        let Some((number, text)) = ahead.next(run).await? else { return Ok(Filled::Exhausted) };
+        let from_row = match number.cmp(&start.number) {
+            std::cmp::Ordering::Less => u32::MAX,
+            std::cmp::Ordering::Equal => start.row,
+            std::cmp::Ordering::Greater => 0,
+        };
+        match job.feed(&text, from_row, page, seen.as_deref_mut(), run)? {
+            Fed::Whole => {}
+            Fed::Over => return Ok(Filled::Over),
+            Fed::Full(row) => return Ok(Filled::Full(Position { number, row })),
+        }
+        let next = Position { number: number + 1, row: 0 };
+        // Whether there is more is for the next page to find out.
+        if (page.is_at_end() || job.is_late()) && next > start {
+            return Ok(Filled::Full(next));
+        }
+        job.check_timeout()?;
+        turns.take().await;
+    }
+}
+
+/// Begins to read stretches. Where the store has to be waited for, those that follow are begun
+/// together: few at first, since a page may end with any of them. What is read of a stretch counts
+/// when the page comes to it.
+struct Coming<'a> {
+    job: &'a Job<'a>,
+    stretches: &'a [Stretch],
+    /// What is read of each stretch before the page comes to it.
+    figures: &'a [OnceLock<Figures>],
+    /// Whether earlier pages are read again.
+    is_from_start: bool,
+    /// Of the stretches that come next; `None` of one that could not be read.
+    begun: VecDeque<(usize, Option<Readers<'a>>)>,
+    /// How many were begun together.
+    together: usize,
+    /// Whether the page has come to one.
+    has_come: bool,
+}
+
+impl<'a> Coming<'a> {
+    fn new(
+        job: &'a Job<'a>,
+        stretches: &'a [Stretch],
+        figures: &'a [OnceLock<Figures>],
+        is_from_start: bool,
+    ) -> Self {
+        let (begun, has_come) = (VecDeque::new(), false);
+        Self { job, stretches, figures, is_from_start, begun, together: 1, has_come }
+    }
+
+    /// The readers of a stretch that the page has come to, and that still wants so many rows.
+    async fn next(&mut self, at: usize, wants: usize) -> Result<Readers<'a>, Error> {
+        let is_slow = self.job.figures.has_waited() && !self.job.recorder.is_on();
+        if self.begun.is_empty() && self.has_come && is_slow {
+            self.together = (2 * self.together).min(GROUPS_AHEAD);
+            self.begin(at, wants).await?;
+        }
+        self.has_come = true;
+        let begun = self.begun.pop_front().filter(|(begun, _)| *begun == at);
+        if let Some(mut readers) = begun.and_then(|(_, readers)| readers) {
+            if let Some(figures) = self.figures[at].get() {
+                self.job.figures.absorb(figures);
+            }
+            readers.arrive(self.job);
+            return Ok(readers);
+        }
+        let (figures, first) = (&self.job.figures, self.first(at));
+        Readers::new(self.job, &self.stretches[at], first, |part, slots| {
+            part.reach_in(slots, figures)
+        })
+        .await
+    }
+
+    /// Begins with some stretches from this one on, side by side.
+    async fn begin(&mut self, from: usize, wants: usize) -> Result<(), Error> {
+        let is_read = |at: &usize| self.is_from_start || !self.stretches[*at].is_done();
+        let next: Vec<usize> =
+            (from..self.stretches.len()).filter(is_read).take(self.together).collect();
+        let begun = next.iter().map(|at| self.begun(*at, wants));
+        let begun = together::all(begun).await?;
+        self.begun = next.into_iter().zip(begun).collect();
+        Ok(())
+    }
+
+    /// The readers of a stretch that the page may come to. One that cannot be read is tried again
+    /// if it does.
+    async fn begun(&self, at: usize, wants: usize) -> Result<Option<Readers<'a>>, Error> {
+        let figures = self.figures[at].get_or_init(|| self.job.figures.apart());
+        let first = self.first(at);
+        let begin = async {
+            let reach = |part: &'a Part, slots| part.reach_ahead(slots, figures);
+            let mut readers = Readers::new(self.job, &self.stretches[at], first, reach).await?;
+            readers.read_ahead(self.job, wants).await?;
+            Ok::<_, Error>(readers)
+        };
+        Ok(begin.await.ok())
+    }
+
+    fn first(&self, at: usize) -> u64 {
+        if self.is_from_start { 0 } else { self.stretches[at].start.number }
+    }
+}
+
+/// The documents of a stretch that can match, with what the numbers of its positions mean.
+enum Readers<'a> {
+    Number(ByNumber<'a>),
+    Creation { documents: Created<'a>, progress: Progress },
+}
+
+impl<'a> Readers<'a> {
+    async fn new(
+        job: &'a Job<'_>,
+        stretch: &Stretch,
+        first: u64,
+        reach: impl Fn(&'a Part, Range<u32>) -> Reach<'a>,
+    ) -> Result<Self, Error> {
+        let member = |(at, slots): &(usize, Range<u32>)| {
+            let part = &job.parts[*at];
+            (part, reach(part, slots.clone()))
+        };
+        let members = stretch.members.iter().map(member).collect();
+        Ok(match stretch.sequence {
+            Sequence::Number => Self::Number(ByNumber::new(members, first)),
+            Sequence::Creation => {
+                let documents = Created::new(members, Creation(first), &job.recorder).await?;
+                Self::Creation { documents, progress: Progress::new(job) }
+            }
+        })
+    }
+
+    async fn next(&mut self, job: &Job<'_>, page: &Page) -> Result<Option<(u64, Bytes)>, Error> {
+        match self {
+            Self::Number(readers) => readers.next(job, page).await,
+            Self::Creation { documents, progress } => {
+                if documents.is_undecided() && progress.is_poor(job) {
+                    documents.narrow(page.wants(), &job.recorder).await?;
+                }
+                let next = documents.next(page.wants()).await?;
+                Ok(next.map(|(creation, text)| (creation.0, text)))
+            }
+        }
+    }
+}
+
+impl<'a> Readers<'a> {
+    /// Reads the first documents, for a page that still wants so many rows.
+    async fn read_ahead(&mut self, job: &Job<'_>, wants: usize) -> Result<(), Error> {
+        match self {
+            Self::Number(readers) => readers.read_ahead(job, wants).await,
+            Self::Creation { documents, .. } => documents.read_ahead(wants).await.map(drop),
+        }
+    }
+
+    /// The page has come here: from now on, what is read counts.
+    fn arrive(&mut self, job: &'a Job<'_>) {
+        match self {
+            Self::Number(readers) => {
+                for (part, reach) in &mut readers.members {
+                    *reach = part.reach_in(reach.slots.clone(), &job.figures);
+                }
+                for documents in readers.documents.iter_mut().flatten() {
+                    documents.progress = documents.progress.take().map(|_| Progress::new(job));
+                }
+            }
+            Self::Creation { documents, progress } => {
+                documents.count_in(&job.figures);
+                *progress = Progress::new(job);
+            }
+        }
+    }
+}
+
+/// Whether looking at documents finds enough that match.
+struct Progress {
+    read: u64,
+    matched_before: u64,
+}
+
+/// Documents that are looked at before their matches say anything, and per match.
+const READ_BEFORE: u64 = 64;
+const READ_PER_MATCH: u64 = 16;
+
+impl Progress {
+    fn new(job: &Job<'_>) -> Self {
+        Self { read: 0, matched_before: job.figures.totals().matched }
+    }
+
+    /// Whether too few match. Asked once for each document that is read.
+    fn is_poor(&mut self, job: &Job<'_>) -> bool {
+        let matched = job.figures.totals().matched - self.matched_before;
+        let is_poor = self.read > READ_BEFORE + READ_PER_MATCH * matched;
+        self.read += 1;
+        is_poor
+    }
+}
+
+/// Reads in the order of document numbers.
+struct ByNumber<'a> {
+    members: Vec<(&'a Part, Reach<'a>)>,
+    merge: Merge,
+    /// Of each partition, once it is read.
+    documents: Vec<Option<Adaptive>>,
+    first: DocNum,
+}
+
+impl<'a> ByNumber<'a> {
+    fn new(members: Vec<(&'a Part, Reach<'a>)>, first: DocNum) -> Self {
+        let merge = Merge::new(members.iter().map(|(_, reach)| &reach.slots), first);
+        let documents = members.iter().map(|_| None).collect();
+        Self { members, merge, documents, first }
+    }
+
+    async fn next(&mut self, job: &Job<'_>, page: &Page) -> Result<Option<(DocNum, Bytes)>, Error> {
+        while let Some(at) = self.merge.wanting() {
+            let (part, reach) = &self.members[at];
+            let documents = match &mut self.documents[at] {
+                Some(documents) => documents,
+                unread => unread.insert(Adaptive::new(job, part, reach, self.first).await?),
+            };
+            let document = documents.next(job, part, reach, page).await?;
+            self.merge.put(at, document);
+        }
+        Ok(self.merge.take())
+    }
+
+    /// Reads the first documents of whoever is wanted first.
+    async fn read_ahead(&mut self, job: &Job<'_>, wants: usize) -> Result<(), Error> {
+        let Some(at) = self.merge.wanting() else { return Ok(()) };
+        let (part, reach) = &self.members[at];
+        let adaptive = Adaptive::new(job, part, reach, self.first).await?;
+        self.documents[at].insert(adaptive).documents.read_ahead(reach, wants).await
+    }
+}
+
+/// Documents that can match, found by the index where it knows few, and by looking at all where it
+/// does not. How many it knows is seen only by counting them, so documents are looked at first, and
+/// counting begins when too few of them match.
+struct Adaptive {
+    documents: Documents,
+    /// Of looking at all, while the index may still be asked.
+    progress: Option<Progress>,
+}
+
+impl Adaptive {
+    async fn new(
+        job: &Job<'_>,
+        part: &Part,
+        reach: &Reach<'_>,
+        first: DocNum,
+    ) -> Result<Self, Error> {
+        let stream = part.node.quick_stream(reach).await?;
+        job.recorder.note_stream(part, stream.as_ref());
+        let is_undecided = stream.is_none() && !matches!(part.node, Node::Everything);
+        let progress = is_undecided.then(|| Progress::new(job));
+        Ok(Self { documents: Documents::new(stream, first), progress })
+    }
+
+    async fn next(
+        &mut self,
+        job: &Job<'_>,
+        part: &Part,
+        reach: &Reach<'_>,
+        page: &Page,
+    ) -> Result<Option<(DocNum, Bytes)>, Error> {
+        if self.progress.as_mut().is_some_and(|progress| progress.is_poor(job)) {
+            self.progress = None;
+            let wanted = page.wants() as f64;
+            let all = part.documents as f64;
+            let unlisted = |matching: f64| (wanted * all / matching).min(all);
+            if let Some(list) = part.node.list(reach, part.documents, unlisted).await? {
+                let next = self.documents.position();
+                let stream = Some(Stream::List(list));
+                job.recorder.note_stream(part, stream.as_ref());
+                self.documents = Documents::new(stream, next);
+            }
+        }
+        self.documents.next(reach, page.wants()).await
+    }
+}

@@ -1,0 +1,24 @@
+//! Reading a collection: which of its partitions a request concerns, and queries, feeds and the change
+//! feed over them.
+//!
+//! [`served`] is a collection with the partitions that are open here, [`scope`] the part of it that a
+//! request covers, [`execution`] a query from its text to a page of rows. What all of them need of the
+//! process is [`reading`].
+
+pub mod changes;
+pub mod clock;
+pub mod consistency;
+pub mod elsewhere;
+pub mod execution;
+pub mod expiry;
+pub mod feeds;
+mod held;
+pub mod paging;
+pub mod quota_lists;
+pub mod readable;
+pub mod reading;
+pub mod route;
+pub mod scope;
+pub mod served;
+pub mod sessions;
+pub mod together;

@@ -1,0 +1,120 @@
+//! What the process lends to whoever reads: the view, the clock, memory, threads and workers.
+
+use std::{
+    sync::{Arc, PoisonError, RwLock},
+    time::Duration,
+};
+
+use catalog::{Catalog, Collection};
+use protocol::{Code, Error, Options, request::CollectionPath, request::ConsistencyLevel};
+use tokio::sync::Semaphore;
+
+use crate::{
+    clock::Clock,
+    held::Memory,
+    served::{Served, View},
+};
+
+/// What readers go by.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// The account's consistency level: what a request without one gets.
+    pub default_consistency: ConsistencyLevel,
+    /// How long a page of a query may take before it is cut short and continued.
+    pub page_time: Duration,
+    /// How long a query may take that cannot be continued.
+    pub query_timeout: Duration,
+    /// For how long collections keep all versions whose own policy does not say; `None` if they do
+    /// not.
+    pub all_versions_retention: Option<Duration>,
+}
+
+/// What every reader shares.
+pub struct Reading {
+    view: RwLock<Arc<View>>,
+    /// What they go by.
+    pub rules: Rules,
+    /// The time.
+    pub clock: Arc<dyn Clock>,
+    /// The processes that run users' scripts.
+    pub workers: script::Pool,
+    /// What queries may hold.
+    pub(crate) query_memory: Arc<Memory>,
+    /// Queries that run on threads of their own.
+    pub(crate) slow_queries: Arc<Semaphore>,
+    /// Conditions of batches that are asked on threads of their own.
+    pub(crate) slow_conditions: Arc<Semaphore>,
+}
+
+impl Reading {
+    /// Over an empty catalog, until a view is published. All queries together may hold
+    /// `query_memory` bytes.
+    pub fn new(
+        rules: Rules,
+        clock: Arc<dyn Clock>,
+        workers: script::Pool,
+        query_memory: usize,
+    ) -> Self {
+        Self {
+            view: RwLock::default(),
+            rules,
+            clock,
+            workers,
+            query_memory: Arc::new(Memory::new(query_memory)),
+            slow_queries: threads_apart(),
+            slow_conditions: threads_apart(),
+        }
+    }
+
+    /// Seconds since some beginning, for budgets.
+    pub fn now_s(&self) -> f64 {
+        self.clock.monotonic().as_secs_f64()
+    }
+
+    /// The catalog and the partitions as they are now. Held for the whole of a request.
+    pub fn view(&self) -> Arc<View> {
+        Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The catalog as it is now, for whoever needs no partition.
+    pub fn catalog(&self) -> Arc<Catalog> {
+        Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner).catalog)
+    }
+
+    /// Lets requests that begin from now on see another view.
+    pub fn publish(&self, view: View) {
+        *self.view.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(view);
+    }
+
+    /// The collection that a request inside it is about.
+    pub fn collection(
+        &self,
+        path: &CollectionPath,
+        options: &Options,
+    ) -> Result<Arc<Served>, Error> {
+        let view = self.view();
+        let collection = view.collection(path).map_err(|_| Error::owner_not_found())?;
+        check_intended(collection, options)?;
+        Ok(Arc::clone(collection))
+    }
+}
+
+/// Threads that may run apart at a time. More would only take the processor from each other.
+fn threads_apart() -> Arc<Semaphore> {
+    let threads = std::thread::available_parallelism().map_or(2, usize::from);
+    Arc::new(Semaphore::new((2 * threads).max(4)))
+}
+
+/// Refuses a caller who means a collection that this name no longer stands for.
+pub fn check_intended(collection: &Collection, options: &Options) -> Result<(), Error> {
+    let reused =
+        "The collection is not the one that the client means: another collection now has its name.";
+    if options.intended_collection_rid.as_ref().is_some_and(|it| *it != collection.rid.to_string())
+    {
+        return Err(Error::new(Code::CollectionRidMismatch, reused));
+    }
+    if options.range_collection.is_some_and(|rid| rid != collection.rid) {
+        return Err(Error::new(Code::NameCacheStale, reused));
+    }
+    Ok(())
+}
