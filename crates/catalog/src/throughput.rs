@@ -5,10 +5,10 @@ pub mod range;
 use std::sync::Arc;
 
 use protocol::{
-    Error, limits::PARTITION_THROUGHPUT_MAX, request::ThroughputRequest, rid::OfferRid,
+    Error, autoscale::Autoscale, limits::PARTITION_THROUGHPUT_MAX, request::ThroughputRequest,
+    rid::OfferRid,
 };
 use store::Batch;
-use value::{Value, json};
 
 pub use crate::throughput::range::{Kind, Mode, Range, Rules};
 use crate::{Catalog, HighWater, Offer, Throughput, Version, limits::Limits, storage};
@@ -23,12 +23,7 @@ pub fn requested(
     match (&request.manual, &request.autoscale, &request.level) {
         (None, None, None) => Ok(None),
         (Some(rate), None, None) => Ok(Some(Throughput::Manual(range(Mode::Manual).check(*rate)?))),
-        (None, Some(settings), None) => {
-            let settings = json::parse(settings.as_bytes()).map_err(|error| {
-                Error::bad_request(format!("The autoscale settings are invalid: {error}"))
-            })?;
-            autoscale(&settings, &range(Mode::Autoscale)).map(Some)
-        }
+        (None, Some(settings), None) => autoscale(*settings, &range(Mode::Autoscale)).map(Some),
         (None, None, Some(level)) => performance_level(level, kind, rules).map(Some),
         (Some(_), Some(_), _) => Err(Error::bad_request(
             "Throughput and autoscale settings cannot both be specified: give one of the headers \
@@ -46,40 +41,10 @@ pub fn unasked(kind: Kind, rules: Rules) -> Throughput {
     Throughput::Manual(Range::new(rules, kind, Mode::Manual).least)
 }
 
-/// Autoscale settings, from the header or an offer's content.
-pub fn autoscale(settings: &Value, range: &Range) -> Result<Throughput, Error> {
-    let max = settings.get("maxThroughput").as_i64().ok_or_else(|| {
-        Error::bad_request("The 'maxThroughput' of the autoscale settings must be an integer.")
-    })?;
-    let max = range.check(max)?;
-    Ok(Throughput::Autoscale { max, increment_percent: increment_percent(settings)? })
-}
-
-/// By how much the maximum may be raised when the data outgrows it. `null` counts as absent.
-fn increment_percent(settings: &Value) -> Result<Option<u8>, Error> {
-    let mut value = settings;
-    for name in ["autoUpgradePolicy", "throughputPolicy"] {
-        value = value.get(name);
-        if matches!(value, Value::Undefined | Value::Null) {
-            return Ok(None);
-        }
-        if value.as_object().is_none() {
-            return Err(Error::bad_request(format!(
-                "The '{name}' of the autoscale settings must be an object."
-            )));
-        }
-    }
-    let percent = value.get("incrementPercent");
-    if matches!(percent, Value::Undefined | Value::Null) {
-        return Ok(None);
-    }
-    let percent = percent.as_i64().and_then(|percent| u8::try_from(percent).ok());
-    percent.filter(|percent| *percent <= 100).map(Some).ok_or_else(|| {
-        Error::bad_request(
-            "The 'incrementPercent' of the autoscale settings should be an integer between 0 and \
-             100 inclusive.",
-        )
-    })
+/// Autoscale settings, checked.
+pub fn autoscale(settings: Autoscale, range: &Range) -> Result<Throughput, Error> {
+    let Autoscale { max, increment_percent } = settings;
+    Ok(Throughput::Autoscale { max: range.check(max)?, increment_percent })
 }
 
 /// A legacy performance level. Its rate may lie below what can be asked for by number.

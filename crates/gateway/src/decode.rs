@@ -7,6 +7,7 @@ use bytes::Bytes;
 use hyper::{HeaderMap, Method};
 use protocol::{
     Code, Error, Operation, Options,
+    autoscale::Autoscale,
     etag::strip_quotes,
     patch::Patch,
     request::{MediaHead, Migration, ScriptKind, ThroughputRequest},
@@ -189,11 +190,11 @@ fn is_upsert(headers: &HeaderMap) -> Result<bool, Error> {
 }
 
 fn throughput(headers: &HeaderMap) -> Result<ThroughputRequest, Error> {
-    let owned = |name| Ok::<_, Error>(text(headers, name)?.map(str::to_owned));
+    let autoscale = text(headers, "x-ms-cosmos-offer-autopilot-settings")?;
     Ok(ThroughputRequest {
         manual: integer(headers, "x-ms-offer-throughput")?,
-        autoscale: owned("x-ms-cosmos-offer-autopilot-settings")?,
-        level: owned("x-ms-offer-type")?,
+        autoscale: autoscale.map(Autoscale::parse).transpose()?,
+        level: text(headers, "x-ms-offer-type")?.map(str::to_owned),
     })
 }
 

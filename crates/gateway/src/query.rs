@@ -113,13 +113,18 @@ pub(crate) fn options(
         enable_cross_partition: flag(headers, "x-ms-documentdb-query-enablecrosspartition")?,
         planning: planning(headers, version, cross_partition)?,
         is_optimistic: flag(headers, "x-ms-cosmos-query-optimisticdirectexecute")?,
-        supported_features: features.unwrap_or_default().to_owned(),
+        supported_features: features.map(names).unwrap_or_default(),
         populate_metrics: flag(headers, "x-ms-documentdb-populatequerymetrics")?,
         index_metrics: index_metrics(headers)?,
         populate_advice: flag(headers, "x-ms-cosmos-populatequeryadvice")?,
         explain: flag(headers, "x-sheaf-explain")?,
         continuation_kb_max: continuation_kb_max(headers)?,
     })
+}
+
+/// The names in a list with commas.
+fn names(list: &str) -> Vec<String> {
+    list.split(',').map(|name| name.trim().to_owned()).collect()
 }
 
 /// Which plans the caller runs itself, and so wants to be refused what needs one.

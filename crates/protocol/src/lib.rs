@@ -3,6 +3,7 @@
 //! A protocol turns bytes into a [`Request`], makes one call on a [`Service`], and turns the
 //! [`Response`] or [`Error`] into bytes. Nothing here knows HTTP, BSON or storage.
 
+pub mod autoscale;
 pub mod continuation;
 pub mod error;
 pub mod etag;

@@ -77,8 +77,8 @@ pub struct QueryOptions {
     /// The caller has sent the query as it is to one partition, and wants to know whether that was
     /// enough.
     pub is_optimistic: bool,
-    /// The features that a caller of the plan endpoint supports, as a list with commas.
-    pub supported_features: String,
+    /// The features that a caller of the plan endpoint supports.
+    pub supported_features: Vec<String>,
     /// Say what the query read, and how long it took.
     pub populate_metrics: bool,
     /// Say which indexes the query used, and which it could use.

@@ -13,6 +13,7 @@ pub use batch::{BatchKind, BatchMode, BatchOperation};
 pub use options::{ConsistencyLevel, IndexingDirective, Options};
 
 use crate::{
+    autoscale::Autoscale,
     patch::Patch,
     query::{QueryFeed, QuerySource},
 };
@@ -333,8 +334,8 @@ pub enum ChangeMode {
 pub struct ThroughputRequest {
     /// Request units per second, as asked; the engine checks the rules.
     pub manual: Option<i64>,
-    /// Autoscale settings as JSON text, still unparsed.
-    pub autoscale: Option<String>,
+    /// Throughput that follows the load.
+    pub autoscale: Option<Autoscale>,
     /// A legacy performance level: `S1`, `S2` or `S3`.
     pub level: Option<String>,
 }

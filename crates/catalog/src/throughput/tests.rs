@@ -11,8 +11,9 @@ fn manual(rate: i64) -> ThroughputRequest {
     ThroughputRequest { manual: Some(rate), ..ThroughputRequest::default() }
 }
 
-fn scaled(settings: &str) -> ThroughputRequest {
-    ThroughputRequest { autoscale: Some(settings.to_owned()), ..ThroughputRequest::default() }
+fn ask_scaled(settings: &str, kind: Kind) -> Result<Option<Throughput>, Error> {
+    let autoscale = Some(Autoscale::parse(settings)?);
+    ask(&ThroughputRequest { autoscale, ..ThroughputRequest::default() }, kind)
 }
 
 fn level(name: &str) -> ThroughputRequest {
@@ -25,7 +26,7 @@ fn one_partition_gives_ten_thousand_units() {
     assert_eq!(ask(&manual(10_100), PARTITIONED).ok(), Some(Some(Throughput::Manual(10_100))));
     let refused = ask(&manual(10_100), SINGLE).expect_err("too much").message;
     assert!(refused.contains("between 400 and 10000 inclusive"), "{refused}");
-    assert!(ask(&scaled(r#"{"maxThroughput":11000}"#), SINGLE).is_err());
+    assert!(ask_scaled(r#"{"maxThroughput":11000}"#, SINGLE).is_err());
 }
 
 #[test]
@@ -70,14 +71,14 @@ fn the_operator_says_how_much_manual_throughput_a_partition_carries() {
 #[test]
 fn autoscale_has_a_maximum_in_thousands() {
     let expected = Throughput::Autoscale { max: 4000, increment_percent: None };
-    let found = ask(&scaled(r#"{"maxThroughput":4000}"#), Kind::Database);
+    let found = ask_scaled(r#"{"maxThroughput":4000}"#, Kind::Database);
     assert_eq!(found.ok(), Some(Some(expected)));
     for bad in ["", "{}", "[]", "4000", r#"{"maxThroughput":4500}"#, r#"{"maxThroughput":"4000"}"#]
     {
-        assert!(ask(&scaled(bad), Kind::Database).is_err(), "{bad}");
+        assert!(ask_scaled(bad, Kind::Database).is_err(), "{bad}");
     }
     // The words that an SDK's tests look for.
-    let refused = ask(&scaled(r#"{"maxThroughput":-200}"#), PARTITIONED).expect_err("refused");
+    let refused = ask_scaled(r#"{"maxThroughput":-200}"#, PARTITIONED).expect_err("refused");
     let expected = "Requested throughput -200 is less than required minimum throughput 1000";
     assert!(refused.message.contains(expected), "{}", refused.message);
 }
@@ -86,7 +87,7 @@ fn autoscale_has_a_maximum_in_thousands() {
 fn the_increment_is_a_percentage() {
     let percent = |policy: &str| {
         let settings = format!(r#"{{"maxThroughput":4000,"autoUpgradePolicy":{policy}}}"#);
-        match ask(&scaled(&settings), PARTITIONED) {
+        match ask_scaled(&settings, PARTITIONED) {
             Ok(Some(Throughput::Autoscale { increment_percent, .. })) => Ok(increment_percent),
             Ok(other) => panic!("{other:?}"),
             Err(error) => Err(error.message),
@@ -123,7 +124,7 @@ fn levels_are_for_collections() {
 
 #[test]
 fn only_one_way_to_ask() {
-    let settings = Some(r#"{"maxThroughput":4000}"#.to_owned());
+    let settings = Some(Autoscale { max: 4000, increment_percent: None });
     let both = ThroughputRequest { autoscale: settings, ..manual(400) };
     let refused = ask(&both, PARTITIONED).expect_err("both").message;
     assert!(refused.contains("cannot both be specified"), "{refused}");

@@ -1,7 +1,7 @@
 //! What the replacement of an offer asks for.
 
 use catalog::{Offer, Throughput};
-use protocol::{Error, limits::PARTITION_THROUGHPUT_MAX, request::Migration};
+use protocol::{Error, autoscale::Autoscale, limits::PARTITION_THROUGHPUT_MAX, request::Migration};
 use value::{Object, Value};
 
 use catalog::throughput::{self, Mode, Range, Rules};
@@ -37,7 +37,7 @@ pub(crate) fn replacement(
     let content = content(body)?;
     match (floor::mode_of(&old.throughput), autoscale_settings(content)?) {
         (Mode::Autoscale, Some(settings)) => {
-            throughput::autoscale(settings, &range(Mode::Autoscale))
+            throughput::autoscale(Autoscale::read(settings)?, &range(Mode::Autoscale))
         }
         (Mode::Autoscale, None) => Err(Error::bad_request(NEEDS_MANUAL_HEADER)),
         (Mode::Manual, Some(_)) => Err(Error::bad_request(NEEDS_AUTOSCALE_HEADER)),

@@ -13,6 +13,7 @@ use engine::{Clock, Engine, RateLimit};
 use protocol::operator::PartitionStatistics;
 use protocol::{
     Code, Error, Operation, Options, Response,
+    autoscale::Autoscale,
     query::{QueryFeed, QuerySource},
     request::{BatchMode, DatabasePath, ThroughputRequest},
 };
@@ -330,7 +331,7 @@ async fn a_database_shares_among_collections_without_their_own() {
 async fn autoscale_shows_what_the_last_minute_needed() {
     let (database, watch) = fresh(RateLimit::Provisioned).await;
     database.create_database("db").await;
-    let settings = r#"{"maxThroughput":4000}"#.to_owned();
+    let settings = Autoscale { max: 4000, increment_percent: None };
     let create = Operation::CreateCollection {
         database: DatabasePath("db".to_owned()),
         body: Bytes::from_static(KEYED.as_bytes()),

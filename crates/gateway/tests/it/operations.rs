@@ -133,7 +133,11 @@ async fn creates_take_headers() {
         .header("x-ms-offer-type", "S1")
         .header("x-ms-version", "2018-09-17");
     let other = operation(other).await;
-    let expected = throughput("None", r#"Some("{\"maxThroughput\":4000}")"#, r#"Some("S1")"#);
+    let expected = throughput(
+        "None",
+        "Some(Autoscale { max: 4000, increment_percent: None })",
+        r#"Some("S1")"#,
+    );
     assert!(other.contains(&expected), "{other}");
     assert!(other.ends_with("partition_key_optional: true }"), "{other}");
     let bad = Call::post("/dbs").header("x-ms-offer-throughput", "lots");

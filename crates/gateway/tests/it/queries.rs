@@ -193,7 +193,7 @@ async fn headers_become_options() {
         enable_cross_partition: true,
         planning: Planning::All,
         is_optimistic: true,
-        supported_features: "Aggregate, Distinct ,Top".to_owned(),
+        supported_features: ["Aggregate", "Distinct", "Top"].map(str::to_owned).into(),
         populate_metrics: true,
         index_metrics: Some(IndexMetricsVersion::V1),
         populate_advice: true,

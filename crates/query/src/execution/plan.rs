@@ -32,8 +32,7 @@ pub(super) fn plan(
         .and_then(|query| sql::check_burden(&query, &source.parameters).map(|()| query))
         .map_err(|error| Error::query(sql::error::to_json(&[error], &source.text)))?;
     let features = &options.query.supported_features;
-    let skips =
-        features.split(',').any(|feature| feature.trim().eq_ignore_ascii_case(SKIPS_RANK_REWRITE));
+    let skips = features.iter().any(|feature| feature.eq_ignore_ascii_case(SKIPS_RANK_REWRITE));
     let (plan, json) = of(&query, source, &collection, skips)?;
     let missing = plan.missing(features);
     if !missing.is_empty() {

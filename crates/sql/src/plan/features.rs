@@ -65,11 +65,11 @@ impl Feature {
 }
 
 impl Plan {
-    /// The features that the query needs and the client's header does not name.
-    pub fn missing(&self, supported: &str) -> Vec<Feature> {
-        let names: Vec<&str> = supported.split(',').map(str::trim).collect();
-        let is_supported =
-            |feature: &Feature| names.iter().any(|name| name.eq_ignore_ascii_case(feature.text()));
+    /// The features that the query needs and the client does not name.
+    pub fn missing(&self, supported: &[String]) -> Vec<Feature> {
+        let is_supported = |feature: &Feature| {
+            supported.iter().any(|name| name.eq_ignore_ascii_case(feature.text()))
+        };
         self.features.iter().copied().filter(|feature| !is_supported(feature)).collect()
     }
 }

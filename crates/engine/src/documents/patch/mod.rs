@@ -20,6 +20,7 @@ mod tests;
 use partition::{errors, rows::Damaged, text::SYSTEM_PROPERTIES};
 use protocol::{
     Error,
+    limits::PATCH_OPERATIONS_MAX,
     patch::{Patch, PatchOperation, Pointer},
 };
 use query::served::Served;
@@ -29,6 +30,11 @@ pub(crate) use condition::Condition;
 
 /// Refuses a patch that could change the id, the partition key, or what the server decides.
 pub(crate) fn check(patch: &Patch, keys: &[Path]) -> Result<(), Error> {
+    // Each protocol has its own words for this; none may forget it.
+    if patch.operations.len() > PATCH_OPERATIONS_MAX {
+        let message = format!("A patch may have at most {PATCH_OPERATIONS_MAX} operations.");
+        return Err(Error::bad_request(message));
+    }
     for pointer in pointers(patch) {
         let first = pointer.first();
         if first == "id" || SYSTEM_PROPERTIES.contains(&first) {
