@@ -5,6 +5,7 @@
 
 mod access;
 mod background;
+mod call;
 mod catalog_store;
 mod collections;
 mod conditions;
@@ -43,17 +44,17 @@ use catalog::Missing;
 pub use catalog::limits::{Limits, Sizes};
 pub use partition::charge::Charges;
 use partition::{Surroundings, charge::Meter, errors, rows::Damaged, tenure::End};
-use protocol::{BoxFuture, Code, Context, Error, Request, Response, Service, rid::CollectionRid};
+use protocol::{BoxFuture, Context, Error, Request, Response, Service, rid::CollectionRid};
 pub use query::clock::{Clock, SystemClock};
 pub use query::elsewhere::{Elsewhere, Target};
 pub use query::readable::{PartitionView, Readable};
 pub use query::route::Route;
-use query::{consistency, elsewhere::is_own_group, reading::Reading, route, served::View};
+use query::{consistency, reading::Reading, route, served::View};
 use tokio::sync::Notify;
 
 use crate::{
-    background::Background, catalog_store::CatalogStore, documents::attachments::media::MediaUsage,
-    opening::Opened, rates::SharedBudgets,
+    background::Background, call::Call, catalog_store::CatalogStore,
+    documents::attachments::media::MediaUsage, opening::Opened, rates::SharedBudgets,
 };
 pub use partition::disk::{Disk, DiskLevel};
 
@@ -237,10 +238,11 @@ impl Service for Engine {
                 return Err(errors::shut_down());
             }
             context.check(Instant::now())?;
-            self.inner.check_catalog(context.catalog_version)?;
-            access::check(&self.inner, context.principal, &mut request).await?;
+            let call = Call::begin(&self.inner);
+            call.check_version(context.catalog_version)?;
+            access::check(&call.view, context.principal, &mut request).await?;
             if let Some(elsewhere) = &self.inner.elsewhere
-                && let Some(target) = self.inner.owned_by_other(&**elsewhere, &request)
+                && let Some(target) = call.owned_by_other(&**elsewhere, &request)
             {
                 return elsewhere.call(&target, context, request).await;
             }
@@ -249,8 +251,8 @@ impl Service for Engine {
             let Request { operation, options } = &request;
             let factor = consistency::charge_factor(operation, options, default_consistency);
             let mut meter = Meter::new(charges, factor, context.connection);
-            let quota_lists = usage::lists_beside_script(&self.inner, &request);
-            let mut answer = dispatch::dispatch(&self.inner, request, &mut meter).await;
+            let quota_lists = usage::lists_beside_script(&call, &request);
+            let mut answer = dispatch::dispatch(call, request, &mut meter).await;
             if let (Ok(response), Some(lists)) = (&mut answer, quota_lists) {
                 response.meta.quota_lists = Some(lists);
             }
@@ -265,35 +267,6 @@ impl Service for Engine {
 }
 
 impl Inner {
-    /// The partition that a request is about, if another process owns it.
-    fn owned_by_other(&self, elsewhere: &dyn Elsewhere, request: &Request) -> Option<Target> {
-        let catalog = self.catalog();
-        match route::route(&catalog, request) {
-            Route::Partition(target)
-                if !is_own_group(Some(elsewhere), &catalog.groups, &target.group) =>
-            {
-                Some(target)
-            }
-            Route::Partition(_) | Route::Here | Route::Catalog | Route::Several(_) => None,
-        }
-    }
-
-    /// Refuses a request that was decided by a newer catalog. An embedded database publishes each
-    /// change before anybody hears of it, so waiting would not help.
-    fn check_catalog(&self, decided_by: Option<u64>) -> Result<(), Error> {
-        let known = self.catalog().version;
-        match decided_by {
-            Some(version) if version > known => Err(Error::new(
-                Code::Unavailable,
-                format!(
-                    "The request was routed by version {version} of the catalog, and this node has \
-                     version {known}."
-                ),
-            )),
-            _ => Ok(()),
-        }
-    }
-
     /// Lets requests that begin from now on see another view, with the throughput that it gives.
     fn publish(&self, view: View) {
         rates::apply(self, &view);
