@@ -15,6 +15,7 @@ mod databases;
 mod dispatch;
 mod documents;
 mod encryption_keys;
+mod etags;
 mod family;
 mod healing;
 mod offers;
@@ -34,9 +35,8 @@ mod users;
 mod verify;
 
 use std::{
-    collections::HashSet,
     ops::Deref,
-    sync::{Arc, Mutex, atomic::AtomicU32},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -54,7 +54,8 @@ use tokio::sync::Notify;
 
 use crate::{
     background::Background, call::Call, catalog_store::CatalogStore,
-    documents::attachments::media::MediaUsage, opening::Opened, rates::SharedBudgets,
+    documents::attachments::media::MediaUsage, etags::Etags, opening::Opened, rates::SharedBudgets,
+    reshape::Reshaping,
 };
 pub use partition::disk::{Disk, DiskLevel};
 
@@ -125,16 +126,10 @@ struct Inner {
     /// Changes of the catalog take turns.
     control: tokio::sync::Mutex<()>,
     options: Options,
-    /// Tells this run's etags from every other's.
-    boot: u32,
-    etag_counter: AtomicU32,
+    etags: Etags,
     /// Wakes writers who wait for partitions to take over from another.
     moved: Notify,
-    /// Says that throughput has changed, which may call for splits.
-    rebalance: Notify,
-    /// The collections whose partitions are being split or merged.
-    reshaping: Mutex<HashSet<CollectionRid>>,
-    reshapes: Mutex<protocol::operator::Reshapes>,
+    reshaping: Reshaping,
     /// What runs beside requests, until the database closes.
     background: Background,
     /// The throughput that databases share among their collections.
@@ -160,7 +155,7 @@ impl Engine {
         clock: Arc<dyn Clock>,
         elsewhere: Option<Arc<dyn Elsewhere>>,
     ) -> Result<Arc<Self>, OpenError> {
-        let boot = random_u32();
+        let etags = Etags::new(random_u32());
         let workers = script::Pool::new(options.scripts.clone());
         let Opened { storage, view, surroundings } =
             opening::open(&store, random_u32(), elsewhere.clone()).await?;
@@ -173,12 +168,9 @@ impl Engine {
             surroundings,
             control: tokio::sync::Mutex::default(),
             options,
-            boot,
-            etag_counter: AtomicU32::new(0),
+            etags,
             moved: Notify::new(),
-            rebalance: Notify::new(),
-            reshaping: Mutex::default(),
-            reshapes: Mutex::default(),
+            reshaping: Reshaping::default(),
             background: Background::default(),
             shared_budgets: SharedBudgets::default(),
             media: MediaUsage::default(),

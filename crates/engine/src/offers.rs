@@ -75,7 +75,7 @@ pub(crate) async fn replace(
     let body = bodies::definition(body)?;
     let replaced = engine.change(Replace { offer, body, migration, options }).await;
     let (offer, holding) = meter.metadata_write(replaced)?;
-    engine.rebalance.notify_one();
+    engine.reshaping.wanted.notify_one();
     let current = rates::current(engine, &engine.view(), &offer);
     Ok(answer(Outcome::Ok, &offer, (holding, current), Rules::from(&engine.options)))
 }

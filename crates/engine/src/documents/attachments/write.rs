@@ -117,7 +117,7 @@ impl<'a> Write<'a> {
         // Before anything is locked: it may have to be added up.
         let engine = &call.engine;
         if let Err(error) = engine.media.check(engine, media).await {
-            // What is queued counts, too.
+            // What is queued counts, too, wherever it is by now.
             seen::settle(seen::everything(&engine.view())).await?;
             return Err(error);
         }
@@ -257,7 +257,7 @@ impl<'a> Write<'a> {
         let rid = AttachmentRid { document, number };
         let New { id, properties, media } = self.new_version(old.as_ref(), stored, rid, &list)?;
         let ts = stage.engine.clock.now_seconds();
-        let attachment = Attachment { etag: stage.engine.new_etag(ts), ts, properties };
+        let attachment = Attachment { etag: stage.engine.etags.next(ts), ts, properties };
         let etag = attachment.etag.to_string();
         let gone = stays.map_or(0, u64::from);
         let media_key = keys::media(document.number, number);
