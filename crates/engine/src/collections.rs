@@ -12,7 +12,7 @@ use protocol::{
     request::{CollectionPath, DatabasePath, ThroughputRequest},
     response::FeedKind,
 };
-use query::{paging::Page, reading::check_intended};
+use query::{paging::Page, served::check_intended};
 use store::Batch;
 use value::{Value, json};
 
@@ -22,6 +22,7 @@ use catalog::bodies;
 
 use crate::{
     Inner,
+    call::Call,
     conditions::{is_unchanged, require_match},
     control::{AsyncPlan, Change, check_resource_count},
     encryption_keys, missing_collection, offers, reindexing, usage,
@@ -179,13 +180,12 @@ fn replace_in(
 }
 
 pub(crate) async fn read(
-    engine: &Inner,
+    Call { engine, view }: &Call,
     path: &CollectionPath,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     meter.metadata_read();
-    let view = engine.view();
     let collection = view.collection(path).map_err(missing_collection)?;
     check_intended(collection, options)?;
     if is_unchanged(options, collection.version.etag) {
@@ -286,14 +286,13 @@ impl AsyncPlan<Arc<Collection>> for Delete {
 }
 
 pub(crate) fn list(
-    engine: &Inner,
+    call: &Call,
     path: &DatabasePath,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     meter.metadata_read();
-    let catalog = engine.catalog();
-    let database = catalog.database(path).ok_or_else(Error::owner_not_found)?;
+    let database = call.view.catalog.database(path).ok_or_else(Error::owner_not_found)?;
     let items = database.collections.iter().map(|(key, value)| (u64::from(*key), value));
     let print = |collection: &Arc<Collection>| collection.to_json(None, options.hides_system_key);
     let page = Page::take(Feed::Collections, &database.rid.bytes(), options, items, print)?;

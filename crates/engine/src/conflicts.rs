@@ -8,15 +8,15 @@ use protocol::{
 };
 use query::{execution, paging::Page, scope::named_key};
 
-use crate::Inner;
+use crate::call::Call;
 
 /// Refuses a query of the conflicts of all partition keys that does not say so.
 pub(crate) fn check_scope(
-    engine: &Inner,
+    call: &Call,
     path: &CollectionPath,
     options: &Options,
 ) -> Result<(), Error> {
-    let collection = engine.collection(path, options)?;
+    let collection = call.collection(path, options)?;
     let is_named = options.partition_key.is_some() || options.range_id.is_some();
     if is_named
         || options.query.enable_cross_partition
@@ -28,13 +28,13 @@ pub(crate) fn check_scope(
 }
 
 pub(crate) fn list(
-    engine: &Inner,
+    call: &Call,
     path: &CollectionPath,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     meter.metadata_read();
-    let collection = engine.collection(path, options)?;
+    let collection = call.collection(path, options)?;
     let nothing = std::iter::empty::<(u64, &Bytes)>();
     let page =
         Page::take(Feed::Conflicts, &collection.rid.bytes(), options, nothing, Bytes::clone)?;
@@ -44,13 +44,13 @@ pub(crate) fn list(
 
 /// Reads or deletes one, which is never there.
 pub(crate) fn find(
-    engine: &Inner,
+    call: &Call,
     path: &CollectionPath,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     meter.metadata_read();
-    let collection = engine.collection(path, options)?;
+    let collection = call.collection(path, options)?;
     named_key(&collection, options.partition_key.as_ref())?;
     Err(Error::not_found())
 }

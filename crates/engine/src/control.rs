@@ -7,7 +7,7 @@ use std::{sync::Arc, time::Duration};
 
 use catalog::{Catalog, Collection, Version, area::Area, range::Range, storage};
 use partition::{Partition, errors, rows::State, tenure::End};
-use protocol::{Code, Error, etag::Etag, limits::RESOURCES_MAX, rid::CollectionRid};
+use protocol::{Code, Error, limits::RESOURCES_MAX, rid::CollectionRid};
 use query::served::Served;
 use store::Batch;
 
@@ -115,14 +115,7 @@ impl Inner {
     /// The version of a resource written now.
     pub(crate) fn new_version(&self) -> Version {
         let ts = self.clock.now_seconds();
-        Version { etag: self.new_etag(ts), ts }
-    }
-
-    /// A value that no version had before.
-    pub(crate) fn new_etag(&self, ts: u64) -> Etag {
-        let counter = self.etag_counter.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-        // Truncating is fine: time and counter only need to differ from their neighbours.
-        Etag::compose((ts & 0xFFFF_FFFF) as u32, self.boot, counter)
+        Version { etag: self.etags.next(ts), ts }
     }
 
     /// Makes the partitions of a new collection, marked as unfinished until the catalog has them.

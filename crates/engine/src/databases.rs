@@ -19,6 +19,7 @@ use catalog::bodies;
 
 use crate::{
     Inner,
+    call::Call,
     conditions::{answer_read, require_match},
     control::{AsyncPlan, Change, check_resource_count},
 };
@@ -90,14 +91,13 @@ impl AsyncPlan<(Outcome, Arc<Database>)> for Create {
 }
 
 pub(crate) fn read(
-    engine: &Inner,
+    call: &Call,
     path: &DatabasePath,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     meter.metadata_read();
-    let catalog = engine.catalog();
-    let database = catalog.database(path).ok_or_else(Error::not_found)?;
+    let database = call.view.catalog.database(path).ok_or_else(Error::not_found)?;
     let etag = database.version.etag;
     Ok(answer_read(options, etag, |outcome| answer(outcome, database)))
 }
@@ -142,13 +142,9 @@ impl AsyncPlan<Arc<Database>> for Delete {
     }
 }
 
-pub(crate) fn list(
-    engine: &Inner,
-    options: &Options,
-    meter: &mut Meter,
-) -> Result<Response, Error> {
+pub(crate) fn list(call: &Call, options: &Options, meter: &mut Meter) -> Result<Response, Error> {
     meter.metadata_read();
-    let catalog = engine.catalog();
+    let catalog = &call.view.catalog;
     let items = catalog.databases.iter().map(|(number, database)| (u64::from(*number), database));
     let page = Page::take(Feed::Databases, &[], options, items, |database| database.to_json())?;
     Ok(page.answer(String::new(), FeedKind::Databases, Meta::default()))

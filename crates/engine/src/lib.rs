@@ -5,6 +5,7 @@
 
 mod access;
 mod background;
+mod call;
 mod catalog_store;
 mod collections;
 mod conditions;
@@ -14,6 +15,7 @@ mod databases;
 mod dispatch;
 mod documents;
 mod encryption_keys;
+mod etags;
 mod family;
 mod healing;
 mod offers;
@@ -33,9 +35,8 @@ mod users;
 mod verify;
 
 use std::{
-    collections::HashSet,
     ops::Deref,
-    sync::{Arc, Mutex, atomic::AtomicU32},
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -43,17 +44,18 @@ use catalog::Missing;
 pub use catalog::limits::{Limits, Sizes};
 pub use partition::charge::Charges;
 use partition::{Surroundings, charge::Meter, errors, rows::Damaged, tenure::End};
-use protocol::{BoxFuture, Code, Context, Error, Request, Response, Service, rid::CollectionRid};
+use protocol::{BoxFuture, Context, Error, Request, Response, Service, rid::CollectionRid};
 pub use query::clock::{Clock, SystemClock};
 pub use query::elsewhere::{Elsewhere, Target};
 pub use query::readable::{PartitionView, Readable};
 pub use query::route::Route;
-use query::{consistency, elsewhere::is_own_group, reading::Reading, route, served::View};
+use query::{consistency, reading::Reading, route, served::View};
 use tokio::sync::Notify;
 
 use crate::{
-    background::Background, catalog_store::CatalogStore, documents::attachments::media::MediaUsage,
-    opening::Opened, rates::SharedBudgets,
+    background::Background, call::Call, catalog_store::CatalogStore,
+    documents::attachments::media::MediaUsage, etags::Etags, opening::Opened, rates::SharedBudgets,
+    reshape::Reshaping,
 };
 pub use partition::disk::{Disk, DiskLevel};
 
@@ -124,16 +126,10 @@ struct Inner {
     /// Changes of the catalog take turns.
     control: tokio::sync::Mutex<()>,
     options: Options,
-    /// Tells this run's etags from every other's.
-    boot: u32,
-    etag_counter: AtomicU32,
+    etags: Etags,
     /// Wakes writers who wait for partitions to take over from another.
     moved: Notify,
-    /// Says that throughput has changed, which may call for splits.
-    rebalance: Notify,
-    /// The collections whose partitions are being split or merged.
-    reshaping: Mutex<HashSet<CollectionRid>>,
-    reshapes: Mutex<protocol::operator::Reshapes>,
+    reshaping: Reshaping,
     /// What runs beside requests, until the database closes.
     background: Background,
     /// The throughput that databases share among their collections.
@@ -159,7 +155,7 @@ impl Engine {
         clock: Arc<dyn Clock>,
         elsewhere: Option<Arc<dyn Elsewhere>>,
     ) -> Result<Arc<Self>, OpenError> {
-        let boot = random_u32();
+        let etags = Etags::new(random_u32());
         let workers = script::Pool::new(options.scripts.clone());
         let Opened { storage, view, surroundings } =
             opening::open(&store, random_u32(), elsewhere.clone()).await?;
@@ -172,12 +168,9 @@ impl Engine {
             surroundings,
             control: tokio::sync::Mutex::default(),
             options,
-            boot,
-            etag_counter: AtomicU32::new(0),
+            etags,
             moved: Notify::new(),
-            rebalance: Notify::new(),
-            reshaping: Mutex::default(),
-            reshapes: Mutex::default(),
+            reshaping: Reshaping::default(),
             background: Background::default(),
             shared_budgets: SharedBudgets::default(),
             media: MediaUsage::default(),
@@ -237,10 +230,11 @@ impl Service for Engine {
                 return Err(errors::shut_down());
             }
             context.check(Instant::now())?;
-            self.inner.check_catalog(context.catalog_version)?;
-            access::check(&self.inner, context.principal, &mut request).await?;
+            let call = Call::begin(&self.inner);
+            call.check_version(context.catalog_version)?;
+            access::check(&call.view, context.principal, &mut request).await?;
             if let Some(elsewhere) = &self.inner.elsewhere
-                && let Some(target) = self.inner.owned_by_other(&**elsewhere, &request)
+                && let Some(target) = call.owned_by_other(&**elsewhere, &request)
             {
                 return elsewhere.call(&target, context, request).await;
             }
@@ -249,8 +243,8 @@ impl Service for Engine {
             let Request { operation, options } = &request;
             let factor = consistency::charge_factor(operation, options, default_consistency);
             let mut meter = Meter::new(charges, factor, context.connection);
-            let quota_lists = usage::lists_beside_script(&self.inner, &request);
-            let mut answer = dispatch::dispatch(&self.inner, request, &mut meter).await;
+            let quota_lists = usage::lists_beside_script(&call, &request);
+            let mut answer = dispatch::dispatch(call, request, &mut meter).await;
             if let (Ok(response), Some(lists)) = (&mut answer, quota_lists) {
                 response.meta.quota_lists = Some(lists);
             }
@@ -265,35 +259,6 @@ impl Service for Engine {
 }
 
 impl Inner {
-    /// The partition that a request is about, if another process owns it.
-    fn owned_by_other(&self, elsewhere: &dyn Elsewhere, request: &Request) -> Option<Target> {
-        let catalog = self.catalog();
-        match route::route(&catalog, request) {
-            Route::Partition(target)
-                if !is_own_group(Some(elsewhere), &catalog.groups, &target.group) =>
-            {
-                Some(target)
-            }
-            Route::Partition(_) | Route::Here | Route::Catalog | Route::Several(_) => None,
-        }
-    }
-
-    /// Refuses a request that was decided by a newer catalog. An embedded database publishes each
-    /// change before anybody hears of it, so waiting would not help.
-    fn check_catalog(&self, decided_by: Option<u64>) -> Result<(), Error> {
-        let known = self.catalog().version;
-        match decided_by {
-            Some(version) if version > known => Err(Error::new(
-                Code::Unavailable,
-                format!(
-                    "The request was routed by version {version} of the catalog, and this node has \
-                     version {known}."
-                ),
-            )),
-            _ => Ok(()),
-        }
-    }
-
     /// Lets requests that begin from now on see another view, with the throughput that it gives.
     fn publish(&self, view: View) {
         rates::apply(self, &view);

@@ -22,6 +22,7 @@ use catalog::bodies;
 
 use crate::{
     Inner,
+    call::Call,
     conditions::{answer_read, require_match},
     control::{AsyncPlan, Change},
     offers::floor::Holding,
@@ -29,30 +30,28 @@ use crate::{
 };
 
 pub(crate) fn read(
-    engine: &Inner,
+    Call { engine, view }: &Call,
     offer: &str,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     meter.metadata_read();
-    let view = engine.view();
     let offer = find(&view.catalog, offer)?;
-    let holding = Holding::of(offer, &view);
-    let current = rates::current(engine, &view, offer);
+    let holding = Holding::of(offer, view);
+    let current = rates::current(engine, view, offer);
     let answer = |outcome| answer(outcome, offer, (holding, current), Rules::from(&engine.options));
     Ok(answer_read(options, offer.version.etag, answer))
 }
 
 pub(crate) fn list(
-    engine: &Inner,
+    Call { engine, view }: &Call,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     meter.metadata_read();
-    let view = engine.view();
     let items = view.catalog.offers.values().map(|offer| (u64::from(offer.rid.0), offer));
     let print = |offer: &Arc<Offer>| {
-        to_json(offer, Holding::of(offer, &view), rates::current(engine, &view, offer))
+        to_json(offer, Holding::of(offer, view), rates::current(engine, view, offer))
     };
     let page = Page::take(Feed::Offers, &[], options, items, print)?;
     Ok(page.answer(String::new(), FeedKind::Offers, Meta::default()))
@@ -76,7 +75,7 @@ pub(crate) async fn replace(
     let body = bodies::definition(body)?;
     let replaced = engine.change(Replace { offer, body, migration, options }).await;
     let (offer, holding) = meter.metadata_write(replaced)?;
-    engine.rebalance.notify_one();
+    engine.reshaping.wanted.notify_one();
     let current = rates::current(engine, &engine.view(), &offer);
     Ok(answer(Outcome::Ok, &offer, (holding, current), Rules::from(&engine.options)))
 }

@@ -13,18 +13,18 @@ use protocol::{
 use query::{readable::Readable, served::Served};
 use value::{Object, Value};
 
-use crate::{Inner, conditions::is_unchanged};
+use crate::{call::Call, conditions::is_unchanged};
 
 /// All current ranges, or "not modified" to a caller who has them. SDKs ask until they hear that.
 pub(crate) fn list(
-    engine: &Inner,
+    call: &Call,
     path: &CollectionPath,
     known: Option<&str>,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     meter.metadata_read();
-    let collection = engine.collection(path, options)?;
+    let collection = call.collection(path, options)?;
     let version = collection.map_etag();
     let is_known = known.is_some_and(|known| strip_quotes(known) == version);
     let (outcome, body) = if is_known {
@@ -41,14 +41,14 @@ pub(crate) fn list(
 
 /// One range, by id or by rid.
 pub(crate) fn read(
-    engine: &Inner,
+    call: &Call,
     path: &CollectionPath,
     range: &str,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     meter.metadata_read();
-    let collection = engine.collection(path, options)?;
+    let collection = call.collection(path, options)?;
     let partition = collection.readable.iter().find(|partition| {
         let id = partition.range().id;
         id.to_string() == range || rid(&collection, id).to_string() == range

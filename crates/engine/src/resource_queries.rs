@@ -1,8 +1,6 @@
 //! Queries over the feeds of resources: all but documents. There are few of them, and nearly all are
 //! in memory; SDKs find offers this way.
 
-use std::sync::Arc;
-
 use partition::charge::Meter;
 use protocol::{
     Body, Error, Options, Response,
@@ -16,7 +14,8 @@ use tokio::runtime::Handle;
 use value::{Value, json};
 
 use crate::{
-    Inner, collections, conflicts, databases,
+    call::Call,
+    collections, conflicts, databases,
     documents::attachments,
     encryption_keys::EncryptionKeys,
     family::requests::Requests as _,
@@ -27,33 +26,33 @@ use crate::{
 
 /// A page of a query over any feed but that of documents.
 pub(crate) async fn page(
-    engine: &Arc<Inner>,
+    call: &Call,
     feed: &QueryFeed,
     source: QuerySource,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     if source.bytes <= INLINE_BYTES_MAX && !compiled::is_slow(&source) {
-        return answer(engine, feed, source, options, meter).await;
+        return answer(call, feed, source, options, meter).await;
     }
-    let (inner, feed, options) = (Arc::clone(engine), feed.clone(), options.clone());
-    apart::run(engine, meter, move |meter, _| {
-        Handle::current().block_on(answer(&inner, &feed, source, &options, meter))
+    let (own, feed, options) = (call.clone(), feed.clone(), options.clone());
+    apart::run(&call.engine, meter, move |meter, _| {
+        Handle::current().block_on(answer(&own, &feed, source, &options, meter))
     })
     .await
 }
 
 async fn answer(
-    engine: &Inner,
+    call: &Call,
     feed: &QueryFeed,
     source: QuerySource,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     let compiled = Compiled::new(source)?;
-    let (mut response, values) = list(engine, feed, options, meter).await?;
+    let (mut response, values) = list(call, feed, options, meter).await?;
     let owner = owner_of(&response);
-    let (rows, continuation) = compiled.rows(engine, &owner, values, options).await?;
+    let (rows, continuation) = compiled.rows(&call.engine, &owner, values, options).await?;
     (response.continuation, response.etag) = (continuation, None);
     if let Body::Feed { items, .. } = &mut response.body {
         *items = rows;
@@ -63,7 +62,7 @@ async fn answer(
 
 /// The whole feed: the answer that a page of it would be, and its resources.
 async fn list(
-    engine: &Inner,
+    call: &Call,
     feed: &QueryFeed,
     options: &Options,
     meter: &mut Meter,
@@ -79,7 +78,7 @@ async fn list(
         ..Options::default()
     };
     if let QueryFeed::Conflicts(path) = feed {
-        conflicts::check_scope(engine, path, options)?;
+        conflicts::check_scope(call, path, options)?;
     }
     let mut values = Vec::new();
     meter.metadata_read();
@@ -87,27 +86,25 @@ async fn list(
         // The pages of one feed are one request to the caller.
         let mut uncounted = *meter;
         let page = match feed {
-            QueryFeed::Databases => databases::list(engine, &whole, &mut uncounted)?,
-            QueryFeed::Collections(path) => {
-                collections::list(engine, path, &whole, &mut uncounted)?
-            }
-            QueryFeed::Offers => offers::list(engine, &whole, &mut uncounted)?,
+            QueryFeed::Databases => databases::list(call, &whole, &mut uncounted)?,
+            QueryFeed::Collections(path) => collections::list(call, path, &whole, &mut uncounted)?,
+            QueryFeed::Offers => offers::list(call, &whole, &mut uncounted)?,
             QueryFeed::Scripts(path, kind) => {
-                Scripts(path.clone(), *kind).list(engine, &whole, &mut uncounted)?
+                Scripts(path.clone(), *kind).list(call, &whole, &mut uncounted)?
             }
             QueryFeed::PartitionKeyRanges(path) => {
-                ranges::list(engine, path, None, &whole, &mut uncounted)?
+                ranges::list(call, path, None, &whole, &mut uncounted)?
             }
             QueryFeed::EncryptionKeys(path) => {
-                EncryptionKeys(path.clone()).list(engine, &whole, &mut uncounted)?
+                EncryptionKeys(path.clone()).list(call, &whole, &mut uncounted)?
             }
-            QueryFeed::Users(path) => Users(path.clone()).list(engine, &whole, &mut uncounted)?,
+            QueryFeed::Users(path) => Users(path.clone()).list(call, &whole, &mut uncounted)?,
             QueryFeed::Permissions(path) => {
-                Permissions(path.clone()).list(engine, &whole, &mut uncounted)?
+                Permissions(path.clone()).list(call, &whole, &mut uncounted)?
             }
-            QueryFeed::Conflicts(path) => conflicts::list(engine, path, &whole, &mut uncounted)?,
+            QueryFeed::Conflicts(path) => conflicts::list(call, path, &whole, &mut uncounted)?,
             // They are read from the partition, which pays for it.
-            QueryFeed::Attachments(path) => attachments::list(engine, path, &whole, meter).await?,
+            QueryFeed::Attachments(path) => attachments::list(call, path, &whole, meter).await?,
             QueryFeed::Documents(_) => {
                 return Err(Error::bad_request("Documents are not resources of the catalog."));
             }

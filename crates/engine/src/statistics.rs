@@ -1,7 +1,5 @@
 //! What the database tells of itself, for metrics and for people.
 
-use std::sync::PoisonError;
-
 use partition::{Partition, keys::LogicalKey};
 use protocol::operator::{HotKey, PartitionStatistics, Reshapes};
 
@@ -13,7 +11,7 @@ const HOTTEST_MAX: usize = 5;
 impl Engine {
     /// How often partitions were split and merged since the start.
     pub fn reshapes(&self) -> Reshapes {
-        *self.inner.reshapes.lock().unwrap_or_else(PoisonError::into_inner)
+        self.inner.reshaping.done()
     }
 
     /// Figures of every partition.

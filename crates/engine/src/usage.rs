@@ -21,7 +21,7 @@ use query::{
 use store::{Direction, PageLimit};
 use value::{Object, Value, json};
 
-use crate::Inner;
+use crate::{Inner, call::Call};
 
 /// Logical keys that one request looks at, over all partitions. Keys lie in the order of their
 /// hashes, so the first ones are as good a sample as any.
@@ -77,7 +77,7 @@ pub(crate) fn lists(
 }
 
 /// What is told of a collection when one of its scripts is asked for.
-pub(crate) fn lists_beside_script(engine: &Inner, request: &Request) -> Option<Arc<QuotaLists>> {
+pub(crate) fn lists_beside_script(call: &Call, request: &Request) -> Option<Arc<QuotaLists>> {
     let path = match &request.operation {
         Operation::CreateScript { collection, .. } => collection,
         Operation::ReadScript(path)
@@ -85,7 +85,7 @@ pub(crate) fn lists_beside_script(engine: &Inner, request: &Request) -> Option<A
         | Operation::DeleteScript(path) => &path.collection,
         _ => return None,
     };
-    lists(engine, engine.view().collection(path).ok()?, &request.options)
+    lists(&call.engine, call.view.collection(path).ok()?, &request.options)
 }
 
 /// Per partition: how many documents and kilobytes it has, and its largest logical keys.

@@ -35,7 +35,7 @@ use crate::{
     readable::{PartitionView, Readable},
     reading::Reading,
     scope::{Origin, Scope},
-    served::Served,
+    served::{Served, View},
     sessions::check_session,
     together,
 };
@@ -48,11 +48,12 @@ const SCANNED_BYTES_MAX: usize = 16 << 20;
 /// The feed of a collection's documents, partition after partition. A page is of one of them.
 pub async fn documents(
     reading: &Reading,
+    view: &View,
     path: &CollectionPath,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let collection = reading.collection(path, options)?;
+    let collection = view.intended(path, options)?;
     let asked_for = Scope::of(&collection, options)?;
     let (place, origin) = begin(&collection, &asked_for, options)?;
     let Some(scope) = asked_for.continued(&collection, &origin, false)? else {

@@ -5,15 +5,11 @@ use std::{
     time::Duration,
 };
 
-use catalog::{Catalog, Collection};
-use protocol::{Code, Error, Options, request::CollectionPath, request::ConsistencyLevel};
+use catalog::Catalog;
+use protocol::request::ConsistencyLevel;
 use tokio::sync::Semaphore;
 
-use crate::{
-    clock::Clock,
-    held::Memory,
-    served::{Served, View},
-};
+use crate::{clock::Clock, held::Memory, served::View};
 
 /// What readers go by.
 #[derive(Clone, Copy, Debug)]
@@ -71,7 +67,8 @@ impl Reading {
         self.clock.monotonic().as_secs_f64()
     }
 
-    /// The catalog and the partitions as they are now. Held for the whole of a request.
+    /// The catalog and the partitions as they are now. A request takes it once, and again only where it
+    /// begins anew.
     pub fn view(&self) -> Arc<View> {
         Arc::clone(&self.view.read().unwrap_or_else(PoisonError::into_inner))
     }
@@ -85,36 +82,10 @@ impl Reading {
     pub fn publish(&self, view: View) {
         *self.view.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(view);
     }
-
-    /// The collection that a request inside it is about.
-    pub fn collection(
-        &self,
-        path: &CollectionPath,
-        options: &Options,
-    ) -> Result<Arc<Served>, Error> {
-        let view = self.view();
-        let collection = view.collection(path).map_err(|_| Error::owner_not_found())?;
-        check_intended(collection, options)?;
-        Ok(Arc::clone(collection))
-    }
 }
 
 /// Threads that may run apart at a time. More would only take the processor from each other.
 fn threads_apart() -> Arc<Semaphore> {
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     Arc::new(Semaphore::new((2 * threads).max(4)))
-}
-
-/// Refuses a caller who means a collection that this name no longer stands for.
-pub fn check_intended(collection: &Collection, options: &Options) -> Result<(), Error> {
-    let reused =
-        "The collection is not the one that the client means: another collection now has its name.";
-    if options.intended_collection_rid.as_ref().is_some_and(|it| *it != collection.rid.to_string())
-    {
-        return Err(Error::new(Code::CollectionRidMismatch, reused));
-    }
-    if options.range_collection.is_some_and(|rid| rid != collection.rid) {
-        return Err(Error::new(Code::NameCacheStale, reused));
-    }
-    Ok(())
 }

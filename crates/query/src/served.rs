@@ -6,7 +6,7 @@ use std::{collections::HashMap, ops::Deref, sync::Arc};
 
 use catalog::{Catalog, Collection, Database, Missing, groups::Groups};
 use partition::{Partition, errors};
-use protocol::{Error, request::CollectionPath, rid::CollectionRid};
+use protocol::{Code, Error, Options, request::CollectionPath, rid::CollectionRid};
 use value::partition_key::PartitionKey;
 
 use crate::{
@@ -88,6 +88,13 @@ impl View {
         self.by_rid(collection.rid).ok_or(Missing::Collection)
     }
 
+    /// The collection that a request inside it is about, if it is the one that the caller means.
+    pub fn intended(&self, path: &CollectionPath, options: &Options) -> Result<Arc<Served>, Error> {
+        let collection = self.collection(path).map_err(|_| Error::owner_not_found())?;
+        check_intended(collection, options)?;
+        Ok(Arc::clone(collection))
+    }
+
     /// A collection by its rid.
     pub fn by_rid(&self, rid: CollectionRid) -> Option<&Arc<Served>> {
         self.databases.get(&rid.database.0)?.collections.get(&rid.number)
@@ -156,7 +163,7 @@ impl Next<'_> {
             let name = range.key_space(collection.rid);
             let partition = known().find(|it| it.name == name).ok_or_else(|| {
                 tracing::error!(name, "the catalog names a partition that is not open");
-                Error::new(protocol::Code::Internal, "A partition is not open.")
+                Error::new(Code::Internal, "A partition is not open.")
             })?;
             readable.push(Arc::clone(partition) as Arc<dyn Readable>);
             partitions.push(Arc::clone(partition));
@@ -212,4 +219,18 @@ impl Deref for Served {
     fn deref(&self) -> &Collection {
         &self.collection
     }
+}
+
+/// Refuses a caller who means a collection that this name no longer stands for.
+pub fn check_intended(collection: &Collection, options: &Options) -> Result<(), Error> {
+    let reused =
+        "The collection is not the one that the client means: another collection now has its name.";
+    if options.intended_collection_rid.as_ref().is_some_and(|it| *it != collection.rid.to_string())
+    {
+        return Err(Error::new(Code::CollectionRidMismatch, reused));
+    }
+    if options.range_collection.is_some_and(|rid| rid != collection.rid) {
+        return Err(Error::new(Code::NameCacheStale, reused));
+    }
+    Ok(())
 }

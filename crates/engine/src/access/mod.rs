@@ -24,19 +24,17 @@ use catalog::{
     users::{Mode, Rights},
 };
 use protocol::{Code, Error, Options, Principal, Proof, Request, rights as account, token::Grant};
+use query::served::View;
 
-use crate::{
-    Inner,
-    access::{
-        demand::{Needs, On, demand},
-        pin::pin,
-        reach::{Reach, of_media, reach},
-    },
+use crate::access::{
+    demand::{Needs, On, demand},
+    pin::pin,
+    reach::{Reach, of_media, reach},
 };
 
 /// Refuses a request that its caller has no right to, and keeps others to what they have a right to.
 pub(crate) async fn check(
-    engine: &Inner,
+    view: &View,
     principal: Principal,
     request: &mut Request,
 ) -> Result<(), Error> {
@@ -46,7 +44,6 @@ pub(crate) async fn check(
         Proof::Key | Proof::ReadOnlyKey | Proof::Role(_) => return Ok(()),
         Proof::Token(grant) => grant,
     };
-    let view = engine.view();
     let catalog = &view.catalog;
     let rights = rights(catalog, grant).ok_or_else(no_longer_good)?;
     let (on, needs) = demand(&request.operation);
@@ -57,7 +54,7 @@ pub(crate) async fn check(
     let on = media.as_ref().map_or(on, On::Attachment);
     // Who names no key is kept to that of the permission.
     let key = request.options.partition_key.as_ref().or(rights.key.as_ref());
-    let place = reach(&view, &rights.link, on, key).await?;
+    let place = reach(view, &rights.link, on, key).await?;
     // What is told beside a document tells of others.
     request.options.hides_usage = needs != Needs::Way;
     match (place, needs) {
@@ -83,10 +80,10 @@ pub(crate) async fn check(
             match (&rights.key, &media) {
                 (None, _) => {}
                 // They are addressed without a partition key: their document has it.
-                (Some(key), Some(media)) => confine::check_media(&view, media, key).await?,
+                (Some(key), Some(media)) => confine::check_media(view, media, key).await?,
                 (Some(key), None) => {
                     let reads_many = matches!(needs, Needs::EveryDocument(_));
-                    confine::confine(&view, rights.link.collection(), key, reads_many, request)?;
+                    confine::confine(view, rights.link.collection(), key, reads_many, request)?;
                 }
             }
         }

@@ -1,8 +1,11 @@
 //! Keeping a request to what was looked at.
 //!
-//! The operation looks its names up again, and somebody may have dropped what they meant and made
-//! another thing under them since. A permission by rid is for the one that is gone, so its holder must
-//! not get the new one: names are replaced by what cannot come to mean anything else.
+//! The first attempt goes by the view that access went by, but it is not always the last look: a write
+//! that begins anew takes the newest view, a change of the catalog is decided on the catalog that it
+//! finds in its turn, a query asks whether the indexing policy still holds, another process has a
+//! catalog of its own, and documents are in no catalog. Somebody may have dropped what a name meant
+//! and made another thing under it since. A permission by rid is for the one that is gone, so its
+//! holder must not get the new one: names are replaced by what cannot come to mean anything else.
 
 use catalog::{Catalog, link::Link};
 use protocol::{
@@ -12,7 +15,7 @@ use protocol::{
     rid::{AttachmentRid, ChildRid},
 };
 
-use query::reading::check_intended;
+use query::served::check_intended;
 
 use crate::access::demand::{On, demand};
 

@@ -4,8 +4,6 @@ mod atomic;
 mod bulk;
 mod operation;
 
-use std::sync::Arc;
-
 use bytes::Bytes;
 use partition::charge::Meter;
 use protocol::{
@@ -17,11 +15,11 @@ use protocol::{
 
 use query::consistency::read_factor;
 
-use crate::Inner;
+use crate::{Inner, call::Call};
 
 /// Carries out the operations of a batch.
 pub(crate) async fn run(
-    engine: &Arc<Inner>,
+    call: Call,
     path: &CollectionPath,
     operations: Vec<BatchOperation>,
     mode: BatchMode,
@@ -37,10 +35,10 @@ pub(crate) async fn run(
         BatchMode::Atomic => {
             let has_condition = operations.iter().any(operation::has_condition);
             let batch = atomic::Batch { path, operations, has_condition, options };
-            batch.run(engine, meter).await
+            batch.run(call, meter).await
         }
         BatchMode::Independent { stops_at_failure } => {
-            bulk::Bulk { path, operations, stops_at_failure, options }.run(engine, meter).await
+            bulk::Bulk { path, operations, stops_at_failure, options }.run(call, meter).await
         }
     }
 }

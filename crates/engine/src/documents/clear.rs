@@ -22,13 +22,17 @@ use protocol::{
     Body, Code, Error, Meta, Options, Outcome, Response, request::CollectionPath,
     rid::CollectionRid,
 };
-use query::{scope::header_key, served::Served};
+use query::{
+    scope::header_key,
+    served::{Served, View},
+};
 use store::{Batch, Direction, PageLimit};
 use tokio::sync::oneshot;
 use value::{key, partition_key::PartitionKey};
 
 use crate::{
     Inner,
+    call::Call,
     documents::{Place, describe, stage::Stage, staging::lock_key, write::Retries},
 };
 
@@ -40,21 +44,22 @@ const STEP_BYTES: usize = 1 << 20;
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run(
-    engine: &Arc<Inner>,
+    call: Call,
     path: &CollectionPath,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let collection = engine.collection(path, options)?;
+    let engine = Arc::clone(&call.engine);
+    let collection = call.collection(path, options)?;
     let key = header_key(&collection, options)?;
     let place = Place::of(&collection, &key)?;
     let mut admission =
         Admission::new(Asked::new(Kind::Delete, path, [b"all", &[]], options, meter));
     admission.enter(engine.now_s(), &place.partition.budget)?;
     let (rid, numbering) = (collection.rid, collection.numbering());
-    let mut clear = Clear { engine: Arc::clone(engine), rid, numbering, key, before: 0 };
+    let mut clear = Clear { engine: Arc::clone(&engine), rid, numbering, key, before: 0 };
     // Only what is published has its LSN for ever.
-    let drained = clear.drained().await?;
+    let drained = clear.drained(call).await?;
     clear.before = Place::of(&drained, &clear.key)?.partition.lsn();
     drop(drained);
     let (sender, receiver) = oneshot::channel();
@@ -78,9 +83,10 @@ pub(crate) async fn run(
     let (cleared, spent) = receiver.await.map_err(|_| errors::shut_down())?;
     meter.add(&spent);
     admission.settle(engine.now_s(), meter.total());
-    place.note_charge(engine, meter);
+    place.note_charge(&engine, meter);
     cleared?;
-    let collection = engine.collection(path, options)?;
+    // The key may lie in another partition by now.
+    let collection = engine.view().intended(path, options)?;
     let key = header_key(&collection, options)?;
     let place = Place::of(&collection, &key)?;
     let mut meta = Meta::default();
@@ -211,9 +217,9 @@ impl Clear {
 
     /// Changes the LSN that the partition has noted for the key; `None` for no row.
     async fn note(&self, change: impl Fn(Option<u64>) -> Option<u64>) -> Result<(), Error> {
-        let retries = Retries::new();
+        let mut retries = Retries::new(Call::begin(&self.engine));
         loop {
-            let collection = self.collection()?;
+            let collection = self.collection(&retries.call.view)?;
             let place = Place::of(&collection, &self.key)?;
             let row_key = place.key.clear();
             let noted = {
@@ -232,7 +238,7 @@ impl Clear {
             };
             match noted {
                 Ok(published) => return published.await.map_err(|_| errors::unknown())?,
-                Err(error) => retries.wait(&self.engine, error.into()).await?,
+                Err(error) => retries.wait(error.into()).await?,
             }
         }
     }
@@ -267,13 +273,13 @@ impl Clear {
     }
 
     /// The collection, once everything queued so far in the partition of the key is published.
-    async fn drained(&self) -> Result<Arc<Served>, Error> {
-        let retries = Retries::new();
+    async fn drained(&self, call: Call) -> Result<Arc<Served>, Error> {
+        let mut retries = Retries::new(call);
         loop {
-            let collection = self.collection()?;
+            let collection = self.collection(&retries.call.view)?;
             match Place::of(&collection, &self.key)?.partition.drain().await {
                 Ok(()) => return Ok(collection),
-                Err(error) => retries.wait(&self.engine, error.into()).await?,
+                Err(error) => retries.wait(error.into()).await?,
             }
         }
     }
@@ -281,7 +287,7 @@ impl Clear {
     /// Some documents that were there before; the last row looked at, if there are more.
     async fn page(&self, after: Option<Bytes>) -> Result<(Vec<Named>, Option<Bytes>), Error> {
         // What was queued before the call must be there to be found.
-        let collection = self.drained().await?;
+        let collection = self.drained(Call::begin(&self.engine)).await?;
         let place = Place::of(&collection, &self.key)?;
         let prefix = place.key.primaries();
         let mut end = prefix.to_vec();
@@ -319,16 +325,16 @@ impl Clear {
     }
 
     async fn remove_together(&self, documents: &[Named], meter: &mut Meter) -> Result<(), Error> {
-        let retries = Retries::new();
+        let mut retries = Retries::new(Call::begin(&self.engine));
         let before = *meter;
         loop {
             *meter = before;
-            let collection = self.collection()?;
+            let collection = self.collection(&retries.call.view)?;
             let place = Place::of(&collection, &self.key)?;
             match self.attempt(&place, documents, meter).await {
                 Ok(()) => return Ok(()),
                 Err(refused) => {
-                    retries.wait(&self.engine, place.confirmed(refused).await).await?;
+                    retries.wait(place.confirmed(refused).await).await?;
                 }
             }
         }
@@ -354,8 +360,7 @@ impl Clear {
         Ok(())
     }
 
-    fn collection(&self) -> Result<Arc<Served>, Error> {
-        let view = self.engine.view();
+    fn collection(&self, view: &View) -> Result<Arc<Served>, Error> {
         let collection = view.by_rid(self.rid).ok_or_else(Error::owner_not_found)?;
         if collection.numbering() != self.numbering {
             return Err(Error::new(

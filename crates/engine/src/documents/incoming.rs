@@ -81,7 +81,7 @@ impl<'a> Incoming<'a> {
         options: &Options,
     ) -> (NewVersion, Bytes) {
         let ts = engine.clock.now_seconds();
-        let etag = engine.new_etag(ts);
+        let etag = engine.etags.next(ts);
         let header = Header {
             lsn: 0,
             ts,

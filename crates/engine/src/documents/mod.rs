@@ -38,14 +38,14 @@ use protocol::{
 };
 use query::{
     expiry::is_expired,
-    reading::check_intended,
     scope::{document_key, header_key},
-    served::Served,
+    served::{Served, check_intended},
 };
 use value::{json, partition_key::PartitionKey};
 
 use crate::{
     Inner,
+    call::Call,
     conditions::{is_unchanged, require_match},
     documents::{
         seen::Seen,
@@ -94,12 +94,11 @@ impl Found {
 }
 
 pub(crate) async fn read(
-    engine: &Inner,
+    Call { engine, view }: &Call,
     path: &DocumentPath,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let view = engine.view();
     // COMPAT: here the service does not say that it is the collection that is missing.
     let collection = view.collection(&path.collection).map_err(missing_collection)?;
     check_intended(collection, options)?;

@@ -29,7 +29,7 @@ use query::{
 use value::partition_key::PartitionKey;
 
 use crate::{
-    Inner,
+    call::Call,
     documents::{
         Place,
         incoming::Incoming,
@@ -73,43 +73,41 @@ enum Read<'a> {
 /// a split takes milliseconds.
 const MOVE_PATIENCE: Duration = Duration::from_secs(30);
 
-/// A write that may have to be staged again.
-pub(super) struct Retries(Instant);
-
-impl Default for Retries {
-    fn default() -> Self {
-        Self::new()
-    }
+/// A write that may have to be staged again, by the newest view.
+pub(super) struct Retries {
+    /// What the next attempt goes by.
+    pub(super) call: Call,
+    began: Instant,
 }
 
 impl Retries {
-    pub(super) fn new() -> Self {
-        Self(Instant::now())
+    pub(super) fn new(call: Call) -> Self {
+        Self { call, began: Instant::now() }
     }
 
     /// How an attempt ended; `None` if it is to be made again, now.
     pub(super) async fn ended<T>(
-        &self,
-        engine: &Inner,
+        &mut self,
         attempt: Result<T, Refused>,
     ) -> Option<Result<T, Error>> {
         match attempt {
             Ok(done) => Some(Ok(done)),
-            Err(refused) => self.wait(engine, refused).await.err().map(Err),
+            Err(refused) => self.wait(refused).await.err().map(Err),
         }
     }
 
     /// Waits until it can be staged again, or says why not.
-    pub(super) async fn wait(&self, engine: &Inner, refused: Refused) -> Result<(), Error> {
+    pub(super) async fn wait(&mut self, refused: Refused) -> Result<(), Error> {
         match refused {
             Refused::Stale => tokio::task::yield_now().await,
             Refused::Error(error)
-                if errors::is_staged_again(error.code) && self.0.elapsed() < MOVE_PATIENCE =>
+                if errors::is_staged_again(error.code) && self.began.elapsed() < MOVE_PATIENCE =>
             {
-                engine.wait_for_move().await;
+                self.call.engine.wait_for_move().await;
             }
             Refused::Error(error) => return Err(error),
         }
+        self.call.again();
         Ok(())
     }
 }
@@ -158,17 +156,17 @@ impl<'a> Write<'a> {
     /// Carries out the write.
     pub(crate) async fn run(
         &self,
-        engine: &Arc<Inner>,
+        call: Call,
         options: &Options,
         meter: &mut Meter,
     ) -> Result<Response, Error> {
-        let (retries, before) = (Retries::new(), *meter);
+        let (mut retries, before) = (Retries::new(call), *meter);
         loop {
-            let queued = self.queue(engine, options, meter, &retries).await?;
+            let queued = self.queue(options, meter, &mut retries).await?;
             match queued.answer().await {
                 // A refusal that rests on a write which came to nothing is decided again.
                 Err(error) if errors::is_staged_again(error.code) => {
-                    retries.wait(engine, error.into()).await?;
+                    retries.wait(error.into()).await?;
                     *meter = before;
                 }
                 answer => return answer,
@@ -179,30 +177,30 @@ impl<'a> Write<'a> {
     /// Carries out the write as far as it must take turns with others: what is left is to wait.
     pub(super) async fn queue(
         &self,
-        engine: &Arc<Inner>,
         options: &Options,
         meter: &mut Meter,
-        retries: &Retries,
+        retries: &mut Retries,
     ) -> Result<Queued, Error> {
         let mut admission = Admission::new(self.asked(options, meter));
         loop {
             let mut spent = *meter;
-            let attempt = self.attempt(engine, options, &mut spent, &mut admission).await;
-            let Some(answer) = retries.ended(engine, attempt).await else { continue };
+            let attempt = self.attempt(&retries.call, options, &mut spent, &mut admission).await;
+            let Some(answer) = retries.ended(attempt).await else { continue };
             *meter = spent;
-            admission.settle(engine.now_s(), meter.total());
+            admission.settle(retries.call.engine.now_s(), meter.total());
             return answer;
         }
     }
 
     async fn attempt(
         &self,
-        engine: &Arc<Inner>,
+        call: &Call,
         options: &Options,
         meter: &mut Meter,
         admission: &mut Admission<'_>,
     ) -> Result<Queued, Refused> {
-        let collection = engine.collection(self.collection(), options)?;
+        let engine = &call.engine;
+        let collection = call.collection(self.collection(), options)?;
         if let Some(triggers) = Triggers::of(self, &collection, options)? {
             return triggers.attempt(engine, &collection, meter, admission).await;
         }

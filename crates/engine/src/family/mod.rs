@@ -16,7 +16,7 @@ use partition::errors;
 use protocol::{Error, Options, Owner, continuation::Feed, response::FeedKind};
 use query::served::View;
 
-use crate::{Inner, family::requests::Put};
+use crate::{call::Call, family::requests::Put};
 
 /// What has children.
 pub(crate) trait Parent: Send + Sync + Sized + 'static {
@@ -144,10 +144,7 @@ pub(crate) trait Family: Send + Sync + Sized + 'static {
     }
 
     /// What must be done before the catalog changes, while others need not wait for it.
-    fn prepare(
-        _put: &Put<Self>,
-        _engine: &Inner,
-    ) -> impl Future<Output = Result<(), Error>> + Send {
+    fn prepare(_put: &Put<Self>, _call: &Call) -> impl Future<Output = Result<(), Error>> + Send {
         async { Ok(()) }
     }
 }

@@ -14,6 +14,7 @@ use store::Batch;
 
 use crate::{
     Inner,
+    call::Call,
     conditions::{answer_read, require_match},
     control::{AsyncPlan, Change},
     family::{Family, Parent as _},
@@ -23,18 +24,18 @@ use crate::{
 pub(crate) trait Requests: Family {
     async fn create(
         self,
-        engine: &Arc<Inner>,
+        call: Call,
         (body, upsert): (&[u8], bool),
         options: Options,
         meter: &mut Meter,
     ) -> Result<Response, Error> {
         let draft = self.parse(body)?;
         let put = Put { family: self, place: Place::New { upsert }, draft, options };
-        put.answer(engine, meter).await
+        put.answer(call, meter).await
     }
 
     async fn replace(
-        engine: &Arc<Inner>,
+        call: Call,
         path: Self::Path,
         body: &[u8],
         options: Options,
@@ -42,18 +43,18 @@ pub(crate) trait Requests: Family {
     ) -> Result<Response, Error> {
         let (family, name) = Self::of(path);
         let draft = family.parse(body)?;
-        Put { family, place: Place::Of(name), draft, options }.answer(engine, meter).await
+        Put { family, place: Place::Of(name), draft, options }.answer(call, meter).await
     }
 
     fn read(
-        engine: &Inner,
+        call: &Call,
         path: Self::Path,
         options: &Options,
         meter: &mut Meter,
     ) -> Result<Response, Error> {
         meter.metadata_read();
         let (family, name) = Self::of(path);
-        let found = find(&engine.catalog(), &family, &name, options)?;
+        let found = find(&call.view.catalog, &family, &name, options)?;
         let answer = |outcome| found.answer(outcome, options);
         if !Self::CAN_BE_UNCHANGED {
             return Ok(answer(Outcome::Ok));
@@ -75,14 +76,9 @@ pub(crate) trait Requests: Family {
         Ok(Response { outcome, body, etag: None, continuation: None, meta })
     }
 
-    fn list(
-        &self,
-        engine: &Inner,
-        options: &Options,
-        meter: &mut Meter,
-    ) -> Result<Response, Error> {
+    fn list(&self, call: &Call, options: &Options, meter: &mut Meter) -> Result<Response, Error> {
         meter.metadata_read();
-        let parent = self.parent(&engine.catalog(), options)?;
+        let parent = self.parent(&call.view.catalog, options)?;
         let (feed, kind) = self.feed();
         let items = self.children(&parent).iter().map(|child| (child.number(), child));
         let print = |child: &Arc<Self::Child>| Self::to_json(child, options);
@@ -118,10 +114,10 @@ enum Place {
 }
 
 impl<F: Family> Put<F> {
-    async fn answer(self, engine: &Arc<Inner>, meter: &mut Meter) -> Result<Response, Error> {
+    async fn answer(self, call: Call, meter: &mut Meter) -> Result<Response, Error> {
         let options = self.options.clone();
-        let put = match F::prepare(&self, engine).await {
-            Ok(()) => engine.change(self).await,
+        let put = match F::prepare(&self, &call).await {
+            Ok(()) => call.leave().change(self).await,
             Err(error) => Err(error),
         };
         let (outcome, found) = meter.metadata_write(put)?;

@@ -1,10 +1,7 @@
 //! Splits that nobody asks for: a partition is full, or its collection has bought more throughput
 //! than its partitions can give.
 
-use std::{
-    sync::{Arc, PoisonError},
-    time::Duration,
-};
+use std::{sync::Arc, time::Duration};
 
 use catalog::{Catalog, Collection, throughput};
 use partition::Partition;
@@ -38,7 +35,7 @@ pub(crate) async fn look_after(engine: Arc<Inner>) {
         if !is_done {
             tokio::select! {
                 () = tokio::time::sleep(ROUND) => {}
-                () = engine.rebalance.notified() => {}
+                () = engine.reshaping.wanted.notified() => {}
                 () = engine.closing() => return,
             }
         }
@@ -89,7 +86,7 @@ fn next(engine: &Inner, last: Option<CollectionRid>) -> Option<Due> {
         return None;
     }
     let view = engine.view();
-    let busy = engine.reshaping.lock().unwrap_or_else(PoisonError::into_inner).clone();
+    let busy = engine.reshaping.busy().clone();
     let mut round =
         behind(view.collections(), last, |it| it.rid).filter(|it| !busy.contains(&it.rid));
     round.find_map(|collection| due(engine, &view.catalog, collection))

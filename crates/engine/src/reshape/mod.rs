@@ -22,10 +22,10 @@ mod source;
 mod switch;
 
 use std::{
-    collections::BTreeSet,
+    collections::{BTreeSet, HashSet},
     mem::replace,
     sync::{
-        Arc, PoisonError,
+        Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
@@ -39,10 +39,11 @@ use catalog::{
 };
 use partition::{Partition, errors, tenure::End};
 use protocol::{
-    Body, Code, Error, Meta, Outcome, Response, request::CollectionPath, rid::CollectionRid,
+    Body, Code, Error, Meta, Outcome, Response, operator::Reshapes, request::CollectionPath,
+    rid::CollectionRid,
 };
 use query::served::Served;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use value::{Object, Value};
 
 use crate::{
@@ -67,6 +68,37 @@ pub(crate) struct Reshaped {
     pub(crate) children: Vec<Arc<Partition>>,
     /// How long writes stood still.
     pub(crate) pause: Duration,
+}
+
+/// What splits and merges know of each other.
+#[derive(Default)]
+pub(crate) struct Reshaping {
+    /// The collections whose partitions are being split or merged.
+    busy: Mutex<HashSet<CollectionRid>>,
+    done: Mutex<Reshapes>,
+    /// Says that throughput has changed, which may call for splits.
+    pub(crate) wanted: Notify,
+}
+
+impl Reshaping {
+    fn busy(&self) -> MutexGuard<'_, HashSet<CollectionRid>> {
+        self.busy.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn count(&self, parents: usize, pause: Duration) {
+        let mut done = self.done.lock().unwrap_or_else(PoisonError::into_inner);
+        if parents == 1 {
+            done.splits += 1;
+        } else {
+            done.merges += 1;
+        }
+        done.longest_pause = done.longest_pause.max(pause);
+    }
+
+    /// What was split and merged since the start.
+    pub(crate) fn done(&self) -> Reshapes {
+        *self.done.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// Splits a range in two, for an administrator.
@@ -174,8 +206,7 @@ impl Turn {
     }
 
     pub(crate) fn take(engine: &Arc<Inner>, rid: CollectionRid) -> Result<Self, Error> {
-        let mut taken = engine.reshaping.lock().unwrap_or_else(PoisonError::into_inner);
-        if !taken.insert(rid) {
+        if !engine.reshaping.busy().insert(rid) {
             return Err(Error::new(
                 Code::Conflict,
                 "A range of this collection is being split or merged. Wait until it is done.",
@@ -187,8 +218,7 @@ impl Turn {
 
 impl Drop for Turn {
     fn drop(&mut self) {
-        let mut taken = self.engine.reshaping.lock().unwrap_or_else(PoisonError::into_inner);
-        taken.remove(&self.rid);
+        self.engine.reshaping.busy().remove(&self.rid);
     }
 }
 
@@ -245,7 +275,7 @@ pub(crate) async fn run(
         let (children, pause) = moved;
         let ids: Vec<u32> = parents.iter().map(|parent| parent.range.id).collect();
         if !is_rekey {
-            engine.count_reshape(parents.len(), pause);
+            engine.reshaping.count(parents.len(), pause);
         }
         let millis = pause.as_secs_f64() * 1000.0;
         tracing::info!(parents = ?ids, children = children.len(), millis, "partitions reshaped");
@@ -253,18 +283,6 @@ pub(crate) async fn run(
         give_back_unread(&engine, parents).await;
     });
     receiver.await.map_err(|_| errors::shut_down())?
-}
-
-impl Inner {
-    fn count_reshape(&self, parents: usize, pause: Duration) {
-        let mut reshapes = self.reshapes.lock().unwrap_or_else(PoisonError::into_inner);
-        if parents == 1 {
-            reshapes.splits += 1;
-        } else {
-            reshapes.merges += 1;
-        }
-        reshapes.longest_pause = reshapes.longest_pause.max(pause);
-    }
 }
 
 /// The new ranges. Their ids count as given once the switch is made: until then nobody sees them.

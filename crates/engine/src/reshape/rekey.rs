@@ -15,7 +15,7 @@ use std::{
 use catalog::{Catalog, Collection, Version, area::Edge, definition::Definition, storage};
 use partition::{Partition, errors, rows::State};
 use protocol::{Code, Error, Options, Outcome, Response, request::CollectionPath};
-use query::{reading::check_intended, served::Served};
+use query::served::{Served, check_intended};
 use store::Batch;
 
 use catalog::bodies;

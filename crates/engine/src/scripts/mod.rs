@@ -23,10 +23,10 @@ use protocol::{
     rid::{ChildRid, CollectionRid},
 };
 
-use query::reading::check_intended;
+use query::served::check_intended;
 
 use crate::{
-    Inner,
+    call::Call,
     family::{Family, requests::Put},
 };
 
@@ -106,9 +106,9 @@ impl Family for Scripts {
         check_bytes(collection.scripts.bytes() - old_bytes + draft.body.len())
     }
 
-    async fn prepare(put: &Put<Self>, engine: &Inner) -> Result<(), Error> {
+    async fn prepare(put: &Put<Self>, call: &Call) -> Result<(), Error> {
         // What is refused anyway need not be compiled first; the change looks again.
-        put.find(&engine.view()).await?;
-        compile::compile(engine, &put.draft.id, &put.draft.body).await
+        put.find(&call.view).await?;
+        compile::compile(&call.engine, &put.draft.id, &put.draft.body).await
     }
 }

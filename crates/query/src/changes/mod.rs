@@ -41,7 +41,7 @@ use crate::{
     readable::{PartitionView, Readable},
     reading::Reading,
     scope::Scope,
-    served::Served,
+    served::{Served, View},
     sessions::check_session,
     together,
 };
@@ -61,13 +61,14 @@ pub fn retention(reading: &Reading, collection: &Collection) -> Option<Duration>
 /// and its etag is behind what was looked at. A 304 would make readers wait for news that are there.
 pub async fn page(
     reading: &Reading,
+    view: &View,
     path: &CollectionPath,
     mode: ChangeMode,
     since: Option<u64>,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let collection = reading.collection(path, options)?;
+    let collection = view.intended(path, options)?;
     let scope = Scope::of(&collection, options)?;
     let now = reading.clock.now_seconds();
     let is_kept = retention(reading, &collection).is_some();

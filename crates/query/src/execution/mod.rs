@@ -94,13 +94,14 @@ use crate::{
     readable::{PartitionView, Readable},
     reading::Reading,
     scope::Scope,
-    served::Served,
+    served::{Served, View},
     sessions, together,
 };
 
 /// A page of a query over the documents of a collection.
 pub async fn page(
     reading: &Arc<Reading>,
+    view: &Arc<View>,
     path: &CollectionPath,
     source: QuerySource,
     options: &Options,
@@ -108,11 +109,13 @@ pub async fn page(
 ) -> Result<Response, Error> {
     let source = Arc::new(source);
     if source.bytes <= INLINE_BYTES_MAX {
-        return page_here(reading, path, &source, options, meter, Where::Shared).await;
+        return page_here(reading, view, path, &source, options, meter, Where::Shared).await;
     }
-    let (inner, path, options) = (Arc::clone(reading), path.clone(), options.clone());
+    let (inner, view) = (Arc::clone(reading), Arc::clone(view));
+    let (path, options) = (path.clone(), options.clone());
     apart::run(reading, meter, move |meter, is_abandoned| {
-        let page = page_here(&inner, &path, &source, &options, meter, Where::Apart(is_abandoned));
+        let place = Where::Apart(is_abandoned);
+        let page = page_here(&inner, &view, &path, &source, &options, meter, place);
         Handle::current().block_on(page)
     })
     .await
@@ -120,17 +123,18 @@ pub async fn page(
 
 /// The plan of a query.
 pub async fn plan(
-    reading: &Arc<Reading>,
+    reading: &Reading,
+    view: &Arc<View>,
     path: &CollectionPath,
     source: QuerySource,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     if source.bytes <= INLINE_BYTES_MAX {
-        return plan::plan(reading, path, &source, options, meter);
+        return plan::plan(view, path, &source, options, meter);
     }
-    let (inner, path, options) = (Arc::clone(reading), path.clone(), options.clone());
-    apart::run(reading, meter, move |meter, _| plan::plan(&inner, &path, &source, &options, meter))
+    let (view, path, options) = (Arc::clone(view), path.clone(), options.clone());
+    apart::run(reading, meter, move |meter, _| plan::plan(&view, &path, &source, &options, meter))
         .await
 }
 
@@ -148,24 +152,29 @@ enum Where<'a> {
 
 async fn page_here(
     reading: &Arc<Reading>,
+    view: &View,
     path: &CollectionPath,
     source: &Arc<QuerySource>,
     options: &Options,
     meter: &mut Meter,
     place: Where<'_>,
 ) -> Result<Response, Error> {
-    // Again if the indexing policy changes in between.
+    let mut collection = view.intended(path, options)?;
     loop {
-        if let Some(page) = attempt(reading, path, source, options, meter, place).await? {
+        let page = attempt(reading, collection, path, source, options, meter, place);
+        if let Some(page) = page.await? {
             return Ok(page);
         }
+        // The indexing policy has changed in between.
+        collection = reading.view().intended(path, options)?;
     }
 }
 
-/// A page of a query over a collection as it is now; `None` if its indexing policy changed before
-/// the page could begin.
+/// A page of a query over a collection; `None` if its indexing policy changed before the page could
+/// begin.
 async fn attempt(
     reading: &Arc<Reading>,
+    collection: Arc<Served>,
     path: &CollectionPath,
     source: &Arc<QuerySource>,
     options: &Options,
@@ -173,7 +182,6 @@ async fn attempt(
     place: Where<'_>,
 ) -> Result<Option<Response>, Error> {
     let started = Instant::now();
-    let collection = reading.collection(path, options)?;
     let now_millis = reading.clock.now_millis();
     let prepared = Prepared::new(Arc::clone(source), &collection, now_millis)?;
     let compiled = started.elapsed();
@@ -288,8 +296,9 @@ impl Work {
     ) -> Result<Option<Response>, Error> {
         let Work { collection, prepared, options, .. } = self;
         let job = self.job(&scope, order.as_ref(), is_abandoned).await?;
-        // Documents of a newer policy may lack what this one says that the index has.
-        let current = self.reading.collection(&self.path, options)?;
+        // Documents of a newer policy may lack what this one says that the index has: the snapshots
+        // were taken after the view.
+        let current = self.reading.view().intended(&self.path, options)?;
         if current.index_generation != collection.index_generation {
             return Ok(None);
         }

@@ -11,8 +11,7 @@ use value::{Value, partition_key::Hashing};
 
 use crate::{
     execution::{door::key_of, prepared::Prepared},
-    reading::Reading,
-    served::Served,
+    served::{Served, View},
 };
 
 /// The feature of clients that rank by themselves.
@@ -20,13 +19,13 @@ const SKIPS_RANK_REWRITE: &str = "HybridSearchSkipOrderByRewrite";
 
 /// Answers a request for a plan.
 pub(super) fn plan(
-    reading: &Reading,
+    view: &View,
     path: &CollectionPath,
     source: &QuerySource,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let collection = reading.collection(path, options)?;
+    let collection = view.intended(path, options)?;
     meter.lookup();
     let query = sql::parse(&source.text)
         .and_then(|query| sql::check_burden(&query, &source.parameters).map(|()| query))

@@ -30,7 +30,7 @@ use query::{
     served::{Served, View},
 };
 
-use crate::Inner;
+use crate::{Inner, call::Call};
 
 /// Rows that are added up at a time.
 const PAGE: PageLimit = PageLimit { entries: 1024, bytes: 1 << 20 };
@@ -41,15 +41,16 @@ pub(super) fn link(rid: AttachmentRid) -> String {
 }
 
 pub(crate) async fn read(
-    engine: &Inner,
+    call: &Call,
     media: &str,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let Some(found) = find(engine, media).await? else {
+    let Some(found) = find(call, media).await? else {
         meter.lookup();
         return Err(Error::not_found());
     };
+    let engine = &call.engine;
     let Found { path, collection, partition, rid, snapshot, lsn, .. } = found;
     let content = [path.document.as_bytes(), media.as_bytes()];
     let asked = Asked::new(Kind::Read, &path.collection, content, options, meter);
@@ -84,7 +85,7 @@ pub(crate) async fn read(
 }
 
 pub(crate) async fn replace(
-    engine: &Inner,
+    call: Call,
     media: &str,
     head: MediaHead,
     content: Bytes,
@@ -92,13 +93,13 @@ pub(crate) async fn replace(
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     let write = Write::media(media, head, content)?;
-    let Some(Found { path, key, .. }) = find(engine, media).await? else {
+    let Some(Found { path, key, .. }) = find(&call, media).await? else {
         meter.lookup();
         return Err(Error::not_found());
     };
     // Media are addressed without a partition key: their document has it.
     let options = Options { partition_key: Some(key), ..options };
-    write.run(engine, &path, &options, meter).await
+    write.run(call, &path, &options, meter).await
 }
 
 /// An attachment, and where it lies.
@@ -114,9 +115,8 @@ struct Found {
 
 /// Finds an attachment by its rid alone: the partitions that share its slot are asked one after the
 /// other. One of a document that has expired is none.
-async fn find(engine: &Inner, media: &str) -> Result<Option<Found>, Error> {
+async fn find(Call { engine, view }: &Call, media: &str) -> Result<Option<Found>, Error> {
     let Some(rid) = AttachmentRid::parse(media) else { return Ok(None) };
-    let view = engine.view();
     let (owner, number) = (rid.document.collection, rid.document.number);
     let Some(collection) = view.by_rid(owner) else { return Ok(None) };
     let slot = keys::slot_of(number);

@@ -46,32 +46,33 @@ use query::{
 
 use crate::{
     Inner,
+    call::Call,
     conditions::is_unchanged,
     documents::{Place, RowReader, describe, locate, refuse, stage::Stage},
 };
 
 pub(crate) async fn read(
-    engine: &Inner,
+    call: &Call,
     path: &AttachmentPath,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
     let name = path.attachment.as_bytes();
-    let mut entered = Entered::at(engine, &path.document, name, options, meter)?;
-    let answer = entered.read(engine, path, options, meter).await;
-    entered.settle(engine, meter);
+    let mut entered = Entered::at(call, &path.document, name, options, meter)?;
+    let answer = entered.read(&call.engine, path, options, meter).await;
+    entered.settle(&call.engine, meter);
     answer
 }
 
 pub(crate) async fn list(
-    engine: &Inner,
+    call: &Call,
     path: &DocumentPath,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let mut entered = Entered::at(engine, path, b"", options, meter)?;
-    let answer = entered.list(engine, path, options, meter).await;
-    entered.settle(engine, meter);
+    let mut entered = Entered::at(call, path, b"", options, meter)?;
+    let answer = entered.list(&call.engine, path, options, meter).await;
+    entered.settle(&call.engine, meter);
     answer
 }
 
@@ -94,18 +95,19 @@ struct Looked {
 
 impl<'a> Entered<'a> {
     fn at(
-        engine: &Inner,
+        call: &Call,
         path: &'a DocumentPath,
         name: &'a [u8],
         options: &'a Options,
         meter: &Meter,
     ) -> Result<Self, Error> {
-        let collection = engine.collection(&path.collection, options)?;
+        let collection = call.collection(&path.collection, options)?;
         let key = header_key(&collection, options)?;
         let content = [path.document.as_bytes(), name];
         let asked = Asked::new(Kind::Read, &path.collection, content, options, meter);
         let mut admission = Admission::new(asked);
-        admission.enter(engine.now_s(), &Place::of(&collection, &key)?.partition.budget)?;
+        let place = Place::of(&collection, &key)?;
+        admission.enter(call.engine.now_s(), &place.partition.budget)?;
         Ok(Self { collection, key, admission, charged: meter.total() })
     }
 

@@ -24,7 +24,7 @@ use partition::{
 use query::scope::header_key;
 
 use crate::{
-    Inner,
+    call::Call,
     conditions::require_match,
     documents::{
         Place, seen,
@@ -104,7 +104,7 @@ impl<'a> Write<'a> {
     /// Carries out the write.
     pub(crate) async fn run(
         &self,
-        engine: &Inner,
+        call: Call,
         path: &DocumentPath,
         options: &Options,
         meter: &mut Meter,
@@ -115,8 +115,9 @@ impl<'a> Write<'a> {
             _ => 0,
         };
         // Before anything is locked: it may have to be added up.
+        let engine = &call.engine;
         if let Err(error) = engine.media.check(engine, media).await {
-            // What is queued counts, too.
+            // What is queued counts, too, wherever it is by now.
             seen::settle(seen::everything(&engine.view())).await?;
             return Err(error);
         }
@@ -130,13 +131,14 @@ impl<'a> Write<'a> {
         let content = [path.document.as_bytes(), name.as_bytes()];
         let asked = Asked::new(kind, &path.collection, content, options, meter);
         let mut admission = Admission::new(asked);
-        let retries = Retries::new();
+        let mut retries = Retries::new(call);
         let queued = loop {
             let mut spent = *meter;
-            let attempt = self.attempt(engine, path, options, &mut spent, &mut admission).await;
-            let Some(queued) = retries.ended(engine, attempt).await else { continue };
+            let attempt =
+                self.attempt(&retries.call, path, options, &mut spent, &mut admission).await;
+            let Some(queued) = retries.ended(attempt).await else { continue };
             *meter = spent;
-            admission.settle(engine.now_s(), meter.total());
+            admission.settle(retries.call.engine.now_s(), meter.total());
             break queued?;
         };
         let Queued { done, published, partition, owner } = queued;
@@ -153,13 +155,14 @@ impl<'a> Write<'a> {
 
     async fn attempt(
         &self,
-        engine: &Inner,
+        call: &Call,
         path: &DocumentPath,
         options: &Options,
         meter: &mut Meter,
         admission: &mut Admission<'_>,
     ) -> Result<Queued, Refused> {
-        let collection = engine.collection(&path.collection, options)?;
+        let engine = &call.engine;
+        let collection = call.collection(&path.collection, options)?;
         let key = header_key(&collection, options)?;
         let place = Place::of(&collection, &key)?;
         admission.enter(engine.now_s(), &place.partition.budget)?;
@@ -254,7 +257,7 @@ impl<'a> Write<'a> {
         let rid = AttachmentRid { document, number };
         let New { id, properties, media } = self.new_version(old.as_ref(), stored, rid, &list)?;
         let ts = stage.engine.clock.now_seconds();
-        let attachment = Attachment { etag: stage.engine.new_etag(ts), ts, properties };
+        let attachment = Attachment { etag: stage.engine.etags.next(ts), ts, properties };
         let etag = attachment.etag.to_string();
         let gone = stays.map_or(0, u64::from);
         let media_key = keys::media(document.number, number);

@@ -21,6 +21,7 @@ use value::partition_key::PartitionKey;
 
 use crate::{
     Inner,
+    call::Call,
     documents::{
         Place, RowReader,
         batch::{check_answer, done, failed, left_out, operation, part},
@@ -74,29 +75,30 @@ impl Progress {
 }
 
 impl Batch<'_> {
-    pub(super) async fn run(self, engine: &Inner, meter: &mut Meter) -> Result<Response, Error> {
+    pub(super) async fn run(self, call: Call, meter: &mut Meter) -> Result<Response, Error> {
         let ends = [self.operations.first(), self.operations.last()];
         let content = ends.map(|end| end.map_or(&[][..], operation::mark));
         let asked = Asked::new(budget::Kind::Batch, self.path, content, self.options, meter);
         let mut admission = Admission::new(asked);
-        let retries = Retries::new();
+        let mut retries = Retries::new(call);
         loop {
             let mut spent = *meter;
-            let attempt = self.attempt(engine, &mut spent, &mut admission).await;
-            let Some(answer) = retries.ended(engine, attempt).await else { continue };
+            let attempt = self.attempt(&retries.call, &mut spent, &mut admission).await;
+            let Some(answer) = retries.ended(attempt).await else { continue };
             *meter = spent;
-            admission.settle(engine.now_s(), meter.total());
+            admission.settle(retries.call.engine.now_s(), meter.total());
             return answer;
         }
     }
 
     async fn attempt(
         &self,
-        engine: &Inner,
+        call: &Call,
         meter: &mut Meter,
         admission: &mut Admission<'_>,
     ) -> Result<Response, Refused> {
-        let collection = engine.collection(self.path, self.options)?;
+        let engine = &call.engine;
+        let collection = call.collection(self.path, self.options)?;
         let key = header_key(&collection, self.options)?;
         self.check_keys(&key)?;
         let place = Place::of(&collection, &key)?;

@@ -3,8 +3,6 @@
 //! They are queued one after the other and waited for together, so that they share commits; refusals
 //! wait with them for what they were decided on. A read waits for what was queued before it.
 
-use std::sync::Arc;
-
 use catalog::area::Area;
 use partition::charge::Meter;
 use protocol::{
@@ -16,7 +14,7 @@ use query::{scope::Scope, served::Served};
 use value::partition_key::PartitionKey;
 
 use crate::{
-    Inner,
+    call::Call,
     documents::{
         self,
         batch::{check_answer, done, failed, left_out, operation, part},
@@ -39,34 +37,30 @@ enum Slot {
 }
 
 /// How far a bulk has come.
-#[derive(Default)]
 struct Progress {
     slots: Vec<Slot>,
     /// Bytes of documents in the answer.
     bytes: usize,
     points: Vec<PartitionPoint>,
     has_failed: bool,
-    /// How long all of them together wait for partitions.
+    /// How long all of them together wait for partitions, and what the next one goes by: what one had
+    /// to look up again is known to those behind it.
     retries: Retries,
 }
 
 impl Bulk<'_> {
-    pub(super) async fn run(
-        self,
-        engine: &Arc<Inner>,
-        meter: &mut Meter,
-    ) -> Result<Response, Error> {
-        let collection = engine.collection(self.path, self.options)?;
+    pub(super) async fn run(self, call: Call, meter: &mut Meter) -> Result<Response, Error> {
+        let collection = call.collection(self.path, self.options)?;
         let area = self.area(&collection)?;
-        let mut progress = Progress::default();
+        let mut progress = Progress::new(call);
         for operation in &self.operations {
             if progress.has_failed && self.stops_at_failure {
                 progress.slots.push(Slot::Ended(left_out(0.0)));
                 continue;
             }
-            let mut spent = part(engine, operation, self.options, meter);
+            let mut spent = part(&progress.retries.call.engine, operation, self.options, meter);
             let tried = match self.check(operation, &collection, area.as_ref(), &progress) {
-                Ok(()) => self.try_one(engine, operation, &mut progress, &mut spent).await,
+                Ok(()) => self.try_one(operation, &mut progress, &mut spent).await,
                 Err(error) => Err(error),
             };
             meter.add(&spent);
@@ -123,7 +117,6 @@ impl Bulk<'_> {
 
     async fn try_one(
         &self,
-        engine: &Arc<Inner>,
         operation: &BatchOperation,
         progress: &mut Progress,
         meter: &mut Meter,
@@ -136,33 +129,32 @@ impl Bulk<'_> {
         let queued = match &operation.kind {
             BatchKind::Create { body } => {
                 Write::Create { collection, body, upsert: false }
-                    .queue(engine, options, meter, &progress.retries)
+                    .queue(options, meter, &mut progress.retries)
                     .await
             }
             BatchKind::Upsert { body } => {
                 Write::Create { collection, body, upsert: true }
-                    .queue(engine, options, meter, &progress.retries)
+                    .queue(options, meter, &mut progress.retries)
                     .await
             }
             BatchKind::Replace { id, body } => {
                 Write::Replace { path: &path(id), body }
-                    .queue(engine, options, meter, &progress.retries)
+                    .queue(options, meter, &mut progress.retries)
                     .await
             }
             BatchKind::Delete { id } => {
-                Write::Delete { path: &path(id) }
-                    .queue(engine, options, meter, &progress.retries)
-                    .await
+                Write::Delete { path: &path(id) }.queue(options, meter, &mut progress.retries).await
             }
             BatchKind::Patch { id, patch } => {
                 let patch = patch.as_ref().map_err(Clone::clone)?;
                 Write::Patch { path: &path(id), patch }
-                    .queue(engine, options, meter, &progress.retries)
+                    .queue(options, meter, &mut progress.retries)
                     .await
             }
             BatchKind::Read { id } => {
                 progress.settle().await;
-                let mut response = documents::read(engine, &path(id), options, meter).await?;
+                let mut response =
+                    documents::read(&progress.retries.call, &path(id), options, meter).await?;
                 if operation.is_minimal {
                     response.body = Body::Empty;
                 }
@@ -180,6 +172,11 @@ impl Bulk<'_> {
 }
 
 impl Progress {
+    fn new(call: Call) -> Self {
+        let (slots, points, retries) = (Vec::new(), Vec::new(), Retries::new(call));
+        Self { slots, bytes: 0, points, has_failed: false, retries }
+    }
+
     fn fail(&mut self, error: Error, charge: f64) {
         self.has_failed = true;
         self.slots.push(Slot::Ended(failed(error, charge)));

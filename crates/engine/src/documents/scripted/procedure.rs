@@ -15,7 +15,7 @@ use script::Kind;
 use value::{Value, json};
 
 use crate::{
-    Inner,
+    call::Call,
     documents::{
         Place, describe, refuse,
         scripted::{self, Ran, host::Session},
@@ -29,23 +29,23 @@ const ARGUMENTS_MAX: usize = 500_000;
 
 /// Runs a stored procedure. The body is a JSON array of its arguments, or nothing.
 pub(crate) async fn execute(
-    engine: &Arc<Inner>,
+    call: Call,
     path: &ScriptPath,
     body: &Bytes,
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    let call = Execution { path, arguments: arguments(body)?, options };
+    let execution = Execution { path, arguments: arguments(body)?, options };
     let content = [path.script.as_bytes(), body];
     let asked = Asked::new(budget::Kind::Script, &path.collection, content, options, meter);
     let mut admission = Admission::new(asked);
-    let retries = Retries::new();
+    let mut retries = Retries::new(call);
     loop {
         let mut spent = *meter;
-        let attempt = call.attempt(engine, &mut spent, &mut admission).await;
-        let Some(answer) = retries.ended(engine, attempt).await else { continue };
+        let attempt = execution.attempt(&retries.call, &mut spent, &mut admission).await;
+        let Some(answer) = retries.ended(attempt).await else { continue };
         *meter = spent;
-        admission.settle(engine.now_s(), meter.total());
+        admission.settle(retries.call.engine.now_s(), meter.total());
         return answer;
     }
 }
@@ -93,12 +93,13 @@ struct Execution<'a> {
 impl Execution<'_> {
     async fn attempt(
         &self,
-        engine: &Arc<Inner>,
+        call: &Call,
         meter: &mut Meter,
         admission: &mut Admission<'_>,
     ) -> Result<Response, Refused> {
         let Self { path, options, .. } = *self;
-        let collection = engine.collection(&path.collection, options)?;
+        let engine = &call.engine;
+        let collection = call.collection(&path.collection, options)?;
         let script = collection.scripts.find(ScriptKind::StoredProcedure, &path.script);
         let script = Arc::clone(script.ok_or_else(|| {
             meter.lookup();
