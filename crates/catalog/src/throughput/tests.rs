@@ -76,7 +76,7 @@ fn autoscale_has_a_maximum_in_thousands() {
     {
         assert!(ask(&scaled(bad), Kind::Database).is_err(), "{bad}");
     }
-    // The words that an SDK's tests look for.
+    // The wording that an SDK's tests look for.
     let refused = ask(&scaled(r#"{"maxThroughput":-200}"#), PARTITIONED).expect_err("refused");
     let expected = "Requested throughput -200 is less than required minimum throughput 1000";
     assert!(refused.message.contains(expected), "{}", refused.message);
