@@ -1,34 +1,34 @@
-//! Pieces of the hash space, cut at slots or inside of them.
+//! Areas of the hash space, cut between slots or inside one.
 //!
-//! Partitions are cut between slots, which a key tells by its first bytes. Only a hierarchical key
-//! whose first level outgrows a partition is cut inside its slot, by effective partition keys.
+//! Partitions are cut between slots, which the first bytes of a key show. Only a hierarchical key
+//! whose first level outgrows a partition is cut inside its slot, by effective partition key (EPK).
 
 use std::ops::Range;
 
 use value::partition_key::{Epk, Hashing, slot_boundary, slot_of_epk};
 
-/// Bits of a slot.
+/// The number of bits in a slot.
 pub const SLOT_BITS: u32 = 24;
 
-/// Slots number the hash space.
+/// The number of slots in the hash space.
 pub const SLOT_COUNT: u32 = 1 << SLOT_BITS;
 
-/// A point between keys: where a slot begins, or a point inside of it. They sort like the space.
+/// A cut in the hash space: the start of a slot, or a point inside it. Edges sort in hash order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Edge {
     /// The slot that begins here or, if `inside` is given, that is cut here.
     pub slot: u32,
-    /// The first effective key behind the edge, if that is not the first of the slot.
+    /// The first EPK after the edge; `None` if the edge is the start of the slot.
     pub inside: Option<Epk>,
 }
 
 impl Edge {
-    /// Where a slot begins.
+    /// The start of a slot.
     pub fn slot(slot: u32) -> Self {
         Self { slot, inside: None }
     }
 
-    /// The edge before an effective key.
+    /// The edge just before an EPK.
     pub fn of_epk(epk: &Epk, hashing: Hashing) -> Option<Self> {
         if *epk >= Epk::max() {
             return Some(Self::slot(SLOT_COUNT));
@@ -38,50 +38,50 @@ impl Edge {
         Some(Self { slot, inside })
     }
 
-    /// The effective key at which the edge lies, as SDKs compare it.
+    /// The EPK at the edge, as SDKs compare it.
     pub(crate) fn to_epk(&self, hashing: Hashing) -> Epk {
         self.inside.clone().unwrap_or_else(|| slot_boundary(self.slot, hashing))
     }
 }
 
-/// A piece of the hash space, from one edge up to, not including, another.
+/// A part of the hash space, from one edge up to but not including another.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Area {
-    /// Where it begins; a key at this edge is in it.
+    /// Where it begins, inclusive.
     pub start: Edge,
-    /// Where it ends; a key at this edge is in the next piece.
+    /// Where it ends, exclusive.
     pub end: Edge,
 }
 
 impl Area {
-    /// Whole slots.
+    /// The area of whole slots.
     pub fn of_slots(slots: Range<u32>) -> Self {
         Self { start: Edge::slot(slots.start), end: Edge::slot(slots.end) }
     }
 
-    /// The slots that it touches: it may have the first and the last of them in part only.
+    /// The slots that it touches, of which the first and last may be partial.
     pub fn slots(&self) -> Range<u32> {
         self.start.slot..self.end.slot + u32::from(self.end.inside.is_some())
     }
 
-    /// The slots that others may have a part of.
+    /// The slots that it shares with other areas.
     pub fn shared_slots(&self) -> impl Iterator<Item = u32> {
         let start = self.start.inside.is_some().then_some(self.start.slot);
         let end = self.end.inside.is_some().then_some(self.end.slot);
         start.into_iter().chain(end.filter(move |end| Some(*end) != start))
     }
 
-    /// Whether it has a slot in part only.
+    /// Whether it contains only a part of this slot.
     pub fn is_cut_inside(&self, slot: u32) -> bool {
         self.shared_slots().any(|shared| shared == slot)
     }
 
-    /// Whether no key can be in it, as in what two pieces apart have in common.
+    /// Whether no key can be in it, like the intersection of two disjoint areas.
     pub fn is_empty(&self) -> bool {
         self.start >= self.end
     }
 
-    /// What both have.
+    /// The intersection of both areas.
     #[must_use]
     pub fn common(&self, other: &Self) -> Self {
         Self {
@@ -90,22 +90,22 @@ impl Area {
         }
     }
 
-    /// Whether some key can be in both.
+    /// Whether the areas intersect.
     pub fn overlaps(&self, other: &Self) -> bool {
         (&self.start).max(&other.start) < (&self.end).min(&other.end)
     }
 
-    /// Whether all of another lies in it.
+    /// Whether it contains all of the other area.
     pub fn covers(&self, other: &Self) -> bool {
         self.start <= other.start && other.end <= self.end
     }
 
-    /// Whether an edge lies in it, so that what follows the edge does.
+    /// Whether it contains the keys directly after an edge.
     pub fn contains(&self, edge: &Edge) -> bool {
         self.start <= *edge && *edge < self.end
     }
 
-    /// Whether it has a key of this slot. The effective key is asked for only if it matters.
+    /// Whether it contains a key of this slot. Computes the EPK only if needed.
     pub fn has_key(&self, slot: u32, epk: impl FnOnce() -> Epk) -> bool {
         if self.is_cut_inside(slot) {
             return self.contains(&Edge { slot, inside: Some(epk()) });

@@ -4,23 +4,23 @@ use crate::definition::missing;
 use protocol::{Code, Error, limits::DEFINITION_BYTES_MAX};
 use value::{Object, Value, json};
 
-/// Reads a body.
+/// Parses a body.
 pub fn parse(text: &[u8]) -> Result<Value, Error> {
     json::parse(text).map_err(|error| invalid(&error))
 }
 
-/// Reads the definition of a database or a collection, or an offer.
+/// Parses the definition of a database or collection, or an offer.
 pub fn definition(text: &[u8]) -> Result<Value, Error> {
     check_size(text, DEFINITION_BYTES_MAX)?;
     parse(text)
 }
 
-/// A body that is not JSON.
+/// The error for a body that is not JSON.
 pub fn invalid(error: &json::Error) -> Error {
     Error::bad_request(format!("The input content is invalid JSON: {error}"))
 }
 
-/// Refuses a body of more bytes.
+/// Fails if the body is larger than `bytes_max`.
 pub fn check_size(text: &[u8], bytes_max: usize) -> Result<(), Error> {
     if text.len() > bytes_max {
         return Err(too_large());
@@ -28,12 +28,12 @@ pub fn check_size(text: &[u8], bytes_max: usize) -> Result<(), Error> {
     Ok(())
 }
 
-/// The service's words.
+/// The service's wording.
 pub fn too_large() -> Error {
     Error::new(Code::TooLarge, "Request size is too large")
 }
 
-/// A text that must be there.
+/// Reads a required string.
 pub fn string<'a>(body: &'a Value, name: &str) -> Result<&'a str, Error> {
     match body.get(name) {
         Value::Undefined | Value::Null => Err(missing(name)),
@@ -42,7 +42,7 @@ pub fn string<'a>(body: &'a Value, name: &str) -> Result<&'a str, Error> {
     }
 }
 
-/// All that a client says, without the names that are the server's.
+/// All properties that the client sent, except the names that the server sets.
 pub fn properties(body: Value, system: &[&str]) -> Result<Object, Error> {
     let Value::Object(mut properties) = body else {
         return Err(Error::bad_request("The input content is invalid: it is not an object."));

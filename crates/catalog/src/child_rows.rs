@@ -1,5 +1,5 @@
-//! The rows of children: each lies under the prefix of its kind and its rid. In the place of number 0
-//! is the next number.
+//! The rows of child resources, keyed by a prefix for the kind and the rid. The row of number 0
+//! holds the next number.
 
 use std::{fmt::Display, sync::Arc};
 
@@ -18,21 +18,21 @@ use crate::{
     to_bytes,
 };
 
-/// What a child is linked by: its owner, and its number there.
+/// The rid of a child: its owner, and its number there.
 pub trait Rid: Copy + PartialEq + Display + Send + Sync + 'static {
-    /// What has the children.
+    /// The type of the owner's rid.
     type Owner: Copy + Send;
 
-    /// The rid of the child with this number; number 0 stands for the row of the next number.
+    /// The rid of the child with this number; number 0 is the row of the next number.
     fn of(owner: Self::Owner, number: u64) -> Self;
 
     /// The child's number among its owner's children of this kind.
     fn number(self) -> u64;
 
-    /// Reads a rid as links have it; `None` if the text is a rid of another kind, or a name.
+    /// Parses a rid from a link; `None` if the text is a name or a rid of another kind.
     fn parse(text: &str) -> Option<Self>;
 
-    /// As they end the keys of rows.
+    /// The rid's bytes, which end the key of its row.
     fn bytes(self) -> Vec<u8>;
 }
 
@@ -73,32 +73,33 @@ rids! {
     PermissionRid of UserRid: |user, number| PermissionRid { user, number };
 }
 
-/// A number of up to 32 bits. Those of children are far from the end: each is a commit.
+/// Narrows a number to at most 32 bits. Every new child is a commit, so numbers stay far below
+/// that.
 fn word(number: u64, max: u32) -> u32 {
     u32::try_from(number).unwrap_or(max)
 }
 
-/// A child with a row of its own.
+/// A child resource with its own row.
 pub trait Stored: Child + Sized {
-    /// The rid that the keys of its rows end with.
+    /// The rid at the end of its row's key.
     type Rid: Rid;
 
-    /// What the keys of its rows begin with.
+    /// The prefix of its row's key.
     const PREFIX: u8;
 
-    /// The rid under which its row lies.
+    /// The rid in its row's key.
     fn rid(&self) -> Self::Rid;
 
-    /// The version that conditional requests compare with.
+    /// The version that conditional requests are compared with.
     fn version(&self) -> Version;
 
-    /// Its row, without the rid, which is in the key.
+    /// Encodes its row, without the rid, which is in the key.
     fn encode(&self) -> Object;
 
-    /// Reads the row that lies under a rid.
+    /// Decodes the row with this rid.
     fn decode(rid: Self::Rid, row: &Value) -> Result<Self, Damaged>;
 
-    /// Removes what it has itself.
+    /// Deletes rows that it owns.
     fn delete_inside(&self, _batch: &mut Batch) {}
 }
 
@@ -106,19 +107,19 @@ fn key<T: Stored>(rid: T::Rid) -> Vec<u8> {
     [&[T::PREFIX], &rid.bytes()[..]].concat()
 }
 
-/// Writes the row of a child, new or changed.
+/// Writes the row of a new or changed child.
 pub fn put<T: Stored>(batch: &mut Batch, child: &T) {
     batch.put(key::<T>(child.rid()), to_bytes(child.encode()));
 }
 
-/// Removes a child with everything that it has.
+/// Deletes a child with everything it owns.
 pub fn delete<T: Stored>(batch: &mut Batch, child: &T) {
     batch.delete(key::<T>(child.rid()));
     child.delete_inside(batch);
 }
 
 impl<T: Stored> Children<T> {
-    /// Finds one by name, then by rid.
+    /// Finds a child by name, then by rid.
     pub fn find(&self, name: &str) -> Option<&Arc<T>> {
         let by_rid = || {
             let rid = T::Rid::parse(name)?;
@@ -127,18 +128,18 @@ impl<T: Stored> Children<T> {
         self.named(name).or_else(by_rid)
     }
 
-    /// A rid for a new one.
+    /// Allocates the rid of a new child.
     pub fn take_rid(&mut self, owner: <T::Rid as Rid>::Owner) -> T::Rid {
         let rid = |number| T::Rid::of(owner, number);
         rid(self.take_number(|number| rid(number).to_string()))
     }
 
-    /// The next number, whenever one is created.
+    /// Writes the next number; called whenever a child is created.
     pub fn put_next(&self, batch: &mut Batch, owner: <T::Rid as Rid>::Owner) {
         batch.put(key::<T>(T::Rid::of(owner, 0)), self.next().to_be_bytes().to_vec());
     }
 
-    /// Removes them all, when their owner goes.
+    /// Deletes all of them, when their owner is deleted.
     pub(crate) fn delete_all(&self, batch: &mut Batch, owner: <T::Rid as Rid>::Owner) {
         for child in self.iter() {
             delete(batch, &**child);
@@ -146,7 +147,7 @@ impl<T: Stored> Children<T> {
         batch.delete(key::<T>(T::Rid::of(owner, 0)));
     }
 
-    /// Reads the row of one, or of the next number.
+    /// Reads the row of a child, or of the next number.
     pub(crate) fn load(&mut self, rid: T::Rid, row: &[u8]) -> Result<(), Damaged> {
         if rid.number() == 0 {
             self.set_next(u64_at(row, 0).ok_or(DAMAGED)?);

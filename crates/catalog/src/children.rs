@@ -1,8 +1,8 @@
-//! Small resources of one kind under one owner: found by number, which is the order of creation, and
-//! by name. Each is a row of the catalog of its own, so a change writes only what it changes.
+//! Small resources of one kind with the same owner, indexed by number (creation order) and by name.
+//! Each has its own row in the catalog, so a change writes only what it changes.
 //!
-//! A change makes a new value beside the old one. Both maps are kept in pieces which the two share, so
-//! that it does not copy all the users of a database to add one.
+//! A change builds a new value next to the old one. Both maps are split into pieces that the two
+//! values share, so adding one user does not copy all the users of a database.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -10,28 +10,28 @@ use std::{
     sync::Arc,
 };
 
-/// Members of a piece, by number.
+/// How many numbers a piece covers.
 const PIECE: u64 = 256;
 
-/// A resource that lives in a [`Children`].
+/// A resource in a [`Children`].
 pub trait Child {
     /// Its number among its owner's resources of this kind.
     fn number(&self) -> u64;
 
-    /// Its name, which no other of them has.
+    /// Its name, unique among them.
     fn id(&self) -> &str;
 }
 
-/// The resources of one kind under one owner.
+/// The resources of one kind with the same owner.
 #[derive(Debug)]
 pub struct Children<T> {
     /// By number, in pieces of [`PIECE`] numbers.
     members: BTreeMap<u64, Arc<BTreeMap<u64, Arc<T>>>>,
-    /// The number of each, by name, in pieces of names whose hashes begin alike.
+    /// The number of each by name, in pieces by the first byte of the name's hash.
     names: BTreeMap<u8, Arc<HashMap<String, u64>>>,
     len: usize,
-    /// The number that the next one gets. Numbers are not given twice, even after a deletion: a link
-    /// must not come to mean another resource.
+    /// The number of the next resource. Numbers are never reused, even after a deletion, so that a
+    /// link never comes to mean another resource.
     next: u64,
 }
 
@@ -48,7 +48,7 @@ impl<T> Default for Children<T> {
     }
 }
 
-/// The piece that a name is in.
+/// The piece that contains a name.
 fn piece_of(name: &str) -> u8 {
     let mut hasher = DefaultHasher::new();
     name.hash(&mut hasher);
@@ -56,7 +56,7 @@ fn piece_of(name: &str) -> u8 {
 }
 
 impl<T: Child> Children<T> {
-    /// The child with exactly this name; rids are not looked at.
+    /// Finds the child with exactly this name; does not look at rids.
     pub fn named(&self, name: &str) -> Option<&Arc<T>> {
         self.numbered(self.number_of(name)?)
     }
@@ -65,12 +65,12 @@ impl<T: Child> Children<T> {
         self.names.get(&piece_of(name))?.get(name).copied()
     }
 
-    /// The child with this number, which is how tokens name users and permissions.
+    /// The child with this number; tokens refer to users and permissions by it.
     pub fn numbered(&self, number: u64) -> Option<&Arc<T>> {
         self.members.get(&(number / PIECE))?.get(&number)
     }
 
-    /// One of them, to be changed in its place. Its number and its name must stay.
+    /// A mutable child. Its number and name must not change.
     pub(crate) fn numbered_mut(&mut self, number: u64) -> Option<&mut T>
     where
         T: Clone,
@@ -79,27 +79,27 @@ impl<T: Child> Children<T> {
         Arc::make_mut(piece).get_mut(&number).map(Arc::make_mut)
     }
 
-    /// In the order of creation.
+    /// All children in creation order.
     pub fn iter(&self) -> impl Iterator<Item = &Arc<T>> {
         self.members.values().flat_map(|piece| piece.values())
     }
 
-    /// How many there are, which limits compare with.
+    /// How many there are; compared with limits.
     pub fn count(&self) -> usize {
         self.len
     }
 
-    /// The number that the next one gets.
+    /// The number of the next resource.
     pub(crate) fn next(&self) -> u64 {
         self.next
     }
 
-    /// Sets the next number as it was stored. Never below a number that is taken.
+    /// Restores the stored next number, but never goes below a number in use.
     pub(crate) fn set_next(&mut self, next: u64) {
         self.next = self.next.max(next);
     }
 
-    /// Puts one in its place, new or changed, perhaps under another name.
+    /// Inserts a new child, or replaces one, perhaps under a new name.
     pub fn insert(&mut self, child: Arc<T>) {
         let number = child.number();
         if let Some(old) = self.numbered(number).cloned() {
@@ -113,7 +113,7 @@ impl<T: Child> Children<T> {
         Arc::make_mut(self.members.entry(number / PIECE).or_default()).insert(number, child);
     }
 
-    /// Takes one out. Its number is not given again.
+    /// Removes a child. Its number is not reused.
     pub fn remove(&mut self, child: &T) {
         self.forget_name(child.id());
         let piece = child.number() / PIECE;
@@ -133,8 +133,8 @@ impl<T: Child> Children<T> {
         }
     }
 
-    /// A number for a new one. No other is named like its rid: a link by rid must not lead to a
-    /// resource of that name.
+    /// Allocates a number. Skips numbers whose rid is another child's name, because a link by rid
+    /// must not lead to that child.
     pub(crate) fn take_number(&mut self, rid: impl Fn(u64) -> String) -> u64 {
         loop {
             let number = self.next;

@@ -1,4 +1,4 @@
-//! The client encryption keys of a database. They are wrapped by a key that only clients have, so
+//! The client encryption keys of a database. They are wrapped with a key that only clients have, so
 //! the server can neither use nor check them.
 
 use bytes::Bytes;
@@ -14,18 +14,18 @@ use crate::{
     to_bytes,
 };
 
-/// One key.
+/// A client encryption key.
 #[derive(Clone, Debug)]
 pub struct EncryptionKey {
     /// The key's number in its database.
     pub rid: EncryptionKeyRid,
     /// The name by which encryption policies refer to the key.
     pub id: String,
-    /// The version of the key; it changes when a client wraps the key again.
+    /// The version of the key; it changes when a client rewraps the key.
     pub version: Version,
-    /// Seconds of its creation.
+    /// When it was created, in seconds.
     pub created: u64,
-    /// Everything that the client sent, as it was sent.
+    /// Everything that the client sent, unchanged.
     pub properties: Object,
 }
 

@@ -1,4 +1,4 @@
-//! Groups of partitions: what changes its owner as one.
+//! Groups of partitions, which change owner together.
 
 use std::collections::BTreeMap;
 
@@ -13,22 +13,22 @@ use crate::{
 /// The owner of every group of an embedded database.
 const LOCAL_OWNER: &str = "local";
 
-/// A group: who owns its partitions, and since which epoch.
+/// A group's owner and epoch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Group {
-    /// Rises with each new owner. The owner opens key spaces under it.
+    /// Increases with each new owner. The owner opens key spaces under it.
     pub epoch: u64,
     /// The name of the process that owns it.
     pub owner: String,
 }
 
-/// All groups, by name.
+/// All groups by name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Groups(BTreeMap<String, Group>);
 
 impl Default for Groups {
-    /// An embedded database has one group, which never changes its owner. Data from before there were
-    /// groups has no row that says so.
+    /// An embedded database has one group, whose owner never changes. Data older than groups has no
+    /// row for it.
     fn default() -> Self {
         let local = Group { epoch: 0, owner: LOCAL_OWNER.to_owned() };
         Self(BTreeMap::from([(LOCAL_GROUP.to_owned(), local)]))
@@ -36,24 +36,24 @@ impl Default for Groups {
 }
 
 impl Groups {
-    /// The group that a range names as its own.
+    /// The group that a range belongs to.
     pub fn get(&self, name: &str) -> Option<&Group> {
         self.0.get(name)
     }
 
-    /// Puts a group in its place, new or changed.
+    /// Inserts or replaces a group.
     pub(crate) fn insert(&mut self, name: String, group: Group) {
         self.0.insert(name, group);
     }
 
-    /// All groups with their names, in the order of the names.
+    /// All groups with their names, in name order.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (&String, &Group)> {
         self.0.iter()
     }
 }
 
 impl Group {
-    /// The row of the group, without its name, which is in the key.
+    /// Encodes the group's row, without its name, which is in the key.
     pub(crate) fn encode(&self) -> bytes::Bytes {
         let mut row = Object::new();
         row.insert("epoch", self.epoch.to_string());
@@ -61,7 +61,7 @@ impl Group {
         to_bytes(row)
     }
 
-    /// Reads the row of a group.
+    /// Decodes the row of a group.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Damaged> {
         let row: Value = parse(bytes)?;
         let epoch = text(&row, "epoch")?.parse().map_err(|_| DAMAGED)?;

@@ -1,23 +1,23 @@
-//! The most that a figure has ever been.
+//! The highest value that a figure has ever had.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Raised by whoever looks at the figure; a copy starts where the original stands.
+/// Raised whenever the figure is read; a clone starts at the original's mark.
 #[derive(Debug, Default)]
 pub struct HighWater(AtomicU64);
 
 impl HighWater {
-    /// A mark that begins at a figure which was stored.
+    /// Creates a mark from a stored value.
     pub(crate) fn new(mark: u64) -> Self {
         Self(AtomicU64::new(mark))
     }
 
-    /// The most so far.
+    /// The highest value so far.
     pub(crate) fn get(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Takes note of a figure, and says the most so far.
+    /// Records a value, and returns the highest so far.
     pub fn raise(&self, figure: u64) -> u64 {
         self.0.fetch_max(figure, Ordering::Relaxed).max(figure)
     }

@@ -2,7 +2,7 @@
 //!
 //! A request takes the snapshot once and holds it for its whole life. A change builds the next
 //! snapshot beside it, commits the rows that differ, and then swaps. Nothing here reads or writes a
-//! store: [`storage`] turns rows into a catalog, and changes into rows.
+//! store: [`storage`] only turns rows into a catalog, and changes into rows.
 
 pub mod area;
 pub mod bodies;
@@ -54,8 +54,8 @@ use crate::{
     users::User,
 };
 
-/// Every resource but documents, as plain data: it holds no handle of the store, and nothing that is
-/// open. Maps are by number, which is the order of creation.
+/// Every resource except documents, as plain data: no store handles and nothing open. Maps are
+/// keyed by number, in creation order.
 #[derive(Clone, Default)]
 pub struct Catalog {
     /// Every database, by the number in its rid.
@@ -64,47 +64,47 @@ pub struct Catalog {
     names: HashMap<String, u32>,
     /// The throughput of databases and collections.
     pub offers: Arc<Offers>,
-    /// Who owns which partitions.
+    /// Which process owns which partitions.
     pub groups: Arc<Groups>,
-    /// Rises with every committed change.
+    /// Increases with every committed change.
     pub version: u64,
-    /// The rid that the next database gets.
+    /// The number of the next database.
     pub(crate) next_database: u32,
-    /// The rid that the next offer gets.
+    /// The number of the next offer.
     pub next_offer: u32,
-    /// The highest LSN that a deleted collection gave out. Those of new ones begin behind it: their
-    /// names may be the same, and clients remember what they saw.
+    /// The highest LSN that a deleted collection gave out. New collections start above it: they may
+    /// have the same name, and clients remember the LSNs they saw.
     pub last_lsn: u64,
 }
 
 /// The version of a resource.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Version {
-    /// Changes with every write of the resource; clients send it back to find out whether they are
-    /// up to date.
+    /// Changes with every write of the resource; clients send it back to check whether they are up
+    /// to date.
     pub etag: Etag,
-    /// Seconds of the last change.
+    /// When it was last changed, in seconds.
     pub ts: u64,
 }
 
 /// A database and its collections.
 #[derive(Clone)]
 pub struct Database {
-    /// The database's number, as it is in links and in the rids of everything inside.
+    /// The database's number, as in links and in the rids of everything inside.
     pub rid: DatabaseRid,
     /// The name that the client gave it.
     pub id: String,
-    /// The version of the database itself; a change to what is inside does not touch it.
+    /// The version of the database itself; changes inside it do not affect it.
     pub version: Version,
     /// Every collection, by the number in its rid.
     pub collections: BTreeMap<u32, Arc<Collection>>,
     /// The number of each collection, by name.
     names: HashMap<String, u32>,
-    /// The number that the next collection gets; no number is given twice.
+    /// The number of the next collection; numbers are never reused.
     pub(crate) next_collection: u32,
-    /// The keys with which clients encrypt what they store here.
+    /// The keys with which clients encrypt their data.
     pub encryption_keys: Arc<Children<EncryptionKey>>,
-    /// Who may be given tokens.
+    /// The users, for whom tokens can be issued.
     pub users: Arc<Children<User>>,
 }
 
@@ -115,32 +115,32 @@ pub struct Collection {
     pub rid: CollectionRid,
     /// The name of its database, for the owner's path.
     pub database_id: String,
-    /// What the creator asked for: keys, indexing, time to live.
+    /// The creator's settings: keys, indexing, time to live.
     pub definition: Arc<Definition>,
-    /// The version of the collection's definition; documents have versions of their own.
+    /// The version of the collection's definition; documents have their own versions.
     pub version: Version,
-    /// Which version of the definition, as far as rows follow it, documents are written with.
+    /// The generation of the definition, where it affects rows, that documents are written with.
     pub index_generation: u32,
     /// Earlier definitions that some documents may still follow.
     pub retired: Vec<Retired>,
-    /// In the order of the hash space, without gaps.
+    /// In hash order, without gaps.
     pub ranges: Vec<Arc<Range>>,
-    /// Rises whenever the partitions change.
+    /// Increases whenever the partitions change.
     pub map_version: u32,
-    /// The id that the next range gets, when a partition is split or merged.
+    /// The id of the next range that a split or merge creates.
     pub next_range_id: u32,
-    /// Ranges that were split or merged, oldest first, and the slots they had.
+    /// Ranges that were split or merged, oldest first, and their areas.
     pub past: Vec<(u32, Area)>,
     /// Stored procedures, triggers and functions.
     pub scripts: Arc<Scripts>,
 }
 
-/// A definition of the past: another indexing policy or time to live.
+/// An earlier definition, with another indexing policy or time to live.
 #[derive(Clone)]
 pub struct Retired {
-    /// Which one it was.
+    /// Its generation.
     pub generation: u32,
-    /// The collection as it was defined then.
+    /// The collection's definition at that time.
     pub definition: Arc<Definition>,
 }
 
@@ -153,15 +153,15 @@ pub struct Offer {
     pub version: Version,
     /// The self link of the resource it belongs to.
     pub resource: String,
-    /// The rid of the resource it belongs to, by which the offer is found.
+    /// The rid of the resource it belongs to, which is used to find the offer.
     pub resource_rid: String,
-    /// What is reserved now.
+    /// The reserved throughput.
     pub throughput: Throughput,
-    /// The most that was ever reserved: it limits how low an offer may go.
+    /// The most throughput ever reserved, which limits how low it may be set.
     pub highest: u32,
-    /// The most that was ever stored, which does the same.
+    /// The most data ever stored, which does so too.
     pub storage_kb: HighWater,
-    /// Whether someone asked for it, rather than getting what everybody gets.
+    /// Whether someone requested it, rather than getting the default.
     pub is_asked: bool,
 }
 
@@ -170,25 +170,24 @@ pub struct Offer {
 pub enum Throughput {
     /// A fixed rate.
     Manual(u32),
-    /// Follows the load up to a maximum; the caller may have said by how much the maximum is to
-    /// grow with the data.
+    /// Follows the load up to a maximum, which may be set to grow with the data.
     Autoscale {
-        /// Most request units per second.
+        /// The maximum in request units per second.
         max: u32,
-        /// By how many percent the maximum is to grow; `None` if the caller did not say.
+        /// By how many percent the maximum grows; `None` if not specified.
         increment_percent: Option<u8>,
     },
     /// A legacy performance level, S1 to S3.
     Level {
-        /// The level as offers show it.
+        /// The level's name as shown in offers.
         name: String,
-        /// The request units per second that the level stands for.
+        /// The level's request units per second.
         rate: u32,
     },
 }
 
 impl Throughput {
-    /// Request units per second that partitions are sized for.
+    /// The request units per second that partitions are sized for.
     pub fn rate(&self) -> u32 {
         match self {
             Self::Manual(rate) | Self::Level { rate, .. } => *rate,
@@ -198,9 +197,9 @@ impl Throughput {
 }
 
 impl Catalog {
-    /// A catalog without resources, whose numbers begin at a place that `seed` decides.
+    /// Creates an empty catalog. `seed` determines where its numbers start.
     pub fn new(seed: u32) -> Self {
-        // High enough to be told from another directory's, low enough never to run out.
+        // High enough to differ from other directories, low enough never to run out.
         let (next_database, next_offer) = (seed % 0x7000_0000 + 1, seed % 0x40_0000 + 1);
         Self { next_database, next_offer, ..Self::default() }
     }
@@ -211,20 +210,20 @@ impl Catalog {
         self.databases.get(&number.or_else(|| Some(DatabaseRid::parse(&path.0)?.0))?)
     }
 
-    /// Puts a database in its place, new or changed.
+    /// Inserts or replaces a database.
     pub fn insert_database(&mut self, database: Arc<Database>) {
         self.names.insert(database.id.clone(), database.rid.0);
         self.databases.insert(database.rid.0, database);
     }
 
-    /// Takes a database out, with everything that is in it.
+    /// Removes a database with everything in it.
     pub fn remove_database(&mut self, database: &Database) {
         self.names.remove(&database.id);
         self.databases.remove(&database.rid.0);
     }
 
-    /// A rid for a new database. No other database is named like it: a link by rid must not lead to
-    /// a resource of that name.
+    /// Allocates the rid of a new database. Skips rids that are another database's name, because a
+    /// link by rid must not lead to that database.
     pub fn take_database_rid(&mut self) -> DatabaseRid {
         loop {
             let rid = DatabaseRid(self.next_database);
@@ -235,28 +234,28 @@ impl Catalog {
         }
     }
 
-    /// Changes the collections of a database.
+    /// A mutable database, to change its collections.
     pub fn database_mut(&mut self, rid: DatabaseRid) -> Option<&mut Database> {
         self.databases.get_mut(&rid.0).map(Arc::make_mut)
     }
 
-    /// Changes a collection in its place. Its number and its name must stay.
+    /// A mutable collection. Its number and name must not change.
     pub(crate) fn collection_mut(&mut self, rid: CollectionRid) -> Option<&mut Collection> {
         self.database_mut(rid.database)?.collections.get_mut(&rid.number).map(Arc::make_mut)
     }
 
-    /// Finds a collection that a request is about; `None` tells which part is missing apart.
+    /// Finds the collection of a request; the error tells which part is missing.
     pub fn collection(&self, path: &CollectionPath) -> Result<&Arc<Collection>, Missing> {
         let database = self.database(&path.database).ok_or(Missing::Database)?;
         database.collection(&path.collection).ok_or(Missing::Collection)
     }
 
-    /// A collection by its rid.
+    /// Finds a collection by rid.
     pub fn collection_by_rid(&self, rid: CollectionRid) -> Option<&Arc<Collection>> {
         self.databases.get(&rid.database.0)?.collections.get(&rid.number)
     }
 
-    /// Databases and collections together: the account's limit counts both.
+    /// The number of databases and collections: the account's limit counts both.
     pub fn resource_count(&self) -> usize {
         self.databases.values().map(|database| 1 + database.collections.len()).sum()
     }
@@ -265,17 +264,17 @@ impl Catalog {
 /// Which part of a path does not exist.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Missing {
-    /// The database is missing, so that the answer speaks of an owner that does not exist.
+    /// The database does not exist, so the error reports a missing owner.
     Database,
-    /// The database is there, the collection is not.
+    /// The database exists, but not the collection.
     Collection,
 }
 
 impl Database {
-    /// A database without collections, keys and users, which the caller adds.
+    /// Creates a database without collections, keys and users, which the caller adds.
     pub fn new(rid: DatabaseRid, id: String, version: Version, next_collection: u32) -> Self {
         let (collections, names) = (BTreeMap::new(), HashMap::new());
-        // Keys and users are rows of their own.
+        // Keys and users have their own rows.
         let (encryption_keys, users) = (Arc::default(), Arc::default());
         Self { rid, id, version, collections, names, next_collection, encryption_keys, users }
     }
@@ -289,19 +288,19 @@ impl Database {
         self.collections.get(&self.names.get(name).copied().or_else(by_rid)?)
     }
 
-    /// Puts a collection in its place, new or changed.
+    /// Inserts or replaces a collection.
     pub fn insert_collection(&mut self, collection: Arc<Collection>) {
         self.names.insert(collection.definition.id.clone(), collection.rid.number);
         self.collections.insert(collection.rid.number, collection);
     }
 
-    /// Takes a collection out, with its scripts; its number is not given again.
+    /// Removes a collection with its scripts; its number is not reused.
     pub fn remove_collection(&mut self, collection: &Collection) {
         self.names.remove(&collection.definition.id);
         self.collections.remove(&collection.rid.number);
     }
 
-    /// A rid for a new collection, which no collection here has for a name.
+    /// Allocates the rid of a new collection. Skips rids that are another collection's name.
     pub fn take_collection_rid(&mut self) -> CollectionRid {
         loop {
             let rid = CollectionRid { database: self.rid, number: self.next_collection };
@@ -317,7 +316,7 @@ impl Database {
         format!("dbs/{}/", self.rid)
     }
 
-    /// The database as the owner of its collections, users and keys, for response headers.
+    /// The database as the owner of its children, for response headers.
     pub fn owner(&self) -> Owner {
         Owner { name_path: format!("dbs/{}", self.id), rid: self.rid.to_string() }
     }
@@ -342,8 +341,8 @@ impl Collection {
         format!("dbs/{}/colls/{}/", self.rid.database, self.rid)
     }
 
-    /// What the numbers of its documents belong to, for tokens that name them. A collection that
-    /// was given a partition key has numbered its documents anew, once.
+    /// Identifies the numbering of its documents, for tokens that contain document numbers. A
+    /// collection that is given a partition key renumbers its documents once.
     pub fn numbering(&self) -> Vec<u8> {
         let mut numbering = self.rid.bytes().to_vec();
         if self.definition.partition_key.is_system {
@@ -357,25 +356,25 @@ impl Collection {
         !self.retired.is_empty()
     }
 
-    /// Whether some may follow one that indexes other values, or in another way.
+    /// Whether some documents may follow one with another indexing policy.
     pub fn is_reindexing(&self) -> bool {
         let policy = |definition: &Definition| definition.json.get("indexingPolicy").cloned();
         let mut retired = self.retired.iter();
         retired.any(|retired| policy(&retired.definition) != policy(&self.definition))
     }
 
-    /// The definition that the rows of documents of this generation follow.
+    /// The definition that rows of this generation follow.
     pub fn definition_of(&self, generation: u32) -> &Definition {
         let retired = self.retired.iter().find(|retired| retired.generation == generation);
         retired.map_or(&self.definition, |retired| &retired.definition)
     }
 
-    /// The indexing policy of that definition.
+    /// The indexing policy of this generation.
     pub fn policy_of(&self, generation: u32) -> Arc<Policy> {
         Arc::clone(&self.definition_of(generation).indexing)
     }
 
-    /// The owner of its documents.
+    /// The collection as the owner of its documents.
     pub fn owner(&self) -> Owner {
         Owner {
             name_path: format!("dbs/{}/colls/{}", self.database_id, self.definition.id),
@@ -383,13 +382,13 @@ impl Collection {
         }
     }
 
-    /// Its own owner, the database.
+    /// The database as the owner of the collection.
     pub fn database_owner(&self) -> Owner {
         let name_path = format!("dbs/{}", self.database_id);
         Owner { name_path, rid: self.rid.database.to_string() }
     }
 
-    /// Which of its ranges holds a full key of this slot.
+    /// The index of the range that holds a full key with this slot.
     pub fn range_of(&self, slot: u32, key: &PartitionKey) -> usize {
         let last = self.ranges.len() - 1;
         let first = self.ranges.partition_point(|range| range.slots.end <= slot).min(last);
@@ -406,7 +405,7 @@ impl Collection {
         key.slot(self.definition.partition_key.hashing)
     }
 
-    /// The place of the range with this id; clients with an old map refresh on the error.
+    /// The index of the range with this id; the error makes clients with an old map refresh.
     pub fn range_by_id(&self, range_id: &str) -> Result<usize, Error> {
         let id: Option<u32> = range_id.trim().parse().ok();
         self.ranges.iter().position(|range| Some(range.id) == id).ok_or_else(|| {
@@ -414,28 +413,29 @@ impl Collection {
         })
     }
 
-    /// The slots of a range that is no more, if it is remembered.
+    /// The area of a range that no longer exists, if it is remembered.
     pub fn past_range(&self, range_id: &str) -> Option<Area> {
         let id: u32 = range_id.trim().parse().ok()?;
         self.past.iter().find(|(past, _)| *past == id).map(|(_, area)| area.clone())
     }
 
-    /// What a caller's copy of the ranges is compared with. Names the collection too, since a name
-    /// may come to mean another one.
+    /// Compared with the caller's copy of the ranges. It includes the collection's rid, because a
+    /// name may come to mean another collection.
     pub fn map_etag(&self) -> String {
         let CollectionRid { database, number } = self.rid;
         format!("{:08x}{number:08x}{:08x}", database.0, self.map_version)
     }
 
-    /// The bounds of a range as the hex keys that SDKs compare.
+    /// The bounds of a range, as the hex EPKs that SDKs compare.
     pub fn epk_bounds(&self, range: &Range) -> (String, String) {
         let hashing = self.definition.partition_key.hashing;
         let bound = |edge: &Edge| edge.to_epk(hashing).to_string();
         (bound(&range.area.start), bound(&range.area.end))
     }
 
-    /// The collection as clients see it. `hides_system_key` for those who do not know the key that
-    /// stands for no partition key: their SDKs would ask for one with every document.
+    /// The collection as clients see it. `hides_system_key` hides the key that stands for no
+    /// partition key from clients that do not know it: their SDKs would ask for one with every
+    /// document.
     pub fn to_json(&self, statistics: Option<Value>, hides_system_key: bool) -> Bytes {
         let mut object = self.definition.json.clone();
         if hides_system_key && self.definition.partition_key.is_system {
@@ -455,7 +455,7 @@ impl Collection {
     }
 }
 
-/// An etag as it stands in JSON: its quotes are part of it.
+/// An etag as it appears in JSON, where the quotes are part of it.
 pub fn quoted(etag: Etag) -> String {
     format!("\"{etag}\"")
 }
@@ -465,7 +465,7 @@ pub fn number(count: u64) -> Value {
     Value::from(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
-/// An object as JSON text, ready to be a row or the body of an answer.
+/// Encodes an object as JSON, for a row or a response body.
 pub fn to_bytes(object: Object) -> Bytes {
     json::print(&Value::Object(object)).into()
 }

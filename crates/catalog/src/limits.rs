@@ -1,13 +1,13 @@
-//! How much may be stored, in the service's several eras. `docs/configuration.md` lists the same.
+//! Storage limits, for several eras of the service. `docs/configuration.md` lists them too.
 
 const KB: u64 = 1 << 10;
 const MB: u64 = 1 << 20;
 const GB: u64 = 1 << 30;
 
-/// Whose limits apply.
+/// The era whose limits apply.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Limits {
-    /// Today's service.
+    /// The current service.
     #[default]
     Current,
     /// The service of 2016.
@@ -17,7 +17,7 @@ pub enum Limits {
 }
 
 impl Limits {
-    /// The most throughput that anything may have, unless the operator says otherwise.
+    /// The most throughput anything may have, unless the operator configures otherwise.
     #[must_use]
     pub fn throughput_max(self) -> u32 {
         match self {
@@ -27,22 +27,22 @@ impl Limits {
     }
 }
 
-/// Most bytes in each kind of container.
+/// The most bytes in each kind of container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sizes {
-    /// One value of the partition key.
+    /// All documents with the same partition key value.
     pub logical_partition: u64,
-    /// A physical partition, before it splits.
+    /// A physical partition before it splits.
     pub partition: u64,
-    /// A collection without a partition key. It has one partition and never another, so it may not
-    /// grow beyond [`Sizes::partition`] either.
+    /// A collection without a partition key. It always has a single partition, so it may not grow
+    /// beyond [`Sizes::partition`] either.
     pub single_partition: u64,
     /// Any collection; `None` for no limit.
     pub collection: Option<u64>,
 }
 
 impl Sizes {
-    /// What the service allowed, or allows.
+    /// The service's limits in this era.
     pub fn of(limits: Limits) -> Self {
         let (logical_partition, partition) = match limits {
             Limits::Current => (20 * GB, 50 * GB),
@@ -52,7 +52,7 @@ impl Sizes {
         Self { logical_partition, partition, single_partition: 10 * GB, collection }
     }
 
-    /// Most bytes of a collection, its index included; `None` for no limit.
+    /// The most bytes in a collection, including its index; `None` for no limit.
     pub fn of_collection(&self, has_partition_key: bool) -> Option<u64> {
         if has_partition_key {
             return self.collection;
@@ -61,7 +61,7 @@ impl Sizes {
     }
 }
 
-/// A size as people read it: in the largest unit that gives a whole number.
+/// A readable size, in the largest unit that divides it.
 pub fn size(bytes: u64) -> String {
     for (unit, name) in [(GB, "GB"), (MB, "MB"), (KB, "KB")] {
         if bytes >= unit && bytes.is_multiple_of(unit) {

@@ -1,4 +1,4 @@
-//! The link of a permission: what it is about, by names or by rids.
+//! The link of a permission: its resource, by names or by rids.
 
 use protocol::{
     Error,
@@ -8,10 +8,10 @@ use protocol::{
 
 use crate::definition::shown;
 
-/// Longest link.
+/// The most bytes in a link.
 const BYTES_MAX: usize = 4096;
 
-/// What a permission can be about.
+/// The resource of a permission.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Link {
     /// A database with everything in it.
@@ -27,7 +27,7 @@ pub enum Link {
 }
 
 impl Link {
-    /// Reads a link as clients have them: with or without slashes around it, words in any case.
+    /// Parses a link as clients send it: with or without slashes around it, keywords in any case.
     pub fn parse(text: &str) -> Result<Self, Error> {
         let parts: Vec<&str> = text.trim_matches('/').split('/').collect();
         let is_name = |name: &&str| !name.is_empty() && name.len() <= DOCUMENT_ID_BYTES_MAX;
@@ -66,7 +66,7 @@ impl Link {
         })
     }
 
-    /// The database that the resource is in, or is.
+    /// The database of the resource, or the resource itself.
     pub fn database(&self) -> &DatabasePath {
         match self {
             Self::Database(path) => path,
@@ -77,7 +77,7 @@ impl Link {
         }
     }
 
-    /// The collection that the resource is in, or is; `None` if it is a database.
+    /// The collection of the resource, or the resource itself; `None` for a database.
     pub fn collection(&self) -> Option<&CollectionPath> {
         match self {
             Self::Database(_) => None,

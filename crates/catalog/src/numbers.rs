@@ -1,9 +1,10 @@
-//! Which document numbers a range gives in a slot that it shares with others.
+//! Which document numbers a range may give in a slot that it shares with other ranges.
 //!
-//! Numbers must differ within a slot, whoever holds which part of it: they are in `_rid`s, and
-//! pages go on by them. So those who share a slot share its sequences too, by their remainders.
+//! Numbers are in `_rid`s, and paging relies on them, so they must be unique within a slot, no
+//! matter which range holds which part of it. So ranges that share a slot also divide its
+//! sequences, by remainder.
 
-/// The sequences with one remainder.
+/// The sequences with the same remainder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class {
     /// A power of two.
@@ -12,16 +13,16 @@ pub struct Class {
     pub offset: u64,
 }
 
-/// The largest step: of 2^36 sequences it leaves a million, which no partition should have to do
-/// with less than.
+/// The largest step: of 2^36 sequences it leaves a million, which should be enough for any
+/// partition.
 const STEP_MAX: u64 = 1 << 16;
 
-/// The sequences that a partition gives in a slot of which others have a part.
+/// The sequences that a partition may give in a slot that it shares with others.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SharedSlot {
-    /// The slot that is shared.
+    /// The shared slot.
     pub slot: u32,
-    /// The sequences that are this partition's own in it.
+    /// The sequences in it that belong to this partition.
     pub class: Class,
 }
 
@@ -29,18 +30,18 @@ impl Class {
     /// All sequences.
     pub const ALL: Self = Self { step: 1, offset: 0 };
 
-    /// A class as it was stored, if there is such a class.
+    /// Creates a class from stored values; `None` if they are invalid.
     pub(crate) fn new(step: u64, offset: u64) -> Option<Self> {
         (step.is_power_of_two() && offset < step).then_some(Self { step, offset })
     }
 
-    /// The first of its sequences that is not below this one.
+    /// Its first sequence that is at least this one.
     pub fn at_least(self, sequence: u64) -> u64 {
         let behind = sequence.saturating_sub(self.offset).div_ceil(self.step);
         self.offset + behind * self.step
     }
 
-    /// Whether both have a sequence in common. Then one has all of the other's.
+    /// Whether the classes have a sequence in common. Then one contains the other.
     pub fn overlaps(self, other: Self) -> bool {
         let step = self.step.min(other.step);
         self.offset % step == other.offset % step
@@ -52,8 +53,9 @@ impl Class {
     }
 }
 
-/// Classes for so many partitions that come to share a slot with those who have `taken` theirs. As
-/// large as can be: what partitions had that are gone is given again. `None` if too little is left.
+/// Classes for `count` partitions that come to share a slot with the owners of `taken`. They are as
+/// large as possible and include the classes of partitions that no longer exist. `None` if too
+/// little is left.
 pub fn share(taken: &[Class], count: usize) -> Option<Vec<Class>> {
     let mut free = Vec::new();
     gather(Class::ALL, taken, &mut free);
@@ -67,7 +69,7 @@ pub fn share(taken: &[Class], count: usize) -> Option<Vec<Class>> {
     Some(free)
 }
 
-/// The largest classes within this one that nobody has taken.
+/// Finds the largest free classes within this one.
 fn gather(class: Class, taken: &[Class], free: &mut Vec<Class>) {
     let mut overlapping = taken.iter().filter(|taken| taken.overlaps(class)).peekable();
     if overlapping.peek().is_none() {
@@ -99,7 +101,7 @@ mod tests {
         assert_eq!(share(&[], 1), Some(vec![Class::ALL]));
         assert_eq!(share(&[], 2), Some(vec![class(2, 0), class(2, 1)]));
         assert_eq!(share(&[class(2, 1)], 2), Some(vec![class(4, 0), class(4, 2)]));
-        // What nobody has any more is given again.
+        // Classes without an owner are reused.
         assert_eq!(share(&[class(8, 0)], 1), Some(vec![class(2, 1)]));
         assert_eq!(share(&[class(4, 0)], 2), Some(vec![class(2, 1), class(4, 2)]));
         assert_eq!(share(&[Class::ALL], 1), None);
@@ -122,7 +124,7 @@ mod tests {
             for (at, class) in held.iter().enumerate() {
                 assert!(!held[at + 1..].iter().any(|other| other.overlaps(*class)), "{held:?}");
             }
-            // However often: at most eight share it at a time.
+            // However often this repeats, at most eight share it at a time.
             assert!(held.iter().all(|class| class.step <= 1 << 7), "{held:?}");
         }
     }

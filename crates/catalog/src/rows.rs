@@ -1,4 +1,4 @@
-//! Catalog rows as JSON text: what is written, and how it is read back.
+//! Encodes and decodes catalog rows as JSON.
 
 use std::sync::Arc;
 
@@ -22,12 +22,12 @@ use crate::{
     to_bytes,
 };
 
-/// A row that cannot be read.
+/// A row that cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unreadable {0} row")]
 pub struct Damaged(pub &'static str);
 
-/// A database row, without its collections.
+/// Encodes a database row, without its collections.
 pub(crate) fn encode_database(database: &Database) -> Bytes {
     let mut row = Object::new();
     row.insert("id", database.id.as_str());
@@ -36,14 +36,14 @@ pub(crate) fn encode_database(database: &Database) -> Bytes {
     to_bytes(row)
 }
 
-/// Reads the row of a database, without its collections.
+/// Decodes a database row, without its collections.
 pub(crate) fn decode_database(rid: DatabaseRid, bytes: &[u8]) -> Result<Database, Damaged> {
     let row = parse(bytes)?;
     let next_collection = small(&row, "nextCollection")?;
     Ok(Database::new(rid, text(&row, "id")?, version(&row)?, next_collection))
 }
 
-/// A collection row: its definition and its ranges, without its scripts.
+/// Encodes a collection row: its definition and ranges, without its scripts.
 pub(crate) fn encode_collection(collection: &Collection) -> Bytes {
     let mut row = Object::new();
     row.insert("definition", Value::Object(collection.definition.json.clone()));
@@ -81,7 +81,7 @@ fn encode_range(range: &Range) -> Value {
     row.insert("slotMax", i64::from(range.slots.end));
     let parents = range.parents.iter().map(|id| Value::from(i64::from(*id)));
     row.insert("parents", Value::Array(parents.collect()));
-    // Only what is cut inside a slot has these.
+    // Only areas cut inside a slot have these.
     let Area { start, end } = &range.area;
     for (name, edge) in [("epkMin", start), ("epkMax", end)] {
         if let Some(epk) = &edge.inside {
@@ -98,14 +98,14 @@ fn encode_range(range: &Range) -> Value {
         });
         row.insert("shared", Value::Array(shared.collect()));
     }
-    // An embedded database has one group, and its rows stay as they were before there were groups.
+    // An embedded database has one group, so its rows stay as they were before groups.
     if range.group != LOCAL_GROUP {
         row.insert("group", range.group.as_str());
     }
     Value::Object(row)
 }
 
-/// Reads the row of a collection, without its scripts.
+/// Decodes a collection row, without its scripts.
 pub(crate) fn decode_collection(
     rid: CollectionRid,
     database_id: &str,
@@ -129,7 +129,7 @@ pub(crate) fn decode_collection(
         map_version: small(&row, "mapVersion")?,
         next_range_id: small(&row, "nextRangeId")?,
         past: past_ranges(&row)?,
-        // They are rows of their own.
+        // Scripts have their own rows.
         scripts: Arc::default(),
     })
 }
@@ -165,7 +165,7 @@ fn decode_range(range: &Value, hashing: Hashing) -> Result<Range, Damaged> {
     Ok(Range { shared, group, ..Range::new(small(range, "id")?, area, parents) })
 }
 
-/// Ranges that are no more. Rows from before there were splits have none.
+/// Ranges that no longer exist. Rows older than splits have none.
 fn past_ranges(row: &Value) -> Result<Vec<(u32, Area)>, Damaged> {
     let past = row.get("past").as_array().into_iter().flatten().map(|range| {
         let number = |at: usize| u32::try_from(range.as_array()?.get(at)?.as_i64()?).ok();
@@ -181,12 +181,12 @@ fn past_ranges(row: &Value) -> Result<Vec<(u32, Area)>, Damaged> {
     past.collect::<Option<_>>().ok_or(DAMAGED)
 }
 
-/// What documents are kept with beside their terms: rows of their expiry and of their unique keys.
+/// The version of the rows that documents have besides terms: expiry rows and unique key rows.
 const UPKEEP: i64 = 1;
 
-/// The generation of the definition in force, and the definitions of the past. A row from before
-/// there was an index has no list of them: its documents have no terms, whatever its policy says.
-/// One from before documents expired or were unique calls for the rows of that.
+/// The generation of the current definition, and the earlier definitions. Rows older than the index
+/// have no list of them: their documents have no terms, whatever the policy says. For rows older
+/// than expiry and unique keys, those rows must still be created.
 fn policies(row: &Value, definition: &Definition) -> Result<(u32, Vec<Retired>), Damaged> {
     let generation = small(row, "indexGeneration")?;
     let restore = |json: &Value| Definition::restore(json).map_err(|_| DAMAGED);
@@ -213,7 +213,7 @@ fn policies(row: &Value, definition: &Definition) -> Result<(u32, Vec<Retired>),
     Ok((generation, retired))
 }
 
-/// The row of an offer, without its rid, which is in the key.
+/// Encodes an offer row, without its rid, which is in the key.
 pub(crate) fn encode_offer(offer: &Offer) -> Bytes {
     let mut row = Object::new();
     insert_version(&mut row, offer.version);
@@ -238,12 +238,12 @@ pub(crate) fn encode_offer(offer: &Offer) -> Bytes {
     to_bytes(row)
 }
 
-/// Reads the row of an offer.
+/// Decodes an offer row.
 pub(crate) fn decode_offer(rid: OfferRid, bytes: &[u8]) -> Result<Offer, Damaged> {
     let row = parse(bytes)?;
     let rate = small(&row, "rate")?;
     let throughput = if row.get("autoscale").as_bool() == Some(true) {
-        // Rows from before the percentage was checked hold the whole policy.
+        // Rows written before the percentage was checked contain the whole policy.
         let policy = row.get("upgradePolicy").get("throughputPolicy");
         let percent = [&row, policy].map(|owner| owner.get("incrementPercent").as_i64());
         let percent = percent.into_iter().flatten().find_map(|percent| u8::try_from(percent).ok());
@@ -260,9 +260,9 @@ pub(crate) fn decode_offer(rid: OfferRid, bytes: &[u8]) -> Result<Offer, Damaged
         resource_rid: text(&row, "resourceRid")?,
         throughput,
         highest: small(&row, "highest")?,
-        // Rows from before it was kept have none.
+        // Older rows do not have it.
         storage_kb: HighWater::new(whole_number(&row, "storageKb").unwrap_or(0)),
-        // Rows from before this was recorded count as asked for.
+        // In older rows that lack this, the throughput counts as requested.
         is_asked: row.get("asked").as_bool() != Some(false),
     })
 }
@@ -323,7 +323,7 @@ mod tests {
     fn offers_of_before_have_a_policy_instead_of_a_percentage() {
         let policy = |text: &str| percent(&decode(&format!(r#","upgradePolicy":{text}"#)));
         assert_eq!(policy(r#"{"throughputPolicy":{"incrementPercent":7}}"#), Some(7));
-        // Nothing was checked then.
+        // It was not checked then.
         for text in ["{}", "5", r#"{"throughputPolicy":{"incrementPercent":700}}"#] {
             assert_eq!(policy(text), None, "{text}");
         }

@@ -1,4 +1,4 @@
-//! A script on its way in: what a client must and may say of one.
+//! Request bodies of scripts: what a client must and may send.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ use protocol::{
 };
 use value::{Object, Value};
 
-/// What the server says of a script, whatever the client says.
+/// Properties that the server sets, ignoring the client's.
 const SYSTEM: [&str; 4] = ["_rid", "_self", "_etag", "_ts"];
 
 /// A script as a client defines it.
 pub struct Definition {
-    /// What it is.
+    /// The kind of script.
     pub kind: ScriptKind,
     /// Its name.
     pub id: String,
@@ -26,12 +26,12 @@ pub struct Definition {
     pub body: Arc<str>,
     /// When it runs, if it is a trigger.
     pub trigger: Option<TriggerKind>,
-    /// Everything that the client said but the source.
+    /// Everything that the client sent, except the source.
     pub properties: Object,
 }
 
 impl Definition {
-    /// Reads the body of a request.
+    /// Parses a request body.
     pub fn parse(kind: ScriptKind, text: &[u8]) -> Result<Self, Error> {
         bodies::check_size(text, SCRIPT_BYTES_MAX)?;
         let value = bodies::parse(text)?;
@@ -47,7 +47,7 @@ impl Definition {
     }
 }
 
-/// Refuses sources that are more together than a collection has room for.
+/// Fails if the sources together exceed the collection's limit.
 pub fn check_bytes(bytes: usize) -> Result<(), Error> {
     if bytes > SCRIPTS_BYTES_MAX {
         let message =

@@ -23,25 +23,25 @@ use crate::{
 /// When a trigger runs, and for which writes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TriggerKind {
-    /// On which side of the write it runs.
+    /// Whether it runs before or after the write.
     pub when: TriggerType,
-    /// The writes that may name it.
+    /// The writes that may use it.
     pub operation: TriggerOperation,
 }
 
 /// Before or after the write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TriggerType {
-    /// Runs before the write and may change the document that is to be written.
+    /// Runs before the write and may change the document to be written.
     Pre,
     /// Runs after the write, in the same transaction, and may make it fail.
     Post,
 }
 
-/// The writes that a trigger may be named with.
+/// The writes that a trigger can be used with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TriggerOperation {
-    /// Every write that may have triggers.
+    /// Every write that supports triggers.
     All,
     /// Creations and upserts.
     Create,
@@ -58,7 +58,7 @@ pub enum TriggerOperation {
 impl TriggerType {
     const ALL: [Self; 2] = [Self::Pre, Self::Post];
 
-    /// Reads the wire name, in any case.
+    /// Parses the wire name, ignoring case.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name().eq_ignore_ascii_case(text))
     }
@@ -76,7 +76,7 @@ impl TriggerOperation {
     const ALL: [Self; 6] =
         [Self::All, Self::Create, Self::Update, Self::Upsert, Self::Replace, Self::Delete];
 
-    /// Reads the wire name, in any case.
+    /// Parses the wire name, ignoring case.
     pub fn parse(text: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|it| it.name().eq_ignore_ascii_case(text))
     }
@@ -94,7 +94,7 @@ impl TriggerOperation {
     }
 }
 
-/// One script.
+/// A stored procedure, trigger or function.
 #[derive(Clone, Debug)]
 pub struct Script {
     /// The script's number in its collection, and its kind.
@@ -107,9 +107,9 @@ pub struct Script {
     pub body: Arc<str>,
     /// The version of the script; it changes when the source or another property is replaced.
     pub version: Version,
-    /// Triggers only.
+    /// When it runs; only for triggers.
     pub trigger: Option<TriggerKind>,
-    /// Everything that the client sent but the source, as it was sent.
+    /// Everything that the client sent, except the source, unchanged.
     pub properties: Object,
 }
 
@@ -182,7 +182,7 @@ impl Script {
     }
 }
 
-/// The scripts of a collection. A change makes a new value beside the old one.
+/// The scripts of a collection. A change builds a new value next to the old one.
 #[derive(Clone, Debug, Default)]
 pub struct Scripts {
     procedures: Children<Script>,
@@ -205,7 +205,7 @@ impl Scripts {
         }
     }
 
-    /// The scripts of one kind, to add, change or remove one.
+    /// The scripts of one kind, mutable.
     pub fn of_mut(&mut self, kind: ScriptKind) -> &mut Children<Script> {
         match kind {
             ScriptKind::StoredProcedure => &mut self.procedures,
@@ -214,14 +214,14 @@ impl Scripts {
         }
     }
 
-    /// Bytes of all sources together. There are few of them.
+    /// The size of all sources. Computed on demand, since there are few scripts.
     pub fn bytes(&self) -> usize {
         let all = ScriptKind::ALL.into_iter().flat_map(|kind| self.of(kind).iter());
         all.map(|script| script.body.len()).sum()
     }
 }
 
-/// When a script runs, if it is a trigger.
+/// The kind of trigger; `None` for other scripts.
 pub fn trigger_of(kind: ScriptKind, properties: &Object) -> Result<Option<TriggerKind>, Error> {
     if kind != ScriptKind::Trigger {
         return Ok(None);
@@ -231,8 +231,8 @@ pub fn trigger_of(kind: ScriptKind, properties: &Object) -> Result<Option<Trigge
     Ok(Some(TriggerKind { when, operation }))
 }
 
-/// COMPAT: the words count in any case and come back as they were sent: SDKs send `pre` or `Pre`
-/// and test that they get the same.
+/// COMPAT: keywords ignore case but are returned as sent: SDKs send `pre` or `Pre` and check that
+/// they get the same back.
 fn word<T>(properties: &Object, name: &str, parse: impl Fn(&str) -> Option<T>) -> Result<T, Error> {
     match properties.get(name) {
         None | Some(Value::Null) => Err(missing(name)),

@@ -1,4 +1,4 @@
-//! The rows of the catalog's key space: reading all of them at start, and what a change writes.
+//! The rows of the catalog's key space: reads all of them at start, and writes those that change.
 
 use std::sync::Arc;
 
@@ -28,12 +28,12 @@ use crate::{
 /// The name of the catalog's key space.
 pub const CATALOG: &str = "catalog";
 
-/// The format of data that this build writes: 1 had no index, 2 no history of changes, no rows of
-/// unique keys, and rows of expiry that could be out of date. Fixtures of every landed format are
-/// kept in `crates/engine/testdata/formats`.
+/// The data format that this build writes. Format 1 had no index; format 2 had no history of
+/// changes, no unique key rows, and expiry rows that could be out of date. Fixtures of every
+/// released format are in `crates/engine/testdata/formats`.
 pub const CATALOG_FORMAT: u8 = 3;
 
-/// Key of the format of the whole data directory.
+/// Key of the data format of the whole directory.
 const FORMAT_KEY: &[u8] = b"V";
 /// Key of the next numbers.
 const NEXT_KEY: &[u8] = b"N";
@@ -44,29 +44,29 @@ const VERSION_KEY: &[u8] = b"R";
 const DATABASE: u8 = b'B';
 const COLLECTION: u8 = b'C';
 const OFFER: u8 = b'O';
-/// A group of partitions, by its name.
+/// A group of partitions, by name.
 const GROUP: u8 = b'G';
 const SCRIPT: u8 = Script::PREFIX;
 const ENCRYPTION_KEY: u8 = EncryptionKey::PREFIX;
 /// A user (8 bytes follow) or a permission (16).
 const USER: u8 = User::PREFIX;
-/// A key space whose collection is gone; it is dropped, at the next start at the latest.
+/// A key space whose collection was deleted; dropped at the next start at the latest.
 const DROPPED: u8 = b'X';
 
-/// A catalog as it was found.
+/// A catalog as loaded from the store.
 pub struct Loaded {
     /// The catalog itself.
     pub catalog: Catalog,
-    /// Key spaces that are still to be dropped.
+    /// Key spaces still to be dropped.
     pub dropped: Vec<String>,
-    /// Rows whose owner is gone.
+    /// Rows whose owner no longer exists.
     pub orphans: Vec<Bytes>,
     /// The format of the data.
     pub format: u8,
 }
 
 impl Loaded {
-    /// Reads all rows of a catalog that has a format which this build knows.
+    /// Decodes all rows of a catalog in a format known to this build.
     pub fn new(rows: &[(Bytes, Bytes)], format: u8) -> Result<Self, Damaged> {
         let catalog = load(rows)?;
         let dropped = rows.iter().filter(|(key, _)| key[0] == DROPPED);
@@ -77,7 +77,7 @@ impl Loaded {
 }
 
 /// Rows come in key order: databases (`B`) before collections (`C`) before their scripts (`S`).
-/// Children may be there that are nobody's: see [`orphans`].
+/// There may be children without an owner: see [`orphans`].
 fn load(rows: &[(Bytes, Bytes)]) -> Result<Catalog, Damaged> {
     let mut catalog = Catalog::default();
     for (key, row) in rows {
@@ -131,28 +131,28 @@ fn load(rows: &[(Bytes, Bytes)]) -> Result<Catalog, Damaged> {
     Ok(catalog)
 }
 
-/// The version, with every change.
+/// Writes the version; called with every change.
 pub fn put_version(batch: &mut Batch, catalog: &Catalog) {
     batch.put(VERSION_KEY, catalog.version.to_be_bytes().to_vec());
 }
 
-/// The next numbers, whenever a database or an offer is created.
+/// Writes the next numbers; called whenever a database or offer is created.
 pub fn put_next(batch: &mut Batch, catalog: &Catalog) {
     let next = u64::from(catalog.next_database) << 32 | u64::from(catalog.next_offer);
     batch.put(NEXT_KEY, next.to_be_bytes().to_vec());
 }
 
-/// The highest LSN of deleted collections, whenever one is deleted.
+/// Writes the highest LSN of deleted collections; called whenever one is deleted.
 pub fn put_last_lsn(batch: &mut Batch, catalog: &Catalog) {
     batch.put(LAST_LSN_KEY, catalog.last_lsn.to_be_bytes().to_vec());
 }
 
-/// Writes the row of a database, new or changed; its collections are rows of their own.
+/// Writes the row of a new or changed database; its collections have their own rows.
 pub fn put_database(batch: &mut Batch, database: &Database) {
     batch.put(key(DATABASE, &database.rid.bytes()), encode_database(database));
 }
 
-/// Removes a database with its encryption keys and users; its collections are removed one by one.
+/// Deletes a database with its encryption keys and users; its collections are deleted one by one.
 pub fn delete_database(batch: &mut Batch, database: &Database) {
     batch.delete(key(DATABASE, &database.rid.bytes()));
     database.encryption_keys.delete_all(batch, database.rid);
@@ -164,7 +164,7 @@ pub fn put_collection(batch: &mut Batch, collection: &Collection) {
     batch.put(key(COLLECTION, &collection.rid.bytes()), encode_collection(collection));
 }
 
-/// Removes a collection and notes its key spaces as to be dropped, in one step.
+/// Deletes a collection and marks its key spaces for dropping, in one batch.
 pub fn delete_collection(batch: &mut Batch, collection: &Collection) {
     batch.delete(key(COLLECTION, &collection.rid.bytes()));
     for kind in ScriptKind::ALL {
@@ -173,28 +173,29 @@ pub fn delete_collection(batch: &mut Batch, collection: &Collection) {
     put_dropped(batch, collection.rid, &collection.ranges);
 }
 
-/// Notes the key spaces of ranges as to be dropped: in the step that takes them out of the catalog.
+/// Marks the key spaces of ranges for dropping, in the batch that removes them from the catalog.
 pub fn put_dropped(batch: &mut Batch, collection: CollectionRid, ranges: &[Arc<Range>]) {
     for range in ranges {
         batch.put(dropped_key(&range.key_space(collection)), Bytes::new());
     }
 }
 
-/// Writes the row of an offer, new or changed.
+/// Writes the row of a new or changed offer.
 pub fn put_offer(batch: &mut Batch, offer: &Offer) {
     batch.put(key(OFFER, &offer.rid.0.to_be_bytes()), encode_offer(offer));
 }
 
-/// Removes the row of an offer, when its resource is deleted.
+/// Deletes the row of an offer, when its resource is deleted.
 pub fn delete_offer(batch: &mut Batch, offer: &Offer) {
     batch.delete(key(OFFER, &offer.rid.0.to_be_bytes()));
 }
 
-/// Rows of scripts whose collection is gone, and of encryption keys and users whose database is:
-/// builds from before there were such rows leave them behind when they delete their owner.
+/// Finds rows of scripts whose collection no longer exists, and of encryption keys and users whose
+/// database no longer exists. Builds older than these rows leave them behind when they delete the
+/// owner.
 fn orphans(rows: &[(Bytes, Bytes)], catalog: &Catalog) -> Vec<Bytes> {
     let is_orphan = |key: &Bytes| {
-        // The rid of every child begins with its database's.
+        // Every child's rid begins with its database's.
         let database = key.get(..5).and_then(|key| word_at(key, 1).ok());
         let Some(database) = database.and_then(|it| catalog.databases.get(&it)) else {
             return true;
@@ -215,7 +216,7 @@ fn dropped_key(name: &str) -> Vec<u8> {
     key(DROPPED, name.as_bytes())
 }
 
-/// The format of the data, whether this build knows it or not.
+/// The data format, whether or not this build knows it.
 pub fn format(rows: &[(Bytes, Bytes)]) -> Result<u8, Damaged> {
     let row = rows.iter().find(|(key, _)| &key[..] == FORMAT_KEY).map(|(_, row)| &row[..]);
     match row {
@@ -224,12 +225,12 @@ pub fn format(rows: &[(Bytes, Bytes)]) -> Result<u8, Damaged> {
     }
 }
 
-/// Sets the format of the data to the one that this build writes.
+/// Sets the data format to the one that this build writes.
 pub fn put_format(batch: &mut Batch) {
     batch.put(FORMAT_KEY, vec![CATALOG_FORMAT]);
 }
 
-/// Writes the rows of a catalog that holds nothing yet.
+/// Writes the rows of a new, empty catalog.
 pub fn put_new(batch: &mut Batch, catalog: &Catalog) {
     put_format(batch);
     put_next(batch, catalog);
@@ -239,12 +240,12 @@ pub fn put_new(batch: &mut Batch, catalog: &Catalog) {
     }
 }
 
-/// Who owns a group of partitions, whenever that changes.
+/// Writes a group's owner; called whenever it changes.
 pub fn put_group(batch: &mut Batch, name: &str, group: &Group) {
     batch.put(key(GROUP, name.as_bytes()), group.encode());
 }
 
-/// Takes a key space off the list of those to drop.
+/// Removes a key space from the list of those to drop.
 pub fn forget_dropped(batch: &mut Batch, name: &str) {
     batch.delete(dropped_key(name));
 }

@@ -1,4 +1,4 @@
-//! Reserved throughput: what is asked for when something is created, and the offers that record it.
+//! Reserved throughput: what a request asks for, and the offers that record it.
 
 pub mod range;
 
@@ -13,7 +13,7 @@ use store::Batch;
 pub use crate::throughput::range::{Kind, Mode, Range, Rules};
 use crate::{Catalog, HighWater, Offer, Throughput, Version, limits::Limits, storage};
 
-/// The throughput that a request asks for, checked; `None` if it asks for none.
+/// The checked throughput that a request asks for; `None` if it asks for none.
 pub fn requested(
     request: &ThroughputRequest,
     kind: Kind,
@@ -36,7 +36,7 @@ pub fn requested(
     }
 }
 
-/// What a collection has that nobody asked throughput for.
+/// The throughput of a collection created without asking for any.
 pub fn unasked(kind: Kind, rules: Rules) -> Throughput {
     Throughput::Manual(Range::new(rules, kind, Mode::Manual).least)
 }
@@ -47,7 +47,7 @@ pub fn autoscale(settings: Autoscale, range: &Range) -> Result<Throughput, Error
     Ok(Throughput::Autoscale { max: range.check(max)?, increment_percent })
 }
 
-/// A legacy performance level. Its rate may lie below what can be asked for by number.
+/// Parses a legacy performance level. Its rate may be below what can be requested as a number.
 pub fn performance_level(level: &str, kind: Kind, rules: Rules) -> Result<Throughput, Error> {
     let (name, rate) = match level.to_ascii_uppercase().as_str() {
         "S1" => ("S1", 250),
@@ -63,7 +63,7 @@ pub fn performance_level(level: &str, kind: Kind, rules: Rules) -> Result<Throug
         Kind::Database => Err(Error::bad_request(format!(
             "A database cannot have the offer type {name}: give it throughput in request units."
         ))),
-        // Partitioned collections of those years began where these levels ended.
+        // In those years, partitioned collections started above these levels.
         Kind::Collection { is_partitioned: true } if rules.limits != Limits::Current => {
             let range = Range::new(rules, kind, Mode::Manual);
             range.check(i64::from(rate))?;
@@ -73,8 +73,8 @@ pub fn performance_level(level: &str, kind: Kind, rules: Rules) -> Result<Throug
     }
 }
 
-/// How many physical partitions carry this throughput of a collection. The operator says how much
-/// one of them carries of manual throughput; of autoscale it is always the most.
+/// How many physical partitions a collection with this throughput needs. The operator configures
+/// how much manual throughput one of them carries; for autoscale it is always the maximum.
 pub fn partition_count(
     partition_throughput: u32,
     throughput: Option<&Throughput>,
@@ -92,12 +92,12 @@ pub fn partition_count(
     }
 }
 
-/// How many physical partitions a new collection has that shares the throughput of its database.
+/// How many physical partitions a new collection gets if it shares its database's throughput.
 pub fn shared_partition_count(shared: &Throughput, is_partitioned: bool) -> u32 {
     if is_partitioned { shared.rate().div_ceil(PARTITION_THROUGHPUT_MAX).max(1) } else { 1 }
 }
 
-/// Adds the offer of a new resource, given by self link and rid.
+/// Adds the offer of a new resource, identified by self link and rid.
 pub fn add_offer(
     version: Version,
     catalog: &mut Catalog,

@@ -14,12 +14,12 @@ fn read(text: &[u8]) -> Result<Value, Error> {
     bodies::parse(text)
 }
 
-/// The name of a user.
+/// Parses the body of a user: its name.
 pub fn user(text: &[u8]) -> Result<String, Error> {
     validate_name(read(text)?.get("id"))
 }
 
-/// The name of a permission, and what it grants.
+/// Parses the body of a permission: its name, and what it grants.
 pub fn permission(text: &[u8]) -> Result<(String, Rights), Error> {
     let body = read(text)?;
     let id = validate_name(body.get("id"))?;

@@ -1,5 +1,5 @@
-//! The rows of users and permissions. All have one prefix and lie under their rids: a user, then its
-//! permissions.
+//! The rows of users and permissions. All have the same prefix and are keyed by rid, so a user
+//! comes before its permissions.
 
 use std::sync::Arc;
 
@@ -64,8 +64,8 @@ impl Stored for Permission {
         let mut row = Object::new();
         row.insert("id", id.as_str());
         insert_version(&mut row, *version);
-        // In halves: a number of JSON does not hold all of it. Rows from before have the lower one
-        // only.
+        // Two halves, because a JSON number cannot hold all of it. Older rows have only the lower
+        // half.
         row.insert("generation", number(generation & u64::from(u32::MAX)));
         row.insert("generationHigh", number(generation >> 32));
         row.insert("mode", rights.mode_word.as_str());
@@ -94,8 +94,8 @@ impl Stored for Permission {
     }
 }
 
-/// Reads one of these rows. Databases are read before, and a user before its permissions; what a
-/// build from before there were users left behind of a database is nobody's.
+/// Decodes one of these rows. Databases are loaded first, and a user before its permissions. A
+/// build older than users may have left rows of a deleted database behind; they have no owner.
 pub(crate) fn load(catalog: &mut Catalog, key: &[u8], row: &[u8]) -> Result<(), Damaged> {
     let rid = &key[1..];
     let owner = UserRid::from_bytes(rid.get(..8).unwrap_or_default()).ok_or(DAMAGED)?;

@@ -21,7 +21,7 @@ use crate::{
     number, quoted, to_bytes,
 };
 
-/// A user: a name under which permissions are kept.
+/// A user: a name that permissions belong to.
 #[derive(Clone, Debug)]
 pub struct User {
     /// The user's number in its database.
@@ -30,43 +30,45 @@ pub struct User {
     pub id: String,
     /// The version of the user; its permissions have versions of their own.
     pub version: Version,
-    /// What the user may be given tokens for.
+    /// The user's permissions.
     pub permissions: Arc<Children<Permission>>,
 }
 
 /// What the holder of a permission's token may do.
 #[derive(Clone, Debug)]
 pub struct Permission {
-    /// The permission's number under its user, which tokens carry.
+    /// The permission's number under its user, which tokens contain.
     pub rid: PermissionRid,
     /// The name that the client gave the permission.
     pub id: String,
     /// The version of the permission; it changes when the rights are replaced.
     pub version: Version,
-    /// What is granted, on which resource.
+    /// What is granted, and on which resource.
     pub rights: Rights,
-    /// Drawn anew whenever the rights change: tokens of others are no longer good. It is not counted,
-    /// since a restored backup counts again from where it was, and tokens made since are still about.
+    /// A random number drawn again whenever the rights change, which invalidates older tokens. A
+    /// counter would not do: a restored backup would count again from its old value, while later
+    /// tokens are still in use.
     pub generation: u64,
 }
 
-/// The rights themselves.
+/// The rights that a permission grants.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rights {
     /// How much of the resource is granted.
     pub mode: Mode,
-    /// The mode as the client wrote it, which is how it is shown: old libraries compare.
+    /// The mode as the client wrote it, which is also what is returned: old libraries compare it.
     pub mode_word: String,
-    /// The link as the client gave it, which is how it is shown.
+    /// The link as the client sent it, which is also what is returned.
     pub resource: String,
-    /// What the link leads to, taken apart.
+    /// The parsed link.
     pub link: Link,
-    /// Only documents of this key, or of keys that begin so.
+    /// If set, grants only documents with this partition key or, as a prefix, with keys that begin
+    /// with it.
     pub key: Option<PartitionKey>,
 }
 
 impl Rights {
-    /// Whether other words for it are all that differs.
+    /// Whether both grant the same, even if worded differently.
     pub fn grants_as(&self, other: &Self) -> bool {
         let Self { mode, mode_word: _, resource, link, key } = self;
         (*mode, resource, link, key) == (other.mode, &other.resource, &other.link, &other.key)
@@ -83,7 +85,7 @@ pub enum Mode {
 }
 
 impl Mode {
-    /// Reads the wire name, in any case.
+    /// Parses the wire name, ignoring case.
     pub fn parse(text: &str) -> Option<Self> {
         [Self::Read, Self::All].into_iter().find(|it| it.name().eq_ignore_ascii_case(text))
     }
@@ -137,7 +139,7 @@ impl User {
 }
 
 impl Permission {
-    /// As it is shown, with what stands for a new token.
+    /// The permission as clients see it, with a placeholder for a new token.
     pub fn to_json(&self, mark: Option<TokenMark>) -> Bytes {
         let Self { rid, id, version, rights, generation } = self;
         let mut object = Object::new();
@@ -160,7 +162,7 @@ impl Permission {
     }
 }
 
-/// A partition key as its header has it: an absent part is an empty object.
+/// A partition key as in its header, where an absent part is an empty object.
 pub(crate) fn key_json(key: &PartitionKey) -> Value {
     let part = |part: &Component| match part {
         Component::Undefined => Value::Object(Object::new()),
@@ -169,7 +171,7 @@ pub(crate) fn key_json(key: &PartitionKey) -> Value {
     Value::Array(key.0.iter().map(part).collect())
 }
 
-/// Reads a partition key: an array as in its header, or the one value of it, as JavaScript allows.
+/// Parses a partition key: an array as in its header, or a single value, as JavaScript allows.
 pub fn partition_key(value: &Value) -> Result<Option<PartitionKey>, Error> {
     let text = match value {
         Value::Undefined | Value::Null => return Ok(None),

@@ -1,42 +1,43 @@
-//! The spatial index: the plane, or the Earth by longitude and latitude, cut into quarters again
-//! and again. A cell is a number in which the choices of quarters come first, two bits each, then
-//! a one, then zeros; so the cells within a cell are one range of numbers around its own, and
-//! those around it are found by shortening it. A geometry is stored under a few cells that cover
-//! it, a point under one of the smallest; a query looks for the cells that cover its box, for what
-//! lies within them, and for what lies around them.
+//! The spatial index: the plane, or the Earth by longitude and latitude, recursively divided into
+//! quarters. A cell is a number: the choices of quarters first, two bits each, then a one, then
+//! zeros. So the cells inside a cell are one range of numbers around its own, and shortening the
+//! number yields the cells that contain it. A geometry is stored under a few cells that cover it, a
+//! point under one of the smallest. A query looks for the cells that cover its box, for those
+//! inside them, and for those that contain them.
 
 use value::Value;
 
 use crate::geometry::{self, Shape};
 
-/// Cuts from the whole to the smallest cell; on Earth that is less than four centimetres.
+/// Divisions from the whole down to the smallest cell, which on Earth is less than four centimetres
+/// wide.
 const LEVEL_MAX: u32 = 30;
-/// Geometries are stored under cells of every second level, so that a query has fewer to look for
-/// around its own.
+/// Geometries are stored under cells of every second level, so a query has fewer containing cells
+/// to look up.
 const LEVEL_STEP: u32 = 2;
-/// Most cells of a covering.
+/// The most cells in a covering.
 const CELLS_MAX: u64 = 16;
-/// The cell that is everything.
+/// The cell that contains everything.
 const ROOT: u64 = 1 << (2 * LEVEL_MAX);
 
 /// Least and greatest longitude and latitude.
 const EARTH: [f64; 4] = [-180.0, -90.0, 180.0, 90.0];
 
-/// What is cut into cells.
+/// An area divided into cells.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Grid {
-    /// Least x and y, greatest x and y. What lies outside counts as lying on the border.
+    /// Least x and y, greatest x and y. Anything outside counts as on the border.
     bounds: [f64; 4],
     is_planar: bool,
 }
 
 impl Grid {
-    /// The grid of a bounded plane, or of the Earth.
+    /// Creates the grid of a bounded plane, or of the Earth.
     pub fn new(bounds: Option<[f64; 4]>) -> Grid {
         Grid { bounds: bounds.unwrap_or(EARTH), is_planar: bounds.is_some() }
     }
 
-    /// The cells that cover a GeoJSON geometry, at most 16; none if it is no geometry.
+    /// The cells that cover a GeoJSON geometry, at most 16; none if the value is not a geometry.
     pub fn cover(&self, geometry: &Value) -> Vec<u64> {
         match geometry::shape(geometry, self.is_planar) {
             None => Vec::new(),
@@ -48,11 +49,12 @@ impl Grid {
         }
     }
 
-    /// The ranges of cells (each without its end) in which every geometry has a cell that shares
-    /// a point with the box: least x and y, greatest x and y. Sorted and apart from each other.
+    /// The ranges of cells (end excluded) to scan for a box (least x and y, greatest x and y):
+    /// every geometry that shares a point with the box has a cell in one of them. Sorted and
+    /// disjoint.
     ///
-    /// On Earth a box may lead across the 180th meridian: by a longitude beyond it, or with the
-    /// greatest less than the least. A box with a coordinate that is no number is everything.
+    /// On Earth a box may cross the 180th meridian: with a longitude beyond it, or with the
+    /// greatest less than the least. A box with a NaN coordinate is everything.
     pub fn ranges(&self, bounds: &[f64; 4]) -> Vec<(u64, u64)> {
         if bounds.iter().any(|coordinate| coordinate.is_nan()) {
             return vec![(ROOT - half_of(0) + 1, ROOT + half_of(0))];
@@ -71,7 +73,7 @@ impl Grid {
         let mut merged: Vec<(u64, u64)> = Vec::new();
         for (low, high) in ranges {
             match merged.last_mut() {
-                // The number between two neighbours is that of a cell around both.
+                // The number between two neighbours is a cell that contains both.
                 Some(last) if low <= last.1 + 1 => last.1 = last.1.max(high),
                 _ => merged.push((low, high)),
             }
@@ -79,7 +81,7 @@ impl Grid {
         merged
     }
 
-    /// The box as boxes that do not lead across the 180th meridian.
+    /// Splits the box so that no part crosses the 180th meridian.
     fn boxes(&self, &[west, south, east, north]: &[f64; 4]) -> Vec<[f64; 4]> {
         if self.is_planar {
             return vec![[west, south, east, north]];
@@ -98,7 +100,7 @@ impl Grid {
         } else {
             vec![[west, south, most_east, north], [least_west, south, east, north]]
         };
-        // The 180th meridian has two names.
+        // The 180th meridian has two longitudes.
         if west <= least_west {
             boxes.push([most_east, south, most_east, north]);
         }
@@ -124,13 +126,13 @@ struct Area {
 }
 
 impl Area {
-    /// How many columns and rows of cells of this level the area touches: their first and last.
+    /// The first and last column and row of this level's cells that the area touches.
     fn at(&self, level: u32) -> ([u64; 2], [u64; 2]) {
         let shift = LEVEL_MAX - level;
         (self.x.map(|x| x >> shift), self.y.map(|y| y >> shift))
     }
 
-    /// The finest level, of every `step`th, at which few enough cells cover the area.
+    /// The finest level, among every `step`th, at which few enough cells cover the area.
     fn level(&self, step: u32) -> u32 {
         let is_fine = |level: &u32| {
             let (x, y) = self.at(*level);
@@ -149,12 +151,12 @@ impl Area {
     }
 }
 
-/// Half of the numbers that a cell of this level stands for, which is also its last one bit.
+/// Half the count of numbers within a cell of this level, which is also the cell's lowest one bit.
 fn half_of(level: u32) -> u64 {
     1 << (2 * (LEVEL_MAX - level))
 }
 
-/// The column or row of a coordinate. Never falls when the coordinate rises.
+/// The column or row of a coordinate. Monotonic in the coordinate.
 fn position(coordinate: f64, least: f64, most: f64) -> u64 {
     const CELLS: u64 = 1 << LEVEL_MAX;
     let share = (coordinate - least) / (most - least);
@@ -167,7 +169,7 @@ fn position(coordinate: f64, least: f64, most: f64) -> u64 {
     position.min(CELLS - 1)
 }
 
-/// The bits of a number with a zero before each.
+/// Spreads the bits of a number, with a zero before each.
 fn spread(number: u64) -> u64 {
     let mut bits = number & 0xffff_ffff;
     for (shift, mask) in [

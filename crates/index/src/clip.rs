@@ -1,14 +1,14 @@
-//! Ranges of values as ranges of terms. A query asks for a range of full key bytes
-//! ([`value::key`]); terms hold cut strings and mere types, so the range to scan is a little wider
-//! at its ends.
+//! Turns ranges of values into ranges of terms. A query asks for a range of full key bytes
+//! ([`value::key`]); terms contain truncated strings and bare types, so the range to scan is
+//! slightly wider at its ends.
 
 use crate::encoding::{
     ARRAY, CUT, ESCAPED, OBJECT, STRING, STRING_BYTES_MAX, decode_value, invert, string_end,
 };
 
-/// The range of terms to scan for the values whose full key bytes are at least `low` and less than
-/// `high`. The flag says whether it is exact: whether every value that has a term in the range is
-/// one of those. If it is not, what is found has to be compared again on the document.
+/// The range of terms to scan for values whose full key bytes are at least `low` and less than
+/// `high`. The flag tells whether the range is exact, that is, contains only terms of such values.
+/// If not, the results must be checked against the document.
 ///
 /// Bounds need not be key bytes of a value: `60 61` begins every string that begins with `a`.
 pub fn clip(low: &[u8], high: &[u8]) -> (Vec<u8>, Vec<u8>, bool) {
@@ -19,10 +19,10 @@ pub fn clip(low: &[u8], high: &[u8]) -> (Vec<u8>, Vec<u8>, bool) {
 
 fn clip_bound(bound: &[u8], is_high: bool) -> (Vec<u8>, bool) {
     match bound {
-        // Within the arrays or the objects: all of them have the same term.
+        // Inside the arrays or objects, which all have the same term.
         [kind @ (ARRAY | OBJECT), _, ..] => (vec![kind + u8::from(is_high)], false),
         [STRING, content @ ..] => clip_string(bound, content, is_high),
-        // A bound just above a value is one just above all that begin with its bytes.
+        // A bound just above a value is just above everything that begins with its bytes.
         _ => match decode_value(bound) {
             Ok((_, rest)) if !rest.is_empty() => {
                 (successor(&bound[..bound.len() - rest.len()]), true)
@@ -37,14 +37,14 @@ fn clip_string(bound: &[u8], content: &[u8], is_high: bool) -> (Vec<u8>, bool) {
     let (length, end) = string_end(content);
     let kept = kept_bytes(&content[..length]);
     if kept < length {
-        // All strings with this beginning have the same term, wherever the bound lies among them.
+        // All strings with this prefix have the same term, wherever the bound lies among them.
         let mut clipped = bound[..=kept].to_vec();
         clipped.extend_from_slice(&[0, CUT + u8::from(is_high)]);
         return (clipped, false);
     }
     let mut clipped = bound.to_vec();
-    // Between the whole string and the longer ones no full key bytes lie, so that any bound there
-    // is as good; the terms of strings that are cut here lie above.
+    // No full key bytes lie between the whole string and the longer ones, so any bound between them
+    // is equivalent; the terms of truncated strings are above.
     let is_above_whole = match end {
         Some(0) => content.len() > length + 2,
         Some(byte) => byte < ESCAPED,
@@ -74,13 +74,14 @@ fn kept_bytes(content: &[u8]) -> usize {
 
 /// The range for a descending member of a composite index. The bounds are [clipped](clip).
 pub fn descending(low: &[u8], high: &[u8]) -> (Vec<u8>, Vec<u8>) {
-    // What begins with the low bound belongs to the range, what begins with the high one does not.
+    // The range includes everything that begins with the low bound, and nothing that begins with
+    // the high one.
     let inverted = |bound: &[u8]| bound.iter().map(|byte| invert(*byte)).collect::<Vec<_>>();
     (successor(&inverted(high)), successor(&inverted(low)))
 }
 
-/// The least bytes that are greater than all that begin with `bytes`. All values begin with a
-/// lesser byte than `FF`, inverted or not, so that this byte stands for the end.
+/// The smallest bytes greater than everything that begins with `bytes`. Every value begins with a
+/// byte less than `FF`, inverted or not, so `FF` stands for the end.
 fn successor(bytes: &[u8]) -> Vec<u8> {
     let Some(last) = bytes.iter().rposition(|byte| *byte < 0xff) else { return vec![0xff] };
     let mut next = bytes[..=last].to_vec();

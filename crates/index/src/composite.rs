@@ -8,29 +8,29 @@ use crate::encoding::{Decoded, decode_descending, decode_value, encode_descendin
 use crate::encoding::{MANY, invert};
 use crate::path::{Path, PathHash, Segment, Step, path_hash, value_at};
 
-/// Most elements of an array that a composite index tells apart. A document with more of them
-/// would multiply its own size, so it has one entry instead, with [`Decoded::Many`] in the place
-/// of what lies within the elements. Whoever looks for elements looks there too.
+/// The most elements of an array for which a composite index has separate entries. More would
+/// multiply the document's size, so such a document has a single entry with [`Decoded::Many`] in
+/// place of the values inside elements. A search for elements must look there too.
 pub const ELEMENTS_MAX: usize = 256;
 
-/// A composite index. Every indexed document has an entry in it: one, or one for each element if
-/// some members lead into an array. A member without a value stands as undefined.
+/// A composite index. Every indexed document has an entry in it, or one per element if some members
+/// lead into an array. A member without a value is encoded as undefined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Composite {
-    /// The number in its keys: the same members always have the same.
+    /// The id in its keys, which depends only on the members.
     pub id: u64,
-    /// The paths, and whether each descends. The first never does: an index in which all
-    /// directions are reversed is the same one, read backward.
+    /// The paths, and whether each is descending. The first never is: reversing all directions
+    /// gives the same index, read backward.
     pub members: Vec<(Path, bool)>,
-    /// The array that members lead into, by the names that lead to it.
+    /// The array that members lead into, by its property names.
     array: Option<Vec<Segment>>,
 }
 
 impl Composite {
-    /// The index with these members.
+    /// Creates the index with these members.
     ///
-    /// COMPAT: there is none over two arrays, which would need an entry for each pair of their
-    /// elements. No order can ask for it, and filters have the index of each path.
+    /// COMPAT: returns `None` for two arrays, which would need an entry for each pair of elements.
+    /// No order can ask for it, and filters can use the index of each path.
     pub(crate) fn new(members: &[(Path, bool)]) -> Option<Composite> {
         let mut array: Option<&[Segment]> = None;
         for (path, _) in members {
@@ -94,7 +94,7 @@ impl Composite {
         Ok((values, bytes))
     }
 
-    /// Whether this index is in this order, `Some(true)` if it is when read backward.
+    /// Whether this index has this order; `Some(true)` if read backward.
     pub(crate) fn serves(&self, order: &[(Path, bool)]) -> Option<bool> {
         let is_backward = order.first()?.1;
         let is_same = self.members.len() == order.len()
@@ -105,18 +105,18 @@ impl Composite {
     }
 }
 
-/// What a member that leads into the array finds.
+/// What a member that leads into the array finds there.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Element<'a> {
     /// This element.
     Of(&'a Value),
-    /// There is none.
+    /// No element.
     None,
-    /// There are more than [`ELEMENTS_MAX`].
+    /// More than [`ELEMENTS_MAX`] elements.
     Many,
 }
 
-/// The hash of the members, a stored format: of each, the hash of its path and its direction.
+/// Hashes the members: for each, the hash of its path and its direction. Stored in keys.
 fn id(members: &[(Path, bool)]) -> u64 {
     let hash = |hash: PathHash, (path, descends): &(Path, bool)| {
         let text = format!("{:016x}{}", path_hash(path.steps(), 0), u8::from(*descends));

@@ -1,14 +1,14 @@
-//! An indexing policy as a collection's definition writes it, parsed but not yet compiled.
+//! An indexing policy as written in a collection's definition, parsed but not yet compiled.
 
 use crate::path::Path;
 use crate::rule::Rule;
 
-/// What a policy says. Nothing here is checked: rules are as the engine accepted them.
+/// An indexing policy. Not validated here: the rules are as the engine accepted them.
 #[derive(Clone, Debug)]
 pub struct Definition {
     /// Whether and when documents are indexed.
     pub mode: Mode,
-    /// Whether a document is indexed when the request does not say.
+    /// Whether a document is indexed by default, without a directive in the request.
     pub automatic: bool,
     /// The included and excluded paths, each with whether it is included.
     pub rules: Vec<(Rule, bool)>,
@@ -21,16 +21,17 @@ pub struct Definition {
 /// Whether and when documents are indexed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// With the write.
+    /// Together with the write.
     Consistent,
-    /// COMPAT: an old mode that indexed later. It is kept and returned, and indexes with the write.
+    /// COMPAT: an old mode that indexed later. Stored and returned, but indexes together with the
+    /// write.
     Lazy,
-    /// Never: documents are read by id, or scanned.
+    /// Never: documents can only be read by id, or scanned.
     None,
 }
 
-/// A spatial index. The kinds of geometry that the policy names for it do not matter here: all are
-/// indexed, so that a query need not look elsewhere for the others.
+/// A spatial index. The geometry types that the policy lists for it do not matter here: all are
+/// indexed, so a query finds the others in the same place.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Spatial {
     /// Where the geometries are.
@@ -39,14 +40,14 @@ pub struct Spatial {
     pub bounds: Option<[f64; 4]>,
 }
 
-/// What a request says about indexing its document.
+/// The indexing directive of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Directive {
-    /// Nothing: the policy's `automatic` decides.
+    /// The policy's `automatic` decides.
     #[default]
     Default,
-    /// Index it.
+    /// Index the document.
     Include,
-    /// Do not.
+    /// Do not index the document.
     Exclude,
 }

@@ -1,56 +1,56 @@
-//! The bytes of values in terms. They are the key bytes of [`value::key`] with two differences
-//! that keep terms short: a long string is cut, and of an array or an object only its type is
-//! kept. The order stays: a value that sorts before another never has the greater bytes.
+//! The encoding of values in terms: the key bytes of [`value::key`] with two changes that keep
+//! terms short. Long strings are truncated, and arrays and objects are reduced to their type. Order
+//! is preserved: a value never has greater bytes than one that sorts after it.
 //!
 //! | value | bytes |
 //! |---|---|
 //! | scalar | as in `value::key` |
 //! | string of more than 256 encoded bytes | type byte, the first 256, `00 01` |
 //! | array, object | type byte, `00` |
-//! | more elements than an entry is made for | `08` (only in composite indexes) |
+//! | more elements than may have entries | `08` (only in composite indexes) |
 
 use value::Value;
 use value::key::{self, KeyError};
 use value::order::ranked;
 
-/// Most bytes of a string that a term keeps, with `00` counted as the two bytes that stand for it.
-/// Long enough for what is searched and sorted by; what is longer is compared on the document.
+/// The most bytes of a string in a term, with `00` counted as its two encoded bytes. Long enough
+/// for usual searches and sorts; longer strings are compared on the document.
 pub const STRING_BYTES_MAX: usize = 256;
 
 /// Stands for the elements of an array that is too long to have an entry for each.
 pub(crate) const MANY: u8 = 0x08;
 
 const NUMBER: u8 = 0x50;
-/// Bytes of a number behind its type byte: the double and its tail.
+/// Bytes of a number after its type byte: the double and its tail.
 const NUMBER_BYTES: usize = 9;
 pub(crate) const STRING: u8 = 0x60;
 pub(crate) const ARRAY: u8 = 0x70;
-/// The first type byte of arrays and objects, which come behind all other values.
+/// The first type byte of arrays and objects, which sort after all other values.
 pub const CONTAINERS: u8 = ARRAY;
 pub(crate) const OBJECT: u8 = 0x80;
 
-/// Behind a `00`: the end of a whole string, the end of a cut one, a zero byte in the text. A cut
-/// string comes right behind the whole string that is its prefix.
+/// The byte after a `00`: the end of a whole string, the end of a truncated one, or a zero byte in
+/// the text. A truncated string sorts directly after the whole string that is its prefix.
 const END: u8 = 0x00;
 pub(crate) const CUT: u8 = 0x01;
 pub(crate) const ESCAPED: u8 = 0xff;
 
-/// What a term says about a value.
+/// What a term tells about a value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Decoded {
-    /// The value itself: any scalar, and undefined.
+    /// The value itself: any scalar, or undefined.
     Value(Value),
-    /// A string that begins with these bytes, and is longer.
+    /// A longer string that begins with these bytes.
     CutString(Vec<u8>),
-    /// Some array.
+    /// An array.
     Array,
-    /// Some object.
+    /// An object.
     Object,
-    /// In a composite index: one of many elements, any value.
+    /// In a composite index: one of many elements, with any value.
     Many,
 }
 
-/// Appends the bytes of `value` as they stand in a term.
+/// Appends the encoding of `value` in a term.
 pub fn encode_value(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Array(_) => out.extend_from_slice(&[ARRAY, END]),
@@ -62,10 +62,10 @@ pub fn encode_value(value: &Value, out: &mut Vec<u8>) {
 
 fn encode_string(text: &str, out: &mut Vec<u8>) {
     let start = out.len() + 1;
-    // No need to encode what is going to be cut; a zero byte takes two.
+    // Do not encode what will be truncated; a zero byte takes two.
     if text.len() <= STRING_BYTES_MAX {
         key::encode_str(text, out);
-        // The two bytes that end it do not count.
+        // The two bytes of its end do not count.
         if out.len() - start <= STRING_BYTES_MAX + 2 {
             return;
         }
@@ -86,8 +86,8 @@ fn encode_string(text: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(&[0, CUT]);
 }
 
-/// Reads the value at the start of `bytes` and returns what follows it. Accepts what
-/// [`encode_value`] writes, and what stands for [`Decoded::Many`].
+/// Decodes the value at the start of `bytes` and returns the rest. Accepts the output of
+/// [`encode_value`], and the byte for [`Decoded::Many`].
 pub fn decode_value(bytes: &[u8]) -> Result<(Decoded, &[u8]), KeyError> {
     match bytes {
         [MANY, rest @ ..] => Ok((Decoded::Many, rest)),
@@ -121,8 +121,8 @@ fn decode_string<'a>(bytes: &'a [u8], content: &'a [u8]) -> Result<(Decoded, &'a
     }
 }
 
-/// Whether one of several values that follow each other is an array or an object. `descends` says
-/// which of them are inverted.
+/// Whether any of several consecutive values is an array or object. `descends` tells which of them
+/// are inverted.
 pub fn has_container(mut bytes: &[u8], descends: &[bool]) -> bool {
     for descends in descends {
         let mask = if *descends { u8::MAX } else { 0 };
@@ -138,7 +138,7 @@ pub fn has_container(mut bytes: &[u8], descends: &[bool]) -> bool {
     false
 }
 
-/// The length of a string behind its type byte, with its end.
+/// The length of a string after its type byte, including its end.
 fn string_length(content: &[u8], mask: u8) -> usize {
     let mut at = 0;
     while let Some(zero) = content[at..].iter().position(|byte| byte ^ mask == 0) {
@@ -150,8 +150,8 @@ fn string_length(content: &[u8], mask: u8) -> usize {
     content.len()
 }
 
-/// The length of a string's encoded bytes, and the byte behind the `00` that ends them; none if
-/// the bytes end before.
+/// The length of a string's encoded bytes, and the byte after the `00` that ends them; `None` if
+/// there is no end.
 pub(crate) fn string_end(content: &[u8]) -> (usize, Option<u8>) {
     let mut at = 0;
     while let Some(zero) = content[at..].iter().position(|byte| *byte == 0) {
@@ -163,8 +163,8 @@ pub(crate) fn string_end(content: &[u8]) -> (usize, Option<u8>) {
     (content.len(), None)
 }
 
-/// Appends the bytes of a value in a member that descends: those of [`encode_value`], inverted.
-/// Since none is the beginning of another, inverting reverses their order.
+/// Appends the bytes of a value in a descending member: those of [`encode_value`], inverted. Since
+/// no encoding is a prefix of another, this reverses their order.
 pub fn encode_descending(value: &Value, out: &mut Vec<u8>) {
     let start = out.len();
     encode_value(value, out);
@@ -173,7 +173,7 @@ pub fn encode_descending(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// Reads what [`encode_descending`] writes.
+/// Decodes the output of [`encode_descending`].
 pub fn decode_descending(bytes: &[u8]) -> Result<(Decoded, &[u8]), KeyError> {
     // No value is longer than its type, the longest string and its end.
     let window = bytes.len().min(STRING_BYTES_MAX + 3);

@@ -1,21 +1,21 @@
-//! How far a GeoJSON geometry reaches. Nothing is checked: whether a geometry is valid is for the
-//! query to say, the index must only never make it too small.
+//! The bounds of a GeoJSON geometry. Geometries are not validated here; the query does that. The
+//! index must only never make one too small.
 
 use value::Value;
 
 use crate::ring::{self, COMPARISONS_MAX};
 
-/// What a geometry lies within.
+/// The bounds of a geometry.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) enum Shape {
     /// Least x and y, greatest x and y.
     Within([f64; 4]),
-    /// It cannot be said simply: it crosses the 180th meridian, contains a pole, is the outside
-    /// of its ring or may be, or lies outside the Earth's coordinates. Never so in the plane.
+    /// No simple bounds: it crosses the 180th meridian, contains a pole, is or may be the outside
+    /// of its ring, or lies outside the Earth's coordinates. Never used in the plane.
     Everything,
 }
 
-/// How far the geometry reaches; `None` if the value has no positions.
+/// The bounds of the geometry; `None` if the value has no positions.
 pub(crate) fn shape(value: &Value, is_planar: bool) -> Option<Shape> {
     let comparisons_left = COMPARISONS_MAX;
     let mut reach = Reach { bounds: None, is_everything: false, is_planar, comparisons_left };
@@ -35,7 +35,7 @@ struct Reach {
 }
 
 impl Reach {
-    /// Goes no deeper than the value, like `coordinates`.
+    /// Recurses no deeper than the value, like `coordinates`.
     fn geometry(&mut self, value: &Value) {
         if let Some(geometries) = value.get("geometries").as_array() {
             for geometry in geometries {
@@ -48,7 +48,7 @@ impl Reach {
         self.coordinates(value.get("coordinates"), is_polygon);
     }
 
-    /// A position, a line of positions, or lists of such.
+    /// A position, a line of positions, or nested lists of them.
     fn coordinates(&mut self, value: &Value, is_polygon: bool) {
         if let Some(position) = position(value) {
             self.position(position);
@@ -90,9 +90,9 @@ impl Reach {
         self.bounds = Some([west.min(x), south.min(y), east.max(x), north.max(y)]);
     }
 
-    /// The shortest way between two positions on Earth bends towards the nearer pole. It rises
-    /// highest when both ends lie at the higher of their latitudes: there `tan(latitude)` at its
-    /// middle is that of the ends divided by the cosine of half the difference of longitudes.
+    /// The shortest path between two positions on Earth bends towards the nearer pole. It rises
+    /// highest when both ends are at the higher of their latitudes: then `tan(latitude)` at its
+    /// middle is that of the ends divided by the cosine of half the difference in longitude.
     fn edge(&mut self, from: [f64; 2], to: [f64; 2]) {
         let half_turn = (from[0] - to[0]).abs().to_radians() / 2.0;
         let is_short = half_turn < 89.9_f64.to_radians();
@@ -100,7 +100,7 @@ impl Reach {
             self.is_everything = true;
             return;
         }
-        // A little further, for what floating point loses.
+        // Slightly further, to allow for floating-point error.
         let bend = |latitude: f64| {
             (latitude.to_radians().tan() / half_turn.cos()).atan().to_degrees() * (1.0 + 1e-12)
         };

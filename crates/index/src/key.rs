@@ -11,20 +11,19 @@
 
 use crate::kind::Kind;
 
-/// Bytes of a prefix: the kind of index, and which.
+/// Bytes of a prefix: the kind of index, and its id.
 pub const PREFIX_BYTES: usize = 9;
 /// Bytes of a document's number.
 pub const NUMBER_BYTES: usize = 8;
 
-/// What begins the keys of one index: its kind, and the id of its path or of the composite index.
+/// The prefix of an index's keys: its kind, and the id of its path or composite index.
 pub fn prefix(kind: Kind, id: u64) -> [u8; PREFIX_BYTES] {
     let mut bytes = [kind.prefix(); PREFIX_BYTES];
     bytes[1..].copy_from_slice(&id.to_be_bytes());
     bytes
 }
 
-/// Takes a key apart: the prefix, the bytes of the value, the document's number. `None` if it is
-/// too short for a key.
+/// Splits a key into prefix, value bytes and document number. `None` if it is too short.
 pub fn split(key: &[u8]) -> Option<(&[u8; PREFIX_BYTES], &[u8], u64)> {
     let (prefix, rest) = key.split_first_chunk()?;
     let (value, number) = rest.split_last_chunk::<NUMBER_BYTES>()?;

@@ -1,10 +1,10 @@
-//! The kinds of index. Each has its own keys, told apart by their first byte.
+//! The kinds of index, distinguished by the first byte of their keys.
 
 /// A kind of index.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// Every path of its own.
+    /// A single path.
     Path = b'I',
     /// Several paths together.
     Composite = b'C',
@@ -13,8 +13,8 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind. Whoever walks over all index rows goes by this list, so a kind that is missing
-    /// here would make every split fail: its rows would be unknown.
+    /// Every kind. Code that walks all index rows uses this list; if a kind were missing here,
+    /// every split would fail on its unknown rows.
     pub const ALL: [Self; 3] = [Self::Path, Self::Composite, Self::Spatial];
 
     /// The byte that the keys of this kind begin with.
@@ -28,7 +28,7 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.prefix() == *first)
     }
 
-    /// Whether entries of this kind have a value beside their key.
+    /// Whether entries of this kind have a value in addition to their key.
     pub const fn has_value(self) -> bool {
         match self {
             Self::Path | Self::Composite | Self::Spatial => false,

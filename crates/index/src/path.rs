@@ -1,5 +1,5 @@
-//! Places in a document: `/a/b` by property names, `/a/[]` for the elements of an array, whichever
-//! their position. A place is stored as a 64-bit hash.
+//! Places in a document: `/a/b` by property names, `/a/[]` for all elements of an array. Stored as
+//! a 64-bit hash.
 
 use std::fmt;
 
@@ -68,7 +68,8 @@ impl Segment {
     }
 }
 
-/// As indexing policies and index metrics write it: names are quoted unless they are plain.
+/// Formats the path as indexing policies and index metrics do: names are quoted unless they are
+/// plain.
 impl fmt::Display for Path {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for step in self.steps() {
@@ -86,12 +87,12 @@ impl fmt::Display for Path {
     }
 }
 
-/// Whether a policy may write the name without quotes: letters, digits and `_` only.
+/// Whether a policy may contain the name without quotes: letters, digits and `_` only.
 pub(crate) fn is_plain(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|char| char.is_alphanumeric() || char == '_')
 }
 
-/// The value behind property names only; undefined when a segment leads into an array.
+/// The value at a path of property names; undefined if a segment leads into an array.
 pub fn value_at<'a>(mut value: &'a Value, segments: &[Segment]) -> &'a Value {
     for segment in segments {
         match segment {
@@ -102,11 +103,11 @@ pub fn value_at<'a>(mut value: &'a Value, segments: &[Segment]) -> &'a Value {
     value
 }
 
-/// The hash of a place, a stored format: FNV-1a with 64 bits over, for each step down, `FF` and
-/// the UTF-8 of the name, or `FE` for an element. Neither byte occurs in UTF-8, so that different
-/// places never hash the same bytes. For attempts beyond the first the bytes begin with `FD` and
-/// the attempt (4 bytes, big-endian): a place whose hash is taken is given the next attempt's, and
-/// what collides on one attempt is unlikely to on the next.
+/// The hash of a place, a stored format: 64-bit FNV-1a over `FF` and the UTF-8 name for each
+/// property, and `FE` for each element. Neither byte occurs in UTF-8, so different places never
+/// hash the same bytes. For later attempts the bytes begin with `FD` and the attempt (4 bytes,
+/// big-endian): if a place's hash is taken, the place gets the hash of the next attempt, on which
+/// the two are unlikely to collide again.
 pub fn path_hash<'a>(steps: impl IntoIterator<Item = Step<'a>>, attempt: u32) -> u64 {
     let mut hash = PathHash::ROOT;
     if attempt > 0 {
@@ -118,8 +119,8 @@ pub fn path_hash<'a>(steps: impl IntoIterator<Item = Step<'a>>, attempt: u32) ->
     steps.into_iter().fold(hash, PathHash::step).0
 }
 
-/// The first attempt of [`path_hash`], one step at a time: a walk over a document hashes no prefix
-/// twice.
+/// The first attempt of [`path_hash`], one step at a time, so that a walk over a document hashes no
+/// prefix twice.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PathHash(pub(crate) u64);
 

@@ -1,4 +1,4 @@
-//! The compiled policy: what a query and a write ask it. Immutable; share it behind an `Arc`.
+//! The compiled policy, used by queries and writes. Immutable; share it behind an `Arc`.
 
 use value::Value;
 
@@ -10,30 +10,30 @@ use crate::tree::{self, Tree};
 
 /// Which values of a document are indexed, and how.
 ///
-/// Three kinds of paths are indexed whatever the rules say, as long as anything is: `id`, `_ts`
-/// and the partition key's.
+/// Unless nothing is indexed, `id`, `_ts` and the partition key's paths are indexed regardless of
+/// the rules.
 #[derive(Clone, Debug)]
 pub struct Policy {
     mode: Mode,
     automatic: bool,
     pub(crate) tree: Tree,
-    /// The paths that are indexed whatever the rules say.
+    /// The paths that are indexed regardless of the rules.
     pub(crate) always: Vec<Path>,
-    /// The paths under which documents without a value have a term too, with their hashes.
+    /// The paths where documents without a value have a term too, with their hashes.
     pub(crate) explicit: Vec<(Path, u64)>,
     composites: Vec<Composite>,
     /// One for each spatial index, by its number in the tree.
     pub(crate) grids: Vec<Grid>,
 }
 
-/// What an index of one path holds.
+/// Which documents the index of a path contains.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coverage {
-    /// Nothing.
+    /// None.
     NotIndexed,
-    /// Every document that has a value there.
+    /// Those with a value at the path.
     Wildcard,
-    /// Every document: an undefined term for one that has no value there.
+    /// All; a document without a value has an undefined term.
     Explicit,
 }
 
@@ -57,7 +57,7 @@ impl Policy {
         let mut composites: Vec<Composite> = Vec::new();
         for composite in definition.composites.iter().filter_map(|members| Composite::new(members))
         {
-            // The same index may be written twice, once with all directions reversed.
+            // An index may be listed twice, for example with all directions reversed.
             if composites.iter().all(|other| other.id != composite.id) {
                 composites.push(composite);
             }
@@ -74,8 +74,8 @@ impl Policy {
         }
     }
 
-    /// Whether a document is indexed that was written with this directive. What is found by other
-    /// paths than `id`, `_ts` and the partition key's is only what is indexed.
+    /// Whether a document written with this directive is indexed. If not, it is found only by `id`,
+    /// `_ts` and the partition key's paths.
     pub fn is_indexed(&self, directive: Directive) -> bool {
         !self.is_none()
             && match directive {
@@ -85,7 +85,7 @@ impl Policy {
             }
     }
 
-    /// What the index of a path holds, of the documents that are indexed.
+    /// Which of the indexed documents the index of a path contains.
     pub fn coverage(&self, path: &Path) -> Coverage {
         let place = self.tree.place(path);
         if self.is_none() || path.0.is_empty() || !place.is_indexed() {
@@ -97,13 +97,14 @@ impl Policy {
         }
     }
 
-    /// The composite indexes. Those over two arrays are not kept.
+    /// The composite indexes, except those over two arrays.
     pub fn composites(&self) -> &[Composite] {
         if self.is_none() { &[] } else { &self.composites }
     }
 
-    /// The composite index that is in this order (each path with whether it descends), and whether
-    /// it has to be read backward: the same paths, and all directions equal or all reversed.
+    /// Finds the composite index for this order (each path and whether it is descending), and
+    /// whether to read it backward. It must have the same paths, and directions that are all equal
+    /// or all reversed.
     pub fn composite_for_order(&self, order: &[(Path, bool)]) -> Option<(&Composite, bool)> {
         let serves = |composite: &'_ Composite| composite.serves(order);
         self.composites().iter().find_map(|composite| Some((composite, serves(composite)?)))
@@ -122,10 +123,9 @@ impl Policy {
         self.grids.get(self.tree.place(path).spatial()?)
     }
 
-    /// How many scalar values of a document the charge of a write counts as indexed. Each element
-    /// of an array counts, the service's own properties do not. Of a document that neither policy
-    /// nor request asks to index, the id and the partition key count; of one that the request asks
-    /// not to index, nothing does.
+    /// How many of a document's scalar values count as indexed for the charge of a write. Each
+    /// array element counts, system properties do not. If the document is not indexed by default,
+    /// only the id and the partition key count; if the request excludes it, nothing does.
     pub fn indexed_values(&self, document: &Value, directive: Directive) -> usize {
         if self.is_none() || directive == Directive::Exclude {
             return 0;

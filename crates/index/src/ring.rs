@@ -1,17 +1,17 @@
-//! Which side of a polygon's outer ring is meant, on Earth. It is the side to the left, so that a
-//! counter-clockwise ring is what it encloses on the map, and a clockwise one all the rest. A ring
-//! that crosses itself has no such sides.
+//! Decides which side of a polygon's outer ring is its inside, on Earth: the left one. So a
+//! counter-clockwise ring means what it encloses on the map, and a clockwise one everything else. A
+//! ring that crosses itself has no sides.
 
 /// Longitude and latitude in degrees.
 type Position = [f64; 2];
 
-/// Most pairs of edges of one geometry that are compared. Rings of a few thousand positions are
-/// far below, since only edges above each other on the map are compared.
+/// The most pairs of edges to compare per geometry. Rings of a few thousand positions stay far
+/// below, because only edges above each other on the map are compared.
 pub(crate) const COMPARISONS_MAX: usize = 1 << 17;
 
-/// Whether a ring that neither crosses the 180th meridian nor touches a pole has its left side
-/// inside. `false` if that is hard to say: if it is not so both for straight edges on the map and
-/// for shortest ways, if the ring touches itself, or if there is no time left to find out.
+/// Whether the left side of a ring is its inside, for a ring that neither crosses the 180th
+/// meridian nor touches a pole. `false` if unclear: if straight edges on the map and shortest paths
+/// disagree, if the ring touches itself, or if the budget of comparisons runs out.
 pub(crate) fn encloses_its_left(ring: &[Position], comparisons_left: &mut usize) -> bool {
     flat_area(ring) > 0.0 && round_area(ring) > 0.0 && is_simple(ring, comparisons_left)
 }
@@ -22,12 +22,12 @@ fn edges(ring: &[Position]) -> impl Iterator<Item = (Position, Position)> {
 
 /// Twice the area on the map, positive for counter-clockwise rings.
 fn flat_area(ring: &[Position]) -> f64 {
-    // Relative to the first position, or small rings far out would drown in rounding.
+    // Relative to the first position, so that small rings far from the origin keep their precision.
     let [x, y] = ring.first().copied().unwrap_or_default();
     edges(ring).map(|(a, b)| (a[0] - x) * (b[1] - y) - (b[0] - x) * (a[1] - y)).sum()
 }
 
-/// Half the area on a sphere of radius one, positive for counter-clockwise rings: what lies
+/// Half the area on a unit sphere, positive for counter-clockwise rings: the sum of the areas
 /// between each edge and the equator.
 fn round_area(ring: &[Position]) -> f64 {
     let between = |(a, b): (Position, Position)| {
@@ -38,7 +38,7 @@ fn round_area(ring: &[Position]) -> f64 {
     edges(ring).map(between).sum()
 }
 
-/// An edge by its ends as directions from the centre of the Earth, with its place in the ring.
+/// An edge as two directions from the centre of the Earth, with its index in the ring.
 struct Edge {
     place: usize,
     ends: [[f64; 3]; 2],
@@ -46,7 +46,7 @@ struct Edge {
     east: f64,
 }
 
-/// Whether no two edges meet except where one begins and the other ends.
+/// Whether no two edges meet except at their common ends.
 fn is_simple(ring: &[Position], comparisons_left: &mut usize) -> bool {
     #[expect(clippy::float_cmp, reason = "a position that is written twice makes no edge")]
     let long = edges(ring).filter(|(a, b)| a != b).enumerate();
@@ -79,8 +79,9 @@ fn direction([longitude, latitude]: Position) -> [f64; 3] {
     [y.cos() * x.cos(), y.cos() * x.sin(), y.sin()]
 }
 
-/// Whether two shortest ways may share a point: unless both ends of one lie on the same side of
-/// the other. Directions on an ellipsoid differ by a factor along the axis, which changes no side.
+/// Whether two shortest paths may share a point: not if both ends of one are on the same side of
+/// the other. On an ellipsoid directions differ by a factor along the axis, which does not change
+/// sides.
 fn may_meet(a: &[[f64; 3]; 2], b: &[[f64; 3]; 2]) -> bool {
     let is_split = |by: &[[f64; 3]; 2], [from, to]: &[[f64; 3]; 2]| {
         let (from, to) = (side(by, from), side(by, to));
@@ -89,7 +90,7 @@ fn may_meet(a: &[[f64; 3]; 2], b: &[[f64; 3]; 2]) -> bool {
     is_split(a, b) && is_split(b, a)
 }
 
-/// Positive on the left of the way. By differences, which keep their digits when all is near.
+/// Positive to the left of the path. Uses differences, to stay precise at short distances.
 fn side([from, to]: &[[f64; 3]; 2], point: &[f64; 3]) -> f64 {
     let less = |vector: &[f64; 3]| [0, 1, 2].map(|axis| vector[axis] - from[axis]);
     let (way, point) = (less(to), less(point));
@@ -134,7 +135,7 @@ mod tests {
         assert!(!is_inside_left(&[]));
         assert!(!is_inside_left(&[[1.0, 1.0]; 4]));
         assert!(!is_inside_left(&[[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [0.0, 0.0]]));
-        // Counter-clockwise on the map only: the shortest way passes north of the third corner.
+        // Counter-clockwise only on the map: the shortest path passes north of the third corner.
         assert!(!is_inside_left(&[[0.0, 60.0], [90.0, 60.0], [45.0, 65.0], [0.0, 60.0]]));
     }
 
@@ -146,7 +147,7 @@ mod tests {
             (0..=positions).map(at).collect()
         };
         assert!(is_inside_left(&circle(4096, 2.0)));
-        // Every edge lies above all others.
+        // Every edge is above all others.
         let comb: Vec<Position> = (0..4096)
             .map(|n| [if n % 2 == 0 { 0.0 } else { 1.0 }, f64::from(n) * 1e-3])
             .chain([[2.0, 5.0], [2.0, -1.0]])

@@ -7,18 +7,18 @@ use value::json::DEPTH_MAX;
 
 use crate::path::{Path, Segment, is_plain};
 
-/// A parsed path of a policy. Quoting is only spelling: equal rules select the same values.
+/// A parsed path of a policy. Rules are equal if they select the same values, however quoted.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Rule {
-    /// Where it leads; empty for the root itself.
+    /// The place; empty for the root.
     pub path: Path,
-    /// The property names that each member of a tuple leads through; empty if this is no tuple.
+    /// The property names of each tuple member's path; empty if this is not a tuple.
     pub tuple: Vec<Vec<String>>,
-    /// What is selected at the end.
+    /// What the path selects at its end.
     pub ending: Ending,
 }
 
-/// What a path selects where it ends.
+/// What a path selects at its end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Ending {
     /// `/?`: the value there.
@@ -31,7 +31,7 @@ pub enum Ending {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("not a path of an indexing policy, at offset {position}")]
 pub struct RuleError {
-    /// The offset in bytes of what is wrong.
+    /// The byte offset of the error.
     pub position: usize,
 }
 
@@ -68,7 +68,7 @@ fn parse_rule(text: &str) -> Result<Rule, usize> {
     let mut parts = split(text)?;
     let ending = match parts.pop() {
         Some((_, "" | "*")) => Ending::Subtree,
-        // The document itself is never a scalar, so `/?` is refused as a path that says nothing.
+        // The document itself is never a scalar, so `/?` is rejected.
         Some((_, "?")) if !parts.is_empty() => Ending::Scalar,
         Some((at, _)) => return Err(at),
         None => return Err(0),
@@ -92,7 +92,7 @@ fn parse_rule(text: &str) -> Result<Rule, usize> {
     Ok(Rule { path: Path(segments), tuple, ending })
 }
 
-/// Cuts the text at its slashes; the parts come with their offsets. Only the last may be empty.
+/// Splits the text at its slashes, with the offset of each part. Only the last part may be empty.
 fn split(text: &str) -> Result<Vec<(usize, &str)>, usize> {
     let mut parts = Vec::new();
     let mut at = 0;
@@ -101,7 +101,7 @@ fn split(text: &str) -> Result<Vec<(usize, &str)>, usize> {
             return Err(at);
         }
         let end = part_end(text, at + 1)?;
-        // Deeper than any document. The limit also bounds the recursion over the paths' tree.
+        // Deeper than any document. The limit also bounds recursion in the path tree.
         if (end == at + 1 && end < text.len()) || parts.len() > DEPTH_MAX {
             return Err(end);
         }
@@ -131,7 +131,7 @@ fn part_end(text: &str, start: usize) -> Result<usize, usize> {
     if closing == b'/' { Ok(at) } else { Err(start) }
 }
 
-/// The offset behind the closing quote of the quoted text that starts at `start`.
+/// The offset after the closing quote of the quoted text that starts at `start`.
 fn quote_end(text: &str, start: usize, quote: u8) -> Result<usize, usize> {
     let mut at = start + 1;
     while let Some(&byte) = text.as_bytes().get(at) {
@@ -148,10 +148,10 @@ fn segment(at: usize, raw: &str) -> Result<Segment, usize> {
     if raw == "[]" { Ok(Segment::Element) } else { label(at, raw).map(Segment::Key) }
 }
 
-/// A property name. Anything but letters, digits and `_` needs quotes.
+/// A property name. Needs quotes unless it has only letters, digits and `_`.
 fn label(at: usize, raw: &str) -> Result<String, usize> {
     if raw.starts_with(['"', '\'']) {
-        // Document paths quote in the same way.
+        // Document paths use the same quoting.
         let path = value::path::Path::parse(&format!("/{raw}")).map_err(|_| at)?;
         return path.segments().first().cloned().ok_or(at);
     }

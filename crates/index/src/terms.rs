@@ -1,6 +1,6 @@
-//! From a document to its terms, in one walk over the document and the policy's rules together.
-//! A value gives one term under its place; an array or an object a term that says it is there, and
-//! whatever its elements or members give.
+//! Computes a document's terms, in one walk over the document together with the policy's rules. A
+//! scalar gives one term under its place; an array or object gives a term for its existence, plus
+//! those of its elements or members.
 
 use std::cmp::Ordering;
 
@@ -14,16 +14,16 @@ use crate::path::{Path, PathHash, Step, path_hash, value_at};
 use crate::policy::Policy;
 use crate::tree::Place;
 
-/// Gives places their numbers in keys. Hashes could collide, so whoever stores terms keeps a
-/// dictionary of the places it has met, and answers with another number (the hash of a further
-/// attempt, [`path_hash`]) for a place whose hash is taken.
+/// Maps places to the ids in keys. Hashes may collide, so the caller that stores terms keeps a
+/// dictionary of known places, and gives a place whose hash is taken another id (the hash of a
+/// later attempt, [`path_hash`]).
 pub trait PathIds {
-    /// The number of a place whose hash is `hash`; normally just that. Asked for the same place
-    /// more than once, also for one document.
+    /// The id of a place whose hash is `hash`, normally `hash` itself. May be called repeatedly for
+    /// the same place, even for one document.
     fn id(&mut self, path: &[Step<'_>], hash: u64) -> u64;
 }
 
-/// The hash as it is, for whoever keeps no dictionary.
+/// Uses hashes as ids, for callers without a dictionary.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HashIds;
 
@@ -33,23 +33,23 @@ impl PathIds for HashIds {
     }
 }
 
-/// A term, and the value that the index stores under it: empty unless its [`Kind`] has values.
+/// A term, and the value stored with it: empty unless its [`Kind`] has values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Term<'a> {
     /// The key without the document's number.
     pub key: &'a [u8],
-    /// What is stored under the key.
+    /// The value stored with the key.
     pub value: &'a [u8],
 }
 
-/// The terms of a document, sorted by key, each key once. They lie in one buffer.
+/// The terms of a document, sorted by key and without duplicates, in one buffer.
 #[derive(Clone, Debug, Default)]
 pub struct Terms {
     bytes: Vec<u8>,
     spans: Vec<Span>,
 }
 
-/// Where a term lies in the buffer: its key, then its value.
+/// The location of a term in the buffer: its key, then its value.
 #[derive(Clone, Copy, Debug)]
 struct Span {
     start: usize,
@@ -68,9 +68,9 @@ impl Span {
 }
 
 impl Terms {
-    /// Every index key of the document without the number that ends it. `document` has its system
-    /// properties. A document that is not [indexed](Policy::is_indexed) has only the terms of `id`,
-    /// `_ts` and the partition key; under the mode `none` there are no terms at all.
+    /// The index keys of the document, without the document number at the end. `document` includes
+    /// its system properties. A document that is not [indexed](Policy::is_indexed) has only the
+    /// terms of `id`, `_ts` and the partition key; with the mode `none` there are no terms at all.
     pub fn of(
         policy: &Policy,
         document: &Value,
@@ -124,9 +124,9 @@ impl Terms {
         self.spans.is_empty()
     }
 
-    /// The terms that `other` lacks, or has with another value, in order: with the new version's
-    /// terms as `self` what a write adds, the other way round what it removes. A term whose value
-    /// changes is in both, so a writer removes before it adds.
+    /// The terms that `other` lacks or has with another value, in order. With the new version's
+    /// terms as `self` these are the terms to add; the other way round, those to remove. A term
+    /// whose value changes is in both, so writers must remove before they add.
     pub fn difference<'a>(&'a self, other: &'a Terms) -> impl Iterator<Item = Term<'a>> {
         let mut others = other.iter().peekable();
         self.iter().filter(move |term| {
@@ -140,7 +140,7 @@ impl Terms {
         })
     }
 
-    /// Adds a term of the caller's own, without a value; one that is there already stays one.
+    /// Inserts a custom term without a value, unless it is already there.
     pub fn insert(&mut self, key: &[u8]) {
         if let Err(at) = self.spans.binary_search_by(|span| span.key(&self.bytes).cmp(key)) {
             let start = self.bytes.len();
@@ -150,7 +150,7 @@ impl Terms {
         }
     }
 
-    /// Adds a term without a value, out of order: the prefix of its index and whatever `write`
+    /// Appends an unsorted term without a value: the prefix of its index and whatever `write`
     /// appends.
     fn push(&mut self, kind: Kind, id: u64, write: impl FnOnce(&mut Vec<u8>)) {
         debug_assert!(!kind.has_value(), "a {kind:?} entry without its value");
@@ -173,13 +173,13 @@ impl Terms {
 struct Walk<'a, 'i> {
     policy: &'a Policy,
     ids: &'i mut dyn PathIds,
-    /// Where the walk stands.
+    /// The current place of the walk.
     steps: Vec<Step<'a>>,
     terms: Terms,
 }
 
 impl<'a> Walk<'a, '_> {
-    /// The term of one value, without what is below it.
+    /// Adds the term of one value, without anything below it.
     fn value_of(&mut self, path: &'a Path, hash: u64, value: &Value) {
         self.steps.clear();
         self.steps.extend(path.steps());
@@ -187,7 +187,7 @@ impl<'a> Walk<'a, '_> {
         self.terms.push(Kind::Path, id, |out| encode_value(value, out));
     }
 
-    /// The terms of an object's members. `place` and `hash` are the object's.
+    /// Adds the terms of an object's members. `place` and `hash` are the object's.
     fn members(&mut self, object: &'a Object, place: Place<'a>, hash: PathHash) {
         for (name, value) in object.iter() {
             let step = Step::Key(name);
@@ -200,8 +200,8 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    /// The terms of a value and of what is below it. `id` is the number of its place, once it has
-    /// been asked for: the elements of an array share it.
+    /// Adds the terms of a value and everything below it. `id` caches the id of its place, which
+    /// array elements share.
     fn value(&mut self, value: &'a Value, place: Place<'a>, hash: PathHash, id: &mut Option<u64>) {
         if value.is_undefined() {
             return;
@@ -233,7 +233,7 @@ impl<'a> Walk<'a, '_> {
         }
     }
 
-    /// The terms of an object that may be a geometry.
+    /// Adds the terms of an object that may be a geometry.
     fn shape(&mut self, value: &Value, number: usize, hash: PathHash, id: &mut Option<u64>) {
         let Some(grid) = self.policy.grids.get(number) else { return };
         let cells = grid.cover(value);

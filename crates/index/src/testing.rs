@@ -1,11 +1,11 @@
-//! What the tests of several modules share.
+//! Helpers shared by the tests of several modules.
 
 use proptest::prelude::*;
 use value::{Object, Value, json};
 
 use crate::{Definition, Mode, Policy, Rule, Spatial, parse_composite_path};
 
-/// The value of a JSON text.
+/// Parses JSON.
 pub(crate) fn value_of(text: &str) -> Value {
     json::parse(text.as_bytes()).unwrap()
 }
@@ -24,7 +24,7 @@ pub(crate) fn definition(included: &[&str], excluded: &[&str]) -> Definition {
     }
 }
 
-/// The policy of such a definition, for a collection whose partition key is `pk`.
+/// Compiles the definition, for a collection with the partition key `/pk`.
 pub(crate) fn policy(definition: &Definition) -> Policy {
     Policy::new(definition, &[value::path::Path::parse("/pk").unwrap()])
 }

@@ -1,6 +1,5 @@
-//! The rules of a policy as a tree of path segments, so that one walk over a document meets the
-//! rule for each of its values: the deepest path that leads to a value decides, and at equal depth
-//! `/?` beats `/*`.
+//! The rules of a policy as a tree of path segments, so that one walk over a document finds the
+//! rule for each value. The deepest matching path wins; at equal depth `/?` wins over `/*`.
 
 use std::collections::BTreeMap;
 
@@ -10,44 +9,43 @@ use crate::definition::Spatial;
 use crate::path::{Path, Segment, Step};
 use crate::rule::{Ending, Rule};
 
-/// The properties that the service itself keeps at the top level of every document, except `_ts`,
-/// which is always indexed.
+/// The system properties at the top level of every document, except `_ts`, which is always indexed.
 ///
-/// COMPAT: `/*` does not index them, since nobody searches for them (`_rid` and `_self` contain
-/// the document's number already); a path that names one of them is obeyed.
+/// COMPAT: `/*` does not index them, because nobody searches for them (`_rid` and `_self` contain
+/// the document's number anyway); a path that names one of them does.
 const UNINDEXED: [&str; 4] = ["_rid", "_self", "_etag", "_attachments"];
 
-/// A policy's rules, ready for matching.
+/// A node in the tree of a policy's rules.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tree {
-    /// What `/?` here says about this place: included or excluded.
+    /// What the rule `/?` says about this place: included or excluded.
     value: Option<bool>,
-    /// What `/*` here says about this place and everything below that has no rule of its own.
+    /// What the rule `/*` says about this place and everything below without its own rule.
     subtree: Option<bool>,
-    /// Whether `/?` is included by name: documents without a value here have a term too.
+    /// Whether `/?` is included by name, so that documents without a value here have a term too.
     is_explicit: bool,
-    /// The spatial index of `/?` here, by its number.
+    /// The number of the spatial index of `/?` here.
     shape: Option<usize>,
     /// The spatial index of `/*` here.
     shapes: Option<usize>,
     properties: BTreeMap<String, Tree>,
     elements: Option<Box<Tree>>,
-    /// Whether any rule here or below includes something. Where none does, and nothing is
-    /// inherited, the document's values need not be looked at.
+    /// Whether any rule here or below includes something. If not, and nothing is inherited, the
+    /// walk can skip the document's values.
     has_included: bool,
 }
 
-/// Where a walk over a document stands among the rules.
+/// The position of a document walk in the tree.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Place<'t> {
     node: Option<&'t Tree>,
-    /// What the deepest `/*` up to here says.
+    /// What the deepest `/*` so far says.
     subtree: bool,
     shapes: Option<usize>,
 }
 
 impl Tree {
-    /// The tree of these paths; the flag tells the included ones from the excluded.
+    /// Builds the tree; the flag is true for included paths.
     pub(crate) fn new(rules: &[(Rule, bool)]) -> Tree {
         let mut root = Tree::default();
         for (rule, is_included) in rules.iter().filter(|(rule, _)| rule.tuple.is_empty()) {
@@ -60,7 +58,7 @@ impl Tree {
                 Ending::Subtree => node.subtree = Some(*is_included),
             }
         }
-        // The members of a tuple are indexed too, unless a path of their own says otherwise.
+        // The members of a tuple are indexed too, unless another path decides otherwise.
         for (rule, is_included) in rules {
             for member in &rule.tuple {
                 let names = member.iter().map(|name| Step::Key(name));
@@ -75,7 +73,7 @@ impl Tree {
         root
     }
 
-    /// Indexes the value at `path` whatever the rules say.
+    /// Indexes the value at `path` regardless of the rules.
     pub(crate) fn include(&mut self, path: &Path) {
         self.node(path.steps(), true).value = Some(true);
     }
@@ -89,7 +87,7 @@ impl Tree {
         }
     }
 
-    /// The document itself.
+    /// The place of the document itself.
     pub(crate) fn root(&self) -> Place<'_> {
         let subtree = self.subtree.unwrap_or(false);
         Place { node: Some(self), subtree, shapes: self.shapes }
@@ -107,7 +105,7 @@ impl Tree {
         paths
     }
 
-    /// No deeper than the deepest rule, which is no deeper than a document can be.
+    /// Recurses no deeper than the deepest rule, which is no deeper than a document can be.
     fn collect_explicit(&self, path: &mut Vec<Segment>, paths: &mut Vec<Path>) {
         if self.is_explicit {
             paths.push(Path(path.clone()));
@@ -119,7 +117,7 @@ impl Tree {
         }
     }
 
-    /// The node that these steps lead to, made on the way if need be.
+    /// The node at these steps, created if missing.
     fn node<'a>(&mut self, steps: impl Iterator<Item = Step<'a>>, is_included: bool) -> &mut Tree {
         let mut node = self;
         node.has_included |= is_included;
@@ -148,14 +146,13 @@ impl<'t> Place<'t> {
         }
     }
 
-    /// Whether the value here is indexed, of whatever type it is: of an array or an object, that
-    /// there is one.
+    /// Whether the value here is indexed, whatever its type; for an array or object, its existence.
     pub(crate) fn is_indexed(self) -> bool {
         self.node.and_then(|node| node.value).unwrap_or(self.subtree)
     }
 
-    /// Whether a path of the policy names this very place, so that documents which have no value
-    /// here have a term that says so.
+    /// Whether a policy path names exactly this place, so that documents without a value here have
+    /// a term saying so.
     pub(crate) fn is_explicit(self) -> bool {
         self.node.is_some_and(|node| node.is_explicit)
     }
@@ -182,7 +179,7 @@ pub(crate) fn count(tree: &Tree, document: &Value) -> usize {
         .sum()
 }
 
-/// No deeper than the document, so at most [`value::json::DEPTH_MAX`] calls.
+/// Recurses no deeper than the document, so at most [`value::json::DEPTH_MAX`] calls.
 fn count_below(place: Place<'_>, value: &Value) -> usize {
     if place.is_bare() {
         return 0;
@@ -224,7 +221,7 @@ mod tests {
             (&["/*"], &["/a/?"], 9),
             (&["/*"], &["/a/b/?"], 8),
             (&["/*"], &["/a/b/*"], 8),
-            // Deeper wins, in both directions and repeatedly.
+            // Deeper rules win, in both directions and repeatedly.
             (&["/*", "/a/c/*"], &["/a/*"], 8),
             (&["/a/*"], &["/*", "/a/c/*"], 1),
             (&["/a/*", "/a/c/e/*"], &["/*", "/a/c/*"], 4),
@@ -243,7 +240,7 @@ mod tests {
             (&["/h/?"], &["/*"], 1),
             (&["/absent/?"], &["/*"], 0),
             (&[], &["/*"], 0),
-            // A name below the top level is nobody's system property.
+            // Below the top level a name is not a system property.
             (&["/_own/*"], &["/*"], 1),
             (&["/_ts/?", "/_etag/?"], &["/*"], 0),
             (&["/a/c/e/[]/{f, g}/?"], &["/*"], 1),

@@ -12,9 +12,9 @@ use tokio::{
     time::timeout,
 };
 
-/// A body is kept whole until its request is answered, and each of a few thousand connections could send
-/// one of the largest. This is room for 64 of the largest: far more than the machine works on at a time, and
-/// little compared with what a server needs anyway.
+/// A body is kept whole until its request is answered, and each of a few thousand connections could
+/// send one of the largest. This is room for 64 of the largest: far more than the machine processes
+/// at a time, and little compared with what a server needs anyway.
 const BUDGET_BYTES: u64 = 256 << 20;
 /// The unit of account.
 const PERMIT_BYTES: u64 = 64 << 10;
@@ -26,14 +26,14 @@ pub const FREE_BYTES: u64 = PERMIT_BYTES;
 pub struct BodyBudget {
     permits: Arc<Semaphore>,
     permits_total: u64,
-    /// The largest body that is read at all.
+    /// The largest body that is accepted.
     body_bytes_max: u64,
 }
 
-/// The room that one request has reserved, given back when this is dropped.
+/// The memory that one request has reserved, released when this is dropped.
 pub type Reserved = OnceLock<OwnedSemaphorePermit>;
 
-/// A reservation that waits for room.
+/// A reservation that waits for memory.
 pub type Waiting = Pin<Box<dyn Future<Output = io::Result<OwnedSemaphorePermit>> + Send>>;
 
 impl BodyBudget {
@@ -49,18 +49,18 @@ impl BodyBudget {
         Self { permits: Arc::new(Semaphore::new(permits)), permits_total, body_bytes_max }
     }
 
-    /// The largest body that is read at all.
+    /// The largest body that is accepted.
     pub fn body_bytes_max(&self) -> u64 {
         self.body_bytes_max
     }
 
-    /// Waits for room for a whole body: of the length that it announces, or of the largest allowed.
+    /// Waits for memory for a whole body: of the announced length, or of the largest allowed size.
     ///
-    /// Takes all room at once, so that no request waits while it holds a part: two such requests could
-    /// block each other forever.
+    /// Takes all of it at once, so that no request waits while holding a part: two such requests
+    /// could block each other forever.
     pub fn reserve(&self, length: Option<u64>, patience: Duration) -> Waiting {
         let bytes = length.map_or(self.body_bytes_max, |length| length.min(self.body_bytes_max));
-        // A body that is larger than the budget takes all of it.
+        // A body larger than the budget takes all of it.
         let count = bytes.div_ceil(PERMIT_BYTES).min(self.permits_total);
         let count = u32::try_from(count).unwrap_or(u32::MAX);
         let permits = Arc::clone(&self.permits);

@@ -1,9 +1,9 @@
 //! What one client may take: connections, concurrent requests, failed attempts to authenticate.
 //!
-//! A client is an address; for IPv6 the first 64 bits, because one user usually has all addresses that share
-//! them. The server refuses an address for a while when it fails too often. It never refuses an address
-//! from which somebody authenticated recently: many people may share it, and one of them must not lock the
-//! others out.
+//! A client is an address; for IPv6 the first 64 bits, because a single user usually has all
+//! addresses that share them. The server refuses an address for a while when it fails too often,
+//! but never an address from which a user authenticated recently: many people may share it, and one
+//! of them must not lock the others out.
 
 use std::{
     collections::HashMap,
@@ -19,11 +19,11 @@ use tokio::time::Instant;
 
 /// The time over which failures are counted, and for which an address that fails too often is refused.
 const WINDOW: Duration = Duration::from_mins(1);
-/// How long an address counts as known after somebody authenticated from it.
+/// How long an address counts as known after a successful authentication.
 const PROOF: Duration = Duration::from_mins(10);
-/// Most addresses that are remembered: about 10 MB. Requests from further ones are not counted.
+/// The most addresses to remember: about 10 MB. Requests from further ones are not counted.
 const CLIENTS_MAX: usize = 65_536;
-/// How often addresses that need not be remembered are dropped, once there are that many.
+/// How often to drop addresses that need not be remembered, once there are that many.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What one client may take. Zero means no limit.
@@ -42,7 +42,7 @@ pub struct ClientLimits {
 pub struct Limit {
     /// The most that is allowed; zero for no limit.
     pub max: u32,
-    /// Clients on this machine are not limited: they could do worse, and tests run there.
+    /// Clients on this machine are exempt: they could do worse, and tests run there.
     pub spares_loopback: bool,
 }
 
@@ -86,11 +86,11 @@ impl Clients {
         client
     }
 
-    /// Forgets a client whose last connection ended, unless there is something to remember.
+    /// Forgets a client whose last connection ended, unless its record is needed.
     fn release(&self, address: IpAddr) {
         let id = id(address);
         let mut known = lock(&self.known);
-        // The map's own, and that of the connection that ends.
+        // The references of the map and of the ending connection.
         let is_last = |client: &Arc<Client>| Arc::strong_count(client) <= 2;
         if known.clients.get(&id).is_some_and(|client| is_last(client) && client.is_blank()) {
             known.clients.remove(&id);
@@ -120,15 +120,15 @@ pub struct Client {
     record: Mutex<Record>,
 }
 
-/// What is remembered of a client.
+/// The record of a client.
 #[derive(Debug, Default)]
 struct Record {
-    /// When the failures began that are counted.
+    /// When the counted failures began.
     since: Option<Instant>,
     failures: u32,
-    /// When somebody last authenticated.
+    /// The last successful authentication.
     proven: Option<Instant>,
-    /// Until when it is refused.
+    /// Until when the client is refused.
     away_until: Option<Instant>,
 }
 
@@ -144,20 +144,20 @@ impl Client {
         }
     }
 
-    /// Takes room for a request, until the value is dropped.
+    /// Reserves a request slot until the value is dropped.
     pub fn request(self: &Arc<Self>) -> Option<Turn> {
         let is_taken = take(&self.requests, self.requests_max);
         is_taken.then(|| Turn(Arc::clone(self)))
     }
 
-    /// Notes that somebody authenticated from here.
+    /// Records a successful authentication.
     pub fn prove(&self, now: Instant) {
         let mut record = lock(&self.record);
         record.proven = Some(now);
         record.away_until = None;
     }
 
-    /// Notes that somebody failed to authenticate from here.
+    /// Records a failed authentication.
     pub fn fail(&self, now: Instant) {
         if self.failures_max == u32::MAX {
             return;
@@ -173,7 +173,7 @@ impl Client {
         }
     }
 
-    /// How long this client is still refused, if it is.
+    /// How much longer this client is refused, if it is.
     pub fn away_for(&self, now: Instant) -> Option<Duration> {
         let until = lock(&self.record).away_until?;
         until.checked_duration_since(now).filter(|time| !time.is_zero())
@@ -191,7 +191,7 @@ impl Client {
     }
 }
 
-/// Room for a request.
+/// A request slot.
 #[derive(Debug)]
 pub struct Turn(Arc<Client>);
 
@@ -201,7 +201,7 @@ impl Drop for Turn {
     }
 }
 
-/// Room for a connection.
+/// A connection slot.
 #[derive(Debug)]
 pub(crate) struct Seat {
     pub(crate) client: Arc<Client>,
@@ -210,7 +210,7 @@ pub(crate) struct Seat {
 }
 
 impl Seat {
-    /// Takes room for a connection, until the value is dropped.
+    /// Reserves a connection slot until the value is dropped.
     pub(crate) fn take(
         clients: &Arc<Clients>,
         client: Arc<Client>,
@@ -229,7 +229,7 @@ impl Drop for Seat {
     }
 }
 
-/// Adds one, unless that would be too many.
+/// Adds one, unless that would exceed the maximum.
 fn take(count: &AtomicU32, max: u32) -> bool {
     let more = |taken: u32| (taken < max).then(|| taken + 1);
     count.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
@@ -243,7 +243,7 @@ fn id(address: IpAddr) -> u128 {
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // Every critical section leaves the state whole, even if its thread dies there.
+    // Every critical section leaves the state consistent, even if its thread panics.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -299,7 +299,7 @@ mod tests {
         client.fail(start);
         assert_eq!(client.away_for(start), Some(WINDOW));
         assert_eq!(client.away_for(start + WINDOW), None);
-        // Slow failures never add up.
+        // Failures that are far apart never add up.
         for minute in 2..9 {
             client.fail(start + WINDOW * minute);
         }

@@ -1,4 +1,4 @@
-//! Who may connect at all: which networks, and how much one client may take.
+//! Decides who may connect: which networks, and how much one client may take.
 
 use std::{
     net::IpAddr,
@@ -15,7 +15,7 @@ use crate::{
     network::Network,
 };
 
-/// Decides about every connection before a byte of it is read. Clones share what they count.
+/// Checks every connection before a byte of it is read. Clones share the counters.
 #[derive(Clone, Debug)]
 pub struct Gate {
     /// `None` if every network may connect.
@@ -31,7 +31,7 @@ pub enum Closed {
     Network,
     /// Its address has failed to authenticate too often.
     Away,
-    /// Its address has as many connections as it may have.
+    /// Its address has reached its limit of connections.
     Client,
 }
 
@@ -56,7 +56,7 @@ impl Gate {
         }
     }
 
-    /// Lets a connection in, or says why not.
+    /// Admits a connection, or returns why not.
     pub(crate) fn enter(&self, address: IpAddr, now: Instant) -> Result<Seat, Closed> {
         let entered = self.try_enter(address, now);
         if let Err(closed) = &entered {

@@ -23,7 +23,7 @@ use crate::{
     wire::Wire,
 };
 
-/// A pause after a failed accept, which mostly means that file descriptors ran out.
+/// The pause after a failed accept, which usually means that file descriptors ran out.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// Listening sockets, all of the same port.
@@ -33,7 +33,7 @@ pub struct Listener {
     address: SocketAddr,
 }
 
-/// The addresses that a host name and a port stand for.
+/// Resolves a host name and port.
 pub async fn resolve(host: &str, port: u16) -> io::Result<Vec<SocketAddr>> {
     // `[::1]` is how a URL writes the address `::1`.
     let host = host.trim_start_matches('[').trim_end_matches(']');
@@ -49,20 +49,20 @@ impl Listener {
         Ok(Self { sockets: vec![socket], address })
     }
 
-    /// Listens on another address, too, on the port that there is already.
+    /// Also listens on another address, on the same port.
     pub async fn add(&mut self, address: IpAddr) -> io::Result<()> {
         let socket = TcpListener::bind((address, self.address.port())).await?;
         self.sockets.push(socket);
         Ok(())
     }
 
-    /// The first address where it listens: the real port, also when any was asked for.
+    /// The first address it listens on, with the actual port even if any port was requested.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Serves connections until `stop` turns true, then waits for the open ones, but not longer than
-    /// the timeouts allow. Returns the number of connections that were still open.
+    /// Serves connections until `stop` turns true, then waits for the open ones, within the
+    /// timeouts. Returns the number of connections that were still open.
     pub async fn run<W: Wire>(
         self,
         wire: W,
@@ -89,7 +89,7 @@ impl Listener {
         room.drain(timeouts.shutdown).await
     }
 
-    /// The next connection, of the sockets in turn, beginning with this one. Cancel-safe.
+    /// Accepts the next connection, polling the sockets in turn from this one on. Cancel-safe.
     async fn accept(&self, first: usize) -> io::Result<(TcpStream, SocketAddr)> {
         poll_fn(|context| {
             let (before, from) = self.sockets.split_at(first % self.sockets.len());

@@ -10,11 +10,11 @@ use serde::Deserialize;
 
 /// Bits of an address of either kind.
 const BITS: u8 = 128;
-/// Those of them that all IPv4 addresses share, once written as IPv6 addresses.
+/// The leading bits that all IPv4 addresses share when written as IPv6.
 const IPV4_PREFIX: u8 = 96;
 
-/// A network. Both kinds of addresses are kept as IPv6, so that an IPv4 client of an IPv6 socket
-/// is in the same networks as on an IPv4 socket.
+/// A network. IPv4 addresses are stored as IPv6, so that an IPv4 client of an IPv6 socket is in the
+/// same networks as on an IPv4 socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "String")]
 pub struct Network {
@@ -32,7 +32,7 @@ impl Network {
 impl FromStr for Network {
     type Err = NotANetwork;
 
-    /// An address alone is a network of one.
+    /// A single address is a network of one.
     fn from_str(text: &str) -> Result<Self, NotANetwork> {
         let wrong = || NotANetwork(text.chars().take(100).collect());
         let text = text.trim();
@@ -44,7 +44,7 @@ impl FromStr for Network {
         let (common, longest) = if address.is_ipv4() { (IPV4_PREFIX, 32) } else { (0, BITS) };
         let length = match length {
             None => longest,
-            // `parse` takes a sign, which no network has.
+            // `parse` accepts a sign, but a network has none.
             Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
                 digits.parse().ok().filter(|length| *length <= longest).ok_or_else(wrong)?
             }

@@ -47,14 +47,14 @@ pub(crate) async fn serve<W: Wire>(
     }
 }
 
-/// A connection that can carry requests, or one that cannot.
+/// An opened connection, or one that cannot be served.
 enum Opened {
     Plain(TcpStream),
     Tls(Box<TlsStream<TcpStream>>),
     Refused(TcpStream, Refusal),
 }
 
-/// Waits for the first byte, and shakes hands if it begins a handshake.
+/// Waits for the first byte, and performs the TLS handshake if it begins one.
 async fn open(stream: TcpStream, tls: &Tls, patience: Duration) -> io::Result<Opened> {
     let mut first = [0];
     if timeout(patience, stream.peek(&mut first)).await?? == 0 {

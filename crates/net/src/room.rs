@@ -1,4 +1,4 @@
-//! How many connections there may be, over all clients.
+//! Limits the number of connections over all clients.
 
 use std::{net::SocketAddr, sync::Arc, time::Duration};
 
@@ -16,10 +16,10 @@ use crate::{
     wire::{Refusal, Wire},
 };
 
-/// Refused connections that get an answer at the same time; the server just closes further ones.
+/// How many refused connections may get an answer at a time; others are just closed.
 const REFUSALS_MAX: usize = 64;
 
-/// The room for connections.
+/// The limit on connections.
 #[derive(Clone, Debug)]
 pub struct Room {
     gate: Gate,
@@ -28,7 +28,7 @@ pub struct Room {
     refusals: Arc<Semaphore>,
 }
 
-/// What the connections of one listener share.
+/// State shared by the connections of one listener.
 pub(crate) struct Shared<W> {
     pub(crate) wire: Arc<W>,
     pub(crate) tls: Tls,
@@ -36,7 +36,7 @@ pub(crate) struct Shared<W> {
 }
 
 impl Room {
-    /// Room for so many connections, of clients that the gate lets in.
+    /// Room for this many connections from clients that the gate admits.
     pub fn new(connections_max: u32, gate: Gate) -> Self {
         // A u32 is never more than a semaphore takes, where a usize has 64 bits.
         let connections = (connections_max as usize).min(Semaphore::MAX_PERMITS);
@@ -53,12 +53,12 @@ impl Room {
         (self.connections_max as usize).saturating_sub(self.connections.available_permits())
     }
 
-    /// The gate, which counts the connections that it turned away.
+    /// The gate, which counts the connections it refused.
     pub fn gate(&self) -> &Gate {
         &self.gate
     }
 
-    /// Serves a connection if there is room, refuses it otherwise.
+    /// Serves a connection if there is room; otherwise refuses it.
     pub(crate) fn take<W: Wire>(
         &self,
         stream: TcpStream,
@@ -99,7 +99,8 @@ impl Room {
         }
     }
 
-    /// Waits until every connection has ended. Returns the number of those that were not in time.
+    /// Waits until every connection has ended. Returns the number of those still open at the
+    /// timeout.
     pub(crate) async fn drain(&self, patience: Duration) -> usize {
         let all = self.connections.acquire_many(self.connections_max);
         match timeout(patience, all).await {

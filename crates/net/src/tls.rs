@@ -1,4 +1,4 @@
-//! TLS: which versions the server offers, with which certificate, and to whom.
+//! TLS: which versions and certificate the server offers, and which clients it accepts.
 
 use std::{
     fmt,
@@ -15,7 +15,7 @@ use rustls::{
 };
 use tokio_rustls::TlsAcceptor;
 
-/// What the port answers to.
+/// Whether the port accepts plain connections, TLS, or both.
 #[derive(Clone, Debug)]
 pub enum Tls {
     /// Plain connections only.
@@ -53,8 +53,8 @@ impl fmt::Debug for Acceptor {
     }
 }
 
-/// An acceptor for this certificate, which offers these protocols by ALPN. Fails when the key is not the
-/// certificate's. With `roots`, clients must show a certificate that one of them signed.
+/// Creates an acceptor for this certificate, offering these protocols by ALPN. Fails if the key
+/// does not match. With `roots`, clients must present a certificate signed by one of them.
 pub fn acceptor(
     chain: Vec<CertificateDer<'static>>,
     key: PrivateKeyDer<'static>,

@@ -1,4 +1,4 @@
-//! What a protocol does with the connections that it gets.
+//! The interface of a protocol that serves connections.
 
 use std::{future::Future, net::SocketAddr, sync::Arc};
 
@@ -24,17 +24,17 @@ pub struct Peer {
 /// Why a connection is refused.
 #[derive(Clone, Copy, Debug)]
 pub enum Refusal {
-    /// All connections are taken.
+    /// The connection limit is reached.
     Busy,
     /// The server answers TLS only.
     TlsRequired,
     /// The client's network may not connect.
     Network,
-    /// The client has as many connections as it may have.
+    /// The client has reached its limit of connections.
     ClientBusy,
 }
 
-/// A protocol, served on connections that were admitted and opened.
+/// A protocol, served on admitted and opened connections.
 pub trait Wire: Send + Sync + 'static {
     /// Serves a connection to its end. When `stop` turns true, it finishes the running requests.
     fn serve<S>(
@@ -49,6 +49,6 @@ pub trait Wire: Send + Sync + 'static {
     /// Tells the client of a plain connection why it is refused, and closes the connection.
     fn refuse(stream: TcpStream, refusal: Refusal) -> impl Future<Output = ()> + Send;
 
-    /// Called for each connection that the gate turned away.
+    /// Called for each connection that the gate refused.
     fn closed(&self, peer: SocketAddr, why: Closed);
 }

@@ -1,4 +1,4 @@
-//! The bytes of attachments' rows.
+//! Encoding of the rows of attachments.
 
 use bytes::Bytes;
 use protocol::{
@@ -13,26 +13,26 @@ use crate::{errors, keys::u64_at, rows::Damaged};
 /// The format of both rows.
 const FORMAT: u8 = 1;
 
-/// Stands for no media in the place of their length.
+/// The length that stands for no media.
 const NO_MEDIA: u32 = u32::MAX;
 
-/// The attachments of one document: the row under its number alone.
+/// The attachments of one document: the row keyed by the document's number alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct List {
-    /// The number that the next attachment gets. None is given twice.
+    /// The number of the next attachment. Numbers are never reused.
     pub next: u32,
-    /// In the order of creation.
+    /// In creation order.
     pub entries: Vec<Entry>,
 }
 
-/// One of them.
+/// An attachment in the list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
-    /// Its number within the document.
+    /// The attachment's number within the document.
     pub number: u32,
-    /// Bytes of its media, if they are stored here.
+    /// Size of the media in bytes, if it is stored here.
     pub media: Option<u32>,
-    /// Its name.
+    /// The attachment's name.
     pub id: String,
 }
 
@@ -43,7 +43,7 @@ impl Default for List {
 }
 
 impl List {
-    /// The bytes of the row.
+    /// Encodes the row.
     pub fn encode(&self) -> Bytes {
         let mut out = vec![FORMAT];
         out.extend_from_slice(&self.next.to_be_bytes());
@@ -57,7 +57,7 @@ impl List {
         out.into()
     }
 
-    /// Reads the bytes of a row.
+    /// Decodes the row.
     pub fn decode(row: &[u8]) -> Result<Self, Damaged> {
         let read = || {
             let (format, mut rest) = row.split_first()?;
@@ -77,7 +77,7 @@ impl List {
         read().ok_or(Damaged("A"))
     }
 
-    /// The list in a row that may not be there.
+    /// Decodes the list from a row, which may be missing.
     pub fn decode_row(row: Option<Bytes>) -> Result<Self, Error> {
         match row {
             Some(row) => Self::decode(&row).map_err(errors::from_damaged),
@@ -85,7 +85,7 @@ impl List {
         }
     }
 
-    /// The attachment with this name or, failing that, with this rid.
+    /// Finds the attachment with this name or, failing that, this rid.
     pub fn find(&self, document: ChildRid, name: &str) -> Option<&Entry> {
         let named = self.entries.iter().find(|entry| entry.id == name);
         named.or_else(|| {
@@ -94,14 +94,15 @@ impl List {
         })
     }
 
-    /// The attachment with this rid or, failing that, with this name: links to media are rids.
+    /// Finds the attachment with this rid or, failing that, this name: links to media are rids.
     pub fn find_linked(&self, document: ChildRid, rid: &str) -> Option<&Entry> {
         let number = AttachmentRid::parse(rid).filter(|rid| rid.document == document)?.number;
         let linked = self.entries.iter().find(|entry| entry.number == number);
         linked.or_else(|| self.find(document, rid))
     }
 
-    /// The number of a new attachment. Not one whose rid is another's name: both would be found by it.
+    /// The number for a new attachment. Skips numbers whose rid is another attachment's name, since
+    /// both would match a lookup.
     pub fn free_number(&self, document: ChildRid) -> u32 {
         let is_named = |number: &u32| {
             let rid = AttachmentRid { document, number: *number }.to_string();
@@ -110,7 +111,7 @@ impl List {
         (self.next..u32::MAX).find(|number| !is_named(number)).unwrap_or(u32::MAX)
     }
 
-    /// Bytes of all media.
+    /// The total size of all media.
     pub fn media_bytes(&self) -> u64 {
         self.entries.iter().filter_map(|entry| entry.media).map(u64::from).sum()
     }
@@ -122,19 +123,19 @@ fn take(rest: &mut &[u8]) -> Option<u32> {
     Some(u32::from_be_bytes(*number))
 }
 
-/// One attachment, without what follows from its place.
+/// One attachment, without what its key implies.
 #[derive(Clone, Debug)]
 pub struct Attachment {
-    /// Of this version.
+    /// The etag of this version.
     pub etag: Etag,
-    /// Seconds of the last write.
+    /// When it was last written, in seconds.
     pub ts: u64,
-    /// What the client said.
+    /// The properties that the client sent.
     pub properties: Object,
 }
 
 impl Attachment {
-    /// The bytes of the row.
+    /// Encodes the row.
     pub fn encode(&self) -> Bytes {
         let mut out = vec![FORMAT];
         out.extend_from_slice(&self.etag.0.to_be_bytes());
@@ -143,7 +144,7 @@ impl Attachment {
         out.into()
     }
 
-    /// Reads the bytes of a row.
+    /// Decodes the row.
     pub fn decode(row: &[u8]) -> Result<Self, Damaged> {
         let read = || {
             let etag = u128::from(u64_at(row, 1)?) << 64 | u128::from(u64_at(row, 9)?);

@@ -1,21 +1,21 @@
 //! Request units: what each operation costs.
 //!
-//! One table per price list, linear in size, deterministic. The published points that each must
-//! meet are the tests below; `docs/charges.md` explains them to users.
+//! One table per price list, linear in size, deterministic. The tests below hold the published
+//! points that each list must meet; `docs/charges.md` explains the charges to users.
 
 use protocol::{Code, Error};
 
-/// Which price list.
+/// The price list to charge by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Charges {
-    /// Today's service.
+    /// The current service.
     #[default]
     Current,
     /// The service of 2017.
     Y2017,
 }
 
-/// A line through published points: `base + per_kb * KB`, never under `floor`.
+/// A line through published points: `base + per_kb * KB`, at least `floor`.
 #[derive(Clone, Copy)]
 struct Line {
     floor: f64,
@@ -29,26 +29,26 @@ impl Line {
     }
 }
 
-/// A price list. Reads have a second line where the old list bends, at 4 KB.
+/// A price list. The old list bends at 4 KB, so reads have a second line.
 struct Table {
     read: Line,
     read_above_4_kb: Line,
     write: Line,
-    /// For each scalar value that the indexing policy covers.
+    /// Per scalar value that the indexing policy covers.
     indexed_value: f64,
     /// A replace removes the old version and writes the new one.
     replace_factor: f64,
-    /// For each document of a feed page, beside the page's own cost.
+    /// Per document on a feed page, on top of the page's own cost.
     feed_document_per_kb: f64,
-    /// For each document that it looked at and left out.
+    /// Per document that a feed page or query examined and left out.
     scanned_document_per_kb: f64,
-    /// For each partition that a query reads.
+    /// Per partition that a query reads.
     query: f64,
-    /// For each document that a query returns: never less than the first, and by size.
+    /// Per document that a query returns: by size, with a minimum.
     query_document: Line,
-    /// For each index entry that a query reads.
+    /// Per index entry that a query reads.
     index_entry: f64,
-    /// For each call of a user-defined function.
+    /// Per call of a user-defined function.
     function_call: f64,
 }
 
@@ -86,11 +86,11 @@ const METADATA_READ: f64 = 1.0;
 /// Changing metadata.
 const METADATA_WRITE: f64 = 4.95;
 
-/// The least that any request costs which reached a resource: looking it up.
+/// The minimum for any request that reached a resource: looking it up.
 const LOOKUP: f64 = 1.0;
 
-/// Running a script: what a stored procedure that reads or writes one document was measured to cost
-/// in the service, less what that costs without one.
+/// Running a script: the measured cost of a stored procedure that reads or writes one document in
+/// the service, less the cost of that operation alone.
 const SCRIPT: f64 = 4.6;
 
 /// Adds up what one request costs.
@@ -98,108 +98,108 @@ const SCRIPT: f64 = 4.6;
 pub struct Meter {
     charges: Charges,
     total: f64,
-    /// What everything is multiplied by: reads at the strongest levels cost more.
+    /// Multiplies every charge: reads at the strongest consistency levels cost more.
     factor: u32,
-    /// The connection that the request came by, if one caller has it to itself.
+    /// The connection the request came over, if it carries only one caller's requests.
     pub connection: Option<u64>,
 }
 
 impl Meter {
-    /// A meter at zero. Every charge is multiplied by `factor`; `connection` is given if one caller
-    /// has the connection to itself.
+    /// Creates a meter at zero. `factor` multiplies every charge; `connection` is given if it
+    /// carries only one caller's requests.
     pub fn new(charges: Charges, factor: u32, connection: Option<u64>) -> Self {
         Self { charges, total: 0.0, factor, connection }
     }
 
-    /// A meter for a part of the request, at zero.
+    /// Creates a meter at zero for part of the request.
     #[must_use]
     pub fn part(&self, factor: u32) -> Self {
         Self { total: 0.0, factor, ..*self }
     }
 
-    /// Adds what a part has cost, rounded: the sum of the parts is the whole on the wire, too.
+    /// Adds the rounded cost of a part, so that the parts add up to the whole on the wire too.
     pub fn add(&mut self, part: &Self) {
         self.total += part.total() / f64::from(self.factor);
     }
 
-    /// The charge so far, with the two decimals that the wire carries.
+    /// The charge so far, with two decimals as on the wire.
     pub fn total(&self) -> f64 {
         (self.total * f64::from(self.factor) * 100.0).round() / 100.0
     }
 
-    /// A point read of a document of this size.
+    /// Charges a point read of a document of this size.
     pub fn read(&mut self, bytes: usize) {
         let (table, kb) = (self.table(), kilobytes(bytes));
         let line = if kb <= 4.0 { &table.read } else { &table.read_above_4_kb };
         self.total += line.at(kb);
     }
 
-    /// A new document.
+    /// Charges a new document.
     pub fn create(&mut self, bytes: usize, indexed_values: usize) {
         self.total += self.insert_cost(bytes, indexed_values);
     }
 
-    /// A new version of a document.
+    /// Charges a new version of a document.
     pub fn replace(&mut self, bytes: usize, indexed_values: usize) {
         self.total += self.table().replace_factor * self.insert_cost(bytes, indexed_values);
     }
 
-    /// A deletion takes out what an insertion of the same document put in.
+    /// Charges a deletion: as much as inserting the same document.
     pub fn delete(&mut self, bytes: usize, indexed_values: usize) {
         self.total += self.insert_cost(bytes, indexed_values);
     }
 
-    /// A page of a query over so many partitions.
+    /// Charges a page of a query over this many partitions.
     pub fn query(&mut self, partitions: usize, index_entries: u64) {
         let table = self.table();
         self.total += table.query * partitions.max(1) as f64;
         self.total += table.index_entry * index_entries as f64;
     }
 
-    /// The documents that a query returns, or makes rows of; their size is that of all together.
+    /// Charges the documents that a query returns or makes rows of; `bytes` is their total size.
     pub fn query_documents(&mut self, count: u64, bytes: u64) {
         let Line { floor, base, per_kb } = self.table().query_document;
         let count = count as f64;
         self.total += (base * count + per_kb * bytes as f64 / 1024.0).max(floor * count);
     }
 
-    /// Documents that a query had to look at and returns nothing of.
+    /// Charges documents that a query examined without returning anything of them.
     pub fn scanned_documents(&mut self, count: u64) {
         self.total += self.table().scanned_document_per_kb * count as f64;
     }
 
-    /// Calls of user-defined functions.
+    /// Charges calls of user-defined functions.
     pub fn function_calls(&mut self, count: u64) {
         self.total += self.table().function_call * count as f64;
     }
 
-    /// A document that a feed page had to look at and left out.
+    /// Charges a document that a feed page examined and left out.
     pub fn scanned_document(&mut self, bytes: usize) {
         self.total += self.table().scanned_document_per_kb * kilobytes(bytes).max(1.0);
     }
 
-    /// A document that a feed page returns.
+    /// Charges a document that a feed page returns.
     pub fn feed_document(&mut self, bytes: usize) {
         self.total += self.table().feed_document_per_kb * kilobytes(bytes).max(1.0);
     }
 
-    /// Entries of the change feed that a page had to pass over.
+    /// Charges change feed entries that a page skipped.
     pub fn feed_entries(&mut self, count: usize) {
         self.total += self.table().index_entry * count as f64;
     }
 
-    /// A look-up that found nothing, or found that nothing was to be done.
+    /// Charges a look-up that found nothing, or nothing to do.
     pub fn lookup(&mut self) {
         self.total += LOOKUP;
     }
 
-    /// A read of metadata.
+    /// Charges a metadata read.
     pub fn metadata_read(&mut self) {
         self.total += METADATA_READ;
     }
 
-    /// A change of metadata, or the attempt at one: what is refused for itself costs nothing, what
-    /// is refused for what it found costs the look.
+    /// Charges a metadata change, or the attempt. A request rejected on its own account is free;
+    /// one rejected for the state it found costs a look-up.
     pub fn metadata_write<T>(&mut self, changed: Result<T, Error>) -> Result<T, Error> {
         match changed.as_ref().map_err(|error| error.code) {
             Ok(_) => self.total += METADATA_WRITE,
@@ -211,7 +211,7 @@ impl Meter {
         changed
     }
 
-    /// A stored procedure or a trigger, beside what its operations cost.
+    /// Charges a stored procedure or trigger, on top of its operations.
     pub fn script(&mut self) {
         self.total += SCRIPT;
     }
@@ -265,7 +265,7 @@ mod tests {
             assert_near(read(kb), read_units);
             assert_near(write(kb), write_units);
         }
-        // The documented food item: about 1 KB, about 25 scalar values, all indexed.
+        // The documented food item: about 1 KB and 25 scalar values, all indexed.
         assert_near(charge(Charges::Y2017, |meter| meter.create(1024, 25)), 15.0);
     }
 

@@ -1,6 +1,6 @@
-//! Which documents a partition has, in the order of their creation. Small partitions are read in
-//! this order, which no key has: the numbers are listed from the primary rows, sorted, and kept in
-//! memory, so that the next page need not list them again.
+//! Lists a partition's documents in creation order. Small partitions are read in this order, which
+//! no key has: the numbers are collected from the primary rows, sorted, and kept in memory for the
+//! next page.
 
 use std::{
     collections::BinaryHeap,
@@ -21,45 +21,46 @@ use crate::{
     rows::Primary,
 };
 
-/// Most documents of a partition that is read in the order of creation.
+/// The most documents a partition may have to be read in creation order.
 pub const SMALL: u64 = 10_000;
 
-/// Most documents in a list. More than are in a small partition: it may grow while it is read.
+/// The most documents in a list. More than a small partition has, because it may grow while being
+/// read.
 const LISTED_MAX: usize = 20_000;
 
-/// Most changes that are looked through to bring a list up to date.
+/// The most changes to scan when bringing a list up to date.
 const CHANGES_MAX: usize = 4096;
 
-/// Most bytes of the lists that are kept, in all partitions of the process.
+/// The most bytes of cached lists, over all partitions of the process.
 const KEPT_BYTES_MAX: usize = 64 << 20;
 
-/// Rows that are listed by.
+/// Rows to list at a time.
 const PAGE: PageLimit = PageLimit { entries: 1024, bytes: 1 << 20 };
 
-/// Refuses to go on when time is up.
+/// Fails when the request's time is up.
 type CheckTime<'a> = dyn Fn() -> Result<(), Error> + Send + Sync + 'a;
 
 static KEPT_BYTES: AtomicUsize = AtomicUsize::new(0);
 
-/// The list that a partition keeps.
+/// The cached list of a partition.
 #[derive(Default)]
 pub struct Creations(Mutex<Option<Kept>>);
 
-/// A list, and up to which LSN the partition is in it. Documents that are gone may still be listed.
+/// A list, and the LSN up to which it is current. It may still contain deleted documents.
 #[derive(Clone)]
 struct Kept {
     lsn: u64,
     list: Arc<Listed>,
 }
 
-/// The documents created from some point on, up to another, sorted.
+/// The documents created between two points, sorted.
 pub struct Listed {
     from: Creation,
-    /// What is created from here on is not listed; `None` if everything is.
+    /// Documents created from here on are not listed; `None` if all are.
     pub until: Option<Creation>,
-    /// The documents themselves, ascending; some may be deleted by now.
+    /// The listed documents, ascending; some may have been deleted since.
     pub creations: Vec<Creation>,
-    /// Bytes that are counted as kept.
+    /// Bytes counted toward the cache limit.
     counted: usize,
 }
 
@@ -97,22 +98,22 @@ impl Creations {
     }
 }
 
-/// The documents of a partition to be listed.
+/// A partition whose documents are to be listed.
 pub struct Listing<'a> {
     /// The slots of the partition.
     pub slots: Range<u32>,
-    /// How many documents it has, about.
+    /// Its approximate number of documents.
     pub documents: u64,
-    /// Its rows.
+    /// A snapshot of its rows.
     pub snapshot: &'a dyn Snapshot,
     /// The snapshot holds everything up to this LSN.
     pub lsn: u64,
-    /// Refuses to go on when time is up.
+    /// Fails when the request's time is up.
     pub check_time: &'a CheckTime<'a>,
 }
 
 impl Creations {
-    /// The documents that were created at or after `from`, or the first of them.
+    /// Lists documents created at or after `from`, at least the first of them.
     pub async fn since(&self, of: Listing<'_>, from: Creation) -> Result<Arc<Listed>, Error> {
         let (snapshot, lsn) = (of.snapshot, of.lsn);
         let kept = self.lock().clone().filter(|kept| kept.list.has(from));
@@ -125,7 +126,7 @@ impl Creations {
                 return Ok(list);
             }
         }
-        // Whatever page is asked for: all pages of a small partition share one list.
+        // All pages of a small partition share one list, so it starts at the beginning.
         let is_small = of.documents <= LISTED_MAX as u64;
         let first = if is_small { Creation::default() } else { from };
         let mut list = of.list(first).await?;
@@ -139,7 +140,7 @@ impl Creations {
 }
 
 impl Listing<'_> {
-    /// The first documents that were created at or after `from`.
+    /// Lists the first documents created at or after `from`.
     async fn list(&self, from: Creation) -> Result<Listed, Error> {
         let rows = slot_rows(&[PRIMARY], self.slots.clone());
         let (mut start, end) = (Bound::Included(rows.start), rows.end);
@@ -164,15 +165,15 @@ impl Listing<'_> {
                 _ => break,
             }
             (self.check_time)()?;
-            // Where the store has all at hand, nothing here waits: a long list must let others have
-            // the thread.
+            // If the store has everything in memory, nothing here waits; yield so that a long list
+            // does not hog the thread.
             tokio::task::yield_now().await;
         }
         Ok(Listed::new(from, until, found.into_sorted_vec()))
     }
 }
 
-/// The list with what was created since; `None` if it is better made anew.
+/// The list updated with later creations; `None` if it is cheaper to rebuild.
 async fn updated(kept: &Kept, snapshot: &dyn Snapshot) -> Result<Option<Arc<Listed>>, Error> {
     let start = keys::feed(kept.lsn.saturating_add(1), 0);
     let range = (Bound::Included(start), Bound::Excluded(Bytes::from_static(&[FEED + 1])));

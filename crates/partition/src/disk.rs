@@ -1,43 +1,43 @@
 //! Whether the disk has room.
 //!
-//! A journal that cannot be written stops all writes until a restart. So before the disk is full,
-//! while a reserve is left, whatever makes the data grow is refused. Reads go on. So do deletions, which are the way
-//! out, until only a quarter of the reserve is left: they take some bytes of journal, too. Once there is
-//! room again, everything goes on by itself.
+//! A journal that cannot be written stops all writes until a restart. So, before the disk is full,
+//! the server refuses every operation that grows the data, keeping a reserve free. Reads continue.
+//! Deletions, which free space but still write some journal, continue until only a quarter of the
+//! reserve is left. Once there is room again, everything resumes by itself.
 //!
-//! Whoever set up the database looks at the disk now and then, and says here what is free. A request costs
-//! one look at an atomic number.
+//! The process that set up the database polls the disk from time to time and reports the free bytes
+//! here. A request costs one load of an atomic.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 
 use protocol::{Code, Error, Operation};
 
-/// Most bytes beyond a bound that must be free before more is let in again.
+/// The most bytes beyond a bound that must be free before the level improves again.
 const SPARE_BYTES_MAX: u64 = 16 << 20;
 
-/// How much room the disk has.
+/// How full the disk is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DiskLevel {
-    /// More than the reserve.
+    /// More than the reserve is free.
     Ample,
-    /// Less than the reserve: nothing may grow.
+    /// Less than the reserve is free: the data may not grow.
     Low,
-    /// Less than a quarter of the reserve: nothing may be written.
+    /// Less than a quarter of the reserve is free: nothing may be written.
     Out,
 }
 
-/// What a request does to the room that is left.
+/// How a request affects free space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It takes nothing.
+    /// Uses none.
     None,
-    /// It gives room back, in time.
+    /// Frees space, eventually.
     Shrinks,
-    /// It takes some.
+    /// Uses some.
     Grows,
 }
 
-/// What is known of the disk.
+/// The latest known state of the disk.
 #[derive(Debug, Default)]
 pub struct Disk {
     level: AtomicU8,
@@ -45,10 +45,9 @@ pub struct Disk {
 }
 
 impl Disk {
-    /// Notes that so many bytes are free, of which so many are kept back. Gives the level now, if it is
-    /// another than before.
+    /// Records the free bytes, and the size of the reserve. Returns the new level if it changed.
     ///
-    /// A level that was left is come back to only with some room to spare, or it would change all the time.
+    /// To return to a better level takes some spare room, so the level does not flap.
     pub fn note(&self, free_bytes: u64, reserve_bytes: u64) -> Option<DiskLevel> {
         self.free_bytes.store(free_bytes, Ordering::Relaxed);
         let before = self.level();
@@ -65,7 +64,7 @@ impl Disk {
         (now != before).then_some(now)
     }
 
-    /// The level that was noted last.
+    /// The last recorded level.
     pub fn level(&self) -> DiskLevel {
         match self.level.load(Ordering::Relaxed) {
             0 => DiskLevel::Ample,
@@ -74,12 +73,12 @@ impl Disk {
         }
     }
 
-    /// The bytes that were free when it was noted last; zero before that.
+    /// The free bytes last recorded; zero before the first report.
     pub fn free_bytes(&self) -> u64 {
         self.free_bytes.load(Ordering::Relaxed)
     }
 
-    /// Refuses what there is no room for.
+    /// Fails if there is no room for this effect.
     pub fn admit(&self, effect: Effect) -> Result<(), Error> {
         match (self.level(), effect) {
             (DiskLevel::Ample, _) | (_, Effect::None) | (DiskLevel::Low, Effect::Shrinks) => Ok(()),
@@ -96,7 +95,7 @@ impl Disk {
     }
 }
 
-/// Refuses an operation that there is no room for.
+/// Fails if there is no room for this operation.
 pub fn check(disk: &Disk, operation: &Operation) -> Result<(), Error> {
     if disk.level() == DiskLevel::Ample {
         return Ok(());
@@ -104,8 +103,8 @@ pub fn check(disk: &Disk, operation: &Operation) -> Result<(), Error> {
     disk.admit(effect(operation))
 }
 
-/// What an operation does. Batches and procedures do what their parts do, which is asked where a
-/// document is written.
+/// What an operation does to free space. Batches and procedures count as `None`: their parts are
+/// checked where each document is written.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn effect(operation: &Operation) -> Effect {
     use Operation as O;
@@ -200,7 +199,7 @@ mod tests {
         }
     }
 
-    /// However large the reserve is, a few megabytes beyond it bring the writes back.
+    /// However large the reserve is, a few megabytes beyond it re-enable writes.
     #[test]
     fn a_large_reserve_is_left_as_soon_as_a_small_one() {
         let disk = Disk::default();

@@ -1,13 +1,14 @@
-//! What a lower failure means to a caller. The only place that decides it.
+//! What a lower-level failure means to a caller. All such mapping happens here.
 
 use protocol::{Code, Error};
 
 use crate::rows::Damaged;
 
-/// When to come again for what will soon be served.
+/// When the client should retry a request that can be served soon.
 const RETRY_AFTER_MS: u64 = 1000;
 
-/// A failure of a store call that wrote nothing, as the caller may know it. The detail goes to the log.
+/// Maps the failure of a store call that wrote nothing to the caller's error. The detail goes to
+/// the log.
 pub fn from_store(error: store::Error) -> Error {
     log(&error);
     match error {
@@ -21,8 +22,8 @@ pub fn from_store(error: store::Error) -> Error {
     }
 }
 
-/// Why a batch that was handed to the store was not acknowledged. Unless the store refused to take
-/// it, whether it is stored cannot be told from here.
+/// Maps the failure of a batch that was handed to the store. Unless the store refused the batch,
+/// its outcome is unknown here.
 pub fn from_commit(error: store::Error) -> Error {
     log(&error);
     match error {
@@ -40,13 +41,13 @@ pub fn from_commit(error: store::Error) -> Error {
 }
 
 fn log(error: &store::Error) {
-    // What closed the store was logged when it happened.
+    // The failure that closed the store was logged when it happened.
     if !matches!(error, store::Error::Closed(_)) {
         tracing::error!(%error, "store call failed");
     }
 }
 
-/// A write whose outcome nobody knows.
+/// A write whose outcome is unknown.
 pub fn unknown() -> Error {
     Error::new(
         Code::Unknown,
@@ -54,13 +55,13 @@ pub fn unknown() -> Error {
     )
 }
 
-/// A row that cannot be read.
+/// A stored row that cannot be decoded.
 pub fn from_damaged(damaged: Damaged) -> Error {
     tracing::error!(%damaged, "stored data is damaged or of a newer format");
     Error::new(Code::Internal, "The stored data could not be read.")
 }
 
-/// A name that another resource has, or whose rid it is.
+/// Another resource already has this name, or has it as its rid.
 pub fn taken() -> Error {
     Error::new(Code::Conflict, "Resource with specified id or name already exists.")
 }
@@ -75,20 +76,20 @@ pub fn not_here() -> Error {
     retried(Code::NotHere, "The partition has moved to another server.")
 }
 
-/// The partition is being opened again: stage the write again when it is.
+/// The partition is being reopened: stage the write again once it is open.
 pub fn not_now() -> Error {
     retried(Code::NotNow, "The partition is being opened again after a failed write.")
 }
 
-/// A refusal that tells the caller when to come again.
+/// A refusal that tells the client when to retry.
 fn retried(code: Code, message: &str) -> Error {
     let mut error = Error::new(code, message);
     error.meta.retry_after_ms = Some(RETRY_AFTER_MS);
     error
 }
 
-/// Whether a writer that was refused with this stages its write again: nothing was queued, and the
-/// partition or the one that takes its place will take it soon.
+/// Whether the writer should stage its write again after this code: nothing was queued, and this
+/// partition or its replacement will accept the write soon.
 pub fn is_staged_again(code: Code) -> bool {
     matches!(code, Code::PartitionSplitting | Code::NotNow)
 }

@@ -1,8 +1,9 @@
 //! How far back a partition's history of changes reaches.
 //!
-//! Each change to a document is kept in an `H` row, as long as the collection's policy asks for it.
-//! The `Mh` row says from where on nothing is missing. Whatever makes a gap (the policy was off, or
-//! old rows were swept) moves it on, in the same batch: so no reader is given a history with a gap.
+//! Each change to a document is kept in an `H` row for as long as the collection's policy requires.
+//! The `Mh` row records the position from which the history is complete. Anything that makes a gap
+//! (the policy was off, or old rows were swept) moves that position in the same batch, so no reader
+//! sees a history with a gap.
 
 use std::{ops::Bound, sync::Arc};
 
@@ -22,10 +23,10 @@ use crate::{
     sequencer::Sequencer,
 };
 
-/// Rows that are swept at a time.
+/// Rows to sweep at a time.
 const PAGE: PageLimit = PageLimit { entries: 256, bytes: 1 << 20 };
 
-/// The `Mh` row, if there is one.
+/// Decodes the `Mh` row, if there is one.
 pub(super) fn decode(row: Option<&Bytes>) -> Result<Option<Position>, Error> {
     let Some(row) = row else { return Ok(None) };
     Position::decode(row).map(Some).ok_or_else(|| errors::from_damaged(Damaged("Mh")))
@@ -36,7 +37,7 @@ fn everywhere() -> Area {
 }
 
 impl Sequencer {
-    /// Notes that a transaction is in the history, or is not.
+    /// Records whether a transaction is in the history.
     pub(super) fn note_history(&mut self, batch: &mut Batch, lsn: u64, has_history: bool) {
         match &mut self.history {
             None if !has_history => return,
@@ -56,21 +57,21 @@ impl Sequencer {
 }
 
 impl Partition {
-    /// Nothing is missing in the history behind this position.
+    /// The history is complete after this position.
     pub fn history_from(&self) -> Position {
         let sequencer = self.sequencer();
         let last = sequencer.counters.last_lsn;
         sequencer.history.clone().unwrap_or_else(|| Position::at(last))
     }
 
-    /// Whether there may be rows of it.
+    /// Whether there may be history rows.
     pub fn has_history(&self) -> bool {
         self.sequencer().history.is_some()
     }
 
-    /// Removes some rows of changes that were made before this second, the oldest first; whether
-    /// there may be more. Stops at the first that is younger: where partitions were merged, older
-    /// ones may stand behind it, and wait.
+    /// Removes some changes made before this second, oldest first. Returns whether there may be
+    /// more. Stops at the first younger change: after a merge, older changes may follow it, and
+    /// those wait.
     pub async fn sweep_history(self: &Arc<Self>, before: u64) -> Result<bool, Error> {
         let (snapshot, _) = self.read()?;
         let range = (
@@ -95,8 +96,8 @@ impl Partition {
         Ok(has_more)
     }
 
-    /// Removes rows up to this LSN. Not repeated in the log of a split: what the copy keeps of them
-    /// is behind its own history, and swept there.
+    /// Removes rows up to this LSN. A split's log does not repeat this: the rows that the copy
+    /// keeps precede the start of its own history and are swept there.
     async fn forget(self: &Arc<Self>, rows: Vec<Bytes>, lsn: u64) -> Result<(), Error> {
         let mut batch = Batch::default();
         for key in rows {
@@ -110,12 +111,12 @@ impl Partition {
         .await
     }
 
-    /// There is nothing to keep, and nothing kept.
+    /// Turns the history off when there is nothing to keep and nothing kept.
     async fn end_history(self: &Arc<Self>) -> Result<(), Error> {
         self.submit_history(Batch::default(), |history| *history = None).await
     }
 
-    /// Changes rows and what is said of them, in the order of the transactions.
+    /// Deletes rows and updates the history's start, in transaction order.
     async fn submit_history(
         self: &Arc<Self>,
         mut batch: Batch,

@@ -1,26 +1,26 @@
 //! The hottest logical keys of a partition: which ones its request units are spent on.
 //!
-//! A Space-Saving sketch: as many counters as fit, and a key that has none takes over the smallest
-//! one, with its count as the most by which the new key may be overstated. Every key that spends
-//! more than a 64th of what the partition spends has a counter. What was spent counts less as it
-//! gets older, so that the counters tell of the recent past.
+//! A Space-Saving sketch with a fixed number of counters. A key without a counter takes over the
+//! smallest one; the count it inherits bounds how far the new key may be overstated. Every key that
+//! spends more than a 64th of the partition's total has a counter. Older spending weighs less, so
+//! the counters show the recent past.
 
 use std::{
     hash::{BuildHasher as _, RandomState},
     sync::{Mutex, PoisonError},
 };
 
-/// Keys that are counted.
+/// Keys counted at a time.
 const KEYS_MAX: usize = 64;
 
-/// After this time, what was spent counts 1/e of what it did.
+/// The time after which spending weighs 1/e of its original value.
 const MEMORY_MS: f64 = 10_000.0;
 
-/// How far the scale may run ahead of the oldest count before all are brought down to it: `e^20`
-/// leaves a double all of its precision.
+/// How far the scale may run ahead of the oldest count before all counts are rescaled: `e^20`
+/// leaves a double enough precision.
 const SCALE_MAX: f64 = 20.0;
 
-/// Counts what each key spends.
+/// Tracks request units spent per key.
 #[derive(Debug)]
 pub struct HotKeys {
     sketch: Mutex<Sketch>,
@@ -30,10 +30,10 @@ pub struct HotKeys {
 #[derive(Debug, Default)]
 struct Sketch {
     counters: Vec<Counter>,
-    /// When it began, if it did.
+    /// When counting began; `None` before the first count.
     began: Option<i64>,
-    /// The moment whose request units count 1. Later ones count more, which spares the aging of
-    /// every counter whenever one is touched.
+    /// The moment whose request units weigh 1. Later ones weigh more, so there is no need to age
+    /// every counter on each update.
     scale: i64,
 }
 
@@ -42,7 +42,7 @@ struct Counter {
     hash: u64,
     key: Box<[u8]>,
     spent: f64,
-    /// Of that, what may be another key's.
+    /// The part of `spent` that may belong to another key.
     overstated: f64,
 }
 
@@ -53,7 +53,7 @@ impl Default for HotKeys {
 }
 
 impl HotKeys {
-    /// A request that names one key has spent so many request units.
+    /// Records request units spent by a request that names one key.
     pub fn note(&self, key: &[u8], units: f64, now_millis: i64) {
         if !units.is_finite() || units <= 0.0 {
             return;
@@ -63,8 +63,8 @@ impl HotKeys {
         sketch.note(hash, key, units, now_millis);
     }
 
-    /// The keys that spend most, the hottest first, each with its request units per second of late.
-    /// Rather too few than too many: what may be another key's is left out.
+    /// The keys that spend most, hottest first, each with its recent request units per second. Errs
+    /// low: it leaves out spending that may belong to another key.
     pub fn top(&self, count: usize, now_millis: i64) -> Vec<(Box<[u8]>, f64)> {
         let sketch = self.sketch.lock().unwrap_or_else(PoisonError::into_inner);
         sketch.top(count, now_millis)
@@ -94,7 +94,7 @@ impl Sketch {
         }
     }
 
-    /// What a request unit counts now. Moves the scale when it has run far.
+    /// The weight of a request unit now. Moves the scale once it has drifted far.
     fn weight(&mut self, now: i64) -> f64 {
         let ages = age(self.scale, now) / MEMORY_MS;
         if ages <= SCALE_MAX {
@@ -112,20 +112,20 @@ impl Sketch {
     fn top(&self, count: usize, now: i64) -> Vec<(Box<[u8]>, f64)> {
         let Some(began) = self.began else { return Vec::new() };
         let fade = (-age(self.scale, now) / MEMORY_MS).exp();
-        // What a steady spender has collected: less, as long as there was less time than memory.
+        // The total weight of a steady spender: less while counting is younger than the memory.
         let collected = MEMORY_MS * (1.0 - (-age(began, now).max(1000.0) / MEMORY_MS).exp());
         let rate =
             |counter: &Counter| (counter.spent - counter.overstated) * fade / collected * 1000.0;
         let mut keys: Vec<(&Counter, f64)> =
             self.counters.iter().map(|counter| (counter, rate(counter))).collect();
         keys.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.key.cmp(&b.0.key)));
-        // A hundredth of a unit in a second is as good as nothing.
+        // Below a hundredth of a unit per second a key counts as idle.
         let keys = keys.into_iter().filter(|(_, rate)| *rate >= 0.01).take(count);
         keys.map(|(counter, rate)| (counter.key.clone(), rate)).collect()
     }
 }
 
-/// Milliseconds that have passed; none if the clock was set back.
+/// Milliseconds elapsed; zero if the clock was set back.
 fn age(since: i64, now: i64) -> f64 {
     now.saturating_sub(since).max(0) as f64
 }
@@ -145,7 +145,7 @@ mod tests {
         keys.find(|(name, _)| **name == *key.as_bytes()).map_or(0.0, |(_, rate)| rate)
     }
 
-    /// For a time, every millisecond: a busy key, one less busy, and a crowd of keys seen once.
+    /// Every millisecond in the range: a busy key, a less busy one, and a crowd of keys seen once.
     fn crowd(hot: &HotKeys, from: i64, to: i64) {
         for now in from..to {
             hot.note(b"busy", 2.0, now);
@@ -201,7 +201,7 @@ mod tests {
         }
         assert_eq!(names(&hot, 1, 40_000), ["new"]);
         assert!(rate(&hot, "old", 40_000) < 50.0);
-        // An hour of nothing: far more than the scale may run.
+        // An idle hour: far more than the scale may drift.
         assert!(hot.top(5, 3_640_000).is_empty());
         hot.note(b"again", 10.0, 3_640_000);
         assert_eq!(names(&hot, 5, 3_640_000), ["again"]);

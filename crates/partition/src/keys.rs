@@ -1,7 +1,7 @@
-//! The keys of a partition, and of the catalog: every prefix in one place.
+//! The row keys of a partition and of the catalog, with every prefix in one place.
 //!
-//! All integers are big-endian, so that byte order is number order. A key carries its slot, which
-//! is what lets a split route an entry without reading a document.
+//! All integers are big-endian, so byte order is number order. Every key carries its slot, so a
+//! split can route an entry without reading the document.
 
 use std::ops::Range;
 
@@ -19,7 +19,7 @@ use value::{
 /// Bits of a document number below its slot.
 pub const SEQUENCE_BITS: u32 = 36;
 
-/// Sequences of a partition run up to here.
+/// The highest sequence number of a partition.
 pub const SEQUENCE_MAX: u64 = (1 << SEQUENCE_BITS) - 1;
 
 /// Primary key -> [`crate::rows::Primary`].
@@ -28,7 +28,7 @@ pub const PRIMARY: u8 = b'P';
 pub const DOCUMENT: u8 = b'D';
 /// LSN, document number -> change feed entry.
 pub const FEED: u8 = b'F';
-/// LSN, document number -> a change, with the versions before and behind it.
+/// LSN, document number -> a change, with the versions before and after it.
 pub const HISTORY: u8 = b'H';
 /// Path id -> path.
 pub const NAME: u8 = b'N';
@@ -42,11 +42,12 @@ pub const ATTACHMENT: u8 = b'A';
 pub const MEDIA: u8 = b'B';
 /// Number -> a batch that was committed while the partition was being copied.
 pub const LOG: u8 = b'S';
-/// State of the partition. What a partition knows of itself lies under `M`.
+/// State of the partition. Everything a partition records about itself has a key that starts with
+/// `M`.
 pub const META_STATE: &[u8] = b"Ms";
 /// Counters of the partition.
 pub const META_COUNTERS: &[u8] = b"Mc";
-/// How far back the history reaches.
+/// From where on the history is complete.
 pub const META_HISTORY: &[u8] = b"Mh";
 /// Counters of one logical key; slot and key follow.
 pub const META_KEY: &[u8] = b"Mk";
@@ -64,18 +65,18 @@ pub fn slot_of(docnum: DocNum) -> u32 {
     u32::try_from(docnum >> SEQUENCE_BITS).unwrap_or(u32::MAX)
 }
 
-/// A document number turned around: sequence first, then slot. Sorts the documents of a partition by
-/// their creation.
+/// A document number with its parts swapped: sequence first, then slot. Sorts a partition's
+/// documents by creation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Creation(pub u64);
 
 impl Creation {
-    /// Turns a document number around.
+    /// Swaps the parts of a document number.
     pub fn of(docnum: DocNum) -> Self {
         Self((docnum & SEQUENCE_MAX) << SLOT_BITS | docnum >> SEQUENCE_BITS)
     }
 
-    /// The document number that it was made from.
+    /// The original document number.
     pub fn docnum(self) -> DocNum {
         docnum(self.slot(), self.0 >> SLOT_BITS)
     }
@@ -86,7 +87,7 @@ impl Creation {
     }
 }
 
-/// The key under which a partition key's documents lie: slot, then each component.
+/// The key shared by a partition key's documents: the slot, then each component.
 ///
 /// Keys are stored whole, however long: see docs/adr/0004-whole-primary-keys.md.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -106,7 +107,7 @@ impl LogicalKey {
         Self { slot, bytes }
     }
 
-    /// Slot and components, as they stand in every key of this partition key.
+    /// The slot and components, as in every key of this partition key.
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
@@ -120,22 +121,22 @@ impl LogicalKey {
         out.into()
     }
 
-    /// What the primary keys of all its documents begin with.
+    /// The common prefix of the primary keys of all its documents.
     pub fn primaries(&self) -> Bytes {
         [&[PRIMARY], &self.bytes[..]].concat().into()
     }
 
-    /// The key of the row that says that they are being deleted.
+    /// The key of the row that marks its documents as being deleted.
     pub fn clear(&self) -> Bytes {
         [META_CLEAR, &self.bytes].concat().into()
     }
 
-    /// The key of the row of some values of a unique key.
+    /// The key of the row for these values of a unique key.
     pub fn unique(&self, number: u8, values: &[u8]) -> Bytes {
         [&[UNIQUE], &self.bytes[..], &[number], values].concat().into()
     }
 
-    /// The partition key in such bytes.
+    /// Decodes the partition key from a logical key's bytes.
     pub fn decode(bytes: &[u8]) -> Option<PartitionKey> {
         let mut rest = bytes.get(slot_bytes(0).len()..)?;
         let mut components = Vec::new();
@@ -153,8 +154,8 @@ impl LogicalKey {
     }
 }
 
-/// Slot and components in a primary key of a collection with so many key paths: what stands
-/// between the prefix and the id.
+/// The slot and components within a primary key, between the prefix and the id; the collection has
+/// this many partition key paths.
 pub fn logical_part(primary_key: &[u8], paths: usize) -> Option<&[u8]> {
     let mut rest = primary_key.get(4..)?;
     for _ in 0..paths {
@@ -169,7 +170,7 @@ fn slot_bytes(slot: u32) -> [u8; 3] {
     [a, b, c]
 }
 
-/// The slot in a key that begins with `prefix_len` other bytes.
+/// Reads the slot that follows the first `prefix_len` bytes of a key.
 pub fn slot_at(key: &[u8], prefix_len: usize) -> Option<u32> {
     let bytes = key.get(prefix_len..prefix_len + 3)?;
     Some(bytes.iter().fold(0, |slot, byte| slot << 8 | u32::from(*byte)))
@@ -183,22 +184,22 @@ pub fn document(docnum: DocNum) -> Bytes {
     out.into()
 }
 
-/// The list of a document's attachments.
+/// The key of the list of a document's attachments.
 pub fn attachments(docnum: DocNum) -> Bytes {
     [&[ATTACHMENT][..], &docnum.to_be_bytes()].concat().into()
 }
 
-/// One attachment of a document.
+/// The key of one attachment of a document.
 pub fn attachment(docnum: DocNum, number: u32) -> Bytes {
     [&[ATTACHMENT][..], &docnum.to_be_bytes(), &number.to_be_bytes()].concat().into()
 }
 
-/// The media of an attachment.
+/// The key of an attachment's media.
 pub fn media(docnum: DocNum, number: u32) -> Bytes {
     [&[MEDIA][..], &docnum.to_be_bytes(), &number.to_be_bytes()].concat().into()
 }
 
-/// The key of the row that says which path has this id.
+/// The key of the row that maps this id to its path.
 pub(crate) fn name(id: u64) -> Bytes {
     let mut out = Vec::with_capacity(9);
     out.push(NAME);
@@ -211,17 +212,17 @@ pub fn feed(lsn: u64, docnum: DocNum) -> Bytes {
     pair(FEED, lsn, docnum)
 }
 
-/// A row of a change feed: of the latest versions, or of all.
+/// The key of a change feed row: latest versions or full history, depending on the letter.
 pub fn change(letter: u8, lsn: u64, docnum: DocNum) -> Bytes {
     pair(letter, lsn, docnum)
 }
 
-/// The key of the row that says in which second a document expires.
+/// The key of the row that records when a document expires.
 pub fn expiry(seconds: u64, docnum: DocNum) -> Bytes {
     pair(EXPIRY, seconds, docnum)
 }
 
-/// The row of the log with this number.
+/// The key of the log row with this number.
 pub(crate) fn log(number: u64) -> Bytes {
     let mut out = Vec::with_capacity(9);
     out.push(LOG);
@@ -229,18 +230,18 @@ pub(crate) fn log(number: u64) -> Bytes {
     out.into()
 }
 
-/// Where a row belongs when its partition is cut up.
+/// Where a row goes when its partition is split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Home {
-    /// With the documents of this slot.
+    /// To the part with the documents of this slot.
     Slot(u32),
-    /// In every part.
+    /// To every part.
     Everywhere,
-    /// In none: it is about the partition itself.
+    /// To none: it is about the partition itself.
     Nowhere,
 }
 
-/// The document number in the key of a row that has one.
+/// The document number in a key; `None` if its kind of row has none.
 pub fn number_at(key: &[u8]) -> Option<DocNum> {
     match *key.first()? {
         DOCUMENT | ATTACHMENT | MEDIA => u64_at(key, 1),
@@ -250,17 +251,17 @@ pub fn number_at(key: &[u8]) -> Option<DocNum> {
     }
 }
 
-/// The keys of these slots that begin with a prefix which a slot follows.
+/// The key range of rows in these slots, for a prefix that is followed by a slot.
 pub fn slot_rows(prefix: &[u8], slots: Range<u32>) -> Range<Bytes> {
     let bound = |slot: u32| -> Bytes {
-        // Behind the last slot comes what is greater than any key of it.
+        // The end of the last slot must sort after all of its keys.
         let bytes = if slot < SLOT_COUNT { slot_bytes(slot).to_vec() } else { vec![u8::MAX; 4] };
         [prefix, &bytes].concat().into()
     };
     bound(slots.start)..bound(slots.end)
 }
 
-/// Where the row under a key belongs. `None` if this is no key of a partition.
+/// Where the row with this key goes in a split. `None` if this is not a partition key.
 pub fn home(key: &[u8]) -> Option<Home> {
     let slot = match *key.first()? {
         PRIMARY | UNIQUE => slot_at(key, 1)?,
@@ -307,7 +308,7 @@ mod tests {
             assert_eq!(Creation::of(number).docnum(), number);
         }
         assert_eq!(of(5, 77).slot(), 5);
-        // What follows the last slot is the first of the next sequence.
+        // The successor of the last slot is the first slot of the next sequence.
         assert_eq!(Creation(of(SLOT_COUNT - 1, 1).0 + 1), of(0, 2));
     }
 

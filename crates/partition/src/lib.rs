@@ -1,17 +1,17 @@
 //! The physical partition: a range of slots, one ordered key space, one LSN, one owner.
 //!
-//! A [`Partition`] in memory is a *tenure*: see [`tenure`]. After a failed batch another takes its
-//! place, opened under a higher epoch.
+//! A [`Partition`] in memory is a *tenure*: see [`tenure`]. After a failed batch a new one replaces
+//! it, opened under a higher epoch.
 //!
 //! Readers take a snapshot and never wait. A writer holds the lock of its logical key while it
-//! reads the old version, checks and stages; it does not hold it through the fsync. In between,
-//! the next writer of the key sees what is staged through the *pending* overlay. The sequencer is
-//! a short critical section that gives a transaction its LSN and its place in the store's queue,
-//! so the order of LSNs is the order of visibility.
+//! reads the old version, checks and stages, but not through the fsync. Until the batch is
+//! published, the next writer of the key sees the staged rows through the *pending* overlay. The
+//! sequencer is a short critical section that gives a transaction its LSN and its place in the
+//! store's queue, so LSN order is visibility order.
 //!
-//! Locks are taken in this order: the logical key, memory to stage in, the names of paths, memory to
-//! queue in, the sequencer, the overlay, the store's queue. Whoever holds memory waits for nothing but
-//! the store, which gives memory back by itself, so nobody waits in a circle.
+//! Lock order: the logical key, memory to stage in, the path names, memory to queue in, the
+//! sequencer, the overlay, the store's queue. A task that holds memory waits only for the store,
+//! which frees memory without anyone's help, so there is no deadlock.
 
 pub mod attachments;
 pub mod budget;
@@ -73,80 +73,81 @@ use crate::{
 
 pub use crate::sequencer::Refused;
 
-/// How long a writer waits for a partition that the store is behind with.
+/// How long a writer waits while the store is behind with its partition.
 const ADMISSION_PATIENCE: Duration = Duration::from_secs(5);
-/// How often it looks.
+/// How often a waiting writer checks again.
 const ADMISSION_STEP: Duration = Duration::from_millis(5);
 
-/// What all partitions of a process share.
+/// State shared by all partitions of a process.
 #[derive(Clone)]
 pub struct Surroundings {
-    /// What they may queue together.
+    /// Limits what the partitions may queue together.
     pub room: Arc<Room>,
-    /// Rung when one of them ends: see [`tenure`].
+    /// Notified when a partition's tenure ends: see [`tenure`].
     pub bell: Arc<Notify>,
 }
 
 impl Surroundings {
-    /// For the partitions of a store.
+    /// Creates the shared state for the partitions of a store.
     pub fn new(store: &dyn store::Store) -> Self {
         Self { room: Arc::new(Room::new(store)), bell: Arc::default() }
     }
 }
 
-/// A physical partition, open.
+/// An open physical partition.
 pub struct Partition {
-    /// The name of its key space in the store.
+    /// The name of the partition's key space in the store.
     pub name: String,
-    /// What the catalog says of it.
+    /// The partition's entry in the catalog.
     pub range: Arc<Range>,
     store: Arc<dyn store::KeySpace>,
-    /// What all partitions may queue together.
+    /// Limits what all partitions may queue together.
     pub room: Arc<Room>,
     locks: KeyLocks,
     sequencer: Mutex<Sequencer>,
     pending: Pending,
     /// The LSN of the last transaction that readers can see.
     published_lsn: AtomicU64,
-    /// The next document's sequence. Ahead of the stored one while writes are staged.
+    /// The sequence number of the next document. Runs ahead of the stored one while writes are
+    /// staged.
     next_sequence: AtomicU64,
-    /// What it may spend, and has spent.
+    /// The partition's throughput budget: what it may spend and has spent.
     pub budget: Arc<Budget>,
-    /// The ids of paths in its index.
+    /// The ids of the paths in the partition's index.
     pub names: Names,
-    /// Its hottest logical keys.
+    /// The partition's hottest logical keys.
     pub hot: HotKeys,
-    /// Its documents in the order of creation, if they were asked for.
+    /// The partition's documents in creation order, if a query has asked for them.
     pub creations: Creations,
-    /// How far its documents have followed the last change of the indexing policy.
+    /// How far re-indexing after the last change of the indexing policy has got.
     pub transformation: Transformation,
-    /// Whether documents that the index leaves out may be there: see [`Unindexed`].
+    /// Whether there may be documents that the index leaves out: see [`Unindexed`].
     unindexed: AtomicU8,
     /// Which documents lack the paths that queries order by.
     pub presence: Presence,
-    /// The size at which it was found that the partition cannot be split; zero if it was not.
+    /// The size at which the partition turned out to be unsplittable; zero if it has not.
     unsplittable_at: AtomicU64,
     /// The epoch under which the key space is open.
     pub epoch: u64,
-    /// Whether and why its time is over.
+    /// Whether and why this tenure has ended.
     ending: Ending,
-    /// Rung when it ends, by all partitions.
+    /// Notified when this tenure ends. Shared by all partitions.
     bell: Arc<Notify>,
-    /// The collection was deleted.
+    /// Whether the collection was deleted.
     is_retired: AtomicBool,
 }
 
-/// Documents of a partition that a change of the indexing policy has reached, of all it must.
+/// Progress of re-indexing a partition's documents after a change of the indexing policy.
 #[derive(Debug, Default)]
 pub struct Transformation {
-    /// Documents that it has reached.
+    /// Documents re-indexed so far.
     pub done: AtomicU64,
-    /// Documents that it must reach.
+    /// Documents to re-index in total.
     pub total: AtomicU64,
 }
 
 impl Partition {
-    /// Opens a key space, new or old, as the owner with this epoch.
+    /// Opens a key space, new or existing, as its owner under this epoch.
     pub async fn open(
         store: &dyn store::Store,
         surroundings: &Surroundings,
@@ -187,30 +188,31 @@ impl Partition {
         })
     }
 
-    /// A view for a reader, and the LSN it holds at least. Refused if another process has the
-    /// partition: what is here may be out of date.
+    /// Takes a snapshot for a reader, and the LSN that it holds at least. Fails if another process
+    /// has taken over the partition, because the local state may be out of date.
     pub fn read(&self) -> Result<(Arc<dyn Snapshot>, u64), Error> {
-        // The LSN first: the snapshot may hold more, never less.
+        // Read the LSN first: the snapshot may then hold more, never less.
         let lsn = self.published_lsn.load(Ordering::Acquire);
         let snapshot = self.store.snapshot();
-        // The end last: a snapshot that was taken before it is not out of date.
+        // Check for the end last: a snapshot taken before the end is not out of date.
         if self.end() == Some(End::Fenced) {
             return Err(errors::not_here());
         }
         Ok((snapshot, lsn))
     }
 
-    /// The LSN that readers can see.
+    /// The LSN that readers see.
     pub fn lsn(&self) -> u64 {
         self.published_lsn.load(Ordering::Acquire)
     }
 
-    /// This partition's place in a session token.
+    /// This partition's entry in a session token.
     pub fn point(&self, lsn: u64) -> PartitionPoint {
         PartitionPoint { range_id: self.range.id, lsn }
     }
 
-    /// Waits while the store is behind with this partition, so that it holds up nobody else.
+    /// Waits while the store is behind with this partition, so that other partitions are not held
+    /// up.
     pub async fn admit(&self) -> Result<(), Error> {
         let mut waited = Duration::ZERO;
         while self.store.debt().pressure_percent >= 100 {
@@ -228,12 +230,12 @@ impl Partition {
         Ok(())
     }
 
-    /// Why it takes no writes any more; `None` while it does.
+    /// Why the partition no longer takes writes; `None` while it does.
     pub fn end(&self) -> Option<End> {
         self.ending.get()
     }
 
-    /// Ends this tenure. Whatever is staged comes to nothing.
+    /// Ends this tenure. Staged writes are lost.
     pub fn end_with(&self, end: End) {
         if self.ending.set(end) {
             tracing::error!(partition = self.name, ?end, "a write failed: the partition stopped");
@@ -242,24 +244,25 @@ impl Partition {
         }
     }
 
-    /// A logical key, if nobody has it.
+    /// Locks a logical key if it is free.
     pub fn try_lock(&self, key: &[u8]) -> Option<KeyGuard<'_>> {
         self.locks.try_lock(key)
     }
 
-    /// Waits for a logical key, however long that takes.
+    /// Locks a logical key, waiting as long as it takes.
     pub async fn lock(&self, key: &[u8], turn: Turn) -> KeyGuard<'_> {
         self.locks.lock(key, turn).await
     }
 
-    /// The newest rows, published or not. Only for a writer that holds the key's lock, and whose
-    /// answer does not depend on them: see [`Self::newest_and_ticket`].
+    /// Reads the newest rows, published or not. Only for a writer that holds the key's lock and
+    /// whose answer does not depend on the rows: see [`Self::newest_and_ticket`].
     pub async fn newest(&self, keys: &[Bytes]) -> Result<Vec<Option<Bytes>>, Error> {
         Ok(self.newest_and_ticket(keys).await?.0)
     }
 
-    /// The newest rows, published or not, and the highest ticket of those that are not; zero if all
-    /// are. What follows from them may be told once that ticket is settled.
+    /// Reads the newest rows, published or not, and the highest ticket among the unpublished ones;
+    /// zero if all are published. The caller must not reveal anything derived from the rows before
+    /// that ticket is settled.
     pub async fn newest_and_ticket(
         &self,
         keys: &[Bytes],
@@ -268,7 +271,8 @@ impl Partition {
         if absent.is_empty() {
             return Ok((rows, ticket));
         }
-        // Taken after the overlay was asked: what has left the overlay since is in the snapshot.
+        // Take the snapshot after the overlay lookup: rows that left the overlay since are in the
+        // snapshot.
         let snapshot = self.store.snapshot();
         let wanted: Vec<Bytes> = absent.iter().map(|index| keys[*index].clone()).collect();
         let found = snapshot.get_many(&wanted).await.map_err(errors::from_store)?;
@@ -283,8 +287,8 @@ impl Partition {
         self.sequencer().ticket
     }
 
-    /// Waits until the batch with this ticket is published, and all before it. The error says why
-    /// it never will be.
+    /// Waits until the batch with this ticket and all batches before it are published. The error
+    /// says why that will never happen.
     pub async fn settled(&self, ticket: u64) -> Result<(), Error> {
         self.pending.settled(ticket).await
     }
@@ -295,45 +299,46 @@ impl Partition {
         self.barrier(Durability::Buffered).await
     }
 
-    /// Waits until everything queued so far is durable: before something in another key space relies
-    /// on it, which may have a journal of its own.
+    /// Waits until everything queued so far is durable. Needed before another key space, which may
+    /// have its own journal, relies on it.
     pub async fn drain_durably(&self) -> Result<(), Error> {
         self.check_open(&self.sequencer())?;
         self.barrier(Durability::Durable).await
     }
 
-    /// Stops taking writes, and waits for those already queued: the collection is being deleted.
+    /// Stops taking writes and waits for those already queued, because the collection is being
+    /// deleted.
     pub async fn retire(&self) {
         {
             let _sequencer = self.sequencer();
             self.is_retired.store(true, Ordering::Release);
         }
-        // Only fails when the store is closing, which ends the queue too.
+        // Only fails when the store is closing, which ends the queue as well.
         let _ = self.barrier(Durability::Buffered).await;
     }
 
-    /// Waits until everything queued so far is published and, if asked for, durable.
+    /// Waits until everything queued so far is published and, if requested, durable.
     async fn barrier(&self, durability: Durability) -> Result<(), Error> {
         let (sender, receiver) = oneshot::channel();
         self.store.barrier(durability, Box::new(move |result| drop(sender.send(result))));
         self.outcome(receiver).await.map_err(errors::from_store)
     }
 
-    /// Queues a batch past the sequencer, and waits for it.
+    /// Queues a batch without going through the sequencer, and waits for it.
     async fn submit(&self, batch: Batch, durability: Durability) -> Result<(), Error> {
         let answer = self.queue(batch, durability);
         self.outcome(answer).await.map_err(errors::from_commit)
     }
 
-    /// Queues a batch past the sequencer.
+    /// Queues a batch without going through the sequencer.
     fn queue(&self, batch: Batch, durability: Durability) -> oneshot::Receiver<store::Result<()>> {
         let (sender, receiver) = oneshot::channel();
         self.store.submit(batch, durability, Box::new(move |result| drop(sender.send(result))));
         receiver
     }
 
-    /// What became of something queued past the sequencer. Whatever is queued behind a failure
-    /// fails too, so the tenure is over.
+    /// Waits for the result of something queued without the sequencer. A failure ends the tenure,
+    /// because everything queued after it fails too.
     async fn outcome(&self, answer: oneshot::Receiver<store::Result<()>>) -> store::Result<()> {
         let lost = |_| Err(store::Error::Unavailable("the store gave no answer".to_owned()));
         let result = answer.await.unwrap_or_else(lost);
@@ -343,7 +348,7 @@ impl Partition {
         result
     }
 
-    /// Documents and bytes, as of the last sequenced transaction.
+    /// Document and byte counts as of the last sequenced transaction.
     pub fn counters(&self) -> Counters {
         self.sequencer().counters
     }

@@ -1,10 +1,10 @@
-//! One lock per logical partition key, made when it is wanted and gone when it is not.
+//! One lock per logical partition key, created on demand and removed when free.
 //!
-//! Exact, not striped: a script may hold its key for seconds, and must not hold up another key
-//! that happens to share a stripe. Those who wait for a key stand in one of two queues, by how long
-//! they will hold it. Short turns go first, so that one of them waits for no more than the one long
-//! turn that is being taken; after some of them a long one is let in, so that it is not passed for
-//! ever. Whoever waits holds no thread, and may go away at any time.
+//! Locks are exact, not striped: a script may hold its key for seconds, and must not block another
+//! key that happens to share a stripe. Each key has two queues of waiters, by how long they will
+//! hold it. Short turns go first, so a short turn waits for at most one long turn. After a number
+//! of short turns a long one gets the key, so it does not starve. Waiters hold no thread and may be
+//! dropped at any time.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -16,27 +16,27 @@ use tokio::sync::oneshot;
 /// How long a key will be held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Turn {
-    /// For as long as a few rows take.
+    /// As long as a few rows take.
     Short,
-    /// Perhaps for seconds: by a script.
+    /// Perhaps seconds, for a script.
     Long,
 }
 
-/// Short turns that are taken one after the other while a long one is waited for.
+/// How many short turns may run in a row while a long one waits.
 const SHORT_TURNS_MAX: u32 = 64;
 
-/// The locks of one partition. A key is in the table while it is held.
+/// The locks of one partition. The table contains the keys that are held.
 #[derive(Debug, Default)]
 pub struct KeyLocks {
     held: Mutex<HashMap<Box<[u8]>, Queue>>,
 }
 
-/// Those who wait for a key that is held, in the order in which they came.
+/// The waiters for a key that is held, in arrival order.
 #[derive(Debug, Default)]
 struct Queue {
     short: BTreeMap<u64, oneshot::Sender<()>>,
     long: BTreeMap<u64, oneshot::Sender<()>>,
-    /// Those who have come so far.
+    /// Waiters that have arrived so far.
     count: u64,
     /// Short turns since the last long one.
     passed: u32,
@@ -50,7 +50,7 @@ impl Queue {
         }
     }
 
-    /// Whose turn is next; `None` if nobody waits.
+    /// The next waiter to get the key; `None` if there is none.
     fn next(&mut self) -> Option<oneshot::Sender<()>> {
         let is_long =
             self.short.is_empty() || !self.long.is_empty() && self.passed >= SHORT_TURNS_MAX;
@@ -63,14 +63,15 @@ impl Queue {
     }
 }
 
-/// Holds one key. Dropping it lets the next writer of the key in.
+/// Holds one key. Dropping it passes the key to the next writer.
 #[derive(Debug)]
 pub struct KeyGuard<'a> {
     owner: &'a KeyLocks,
     key: Box<[u8]>,
 }
 
-/// A place in a queue. Dropping it gives the place up, or the key if it was given meanwhile.
+/// A place in a queue. Dropping it leaves the queue, or passes the key on if it was already
+/// granted.
 struct Waiting<'a> {
     owner: &'a KeyLocks,
     key: Box<[u8]>,
@@ -80,7 +81,7 @@ struct Waiting<'a> {
 }
 
 impl KeyLocks {
-    /// Waits for the key.
+    /// Waits for the key and locks it.
     pub async fn lock(&self, key: &[u8], turn: Turn) -> KeyGuard<'_> {
         let (number, given) = {
             let mut held = self.table();
@@ -95,12 +96,12 @@ impl KeyLocks {
             (number, receiver)
         };
         let waiting = Waiting { owner: self, key: key.into(), turn, number, is_over: false };
-        // A sender is dropped by the one who waits, and by nobody else.
+        // Only the waiter itself drops its sender.
         let _ = given.await;
         waiting.taken()
     }
 
-    /// The key, if nobody holds it.
+    /// Locks the key if it is free.
     pub fn try_lock(&self, key: &[u8]) -> Option<KeyGuard<'_>> {
         let mut held = self.table();
         if held.contains_key(key) {
@@ -110,11 +111,11 @@ impl KeyLocks {
         Some(KeyGuard { owner: self, key: key.into() })
     }
 
-    /// Gives the key to the next one who waits for it.
+    /// Gives the key to its next waiter.
     fn pass_on(held: &mut HashMap<Box<[u8]>, Queue>, key: &[u8]) {
         let Some(queue) = held.get_mut(key) else { return };
         match queue.next() {
-            // If it is going away, it passes the key on.
+            // If the waiter is being dropped, it passes the key on.
             Some(next) => drop(next.send(())),
             None => drop(held.remove(key)),
         }
@@ -171,7 +172,7 @@ mod tests {
         }
     }
 
-    /// Some who wait for the key `a`, in this order.
+    /// Queues waiters for the key `a` in this order.
     fn queue<'a>(locks: &'a KeyLocks, turns: &[Turn]) -> Vec<(usize, Wait<'a>)> {
         let wait = |turn: &Turn| Box::pin(locks.lock(b"a", *turn)) as Wait<'a>;
         let mut waits: Vec<_> = turns.iter().map(wait).enumerate().collect();
@@ -181,7 +182,7 @@ mod tests {
         waits
     }
 
-    /// In which order those who wait get the key, once it is free.
+    /// Frees the key and returns the order in which the waiters get it.
     fn order<'a>(mut held: KeyGuard<'a>, mut waits: Vec<(usize, Wait<'a>)>) -> Vec<usize> {
         let mut order = Vec::new();
         while !waits.is_empty() {
@@ -243,7 +244,7 @@ mod tests {
         assert!(locks.table().is_empty());
     }
 
-    /// The key was given to one who goes away before it knows: the next one has it.
+    /// A waiter that is dropped after the key was granted, before it notices, passes the key on.
     #[test]
     fn who_goes_away_with_the_key_passes_it_on() {
         let locks = KeyLocks::default();

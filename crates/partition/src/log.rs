@@ -1,8 +1,8 @@
-//! What a partition commits while it is being copied: each batch once more, as one row of the log,
-//! so that the copy can follow.
+//! The log of a partition that is being copied: each committed batch is repeated as one log row, so
+//! that the copy can follow.
 //!
-//! A row is part of the batch that it repeats. So a snapshot that holds the row holds the batch, and
-//! one that lacks it lacks both: nothing is replayed twice and nothing is left out.
+//! A log row is part of the batch that it repeats. So a snapshot contains either both or neither,
+//! and nothing is replayed twice or left out.
 
 use std::ops::Bound;
 
@@ -14,13 +14,13 @@ use crate::{
     rows::{Counters, Damaged},
 };
 
-/// Rows of the log read at a time.
+/// Log rows to read at a time.
 const PAGE: PageLimit = PageLimit { entries: 512, bytes: 4 << 20 };
 
-/// One batch, and what it did to the counters.
+/// One logged batch, and its effect on the counters.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Entry {
-    /// What the batch did to the counters.
+    /// How the batch changed the counters.
     pub counted: Counted,
     /// The rows that the batch wrote and deleted, in order, without the partition's own counters.
     pub changes: Vec<Change>,
@@ -29,16 +29,16 @@ pub struct Entry {
 /// A difference of counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counted {
-    /// Documents that were added; negative if they were removed.
+    /// Documents added; negative if removed.
     pub documents: i64,
-    /// Bytes of document text that were added, or removed.
+    /// Bytes of document text added; negative if removed.
     pub bytes: i64,
-    /// Bytes of index rows that were added, or removed.
+    /// Bytes of index rows added; negative if removed.
     pub index_bytes: i64,
 }
 
 impl Counted {
-    /// What must be added to the counters before a batch to get those after it.
+    /// The difference between the counters after a batch and before it.
     pub(crate) fn between(before: &Counters, after: &Counters) -> Self {
         Self {
             documents: after.documents.wrapping_sub(before.documents).cast_signed(),
@@ -47,7 +47,7 @@ impl Counted {
         }
     }
 
-    /// Adds the difference up. Never below nothing: counters that were wrong stay an estimate.
+    /// Applies the difference, never going below zero: counters that were wrong remain an estimate.
     pub fn add_to(&self, counters: &mut Counters) {
         counters.documents = counters.documents.saturating_add_signed(self.documents);
         counters.bytes = counters.bytes.saturating_add_signed(self.bytes);
@@ -55,7 +55,8 @@ impl Counted {
     }
 }
 
-/// Repeats a batch in the log. The partition's own counters are left out: the copy has others.
+/// Appends a copy of the batch to the log, without the partition's own counters: the copy has its
+/// own.
 pub(crate) fn append(batch: &mut Batch, number: u64, counted: Counted) {
     let mut row = Vec::with_capacity(batch.size_bytes() + 8 * batch.changes.len() + 24);
     for figure in [counted.documents, counted.bytes, counted.index_bytes] {
@@ -68,7 +69,7 @@ pub(crate) fn append(batch: &mut Batch, number: u64, counted: Counted) {
     batch.put(keys::log(number), row);
 }
 
-/// Length and bytes; a length beyond any row's stands for none.
+/// Writes the length, then the bytes; a length beyond any row's stands for `None`.
 fn put_bytes(row: &mut Vec<u8>, bytes: Option<&Bytes>) {
     let length = bytes.map_or(u32::MAX, |bytes| {
         u32::try_from(bytes.len()).expect("keys and rows are far smaller than 4 GB")
@@ -79,7 +80,7 @@ fn put_bytes(row: &mut Vec<u8>, bytes: Option<&Bytes>) {
     }
 }
 
-/// A row of the log, read back.
+/// Decodes a log row.
 pub fn decode(row: &Bytes) -> Result<Entry, Damaged> {
     let figure = |offset| keys::u64_at(row, offset).map(u64::cast_signed);
     let read = || {
@@ -113,13 +114,13 @@ fn take_bytes(rest: &mut Bytes) -> Option<Option<Bytes>> {
     Some(Some(bytes))
 }
 
-/// The rows of the log from this number on, in order; nothing if there are no more.
+/// The log rows from this number on, in order; empty at the end.
 pub async fn page(snapshot: &dyn Snapshot, from: u64) -> store::Result<Vec<(Bytes, Bytes)>> {
     let range = (Bound::Included(keys::log(from)), Bound::Included(keys::log(u64::MAX)));
     Ok(snapshot.scan(range, Direction::Forward, PAGE).await?.entries)
 }
 
-/// The number that the next row of the log has in this snapshot.
+/// The number of the next log row as of this snapshot.
 pub(crate) async fn next_number(snapshot: &dyn Snapshot) -> store::Result<u64> {
     let range = (Bound::Included(keys::log(0)), Bound::Included(keys::log(u64::MAX)));
     let limit = PageLimit { entries: 1, bytes: 1 };

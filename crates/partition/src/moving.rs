@@ -1,5 +1,5 @@
-//! A partition whose documents go to others: while they are copied it keeps a log, and for the
-//! moment of the switch it stops.
+//! Moves a partition's documents to other partitions: it keeps a log while they are copied, and
+//! stops taking writes for the moment of the switch.
 
 use std::{
     ops::Bound,
@@ -18,30 +18,30 @@ use crate::{
     rows::Counters,
 };
 
-/// Rows of an old log that are removed at a time.
+/// Rows of an old log to remove at a time.
 const PAGE: PageLimit = PageLimit { entries: 4096, bytes: 4 << 20 };
 
 impl Partition {
-    /// Starts the log, and gives a snapshot with the number of the first row that it lacks.
+    /// Starts the log. Returns a snapshot and the number of the first log row that it lacks.
     pub async fn begin_log(self: &Arc<Self>) -> Result<(Arc<dyn Snapshot>, u64), Error> {
         self.clear_log().await?;
         self.sequencer().log = Some(0);
-        // What was queued before the log began is in no row of it: it must be in the snapshot.
+        // Batches queued before the log began are not in it, so they must be in the snapshot.
         self.drain().await?;
         let (snapshot, _) = self.read()?;
         let next = log::next_number(&*snapshot).await.map_err(errors::from_store)?;
         Ok((snapshot, next))
     }
 
-    /// Whether what is committed is repeated in a log.
+    /// Whether committed batches are copied to a log.
     pub fn is_logging(&self) -> bool {
         self.sequencer().log.is_some()
     }
 
-    /// Removes a row that belongs to no logical key. Not while there is a log: each batch in it must
-    /// name its key, and this one cannot. Whoever wants it gone comes again.
+    /// Removes a row that belongs to no logical key. Does nothing while there is a log, because
+    /// every batch in it must name its key; the caller retries later.
     pub fn forget_unlogged(self: &Arc<Self>, key: &Bytes) -> Result<(), Error> {
-        // Held until it is queued, so that no log begins in between.
+        // Held until the batch is queued, so that no log begins in between.
         let sequencer = self.sequencer();
         self.check_open(&sequencer)?;
         if sequencer.log.is_some() {
@@ -58,15 +58,15 @@ impl Partition {
         Ok(())
     }
 
-    /// Ends the log: nobody will follow it.
+    /// Ends the log; nothing will read it any more.
     pub async fn end_log(self: &Arc<Self>) -> Result<(), Error> {
         self.sequencer().log = None;
         self.drain().await?;
         self.clear_log().await
     }
 
-    /// Removes what a log has left behind, which a crash may have done. A log that is kept at this
-    /// moment is left alone: whoever began it removed what was there before.
+    /// Removes leftover log rows, for example after a crash. Leaves an active log alone: starting
+    /// it already removed the old rows.
     pub async fn clear_log(&self) -> Result<(), Error> {
         loop {
             let (snapshot, _) = self.read()?;
@@ -81,7 +81,7 @@ impl Partition {
                 batch.delete(key);
             }
             let answer = {
-                // Held until it is queued, so that no log begins in between.
+                // Held until the batch is queued, so that no log begins in between.
                 let sequencer = self.sequencer();
                 if sequencer.log.is_some() {
                     return Ok(());
@@ -92,24 +92,24 @@ impl Partition {
         }
     }
 
-    /// Notes that at this size there is nowhere to cut.
+    /// Records that there was nowhere to split the partition at this size.
     pub fn note_unsplittable(&self, size: u64) {
         self.unsplittable_at.store(size.max(1), Ordering::Relaxed);
     }
 
-    /// Whether a split may work: it was not tried in vain, or the partition has grown by a tenth.
+    /// Whether a split may succeed: none has failed, or the partition has grown by a tenth since.
     pub fn is_worth_splitting(&self, size: u64) -> bool {
         let tried = self.unsplittable_at.load(Ordering::Relaxed);
         tried == 0 || size > tried + tried / 10
     }
 
-    /// Whether the partition is known to have nowhere to cut.
+    /// Whether the partition is known to be unsplittable.
     pub fn is_unsplittable(&self) -> bool {
         self.unsplittable_at.load(Ordering::Relaxed) != 0
     }
 
-    /// Takes no more writes, and waits for those that were queued. They will be staged again: by
-    /// whoever takes over, or here if the move is called off.
+    /// Stops taking writes and waits for the queued ones. Rejected writers stage again: on the
+    /// partitions that take over, or here if the move is cancelled.
     pub async fn begin_move(self: &Arc<Self>) -> Result<Counters, Error> {
         let counters = {
             let mut sequencer = self.sequencer();
@@ -122,23 +122,23 @@ impl Partition {
         Ok(counters)
     }
 
-    /// No document has this sequence yet, nor any behind it.
+    /// No document has this sequence number or a later one yet.
     pub fn next_sequence(&self) -> u64 {
         self.next_sequence.load(Ordering::Relaxed)
     }
 
-    /// Takes writes again.
+    /// Resumes taking writes.
     pub fn cancel_move(&self) {
         self.sequencer().is_moving = false;
     }
 
-    /// Writes rows that came from another partition. They wait for the counters to be durable.
+    /// Writes rows copied from another partition. They become durable with the counters.
     pub async fn follow(&self, batch: Batch) -> Result<(), Error> {
         self.submit(batch, Durability::Buffered).await
     }
 
-    /// Ends the filling of this partition: its counters, and all that was written before them,
-    /// durably.
+    /// Finishes filling this partition: writes its counters, and makes them and everything before
+    /// them durable.
     pub async fn fill(&self, counters: Counters, history: Option<Position>) -> Result<(), Error> {
         let mut batch = Batch::default();
         if let Some(history) = &history {

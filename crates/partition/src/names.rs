@@ -1,5 +1,5 @@
-//! The ids of paths in a partition's index. An id is the hash of its path; rows under `N` say which
-//! path it stands for, so that a path whose hash is taken gets another id and terms stay exact.
+//! The ids of paths in a partition's index. An id is the hash of its path. `N` rows record which
+//! path an id stands for; on a collision the second path gets another id, so terms stay exact.
 
 use std::{
     collections::HashMap,
@@ -13,40 +13,40 @@ use store::{Batch, Snapshot};
 
 use crate::{Partition, errors, keys, room::Permit, rows::Damaged};
 
-/// Paths that are remembered. Past it everything is forgotten and read again.
+/// How many paths are cached. Above this the cache is cleared and read again.
 const KNOWN_MAX: usize = 65_536;
 
-/// The ids that a partition has given, as far as they are remembered.
+/// A cache of the ids that a partition has given to paths.
 #[derive(Debug, Default)]
 pub struct Names {
     known: RwLock<Known>,
-    /// Giving ids takes turns, so that two paths of one hash do not both take it.
+    /// Serializes giving ids, so that two paths with the same hash do not both take it.
     naming: tokio::sync::Mutex<()>,
 }
 
-/// What is remembered.
+/// The cached ids.
 #[derive(Debug, Default)]
 struct Known {
-    /// By first hash: nearly always one path each.
+    /// By first hash, nearly always with a single path each.
     by_hash: HashMap<u64, Vec<(Path, u64)>>,
-    /// The paths whose id is not their first hash, by that id.
+    /// Paths whose id is not their first hash, by id.
     moved: HashMap<u64, Path>,
-    /// How many paths there are.
+    /// How many paths are cached.
     paths: usize,
 }
 
 impl Known {
-    /// The path that has an id.
+    /// The path with this id.
     fn owner(&self, id: u64) -> Option<&Path> {
         let mut paths = self.by_hash.get(&id).into_iter().flatten();
         paths.find(|(_, given)| *given == id).map(|(path, _)| path).or_else(|| self.moved.get(&id))
     }
 }
 
-/// Answers from what is remembered, and notes what is not.
+/// Answers from the cache and collects the paths that are not in it.
 pub(crate) struct Lookup<'a> {
     known: RwLockReadGuard<'a, Known>,
-    /// The paths that are not remembered; the ids that were answered for them are guesses.
+    /// Paths that are not cached; the ids returned for them are guesses.
     pub(crate) unknown: Vec<Path>,
 }
 
@@ -62,13 +62,14 @@ impl PathIds for Lookup<'_> {
 }
 
 impl Names {
-    /// For making terms; what is unknown must be [given](Self::give) an id, and the terms made anew.
+    /// For computing terms. Afterwards, [give](Self::give) the unknown paths ids and recompute the
+    /// terms.
     pub(crate) fn lookup(&self) -> Lookup<'_> {
         Lookup { known: self.known(), unknown: Vec::new() }
     }
 
-    /// Gives each path an id and writes it down, ahead of the terms that use it. What was
-    /// remembered may be forgotten over it, if allowed.
+    /// Gives each path an id and writes it to the store, before the terms that use it. May clear
+    /// the cache, if allowed.
     pub(crate) async fn give(
         &self,
         partition: &Arc<Partition>,
@@ -77,7 +78,7 @@ impl Names {
     ) -> Result<(), Error> {
         let _turn = self.naming.lock().await;
         if may_forget && self.known().paths > KNOWN_MAX {
-            // What was written down must be readable before it may be forgotten.
+            // Written ids must be readable before the cache forgets them.
             partition.drain().await?;
             *self.known.write().unwrap_or_else(PoisonError::into_inner) = Known::default();
         }
@@ -106,24 +107,24 @@ impl Names {
             open = taken;
         }
         if !batch.changes.is_empty() {
-            // Not waited for: what is queued behind it is published behind it.
+            // No need to wait: batches queued later are published later.
             let permit = Permit::for_upkeep(partition, &batch).await?;
             let _published = partition.maintain(batch, Vec::new(), (0, 0), Some(permit))?;
         }
-        // Only now: what is remembered is taken for written down.
+        // Cache the ids only now: a cached id must already be queued.
         for (id, path) in given {
             self.remember(path_hash(path.steps(), 0), path.clone(), id);
         }
         Ok(())
     }
 
-    /// The id of a path, if it is remembered.
+    /// The id of a path, if it is cached.
     pub fn remembered(&self, path: &Path) -> Option<u64> {
         let hash = path_hash(path.steps(), 0);
         self.known().by_hash.get(&hash)?.iter().find(|(known, _)| known == path).map(|(_, id)| *id)
     }
 
-    /// The paths that have some ids: given here and perhaps not readable yet, or stored.
+    /// The paths that own these ids, cached (perhaps not yet readable in the store) or stored.
     async fn owners(
         &self,
         snapshot: &dyn Snapshot,
@@ -158,8 +159,8 @@ impl Names {
     }
 }
 
-/// The stored ids of some paths, for a reader. Paths that no document of the partition has are left
-/// out.
+/// Looks up the stored ids of some paths for a reader. Omits paths that no document of the
+/// partition has.
 pub async fn find(snapshot: &dyn Snapshot, paths: Vec<Path>) -> Result<HashMap<Path, u64>, Error> {
     let mut found = HashMap::new();
     let mut open = paths;
@@ -184,7 +185,7 @@ pub async fn find(snapshot: &dyn Snapshot, paths: Vec<Path>) -> Result<HashMap<P
     Ok(found)
 }
 
-/// The paths that stored rows give some ids to.
+/// The paths that own these ids according to the stored rows.
 async fn stored(snapshot: &dyn Snapshot, ids: &[u64]) -> Result<Vec<Option<Path>>, Error> {
     let wanted: Vec<Bytes> = ids.iter().map(|id| keys::name(*id)).collect();
     let rows = snapshot.get_many(&wanted).await.map_err(errors::from_store)?;
@@ -192,7 +193,7 @@ async fn stored(snapshot: &dyn Snapshot, ids: &[u64]) -> Result<Vec<Option<Path>
     rows.into_iter().map(|row| row.map(path).transpose()).collect()
 }
 
-/// A path as bytes: before each property name `FF`, for each array `FE`; neither occurs in UTF-8.
+/// Encodes a path: `FF` before each property name, `FE` for each array; neither occurs in UTF-8.
 fn encode(path: &Path) -> Bytes {
     let mut out = Vec::new();
     for step in path.steps() {
@@ -207,7 +208,7 @@ fn encode(path: &Path) -> Bytes {
     out.into()
 }
 
-/// The path of a row.
+/// Decodes the path in an `N` row.
 pub fn decode(bytes: &[u8]) -> Option<Path> {
     let mut segments = Vec::new();
     let mut rest = bytes;

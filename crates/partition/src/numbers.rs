@@ -1,4 +1,4 @@
-//! Gives numbers to new documents.
+//! Allocates numbers for new documents.
 
 use std::sync::atomic::Ordering;
 
@@ -11,7 +11,7 @@ use crate::{
 };
 
 impl Partition {
-    /// A number for a new document. A failed write leaves a gap, which is harmless.
+    /// Allocates the number of a new document. A failed write leaves a harmless gap.
     pub fn allocate(&self, slot: u32) -> Result<DocNum, Error> {
         let next = &self.next_sequence;
         let sequence = match self.range.shared.iter().find(|shared| shared.slot == slot) {

@@ -1,8 +1,8 @@
-//! The pending overlay: rows that are queued and not yet published, and those who wait for them.
+//! The pending overlay: rows that are queued but not yet published, and the tasks waiting for them.
 //!
-//! Each batch in the queue has a ticket, and batches are published in the order of their tickets. A
-//! writer that finds a row here learns its ticket: until that is published, what follows from the
-//! row may still come to nothing.
+//! Each queued batch has a ticket, and batches are published in ticket order. A writer that finds a
+//! row here learns its ticket: until that ticket is published, anything derived from the row may
+//! still be lost.
 
 use std::{
     collections::{BTreeMap, HashMap},
@@ -20,23 +20,24 @@ pub(super) struct Pending(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
-    /// Rows by key, with the ticket of the batch that wrote them; `None` where it removed one.
+    /// Rows by key, with the ticket of the batch that wrote them; `None` where the batch deleted
+    /// the row.
     rows: HashMap<Bytes, (u64, Option<Bytes>)>,
     /// Every batch up to this ticket is published.
     published: u64,
-    /// Why nothing is published any more.
+    /// Why publishing has stopped.
     failure: Option<Error>,
-    /// Those who wait for a ticket.
+    /// Tasks waiting for a ticket.
     waiting: BTreeMap<u64, Vec<oneshot::Sender<Result<(), Error>>>>,
 }
 
-/// What the overlay has of some rows.
+/// The overlay's answer to a lookup.
 pub(super) struct Looked {
-    /// The rows, in the order of their keys; `None` where one was removed or is not pending.
+    /// The rows, in key order of the lookup; `None` if the row was deleted or is not pending.
     pub(super) rows: Vec<Option<Bytes>>,
-    /// Which of the keys are not pending.
+    /// Indexes of the keys that are not pending.
     pub(super) absent: Vec<usize>,
-    /// The highest ticket of those that are; zero if none is.
+    /// The highest ticket among the pending rows; zero if there are none.
     pub(super) ticket: u64,
 }
 
@@ -45,17 +46,17 @@ impl Pending {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Notes the rows of a batch that is being queued.
+    /// Records the rows of a batch being queued.
     pub(super) fn insert(&self, ticket: u64, rows: Overlay) {
         self.state().rows.extend(rows.into_iter().map(|(key, row)| (key, (ticket, row))));
     }
 
-    /// Whether everything is published.
+    /// Whether all rows are published.
     pub(super) fn is_empty(&self) -> bool {
         self.state().rows.is_empty()
     }
 
-    /// Looks for rows.
+    /// Looks rows up.
     pub(super) fn look(&self, keys: &[Bytes]) -> Looked {
         let mut looked = Looked { rows: vec![None; keys.len()], absent: Vec::new(), ticket: 0 };
         let state = self.state();
@@ -71,7 +72,8 @@ impl Pending {
         looked
     }
 
-    /// A batch with rows under these keys is published. Readers must see it by now, and its LSN.
+    /// Marks a batch with rows under these keys as published. Readers must already see the rows and
+    /// the batch's LSN.
     pub(super) fn publish(&self, ticket: u64, keys: &[Bytes]) {
         let mut state = self.state();
         for key in keys {
@@ -81,12 +83,12 @@ impl Pending {
         }
         state.published = state.published.max(ticket);
         while let Some(first) = state.waiting.first_entry().filter(|it| *it.key() <= ticket) {
-            // Those who have gone away need not know.
+            // A waiter may have gone.
             first.remove().into_iter().for_each(|waiter| drop(waiter.send(Ok(()))));
         }
     }
 
-    /// A batch has failed, and with it all that are queued.
+    /// Fails every waiter: a batch has failed, and with it all that are queued.
     pub(super) fn fail(&self, error: &Error) {
         let mut state = self.state();
         state.failure.get_or_insert_with(|| error.clone());
@@ -95,7 +97,8 @@ impl Pending {
         }
     }
 
-    /// Waits until the batch with this ticket is published; the error says why it never will be.
+    /// Waits until the batch with this ticket is published. The error says why that will never
+    /// happen.
     pub(super) async fn settled(&self, ticket: u64) -> Result<(), Error> {
         let receiver = {
             let mut state = self.state();
@@ -128,7 +131,7 @@ mod tests {
         (Bytes::from(key), Some(Bytes::from("row")))
     }
 
-    /// What a wait has come to so far.
+    /// The result of a wait so far.
     macro_rules! polled {
         ($wait:expr) => {
             match $wait.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
@@ -149,7 +152,7 @@ mod tests {
         assert_eq!(looked.rows, [Some(Bytes::from("row")), None, None]);
         assert_eq!(pending.look(&keys[..1]).ticket, 1);
         assert_eq!(pending.look(&keys[2..]).ticket, 0);
-        // A row that another batch has written since stays until that is published.
+        // A row that another batch has overwritten stays until that batch is published.
         pending.publish(1, &keys[..2]);
         assert_eq!(pending.look(&keys).ticket, 2);
         assert_eq!(pending.look(&keys).absent, [0, 2]);

@@ -1,13 +1,14 @@
-//! How far a reader of the change feed has come: an LSN for each piece of the hash space.
+//! A reader's position in the change feed: an LSN for each piece of the hash space.
 //!
-//! LSNs count the transactions of a partition. The parts of one that is split go on counting from
-//! where it stood, and what two become that are merged goes on from behind both: so an LSN means
-//! the same in every partition that has ever held a key, and a position survives splits and merges
-//! as long as it says which LSN belongs to which keys.
+//! LSNs count the transactions of a partition. The children of a split continue from the parent's
+//! LSN; the result of a merge continues above the higher of the two. So an LSN means the same in
+//! every partition that has ever held a key, and a position survives splits and merges as long as
+//! it records which LSN belongs to which keys.
 //!
-//! Most positions are one LSN, and a number on the wire. Others are a token with a checksum: a
-//! damaged one, or one of another collection, is refused. Tokens are digits too, more than any LSN
-//! has: Python tells a position from its own tokens by that.
+//! Most positions are a single LSN and go on the wire as a number. Others are a token with a
+//! checksum, so that a damaged token or one from another collection is rejected. Tokens consist of
+//! digits too, more than any LSN has: the Python SDK distinguishes a position from its own tokens
+//! by that.
 
 use catalog::area::{Area, Edge};
 use value::{hash::murmur3_32, partition_key::Epk};
@@ -17,18 +18,18 @@ use crate::keys::SLOT_COUNT;
 /// The first byte of a token.
 const FORMAT: u8 = 1;
 
-/// Digits that no LSN has.
+/// More digits than any LSN has.
 const DIGITS_MIN: usize = 21;
 
-/// Pieces beyond any number of partitions.
+/// More pieces than there can be partitions.
 const PIECES_MAX: u64 = 100_000;
 
-/// An LSN for each piece of the hash space: everything up to it was read there.
+/// An LSN for each piece of the hash space: the reader has read everything up to it there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Position {
-    /// Where each piece ends, and its LSN. They sort, and the last one ends the space.
+    /// Where each piece ends, and its LSN. Sorted; the last piece ends at the end of the space.
     pieces: Vec<(Edge, u64)>,
-    /// The slot that the next page begins with, so that no partition waits for ever for another.
+    /// The slot where the next page begins, so that no partition starves.
     pub turn: u32,
 }
 
@@ -38,7 +39,7 @@ impl Position {
         Self { pieces: vec![(Edge::slot(SLOT_COUNT), lsn)], turn: 0 }
     }
 
-    /// The pieces of an area, with their LSNs.
+    /// The pieces within an area, with their LSNs.
     pub fn within(&self, area: &Area) -> Vec<(Area, u64)> {
         let mut start = Edge::default();
         let mut found = Vec::new();
@@ -52,12 +53,12 @@ impl Position {
         found
     }
 
-    /// Moves on to an LSN in an area; never back.
+    /// Advances an area to an LSN; never moves back.
     pub fn advance(&mut self, area: &Area, lsn: u64) {
         self.change(area, |known| known.max(lsn));
     }
 
-    /// Says that the LSN of an area is this one, whatever was said before.
+    /// Sets the LSN of an area, even backwards.
     pub fn set(&mut self, area: &Area, lsn: u64) {
         self.change(area, |_| lsn);
     }
@@ -87,14 +88,14 @@ impl Position {
         self.pieces = pieces;
     }
 
-    /// What matters to a reader of an area, as text: a number where one will do.
+    /// The part that matters to a reader of this area, as text: a plain number if possible.
     pub fn to_text(&self, area: &Area, collection: &[u8]) -> String {
         let mut pieces: Vec<(Edge, u64)> = Vec::new();
         for (piece, lsn) in self.within(area) {
             put(&mut pieces, piece.end, lsn);
         }
         if pieces.is_empty() {
-            // Nothing was read of nothing: the reader stays where it was.
+            // The area is empty: the reader stays where it was.
             pieces.clone_from(&self.pieces);
         }
         match &pieces[..] {
@@ -110,7 +111,7 @@ impl Position {
         }
     }
 
-    /// Reads such a text; `None` if it is damaged or of another collection.
+    /// Parses such a text; `None` if it is damaged or from another collection.
     pub fn parse(text: &str, collection: &[u8]) -> Option<Self> {
         if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_digit()) {
             return None;
@@ -128,21 +129,21 @@ impl Position {
         Some(Self { pieces: read(&mut rest)?, turn })
     }
 
-    /// The position as a row, with all its pieces.
+    /// Encodes the position as a row, with all its pieces.
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = vec![FORMAT];
         write(&self.pieces, &mut bytes);
         bytes
     }
 
-    /// Reads such a row.
+    /// Decodes such a row.
     pub fn decode(row: &[u8]) -> Option<Self> {
         let mut rest = row.strip_prefix(&[FORMAT])?;
         Some(Self { pieces: read(&mut rest)?, turn: 0 })
     }
 }
 
-/// Adds a piece; one with the LSN of the piece before it makes that longer.
+/// Adds a piece, or extends the previous piece if it has the same LSN.
 fn put(pieces: &mut Vec<(Edge, u64)>, end: Edge, lsn: u64) {
     match pieces.last_mut() {
         Some((last, same)) if *same == lsn => *last = end,
@@ -150,7 +151,7 @@ fn put(pieces: &mut Vec<(Edge, u64)>, end: Edge, lsn: u64) {
     }
 }
 
-/// The last piece always ends with the space: its end is left out.
+/// Omits the end of the last piece, which is always the end of the space.
 fn write(pieces: &[(Edge, u64)], out: &mut Vec<u8>) {
     put_number(out, pieces.len() as u64);
     let mut before = 0;
@@ -184,7 +185,7 @@ fn read(rest: &mut &[u8]) -> Option<Vec<(Edge, u64)>> {
     (is_sorted && rest.is_empty()).then_some(pieces)
 }
 
-/// Five digits for two bytes. An odd one has a zero before it.
+/// Encodes two bytes as five digits. Odd lengths are padded with a leading zero byte.
 fn to_digits(bytes: &[u8]) -> String {
     let (first, pairs) = bytes.as_rchunks::<2>();
     let first = first.iter().map(|byte| u16::from(*byte));
@@ -200,14 +201,14 @@ fn from_digits(text: &str) -> Option<Vec<u8>> {
         let number: u16 = str::from_utf8(group).ok()?.parse().ok()?;
         bytes.extend_from_slice(&number.to_be_bytes());
     }
-    // What is written never begins with a zero.
+    // Encoded bytes never begin with a zero.
     if bytes.first() == Some(&0) {
         bytes.remove(0);
     }
     rest.is_empty().then_some(bytes)
 }
 
-/// Seven bits a byte, the lowest first: most numbers are small.
+/// Seven bits per byte, lowest first: most numbers are small.
 fn put_number(out: &mut Vec<u8>, mut number: u64) {
     loop {
         let [.., low] = number.to_be_bytes();
@@ -264,7 +265,7 @@ mod tests {
         assert_eq!(position.to_text(&slots(6, 7), RID), "30");
         assert_eq!(position.to_text(&slots(10, 11), RID), "28");
         assert_eq!(Position::parse("28", RID), Some(Position::at(28)));
-        // Level again.
+        // Both pieces are at the same LSN again.
         position.advance(&everywhere(), 30);
         assert_eq!(position, Position::at(30));
     }
@@ -315,7 +316,7 @@ mod tests {
         for bad in [&[][..], &[1], &[1, 0], &[2, 1, 5], &[1, 1, 5, 5]] {
             assert_eq!(Position::decode(bad), None);
         }
-        // Pieces that do not sort.
+        // Pieces that are not sorted.
         assert_eq!(Position::decode(&[1, 3, 5, 9, 0, 6, 0, 0, 7]), None);
     }
 }

@@ -1,11 +1,11 @@
-//! Which documents lack a path that queries order by.
+//! Tracks which documents lack a path that queries order by.
 //!
 //! A path that a wildcard includes has no index entry for a document without it, yet ORDER BY
 //! returns that document. Finding such documents means comparing all entries of the path with all
-//! documents. So a partition remembers, for the few paths that queries order by, which documents
-//! lack them: a query compares once, and from then on each write that lacks the path is noted.
-//! What is remembered is a superset, since a document may be given the path or be deleted later;
-//! the reader looks at the document. Why this is right, and what it costs:
+//! documents. So, for the few paths that queries order by, a partition remembers which documents
+//! lack them: a query compares once, and from then on every write without the path is recorded. The
+//! result is a superset, because a document may gain the path or be deleted later; the reader
+//! checks the document. For why this is correct and what it costs, see
 //! docs/adr/0010-order-by-without-a-value.md.
 
 use std::{
@@ -24,19 +24,19 @@ use protocol::rid::DocNum;
 
 use crate::{Partition, terms::IndexRow, transaction::DocumentChange};
 
-/// Paths of one partition that are remembered; the one that was not used for longest goes first.
+/// How many paths a partition remembers; the least recently used one is evicted first.
 const PATHS_MAX: usize = 16;
 
-/// Documents that are remembered for one path. Where more lack it, they are found by reading on.
+/// How many documents are remembered per path. If more lack it, the query reads on to find them.
 const LACKING_MAX: usize = 4096;
 
-/// The first type byte of a value that is there.
+/// The first type byte of a defined value.
 const DEFINED: u8 = 0x20;
 
-/// What one partition remembers.
+/// What one partition remembers about missing paths.
 #[derive(Debug, Default)]
 pub struct Presence {
-    /// Whether any path is remembered: most partitions have none, and their writes need not look.
+    /// Whether any path is remembered. Most partitions have none, so their writes skip the check.
     is_on: AtomicBool,
     paths: Mutex<Paths>,
 }
@@ -44,35 +44,35 @@ pub struct Presence {
 #[derive(Debug, Default)]
 struct Paths {
     tracked: HashMap<u64, Tracked>,
-    /// Counts uses, and tells one tracking of a path from the next.
+    /// Counts uses, and identifies each tracking of a path.
     clock: u64,
 }
 
-/// One path.
+/// A tracked path.
 #[derive(Debug)]
 struct Tracked {
-    /// When it began, by the clock.
+    /// When tracking began, by the clock.
     ticket: u64,
     used: u64,
-    /// Transactions behind this LSN are noted.
+    /// Transactions after this LSN are recorded.
     since: u64,
     /// From which LSN on `lacking` is complete; `None` before a query has compared.
     complete_at: Option<u64>,
-    /// The documents, and the LSN at which each was noted.
+    /// The documents that lack the path, and the LSN at which each was recorded.
     lacking: BTreeMap<DocNum, u64>,
 }
 
-/// What a query saw when it took its snapshot: the snapshot holds all transactions up to the first
-/// LSN, and none behind the second.
+/// The LSN bounds of a query's snapshot: it holds all transactions up to the first LSN and none
+/// after the second.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen {
     /// The snapshot holds every transaction up to this LSN.
     pub at_least: u64,
-    /// The snapshot holds no transaction behind this LSN.
+    /// The snapshot holds no transaction after this LSN.
     pub at_most: u64,
 }
 
-/// A path that is tracked from now on, or was before.
+/// Identifies one tracking of a path.
 #[derive(Clone, Copy, Debug)]
 pub struct Tracking {
     path_id: u64,
@@ -81,7 +81,7 @@ pub struct Tracking {
 }
 
 impl Presence {
-    /// The documents that may lack the path, ascending; `None` if that is not known.
+    /// The documents that may lack the path, ascending; `None` if unknown.
     pub fn lacking(&self, path_id: u64, seen: Seen) -> Option<Vec<DocNum>> {
         let mut paths = self.paths();
         paths.clock += 1;
@@ -92,7 +92,8 @@ impl Presence {
         Some(tracked.lacking.keys().copied().collect())
     }
 
-    /// Tracks a path from the transaction behind `last_lsn` on. Only while nothing is sequenced.
+    /// Tracks a path, starting after the transaction `last_lsn`. The caller must hold the
+    /// sequencer.
     pub(super) fn track(&self, path_id: u64, last_lsn: u64) -> Tracking {
         let mut paths = self.paths();
         paths.clock += 1;
@@ -116,12 +117,12 @@ impl Presence {
         tracking
     }
 
-    /// Remembers what a query found: all documents that lack the path in its snapshot.
+    /// Records a query's result: all documents that lack the path in its snapshot.
     pub fn complete(&self, tracking: Tracking, seen: Seen, lacking: &[DocNum]) {
         let mut paths = self.paths();
         let Some(tracked) = paths.tracked.get_mut(&tracking.path_id) else { return };
-        // A transaction that was sequenced before the tracking began, and is not in the snapshot,
-        // was noted by nobody.
+        // Transactions sequenced before tracking began but missing from the snapshot were never
+        // recorded.
         if tracked.ticket != tracking.ticket || seen.at_least < tracking.since {
             return;
         }
@@ -134,22 +135,22 @@ impl Presence {
         }
     }
 
-    /// Forgets documents that have the path, or are gone, in a query's snapshot.
+    /// Forgets documents that, in a query's snapshot, have the path or no longer exist.
     pub fn forget(&self, path_id: u64, seen: Seen, present: &[DocNum]) {
         let mut paths = self.paths();
         let Some(tracked) = paths.tracked.get_mut(&path_id) else { return };
         for number in present {
-            // One that was noted behind the snapshot lacks it again.
+            // A document recorded after the snapshot lacks the path again.
             if tracked.lacking.get(number).is_some_and(|noted| *noted <= seen.at_least) {
                 tracked.lacking.remove(number);
             }
         }
-        // Older snapshots may still lack what was forgotten.
+        // The forgotten documents may still lack the path in older snapshots.
         tracked.complete_at = tracked.complete_at.map(|lsn| lsn.max(seen.at_most));
     }
 
-    /// Notes which documents lack a tracked path from this transaction on. Called in the order of
-    /// LSNs, before anybody can see the transaction.
+    /// Records the documents that lack a tracked path from this transaction on. Called in LSN
+    /// order, before anyone can see the transaction.
     pub(super) fn note(&self, lsn: u64, changes: &[DocumentChange]) {
         if !self.is_on.load(Ordering::Acquire) {
             return;
@@ -163,7 +164,7 @@ impl Presence {
         });
     }
 
-    /// Forgets everything: the terms of the same document may be others from now on.
+    /// Forgets everything: the same document may get different terms from now on.
     pub(super) fn clear(&self) {
         self.paths().tracked.clear();
         self.is_on.store(false, Ordering::Release);
@@ -175,15 +176,15 @@ impl Presence {
 }
 
 impl Partition {
-    /// Notes from now on which documents lack a path.
+    /// Starts recording the documents that lack a path.
     pub fn track_presence(&self, path_id: u64) -> Tracking {
         let sequencer = self.sequencer();
         self.presence.track(path_id, sequencer.counters.last_lsn)
     }
 }
 
-/// Whether a document begins to lack a path by this change: it is new and has no entry, or it loses
-/// the entry it had. What lacked the path before was noted then.
+/// Whether this change makes a document lack a path: it is new and has no entry, or loses its
+/// entry. A document that lacked the path before was recorded then.
 fn loses(change: &DocumentChange, prefix: &[u8; PREFIX_BYTES]) -> bool {
     let has = |rows: &[IndexRow]| {
         let is_defined = |key: &[u8]| key.get(PREFIX_BYTES).is_some_and(|b| *b >= DEFINED);
@@ -247,13 +248,13 @@ mod tests {
     #[test]
     fn a_snapshot_that_lacks_what_was_not_noted_proves_nothing() {
         let presence = Presence::default();
-        // Transaction 11 was sequenced before the tracking began, and is not in the snapshot.
+        // Transaction 11 was sequenced before tracking began, and is not in the snapshot.
         let tracking = presence.track(PATH, 11);
         presence.complete(tracking, Seen { at_least: 10, at_most: 11 }, &[]);
         assert_eq!(presence.lacking(PATH, at(11)), None);
         presence.complete(tracking, at(11), &[3]);
         assert_eq!(presence.lacking(PATH, at(11)), Some(vec![3]));
-        // Of a tracking that has ended since.
+        // The result of a tracking that has since ended.
         presence.clear();
         presence.track(PATH, 12);
         presence.complete(tracking, at(20), &[]);

@@ -1,5 +1,4 @@
-//! The memory that writes may take between their parsing and their publication, shared out over all
-//! partitions of a store.
+//! Memory limits for writes between parsing and publication, shared by all partitions of a store.
 
 use std::sync::Arc;
 
@@ -9,27 +8,27 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::{Partition, errors};
 
-/// Kilobytes of documents that may be staged and not yet published, over all partitions.
+/// Kilobytes of documents that may be staged but unpublished, over all partitions.
 const STAGED_MAX: usize = 32 * 1024;
-/// Most kilobytes of batches that may be queued, however much the store would take.
+/// The most kilobytes of batches that may be queued, even if the store would take more.
 pub const QUEUED_MAX: usize = 48 * 1024;
 /// Kilobytes of documents whose writers may wait for keys, over all partitions.
 const WAITING_MAX: usize = 256 * 1024;
-/// What a change of a batch takes beside its key and value.
+/// The overhead of a change in a batch, on top of its key and value.
 pub const CHANGE_BYTES: usize = 64;
 
-/// The kinds of room, over all partitions of a store.
+/// The memory limits shared by all partitions of a store.
 pub struct Room {
-    /// For documents that are staged and not yet published.
+    /// For staged, unpublished documents.
     pub staged: Share,
     /// For batches in the store's queue.
     pub(crate) queued: Share,
-    /// For documents whose writers wait for the lock of their key.
+    /// For documents whose writers wait for a key's lock.
     pub waiting: Share,
 }
 
 impl Room {
-    /// A quarter of the store's queue is left to what is small and waits for nothing.
+    /// Leaves a quarter of the store's queue to small batches that do not wait.
     pub fn new(store: &dyn store::Store) -> Self {
         let queued = (store.queue_bytes() / 1024 / 4 * 3).clamp(1, QUEUED_MAX);
         Self {
@@ -40,7 +39,7 @@ impl Room {
     }
 }
 
-/// Kilobytes that are shared out.
+/// A memory limit, in kilobytes.
 pub struct Share {
     kilobytes: u32,
     free: Arc<Semaphore>,
@@ -52,21 +51,21 @@ impl Share {
         Self { kilobytes: u32::try_from(kilobytes).unwrap_or(u32::MAX), free }
     }
 
-    /// Takes room for so many bytes; what is larger than all of it takes all of it.
+    /// Waits for this much memory; a request larger than the limit takes all of it.
     pub async fn take(&self, bytes: usize) -> Result<OwnedSemaphorePermit, Error> {
         let kilobytes = u32::try_from(bytes / 1024 + 1).unwrap_or(u32::MAX).min(self.kilobytes);
         let free = Arc::clone(&self.free);
         free.acquire_many_owned(kilobytes).await.map_err(|_| errors::shut_down())
     }
 
-    /// Takes room for so many bytes, if there is that much now.
+    /// Takes this much memory if it is available now.
     pub fn try_take(&self, bytes: usize) -> Option<OwnedSemaphorePermit> {
         let kilobytes = u32::try_from(bytes / 1024 + 1).ok()?;
         Arc::clone(&self.free).try_acquire_many_owned(kilobytes).ok()
     }
 }
 
-/// The room of a write that is queued; given back when it is published.
+/// The memory of a queued write, released when the write is published.
 #[derive(Debug)]
 pub struct Permit {
     _staged: Option<OwnedSemaphorePermit>,
@@ -80,8 +79,8 @@ impl Permit {
         Self::for_bytes(partition, bytes, None).await
     }
 
-    /// Waits until a batch of about so many bytes may be queued. The room in which it was staged is
-    /// given back with its own.
+    /// Waits until a batch of about this size may be queued. `staged` is released together with the
+    /// queue memory.
     pub async fn for_bytes(
         partition: &Partition,
         bytes: usize,
@@ -92,7 +91,7 @@ impl Permit {
     }
 }
 
-/// The log of a split repeats each batch.
+/// How often each batch is written: twice during a split, because its log repeats it.
 fn times(partition: &Partition) -> usize {
     if partition.is_logging() { 2 } else { 1 }
 }

@@ -1,9 +1,9 @@
-//! The values of a partition's rows, as bytes.
+//! Encoding of the values of a partition's rows.
 //!
-//! Each row that may grow begins with a format byte. A byte this build does not know means that a
-//! newer one wrote the row: it is refused, never guessed at. The two rows that every document or
-//! every logical key has, `P` and `Mk`, save that byte: their length is their version. A new version
-//! of one of them has another length, and any length this build does not know is refused.
+//! Each row that may grow begins with a format byte. If this build does not know it, a newer build
+//! wrote the row, and decoding fails. To save that byte, the two rows that exist for every document
+//! or logical key, `P` and `Mk`, use their length as their version: a new version of either must
+//! have a different length, and unknown lengths are rejected.
 
 mod history;
 mod times;
@@ -19,14 +19,14 @@ pub use self::{
 };
 use crate::keys::u64_at;
 
-/// The format of partitions that this build writes. Fixtures of every landed format are kept in
+/// The partition format that this build writes. Fixtures of every released format are in
 /// `crates/engine/testdata/formats`.
 pub(crate) const FORMAT: u8 = 1;
 
-/// The `P` row: where a document is, and which version.
+/// The `P` row: where a document is, and its version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Primary {
-    /// The number under which the document's other rows lie.
+    /// The number that the keys of the document's other rows contain.
     pub docnum: u64,
     /// The etag of the current version.
     pub etag: Etag,
@@ -37,10 +37,10 @@ pub struct Primary {
 }
 
 impl Primary {
-    /// How long the row is, which is also its version.
+    /// The length of the row, which is also its version.
     const LENGTH: usize = 36;
 
-    /// The `P` row, which is always 36 bytes long.
+    /// Encodes the `P` row, always 36 bytes.
     pub fn encode(&self) -> Bytes {
         let mut out = Vec::with_capacity(Self::LENGTH);
         out.extend_from_slice(&self.docnum.to_be_bytes());
@@ -50,7 +50,7 @@ impl Primary {
         out.into()
     }
 
-    /// Reads a `P` row.
+    /// Decodes a `P` row.
     pub fn decode(bytes: &[u8]) -> Result<Self, Damaged> {
         let read = || {
             let etag = u128::from(u64_at(bytes, 8)?) << 64 | u128::from(u64_at(bytes, 16)?);
@@ -67,23 +67,23 @@ impl Primary {
     }
 }
 
-/// What stands before a document in its `D` row: all that a query must know without `P`.
+/// The header of a document's `D` row: all that a query needs without reading `P`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Header {
     /// The LSN of the transaction that wrote this version.
     pub lsn: u64,
-    /// Seconds of the last write, the document's `_ts`.
+    /// When it was last written, in seconds: the document's `_ts`.
     pub ts: u64,
     /// The document's own `ttl`; zero when it has none.
     pub ttl: i32,
-    /// Which version of the indexing policy its terms follow.
+    /// The version of the indexing policy that its terms follow.
     pub index_generation: u32,
-    /// The indexing directive it was written with.
+    /// The indexing directive that it was written with.
     pub directive: Directive,
 }
 
 impl Header {
-    /// Bytes before the document.
+    /// The header's length in bytes.
     pub const LENGTH: usize = 26;
 
     /// Appends the header to a row, to be followed by the document.
@@ -96,7 +96,7 @@ impl Header {
         out.push(directive_byte(self.directive));
     }
 
-    /// Writes the LSN into an encoded row: it is known only once the write is sequenced.
+    /// Writes the LSN into an encoded row: it is only known once the write is sequenced.
     pub(crate) fn set_lsn(row: &mut [u8], lsn: u64) {
         row[1..9].copy_from_slice(&lsn.to_be_bytes());
     }
@@ -116,14 +116,14 @@ impl Header {
         read().ok_or(Damaged("D"))
     }
 
-    /// When the document expires under a collection's default, if it does.
+    /// When the document expires under the collection's default; `None` if never.
     pub fn expiry(&self, default_ttl: Option<i32>) -> Option<u64> {
         let ttl = if self.ttl == 0 { default_ttl? } else { default_ttl.map(|_| self.ttl)? };
         u64::try_from(ttl).ok().map(|ttl| self.ts + ttl)
     }
 }
 
-/// The byte of a directive in a `D` row.
+/// The byte for a directive in a `D` row.
 fn directive_byte(directive: Directive) -> u8 {
     match directive {
         Directive::Default => 0,
@@ -132,7 +132,7 @@ fn directive_byte(directive: Directive) -> u8 {
     }
 }
 
-/// The directive of a byte in a `D` row.
+/// The directive for a byte in a `D` row.
 fn directive_of(byte: u8) -> Option<Directive> {
     match byte {
         0 => Some(Directive::Default),
@@ -142,7 +142,7 @@ fn directive_of(byte: u8) -> Option<Directive> {
     }
 }
 
-/// The `F` row: what happened last to a document.
+/// The operation in an `F` row: what last happened to a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FeedOperation {
     /// The document was created.
@@ -151,37 +151,37 @@ pub(crate) enum FeedOperation {
     Replace = 2,
 }
 
-/// The `F` row of a version that was written in this second.
+/// The `F` row of a version written in this second.
 pub(crate) fn feed_entry(operation: FeedOperation, ts: u64) -> Bytes {
     let mut out = vec![operation as u8];
     out.extend_from_slice(&ts.to_be_bytes());
     out.into()
 }
 
-/// When the version was written that an `F` row is about; `None` if the row is damaged.
+/// When the version of an `F` row was written; `None` if the row is damaged.
 pub fn feed_time(row: &[u8]) -> Option<u64> {
     u64_at(row, 1)
 }
 
-/// The partition's counters, kept with every commit.
+/// The partition's counters, written with every commit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counters {
-    /// Documents that are stored, including expired ones that are not removed yet.
+    /// Stored documents, including expired ones that have not been removed yet.
     pub documents: u64,
     /// Bytes of document text.
     pub bytes: u64,
     /// Bytes of the keys and values of index rows.
     pub index_bytes: u64,
-    /// The next document's sequence.
+    /// The sequence number of the next document.
     pub next_sequence: u64,
-    /// The LSN of the last transaction; the next one gets the LSN behind it.
+    /// The LSN of the last transaction.
     pub last_lsn: u64,
-    /// Whether the times of writes rise with their LSNs.
+    /// Whether write times rise with LSNs.
     pub times: Times,
 }
 
 impl Counters {
-    /// The `Mc` row, with the format byte first.
+    /// Encodes the `Mc` row, format byte first.
     pub(crate) fn encode(&self) -> Bytes {
         let mut out = vec![FORMAT];
         let numbers =
@@ -192,7 +192,7 @@ impl Counters {
         out.into()
     }
 
-    /// Reads the `Mc` row; rows from before `times` was kept are shorter.
+    /// Decodes the `Mc` row; rows written before `times` existed are shorter.
     pub fn decode(bytes: &[u8]) -> Result<Self, Damaged> {
         let read = || {
             let counters = Self {
@@ -214,15 +214,15 @@ impl Counters {
 pub struct KeyCounters {
     /// Documents with this partition key.
     pub documents: u64,
-    /// Bytes of their text, which the size limit of a logical partition compares with.
+    /// Bytes of their text, compared with the size limit of a logical partition.
     pub bytes: u64,
 }
 
 impl KeyCounters {
-    /// How long the row is, which is also its version.
+    /// The length of the row, which is also its version.
     const LENGTH: usize = 16;
 
-    /// The `Mk` row of the key.
+    /// Encodes the `Mk` row.
     pub fn encode(&self) -> Bytes {
         let mut out = Vec::with_capacity(Self::LENGTH);
         out.extend_from_slice(&self.documents.to_be_bytes());
@@ -230,7 +230,7 @@ impl KeyCounters {
         out.into()
     }
 
-    /// Reads an `Mk` row.
+    /// Decodes an `Mk` row.
     pub fn decode(bytes: &[u8]) -> Result<Self, Damaged> {
         let read = || {
             let row = Self { documents: u64_at(bytes, 0)?, bytes: u64_at(bytes, 8)? };
@@ -240,24 +240,24 @@ impl KeyCounters {
     }
 }
 
-/// What a partition is about to be, or is: the `Ms` row.
+/// The `Ms` row: the state of a partition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum State {
-    /// Made for a collection whose catalog row is not written yet.
+    /// Created for a collection whose catalog row is not written yet.
     Creating = 1,
     /// Serving.
     Open = 2,
-    /// Being filled from the partitions that it will take over from.
+    /// Being filled from the partitions it will replace.
     Filling = 3,
 }
 
 impl State {
-    /// The `Ms` row, with the format byte first.
+    /// Encodes the `Ms` row, format byte first.
     pub fn encode(self) -> Bytes {
         Bytes::from(vec![FORMAT, self as u8])
     }
 
-    /// `Err` with the format byte when a newer build wrote the partition.
+    /// Decodes an `Ms` row; fails if a newer build wrote the partition.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Damaged> {
         match bytes {
             [FORMAT, 1] => Ok(Self::Creating),
@@ -299,7 +299,7 @@ mod tests {
             last_lsn: 5,
             times: Times::default(),
         };
-        // Rows of builds that did not keep times.
+        // Rows of builds that did not record times.
         assert_eq!(Counters::decode(&counters.encode()[..41]), Ok(counters));
         counters.times.note(5, 1_700_000_000);
         let row = counters.encode();
@@ -314,14 +314,14 @@ mod tests {
             let bytes = Bytes::from(vec![FORMAT; length]);
             assert_eq!(Header::decode(&bytes).is_err(), length < Header::LENGTH);
             assert!(Counters::decode(&bytes).is_err());
-            // Of these the length is the version, so that a longer one is unknown too.
+            // These rows use their length as version, so longer ones are unknown too.
             assert_eq!(Primary::decode(&bytes).is_err(), length != 36, "{length}");
             assert_eq!(KeyCounters::decode(&bytes).is_err(), length != 16, "{length}");
         }
         assert!(State::decode(&[FORMAT + 1, 2]).is_err());
     }
 
-    /// These bytes are on disk: they stay what they are, whatever the enum becomes.
+    /// These bytes are on disk and must not change when the enum does.
     #[test]
     fn the_bytes_of_directives_stay() {
         let bytes = [(Directive::Default, 0), (Directive::Include, 1), (Directive::Exclude, 2)];

@@ -1,5 +1,5 @@
 //! The sequencer: a short critical section that gives a transaction its LSN and its place in the
-//! store's queue, so the order of LSNs is the order of visibility.
+//! store's queue, so LSN order is visibility order.
 
 use std::sync::{Arc, MutexGuard, atomic::Ordering};
 
@@ -19,24 +19,26 @@ use crate::{
     transaction::{Overlay, Transaction, less},
 };
 
-/// What takes turns: the counters, and what tells the batches that were queued apart.
+/// State guarded by the sequencer's critical section: the counters, and the ticket that identifies
+/// queued batches.
 #[derive(Debug, Default)]
 pub(crate) struct Sequencer {
     pub(crate) counters: Counters,
-    /// Of the batch queued last.
+    /// The ticket of the batch queued last.
     pub(crate) ticket: u64,
-    /// Writers that made their terms by an older indexing policy must make them anew.
+    /// Terms built under an indexing policy older than this are rejected; their writer must rebuild
+    /// them.
     pub(crate) index_generation: u32,
-    /// While the partition is being copied: the number of the next row of its log.
+    /// The number of the next log row; `None` unless the partition is being copied.
     pub(crate) log: Option<u64>,
-    /// Others are taking over: nothing is queued any more, unless they give up.
+    /// Other partitions are taking over: nothing may be queued unless they give up.
     pub(crate) is_moving: bool,
     /// How far back the history reaches; `None` if there is none.
     pub(crate) history: Option<Position>,
 }
 
 impl Sequencer {
-    /// Repeats a batch in the log, if there is one.
+    /// Appends a copy of the batch to the log, if there is one.
     fn log(&mut self, batch: &mut Batch, counted: Counted) {
         if let Some(next) = self.log.as_mut().filter(|_| !batch.changes.is_empty()) {
             log::append(batch, *next, counted);
@@ -49,12 +51,12 @@ impl Sequencer {
 pub enum Refused {
     /// Its terms follow an indexing policy that is no longer in force: stage it again.
     Stale,
-    /// It cannot be.
+    /// The write failed; staging it again helps only for some codes.
     Error(Error),
 }
 
 impl Refused {
-    /// Whether the writer begins anew.
+    /// Whether the writer should stage the transaction again.
     pub fn is_staged_again(&self) -> bool {
         match self {
             Self::Stale => true,
@@ -70,8 +72,8 @@ impl From<Error> for Refused {
 }
 
 impl Partition {
-    /// Gives a transaction its LSN and queues it. The answer comes once it is durable and visible,
-    /// and it will be, whether or not the caller still waits.
+    /// Gives a transaction its LSN and queues it. The answer comes once the transaction is durable
+    /// and visible; it is carried out whether or not the caller keeps waiting.
     pub fn sequence(
         self: &Arc<Self>,
         transaction: Transaction,
@@ -99,25 +101,26 @@ impl Partition {
         let (ticket, keys) = self.overlay(&mut sequencer, overlay);
         let partition = Arc::clone(self);
         let done = Box::new(move |result: store::Result<()>| {
-            // Before the overlay is cleared: whoever no longer finds a row there tells this LSN.
+            // Publish the LSN before clearing the overlay: a reader that no longer finds a row
+            // there reports this LSN.
             if result.is_ok() {
                 let before = partition.published_lsn.swap(lsn, Ordering::AcqRel);
                 debug_assert_eq!(before + 1, lsn, "transactions are published in order");
             }
             partition.published(ticket, &keys, &result);
-            // Nobody may be waiting any more.
+            // The receiver may be gone.
             drop(sender.send(result.map(|()| lsn).map_err(errors::from_commit)));
             drop(permit);
         });
-        // Inside the critical section, so that the store's order is the order of LSNs.
+        // Submit inside the critical section, so that the store's order matches LSN order.
         self.store.submit(batch, Durability::Durable, done);
         drop(sequencer);
         Ok(receiver)
     }
 
-    /// Queues rows that no client asked for: no LSN, no feed entry. Buffered, since it is work that
-    /// can be done again. `rows` are those that a writer must see before they are published; they
-    /// are part of the batch already. `index_bytes` come and go with it.
+    /// Queues rows that no client asked for: no LSN, no feed entry. Buffered, because the work can
+    /// be repeated. `rows` are the ones that writers must see before they are published; the batch
+    /// already contains them. `index_bytes` are applied and reverted with the batch.
     pub fn maintain(
         self: &Arc<Self>,
         mut batch: Batch,
@@ -148,7 +151,7 @@ impl Partition {
         Ok(receiver)
     }
 
-    /// Refuses to queue anything for a partition that no longer takes it.
+    /// Fails if the partition no longer takes writes.
     pub(crate) fn check_open(&self, sequencer: &Sequencer) -> Result<(), Error> {
         if let Some(end) = self.end() {
             return Err(end.error());
@@ -162,7 +165,7 @@ impl Partition {
         Ok(())
     }
 
-    /// Puts rows into the overlay, under a ticket of their own.
+    /// Puts rows into the overlay under a new ticket.
     fn overlay(&self, sequencer: &mut Sequencer, rows: Overlay) -> (u64, Vec<Bytes>) {
         sequencer.ticket += 1;
         let ticket = sequencer.ticket;
@@ -171,14 +174,14 @@ impl Partition {
         (ticket, keys)
     }
 
-    /// From now on only terms by this policy, or a newer one, are queued.
+    /// From now on, only terms built under this indexing policy or a newer one are queued.
     pub fn require_generation(&self, generation: u32) {
         let mut sequencer = self.sequencer();
         sequencer.index_generation = sequencer.index_generation.max(generation);
         self.presence.clear();
     }
 
-    /// Runs in the order of the queue, on a thread of the store or inside its `submit`.
+    /// Runs in queue order, on a store thread or inside the store's `submit`.
     pub(crate) fn published(&self, ticket: u64, keys: &[Bytes], result: &store::Result<()>) {
         match result {
             Ok(()) => self.pending.publish(ticket, keys),
@@ -188,7 +191,8 @@ impl Partition {
 
     pub(crate) fn sequencer(&self) -> MutexGuard<'_, Sequencer> {
         self.sequencer.lock().unwrap_or_else(|poisoned| {
-            // A panic may have left counters and overlay apart: what is stored decides.
+            // A panic may have left counters and overlay inconsistent: fall back to the stored
+            // state.
             self.end_with(End::Unsettled);
             poisoned.into_inner()
         })

@@ -1,4 +1,4 @@
-//! What a partition says of itself: being created, open, or being filled.
+//! A partition's recorded state: being created, open, or being filled.
 
 use std::sync::atomic::Ordering;
 
@@ -14,12 +14,12 @@ use crate::{
 };
 
 impl Partition {
-    /// What the partition says of itself; `None` if it says nothing.
+    /// The partition's recorded state; `None` if it has none.
     pub async fn state(&self) -> Result<Option<State>, Error> {
         Self::state_of(&*self.store).await
     }
 
-    /// What a key space says of itself that is not open as a partition.
+    /// Reads the recorded state of a key space that is not open as a partition.
     pub async fn state_of(store: &dyn store::KeySpace) -> Result<Option<State>, Error> {
         let keys = [Bytes::from_static(META_STATE)];
         let rows = store.snapshot().get_many(&keys).await.map_err(errors::from_store)?;
@@ -29,7 +29,7 @@ impl Partition {
         }
     }
 
-    /// Begins a new partition: unfinished until the catalog names it, and at this LSN.
+    /// Initializes a new partition at this LSN. It stays unfinished until the catalog names it.
     pub async fn begin(&self, last_lsn: u64) -> Result<(), Error> {
         let counters = Counters { last_lsn, ..Counters::default() };
         let mut batch = Batch::default();
@@ -41,7 +41,7 @@ impl Partition {
         Ok(())
     }
 
-    /// Records what the partition is. Not a transaction: no LSN, no feed entry.
+    /// Records the partition's state. Not a transaction: no LSN, no feed entry.
     pub async fn set_state(&self, state: State) -> Result<(), Error> {
         let mut batch = Batch::default();
         batch.put(META_STATE, state.encode());

@@ -1,8 +1,9 @@
-//! How the time of a partition in memory ends.
+//! How a partition in memory ends.
 //!
 //! A [`Partition`](crate::Partition) is one *tenure*: one process serving one key space under one
-//! epoch. Locks, sequencer, overlay, counters and caches belong to it and die with it. What outlives
-//! it is the range in the catalog and the rows in the store. A tenure ends for one of three reasons.
+//! epoch. Locks, sequencer, overlay, counters and caches belong to the tenure and die with it. Only
+//! the range in the catalog and the rows in the store outlive it. A tenure ends for one of three
+//! reasons.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -10,21 +11,21 @@ use protocol::Error;
 
 use crate::errors;
 
-/// Why a partition takes no writes any more. Later ones outweigh earlier ones.
+/// Why a partition no longer takes writes. Later variants outweigh earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum End {
-    /// Not now: a batch failed in a way that may pass, so that the state in memory may be ahead of
-    /// the stored one, or behind it. The way back is to open the key space under a higher epoch,
-    /// which settles every earlier batch, and to go on from what is stored.
+    /// Temporary: a batch failed in a way that may pass, so the state in memory may be ahead of the
+    /// stored state or behind it. To recover, open the key space under a higher epoch, which
+    /// settles every earlier batch, and continue from the stored state.
     Unsettled,
-    /// Not mine any more: a newer owner has the key space. What is read here may be out of date.
+    /// Moved: a newer owner has the key space. Reads here may be out of date.
     Fenced,
-    /// Broken: the store itself cannot go on. Only a restart brings writes back.
+    /// Broken: the store itself cannot continue. Only a restart re-enables writes.
     Broken,
 }
 
 impl End {
-    /// What the failure of a batch means to the partition.
+    /// What a failed batch means to the partition.
     pub fn of(error: &store::Error) -> Self {
         match error {
             store::Error::Unavailable(_) => Self::Unsettled,
@@ -36,7 +37,7 @@ impl End {
         }
     }
 
-    /// What a request is told that wrote nothing.
+    /// The error for a request that wrote nothing.
     pub fn error(self) -> Error {
         match self {
             Self::Unsettled => errors::not_now(),
@@ -46,20 +47,20 @@ impl End {
     }
 }
 
-/// Whether and why a tenure is over. Read with every write, so it is one atomic byte.
+/// Whether and why a tenure has ended. Every write reads it, so it is one atomic byte.
 #[derive(Debug, Default)]
 pub(crate) struct Ending(AtomicU8);
 
 const ENDS: [End; 3] = [End::Unsettled, End::Fenced, End::Broken];
 
 impl Ending {
-    /// Why it is over; `None` while it lasts.
+    /// Why the tenure ended; `None` while it lasts.
     pub(crate) fn get(&self) -> Option<End> {
         let place = self.0.load(Ordering::Acquire).checked_sub(1)?;
         ENDS.get(usize::from(place)).copied()
     }
 
-    /// Ends it, and says whether that is news.
+    /// Ends the tenure. Returns whether that changed anything.
     pub(crate) fn set(&self, end: End) -> bool {
         let place = ENDS.iter().position(|it| *it == end).unwrap_or_default();
         let byte = u8::try_from(place + 1).unwrap_or(u8::MAX);

@@ -1,4 +1,4 @@
-//! The index in the write path: which terms a write adds and removes.
+//! The write path's use of the index: which terms a write adds and removes.
 
 use std::sync::Arc;
 
@@ -10,11 +10,11 @@ use value::Value;
 
 use crate::Partition;
 
-/// The documents that a policy leaves out of the index are listed under the path of the document
-/// itself, which is no path of a value: a query looks at them beside what the index finds.
+/// Documents that the policy leaves out of the index are listed under the path of the document
+/// root, which no value has. Queries check them in addition to the index's results.
 const UNINDEXED_HASH: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// The term of documents that the policy leaves out.
+/// The term of documents that the policy leaves out of the index.
 pub fn unindexed_term() -> Bytes {
     let mut term = key::prefix(Kind::Path, UNINDEXED_HASH).to_vec();
     term.push(0x10);
@@ -22,16 +22,16 @@ pub fn unindexed_term() -> Bytes {
 }
 
 impl Indexed<'_> {
-    /// Whether there is an index and the document is not in it.
+    /// Whether there is an index but the document is not in it.
     fn is_left_out(&self) -> bool {
         !self.policy.is_none() && !self.policy.is_indexed(self.directive)
     }
 }
 
-/// A row of the index: its key, and its value, which most kinds of index leave empty.
+/// An index row: its key, and its value, which most kinds of index leave empty.
 pub type IndexRow = (Bytes, Bytes);
 
-/// How the index changes with a document. A row whose value changes is in both lists.
+/// How a document change affects the index. A row whose value changes is in both lists.
 #[derive(Clone, Debug, Default)]
 pub struct TermChange {
     /// Rows of the old version that the new one does not have.
@@ -40,18 +40,18 @@ pub struct TermChange {
     pub added: Vec<IndexRow>,
 }
 
-/// A version of a document, as the index sees it.
+/// A version of a document as the index sees it.
 pub struct Indexed<'a> {
     /// The whole document, with its system properties.
     pub document: &'a Value,
     /// The indexing policy that this version follows.
     pub policy: &'a Arc<Policy>,
-    /// What the writer asked for, against the policy or with it.
+    /// The indexing directive that the writer sent.
     pub directive: Directive,
 }
 
 impl TermChange {
-    /// From one version of a document to the next.
+    /// The change from one version of a document to the next.
     pub async fn between(
         partition: &Arc<Partition>,
         number: DocNum,
@@ -66,13 +66,13 @@ impl TermChange {
         })
     }
 
-    /// Bytes of the rows that come and go.
+    /// Bytes of the added rows and of the removed rows.
     pub fn bytes(&self) -> (u64, u64) {
         let bytes = |rows: &[IndexRow]| rows.iter().map(|(key, value)| row_bytes(key, value)).sum();
         (bytes(&self.added), bytes(&self.removed))
     }
 
-    /// Adds the change to a batch. Removes first, so that a row with a new value stays.
+    /// Adds the change to a batch. Deletes first, so that a row with a new value survives.
     pub fn write_to(self, batch: &mut Batch) {
         for (key, _) in self.removed {
             batch.delete(key);
@@ -83,19 +83,19 @@ impl TermChange {
     }
 }
 
-/// The row of a document's term.
+/// The index row for a document's term.
 pub fn index_row(term: Term<'_>, number: DocNum) -> IndexRow {
     let key = [term.key, &number.to_be_bytes()].concat();
-    // An empty value takes no memory.
+    // An empty value allocates nothing.
     (key.into(), Bytes::copy_from_slice(term.value))
 }
 
-/// What a row of the index adds to the counter of index bytes.
+/// What an index row adds to the counter of index bytes.
 pub fn row_bytes(key: &[u8], value: &[u8]) -> u64 {
     (key.len() + value.len()) as u64
 }
 
-/// The terms of a version, with an id for each of its paths.
+/// The terms of a version, after giving each of its paths an id.
 async fn terms(partition: &Arc<Partition>, version: Option<Indexed<'_>>) -> Result<Terms, Error> {
     let Some(version) = version else { return Ok(Terms::default()) };
     if version.is_left_out() {
@@ -112,13 +112,13 @@ async fn terms(partition: &Arc<Partition>, version: Option<Indexed<'_>>) -> Resu
             lookup.unknown
         };
         partition.names.give(partition, &unknown, may_forget).await?;
-        // A document may have more paths than are kept: forgotten twice, they would never be
-        // known all at once.
+        // A document may have more paths than the cache holds. If the cache were cleared a second
+        // time, they would never all be cached at once.
         may_forget = false;
     }
 }
 
-/// The terms of a version with ids from elsewhere.
+/// The terms of a version, with ids from another source.
 pub fn terms_with(version: &Indexed<'_>, ids: &mut dyn index::PathIds) -> Terms {
     let Indexed { document, policy, directive } = version;
     let mut terms = Terms::of(policy, document, *directive, ids);

@@ -1,7 +1,8 @@
 //! A document's text: what the user sent, with the system properties set.
 //!
-//! Key order, number text and escapes stay as they came; white space outside strings goes. A system
-//! property that the user sent back keeps its place and gets our value; the others are appended.
+//! Key order, number text and escapes stay as sent; white space outside strings is dropped. A
+//! system property that the client sent back keeps its position and gets the server's value; the
+//! others are appended.
 
 use std::io::Write as _;
 
@@ -13,24 +14,24 @@ use value::{
 
 use crate::rows::Header;
 
-/// What the server, not the client, decides; in the order in which they are appended.
+/// Properties that the server sets, in the order in which they are appended.
 pub const SYSTEM_PROPERTIES: [&str; 5] = ["_rid", "_self", "_etag", "_attachments", "_ts"];
 
-/// Bytes that the system properties take in every stored document; a test holds it to the truth.
+/// Bytes that the system properties take in every stored document. A test checks it.
 pub const SYSTEM_BYTES: usize = 206;
 
 /// The values of the system properties.
 pub struct System {
-    /// The document's rid, from which `_self` is made too.
+    /// The document's rid, which also determines `_self`.
     pub rid: ChildRid,
-    /// The etag of the version that is written.
+    /// The etag of the version being written.
     pub etag: Etag,
-    /// The second of the write.
+    /// When the document is written, in seconds.
     pub ts: u64,
 }
 
 impl System {
-    /// Makes a document the one that is stored: what the client sent under these names is gone.
+    /// Turns the document into the stored one, overwriting what the client sent under these names.
     pub fn insert_into(&self, document: &mut Value) {
         let Some(object) = document.as_object_mut() else { return };
         let rid = self.rid;
@@ -41,7 +42,7 @@ impl System {
         object.insert("_ts", i64::try_from(self.ts).unwrap_or(i64::MAX));
     }
 
-    /// Appends the member of the system property at this place of [`SYSTEM_PROPERTIES`].
+    /// Appends the system property with this index in [`SYSTEM_PROPERTIES`].
     fn write(&self, at: usize, out: &mut Vec<u8>) {
         let System { rid, etag, ts } = self;
         let written = match at {
@@ -60,18 +61,18 @@ fn self_link(rid: ChildRid) -> String {
     format!("dbs/{}/colls/{collection}/docs/{rid}/", collection.database)
 }
 
-/// The text of a document as it came, and where its members are.
+/// A document's text as received, and its parsed members.
 #[derive(Clone, Copy)]
 pub struct Source<'a> {
     /// The JSON text that the client sent.
     pub text: &'a [u8],
-    /// The members of the top level, in the order of the text.
+    /// The top-level members, in text order.
     pub members: &'a [Member<'a>],
-    /// Whether it can be copied as it is.
+    /// Whether the text can be copied unchanged.
     pub is_compact: bool,
 }
 
-/// The `D` row of a document: header, then the text that reads return.
+/// Composes a document's `D` row: the header, then the text that reads return.
 pub fn compose(header: &Header, source: Source<'_>, system: &System) -> Vec<u8> {
     let Source { text, members, is_compact } = source;
     let mut row = Vec::with_capacity(Header::LENGTH + text.len() + SYSTEM_BYTES);
@@ -106,7 +107,7 @@ pub fn compose(header: &Header, source: Source<'_>, system: &System) -> Vec<u8> 
     row
 }
 
-/// Which system property has this name.
+/// The index of the system property with this name.
 fn place_of(key: &str) -> Option<usize> {
     if !key.starts_with('_') {
         return None;
@@ -114,23 +115,23 @@ fn place_of(key: &str) -> Option<usize> {
     SYSTEM_PROPERTIES.iter().position(|name| *name == key)
 }
 
-/// A comma before every member but the first.
+/// Writes a comma before every member but the first.
 fn separate(row: &mut Vec<u8>) {
     if row.last() != Some(&b'{') {
         row.push(b',');
     }
 }
 
-/// The size of a stored document of this length that charges go by: what the user sent.
+/// The size that charges use for a stored document of this length: what the client sent.
 pub fn user_bytes(length: usize) -> usize {
     length.saturating_sub(SYSTEM_BYTES - 1)
 }
 
-/// Characters of a wrong value that a refusal repeats.
+/// How many characters of a wrong value an error message repeats.
 const SHOWN_MAX: usize = 100;
 
-/// The document's own time to live; zero when it has none or the collection has none. It must be
-/// right in either case, as the collection may be given one later.
+/// The document's own time to live; zero when the document or the collection has none. It is
+/// checked either way, since the collection may be given one later.
 pub fn own_ttl(document: &Value, default_ttl: Option<i32>) -> Result<i32, Error> {
     let ttl = document.get("ttl");
     if ttl.is_undefined() {
@@ -150,8 +151,8 @@ pub fn own_ttl(document: &Value, default_ttl: Option<i32>) -> Result<i32, Error>
     Ok(if default_ttl.is_some() { own } else { 0 })
 }
 
-/// The own time to live of a document that was stored before anybody checked it: a wrong one counts
-/// as none.
+/// The own time to live of a document stored before values were checked: a wrong one counts as
+/// none.
 pub fn lenient_ttl(document: &Value) -> i32 {
     own_ttl(document, Some(-1)).unwrap_or(0)
 }
@@ -207,7 +208,7 @@ mod tests {
         assert_eq!(value.get("_ts").as_i64(), Some(1_700_000_000));
         assert!(text.starts_with(r#"{"_ts":1700000000,"id":"a","_etag":"\""#), "{text}");
         assert_eq!(text.len() + 1, r#"{"id":"a","n":2,"_lsn":4}"#.len() + SYSTEM_BYTES);
-        // Once more changes nothing.
+        // A second run changes nothing.
         assert_eq!(stored(&text), text);
     }
 

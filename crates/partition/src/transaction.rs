@@ -1,6 +1,6 @@
 //! A transaction: the changes to documents of one logical key that commit together.
 //!
-//! Staged without an LSN; [`Transaction::finish`] turns it into the one store batch, with the
+//! Staged without an LSN. [`Transaction::finish`] turns it into a single store batch with the
 //! document, its primary row, its change feed entries, its expiry and the counters.
 
 use bytes::Bytes;
@@ -20,24 +20,24 @@ use crate::{
 /// The version of a document that a change replaces or deletes.
 #[derive(Clone, Copy, Debug)]
 pub struct OldVersion {
-    /// The LSN of its change feed entry, which goes away.
+    /// The LSN of its change feed entry, which is deleted.
     pub lsn: u64,
-    /// Bytes of its text, which the counters lose.
+    /// Bytes of its text, to subtract from the counters.
     pub length: u32,
-    /// The second in which it would expire; `None` if it does not.
+    /// When it would expire, in seconds; `None` if never.
     pub expiry: Option<u64>,
 }
 
 /// The version that a change writes.
 #[derive(Clone, Debug)]
 pub struct NewVersion {
-    /// The new etag, which was drawn for this version.
+    /// The etag generated for this version.
     pub etag: Etag,
-    /// The second of the write, which is also in the row.
+    /// The second of the write, also stored in the row.
     pub ts: u64,
-    /// The second in which it expires; `None` if it does not.
+    /// When it expires, in seconds; `None` if never.
     pub expiry: Option<u64>,
-    /// The `D` row: header, LSN still empty, and document.
+    /// The `D` row: the header, its LSN still empty, and the document.
     pub row: Vec<u8>,
 }
 
@@ -47,56 +47,56 @@ impl NewVersion {
         self.row.len() - Header::LENGTH
     }
 
-    /// The size of the document that charges go by.
+    /// The size that charges use for the document.
     pub fn user_bytes(&self) -> usize {
         user_bytes(self.length())
     }
 }
 
-/// A change to one document. At least one version is there.
+/// A change to one document. At least one of `old` and `new` is set.
 #[derive(Clone, Debug)]
 pub struct DocumentChange {
-    /// The document's number, which stays over all its versions.
+    /// The document's number, the same for all its versions.
     pub docnum: DocNum,
-    /// Of the new version or, if there is none, of the old one.
+    /// The primary key of the new version or, if there is none, of the old one.
     pub primary_key: Bytes,
-    /// The primary key of the old version, if the new one has another.
+    /// The primary key of the old version, if it differs.
     pub moved_from: Option<Bytes>,
-    /// The version that goes; `None` if the document is created.
+    /// The replaced or deleted version; `None` if the document is created.
     pub old: Option<OldVersion>,
-    /// The version that comes; `None` if the document is deleted.
+    /// The written version; `None` if the document is deleted.
     pub new: Option<NewVersion>,
-    /// What that changes in the index.
+    /// How the index changes.
     pub terms: TermChange,
-    /// Nobody asked for it: the document's time was up.
+    /// Whether the document was deleted because it expired, not by a client.
     pub expired: bool,
-    /// What the history keeps of it; `None` if there is none.
+    /// What the history keeps of the change; `None` without a history.
     pub past: Option<Past>,
 }
 
-/// What the history keeps of a change, beside the new version.
+/// What the history keeps of a change, besides the new version.
 #[derive(Clone, Debug)]
 pub struct Past {
-    /// The document before; empty if there was none.
+    /// The previous version; empty if there was none.
     pub previous: Bytes,
-    /// The second of a deletion. A new version has its own.
+    /// When the document was deleted, in seconds. A new version has its own time.
     pub time: u64,
 }
 
-/// Changes to documents of one logical key, staged.
+/// Staged changes to documents of one logical key.
 #[derive(Debug)]
 pub struct Transaction {
-    /// The logical key of all its documents, whose lock the writer holds.
+    /// The logical key of all its documents; the writer holds its lock.
     pub key: LogicalKey,
     /// The key's counters before this transaction.
     pub key_counters: KeyCounters,
     /// At most one change for each document.
     pub changes: Vec<DocumentChange>,
-    /// What changes beside documents: unique keys, attachments.
+    /// Other rows that change: unique keys, attachments.
     pub rows: Overlay,
-    /// The indexing policy that its terms follow.
+    /// The version of the indexing policy that its terms follow.
     pub index_generation: u32,
-    /// Its share of the memory that staged writes may take; given back when it is published.
+    /// Its share of the memory for staged writes, released when it is published.
     pub permit: Option<Permit>,
 }
 
@@ -104,24 +104,24 @@ pub struct Transaction {
 pub type Overlay = Vec<(Bytes, Option<Bytes>)>;
 
 impl Transaction {
-    /// Whether the history has all of it; `None` if it changes no document, which is nothing to a
-    /// history.
+    /// Whether the history has all of it; `None` if it changes no document, so the history does not
+    /// care.
     pub fn has_history(&self) -> Option<bool> {
         let has_all = || self.changes.iter().all(|change| change.past.is_some());
         (!self.changes.is_empty()).then(has_all)
     }
 
-    /// Whether all its documents are where its logical key is.
+    /// Whether all its documents are in the slot of its logical key.
     pub fn is_of_one_slot(&self) -> bool {
         self.changes.iter().all(|change| keys::slot_of(change.docnum) == self.key.slot)
     }
 
-    /// The batch and the overlay of this transaction under its LSN; folds it into the counters.
+    /// Builds the batch and the overlay for this LSN, and updates the counters.
     pub fn finish(self, lsn: u64, counters: &mut Counters) -> (Batch, Overlay, Option<Permit>) {
         let mut batch = Batch::default();
         let mut overlay = Overlay::new();
         let mut key_counters = self.key_counters;
-        // Ids are left before they are taken: two documents may have changed theirs for each other's.
+        // Free all ids before taking new ones: two documents may have swapped theirs.
         for change in &self.changes {
             let left = if change.new.is_none() {
                 Some(&change.primary_key)
@@ -151,8 +151,7 @@ impl Transaction {
     }
 }
 
-/// Puts one change's rows where they belong: what a later writer reads into the overlay, the rest
-/// into the batch.
+/// Adds one change's rows: those a later writer reads to the overlay, the rest to the batch.
 fn stage(change: DocumentChange, lsn: u64, batch: &mut Batch, overlay: &mut Overlay) {
     if let Some(row) = history(&change) {
         batch.put(keys::change(keys::HISTORY, lsn, change.docnum), row.encode());
@@ -182,7 +181,7 @@ fn stage(change: DocumentChange, lsn: u64, batch: &mut Batch, overlay: &mut Over
     }
 }
 
-/// The row of the history, if there is one.
+/// The change's history row, if there is a history.
 fn history(change: &DocumentChange) -> Option<HistoryRow> {
     let Past { previous, time } = change.past.clone()?;
     let kind = match (&change.old, &change.new) {
@@ -217,8 +216,8 @@ fn count(change: &DocumentChange, key: &mut KeyCounters, partition: &mut Counter
     partition.index_bytes = less(partition.index_bytes + added, removed);
 }
 
-/// A count less what goes. Counters that were wrong before must not stop a write, but somebody has to
-/// hear of it.
+/// Subtracts from a count. A counter that was wrong before must not block a write, but the problem
+/// must be reported.
 pub(crate) fn less(count: u64, goes: u64) -> u64 {
     count.checked_sub(goes).unwrap_or_else(|| {
         tracing::error!(count, goes, "a counter would fall below zero: run `sheaf verify`");

@@ -1,12 +1,12 @@
 //! Continuation tokens of feeds: where a page stopped.
 //!
-//! A token says which feed it belongs to and the position of the last item given. It carries a
-//! checksum: a damaged token, or one of another feed, is refused, never guessed at.
+//! A token contains its feed and the position of the last item returned. It also has a checksum, so
+//! that a damaged token or one from another feed is rejected.
 
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use value::hash::murmur3_32;
 
-/// Which feed a token belongs to.
+/// The feed that a token belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(missing_docs, reason = "the feeds of the service")]
 #[repr(u8)]
@@ -26,7 +26,8 @@ pub enum Feed {
     Permissions = 13,
 }
 
-/// Makes a token for the page of `feed` of `owner` (its rid's bytes) that ended at `position`.
+/// Encodes the token of a page of `feed` that ended at `position`. `owner` is the rid of the feed's
+/// owner in bytes.
 pub fn encode(feed: Feed, owner: &[u8], position: u64) -> String {
     let mut bytes = vec![feed as u8];
     bytes.extend_from_slice(&position.to_be_bytes());
@@ -35,7 +36,7 @@ pub fn encode(feed: Feed, owner: &[u8], position: u64) -> String {
     URL_SAFE_NO_PAD.encode(bytes)
 }
 
-/// The position in a token; `None` if it is damaged or of another feed or owner.
+/// Decodes a token's position; `None` if it is damaged or from another feed or owner.
 pub fn decode(feed: Feed, owner: &[u8], token: &str) -> Option<u64> {
     let bytes: [u8; 13] = URL_SAFE_NO_PAD.decode(token.trim()).ok()?.try_into().ok()?;
     let (content, sum) = bytes.split_at(9);

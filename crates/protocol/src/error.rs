@@ -2,8 +2,8 @@
 
 use crate::meta::Meta;
 
-/// What went wrong, in terms the client can act on. Each wire protocol owns one table from these
-/// to its own codes; adding a variant means adding a row to each.
+/// The kind of error, in terms the client can act on. Each wire protocol has one table that maps
+/// these to its own codes, so a new variant needs a row in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Code {
     /// The request is wrong; do not repeat it unchanged.
@@ -14,23 +14,24 @@ pub enum Code {
     CrossPartitionQuery,
     /// A collection needs a partition key definition.
     PartitionKeyDefinitionMissing,
-    /// The collection is not the one the caller had in mind; refresh its rid.
+    /// The collection is not the one the caller expects; refresh its rid.
     CollectionRidMismatch,
     /// No credential, or one that does not verify.
     Unauthorized,
-    /// A good credential without the right, or not valid at this time.
+    /// A valid credential without the right, or not valid at this time.
     Forbidden,
-    /// No access token may do this, whoever holds it; use a key.
+    /// No access token may do this, whatever its holder's role; use a key.
     ActionNotSupported,
-    /// A good access token whose holder has no role for this.
+    /// A valid access token whose holder has no role for this.
     ActionNotGranted,
     /// The logical partition is full.
     PartitionKeyQuota,
     /// The collection is full.
     CollectionQuota,
-    /// The disk is almost full; delete something, or come back when there is room.
+    /// The disk is almost full; delete something, or retry when there is room.
     StorageFull,
-    /// A quota is exhausted; delete something. Unlike [`Code::Forbidden`], not an authorisation failure.
+    /// A quota is exhausted; delete something. Unlike [`Code::Forbidden`], not an authorization
+    /// failure.
     LimitReached,
     /// No such resource; do not retry.
     NotFound,
@@ -38,7 +39,7 @@ pub enum Code {
     OwnerNotFound,
     /// The partition has not yet seen what the caller's session has seen; retry.
     SessionNotAvailable,
-    /// The resource does not know this verb.
+    /// The resource does not support this verb.
     MethodNotAllowed,
     /// It took too long.
     Timeout,
@@ -56,7 +57,7 @@ pub enum Code {
     PatchConditionFailed,
     /// The body or document is too large.
     TooLarge,
-    /// The answer would be too large; ask for less at a time.
+    /// The response would be too large; request less at a time.
     ResponseTooLarge,
     /// Another operation of the same transaction failed, so this one was not carried out.
     FailedDependency,
@@ -64,16 +65,16 @@ pub enum Code {
     TooManyRequests,
     /// A concurrent change got in the way; retry.
     RetryWith,
-    /// A defect of ours; the activity id finds it in the log. A write may or may not have happened.
+    /// A bug in the server; the activity id finds it in the log. A write may or may not have
+    /// happened.
     Internal,
-    /// Not now: shutting down, or the store refuses writes. Nothing was written.
+    /// Temporary: the server is shutting down, or the store refuses writes. Nothing was written.
     Unavailable,
-    /// The partition is being opened again after a failed write. Nothing was written; retry soon.
+    /// The partition is being reopened after a failed write. Nothing was written; retry soon.
     NotNow,
     /// Another process serves the partition now. Nothing was written; ask there.
     NotHere,
-    /// The write was handed to the store, and whether it was carried out cannot be told. Read before
-    /// repeating it.
+    /// The write was handed to the store, but its outcome is unknown. Read before repeating it.
     Unknown,
 }
 
@@ -81,67 +82,67 @@ pub enum Code {
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 #[error("{code:?}: {message}")]
 pub struct Error {
-    /// What the caller can act on.
+    /// What the client can act on.
     pub code: Code,
-    /// What a person should read.
+    /// The message for people.
     pub message: String,
-    /// Charge, session and owner, as with any answer. Boxed to keep `Result`s small.
+    /// Charge, session and owner, as in any response. Boxed to keep `Result`s small.
     pub meta: Box<Meta>,
-    /// What only errors of queries have.
+    /// Only set for errors of queries.
     pub query: Option<Box<QueryFailure>>,
 }
 
-/// What clients read out of the error of a query.
+/// What clients parse from the error of a query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueryFailure {
-    /// The JSON document that stands in the place of the message: a list of errors with their
-    /// places in the text.
+    /// A JSON document that replaces the message: a list of errors with their positions in the
+    /// text.
     pub document: Option<String>,
     /// The plan by which the caller can run the query itself, as JSON.
     pub plan: Option<String>,
 }
 
 impl Code {
-    /// Whether a write that failed with this may have been carried out all the same. With any other
-    /// code it surely was not.
+    /// Whether a write that failed with this code may still have been carried out. With any other
+    /// code it certainly was not.
     pub fn leaves_write_unknown(self) -> bool {
         matches!(self, Self::Unknown | Self::Internal)
     }
 }
 
 impl Error {
-    /// An error with nothing known but its code and message.
+    /// Creates an error with only a code and a message.
     pub fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), meta: Box::default(), query: None }
     }
 
-    /// A [`Code::BadRequest`].
+    /// Creates a [`Code::BadRequest`].
     pub fn bad_request(message: impl Into<String>) -> Self {
         Self::new(Code::BadRequest, message)
     }
 
-    /// A [`Code::BadRequest`] whose message is a JSON document of errors.
+    /// Creates a [`Code::BadRequest`] whose message is a JSON document of errors.
     pub fn query(document: String) -> Self {
         let failure = QueryFailure { document: Some(document.clone()), plan: None };
         Self { query: Some(failure.into()), ..Self::bad_request(document) }
     }
 
-    /// The service's words for a resource that is not there.
+    /// The service's error for a missing resource.
     pub fn not_found() -> Self {
         Self::new(Code::NotFound, "Resource Not Found")
     }
 
-    /// Not found: the database or collection that should hold the resource.
+    /// Not found: the database or collection that should own the resource.
     pub fn owner_not_found() -> Self {
         Self::new(Code::OwnerNotFound, "Owner resource does not exist")
     }
 
-    /// The service's words for a failed `If-Match`.
+    /// The service's error for a failed `If-Match`.
     pub fn precondition_failed() -> Self {
         Self::new(Code::PreconditionFailed, "One of the specified pre-condition is not met")
     }
 
-    /// The service's words for an id that is taken.
+    /// The service's error for an id that already exists.
     pub fn conflict() -> Self {
         Self::new(Code::Conflict, "Entity with the specified id already exists in the system.")
     }

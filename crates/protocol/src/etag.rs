@@ -7,14 +7,14 @@ use std::fmt;
 pub struct Etag(pub u128);
 
 impl Etag {
-    /// Makes the etag of a version from what makes it unique: `ts`, the seconds of the write, `boot`,
-    /// a random number of this run of the server, and `counter`, which counts writes in this run.
-    /// The last group holds the time, as in the service's own etags.
+    /// Composes a unique etag: `ts` is the second of the write, `boot` a random number of this
+    /// server run, and `counter` counts the writes of this run. The last group contains the time,
+    /// as in the service's own etags.
     pub fn compose(ts: u32, boot: u32, counter: u32) -> Self {
         Self(u128::from(counter) << 96 | u128::from(boot) << 64 | u128::from(ts) << 16)
     }
 
-    /// Reads an etag with or without its quotes, in either case of the hex digits.
+    /// Parses an etag with or without quotes, with hex digits in either case.
     pub fn parse(text: &str) -> Option<Self> {
         let bare = strip_quotes(text);
         let groups: Vec<&str> = bare.split('-').collect();
@@ -29,7 +29,7 @@ impl Etag {
     }
 }
 
-/// Takes the quotes (and a weak marker) off an etag header.
+/// Removes the quotes (and a weak marker) from an etag header.
 pub fn strip_quotes(text: &str) -> &str {
     let text = text.trim();
     let text = text.strip_prefix("W/").unwrap_or(text);

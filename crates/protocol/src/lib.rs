@@ -1,4 +1,4 @@
-//! The types that the wire protocols and the engine share.
+//! Types shared by the wire protocols and the engine.
 //!
 //! A protocol turns bytes into a [`Request`], makes one call on a [`Service`], and turns the
 //! [`Response`] or [`Error`] into bytes. Nothing here knows HTTP, BSON or storage.

@@ -1,4 +1,4 @@
-//! What accompanies every answer, errors included: charge, session, owner, quota.
+//! Metadata of every response, including errors: charge, session, owner, quota.
 
 use std::sync::Arc;
 
@@ -6,37 +6,37 @@ use bytes::Bytes;
 
 use crate::query::QueryMeta;
 
-/// What accompanies every answer, errors included.
+/// Metadata of every response, including errors.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Meta {
-    /// Request units.
+    /// The charge in request units.
     pub charge: f64,
     /// The partitions that served the request, in the order in which they were read, with the last
-    /// change each had published. A session token names the last of them.
+    /// LSN each had published. A session token names the last of them.
     pub partitions: Vec<PartitionPoint>,
-    /// The LSN of the one document concerned.
+    /// The LSN of the document, if the request is about a single one.
     pub item_lsn: Option<u64>,
     /// The collection or database that owns the resource: SDKs key session state by it.
     pub owner: Option<Owner>,
-    /// Quota and usage of a collection, when asked for.
+    /// Quota and usage of a collection, if requested.
     pub quota: Option<Quota>,
-    /// Quota and usage of the collection that holds the resource. They may be a little old.
+    /// Quota and usage of the collection that holds the resource. They may be slightly outdated.
     pub quota_lists: Option<Arc<QuotaLists>>,
     /// Whether the collection shares the throughput of its database.
     pub shares_throughput: bool,
-    /// Progress of an index transformation, 0 to 100, where the quota is told.
+    /// Progress of re-indexing, 0 to 100, in responses with a quota.
     pub index_progress: Option<u8>,
-    /// Whether the collection's indexing mode is the old lazy one, on collection reads.
+    /// Whether the collection uses the old lazy indexing mode, on collection reads.
     pub is_lazy: bool,
-    /// The least throughput an offer may have.
+    /// The minimum throughput of an offer.
     pub min_throughput: Option<u32>,
     /// How long a throttled caller should wait.
     pub retry_after_ms: Option<u64>,
-    /// The number of a script's own error: it stands in the place of the code's.
+    /// The number of a script's own error, which replaces the sub-status of the code.
     pub sub_status: Option<u32>,
-    /// What scripts logged, when asked for.
+    /// What scripts logged, if requested.
     pub script_log: Option<String>,
-    /// What a query tells beside its rows.
+    /// What a query returns besides its rows.
     pub query: Option<Box<QueryMeta>>,
 }
 
@@ -58,23 +58,23 @@ pub struct Owner {
     pub rid: String,
 }
 
-/// Limits and use of a collection, in KB where sizes are meant; -1 is "no limit".
+/// Limits and usage of a collection. Sizes are in KB; -1 means no limit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Quota {
-    /// Largest document, bytes of the limit in KB.
+    /// The largest document, in KB.
     pub document_size_max_kb: i64,
-    /// Most storage of the collection in KB; -1 when unlimited.
+    /// The most storage of the collection, in KB; -1 if unlimited.
     pub collection_size_max_kb: i64,
-    /// Bytes of documents.
+    /// Size of the documents in bytes.
     pub documents_bytes: u64,
     /// Number of documents.
     pub documents_count: u64,
-    /// Bytes of documents and index together.
+    /// Size of documents and index together, in bytes.
     pub collection_bytes: u64,
 }
 
 impl Quota {
-    /// Writes quota and usage as lists of names and numbers.
+    /// Formats quota and usage as lists of names and numbers.
     #[must_use]
     pub fn lists(&self) -> QuotaLists {
         let kb = |bytes: u64| bytes.div_ceil(1024);
@@ -93,11 +93,11 @@ impl Quota {
     }
 }
 
-/// A [`Quota`] as text, made once for many answers.
+/// A [`Quota`] as text, formatted once for many responses.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct QuotaLists {
-    /// What the collection may have, as ASCII text.
+    /// The collection's limits, as ASCII text.
     pub quota: Bytes,
-    /// What it has.
+    /// The collection's usage, as ASCII text.
     pub usage: Bytes,
 }

@@ -1,18 +1,19 @@
-//! What operators ask of a database: is it well, and what are its figures?
+//! The operator's interface to a database: health and statistics.
 //!
-//! [`Service`](crate::Service) answers clients; [`Operator`] answers health checks, metrics and `sheaf top`.
-//! The server holds both as trait objects, so neither depends on whether one node or a cluster is behind.
+//! [`Service`](crate::Service) serves clients; [`Operator`] serves health checks, metrics and
+//! `sheaf top`. The server holds both as trait objects, so neither depends on whether there is a
+//! single node or a cluster.
 
 use std::time::Duration;
 
 use value::partition_key::PartitionKey;
 
-/// A database as its operator sees it. Every method answers at once, from memory.
+/// A database as its operator sees it. Every method answers immediately, from memory.
 pub trait Operator: Send + Sync {
     /// Why writes have stopped, if a storage failure stopped them.
     fn failure(&self) -> Option<String>;
 
-    /// Figures of every partition.
+    /// Statistics of every partition.
     fn partitions(&self) -> Vec<PartitionStatistics>;
 
     /// How often partitions were split and merged since the start.
@@ -22,7 +23,7 @@ pub trait Operator: Send + Sync {
     fn disk_free_bytes(&self) -> u64;
 }
 
-/// Figures of one partition.
+/// Statistics of one partition.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PartitionStatistics {
     /// The database's name.
@@ -39,19 +40,20 @@ pub struct PartitionStatistics {
     pub index_bytes: u64,
     /// The last published LSN.
     pub lsn: u64,
-    /// Writes that wait for the store.
+    /// Writes waiting for the store.
     pub queued: usize,
     /// Whether the partition is full but holds only one key, so that it cannot be split.
     pub is_unsplittable: bool,
     /// Request units spent in the last whole second.
     pub used_per_second: f64,
-    /// Request units per second reserved for the partition, or for its whole database if it shares them.
+    /// Request units per second reserved for the partition, or for its whole database if it shares
+    /// throughput.
     pub reserved_per_second: f64,
     /// Requests that the partition served.
     pub admitted: u64,
     /// Requests refused because the partition's request units were spent.
     pub throttled: u64,
-    /// The logical keys that spend most, the hottest first.
+    /// The logical keys that spend most, hottest first.
     pub hottest: Vec<HotKey>,
 }
 

@@ -1,15 +1,15 @@
-//! Patches: a few changes to one document, all or none of them.
+//! Patches: changes to one document that are applied together or not at all.
 
 use value::{Number, Value};
 
 /// Changes to one document.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Patch {
-    /// What is to be changed, one after the other.
+    /// The operations, applied in order.
     pub operations: Vec<PatchOperation>,
-    /// Only if this holds for the document: `FROM ... WHERE ...` of the SQL dialect.
+    /// Apply only if this condition holds for the document: `FROM ... WHERE ...` in SQL.
     pub condition: Option<String>,
-    /// About how many bytes of text its values have: as much as a document can grow by it.
+    /// The approximate size of its values as text, which is the most that a document can grow.
     pub bytes: usize,
 }
 
@@ -19,20 +19,20 @@ pub struct Patch {
 pub enum PatchOperation {
     /// Inserts into an array; sets a member of an object.
     Add { path: Pointer, value: Value },
-    /// As `Add`, but an element of an array that is there is overwritten.
+    /// Like `Add`, but overwrites an existing array element.
     Set { path: Pointer, value: Value },
-    /// As `Set`, of what is there.
+    /// Like `Set`, but only if there is a value.
     Replace { path: Pointer, value: Value },
-    /// Takes out what is there.
+    /// Removes a value, which must exist.
     Remove { path: Pointer },
-    /// Adds to a number; what is absent counts as zero.
+    /// Adds to a number; a missing one counts as zero.
     Increment { path: Pointer, value: Number },
-    /// Takes out what is at `from`, and adds it at `path`.
+    /// Removes the value at `from` and adds it at `path`.
     Move { from: Pointer, path: Pointer },
 }
 
 impl PatchOperation {
-    /// Every place that it changes.
+    /// The places that it changes.
     pub fn pointers(&self) -> impl Iterator<Item = &Pointer> {
         let (path, from) = match self {
             Self::Add { path, .. }
@@ -46,52 +46,52 @@ impl PatchOperation {
     }
 }
 
-/// Where in a document an operation works, as a JSON pointer: `/tags/0`, `/a~1b` for a member called
-/// `a/b`, `/~0` for one called `~`. It names a member of the document or something inside one, never the
+/// A place in a document, as a JSON pointer: `/tags/0`, `/a~1b` for a member called `a/b`, `/~0`
+/// for one called `~`. It names a member of the document or something inside one, never the
 /// document itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pointer {
     text: String,
-    /// At least one.
+    /// Not empty.
     segments: Vec<String>,
 }
 
 impl Pointer {
-    /// Reads a pointer; `None` if the text is not a pointer.
+    /// Parses a pointer; `None` if the text is not a pointer.
     pub fn parse(text: &str) -> Option<Self> {
         let segments: Option<Vec<String>> =
             text.strip_prefix('/')?.split('/').map(unescape).collect();
         Some(Self { text: text.to_owned(), segments: segments? })
     }
 
-    /// The pointer as its author wrote it.
+    /// The pointer as the client wrote it.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// The member of the document that holds the place.
+    /// The top-level member that contains the place.
     pub fn first(&self) -> &str {
         self.segments.first().map_or("", String::as_str)
     }
 
-    /// The way to what holds the place, and the place's own name in it.
+    /// The path of the parent, and the name of the place within it.
     pub fn split_last(&self) -> (&[String], &str) {
         self.segments.split_last().map_or((&[], ""), |(last, parents)| (parents, last))
     }
 
-    /// Whether this is another place inside `outer`.
+    /// Whether this is a place inside `outer`, but not `outer` itself.
     pub fn is_inside(&self, outer: &Self) -> bool {
         self.segments.len() > outer.segments.len() && self.segments.starts_with(&outer.segments)
     }
 
-    /// Whether a change here can change what is at `path`, or the other way round: one leads to
-    /// the other.
+    /// Whether a change here can affect `path` or vice versa, because one is an ancestor of the
+    /// other.
     pub fn meets(&self, path: &[String]) -> bool {
         self.segments.iter().zip(path).all(|(ours, theirs)| ours == theirs)
     }
 }
 
-/// `~1` stands for a slash, `~0` for a tilde; a tilde stands for nothing else.
+/// Unescapes `~1` to a slash and `~0` to a tilde; any other use of a tilde is invalid.
 fn unescape(segment: &str) -> Option<String> {
     let mut parts = segment.split('~');
     let mut out = parts.next()?.to_owned();

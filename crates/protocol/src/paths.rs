@@ -1,7 +1,7 @@
-//! Links to resources, taken apart. Each part is a name or the text of a rid. The engine looks for
-//! the name first; for documents it looks for the rid first.
+//! Parsed links to resources. Each part is a name or the text of a rid. The engine tries the name
+//! first, except for documents, where it tries the rid first.
 
-/// A database, by name or by rid text; the engine looks for the name first.
+/// A database, by name or rid text; the engine tries the name first.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabasePath(pub String);
 
@@ -23,14 +23,14 @@ pub struct DocumentPath {
     pub document: String,
 }
 
-/// What a script is: the three kinds live in feeds of their own.
+/// The kind of script; each kind has its own feed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ScriptKind {
     /// Called by a client, with arguments.
     StoredProcedure,
     /// Runs before or after a write that names it.
     Trigger,
-    /// A function of the SQL dialect.
+    /// A function for SQL queries.
     Function,
 }
 
@@ -53,7 +53,7 @@ impl ScriptKind {
 pub struct ScriptPath {
     /// The collection.
     pub collection: CollectionPath,
-    /// Which of its feeds.
+    /// The kind of script.
     pub kind: ScriptKind,
     /// Name or rid of the script.
     pub script: String,
@@ -95,7 +95,7 @@ pub struct AttachmentPath {
     pub attachment: String,
 }
 
-/// What is said of media that come as a raw body.
+/// The headers of media sent as a raw body.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MediaHead {
     /// The name of the attachment.

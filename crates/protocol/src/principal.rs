@@ -1,43 +1,44 @@
-//! Who is asking: what an authenticator proved.
+//! The caller's identity, as proved by an authenticator.
 
 use crate::token::Grant;
 
-/// Who is asking, as an authenticator proved it.
+/// The caller's identity, as proved by an authenticator.
 ///
-/// Only the code that verified a signature or a token may make one: `auth`, `resource_token` and
+/// Only code that has verified a signature or a token may create one: `auth`, `resource_token` and
 /// `issuers` of the crate `gateway`, their counterparts in other protocols, and tests. There is no
 /// default, and nothing converts into one. The service decides what the principal may do
-/// ([`crate::rights`]), so a protocol that forgets to ask gives nothing away.
+/// ([`crate::rights`]), so a protocol that forgets to check gives nothing away.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Principal(Proof);
 
-/// What a caller proved to have.
+/// The credential that a caller proved to have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Proof {
-    /// A key of the account that may do everything.
+    /// An account key that may do everything.
     Key,
-    /// A key of the account that may read and query, nothing else.
+    /// An account key that may only read and query.
     ReadOnlyKey,
-    /// An access token of somebody whom the account gives this role.
+    /// An access token of a user who has this role in the account.
     Role(Role),
-    /// The token of a permission, which is genuine and has not expired. Whether its permission still
-    /// exists, and what that grants, is for the service to look up.
+    /// The token of a permission, genuine and not expired. The service looks up whether the
+    /// permission still exists and what it grants.
     Token(Grant),
 }
 
-/// A role, as the service's built-in data roles are; each includes the one before it.
+/// A role, like the service's built-in data roles; each includes the previous one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Role {
-    /// Reads and queries everything.
+    /// May read and query everything.
     Reader,
-    /// Changes documents and their attachments, and runs scripts.
+    /// May also change documents and their attachments, and run scripts.
     Contributor,
-    /// Does everything. The service has no such role for data: there, another API does the rest.
+    /// May do everything. The service has no such data role: there, the rest goes through another
+    /// API.
     Owner,
 }
 
 impl Principal {
-    /// For code that verified a signature with a key that may do everything.
+    /// For code that verified a signature with an unrestricted key.
     pub fn of_key() -> Self {
         Self(Proof::Key)
     }
@@ -52,19 +53,19 @@ impl Principal {
         Self(Proof::Role(role))
     }
 
-    /// For code that verified the signature and the time of a resource token.
+    /// For code that verified the signature and expiry of a resource token.
     pub fn of_token(grant: Grant) -> Self {
         Self(Proof::Token(grant))
     }
 
-    /// What the caller proved to have.
+    /// The credential that the caller proved to have.
     pub fn proof(self) -> Proof {
         self.0
     }
 }
 
 impl Role {
-    /// The role of this name.
+    /// The role with this name.
     pub fn parse(name: &str) -> Option<Self> {
         match name {
             "reader" => Some(Self::Reader),

@@ -1,4 +1,4 @@
-//! Queries: which feed they read, what the caller may ask for beside rows, and what it is told.
+//! Queries: which feed they read, what a caller may request besides rows, and what it gets.
 
 use value::{Value, distinct::HASH_BYTES};
 
@@ -31,9 +31,9 @@ pub struct QuerySource {
     pub text: String,
     /// The parameters by name, each name with its `@`.
     pub parameters: Vec<(String, Value)>,
-    /// Where the rows begin, if the caller says so.
+    /// Where the rows begin, if the caller specifies it.
     pub resume: Option<ResumeFilter>,
-    /// About how many bytes text and parameters have: long ones are checked on a thread of their own.
+    /// The approximate size of text and parameters: long ones are checked on a separate thread.
     pub bytes: usize,
 }
 
@@ -45,21 +45,21 @@ impl QuerySource {
     }
 }
 
-/// A place in the order of ORDER BY, as a caller names it: the rows begin there.
+/// A position in the ORDER BY order, given by the caller, where the rows begin.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResumeFilter {
     /// A value for each expression.
     pub values: Vec<ResumeValue>,
-    /// The document that rows with equal values begin with.
+    /// The first document among rows with equal values.
     pub document: Option<DocNum>,
-    /// Whether rows with equal values are left out.
+    /// Whether to omit rows with equal values.
     pub excludes: bool,
 }
 
-/// A value, or what a caller keeps of a value that may be large.
+/// A value, or what a caller keeps of a potentially large value.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ResumeValue {
-    /// The value itself: no array, and no object.
+    /// The value itself, unless it is an array or object.
     Value(Value),
     /// The hash of an array.
     Array([u8; HASH_BYTES]),
@@ -67,43 +67,44 @@ pub enum ResumeValue {
     Object([u8; HASH_BYTES]),
 }
 
-/// What a caller may ask of a query beside its rows.
+/// What a caller may request of a query besides its rows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct QueryOptions {
     /// Whether the query may read more than one partition key.
     pub enable_cross_partition: bool,
-    /// Which plans the caller can follow: it wants to be refused what it must merge itself.
+    /// Which plans the caller can follow. It expects an error for queries whose results it must
+    /// merge itself.
     pub planning: Planning,
-    /// The caller has sent the query as it is to one partition, and wants to know whether that was
+    /// The caller has sent the query unchanged to one partition, and wants to know whether that was
     /// enough.
     pub is_optimistic: bool,
     /// The features that a caller of the plan endpoint supports.
     pub supported_features: Vec<String>,
     /// Say what the query read, and how long it took.
     pub populate_metrics: bool,
-    /// Say which indexes the query used, and which it could use.
+    /// Return which indexes the query used, and which it could use.
     pub index_metrics: Option<IndexMetricsVersion>,
-    /// Say how the query could be written better.
+    /// Return how the query could be written better.
     pub populate_advice: bool,
-    /// Say how the query was run.
+    /// Return how the query was run.
     pub explain: bool,
-    /// Most kilobytes of a continuation token.
+    /// The most kilobytes of a continuation token.
     pub continuation_kb_max: Option<u32>,
 }
 
-/// Which plans a caller follows when it is refused an answer.
+/// Which plans a caller can follow if the query itself is refused.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Planning {
-    /// None: it wants the answer.
+    /// None: it wants the result.
     #[default]
     None,
     /// Those of 2017: order, TOP, and one aggregate.
     Early,
-    /// Those of 2017, by a caller that prefers to ask all partitions at once itself.
+    /// Those of 2017, for a caller that prefers to query all partitions in parallel itself.
     EarlyParallel,
-    /// All but GROUP BY and inner queries, which hardly a client follows.
+    /// All except GROUP BY and subqueries, which few clients support.
     All,
-    /// Whatever the service does not answer, whether or not the caller can follow.
+    /// Whatever the service does not answer itself, whether or not the caller can follow.
     Service,
 }
 
@@ -115,26 +116,26 @@ pub enum IndexMetricsVersion {
     V2,
 }
 
-/// What a query's answer tells beside its rows.
+/// What a query's response contains besides its rows.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueryMeta {
-    /// Whether the rows of one partition are not the answer: they have to be merged, by a plan.
-    /// Told to callers that tried without one.
+    /// Whether the rows of one partition are not the result, but must be merged by a plan. Set for
+    /// callers that tried without one.
     pub requires_distribution: Option<bool>,
-    /// What it read and how long it took, when asked for.
+    /// What it read and how long it took, if requested.
     pub metrics: Option<QueryMetrics>,
-    /// Which indexes it used, as the JSON of that version, when asked for.
+    /// Which indexes it used, as the JSON of that version, if requested.
     pub index_metrics: Option<(IndexMetricsVersion, String)>,
-    /// How it could be written better, when asked for and when there is something to say.
+    /// How it could be written better, if requested and if there is any advice.
     pub advice: Option<String>,
-    /// How it was run, as JSON for people, when asked for.
+    /// How it was run, as JSON for people, if requested.
     pub explain: Option<String>,
 }
 
 /// The cost of a page of a query.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct QueryMetrics {
-    /// From request to answer.
+    /// From request to response.
     pub total_ms: f64,
     /// Parsing and checking the text.
     pub compile_ms: f64,
@@ -148,7 +149,7 @@ pub struct QueryMetrics {
     pub execution_ms: f64,
     /// Calling user-defined functions.
     pub functions_ms: f64,
-    /// Printing the rows.
+    /// Serializing the rows.
     pub write_output_ms: f64,
     /// Documents read.
     pub retrieved_documents: u64,
@@ -158,6 +159,6 @@ pub struct QueryMetrics {
     pub output_documents: u64,
     /// Their bytes.
     pub output_bytes: u64,
-    /// The part of the documents read that the filter kept: 1 if the index was as good as can be.
+    /// The fraction of documents read that the filter kept: 1 if the index was perfect.
     pub index_hit_ratio: f64,
 }

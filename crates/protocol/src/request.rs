@@ -1,4 +1,4 @@
-//! What a caller can ask of the database, after the wire has been left behind.
+//! Requests to the database, independent of the wire protocol.
 
 use bytes::Bytes;
 
@@ -23,16 +23,16 @@ use crate::{
 pub struct Request {
     /// What to do, and to which resource.
     pub operation: Operation,
-    /// Everything the caller may add to any operation.
+    /// Options that apply to any operation.
     pub options: Options,
 }
 
-/// The operations. The body of a resource is its JSON text, still unparsed: the engine parses it exactly
-/// once. Everything else that a protocol writes in its own way (batches, patches, queries) it has read.
+/// The operations. A resource's body is unparsed JSON text: the engine parses it exactly once.
+/// Everything else that protocols encode differently (batches, patches, queries) is already parsed.
 #[derive(Clone, Debug)]
 #[expect(missing_docs, reason = "the names of the fields say what they are")]
 pub enum Operation {
-    /// Only authorisation: the gateway itself answers with the account's properties.
+    /// Authorization only: the gateway itself returns the account's properties.
     ReadAccount,
 
     CreateDatabase {
@@ -97,8 +97,8 @@ pub enum Operation {
     DeleteCollection(CollectionPath),
     ListCollections(DatabasePath),
 
-    /// `known` is the version that an incremental reader already has: when it is still the
-    /// current one, the outcome is [`crate::Outcome::NotModified`].
+    /// `known` is the version that an incremental reader already has. If it is still current, the
+    /// outcome is [`crate::Outcome::NotModified`].
     ListPartitionKeyRanges {
         path: CollectionPath,
         known: Option<String>,
@@ -108,12 +108,12 @@ pub enum Operation {
         range: String,
     },
 
-    /// For administrators: cuts a range in two, at half of its bytes.
+    /// For administrators: splits a range in two, at half of its bytes.
     SplitPartition {
         path: CollectionPath,
         range: String,
     },
-    /// For administrators: makes one range of this one and its right neighbour.
+    /// For administrators: merges this range with its right neighbour.
     MergePartitions {
         path: CollectionPath,
         range: String,
@@ -139,14 +139,14 @@ pub enum Operation {
         patch: Patch,
     },
     DeleteDocument(DocumentPath),
-    /// Deletes all documents of the partition key that the options name.
+    /// Deletes all documents with the partition key in the options.
     DeleteByPartitionKey(CollectionPath),
     ListDocuments(CollectionPath),
-    /// What has changed in a collection since a position.
+    /// Reads the changes to a collection since a position.
     ReadChanges {
         collection: CollectionPath,
         mode: ChangeMode,
-        /// Only what was written later than this second.
+        /// Only changes after this second.
         since: Option<u64>,
     },
 
@@ -164,7 +164,7 @@ pub enum Operation {
     },
     DeleteAttachment(AttachmentPath),
     ListAttachments(DocumentPath),
-    /// Media, by the rid of their attachment.
+    /// Reads media, by the rid of their attachment.
     ReadMedia(String),
     ReplaceMedia {
         media: String,
@@ -205,7 +205,7 @@ pub enum Operation {
         collection: CollectionPath,
         kind: ScriptKind,
     },
-    /// The body is a JSON array of arguments; empty stands for none.
+    /// The body is a JSON array of arguments; empty means none.
     ExecuteProcedure {
         path: ScriptPath,
         body: Bytes,
@@ -215,7 +215,7 @@ pub enum Operation {
         feed: QueryFeed,
         query: QuerySource,
     },
-    /// How a client is to run a query over the partitions itself.
+    /// Returns how a client can run a query over the partitions itself.
     PlanQuery {
         collection: CollectionPath,
         query: QuerySource,
@@ -305,7 +305,7 @@ impl Operation {
         }
     }
 
-    /// Whether it reads documents: such requests have a consistency level.
+    /// Whether it reads documents, so that a consistency level applies.
     pub fn reads_documents(&self) -> bool {
         matches!(
             self,
@@ -320,19 +320,19 @@ impl Operation {
     }
 }
 
-/// What a change feed gives of each document.
+/// Which versions of a document a change feed returns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeMode {
-    /// Its latest version, once.
+    /// Only its latest version.
     Latest,
-    /// Every version, and its end.
+    /// Every version, and its deletion.
     All,
 }
 
-/// Throughput asked for when a database or collection is created.
+/// Throughput requested when a database or collection is created.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ThroughputRequest {
-    /// Request units per second, as asked; the engine checks the rules.
+    /// Request units per second; not yet validated by the engine.
     pub manual: Option<i64>,
     /// Throughput that follows the load.
     pub autoscale: Option<Autoscale>,
@@ -340,11 +340,11 @@ pub struct ThroughputRequest {
     pub level: Option<String>,
 }
 
-/// The kind of throughput that an offer is to have from now on.
+/// The kind of throughput that an offer changes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Migration {
-    /// From a fixed rate to one that follows the load.
+    /// From a fixed rate to autoscale.
     ToAutoscale,
-    /// From a rate that follows the load to a fixed one.
+    /// From autoscale to a fixed rate.
     ToManual,
 }

@@ -1,8 +1,8 @@
 //! Resource ids: the `_rid` of every resource, and the links made of them.
 //!
 //! The text form is base64 with `/` written as `-`. The bytes nest: a collection's rid begins with
-//! its database's, a document's with its collection's. SDKs decode this layout,
-//! so it cannot change; the tests below hold it.
+//! its database's, a document's with its collection's. SDKs decode this layout, so it cannot
+//! change; the tests below check it.
 
 use std::fmt;
 
@@ -16,7 +16,7 @@ pub type DocNum = u64;
 /// Document numbers have 60 bits; the nibble above holds the resource type.
 pub const DOCNUM_MAX: DocNum = (1 << 60) - 1;
 
-/// The top bit of the second word tells a collection from a user.
+/// The top bit of the second word distinguishes a collection from a user.
 const COLLECTION_BIT: u32 = 0x8000_0000;
 
 /// A database. Never zero.
@@ -32,18 +32,18 @@ pub struct CollectionRid {
     pub number: u32,
 }
 
-/// A child of a collection: what kind, and which number.
+/// A child of a collection: its kind and number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ChildRid {
     /// The collection it lives in.
     pub collection: CollectionRid,
-    /// What it is.
+    /// Its kind.
     pub kind: ChildKind,
     /// Its number: at most [`DOCNUM_MAX`].
     pub number: u64,
 }
 
-/// What lives in a collection; the value is the type nibble.
+/// The kind of a collection's child; the value is the type nibble.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[expect(missing_docs, reason = "the resource types of the service")]
 #[repr(u8)]
@@ -102,7 +102,7 @@ impl DatabaseRid {
         self.0.to_be_bytes()
     }
 
-    /// Reads the text form; `None` for anything else.
+    /// Parses the text form; `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes: [u8; 4] = decode(text)?.try_into().ok()?;
         Some(Self(u32::from_be_bytes(bytes)))
@@ -118,7 +118,7 @@ impl CollectionRid {
         bytes
     }
 
-    /// Reads the rid's bytes; `None` for a user's rid or another length.
+    /// Decodes the bytes; `None` for a user's rid or another length.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes: [u8; 8] = bytes.try_into().ok()?;
         let (database, number) = (word(&bytes[..4]), word(&bytes[4..]));
@@ -126,7 +126,7 @@ impl CollectionRid {
             .then_some(Self { database: DatabaseRid(database), number: number & !COLLECTION_BIT })
     }
 
-    /// Reads the text form; `None` for anything else.
+    /// Parses the text form; `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         Self::from_bytes(&decode(text)?)
     }
@@ -148,7 +148,7 @@ impl CollectionRid {
 }
 
 impl ChildKind {
-    /// The kind of script that it is, if it is one.
+    /// The kind of script; `None` for other children.
     pub fn script(self) -> Option<ScriptKind> {
         match self {
             Self::StoredProcedure => Some(ScriptKind::StoredProcedure),
@@ -160,7 +160,7 @@ impl ChildKind {
 }
 
 impl ChildRid {
-    /// The rid's bytes: the child's part is little-endian, so the nibble lies in the last byte.
+    /// The rid's bytes: the child's part is little-endian, so the nibble is in the last byte.
     pub fn bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..8].copy_from_slice(&self.collection.bytes());
@@ -169,12 +169,12 @@ impl ChildRid {
         bytes
     }
 
-    /// Reads the text form; `None` for anything else.
+    /// Parses the text form; `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         Self::from_bytes(&decode(text)?)
     }
 
-    /// Reads the rid's bytes; `None` for a child of a user or another length.
+    /// Decodes the bytes; `None` for a child of a user or another length.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes: [u8; 16] = bytes.try_into().ok()?;
         let collection = CollectionRid::from_bytes(&bytes[..8])?;
@@ -201,7 +201,7 @@ impl AttachmentRid {
         bytes
     }
 
-    /// Reads the text form; `None` for anything else.
+    /// Parses the text form; `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes: [u8; 20] = decode(text)?.try_into().ok()?;
         let document = ChildRid::from_bytes(&bytes[..16])?;
@@ -210,12 +210,11 @@ impl AttachmentRid {
     }
 }
 
-/// What tells a client encryption key from other things that hang off a database by way of no user.
+/// Distinguishes a client encryption key from other children of a database that belong to no user.
 const ENCRYPTION_KEY: u32 = 2;
 
 impl EncryptionKeyRid {
-    /// The rid's bytes: the database, four zeros in the place of a user, number and kind
-    /// little-endian.
+    /// The rid's bytes: the database, four zeros in place of a user, number and kind little-endian.
     pub fn bytes(self) -> [u8; 16] {
         let mut bytes = [0; 16];
         bytes[..4].copy_from_slice(&self.database.bytes());
@@ -224,12 +223,12 @@ impl EncryptionKeyRid {
         bytes
     }
 
-    /// Reads the text form; `None` for anything else.
+    /// Parses the text form; `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         Self::from_bytes(&decode(text)?)
     }
 
-    /// Reads the rid's bytes; `None` for anything else.
+    /// Decodes the bytes; `None` for anything else.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes: [u8; 16] = bytes.try_into().ok()?;
         let little =
@@ -248,14 +247,14 @@ impl UserRid {
         bytes
     }
 
-    /// Reads the rid's bytes; `None` for a collection's rid or another length.
+    /// Decodes the bytes; `None` for a collection's rid or another length.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes: [u8; 8] = bytes.try_into().ok()?;
         let (database, number) = (word(&bytes[..4]), word(&bytes[4..]));
         (number & COLLECTION_BIT == 0).then_some(Self { database: DatabaseRid(database), number })
     }
 
-    /// Reads the text form; `None` for anything else.
+    /// Parses the text form; `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         Self::from_bytes(&decode(text)?)
     }
@@ -270,7 +269,7 @@ impl PermissionRid {
         bytes
     }
 
-    /// Reads the rid's bytes; `None` for a child of a collection or another length.
+    /// Decodes the bytes; `None` for a child of a collection or another length.
     pub fn from_bytes(bytes: &[u8]) -> Option<Self> {
         let bytes: [u8; 16] = bytes.try_into().ok()?;
         let user = UserRid::from_bytes(&bytes[..8])?;
@@ -278,14 +277,14 @@ impl PermissionRid {
         (number <= DOCNUM_MAX).then_some(Self { user, number })
     }
 
-    /// Reads the text form; `None` for anything else.
+    /// Parses the text form; `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         Self::from_bytes(&decode(text)?)
     }
 }
 
 impl OfferRid {
-    /// Reads the text form; `None` for anything else.
+    /// Parses the text form; `None` for anything else.
     pub fn parse(text: &str) -> Option<Self> {
         let bytes: [u8; 3] = decode(text)?.try_into().ok()?;
         Some(Self(u32::from_le_bytes([bytes[0], bytes[1], bytes[2], 0])))
@@ -367,7 +366,7 @@ mod tests {
         ChildRid { collection: COLLECTION, kind, number }.to_string()
     }
 
-    /// The example of every kind that SDKs decode.
+    /// An example of every kind that SDKs decode.
     #[test]
     fn prints_the_documented_layout() {
         assert_eq!(DatabaseRid(0xA1B2_C3D4).to_string(), "obLD1A==");

@@ -1,8 +1,8 @@
-//! What keys and roles may do. The table below has a line for every operation and no other case, so a
-//! new operation does not compile before somebody has decided about it.
+//! What keys and roles may do. The table below lists every operation without a default case, so a
+//! new operation does not compile until its rights are decided.
 //!
-//! The service asks [`check`] of every request. A protocol may ask it earlier, to refuse a request
-//! before it reads the body: that saves work, and protects nothing.
+//! The service calls [`check`] for every request. A protocol may call it earlier, to refuse a
+//! request before it reads the body: that saves work, but protects nothing.
 
 use crate::{
     error::{Code, Error},
@@ -14,16 +14,16 @@ use crate::{
 /// What an operation does, as far as rights depend on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
-    /// It shows something, and changes nothing.
+    /// Only reads.
     Reads,
-    /// It may change documents and what belongs to them.
+    /// May change documents and what belongs to them.
     ChangesData,
-    /// It may change what the account consists of, or shows tokens that allow more than reading.
+    /// May change the account's resources, or shows tokens that allow more than reading.
     Controls,
 }
 
 impl Operation {
-    /// What the operation does.
+    /// What the operation does, as far as rights depend on it.
     #[expect(clippy::too_many_lines, reason = "a table")]
     pub fn effect(&self) -> Effect {
         match self {
@@ -67,7 +67,7 @@ impl Operation {
             | Self::ExecuteProcedure { .. }
             | Self::DeleteConflict { .. } => Effect::ChangesData,
 
-            // The answer holds tokens, which may grant more than reading.
+            // The response contains tokens, which may grant more than reading.
             Self::ReadPermission(_)
             | Self::ListPermissions(_)
             | Self::CreateDatabase { .. }
@@ -104,7 +104,7 @@ impl Operation {
     }
 }
 
-/// A query does what the list of the same feed does.
+/// A query has the effect of listing the same feed.
 fn effect_of_query(feed: &QueryFeed) -> Effect {
     match feed {
         QueryFeed::Databases
@@ -121,7 +121,7 @@ fn effect_of_query(feed: &QueryFeed) -> Effect {
     }
 }
 
-/// Refuses what the key or the role of a caller does not include. The rights of a resource token
+/// Fails if the caller's key or role does not allow the operation. The rights of a resource token
 /// depend on its permission, which only the service can look up.
 pub fn check(principal: Principal, operation: &Operation) -> Result<(), Error> {
     match (principal.proof(), operation.effect()) {
@@ -136,7 +136,7 @@ pub fn check(principal: Principal, operation: &Operation) -> Result<(), Error> {
     }
 }
 
-/// Refuses a key that may only read. For requests that write, whatever their operation turns out to be.
+/// Fails for a read-only key. For requests that write, whatever their operation turns out to be.
 pub fn check_may_write(principal: Principal) -> Result<(), Error> {
     match principal.proof() {
         Proof::ReadOnlyKey => Err(read_only()),
@@ -148,7 +148,7 @@ fn read_only() -> Error {
     Error::new(Code::Forbidden, "The authorization token was signed with a read-only key.")
 }
 
-/// The service's words for what no access token may do.
+/// The service's error for an operation that no access token may run.
 fn not_supported(action: &str) -> Error {
     Error::new(
         Code::ActionNotSupported,
@@ -159,7 +159,7 @@ fn not_supported(action: &str) -> Error {
     )
 }
 
-/// The service's words for an access token whose holder has a lesser role.
+/// The service's error for an access token whose holder's role is not sufficient.
 fn not_granted(action: &str) -> Error {
     Error::new(
         Code::ActionNotGranted,

@@ -1,4 +1,4 @@
-//! The one call inward.
+//! The interface through which protocols call the database.
 
 use std::{
     future::{Future, poll_fn},
@@ -18,37 +18,37 @@ use crate::{
 /// A future that can be named in an object-safe trait.
 pub type BoxFuture<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
 
-/// Most nodes that may hand a request on. Two are enough for a client whose node knows an old owner;
-/// more than this is a circle.
+/// The most nodes that may forward a request. Two are enough for a client whose node knows an old
+/// owner; more than this is a loop.
 pub const HOPS_MAX: u8 = 4;
 
-/// What travels with a request besides its content.
+/// The context of a request, besides its content.
 #[derive(Clone, Debug)]
 pub struct Context {
-    /// Who is asking.
+    /// The caller's identity.
     pub principal: Principal,
-    /// Names this request in logs and answers.
+    /// Identifies this request in logs and responses.
     pub activity_id: u128,
-    /// The connection it came by, if one caller has it to itself: a request that comes again by it
-    /// is the same caller's.
+    /// The connection it came over, if it carries only one caller's requests: a repeated request on
+    /// it then comes from the same caller.
     pub connection: Option<u64>,
-    /// When the caller stops waiting, if that is known. Nothing is begun after it.
+    /// When the caller stops waiting, if known. Nothing is started after it.
     pub deadline: Option<Instant>,
-    /// How many nodes have handed the request on. Zero where it came from a client.
+    /// How many nodes have forwarded the request. Zero if it came from a client.
     pub hops: u8,
-    /// The version of the catalog by which a node decided where the request belongs. A service that
-    /// knows only an older one must not decide by that.
+    /// The version of the catalog that a node used to route the request. A service with an older
+    /// catalog must not use that to decide.
     pub catalog_version: Option<u64>,
 }
 
 impl Context {
-    /// A request of a client, of which nothing else is known.
+    /// The context of a client's request, with nothing else known.
     pub fn new(principal: Principal, activity_id: u128) -> Self {
         let (connection, deadline, hops, catalog_version) = (None, None, 0, None);
         Self { principal, activity_id, connection, deadline, hops, catalog_version }
     }
 
-    /// Refuses a request that came too late, or that nodes hand to each other in a circle.
+    /// Fails if the request is too late or is being forwarded in a loop.
     pub fn check(&self, now: Instant) -> Result<(), Error> {
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             return Err(Error::new(Code::Timeout, "The request arrived after its deadline."));
@@ -63,7 +63,7 @@ impl Context {
     }
 }
 
-/// The database, single node or clustered: which one is chosen once, in `main`.
+/// The database, single node or clustered; `main` chooses.
 pub trait Service: Send + Sync {
     /// Carries out one request.
     ///
@@ -75,10 +75,11 @@ pub trait Service: Send + Sync {
     ) -> BoxFuture<'a, Result<Response, Error>>;
 }
 
-/// Calls a service; a panic below costs one request, not the server, and becomes [`Code::Internal`].
+/// Calls a service. A panic inside costs one request, not the server, and becomes
+/// [`Code::Internal`].
 ///
-/// `AssertUnwindSafe`: the call is not polled again after a panic, and what it shares with other
-/// calls is the service's, which keeps it behind locks that survive a panic or report it.
+/// `AssertUnwindSafe`: the call is not polled again after a panic, and its state shared with other
+/// calls belongs to the service, which keeps it behind locks that survive a panic or report it.
 pub async fn guarded(
     service: &dyn Service,
     context: &Context,
@@ -93,7 +94,7 @@ pub async fn guarded(
     .await
 }
 
-/// Says nothing of the cause: that is in the log, under the activity id.
+/// Does not mention the cause, which is in the log under the activity id.
 fn defect() -> Error {
     Error::new(Code::Internal, "An unexpected error occurred while serving the request.")
 }

@@ -1,17 +1,17 @@
 //! Session tokens: what a caller has seen of each partition.
 //!
-//! Two dialects are read at any time: `0:-1#42` (with further `#region=lsn` parts, which mean
-//! nothing to a single region) and the older `0:42`. Which one is written depends on the caller.
+//! Two forms are always accepted: `0:-1#42` (with further `#region=lsn` parts, which a single
+//! region ignores) and the older `0:42`. The form written depends on the caller.
 
 /// The newest LSN that the caller has seen, by partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SessionTokens(pub Vec<(String, u64)>);
 
-/// Tokens name at most this many partitions; SDKs send one per range of a collection.
+/// The most partitions in a token; SDKs send one per range of a collection.
 const PARTITIONS_MAX: usize = 10_000;
 
 impl SessionTokens {
-    /// Reads the header; an empty one means no token. `None` if it is malformed.
+    /// Parses the header; an empty one means no token. `None` if it is malformed.
     pub fn parse(text: &str) -> Option<Self> {
         let mut tokens = Vec::new();
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
@@ -24,7 +24,7 @@ impl SessionTokens {
         Some(Self(tokens))
     }
 
-    /// The LSN to wait for in a partition, going by its id or, after a split, by an ancestor's.
+    /// The LSN to wait for in a partition, by its id or, after a split, by an ancestor's.
     pub fn lsn_of(&self, range_id: &str, parents: &[String]) -> Option<u64> {
         self.0
             .iter()
@@ -46,7 +46,7 @@ fn parse_lsn(token: &str) -> Option<u64> {
     }
 }
 
-/// `region=lsn`. Both are numbers; what they are means nothing to a single region.
+/// Whether the text is `region=lsn`, both numbers. A single region ignores their values.
 fn is_region(part: &str) -> bool {
     part.split_once('=')
         .is_some_and(|(region, lsn)| region.parse::<u32>().is_ok() && lsn.parse::<i64>().is_ok())

@@ -1,44 +1,46 @@
-//! Resource tokens: what a permission's token stands for, and where in an answer tokens belong.
+//! Resource tokens: what a permission's token contains, and where responses contain tokens.
 //!
-//! The engine knows permissions, the edge knows keys. The engine writes a [`TokenMark`] wherever a token
-//! belongs, the edge replaces each mark by a token that it signs, and the engine looks the permission up
-//! whenever a token comes back.
+//! The engine knows permissions, the gateway knows keys. The engine writes a [`TokenMark`] wherever
+//! a token belongs, the gateway replaces each mark with a token that it signs, and the engine looks
+//! up the permission whenever a token comes back.
 
 use crate::rid::PermissionRid;
 
-/// What a resource token says: which permission it was made of. What that grants is looked up, so
+/// The content of a resource token: the permission it was made for. The rights are looked up, so
 /// that a token ends with its permission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Grant {
     /// The permission.
     pub permission: PermissionRid,
-    /// Which of the rights that it has had: other rights need other tokens. A random number, so that
-    /// another permission under the same number (after a backup is restored) has another.
+    /// Identifies one version of the permission's rights: when they change, old tokens become
+    /// invalid. A random number, so that another permission with the same number (after restoring a
+    /// backup) has another generation.
     pub generation: u64,
 }
 
-/// Begins the texts that stand for tokens in one answer. Nobody who stores text in the database can
-/// know it, because it is drawn for each request.
+/// The prefix of the placeholders for tokens in one response. Clients that store text in the
+/// database cannot guess it, because it is random for each request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TokenMark(u128);
 
-/// Hexadecimal digits of a mark, and of the grant behind it.
+/// Hexadecimal digits of a mark, and of the grant after it.
 const MARK_DIGITS: usize = 32;
 const GRANT_DIGITS: usize = 48;
 
 impl TokenMark {
-    /// A mark of a random number.
+    /// Creates a mark from a random number.
     pub fn new(random: u128) -> Self {
         Self(random)
     }
 
-    /// The text that stands for a token of this grant.
+    /// The placeholder for a token of this grant.
     pub fn text(self, grant: Grant) -> String {
         let permission = u128::from_be_bytes(grant.permission.bytes());
         format!("{}{permission:032x}{:016x}", self.prefix(), grant.generation)
     }
 
-    /// The grant that a text stands for; `None` if the text is not one of this mark.
+    /// The grant that a placeholder stands for; `None` if the text is not a placeholder with this
+    /// mark.
     pub fn read(self, text: &str) -> Option<Grant> {
         let digits = text.strip_prefix(&self.prefix()).filter(|it| it.len() == GRANT_DIGITS)?;
         let (permission, generation) = digits.split_at_checked(32)?;
@@ -49,7 +51,7 @@ impl TokenMark {
         })
     }
 
-    /// Replaces each text of this mark in an answer by its token.
+    /// Replaces each placeholder with this mark in a response by its token.
     pub fn replace<E>(
         self,
         answer: &[u8],

@@ -1,4 +1,4 @@
-//! One execution: the host's side of the talk with a worker.
+//! One execution: the host's side of the conversation with a worker.
 
 use protocol::Error;
 use tokio::time::Instant;
@@ -12,17 +12,17 @@ use crate::{
     wire::{Answered, Ask, Done, Left, Mode, Run, Said},
 };
 
-/// Bytes of the results of a function, of all rows together.
+/// The most bytes of a function's results, over all rows.
 const ROWS_BYTES_MAX: usize = 8 << 20;
 
 /// How an execution ended.
 pub(crate) enum Ended {
-    /// By the worker's own word: it is ready for the next.
+    /// The worker reported the end and is ready for the next job.
     Report(Report),
-    /// In a way that leaves the worker unfit.
+    /// The worker is unusable.
     Lost {
         failure: Failure,
-        /// Whether the worker had not said anything yet, so that nothing has been done.
+        /// Whether the worker had not sent anything yet, so nothing has been done.
         before_first_word: bool,
     },
 }
@@ -39,7 +39,7 @@ pub(crate) fn run_message(job: &Job) -> Result<Vec<u8>, Failure> {
     message.ok_or(Failure::TooLarge)
 }
 
-/// Sends the job and answers what the script asks until it is done.
+/// Sends the job and answers the script's requests until it is done.
 pub(crate) async fn drive(
     process: &mut Process,
     run: &[u8],
@@ -119,13 +119,13 @@ async fn answer(
     host.call(call).await.map(Answered::Answer)
 }
 
-/// What a script is told of an answer that does not fit into a message.
+/// The answer to the script if the real one does not fit into a message.
 fn too_large() -> Answered {
     let body = Some("The answer is too large.".to_owned());
     Answered::Answer(Answer::Done(Reply { status: 413, body, ..Reply::default() }))
 }
 
-/// Takes a worker's last word for what it is: a claim. Bodies are JSON or nothing.
+/// Validates a worker's report, which is not trusted: bodies must be JSON or absent.
 fn report(done: Done, job: &Job) -> Report {
     let rows_expected = match &job.kind {
         Kind::Function { rows } => rows.len(),
@@ -144,7 +144,7 @@ fn outcome(left: Left, rows_expected: usize) -> Result<Outcome, Failure> {
     }
     let rows = match &left.rows {
         None => Vec::new(),
-        // Values take many times as much as their text.
+        // Parsed values take many times as much memory as their text.
         Some(text) if text.len() > ROWS_BYTES_MAX => return Err(Failure::TooLarge),
         Some(text) => unboxed_rows(text)?,
     };
@@ -160,7 +160,7 @@ fn outcome(left: Left, rows_expected: usize) -> Result<Outcome, Failure> {
     })
 }
 
-/// JSON knows no undefined: each argument is in a box, which is empty if it is undefined.
+/// Boxes each argument, because JSON has no undefined: an empty box is undefined.
 fn boxed_rows(rows: &[Vec<Value>]) -> String {
     let boxed = |argument: &Value| {
         let content = if argument.is_undefined() { Vec::new() } else { vec![argument.clone()] };

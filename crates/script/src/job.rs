@@ -1,28 +1,29 @@
-//! What is run, within which limits, and what comes of it.
+//! What to run, within which limits, and its result.
 
 use std::{sync::Arc, time::Duration};
 
 use protocol::{Code, Error};
 use value::Value;
 
-/// What a script is, which decides what it finds and what it may do.
+/// The kind of script, which determines its environment and what it may do.
 #[derive(Clone, Debug)]
 pub enum Kind {
     /// Called by a client with arguments.
     StoredProcedure {
-        /// JSON text of what `Function.apply` takes: an array, an object like one, or `null`.
+        /// JSON text of the argument to `Function.apply`: an array, an array-like object, or
+        /// `null`.
         arguments: Arc<str>,
     },
     /// Runs before an operation and may rewrite its document.
     PreTrigger,
     /// Runs after an operation and sees its answer.
     PostTrigger,
-    /// A function of the SQL dialect, called once for each row of arguments. It has no context.
+    /// A function for SQL queries, called once for each row of arguments. It has no context.
     Function {
         /// The arguments, row by row.
         rows: Vec<Vec<Value>>,
     },
-    /// Nothing is called: is the source a function?
+    /// Only checks that the source is a function, without calling it.
     Compile,
 }
 
@@ -37,26 +38,26 @@ pub struct Property {
     pub writable: bool,
 }
 
-/// What a script finds around it.
+/// The environment of a script.
 #[derive(Clone, Debug, Default)]
 pub struct Context {
     /// The collection's link by rids.
     pub self_link: String,
     /// The collection's link by names.
     pub alt_link: String,
-    /// Of a trigger: `Create`, `Replace`, `Upsert` or `Delete`.
+    /// For a trigger: `Create`, `Replace`, `Upsert` or `Delete`.
     pub operation_type: String,
-    /// Of a trigger: JSON text of the document in the request, if it has one.
+    /// For a trigger: JSON text of the request's document, if any.
     pub request_body: Option<String>,
     /// Headers of the request.
     pub request_values: Vec<Property>,
-    /// Of a post-trigger: JSON text of the document in the response, if it has one.
+    /// For a post-trigger: JSON text of the response's document, if any.
     pub response_body: Option<String>,
     /// Headers of the response.
     pub response_values: Vec<Property>,
-    /// What `getResourceQuotaCurrentUsage` and `getMaxResourceQuota` answer.
+    /// The results of `getResourceQuotaCurrentUsage` and `getMaxResourceQuota`.
     pub quota: (String, String),
-    /// Whether `console.log` is kept.
+    /// Whether to keep the output of `console.log`.
     pub logging: bool,
 }
 
@@ -65,34 +66,35 @@ pub struct Context {
 pub struct Job {
     /// The script's id, for stack traces.
     pub name: String,
-    /// Its body, shared with whoever keeps it: it may be large.
+    /// Its source, shared because it may be large.
     pub source: Arc<str>,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
-    /// What it finds.
+    /// Its environment.
     pub context: Context,
-    /// How far it may go.
+    /// Its limits.
     pub limits: Limits,
 }
 
 /// Hard limits of one execution.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// From here on operations are refused, so that the script can wrap up.
+    /// After this time operations are refused, so that the script can wrap up.
     pub accepting: Duration,
-    /// Then the script is stopped.
+    /// After this time the script is stopped.
     pub time: Duration,
-    /// A script inside one long native call cannot be stopped: its worker is killed this much later.
+    /// A script inside a long native call cannot be stopped: its worker is killed after this
+    /// additional time.
     pub grace: Duration,
-    /// Bytes that its objects may take.
+    /// The most bytes that its objects may take.
     pub heap_bytes_max: u64,
-    /// Bytes of stack.
+    /// Its stack size in bytes.
     pub stack_bytes_max: u32,
-    /// Characters of a body that it sets.
+    /// The most characters of a body that it sets.
     pub body_bytes_max: u32,
-    /// Bytes of what it logs: the rest is cut off.
+    /// The most bytes of log output; the rest is cut off.
     pub log_bytes_max: u32,
-    /// Operations; more are refused.
+    /// The most operations; more are refused.
     pub operations_max: u32,
 }
 
@@ -111,71 +113,72 @@ impl Default for Limits {
     }
 }
 
-/// What a script that ended well leaves.
+/// The result of a script that succeeded.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// JSON text of the response's body, if the script set one or there was one.
+    /// JSON text of the response's body, if there is one.
     pub response_body: Option<String>,
-    /// Of a pre-trigger: JSON text of the request's body.
+    /// For a pre-trigger: JSON text of the request's body.
     pub request_body: Option<String>,
     /// Headers of the request that the script changed.
     pub request_values: Vec<(String, String)>,
     /// Headers of the response that the script changed.
     pub response_values: Vec<(String, String)>,
-    /// Of a function: a value for each row.
+    /// For a function: a value for each row.
     pub rows: Vec<Value>,
 }
 
-/// An execution that is over.
+/// A finished execution.
 #[derive(Debug)]
 pub struct Report {
-    /// What it logged, also when it failed.
+    /// Its log output, even if it failed.
     pub log: String,
-    /// What came of it.
+    /// Its result.
     pub result: Result<Outcome, Failure>,
 }
 
-/// Why a script did not end well. Nothing that it did may stay.
+/// Why a script failed. Nothing that it did may be kept.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// An exception that nobody caught, or `abort`.
+    /// An uncaught exception, or `abort`.
     #[error(
         "Encountered exception while executing Javascript. Exception = {description}\r\nStack trace: {description}\n{stack}"
     )]
     Thrown {
-        /// The first argument of `new Error(number, message)`, or the number of an operation's error.
+        /// The first argument of `new Error(number, message)`, or the number of an operation's
+        /// error.
         number: Option<i64>,
-        /// Such as `Error: not enough gold`.
+        /// For example `Error: not enough gold`.
         description: String,
-        /// Frames of the script, one to a line.
+        /// The script's stack frames, one per line.
         stack: String,
     },
     /// The source is not JavaScript, or not a function.
     #[error("{message} at line {line}, column {column}")]
     Syntax {
-        /// What is wrong.
+        /// The error message.
         message: String,
-        /// From 1.
+        /// Counted from 1.
         line: u32,
-        /// From 1.
+        /// Counted from 1.
         column: u32,
     },
     /// It ran too long.
     #[error("The script exceeded its execution time")]
     TimedOut,
-    /// It wanted more memory than it may have.
+    /// It exceeded its memory limit.
     #[error("The script exceeded its memory limit")]
     OutOfMemory,
-    /// It made a body that is larger than one may be.
+    /// It produced a body that is too large.
     #[error("The script's result is too large: return less, and a continuation for the rest")]
     TooLarge,
-    /// An operation failed in a way that no script can deal with.
+    /// An operation failed in a way that the script cannot handle.
     #[error(transparent)]
     Host(Box<Error>),
     /// Too many scripts are waiting for a worker.
     #[error("Too many scripts are waiting to run")]
     Busy,
-    /// The worker died, or could not be started, or talked nonsense.
+    /// The worker died, could not be started, or sent an invalid message.
     #[error("The script's worker process was lost: {0}")]
     WorkerLost(String),
 }

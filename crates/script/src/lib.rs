@@ -1,15 +1,15 @@
 //! Users' JavaScript: stored procedures, triggers and functions.
 //!
 //! A script runs in QuickJS inside a worker process, never in the server's own. The host side hands
-//! a [`Job`] to the [`Pool`] and carries out the operations that the script asks for through a
-//! [`Host`]; the worker side is [`worker::main`], which the binary enters by a hidden subcommand.
+//! a [`Job`] to the [`Pool`] and carries out the script's operations through a [`Host`]; the worker
+//! side is [`worker::main`], which the binary runs for a hidden subcommand.
 //!
 //! In reading order:
-//! - [`job`]: what is run and what comes of it, [`host`]: what a script can ask for,
+//! - [`job`]: what to run and its result, [`host`]: what a script can ask for,
 //! - [`pool`]: which worker runs it, `drive`: one execution, `process`: one worker,
-//! - `wire`: messages between the two, `message`: their bytes,
+//! - `wire`: messages between the two, `message`: their encoding,
 //! - [`worker`]: the other side of the pipe, and the API that scripts see: `worker/api`, and
-//!   `parts/*.js` for what few of them use.
+//!   `parts/*.js` for its rarely used parts.
 
 pub mod host;
 pub mod job;
@@ -26,7 +26,7 @@ pub use host::{Answer, Call, Host, Operation, Reply, Target};
 pub use job::{Context, Failure, Job, Kind, Limits, Outcome, Property, Report};
 pub use pool::{Pool, PoolOptions, Turn};
 
-/// Reads a message in each way that a message can be read, for `fuzz/`.
+/// Decodes a message as every message type, for `fuzz/`.
 #[cfg(fuzzing)]
 pub fn decode_message(message: &[u8]) {
     let _ = wire::Run::decode(message);

@@ -1,20 +1,20 @@
-//! Links that scripts name resources by: by ids or by rids, with or without a slash at the end.
+//! Links by which scripts name resources: by ids or by rids, with or without a trailing slash.
 //!
-//! They are read on the host's side, so that whatever a worker says, no call leaves its collection.
+//! The host parses them, so that whatever a worker sends, no call leaves its collection.
 
 use std::borrow::Cow;
 
 use crate::host::{Name, Operation, Target};
 
-/// What a link was expected to name.
+/// The kind of resource that a link must name.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Resource {
     Document,
     Attachment,
 }
 
-/// What `link` means for an operation on a resource, in the collection that has these two links.
-/// The error is for the script: 400 and this text.
+/// Resolves `link` for an operation on a resource, in the collection with these two links. On error
+/// the script gets status 400 and this text.
 pub(crate) fn resolve(
     link: &str,
     operation: Operation,
@@ -35,7 +35,7 @@ pub(crate) fn resolve(
         (Resource::Document, false) | (Resource::Attachment, true) => (6, "document"),
         (Resource::Attachment, false) => (8, "attachment"),
     };
-    // The id of a document may contain slashes.
+    // A document's id may contain slashes.
     if is_by_name && segments_expected > 4 && segments.len() > segments_expected {
         let id = 5..=5 + segments.len() - segments_expected;
         let whole = segments[id.clone()].join("/");
@@ -67,7 +67,7 @@ pub(crate) fn resolve(
     })
 }
 
-/// A link is the script's: an error repeats only its beginning.
+/// Links come from the script, so an error repeats only the beginning.
 fn shorten(link: &str) -> String {
     link.chars().take(200).collect()
 }
@@ -101,7 +101,7 @@ mod tests {
         assert!(foreign.contains("outside the collection"), "{foreign}");
     }
 
-    /// Only ids may have slashes, and only those of documents.
+    /// Only the ids of documents may contain slashes.
     #[test]
     fn ids_with_slashes() {
         let id = |text: &str| Name::Id(text.to_owned());

@@ -1,16 +1,17 @@
-//! The bytes of messages: integers big-endian, texts behind their length, options behind a byte.
+//! The encoding of messages: integers are big-endian, texts follow their length, options follow a
+//! byte.
 //!
-//! Written and read by our own code on both sides, never by the script: whatever a script does to
-//! its globals, a message keeps its form. Reading checks everything, since the other side of the
-//! pipe may have gone mad.
+//! Our own code on both sides writes and reads messages, never the script: whatever a script does
+//! to its globals, messages stay well-formed. Reading checks everything, because the other side of
+//! the pipe may be compromised.
 
 use std::io;
 
-/// Bytes of one message, either way. A page of documents is 4 MB at most, a batch of rows for a
-/// function is cut by its sender.
+/// The most bytes of one message, in either direction. A page of documents is at most 4 MB; the
+/// sender splits the rows for a function into batches.
 pub(crate) const MESSAGE_BYTES_MAX: usize = 32 << 20;
 
-/// A message that does not follow the form.
+/// A malformed message.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("malformed message")]
 pub(crate) struct Malformed;
@@ -21,7 +22,7 @@ impl From<Malformed> for io::Error {
     }
 }
 
-/// Puts a message together. Begins with room for the length.
+/// Builds a message, starting with room for its length.
 pub(crate) struct Writer(Vec<u8>);
 
 impl Writer {
@@ -63,7 +64,7 @@ impl Writer {
         }
     }
 
-    /// The message with its length before it, if it is not too long to be sent.
+    /// The message with its length in front, unless it is too long to be sent.
     pub(crate) fn finish(mut self) -> Option<Vec<u8>> {
         let length = self.0.len() - 4;
         if length > MESSAGE_BYTES_MAX {
@@ -75,13 +76,13 @@ impl Writer {
     }
 }
 
-/// The length in a message's first four bytes, if such a message may be read.
+/// Decodes a message's length prefix; fails if the message is too long.
 pub(crate) fn length(prefix: [u8; 4]) -> Result<usize, Malformed> {
     let length = usize::try_from(u32::from_be_bytes(prefix)).map_err(|_| Malformed)?;
     if (1..=MESSAGE_BYTES_MAX).contains(&length) { Ok(length) } else { Err(Malformed) }
 }
 
-/// Takes a message apart.
+/// Reads a message field by field.
 pub(crate) struct Reader<'a>(&'a [u8]);
 
 impl<'a> Reader<'a> {

@@ -1,4 +1,4 @@
-//! A bounded number of workers, started when they are first needed.
+//! A bounded number of workers, started on demand.
 
 use std::{
     ffi::OsString,
@@ -22,14 +22,16 @@ use crate::{
 /// How workers are started, and how many.
 #[derive(Clone, Debug)]
 pub struct PoolOptions {
-    /// The program: on Linux best `/proc/self/exe`, which stays right when the file is replaced.
+    /// The program. On Linux, `/proc/self/exe` is best, because it stays valid when the file is
+    /// replaced.
     pub program: PathBuf,
     /// Its arguments, which must lead to [`crate::worker::main`].
     pub arguments: Vec<OsString>,
-    /// Scripts that run at the same time. As many functions and compilations besides: a script's
-    /// query may call a function, which must not wait for the script.
+    /// How many scripts may run at a time. As many functions and compilations may run in addition:
+    /// a script's query may call a function, which must not wait for the script.
     pub workers: usize,
-    /// Scripts that wait for a worker; more are told to come back. The same again for functions.
+    /// How many scripts may wait for a worker; more are rejected. The same number again for
+    /// functions.
     pub waiting_max: usize,
 }
 
@@ -41,7 +43,7 @@ pub struct Pool {
     idle: Mutex<Vec<Process>>,
 }
 
-/// Who may run, and who may wait.
+/// Limits how many may run and how many may wait.
 struct Lane {
     running: Arc<Semaphore>,
     waiting: Arc<Semaphore>,
@@ -71,13 +73,13 @@ impl Lane {
 }
 
 impl Pool {
-    /// A pool without workers yet.
+    /// Creates a pool that has no workers yet.
     pub fn new(options: PoolOptions) -> Pool {
         let (scripts, functions) = (Lane::new(&options), Lane::new(&options));
         Pool { options, scripts, functions, idle: Mutex::default() }
     }
 
-    /// Waits for a turn and runs one script in it.
+    /// Waits for a turn and runs one script.
     pub async fn run(&self, job: Job, host: &mut dyn Host) -> Report {
         match self.enter(&job.kind).await {
             Ok(turn) => self.run_in(&turn, job, host).await,
@@ -94,10 +96,10 @@ impl Pool {
         lane.enter().await.map(Turn)
     }
 
-    /// Runs one script to its end, or to the end of its time. Whatever happens, the worker that ran
-    /// it is either fit for the next script or gone when this returns.
+    /// Runs one script until it ends or its time is up. When this returns, the worker is either
+    /// ready for the next script or gone.
     ///
-    /// Dropping the future kills the worker that was at it.
+    /// Dropping the future kills its worker.
     pub async fn run_in(&self, _turn: &Turn, job: Job, host: &mut dyn Host) -> Report {
         let failed = |failure| Report { log: String::new(), result: Err(failure) };
         let run = match drive::run_message(&job) {
@@ -123,7 +125,8 @@ impl Pool {
                     return report;
                 }
                 Ok(Ended::Lost { before_first_word: true, .. }) if process.idle_since.is_some() => {
-                    // It died while idle. The script has done nothing yet: give it another worker.
+                    // It died while idle. The script has done nothing yet, so give it another
+                    // worker.
                     process.kill().await;
                 }
                 Ok(Ended::Lost { failure, .. }) => {
@@ -157,7 +160,7 @@ impl Pool {
     }
 }
 
-/// Whether a script used so much that its worker is not kept: a new one is cheap, and has nothing of
+/// Whether a script used so much that its worker is discarded: a new one is cheap, and has none of
 /// the old one's memory.
 fn is_exhausting(report: &Report) -> bool {
     matches!(report.result, Err(Failure::TimedOut | Failure::OutOfMemory | Failure::TooLarge))

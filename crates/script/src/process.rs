@@ -10,21 +10,21 @@ use tokio::{
 
 use crate::message;
 
-/// A worker that is alive, as far as anybody knows. Dropping it kills the process: a script that
-/// nobody waits for any more does not go on.
+/// A worker process, presumably alive. Dropping it kills the process, so that an abandoned script
+/// does not keep running.
 pub(crate) struct Process {
     child: Child,
     input: ChildStdin,
     /// Buffered, so that a message and its length take one system call.
     output: BufReader<ChildStdout>,
-    /// When it ended its last script; `None` if it has run none.
+    /// When it finished its last script; `None` before the first.
     pub(crate) idle_since: Option<Instant>,
 }
 
 impl Process {
-    /// Starts a worker: no environment, no folder of ours, and of open files only its two pipes. All
-    /// that the server opens is marked to be closed here, as Rust's library does; what the server was
-    /// itself started with, beyond the usual three, would be passed on.
+    /// Starts a worker with an empty environment, none of our folders, and no open files but its
+    /// two pipes. Rust's library marks everything the server opens as close-on-exec; but
+    /// descriptors that the server itself inherited, beyond the usual three, are passed on.
     pub(crate) fn start(program: &Path, arguments: &[OsString]) -> std::io::Result<Process> {
         let mut child = Command::new(program)
             .args(arguments)
@@ -56,7 +56,7 @@ impl Process {
         Ok(text)
     }
 
-    /// Ends it and waits until it is gone, so that its memory is free when the caller goes on.
+    /// Kills it and waits until it is gone, so that its memory is free when this returns.
     pub(crate) async fn kill(mut self) {
         // It may be gone already, which is what is wanted.
         let _ = self.child.kill().await;

@@ -7,7 +7,7 @@ use crate::{
     message::{Malformed, Reader, Writer},
 };
 
-/// What a worker is to do, besides the context.
+/// What a worker is to do.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mode {
     StoredProcedure,
@@ -30,16 +30,16 @@ const OPERATIONS: [Operation; 7] = [
     Operation::Delete,
 ];
 
-/// Bytes of a job's message beside its large texts, roughly.
+/// The approximate size of a job's message without its large texts.
 const OTHERS_BYTES: usize = 1024;
 
-/// One execution, as it is told to a worker.
+/// The message that starts an execution.
 pub(crate) struct Run {
     pub(crate) mode: Mode,
     pub(crate) name: String,
     pub(crate) source: String,
-    /// JSON text: of an array of arguments, or of rows of arguments in boxes: `[[[1], []], …]`, where
-    /// an empty box is an argument that is undefined.
+    /// JSON text: an array of arguments, or rows of boxed arguments `[[[1], []], …]`, where an
+    /// empty box is undefined.
     pub(crate) arguments: String,
     pub(crate) context: Context,
     pub(crate) limits: Limits,
@@ -54,7 +54,7 @@ pub(crate) struct Ask {
     pub(crate) options: AskOptions,
 }
 
-/// How it is to be done, as in [`crate::Call`].
+/// Its options, as in [`crate::Call`].
 #[derive(Default)]
 pub(crate) struct AskOptions {
     pub(crate) if_match: Option<String>,
@@ -65,38 +65,38 @@ pub(crate) struct AskOptions {
     pub(crate) enable_scan: bool,
 }
 
-/// What a worker is told about what it asked for.
+/// The answer to a worker's request.
 pub(crate) enum Answered {
     Answer(Answer),
     /// The call itself was wrong: the script gets this as an exception with number 400.
     Invalid(String),
 }
 
-/// An execution that ended in the worker.
+/// The report of an execution that ended in the worker.
 pub(crate) struct Done {
     pub(crate) log: String,
     pub(crate) result: Result<Left, Failure>,
 }
 
-/// What it left.
+/// Its results.
 #[derive(Default)]
 pub(crate) struct Left {
     pub(crate) response_body: Option<String>,
     pub(crate) request_body: Option<String>,
     pub(crate) request_values: Vec<(String, String)>,
     pub(crate) response_values: Vec<(String, String)>,
-    /// JSON text: a box for each row, as with arguments.
+    /// JSON text: a box for each row, as for arguments.
     pub(crate) rows: Option<String>,
 }
 
-/// What a worker says.
+/// A message from a worker.
 pub(crate) enum Said {
     Ask(Ask),
     Done(Done),
 }
 
 impl Run {
-    /// The message about a job. Its texts may be large, so this is the only copy of them.
+    /// Encodes the message for a job. Its texts may be large, so this is their only copy.
     pub(crate) fn message(mode: Mode, arguments: &str, job: &Job) -> Option<Vec<u8>> {
         let Job { name, source, context, limits, .. } = job;
         let bodies = [&context.request_body, &context.response_body].into_iter().flatten();

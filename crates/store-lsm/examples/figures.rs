@@ -116,7 +116,7 @@ fn writes(store: &dyn Store, partition: &dyn KeySpace) -> Result<()> {
 fn cpu_seconds(whose: &str) -> f64 {
     let stat = std::fs::read_to_string(format!("/proc/{whose}/stat")).unwrap_or_default();
     let fields: Vec<f64> = stat.split_whitespace().filter_map(|field| field.parse().ok()).collect();
-    // The second and third field are no numbers; times come in hundredths.
+    // The second and third field are not numbers; times are in hundredths of a second.
     fields.get(11..13).map_or(0.0, |times| times.iter().sum::<f64>() / 100.0)
 }
 

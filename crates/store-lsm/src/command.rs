@@ -1,4 +1,4 @@
-//! What the committer is asked to do beside committing.
+//! Commands to the committer, other than committing.
 
 use std::sync::Arc;
 
@@ -6,50 +6,50 @@ use store::{Error, Result};
 
 use crate::{partition::LsmPartition, reply::Reply};
 
-/// What only the committer may do, because nothing may be committed meanwhile.
+/// Work that only the committer may do, because nothing may be committed meanwhile.
 pub(crate) enum Command {
-    /// Find a partition, creating it if need be.
+    /// Find a partition, creating it if needed.
     Create {
-        /// Its name, checked already.
+        /// Its name, already checked.
         name: String,
-        /// Who asked.
+        /// Where to send the answer.
         reply: Reply<Arc<LsmPartition>>,
     },
     /// Delete a partition.
     Drop {
         /// Its name.
         name: String,
-        /// Who asked.
+        /// Where to send the answer.
         reply: Reply<()>,
     },
-    /// Let an epoch own a partition, and no lower one.
+    /// Make an epoch the owner of a partition, and shut out lower ones.
     Fence {
         /// The partition.
         partition: Arc<LsmPartition>,
         /// The epoch.
         epoch: u64,
-        /// Who asked.
+        /// Where to send the answer.
         reply: Reply<()>,
     },
-    /// Publish what was ingested past the journal.
+    /// Publish data that was ingested without the journal.
     Refresh {
-        /// Who asked.
+        /// Where to send the answer.
         reply: Reply<()>,
     },
-    /// Let go of versions and tables that only older snapshots than the published one could need.
+    /// Release versions and tables that only snapshots older than the published one could need.
     Settle {
-        /// Who asked.
+        /// Where to send the answer.
         reply: Reply<()>,
     },
-    /// Run something between two groups, when nothing is half committed.
+    /// Run a function between two groups, when nothing is half committed.
     Between {
-        /// What is run, or told why it may not run.
+        /// The function to run, or to tell why it may not.
         run: Box<dyn FnOnce(Result<()>) + Send>,
     },
 }
 
 impl Command {
-    /// Answers with an error instead of doing anything.
+    /// Answers with an error without doing anything.
     pub(crate) fn refuse(self, error: Error) {
         match self {
             Self::Create { reply, .. } => reply.send(Err(error)),

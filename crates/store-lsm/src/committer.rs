@@ -4,9 +4,9 @@
 //! entries of a fjall batch share a sequence number, so a key may occur in it only once: the last
 //! change wins, which is also what the order of the batches demands.
 //!
-//! Between groups the committer keeps house: it writes out the largest buffer when all of them
-//! together are too large (fjall has a setting for that and never reads it), and it renews the
-//! published snapshot, which otherwise would keep old tables alive on an idle store.
+//! Between groups the committer does housekeeping: it flushes the largest write buffer when all of
+//! them together are too large (fjall has a setting for that but never reads it), and renews the
+//! published snapshot, which would otherwise keep old tables alive on an idle store.
 
 use std::{
     collections::HashSet,
@@ -28,21 +28,21 @@ use crate::{
     shared::Shared,
 };
 
-/// How often an idle committer looks around.
+/// How often an idle committer does housekeeping.
 const IDLE: Duration = Duration::from_secs(1);
 
-/// How often a committer looks whether a partition has caught up.
+/// How often the committer checks whether a partition has caught up.
 const HELD: Duration = Duration::from_millis(5);
 
-/// How long the background work of a close may make no progress before it is given up. What is
-/// not written out then is still in the journal.
+/// How long the background work of a close may stall before it is given up. Anything not flushed by
+/// then is still in the journal.
 const CLOSE_PATIENCE: Duration = Duration::from_secs(30);
 
-/// After how many committed bytes the sizes of the write buffers are added up.
+/// How many bytes to commit between checks of the write buffers' sizes.
 const BALANCE_EVERY_BYTES: usize = 1 << 20;
 
-/// What makes a group durable. `fdatasync` is enough: it covers the file size if that changed, and
-/// fjall syncs a new journal file and its directory when it creates it.
+/// Makes a group durable. `fdatasync` is enough: it covers the file size if that changed, and fjall
+/// syncs a new journal file and its directory when creating it.
 const DURABLE: PersistMode = PersistMode::SyncData;
 
 /// Starts the thread. It ends once the queue is stopped and empty.
@@ -59,7 +59,7 @@ pub(crate) fn start(shared: Arc<Shared>) -> Result<JoinHandle<()>> {
 
 struct Committer {
     shared: Arc<Shared>,
-    /// Bytes committed since the write buffers were looked at.
+    /// Bytes committed since the last check of the write buffers.
     unbalanced_bytes: usize,
 }
 
@@ -75,7 +75,7 @@ impl Committer {
                 Next::Stop => return,
                 Next::Idle => {
                     if self.shared.queue.has_held() {
-                        // The queue does not wait while it is being closed.
+                        // The queue does not wait while it is closing.
                         std::thread::sleep(HELD);
                     }
                     if probed.elapsed() >= IDLE {
@@ -112,10 +112,10 @@ impl Committer {
                 }
                 self.balance();
             }
-            // Nothing of the group is visible. Whether it is on disk is unknown: it may show up
-            // after a restart, as any write whose answer was lost may.
+            // Nothing of the group is visible. Whether it is on disk is unknown: like any write
+            // whose answer was lost, it may show up after a restart.
             Err(error) => {
-                // "Closed" means that nothing was written, which nobody knows of this group.
+                // "Closed" would mean that nothing was written, which is unknown for this group.
                 let error = match error {
                     Error::Closed(reason) => Error::Io(reason),
                     error => error,
@@ -143,7 +143,7 @@ impl Committer {
         let batch = OwnedWriteBatch::with_capacity(database.clone(), count);
         let mut batch = batch.durability(Some(mode));
         let mut seen = HashSet::with_capacity(count);
-        // Backwards, so that the first change met of a key is the one that counts.
+        // Backwards, so that the first change of a key seen is the one that counts.
         for entry in group.iter().rev() {
             let keyspace = &entry.partition.keyspace;
             for change in entry.batch.changes.iter().rev() {
@@ -163,7 +163,7 @@ impl Committer {
         batch.commit().map_err(error_of)
     }
 
-    /// Writes out the largest buffer if all of them together are too large.
+    /// Flushes the largest write buffer if all of them together are too large.
     fn balance(&mut self) {
         if self.unbalanced_bytes < BALANCE_EVERY_BYTES {
             return;
@@ -189,12 +189,12 @@ impl Committer {
     }
 
     fn look_around(&self) {
-        // A group that failed halfway may be in the buffers, and is not to be seen: its writers
-        // were told that it failed, and those behind it too.
+        // A group that failed halfway may be in the buffers but must not become visible: its
+        // writers were told that it failed, as were those after it.
         if self.shared.queue.failure().is_some() {
             return;
         }
-        // Also how a failed background job is noticed when nobody writes.
+        // This also detects a failed background job when nobody writes.
         match self.shared.database.persist(PersistMode::Buffer) {
             Ok(()) => self.shared.publish(),
             Err(error) => self.shared.queue.fail(Vec::new(), &error_of(error)),
@@ -205,7 +205,7 @@ impl Committer {
         match command {
             Command::Create { name, reply } => reply.send(create(&self.shared, &name)),
             Command::Drop { name, reply } => reply.send(self.drop_key_space(&name)),
-            // Here nothing is half published, and the next group is checked against it.
+            // Nothing is half published here, and the next group is checked against the new epoch.
             Command::Fence { partition, epoch, reply } => reply.send(partition.fence(epoch)),
             Command::Refresh { reply } => {
                 self.shared.publish();
@@ -216,8 +216,8 @@ impl Committer {
         }
     }
 
-    /// fjall computes anew what no snapshot needs when it rotates a buffer that holds something. A
-    /// record of ours is something, and newer than all that was written: nothing is kept for its sake.
+    /// fjall recomputes what snapshots still need when it rotates a non-empty buffer. A record of
+    /// ours makes the buffer non-empty, and being the newest it keeps nothing else alive.
     fn settle(&self) -> Result<()> {
         open::mark(&self.shared.database, &self.shared.system)?;
         self.shared.publish();
@@ -233,16 +233,16 @@ impl Committer {
         open::mark(&shared.database, &shared.system)?;
         shared.publish();
         if shared.database.journal_count() > 1 {
-            // Sealed journals hold on to the keyspaces they mention. Any rotation makes fjall look
-            // which journals it can let go.
+            // Sealed journals keep the keyspaces they mention alive. Any rotation makes fjall check
+            // which journals it can release.
             shared.system.rotate_memtable().map_err(error_of)?;
         }
         Ok(())
     }
 }
 
-/// Fails the batches that may not be committed any more, and gives back the others. What is refused
-/// once is refused for good, so the order within a partition is kept.
+/// Fails the batches that may no longer be committed, and returns the others. A refusal is
+/// permanent, so the order within a partition is kept.
 fn admit(group: Vec<Entry>) -> Vec<Entry> {
     let mut admitted = Vec::with_capacity(group.len());
     for entry in group {
@@ -284,7 +284,7 @@ fn close(shared: &Shared) -> Result<()> {
     }
     let started = Instant::now();
     while keyspaces.iter().any(|keyspace| keyspace.sealed_memtable_count() > 0) {
-        // Fails if a background job did: then nobody will ever write the rest out.
+        // Fails if a background job did, in which case the rest will never be flushed.
         database.persist(PersistMode::Buffer).map_err(error_of)?;
         if started.elapsed() > CLOSE_PATIENCE {
             return Err(Error::Unavailable("cannot flush the write buffers".to_owned()));
@@ -293,7 +293,7 @@ fn close(shared: &Shared) -> Result<()> {
     }
     shared.publish();
     let is_written = |k: &fjall::Keyspace| k.tree.active_memtable().is_empty();
-    // An image reads its journals for as long as it is there.
+    // An image reads its journals for as long as it exists.
     if keyspaces.iter().all(is_written) && shared.images.load(Ordering::Acquire) == 0 {
         open::empty_journals(&shared.directory, &shared.journal_list)?;
     }

@@ -1,10 +1,10 @@
-//! Filling an empty partition in bulk, past the journal.
+//! Bulk-loads an empty partition without the journal.
 //!
-//! The source comes sorted, so it can be written into tables directly. They become part of the
+//! The source is sorted, so it can be written into tables directly. They become part of the
 //! partition in one step at the end: after a crash the target has everything or nothing.
 //!
-//! fjall's table writer cannot move between threads, as a future may. So it lives on a thread of
-//! its own for the time of the copy, and gets one page at a time.
+//! fjall's table writer cannot move between threads, but a future may. So it gets its own thread
+//! for the duration of the copy, and receives one page at a time.
 
 use std::{
     ops::Bound,
@@ -25,24 +25,24 @@ use crate::{
     shared::Shared,
 };
 
-/// How much of the source is read at a time.
+/// How much of the source to read at a time.
 const PAGE: PageLimit = PageLimit { entries: 4096, bytes: 1 << 20 };
 
-/// What the writing thread does next. It ends, and forgets what it wrote, when none comes.
+/// The writing thread's next step. When there is none, it ends and discards what it wrote.
 enum Step {
     Write(Vec<(Bytes, Bytes)>, Reply<()>),
     Finish(Reply<()>),
 }
 
-/// The right to fill a partition in bulk, for one at a time: two copies into one partition would
-/// each find it empty and then mix. It keeps the directory locked for as long as tables are written.
+/// The exclusive right to bulk-load a partition: two copies into one partition would each find it
+/// empty and then mix. Keeps the directory locked while tables are written.
 pub(crate) struct Filling {
     partition: Arc<LsmPartition>,
     shared: Arc<Shared>,
 }
 
 impl Filling {
-    /// Takes the right, unless somebody has it.
+    /// Takes the right, unless another copy has it.
     pub(crate) fn start(partition: Arc<LsmPartition>, shared: Arc<Shared>) -> Result<Self> {
         if partition.is_filling.swap(true, Ordering::AcqRel) {
             let name = partition.keyspace.name();
@@ -58,10 +58,10 @@ impl Drop for Filling {
     }
 }
 
-/// Copies what `keep` accepts. Not visible before the next publication.
+/// Copies the entries that `keep` accepts. They become visible with the next publication.
 ///
-/// Whoever fills the partition next must have published before: this one may have been cancelled
-/// after its tables became part of the partition.
+/// The next copy into the partition must publish first: this one may have been cancelled after its
+/// tables became part of the partition.
 pub(crate) async fn copy(from: &dyn Snapshot, to: Filling, keep: &Keep) -> Result<()> {
     let anything = PageLimit { entries: 1, bytes: 0 };
     let range = (Bound::Unbounded, Bound::Unbounded);
@@ -88,12 +88,12 @@ pub(crate) async fn copy(from: &dyn Snapshot, to: Filling, keep: &Keep) -> Resul
 
 async fn ask(steps: &Sender<Step>, step: impl FnOnce(Reply<()>) -> Step) -> Result<()> {
     let (sender, receiver) = reply();
-    // If the thread is gone, the reply is dropped with the step and answers for it.
+    // If the thread is gone, the reply is dropped with the step, which answers it.
     let _ = steps.send(step(sender));
     receiver.await
 }
 
-/// The thread keeps the partition for itself until it ends, even if nobody waits for it any more.
+/// The thread keeps the partition reserved until it ends, even if nobody waits for it any more.
 fn start_writer(to: Filling) -> Result<Sender<Step>> {
     let (sender, receiver) = channel();
     let builder = std::thread::Builder::new().name("copy".to_owned());

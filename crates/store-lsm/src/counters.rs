@@ -1,8 +1,8 @@
-//! Figures that the store counts while it works.
+//! Statistics that the store counts as it works.
 
 use std::sync::atomic::AtomicU64;
 
-/// Figures that the committer and the readers count up.
+/// Counters updated by the committer and the readers.
 #[derive(Default)]
 pub(crate) struct Counters {
     pub(crate) groups: AtomicU64,

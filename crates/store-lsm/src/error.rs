@@ -1,8 +1,8 @@
-//! What fjall's failures mean to the callers of this store.
+//! Maps fjall's failures to errors for the callers of this store.
 
 use store::Error;
 
-/// What a failure inside fjall means to the caller.
+/// The caller's error for a failure inside fjall.
 pub(crate) fn error_of(error: fjall::Error) -> Error {
     match error {
         fjall::Error::Locked => Error::Conflict("the store is open in another process".to_owned()),

@@ -1,12 +1,12 @@
-//! Opening a store to look at it, without changing a byte of it.
+//! Opens a store for reading without changing a byte of it.
 //!
-//! fjall cannot open a directory without writing to it: it replays and truncates journals, removes files
-//! that a crash left behind, writes out buffers and compacts. So it opens another directory, among the
-//! system's temporary files. Tables are never changed in place: there they are links. Everything else
-//! is short and is copied, journals without the space that they reserve. No background thread runs, so
-//! nothing is written there either, except a few bytes of journal.
+//! fjall cannot open a directory without writing to it: it replays and truncates journals, removes
+//! files that a crash left behind, flushes buffers and compacts. So it opens a copy in the system's
+//! temporary directory. Tables are never changed in place, so the copy links to them. Everything
+//! else is small and is copied, journals without their reserved space. No background thread runs,
+//! so nothing is written there either, except a few bytes of journal.
 //!
-//! What is wrong with the files is found out in the directory itself, so that errors name them.
+//! The files are checked in the original directory, so that errors name them.
 
 use std::{
     fs::{File, OpenOptions},
@@ -31,10 +31,10 @@ use crate::{
 /// Directories whose files are never changed in place.
 const UNCHANGING: [&str; 2] = ["tables", "blobs"];
 
-/// What is copied at a time; as many zeros are not written.
+/// How much to copy at a time; zero runs of this size are not written.
 const PIECE_BYTES: usize = 64 << 10;
 
-/// Opens what is in `directory`.
+/// Opens the store in `directory`.
 pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Shared>> {
     let directory = std::path::absolute(directory).map_err(|error| io_error(directory, &error))?;
     let version = directory.join(VERSION);
@@ -55,7 +55,7 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Shared>> {
     open::open_copy(Options { workers: 0, ..options }, scratch)
 }
 
-/// Takes the lock of a directory that is not to be written to. If it was never opened there is none.
+/// Takes the lock of a directory without writing to it. If it was never opened there is none.
 fn lock(directory: &Path) -> Result<Option<File>> {
     let path = directory.join(LOCK);
     match File::open(&path) {
@@ -91,7 +91,7 @@ fn link(from: &Path, to: &Path) -> std::io::Result<()> {
 
 #[cfg(not(unix))]
 fn link(from: &Path, to: &Path) -> std::io::Result<()> {
-    // Links to files need a privilege there, and others do not reach another drive.
+    // Links need a privilege on some systems, and hard links do not reach another drive.
     std::fs::hard_link(from, to).or_else(|_| std::fs::copy(from, to).map(|_| ()))
 }
 

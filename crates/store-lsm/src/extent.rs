@@ -1,9 +1,9 @@
-//! How much of a journal is older than an instant, found while the journal grows.
+//! Finds how much of a growing journal is older than an instant.
 //!
-//! Sequence numbers of batches rise within a journal, so the part before the first batch of the
-//! instant's number or a later one is what counts. That batch may be half written, and its number
-//! with it: a place that makes no sense is looked at again after a while. The frame of a batch is
-//! described at `torn::last_batch`.
+//! Sequence numbers rise within a journal, so the answer is everything before the first batch with
+//! the instant's number or a later one. That batch, including its number, may be half written, so a
+//! place that makes no sense is read again after a while. The frame of a batch is described at
+//! `torn::last_batch`.
 
 use std::{
     fs::File,
@@ -16,15 +16,15 @@ use store::{Error, Result};
 
 use crate::{files::io_error, window::Window};
 
-/// How often a place that makes no sense is looked at, and how long after each other. A write that
-/// has begun is over long before.
+/// How often, and at what interval, to re-read a place that makes no sense. A write in progress
+/// finishes long before that.
 const ATTEMPTS: u32 = 50;
 const WAIT: Duration = Duration::from_millis(20);
 
-/// What is read ahead.
+/// The size of the read-ahead buffer.
 const BUFFER_BYTES: usize = 1 << 20;
 
-/// The bytes of the whole batches before the sequence number `limit`.
+/// The length of the whole batches before the sequence number `limit`.
 pub(crate) fn before(journal: &File, limit: u64, path: &Path) -> Result<u64> {
     let mut attempt = 0;
     loop {
@@ -41,12 +41,12 @@ pub(crate) fn before(journal: &File, limit: u64, path: &Path) -> Result<u64> {
     }
 }
 
-/// The bytes of the whole batches, of a journal that nobody writes to now.
+/// The length of the whole batches in a journal that nobody is writing to.
 pub(crate) fn whole(journal: &File) -> std::io::Result<u64> {
     scan(journal, u64::MAX).map(|(end, _)| end)
 }
 
-/// Where the batches before `limit` end, and whether it is clear that no other follows.
+/// Where the batches before `limit` end, and whether it is certain that no other follows.
 fn scan(journal: &File, limit: u64) -> std::io::Result<(u64, bool)> {
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, Window::new(journal));
     let (mut end, mut last) = (0, None);
@@ -54,7 +54,7 @@ fn scan(journal: &File, limit: u64) -> std::io::Result<(u64, bool)> {
         let mut start = [0; 13];
         let read = fill(&mut reader, &mut start)?;
         if start.iter().all(|byte| *byte == 0) {
-            // Nothing, or the zeros that fjall reserves.
+            // The end of the file, or the zeros that fjall reserves.
             return Ok((end, true));
         }
         let sequence = number(&start[5..]);
@@ -72,7 +72,7 @@ fn scan(journal: &File, limit: u64) -> std::io::Result<(u64, bool)> {
     }
 }
 
-/// Passes over the entries and the end of a batch, and says how long they are.
+/// Skips the entries and the end of a batch, and returns their length.
 fn skip_batch(reader: &mut BufReader<Window<'_>>, count: u64) -> std::io::Result<Option<u64>> {
     let mut length = 0;
     for _ in 0..count {
@@ -110,7 +110,7 @@ fn fill(reader: &mut impl Read, buffer: &mut [u8]) -> std::io::Result<usize> {
     Ok(filled)
 }
 
-/// In little endian.
+/// Decodes a little-endian number.
 fn number(bytes: &[u8]) -> u64 {
     bytes.iter().rev().fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
@@ -157,7 +157,7 @@ mod tests {
         }
         for limit in [6, 9] {
             assert_eq!(scanned(&both, limit), (one, true));
-            // However much of the later batch is written, once its number is.
+            // However much of the later batch is written after its number.
             let written = &both[..first.len() + 13];
             assert_eq!(scanned(&[written, &[0; 64]].concat(), limit), (one, true));
         }

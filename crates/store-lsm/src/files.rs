@@ -1,4 +1,4 @@
-//! The files of a store's directory: what they are called, and how they are made durable.
+//! The files of a store's directory: their names, and how they are made durable.
 
 use std::{
     fs::{DirBuilder, File},
@@ -10,12 +10,11 @@ use store::{Error, Result};
 /// Where fjall keeps the keyspaces.
 pub(crate) const KEYSPACES: &str = "keyspaces";
 
-/// The file that says which format fjall uses.
+/// The file with fjall's format version.
 pub(crate) const VERSION: &str = "version";
 
-/// Creates the directory, for this user only, and makes its name and those of all the missing ones
-/// above it durable. A name that is there already is synced too: whoever created it may have been
-/// killed before that.
+/// Creates the directory, for this user only, and makes its name and those of all missing parents
+/// durable. Existing names are synced too: their creator may have been killed before syncing.
 pub(crate) fn create_directory(directory: &Path) -> Result<()> {
     let io = |error: std::io::Error| io_error(directory, &error);
     let absolute = std::path::absolute(directory).map_err(io)?;
@@ -48,14 +47,14 @@ pub(crate) fn journals(directory: &Path) -> Result<Vec<(u64, PathBuf)>> {
     Ok(journals)
 }
 
-/// The number of the journal in this file.
+/// The number of a journal, from its file name.
 pub(crate) fn journal_number(path: &Path) -> Option<u64> {
     path.file_name()?.to_str()?.strip_suffix(".jnl")?.parse().ok()
 }
 
-/// Makes everything that is there durable before anything is built on it: a process that was killed
-/// between a write and its sync left files that look whole, and a power loss may still take them.
-/// On files that are synced already it costs some microseconds each.
+/// Makes all existing files durable before anything is built on them: a process killed between a
+/// write and its sync left files that look whole but may not survive a power loss. For files
+/// already synced it costs some microseconds each.
 pub(crate) fn sync_tree(directory: &Path) -> Result<()> {
     for entry in std::fs::read_dir(directory).map_err(|error| io_error(directory, &error))? {
         let path = entry.map_err(|error| io_error(directory, &error))?.path();
@@ -69,7 +68,7 @@ pub(crate) fn sync_tree(directory: &Path) -> Result<()> {
     sync_directory(directory)
 }
 
-/// fsyncs a directory, so that what was created, renamed or deleted in it stays so.
+/// fsyncs a directory, so that creations, renames and deletions in it are durable.
 pub(crate) fn sync_directory(directory: &Path) -> Result<()> {
     if cfg!(not(unix)) {
         return Ok(());
@@ -78,7 +77,7 @@ pub(crate) fn sync_directory(directory: &Path) -> Result<()> {
     synced.map_err(|error| io_error(directory, &error))
 }
 
-/// An operating system error, with the path it is about.
+/// An operating system error, with the path concerned.
 pub(crate) fn io_error(path: &Path, error: &std::io::Error) -> Error {
     Error::Io(format!("`{}`: {error}", path.display()))
 }

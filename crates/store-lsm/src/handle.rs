@@ -1,4 +1,4 @@
-//! A partition in the hands of its owner: the contract's side of it.
+//! A partition as seen by its owner: the implementation of the store contract.
 
 use std::sync::Arc;
 
@@ -6,8 +6,8 @@ use store::{Batch, Completion, Debt, Durability, KeySpace, Snapshot};
 
 use crate::{partition::LsmPartition, queue::Entry, shared::Shared};
 
-/// What an owner holds: the partition, and the epoch it writes in. The store stays open for as long
-/// as there is one.
+/// An owner's handle: the partition, and the epoch it writes in. The store stays open as long as
+/// any handle exists.
 pub(crate) struct Handle {
     pub(crate) shared: Arc<Shared>,
     pub(crate) partition: Arc<LsmPartition>,
@@ -26,7 +26,8 @@ impl KeySpace for Handle {
         }
     }
 
-    /// An empty batch is committed in its turn, and makes everything before it durable if asked.
+    /// An empty batch is committed in queue order and, if requested, makes everything before it
+    /// durable.
     fn barrier(&self, durability: Durability, done: Completion) {
         self.queue(Batch::default(), durability, done);
     }

@@ -1,16 +1,18 @@
-//! The files of the whole store at one instant, held while somebody copies them.
+//! The files of the whole store at one instant, pinned while they are copied.
 //!
-//! What a power loss would leave at a moment when nothing is half written is a store, and that is
-//! what an image is: the journals and, of each keyspace, the version that is current and the tables
-//! it lists. The committer takes it between two groups. Background work goes on meanwhile, so the
-//! order counts: journals first. What a flush moves into a table after that is in both, and opening
-//! skips it in the journal, as it does after a crash.
+//! What a power loss would leave at a moment when nothing is half written is a valid store, and so
+//! is an image: the journals and, for each keyspace, the current version and the tables it lists.
+//! The committer takes it between two groups. Background work continues meanwhile, so the order
+//! matters: journals first. Data flushed to a table after that is in both, and opening skips it in
+//! the journal, as after a crash.
 //!
 //! Nothing is copied while the committer waits. fjall deletes a table when the last version that
-//! lists it is let go of, a keyspace when its last handle is, so the image holds both. Journals and
-//! the tables of fjall's own list of keyspaces, which nobody hands out, are held by open files.
+//! lists it is dropped, and a keyspace when its last handle is dropped, so the image holds both.
+//! Journals and the tables of fjall's own list of keyspaces, for which there are no handles, are
+//! held as open files.
 //!
-//! The newest journal grows on. It is cut at the sequence number of the instant, see `extent`.
+//! The newest journal keeps growing. The image cuts it at the sequence number of the instant, see
+//! `extent`.
 
 use std::{
     collections::HashSet,
@@ -36,27 +38,28 @@ use crate::{
     window::Window,
 };
 
-/// fjall's lock, which must be there when a database is opened.
+/// fjall's lock file, which must exist when a database is opened.
 const LOCK: &str = "lock";
 
-/// The file of a keyspace that names its version.
+/// The file that names a keyspace's current version.
 const CURRENT: &str = "current";
 
 /// The directory of a keyspace's tables.
 const TABLES: &str = "tables";
 
-/// fjall's own list of keyspaces is a keyspace too.
+/// The keyspace that is fjall's own list of keyspaces.
 const LIST: &str = "0";
 
-/// How often a version may be replaced while we look at it. Each takes some fsyncs.
+/// How many times to retry if a version is replaced while it is read. Each replacement takes some
+/// fsyncs.
 const ATTEMPTS: usize = 1000;
 
-/// What the committer takes while nothing is committed.
+/// The state that the committer captures while nothing is being committed.
 pub(crate) struct Capture {
-    /// Batches from this sequence number on are later than the image.
+    /// Batches from this sequence number on are not in the image.
     sequence: u64,
     journals: Vec<(u64, File)>,
-    /// Short files, and files that stay what they are.
+    /// Short files, and files that never change.
     files: Vec<(String, Content)>,
     tables: Vec<Table>,
     /// The versions that list the tables.
@@ -74,13 +77,13 @@ struct Table {
 
 enum Content {
     Bytes(Vec<u8>),
-    /// The beginning of a file, this long.
+    /// The first bytes of a file, up to this length.
     Open(File, u64),
-    /// A table, which is opened when it is read: there may be more than files can be open.
+    /// A table, opened only when it is read: there may be more than the limit of open files.
     Table(PathBuf),
 }
 
-/// Keeps the journals as they are until it is dropped.
+/// Keeps the journals unchanged until dropped.
 struct Held(Arc<Shared>);
 
 impl Drop for Held {
@@ -117,7 +120,7 @@ pub(crate) fn capture(shared: &Arc<Shared>) -> Result<Capture> {
     Ok(capture)
 }
 
-/// The journals, open. One that vanishes now has nothing that is not in tables.
+/// Opens the journals. If one vanishes meanwhile, all of its data is in tables.
 fn journals(directory: &Path) -> Result<Vec<(u64, File)>> {
     let mut journals = Vec::new();
     for (number, path) in files::journals(directory)? {
@@ -131,9 +134,9 @@ fn journals(directory: &Path) -> Result<Vec<(u64, File)>> {
 }
 
 impl Capture {
-    /// fjall's own list of keyspaces. Only the committer changes it, so it stands still. Tables that the
-    /// version does not mention are of the version before: they are left out. One too many does no
-    /// harm, as opening removes it.
+    /// Adds fjall's own list of keyspaces. Only the committer changes it, so it does not change
+    /// now. Tables not mentioned in the version belong to the previous version and are left out. An
+    /// extra one would do no harm, because opening removes it.
     fn add_list(&mut self, directory: &Path) -> Result<()> {
         let keyspace = directory.join(KEYSPACES).join(LIST);
         let below = format!("{KEYSPACES}/{LIST}");
@@ -193,7 +196,7 @@ impl Capture {
     }
 }
 
-/// The number of the version that is current, and the file that says so.
+/// The number of the current version, and the content of the file that names it.
 fn current_version(keyspace: &Path) -> Result<(u64, Vec<u8>)> {
     let path = keyspace.join(CURRENT);
     let content = read(&path)?;
@@ -202,8 +205,8 @@ fn current_version(keyspace: &Path) -> Result<(u64, Vec<u8>)> {
     Ok((number.ok_or_else(damaged)?, content))
 }
 
-/// The numbers of tables that a version lists, and more that only look so: each stands there in little
-/// endian, before the byte 0 for the kind of its checksum.
+/// The numbers of tables that a version lists, and other numbers that look the same: each is in
+/// little endian, before the byte 0 for the kind of its checksum.
 fn mentioned(version: &[u8]) -> HashSet<u64> {
     let places = version.windows(9).filter(|bytes| bytes[8] == 0);
     places.filter_map(|bytes| bytes.first_chunk().copied().map(u64::from_le_bytes)).collect()
@@ -213,7 +216,7 @@ fn read(path: &Path) -> Result<Vec<u8>> {
     std::fs::read(path).map_err(|error| io_error(path, &error))
 }
 
-/// Makes the list of files, on a thread of its own: journals are read for it.
+/// Builds the list of files on a separate thread, because it has to read journals.
 pub(crate) fn start(capture: Capture, reply: Reply<LsmImage>) -> Result<()> {
     let run = move || {
         let made = catch_unwind(AssertUnwindSafe(|| LsmImage::new(capture)));
@@ -228,10 +231,10 @@ pub(crate) fn start(capture: Capture, reply: Reply<LsmImage>) -> Result<()> {
 /// The files of the store, see [`Image`].
 pub(crate) struct LsmImage {
     files: Vec<ImageFile>,
-    /// What stands in them, in the same order.
+    /// Their contents, in the same order.
     contents: Vec<Content>,
     pause: Duration,
-    // Dropped in this order: tables go before their keyspace, all of it before the lock.
+    // Dropped in this order: tables before their keyspace, everything before the lock.
     _pins: Vec<Box<dyn Send + Sync>>,
     _partitions: Vec<Arc<LsmPartition>>,
     _held: Held,

@@ -1,7 +1,7 @@
-//! Which journals the store needs.
+//! Tracks which journals the store needs.
 //!
-//! fjall takes the journals that it finds. If one is gone it starts with what is in the tables, and
-//! acknowledged writes are lost without a word. So the store keeps a list of its own, `journals.list`:
+//! fjall uses the journals that it finds. If one is missing, it silently starts with what is in the
+//! tables, and acknowledged writes are lost. So the store keeps its own list, `journals.list`:
 //!
 //! ```text
 //! sheaf journals 1
@@ -10,14 +10,14 @@
 //! end
 //! ```
 //!
-//! Each line names a journal and how many bytes of batches it has at least. The list is always a
-//! subset of what is on disk: a new journal is listed after it was created and before its first batch, one
-//! that is not needed any more is taken off the list before it is removed. Whatever a crash interrupts,
-//! the journals that are listed are there. A journal that is there and not listed does no harm: it is
-//! empty, or all of it is in tables.
+//! Each line has a journal's number and the minimum length of its batches in bytes. The list is
+//! always a subset of what is on disk: a new journal is listed after it was created and before its
+//! first batch; one that is no longer needed is unlisted before it is removed. So whenever a crash
+//! happens, the listed journals exist. An unlisted journal is harmless: it is empty, or all of it
+//! is in tables.
 //!
-//! Directories from before the list was kept have none, and get one when they are opened. Of those it is
-//! still known that fjall always leaves one journal, and that their numbers have no gaps.
+//! Directories older than the list get one when they are opened. For those it is still known that
+//! fjall always leaves one journal, and that their numbers have no gaps.
 
 use std::{
     collections::BTreeMap,
@@ -38,13 +38,13 @@ use crate::{
 /// The name of the file.
 pub(crate) const LIST: &str = "journals.list";
 
-/// Where the next list is written before it takes the place of the last one.
+/// The next list is written here before it replaces the current one.
 const DRAFT: &str = "journals.list.new";
 
 const FIRST_LINE: &str = "sheaf journals 1";
 const LAST_LINE: &str = "end";
 
-/// Journals by number, and how many bytes each has at least.
+/// Journals by number, with the minimum length of each in bytes.
 pub(crate) type Needed = BTreeMap<u64, u64>;
 
 /// The list of an open store.
@@ -54,20 +54,20 @@ pub(crate) struct JournalList {
 }
 
 impl JournalList {
-    /// Lists the journals that are there, before fjall opens them.
+    /// Lists the existing journals before fjall opens them.
     pub(crate) fn start(directory: &Path, listed: &Needed) -> Result<Self> {
         let found = journals(directory)?;
         let bytes = |number: &u64| listed.get(number).copied().unwrap_or(0);
         let needed: Needed = found.iter().map(|(number, _)| (*number, bytes(number))).collect();
         let list = Self { directory: directory.to_owned(), needed: Mutex::new(needed) };
-        // A directory that is being created has no journal yet, and gets its list once it has one.
+        // A directory being created has no journal yet; it gets its list once it has one.
         if !found.is_empty() {
             list.write(&list.lock()).map_err(|error| list.error(&error))?;
         }
         Ok(list)
     }
 
-    /// Notes how long the newest journal is. What it holds by now must be durable.
+    /// Records the length of the newest journal, whose contents must be durable by now.
     pub(crate) fn note_newest(&self) -> Result<()> {
         let Some((number, path)) = journals(&self.directory)?.pop() else { return Ok(()) };
         let file = File::open(&path).map_err(|error| io_error(&path, &error))?;
@@ -75,7 +75,7 @@ impl JournalList {
         self.change(|needed| needed.insert(number, bytes)).map_err(|error| self.error(&error))
     }
 
-    /// Notes that a journal is about to be emptied, because all of it is in tables.
+    /// Records that a journal is about to be emptied, because all of it is in tables.
     pub(crate) fn note_empty(&self, number: u64) -> Result<()> {
         self.change(|needed| needed.insert(number, 0)).map_err(|error| self.error(&error))
     }
@@ -112,7 +112,7 @@ impl JournalList {
 impl JournalListener for JournalList {
     fn created(&self, path: &Path) -> io::Result<()> {
         let Some(number) = journal_number(path) else { return Ok(()) };
-        // The one before was synced to its end when it was sealed.
+        // The previous journal was synced to its end when it was sealed.
         let sealed = number.checked_sub(1);
         let sealed = sealed.map(|sealed| (sealed, self.directory.join(format!("{sealed}.jnl"))));
         let bytes = match &sealed {
@@ -133,7 +133,7 @@ impl JournalListener for JournalList {
     }
 }
 
-/// The list of a directory, if it has one and nothing that it names is missing.
+/// Reads the list of a directory, and fails if a listed journal is missing.
 pub(crate) fn check(directory: &Path) -> Result<Needed> {
     let listed = read(directory)?;
     let found: Vec<u64> = journals(directory)?.into_iter().map(|(number, _)| number).collect();
@@ -147,7 +147,7 @@ pub(crate) fn check(directory: &Path) -> Result<Needed> {
         return Err(missing(directory, &format!("{number}.jnl"), !listed.is_empty()));
     }
     if is_store && found.is_empty() {
-        // Directories of earlier builds: nobody knows the number.
+        // In directories of earlier builds the number is unknown.
         return Err(missing(directory, "*.jnl", false));
     }
     Ok(listed)
@@ -155,7 +155,7 @@ pub(crate) fn check(directory: &Path) -> Result<Needed> {
 
 fn missing(directory: &Path, name: &str, is_listed: bool) -> Error {
     let (path, list) = (directory.join(name), directory.join(LIST));
-    // An earlier build that ran meanwhile removed journals and left the list as it was.
+    // An earlier build running in between removed journals without updating the list.
     let hint = if is_listed {
         format!(" (if an earlier build used this directory, remove `{}`)", list.display())
     } else {
@@ -168,7 +168,7 @@ fn missing(directory: &Path, name: &str, is_listed: bool) -> Error {
     ))
 }
 
-/// Refuses a journal with fewer bytes of batches than it had.
+/// Fails if a journal has fewer bytes of batches than listed.
 pub(crate) fn check_length(path: &Path, bytes: u64, listed: Option<&u64>) -> Result<()> {
     match listed {
         Some(listed) if bytes < *listed => Err(Error::Corrupt(format!(
@@ -180,7 +180,7 @@ pub(crate) fn check_length(path: &Path, bytes: u64, listed: Option<&u64>) -> Res
     }
 }
 
-/// The list as it stands; empty if there is none.
+/// Reads the list; empty if there is none.
 fn read(directory: &Path) -> Result<Needed> {
     let path = directory.join(LIST);
     match std::fs::read_to_string(&path) {
@@ -206,7 +206,7 @@ fn parse(content: &str) -> Option<Needed> {
     lines.lines().map(number).collect()
 }
 
-/// The content of a list that names these journals.
+/// The text of a list with these journals.
 pub(crate) fn text(needed: &Needed) -> String {
     let first = std::iter::once(FIRST_LINE.to_owned());
     let journals = needed.iter().map(|(number, bytes)| format!("{number} {bytes}"));
@@ -214,7 +214,7 @@ pub(crate) fn text(needed: &Needed) -> String {
     lines.join("\n") + "\n"
 }
 
-/// Where a journal's batches end: what follows are zeros, and a batch ends with another byte.
+/// Where a journal's batches end: only zeros follow, and a batch ends with another byte.
 fn content_bytes(path: &Path) -> io::Result<u64> {
     const PIECE: u64 = 64 << 10;
     let mut file = File::open(path)?;
@@ -274,7 +274,7 @@ mod tests {
         assert_eq!(check(place.path()).unwrap(), Needed::from([(3, 0), (4, 0)]));
         let next = place.path().join("5.jnl");
         std::fs::write(&next, "").unwrap();
-        // Created and not listed yet, released and not removed yet: a crash may leave either.
+        // Created but not listed yet, or released but not removed yet: a crash may leave either.
         check(place.path()).unwrap();
         let content = [vec![1; 70_000], vec![0; 200_000]].concat();
         std::fs::write(place.path().join("4.jnl"), content).unwrap();

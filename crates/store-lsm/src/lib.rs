@@ -1,19 +1,19 @@
 //! The store on disk: a log-structured merge tree (fjall), one keyspace per partition.
 //!
-//! **One thread writes.** The committer takes everything that is queued, merges it into one fjall
-//! batch, waits for one fsync, and only then publishes it: readers share the snapshot that the
-//! committer took last, and never ask fjall for one of their own. That is what makes a snapshot
-//! frozen: fjall's background flushes move its visible sequence number past batches that are
-//! still being applied, so a snapshot taken at a bad moment would see half a batch appear.
+//! **One thread writes.** The committer takes everything queued, merges it into one fjall batch,
+//! waits for one fsync, and only then publishes it: readers share the snapshot that the committer
+//! took last, and never ask fjall for their own. That keeps snapshots frozen: fjall's background
+//! flushes move its visible sequence number past batches still being applied, so a snapshot taken
+//! at a bad moment would see half a batch appear.
 //!
-//! Partitions are created and dropped by the committer too, so nothing races with a commit.
+//! The committer also creates and drops partitions, so nothing races with a commit.
 //!
-//! Reading order: [`LsmStore`] here (the contract's side), `partition` (one keyspace), `command` and
-//! `queue` (what waits), `snapshot` (reads), `shared` (the open database), `handle` (what an owner
-//! holds), `committer` (what is written, and when), `open` (start, and what a power loss may leave
-//! behind; `torn` and `journal_list` help), `copy` (bulk ingestion), `image` (the files of the whole
-//! store, held for a copy; `extent` and `window` help), `restore` (a store of such files), `compact`
-//! (each key in one place), `examine` (looking without writing).
+//! Reading order: [`LsmStore`] here (the store contract), `partition` (one keyspace), `command` and
+//! `queue` (the committer's inbox), `snapshot` (reads), `shared` (the open database), `handle` (an
+//! owner's handle), `committer` (what is written, and when), `open` (startup and recovery from
+//! power loss, with `torn` and `journal_list`), `copy` (bulk loading), `image` (the files of the
+//! whole store, pinned for a copy, with `extent` and `window`), `restore` (building a store from
+//! such files), `compact` (each key in one place), `examine` (reading without writing).
 
 mod command;
 mod committer;
@@ -72,30 +72,32 @@ pub struct LsmStore {
 }
 
 impl LsmStore {
-    /// Opens the store in `directory`, creating it when it is absent. Blocks: milliseconds after a
-    /// clean close, about a second per 64 MB of journal after a crash.
+    /// Opens the store in `directory`, creating it if absent. Blocks: milliseconds after a clean
+    /// close, about a second per 64 MB of journal after a crash.
     ///
-    /// `Conflict` if the directory is open already, in this process or another one.
+    /// Fails with `Conflict` if the directory is already open, in this process or another one.
     pub fn open(directory: &Path, options: Options) -> Result<Arc<Self>> {
         let shared = open::open(directory, options)?;
         let committer = committer::start(Arc::clone(&shared))?;
         Ok(Arc::new(Self { shared, committer: Mutex::new(Some(committer)) }))
     }
 
-    /// Opens the store in `directory` to look at it, and changes nothing there. What is written to it is
-    /// forgotten. Blocks, as [`LsmStore::open`] does.
+    /// Opens the store in `directory` for inspection, without changing anything there. Writes are
+    /// discarded. Blocks, like [`LsmStore::open`].
     ///
-    /// `Conflict` if the directory is open already; `Corrupt` if it does not hold a whole store.
+    /// Fails with `Conflict` if the directory is already open, and with `Corrupt` if it does not
+    /// contain a complete store.
     pub fn examine(directory: &Path, options: Options) -> Result<Arc<Self>> {
         let shared = examine::open(directory, options)?;
         let committer = committer::start(Arc::clone(&shared))?;
         Ok(Arc::new(Self { shared, committer: Mutex::new(Some(committer)) }))
     }
 
-    /// Makes a store of the files of an image: `write` puts them into the directory. Blocks.
+    /// Builds a store from the files of an image, which `write` puts into the directory. Blocks.
     ///
-    /// `Conflict` if `directory` holds anything (it is created when it is absent). Until everything is
-    /// written and durable the directory cannot be opened; if `write` fails, it is left as it was.
+    /// Fails with `Conflict` if `directory` is not empty (it is created if absent). The directory
+    /// cannot be opened until everything is written and durable; if `write` fails, the directory is
+    /// restored to its previous state.
     pub fn restore<E: From<Error>>(
         directory: &Path,
         write: impl FnOnce(&Path) -> Result<(), E>,
@@ -103,7 +105,7 @@ impl LsmStore {
         restore::restore(directory, write)
     }
 
-    /// Finds a partition, creating it if need be, without owning it.
+    /// Finds a partition, creating it if needed, without becoming its owner.
     async fn partition(&self, name: &str) -> Result<Arc<LsmPartition>> {
         check_name(name)?;
         if let Some(known) = self.shared.partition(name) {
@@ -113,7 +115,7 @@ impl LsmStore {
         self.command(|reply| Command::Create { name, reply }).await
     }
 
-    /// Lets the committer do something, and waits for its answer.
+    /// Sends the committer a command, and waits for its answer.
     async fn command<T>(&self, command: impl FnOnce(Reply<T>) -> Command) -> Result<T> {
         let (sender, receiver) = reply();
         self.shared.queue.push_command(command(sender))?;
@@ -126,7 +128,8 @@ impl Drop for LsmStore {
         self.shared.queue.stop();
         let committer = self.committer.get_mut().unwrap_or_else(PoisonError::into_inner);
         if let Some(committer) = committer.take() {
-            // A completion may drop the last handle, on the committer itself: it ends by itself.
+            // A completion on the committer itself may drop the last handle; the committer then
+            // ends by itself.
             if committer.thread().id() != std::thread::current().id() {
                 let _ = committer.join();
             }
@@ -135,8 +138,8 @@ impl Drop for LsmStore {
 }
 
 impl Store for LsmStore {
-    /// The highest epoch is kept in memory only. The directory is locked, so whoever owned a
-    /// partition in an earlier process is gone with it, and the numbers may start anew.
+    /// The highest epoch is only kept in memory. The directory is locked, so owners in earlier
+    /// processes are gone, and epochs may start over.
     fn open<'a>(
         &'a self,
         partition: &'a str,
@@ -173,10 +176,10 @@ impl Store for LsmStore {
         Box::pin(async move {
             let partition = self.partition(to).await?;
             let target = Filling::start(partition, Arc::clone(&self.shared))?;
-            // An earlier copy that was cancelled may have filled it without showing it.
+            // An earlier cancelled copy may have filled it without publishing.
             self.command(|reply| Command::Refresh { reply }).await?;
             copy::copy(from, target, keep).await?;
-            // What was ingested becomes visible with the next published snapshot.
+            // Ingested data becomes visible with the next published snapshot.
             self.command(|reply| Command::Refresh { reply }).await
         })
     }

@@ -1,4 +1,4 @@
-//! Opening a directory, and what fjall leaves to us to survive a power loss.
+//! Opens a directory, with the steps that fjall leaves to us to survive a power loss.
 //!
 //! fjall syncs its journal, tables, versions and their directories, but
 //!
@@ -38,23 +38,23 @@ use crate::{
     torn,
 };
 
-/// The keyspace of our own records. No partition can have this name.
+/// The keyspace of the store's own records. No partition can have this name.
 const SYSTEM: &str = "SYSTEM";
 
-/// Our lock. fjall has one too, but ours is held before its files are looked at.
+/// The store's own lock. fjall has one too, but ours is held before its files are read.
 pub(crate) const LOCK: &str = "owner.lock";
 
-/// How often a lock that somebody has is tried again, and how long after each other.
+/// How often, and at what interval, to retry a lock that is taken.
 const LOCK_ATTEMPTS: u32 = 20;
 const LOCK_STEP: Duration = Duration::from_millis(25);
 
-/// The least that fjall accepts. It is also about the size at which it starts a new journal, so
-/// that a sealed journal makes it write out at once whatever keeps that journal alive: otherwise
-/// one idle partition would hold all journals since its last write.
+/// The minimum that fjall accepts. It is also about the size at which it starts a new journal, so
+/// that a sealed journal makes it flush at once whatever keeps that journal alive: otherwise one
+/// idle partition would pin all journals since its last write.
 const JOURNAL_BYTES_MAX: u64 = 64 << 20;
 
-/// Sequence numbers skipped at each open. Between two records of ours fjall uses a few for each
-/// change of its list and one for each flush or compaction that happens meanwhile.
+/// Sequence numbers to skip at each open. Between two of our records fjall uses a few for each
+/// change of its list and one for each flush or compaction.
 const SKIPPED_SEQUENCE_NUMBERS: u64 = 1 << 20;
 
 /// Opens the database, with all its partitions.
@@ -69,7 +69,7 @@ pub(crate) fn open(directory: &Path, options: Options) -> Result<Arc<Shared>> {
     open_prepared(directory, options, lock, &listed, None)
 }
 
-/// Opens a copy of a directory that was checked already. The copy goes when it is closed.
+/// Opens a copy of an already checked directory. Closing removes the copy.
 pub(crate) fn open_copy(options: Options, scratch: Scratch) -> Result<Arc<Shared>> {
     let directory = scratch.directory().to_owned();
     let lock = lock(&directory)?;
@@ -128,11 +128,11 @@ fn open_database(
         .open()
 }
 
-/// How a new partition is laid out.
+/// Options for a new partition.
 ///
-/// Below level 0, filters and indexes are kept in pieces. In one piece, as fjall has them down to
-/// level 2, a table's filter has more than a megabyte, and a cache that is small beside the data
-/// loads it from disk again and again to read one byte of it.
+/// Below level 0, filters and indexes are partitioned. Unpartitioned, as fjall has them down to
+/// level 2, a table's filter has more than a megabyte, and a cache that is small compared with the
+/// data loads it from disk again and again to read one byte of it.
 pub(crate) fn keyspace_options(options: &Options) -> KeyspaceCreateOptions {
     let is_partitioned = PartitioningPolicy::new([false, true]);
     KeyspaceCreateOptions::default()
@@ -141,12 +141,12 @@ pub(crate) fn keyspace_options(options: &Options) -> KeyspaceCreateOptions {
         .index_block_partitioning_policy(is_partitioned)
 }
 
-/// Removes what an interrupted first open left: fjall writes its version last, and without that it
-/// starts anew but stumbles over its own journal.
+/// Removes the remains of an interrupted first open: fjall writes its version last, and without it
+/// starts from scratch but fails on its own journal.
 ///
-/// A version that was lost later must not look the same, or a full database would be served empty.
-/// The first keyspace is created only once the version is durable, and every batch belongs to a
-/// keyspace, so a directory without any has never held data. Its journal is looked at as well.
+/// A version lost later must not look the same, or a full database would be served empty. The first
+/// keyspace is created only once the version is durable, and every batch belongs to a keyspace, so
+/// a directory without keyspaces has never held data. Its journal is checked as well.
 fn clear_unfinished(directory: &Path) -> Result<()> {
     let io = |error: std::io::Error| io_error(directory, &error);
     let version = directory.join(VERSION);
@@ -196,10 +196,10 @@ fn lock(directory: &Path) -> Result<File> {
     take_lock(file.map_err(|error| io_error(&path, &error))?, directory)
 }
 
-/// Locks the file for as long as it is open, or says that somebody else has it.
+/// Locks the file for as long as it is open, or fails if it is locked already.
 ///
-/// A process that is being started has the open files of the one that starts it until its program
-/// begins, locks included. So a lock that was just given up may still be held for a moment.
+/// A forked process shares its parent's open files, including locks, until it executes its program.
+/// So a lock may still be held for a moment after it was released.
 pub(crate) fn take_lock(file: File, directory: &Path) -> Result<File> {
     for _ in 0..LOCK_ATTEMPTS {
         match file.try_lock() {
@@ -214,7 +214,7 @@ pub(crate) fn take_lock(file: File, directory: &Path) -> Result<File> {
     Err(Error::Conflict(format!("directory `{directory}` is in use by another process")))
 }
 
-/// Makes sequence numbers higher than any that may have been used before.
+/// Raises the sequence number above any that may have been used before.
 fn skip_ahead(database: &Database, system: &Keyspace) {
     let mut highest = system.tree.get_highest_seqno().unwrap_or(0);
     for name in database.list_keyspace_names() {
@@ -228,7 +228,7 @@ fn skip_ahead(database: &Database, system: &Keyspace) {
     supervisor.snapshot_tracker.set(next);
 }
 
-/// Records, durably, that the sequence numbers used so far are used.
+/// Durably records that the sequence numbers so far have been used.
 pub(crate) fn mark(database: &Database, system: &Keyspace) -> Result<()> {
     let mut batch = database.batch().durability(Some(PersistMode::SyncData));
     batch.insert(system, "sequence", "");
@@ -243,11 +243,11 @@ pub(crate) fn sync_keyspaces(directory: &Path) -> Result<()> {
 /// Empties the journal once everything in it is in tables, so that the next open has nothing to
 /// replay. fjall itself starts a new one only after 64 MB.
 ///
-/// The last file has to stay: without any, fjall would forget to recover the sequence number.
+/// The last file must stay: without any, fjall would not recover the sequence number.
 pub(crate) fn empty_journals(directory: &Path, list: &JournalList) -> Result<()> {
     let mut journals = journals(directory)?;
     let last = journals.pop();
-    // Sealed ones are left to fjall, which still knows them; it skips what is in tables already.
+    // Sealed ones are left to fjall, which still tracks them; it skips what is already in tables.
     let Some((number, path)) = last else { return Ok(()) };
     list.note_empty(number)?;
     let file = OpenOptions::new().write(true).open(&path);

@@ -9,15 +9,15 @@ use std::sync::{
 use fjall::{AbstractTree, Keyspace};
 use store::{Debt, Error, Result};
 
-/// With this many sealed memtables a partition gets no more writes until one is on disk. fjall
-/// sleeps inside the commit, for everybody, at four; a commit can seal one more.
+/// With this many sealed memtables a partition gets no more writes until one has been flushed. At
+/// four, fjall sleeps inside the commit, which blocks everybody; a commit can seal one more.
 const SEALED_MEMTABLES_MAX: usize = 3;
 
 /// With this many runs in level 0 a partition gets no more writes until some are compacted. fjall
-/// sleeps inside the commit at thirty; three sealed memtables may be on their way.
+/// sleeps inside the commit at thirty; three sealed memtables may still be added.
 const LEVEL_0_RUNS_MAX: usize = 24;
 
-/// Up to this many runs in level 0 nothing is amiss: compaction starts at four.
+/// Up to this many runs in level 0 there is no pressure: compaction starts at four.
 const LEVEL_0_RUNS_USUAL: usize = 8;
 
 /// Batches queued for one partition.
@@ -47,7 +47,7 @@ pub(crate) struct LsmPartition {
     pub(crate) is_dropped: AtomicBool,
     /// The highest epoch that opened the partition. Only the committer raises it.
     pub(crate) epoch: AtomicU64,
-    /// Some copy writes tables for it.
+    /// Whether a copy is writing tables for it.
     pub(crate) is_filling: AtomicBool,
 }
 
@@ -62,20 +62,20 @@ impl LsmPartition {
         })
     }
 
-    /// Shuts out the owners of lower epochs, or is shut out by a higher one. Only the committer
-    /// may call this: it publishes nothing meanwhile.
+    /// Fences the owners of lower epochs, or fails if a higher epoch has opened the partition. Only
+    /// the committer may call this, because it publishes nothing meanwhile.
     pub(crate) fn fence(&self, epoch: u64) -> Result<()> {
         self.check_epoch(epoch)?;
         self.epoch.store(epoch, Ordering::Release);
         Ok(())
     }
 
-    /// Refuses an owner that was shut out.
+    /// Fails if the owner is fenced.
     fn check_epoch(&self, epoch: u64) -> Result<()> {
         if epoch < self.epoch.load(Ordering::Acquire) { Err(Error::Fenced) } else { Ok(()) }
     }
 
-    /// Whether a batch of an owner may be committed.
+    /// Whether a batch of this epoch may be committed.
     pub(crate) fn admit(&self, epoch: u64) -> Result<()> {
         if self.is_dropped.load(Ordering::Acquire) {
             return Err(Error::Closed("the partition was dropped".to_owned()));
@@ -83,7 +83,7 @@ impl LsmPartition {
         self.check_epoch(epoch)
     }
 
-    /// Unique among all partitions that ever were, so a name that is used again is another one.
+    /// Unique among all partitions that ever existed, so a reused name gets another id.
     pub(crate) fn id(&self) -> u64 {
         self.keyspace.id()
     }
@@ -95,14 +95,14 @@ impl LsmPartition {
             || tree.l0_run_count() >= LEVEL_0_RUNS_MAX
     }
 
-    /// Bytes in the write buffer that still takes writes.
+    /// Bytes in the active write buffer.
     pub(crate) fn active_bytes(&self) -> u64 {
         self.keyspace.tree.active_memtable().size()
     }
 
-    /// Bytes in all write buffers, roughly: fjall tells how many sealed ones there are but not how
-    /// large they are (its own sum counts a buffer once per version of the tree that mentions it).
-    /// So each sealed one counts as `sealed_bytes`.
+    /// Approximate bytes in all write buffers: fjall reports how many sealed ones there are but not
+    /// their size (its own sum counts a buffer once per version of the tree that mentions it). So
+    /// each sealed one counts as `sealed_bytes`.
     pub(crate) fn buffer_bytes(&self, sealed_bytes: u64) -> u64 {
         let sealed = self.keyspace.tree.sealed_memtable_count() as u64;
         self.active_bytes() + sealed * sealed_bytes
@@ -125,7 +125,7 @@ impl LsmPartition {
     }
 }
 
-/// Where `now` lies between `low` (0) and `high` (100).
+/// The position of `now` between `low` (0) and `high` (100).
 fn percent(now: usize, low: usize, high: usize) -> u8 {
     let share = now.saturating_sub(low) * 100 / (high - low);
     u8::try_from(share.min(100)).unwrap_or(100)

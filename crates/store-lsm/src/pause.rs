@@ -1,4 +1,4 @@
-//! A disk that can be paused, for the tests: durable groups wait in front of it.
+//! A disk that tests can pause: durable groups wait for it.
 
 use std::{
     path::{Path, PathBuf},
@@ -33,7 +33,7 @@ impl Pause {
 struct Directory {
     store: Arc<LsmStore>,
     path: PathBuf,
-    /// Removed with the store that the test started with.
+    /// Removed together with the store that the test started with.
     directories: Mutex<Vec<tempfile::TempDir>>,
 }
 
@@ -59,8 +59,8 @@ impl Disk for Directory {
         self.store.shared.pause.set(false);
     }
 
-    /// What the files hold is what a process that dies leaves. Whether it is synced cannot be seen here:
-    /// the tests of power loss do that.
+    /// The files' contents are what a dying process leaves. This cannot tell whether they are
+    /// synced; the power loss tests do.
     fn crash(&self) -> Arc<dyn Store> {
         let directory = tempfile::tempdir().unwrap();
         copy(&self.path, directory.path());

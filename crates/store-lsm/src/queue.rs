@@ -1,8 +1,8 @@
-//! What waits for the committer: batches, and commands that change the set of partitions.
+//! The committer's inbox: batches, and commands that change the set of partitions.
 //!
-//! The queue is bounded in bytes and never blocks who adds to it. It also remembers why nothing
-//! can be added any more, so that "refused" is decided under the same lock as "queued": a batch is
-//! either taken by the committer or refused, never lost between the two.
+//! The queue is bounded in bytes and never blocks its callers. It also records why it was closed,
+//! so that "refused" is decided under the same lock as "queued": a batch is either taken by the
+//! committer or refused, never lost between the two.
 //!
 //! No completion runs under the lock.
 
@@ -16,7 +16,7 @@ use store::{Batch, Completion, Durability, Error, Result};
 
 use crate::{command::Command, options::Options, partition::LsmPartition, reply::Reply};
 
-/// A batch on its way.
+/// A queued batch.
 pub(crate) struct Entry {
     pub(crate) partition: Arc<LsmPartition>,
     pub(crate) epoch: u64,
@@ -31,32 +31,32 @@ enum Work {
     Command(Command),
 }
 
-/// What the committer shall do next.
+/// The committer's next task.
 pub(crate) enum Next {
     /// Commit these batches together.
     Group(Vec<Entry>),
-    /// Execute this; all batches queued before it have been taken.
+    /// Execute this command; all batches queued before it have been taken.
     Command(Command),
-    /// Nothing to do, or nothing that can be done now: look after the house.
+    /// Nothing can be done now except housekeeping.
     Idle,
-    /// All is taken, and a close was asked for.
+    /// The queue is empty, and a close was requested.
     Close(Reply<()>),
-    /// All is taken, and the store is gone.
+    /// The queue is empty, and the store was dropped.
     Stop,
 }
 
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Work>,
-    /// Batches of partitions whose background work is behind. They wait here, so that the others
-    /// do not wait for them.
+    /// Batches of partitions whose background work is behind. They wait here so that others do not
+    /// wait for them.
     held: VecDeque<Entry>,
     bytes: usize,
     closing: Option<Reply<()>>,
     is_stopped: bool,
-    /// The committer died: nobody will take anything any more.
+    /// The committer died: nothing will be taken any more.
     is_abandoned: bool,
-    /// Why batches are refused from now on.
+    /// The error for new batches, if they are refused.
     refusal: Option<Error>,
     failure: Option<String>,
 }
@@ -70,7 +70,7 @@ pub(crate) struct Queue {
     group_bytes_max: usize,
 }
 
-/// Batches up to this size are always taken.
+/// Batches up to this size are always accepted.
 const SMALL_BYTES: usize = 4 << 10;
 
 impl Queue {
@@ -85,15 +85,15 @@ impl Queue {
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
-        // No code panics under this lock, so a poisoned one holds a sound state.
+        // No code panics under this lock, so a poisoned one has consistent state.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Queues a batch, or fails it at once.
+    /// Queues a batch, or fails it immediately.
     pub(crate) fn push(&self, entry: Entry) {
         let mut state = self.lock();
-        // What is small waits for nobody: it would only fail those who keep order by it. What is
-        // larger than the queue goes in when there is room for anything.
+        // Small batches are always accepted, because refusing one would fail those after it. A
+        // batch larger than the queue is accepted when there is any room.
         let has_room = entry.size_bytes <= SMALL_BYTES || state.bytes < self.bytes_max;
         let refusal = state.refusal.clone().or_else(|| {
             let full = || Error::Unavailable("the queue of writes is full".to_owned());
@@ -111,7 +111,7 @@ impl Queue {
         self.wake.notify_one();
     }
 
-    /// Queues a command behind the batches.
+    /// Queues a command after the batches.
     pub(crate) fn push_command(&self, command: Command) -> Result<()> {
         let mut state = self.lock();
         if let Some(error) = &state.refusal {
@@ -123,7 +123,8 @@ impl Queue {
         Ok(())
     }
 
-    /// Refuses batches from now on, and lets the committer finish. False if that was asked before.
+    /// Refuses batches from now on, and lets the committer finish. Returns false if already
+    /// closing.
     pub(crate) fn close(&self, reply: Reply<()>) -> bool {
         let mut state = self.lock();
         if state.is_abandoned {
@@ -153,8 +154,8 @@ impl Queue {
         self.wake.notify_one();
     }
 
-    /// Poisons the store: the group that met the error fails with it, what is queued fails behind
-    /// it, and so does everything that comes later.
+    /// Poisons the store: the group that met the error fails with it, and so does everything queued
+    /// or submitted later.
     pub(crate) fn fail(&self, group: Vec<Entry>, error: &Error) {
         let reason = error.to_string();
         let behind = Error::Closed(format!("the store stopped accepting writes: {reason}"));
@@ -179,8 +180,8 @@ impl Queue {
         }
     }
 
-    /// The committer died. The store is poisoned, and a close that waits, or comes later, hears
-    /// so instead of waiting for a thread that is gone.
+    /// Called when the committer died. Poisons the store, and answers any close, pending or later,
+    /// so that it does not wait for a dead thread.
     pub(crate) fn abandon(&self) {
         self.fail(Vec::new(), &abandoned());
         let mut state = self.lock();
@@ -197,8 +198,8 @@ impl Queue {
         self.lock().failure.clone()
     }
 
-    /// Waits for something to do, at most `patience`. `is_behind` says whether a partition must
-    /// not get more to write now.
+    /// Waits for something to do, at most `patience`. `is_behind` tells whether a partition must
+    /// not get more writes now.
     pub(crate) fn next(
         &self,
         patience: Duration,
@@ -227,8 +228,8 @@ impl Queue {
         if state.is_stopped { Next::Stop } else { Next::Idle }
     }
 
-    /// Takes batches in order, up to the limits or the next command. Of a partition that is behind
-    /// it takes none: those go to `held`, and all later ones of that partition behind them.
+    /// Takes batches in order, up to the limits or the next command. Batches of partitions that are
+    /// behind go to `held`, as do all later batches of those partitions.
     fn take_group(
         &self,
         state: &mut State,
@@ -272,8 +273,8 @@ impl State {
     }
 }
 
-/// A commit group while it is collected. Each partition is judged once, so that a partition that
-/// catches up in between does not get its batches out of order.
+/// A commit group being collected. Each partition is checked once, so that one that catches up
+/// meanwhile does not get its batches out of order.
 struct Group {
     entries: Vec<Entry>,
     bytes: usize,
@@ -297,11 +298,11 @@ impl Group {
 }
 
 impl Entry {
-    /// Tells who submitted the batch how it ended.
+    /// Reports the result to the submitter.
     pub(crate) fn finish(self, result: Result<()>) {
         self.partition.queued.remove(self.size_bytes);
         let done = self.done;
-        // A panic there is not ours to die of; the panic hook has reported it.
+        // A panic in the completion must not kill this thread; the panic hook has reported it.
         let _ = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || done(result)));
     }
 }

@@ -1,4 +1,4 @@
-//! One answer from the committer to a future, without a runtime.
+//! A one-shot answer from the committer to a future, without a runtime.
 
 use std::{
     future::Future,
@@ -14,10 +14,10 @@ struct Slot<T> {
     waker: Option<Waker>,
 }
 
-/// The end that gives the answer. Dropped without one, it answers `Closed`.
+/// The sending end. If dropped without an answer, it sends `Closed`.
 pub(crate) struct Reply<T>(Arc<Mutex<Slot<T>>>);
 
-/// The end that waits. Cancel-safe: dropping it only forgets the answer.
+/// The receiving end. Cancel-safe: dropping it only discards the answer.
 pub(crate) struct Answer<T>(Arc<Mutex<Slot<T>>>);
 
 /// A connected pair.
@@ -27,12 +27,12 @@ pub(crate) fn reply<T>() -> (Reply<T>, Answer<T>) {
 }
 
 impl<T> Reply<T> {
-    /// Gives the answer and wakes who waits for it.
+    /// Sends the answer and wakes the receiver.
     pub(crate) fn send(self, answer: Result<T>) {
         self.put(answer);
     }
 
-    /// Whether nobody waits for the answer any more.
+    /// Whether the receiver was dropped.
     pub(crate) fn is_forgotten(&self) -> bool {
         Arc::strong_count(&self.0) == 1
     }

@@ -1,8 +1,8 @@
-//! Making a store of files that somebody else writes: all of it or nothing.
+//! Builds a store from files that the caller writes: all of it or nothing.
 //!
-//! A file marks the directory as unfinished from before the first byte until everything in it is
-//! synced, and such a directory is not opened. It is filled in place rather than renamed at the end:
-//! it may be a mount point, beside which nothing can be written.
+//! A file marks the directory as unfinished from before the first byte until everything is synced,
+//! and marked directories are not opened. The directory is filled in place instead of being renamed
+//! at the end, because it may be a mount point with nothing writable beside it.
 
 use std::{fs::OpenOptions, io::ErrorKind, path::Path};
 
@@ -10,10 +10,10 @@ use store::{Error, Result};
 
 use crate::files::{create_directory, io_error, sync_directory, sync_tree};
 
-/// The file that marks a directory whose restore is not finished.
+/// The file that marks a directory with an unfinished restore.
 const UNFINISHED: &str = "checkpoint.unfinished";
 
-/// Refuses a directory that a restore did not finish.
+/// Fails if a restore of this directory was not finished.
 pub(crate) fn refuse_unfinished(directory: &Path) -> Result<()> {
     let marker = directory.join(UNFINISHED);
     if !marker.try_exists().map_err(|error| io_error(&marker, &error))? {
@@ -26,7 +26,7 @@ pub(crate) fn refuse_unfinished(directory: &Path) -> Result<()> {
     )))
 }
 
-/// Fills a directory by `write`. If that fails, the directory is left as it was found.
+/// Fills a directory with `write`. If that fails, the directory is restored to its previous state.
 pub(crate) fn restore<E: From<Error>>(
     directory: &Path,
     write: impl FnOnce(&Path) -> Result<(), E>,
@@ -36,17 +36,17 @@ pub(crate) fn restore<E: From<Error>>(
     Ok(target.finish()?)
 }
 
-/// The directory that is filled. Unless it is finished, it is left as it was found.
+/// The directory being filled. Unless finished, it is restored to its previous state.
 struct Target<'a> {
     directory: &'a Path,
-    /// Directories that were not there before, the lowest first.
+    /// Directories that had to be created, deepest first.
     created: Vec<&'a Path>,
-    /// The mark is ours, and so is everything beside it.
+    /// Whether the mark was created by us, so that everything beside it was too.
     is_marked: bool,
 }
 
 impl<'a> Target<'a> {
-    /// Creates the directory if need be, and marks it. `Conflict` if there is anything in it.
+    /// Creates the directory if needed, and marks it. Fails with `Conflict` if it is not empty.
     fn claim(directory: &'a Path) -> Result<Self> {
         let created = missing(directory)?;
         let not_empty = || Error::Conflict(format!("`{}` is not empty", directory.display()));
@@ -61,7 +61,7 @@ impl<'a> Target<'a> {
         create_directory(directory)?;
         let marker = directory.join(UNFINISHED);
         let file = match OpenOptions::new().create_new(true).write(true).open(&marker) {
-            // Another restore was quicker.
+            // Another restore was first.
             Err(error) if error.kind() == ErrorKind::AlreadyExists => return Err(not_empty()),
             other => other.map_err(|error| io_error(&marker, &error))?,
         };
@@ -71,7 +71,7 @@ impl<'a> Target<'a> {
         Ok(target)
     }
 
-    /// Makes everything durable, then takes the mark away.
+    /// Makes everything durable, then removes the mark.
     fn finish(mut self) -> Result<()> {
         sync_tree(self.directory)?;
         self.unmark()?;
@@ -86,8 +86,8 @@ impl<'a> Target<'a> {
         sync_directory(self.directory)
     }
 
-    /// Removes what was written. The mark goes last, so that what remains of a removal that is
-    /// itself cut short does not look whole.
+    /// Removes what was written. The mark goes last, so that the rest of an interrupted removal
+    /// does not look complete.
     fn clear(&mut self) -> Result<()> {
         let directory = self.directory;
         let io = |error: std::io::Error| io_error(directory, &error);
@@ -113,13 +113,13 @@ impl Drop for Target<'_> {
             tracing::warn!(%error, "cannot remove an unfinished restore");
         }
         for path in &self.created {
-            // Refused if it holds anything, and then it is somebody else's too.
+            // Fails if it is not empty, because someone else uses it too.
             let _ = std::fs::remove_dir(path);
         }
     }
 }
 
-/// The directories on the way to `directory` that are not there, the lowest first. `Conflict` if a
+/// The missing directories on the path to `directory`, deepest first. Fails with `Conflict` if a
 /// file is in the way.
 fn missing(directory: &Path) -> Result<Vec<&Path>> {
     let mut missing = Vec::new();

@@ -1,4 +1,4 @@
-//! A directory for the time that a store is looked at.
+//! A temporary directory for examining a store.
 
 use std::{
     fs::{DirBuilder, File},
@@ -10,14 +10,14 @@ use store::Result;
 
 use crate::files::io_error;
 
-/// A directory that is removed in the end, and the lock of the one that it stands for.
+/// A directory that is removed when dropped, and the lock of the directory it was copied from.
 pub(crate) struct Scratch {
     directory: PathBuf,
     _lock: Option<File>,
 }
 
 impl Scratch {
-    /// Creates the directory among the system's temporary files.
+    /// Creates the directory in the system's temporary directory.
     pub(crate) fn create(lock: Option<File>) -> Result<Self> {
         Ok(Self { directory: create(&std::env::temp_dir())?, _lock: lock })
     }
@@ -36,7 +36,7 @@ impl Drop for Scratch {
     }
 }
 
-/// Creates a directory that nobody else may enter, with a name that nobody else has.
+/// Creates a directory with a unique name that only this user may enter.
 fn create(above: &Path) -> Result<PathBuf> {
     let mut builder = DirBuilder::new();
     #[cfg(unix)]

@@ -1,4 +1,4 @@
-//! What the store's handles, its partitions and the committer have in common.
+//! State shared by the store's handles, its partitions and the committer.
 
 use std::{
     collections::BTreeMap,
@@ -27,19 +27,19 @@ pub(crate) struct Shared {
     pub(crate) options: Options,
     pub(crate) directory: PathBuf,
     pub(crate) counters: Arc<Counters>,
-    /// How many images there are. Only the committer makes one.
+    /// How many images exist. Only the committer creates them.
     pub(crate) images: AtomicUsize,
     partitions: RwLock<Partitions>,
-    /// What readers see: taken by the committer, while nothing was half applied.
+    /// The snapshot that readers use, taken by the committer when nothing was half applied.
     published: RwLock<Arc<Snapshot>>,
     #[cfg(test)]
     pub(crate) pause: crate::pause::Pause,
     /// The store's own records, see `open`.
     pub(crate) system: Keyspace,
     pub(crate) database: Database,
-    /// Which journals are needed.
+    /// The journals that are needed.
     pub(crate) journal_list: Arc<JournalList>,
-    /// Locked for as long as it is open.
+    /// Keeps the directory locked while open.
     _lock: File,
     /// Removed when everything else is closed.
     _scratch: Option<Scratch>,
@@ -78,7 +78,7 @@ impl Shared {
         Arc::clone(&self.published.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// A partition with everything published so far.
+    /// A view of a partition with everything published so far.
     pub(crate) fn snapshot(&self, partition: &LsmPartition) -> LsmSnapshot {
         let counters = Arc::clone(&self.counters);
         LsmSnapshot::new(self.published(), partition.keyspace.clone(), counters)
@@ -90,7 +90,7 @@ impl Shared {
         let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
         let previous = std::mem::replace(&mut *published, snapshot);
         drop(published);
-        // Outside of the lock: the last user of a snapshot may have to clean up after it.
+        // Dropped outside the lock: the last user of a snapshot may have cleanup to do.
         drop(previous);
     }
 
@@ -137,7 +137,7 @@ impl Shared {
         }
     }
 
-    /// Bytes that the journal files occupy; their lengths say 64 MiB from the start.
+    /// The disk space used by the journal files, whose length is 64 MiB from the start.
     fn journal_bytes(&self) -> u64 {
         let Ok(journals) = journals(&self.directory) else { return 0 };
         let occupied = |path: &PathBuf| path.metadata().map_or(0, |file| allocated_bytes(&file));

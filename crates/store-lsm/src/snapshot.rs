@@ -1,5 +1,5 @@
-//! Reads from a frozen view. They run inline: a block is either cached, in the page cache, or one
-//! short disk read away, and a hop to another thread costs more than the usual case.
+//! Reads from a frozen view. They run inline: a block is cached, in the page cache, or one short
+//! disk read away, and switching to another thread costs more than the usual case.
 
 use std::{
     ops::Bound,
@@ -16,7 +16,7 @@ use store::{
 
 use crate::{counters::Counters, error::error_of};
 
-/// A read that loads blocks and takes longer has kept its thread from other work.
+/// A read that loads blocks and takes longer than this counts as slow: it blocked its thread.
 const SLOW: Duration = Duration::from_millis(1);
 
 /// One partition as it was when the committer took the snapshot.
@@ -40,8 +40,8 @@ impl LsmSnapshot {
         self.counters.keys_read.fetch_add(count as u64, Ordering::Relaxed);
     }
 
-    /// Carries out a read, and counts it if it was slow. Others may have loaded the blocks at the
-    /// same time: then they were slow, too.
+    /// Runs a read, and counts it if it was slow. The blocks may have been loaded by concurrent
+    /// reads, which then were slow as well.
     fn timed<T>(&self, read: impl FnOnce() -> T) -> T {
         let loads = || self.keyspace.metrics().block_load_io_count();
         let (before, began) = (loads(), Instant::now());
@@ -53,7 +53,7 @@ impl LsmSnapshot {
     }
 
     fn get(&self, key: &Bytes) -> Result<Option<Bytes>> {
-        // fjall panics on longer keys; nothing is stored under them.
+        // fjall panics on longer keys, which cannot exist anyway.
         if key.len() > KEY_BYTES_MAX {
             return Ok(None);
         }
@@ -74,8 +74,8 @@ impl LsmSnapshot {
     }
 }
 
-/// Collects a page. Keys and values are copied into one buffer and cut out of it afterwards: one
-/// allocation per page instead of two per entry.
+/// Collects a page. Copies keys and values into one buffer and slices it afterwards: one allocation
+/// per page instead of two per entry.
 fn page_of(guards: impl Iterator<Item = Guard>, limit: PageLimit) -> Result<Page> {
     let mut buffer: Vec<u8> = Vec::new();
     let mut ends: Vec<(usize, usize)> = Vec::new();
@@ -101,8 +101,8 @@ fn page_of(guards: impl Iterator<Item = Guard>, limit: PageLimit) -> Result<Page
     Ok(Page { entries, has_more })
 }
 
-/// Replaces bounds that no key can have, because they are too long, by ones that mean the same.
-/// Such a bound lies right behind its longest possible prefix.
+/// Replaces bounds too long for any key by equivalent ones. Such a bound is directly after its
+/// longest possible prefix.
 fn shorten((start, end): KeyRange) -> KeyRange {
     let is_long = |key: &Bytes| key.len() > KEY_BYTES_MAX;
     let start = match start {
@@ -149,7 +149,7 @@ mod tests {
     use super::*;
     use crate::{LsmStore, Options};
 
-    /// Reads one key, and says how many slow reads that was if any read with a block is slow.
+    /// Reads one key, counting any read that loads a block as slow; returns that count.
     async fn slow_reads(store: &LsmStore) -> u64 {
         let partition = store.shared.partition("p").unwrap();
         let mut snapshot = store.shared.snapshot(&partition);

@@ -1,20 +1,20 @@
-//! A journal whose last batch was being written when the power failed.
+//! Repairs a journal whose last batch was being written when the power failed.
 //!
-//! The pages of an unsynced write reach the disk in any order, and anything may stand behind them.
-//! Such a batch was never acknowledged: it can only be the last one, as the committer waits for the
-//! fsync of one batch before it writes the next. fjall is not at ease with it:
+//! The pages of an unsynced write reach the disk in any order, and may contain anything. Such a
+//! batch was never acknowledged, and it can only be the last one, because the committer waits for
+//! the fsync of one batch before it writes the next. fjall does not handle it well:
 //!
-//! - It reads lengths out of what is no batch at all. So what follows the last whole batch is cut off
-//!   before fjall sees it.
-//! - At a tag it does not know it takes the journal to end, and would lose every batch behind one
-//!   damaged byte without a word. A whole batch behind a broken place cannot be a torn write, so such
-//!   a journal is refused.
-//! - A batch with a hole in the middle of a value is complete to the eye and fails its checksum, and
-//!   then fjall refuses to open at all. So the last batch is cut off and kept beside the journal, and
-//!   fjall is asked again. If it still refuses, for whatever reason, the journal is restored: the
-//!   damage is elsewhere, or the next attempt may succeed.
+//! - It reads lengths out of data that is not a batch at all. So everything after the last whole
+//!   batch is cut off before fjall sees it.
+//! - It takes an unknown tag for the end of the journal, and would silently lose every batch after
+//!   one damaged byte. A whole batch after a broken place cannot be a torn write, so such a journal
+//!   is rejected.
+//! - A batch with a hole in the middle of a value looks complete but fails its checksum, and then
+//!   fjall refuses to open at all. So the last batch is cut off and saved beside the journal, and
+//!   fjall tries again. If it still fails, for whatever reason, the journal is restored: the damage
+//!   is elsewhere, or the next attempt may succeed.
 //!
-//! Batches that were not asked to be durable are written without an fsync between them; if several
+//! Batches that need not be durable are written without an fsync between them; if several of them
 //! are torn at once, that counts as damage too.
 
 use std::{
@@ -54,17 +54,17 @@ pub(crate) fn without_torn_tail(
     }
 }
 
-/// Takes what is not a whole batch off the end of the last journal that holds anything.
+/// Cuts an incomplete batch off the end of the last non-empty journal.
 pub(crate) fn prepare(directory: &Path, listed: &Needed) -> Result<()> {
-    // It was written in full once and damaged later, or never: somebody may want it.
+    // It was never written in full, or was damaged later: keep it, since someone may want it.
     if let Some(Rest { path, journal, whole }) = find(directory, listed)? {
         cut(directory, &path, journal, whole)?.report(&path);
     }
     Ok(())
 }
 
-/// Finds the journal that does not end with a whole batch. Refuses journals that are shorter than they
-/// were, or in which a whole batch follows a broken place.
+/// Finds the journal that does not end with a whole batch. Fails if a journal is shorter than
+/// before, or if a whole batch follows a broken place.
 ///
 /// A journal is synced before the next one is created, so only the last one can be torn.
 pub(crate) fn find(directory: &Path, listed: &Needed) -> Result<Option<Rest>> {
@@ -97,7 +97,7 @@ pub(crate) struct Rest {
 }
 
 impl Rest {
-    /// Says what the next start will do.
+    /// Logs what the next start will do.
     pub(crate) fn announce(&self) {
         tracing::warn!(
             journal = %self.path.display(),
@@ -106,7 +106,7 @@ impl Rest {
         );
     }
 
-    /// Cuts the rest off the copy of the journal in another directory.
+    /// Cuts the rest off the journal's copy in another directory.
     pub(crate) fn leave_out(&self, directory: &Path) -> Result<()> {
         let path = directory.join(self.path.file_name().unwrap_or_default());
         let file = OpenOptions::new().write(true).open(&path);
@@ -115,7 +115,7 @@ impl Rest {
     }
 }
 
-/// A journal without the zeros at its end: fjall reserves 64 MiB for each.
+/// Reads a journal without the zeros at its end: fjall reserves 64 MiB for each.
 fn read_content(path: &Path) -> std::io::Result<Vec<u8>> {
     const ZEROS: [u8; 16 << 10] = [0; 16 << 10];
     let mut file = File::open(path)?;
@@ -144,16 +144,16 @@ fn whole_batches(journal: &[u8]) -> usize {
     at
 }
 
-/// Whether the end of some batch is followed by a whole one.
+/// Whether a whole batch follows the end of some batch.
 fn has_batch_behind_an_end(rest: &[u8]) -> bool {
     let mut ends = rest.windows(MAGIC.len()).enumerate().filter(|(_, bytes)| *bytes == MAGIC);
     ends.any(|(end, _)| batch_end(rest, end + MAGIC.len()).is_some())
 }
 
-/// What the end of a batch ends with.
+/// The last bytes of a batch.
 const MAGIC: &[u8] = b"FJL\x03";
 
-/// Where the batch that starts at `at` ends, if all of its frame is there.
+/// Where the batch that starts at `at` ends, if its frame is complete.
 fn batch_end(journal: &[u8], at: usize) -> Option<usize> {
     let count = number(journal, at + 1, 4).filter(|_| journal.get(at) == Some(&1))?;
     let mut at = at + 13;
@@ -168,14 +168,14 @@ fn batch_end(journal: &[u8], at: usize) -> Option<usize> {
     is_whole.then_some(at + 13)
 }
 
-/// What was cut off a journal.
+/// The data cut off a journal.
 struct Tail {
     start: u64,
     /// Without the zeros at the end.
     bytes: Vec<u8>,
-    /// How long the journal was, with those zeros.
+    /// The journal's original length, including those zeros.
     journal_length: u64,
-    /// Where a copy of the bytes is.
+    /// Where the bytes were saved.
     kept: PathBuf,
 }
 
@@ -196,12 +196,12 @@ impl Tail {
         file.write_all(&self.bytes)?;
         file.set_len(self.journal_length)?;
         file.sync_all()?;
-        // Or each attempt to open a damaged store would leave one more copy.
+        // Otherwise each attempt to open a damaged store would leave another copy.
         std::fs::remove_file(&self.kept)
     }
 }
 
-/// Cuts the journal of this content off at `start`, and keeps what stood there.
+/// Cuts a journal with this content off at `start`, and saves the rest.
 fn cut(directory: &Path, path: &Path, mut journal: Vec<u8>, start: usize) -> Result<Tail> {
     let io = |error: std::io::Error| io_error(path, &error);
     let file = OpenOptions::new().write(true).open(path).map_err(io)?;
@@ -217,8 +217,8 @@ fn cut(directory: &Path, path: &Path, mut journal: Vec<u8>, start: usize) -> Res
     Ok(Tail { start, bytes, journal_length, kept })
 }
 
-/// A new file for what is cut off at `start`. The same place may be cut again after later writes,
-/// and what an earlier cut kept must stay.
+/// Creates a file for the data cut off at `start`. Later writes may be cut at the same place, and
+/// earlier copies must be kept.
 fn create_copy(journal: &Path, start: u64) -> Result<(PathBuf, File)> {
     let mut attempt = 0;
     loop {
@@ -231,7 +231,7 @@ fn create_copy(journal: &Path, start: u64) -> Result<(PathBuf, File)> {
     }
 }
 
-/// Where the last batch of a journal starts, judging by the frame of its entries only.
+/// Where the last batch of a journal starts, judging only by the frames of its entries.
 ///
 /// Entries of fjall's format 3, integers in little endian:
 /// - start: 1, count u32, sequence number u64
@@ -282,8 +282,8 @@ mod tests {
         end.recv().unwrap().unwrap();
     }
 
-    /// Our readers of fjall's journals know its format by heart: another version of fjall may have
-    /// another one.
+    /// Our readers of fjall's journals depend on its format, which another version of fjall may
+    /// change.
     #[tokio::test]
     async fn a_fresh_journal_is_read_to_its_end() {
         const BATCHES: usize = 20;
@@ -294,7 +294,7 @@ mod tests {
             let key_space = if number % 3 == 0 { &p } else { &q };
             let mut batch = Batch::default();
             for length in [0, 1, 300, 70_000] {
-                // Compressible on purpose: values are stored as they are.
+                // Compressible on purpose: values must be stored uncompressed.
                 batch.put(format!("{number}/{length}"), vec![b'x'; length]);
             }
             batch.put(vec![b'k'; 60_000], "a long key");
@@ -312,7 +312,7 @@ mod tests {
         while let Some(end) = batch_end(&journal, at) {
             (batches, last, at) = (batches + 1, at, end);
         }
-        // Some more are records of the store's own.
+        // The others are the store's own records.
         assert!(batches >= BATCHES, "{batches} batches");
         assert_eq!(last_batch(&journal[..written]), Some(last));
     }

@@ -1,19 +1,19 @@
-//! Reads a file from a place of one's own: handles of a file share theirs, readers of an image must
-//! not.
+//! Reads a file with its own position: clones of a file handle share theirs, but readers of an
+//! image must not.
 
 use std::{
     fs::File,
     io::{self, Read, Seek, SeekFrom},
 };
 
-/// A file and where in it the next read begins.
+/// A file, and the position of the next read.
 pub(crate) struct Window<'a> {
     file: &'a File,
     at: u64,
 }
 
 impl<'a> Window<'a> {
-    /// From the beginning.
+    /// Starts at the beginning.
     pub(crate) fn new(file: &'a File) -> Self {
         Self { file, at: 0 }
     }

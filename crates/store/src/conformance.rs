@@ -1,13 +1,14 @@
-//! The tests that any store must pass.
+//! The tests that every store must pass.
 //!
-//! [`run`] takes a factory of empty stores and panics at the first promise that is not kept. Each
-//! case gets a store of its own. Waiting for a completion blocks the calling thread, which suits a
-//! test and nothing else. A store in files runs [`run_files`] too, and one whose disk a test can reach
-//! runs [`run_disk`].
+//! [`run`] takes a factory of empty stores and panics at the first broken promise. Each case gets
+//! its own store. Waiting for a completion blocks the calling thread, which is only acceptable in a
+//! test. File-based stores also run [`run_files`], and stores whose disk a test can control run
+//! [`run_disk`].
 //!
-//! `writes` tests what a batch does, `scans` ranges and pages, `partitions` how key spaces come and
-//! go, `epochs` who may write to them, `copies` what `copy` makes, `compactions` that readers do not
-//! notice one, `durability` that nothing is visible too early and what a crash leaves, and `model` compares a long random run with a plain map.
+//! `writes` tests what a batch does, `scans` ranges and pages, `partitions` creating and dropping
+//! key spaces, `epochs` who may write to them, `copies` the results of `copy`, `compactions` that
+//! readers do not notice one, `durability` that nothing is visible too early and what a crash
+//! leaves, and `model` compares a long random run with a plain map.
 
 mod compactions;
 mod copies;
@@ -93,7 +94,7 @@ pub async fn run_disk(factory: impl Fn() -> (Arc<dyn Store>, Arc<dyn Disk>)) {
     durability::an_open_settles_what_waits(&*store, &*disk).await;
 }
 
-/// The limit of a page that nothing in these tests fills.
+/// A page limit that no test here reaches.
 const ALL: PageLimit = PageLimit { entries: usize::MAX, bytes: usize::MAX };
 
 /// The range of all keys.
@@ -109,7 +110,7 @@ async fn open(engine: &dyn Store, name: &str) -> Arc<dyn KeySpace> {
     engine.open(name, EPOCH).await.expect("a partition can be opened")
 }
 
-/// Submits without waiting for the end.
+/// Submits without waiting for completion.
 fn submit(partition: &dyn KeySpace, batch: Batch) -> Receiver<Result<()>> {
     let (sender, receiver) = channel();
     let done = Box::new(move |result| {
@@ -119,7 +120,7 @@ fn submit(partition: &dyn KeySpace, batch: Batch) -> Receiver<Result<()>> {
     receiver
 }
 
-/// Waits until everything that was submitted before is published and durable.
+/// Waits until everything submitted before is published and durable.
 fn barrier(key_space: &dyn KeySpace) -> Result<()> {
     let (sender, receiver) = channel();
     let done = Box::new(move |result| {
@@ -142,7 +143,7 @@ impl Wake for Unpark {
     }
 }
 
-/// Waits for a future where nothing can be awaited: among the threads of a scope.
+/// Waits for a future where `await` is not possible: among the threads of a scope.
 fn wait_for<T>(future: impl Future<Output = T>) -> T {
     let mut future = pin!(future);
     let waker = Waker::from(Arc::new(Unpark(std::thread::current())));

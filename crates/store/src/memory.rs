@@ -1,10 +1,11 @@
-//! The store that keeps everything in memory: for tests, and for servers told to keep nothing.
+//! A store that keeps everything in memory, for tests and for servers configured to persist
+//! nothing.
 //!
 //! Each partition is one ordered map whose entries hold several versions (`versions`), with a queue
 //! of batches in front of it (`partition`).
 //!
-//! Keys and values are kept as they are given. A small value that is a slice of a large buffer
-//! keeps the whole buffer alive: give it bytes of its own.
+//! Keys and values are stored as given. A small value that is a slice of a large buffer keeps the
+//! whole buffer alive, so pass it its own bytes.
 
 mod journal;
 mod partition;
@@ -35,7 +36,7 @@ const COPY_PAGE: PageLimit = PageLimit { entries: 4096, bytes: 4 << 20 };
 pub struct MemoryStore {
     state: Mutex<State>,
     published: Arc<AtomicU64>,
-    /// Where the journals are; without it there are none.
+    /// The disk for the journals; `None` for a store without journals.
     disk: Option<Arc<Disk>>,
 }
 
@@ -51,12 +52,12 @@ impl MemoryStore {
         Self::default()
     }
 
-    /// An empty store that remembers what would be left of it after a crash.
+    /// An empty store that tracks what a crash would leave.
     pub(crate) fn with_journals() -> Self {
         Self { disk: Some(Arc::default()), ..Self::default() }
     }
 
-    /// A store with the same key spaces and with that of their entries which is durable.
+    /// A store with the same key spaces, containing only their durable entries.
     pub(crate) fn crashed(&self) -> Self {
         let crashed = Self::with_journals();
         let mut state = lock(&crashed.state);
@@ -74,7 +75,7 @@ impl MemoryStore {
         lock(&self.state).partitions.values().any(|partition| Arc::strong_count(partition) > 1)
     }
 
-    /// Lets nothing become durable, or everything that waits for it.
+    /// Pauses durability, or resumes it and lets everything that waits become durable.
     pub(crate) fn set_paused(&self, is_paused: bool) {
         let Some(disk) = &self.disk else { return };
         disk.set_paused(is_paused);
@@ -108,7 +109,7 @@ impl MemoryStore {
         if !target.is_empty() {
             return Err(not_empty());
         }
-        // Collected first and published at once, so that a copy cut short leaves nothing behind.
+        // Collected first and published at once, so that an interrupted copy leaves nothing behind.
         let mut batch = Batch::default();
         let mut start = std::ops::Bound::Unbounded;
         loop {
@@ -130,7 +131,7 @@ impl MemoryStore {
 }
 
 impl Store for MemoryStore {
-    /// The highest epoch is forgotten with the store, like everything in it.
+    /// The highest epoch is lost with the store, like everything in it.
     fn open<'a>(
         &'a self,
         partition: &'a str,
@@ -210,7 +211,7 @@ fn closed() -> Error {
     Error::Closed("the store was closed".to_owned())
 }
 
-/// No code here panics under a lock, so a poisoned one holds a sound state.
+/// No code here panics while holding a lock, so a poisoned one has consistent state.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

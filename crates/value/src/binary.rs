@@ -1,6 +1,9 @@
-//! Cosmos binary JSON, in which some clients send item bodies: translated to text on arrival, so
-//! that the rest of the database knows one form only. Clients that read nothing else are answered in
-//! it (`write`).
+//! Cosmos binary JSON, in which some clients send item bodies. It is translated to text on arrival,
+//! so that the rest of the database knows only one form. Clients that read nothing else get
+//! responses in it (`write`).
+//!
+//! A body is the byte `80` and one value. A value is a marker byte and what the marker calls for;
+//! all integers are little-endian.
 //!
 //! A body is the byte `80` and one value. A value is a marker byte and what the marker calls for;
 //! all integers are little-endian.
@@ -32,10 +35,10 @@ use crate::json;
 use cursor::{Cursor, Width};
 pub use write::from_text;
 
-/// The byte that a binary body begins with, and no text can begin with.
+/// The first byte of a binary body, which no text can begin with.
 const PREAMBLE: u8 = 0x80;
 
-/// The longest text a body may grow to. References let a small body stand for a long text; items
+/// The longest text a body may expand to. References let a small body stand for a long text; items
 /// are limited to 2 MB, so twice that is more than any acceptable one needs.
 pub const TEXT_BYTES_MAX: usize = 4 << 20;
 
@@ -49,7 +52,7 @@ pub struct Error {
     pub kind: ErrorKind,
 }
 
-/// What is wrong with a body.
+/// The kind of error in a body.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -59,13 +62,13 @@ pub enum ErrorKind {
     /// The body, or the array or object around, ends within a value.
     #[error("unexpected end")]
     Truncated,
-    /// Something follows the value.
+    /// There are bytes after the value.
     #[error("trailing bytes")]
     Trailing,
-    /// A marker that cannot stand here, or that stands for nothing.
+    /// A marker that is unknown or not allowed here.
     #[error("unexpected marker {0:#04x}")]
     UnexpectedMarker(u8),
-    /// A string of the sender's own dictionary, which is not sent along.
+    /// A string from the sender's own dictionary, which is not sent along.
     #[error("user string without a dictionary")]
     UserString,
     /// A string that is not UTF-8, or with padding that its form does not allow.
@@ -77,10 +80,10 @@ pub enum ErrorKind {
     /// A number that JSON cannot express: NaN or an infinity.
     #[error("number out of range")]
     NumberOutOfRange,
-    /// An array or object has another number of elements than it says.
+    /// An array or object has a different number of elements than announced.
     #[error("wrong element count")]
     WrongCount,
-    /// More than [`json::DEPTH_MAX`] arrays and objects within each other.
+    /// More than [`json::DEPTH_MAX`] nested arrays and objects.
     #[error("nested deeper than {} levels", json::DEPTH_MAX)]
     TooDeep,
     /// The text would be longer than [`TEXT_BYTES_MAX`].
@@ -111,7 +114,7 @@ pub fn to_text(body: &[u8]) -> Result<Vec<u8>, Error> {
     if reader.is_at_end() { Ok(out) } else { Err(ErrorKind::Trailing.at(reader.at())) }
 }
 
-/// Translates one value; `depth` counts the arrays and objects it is in, and itself.
+/// Translates one value; `depth` counts it and the arrays and objects around it.
 fn write_value(reader: &mut Cursor<'_>, depth: usize, out: &mut Vec<u8>) -> Result<(), Error> {
     let at = reader.at();
     let marker = reader.byte()?;
@@ -144,7 +147,7 @@ fn write_value(reader: &mut Cursor<'_>, depth: usize, out: &mut Vec<u8>) -> Resu
         0xf0..=0xf3 => numbers::write_array(marker, reader, out)?,
         _ => return Err(ErrorKind::UnexpectedMarker(marker).at(at)),
     }
-    // Checked after each value: one by itself is not much longer than the body.
+    // Checked after each value, because a single one is not much longer than the body.
     if out.len() > TEXT_BYTES_MAX { Err(ErrorKind::TooLong.at(at)) } else { Ok(()) }
 }
 

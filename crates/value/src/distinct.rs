@@ -1,6 +1,6 @@
 //! The hash by which the service and its .NET client order arrays among arrays and objects among
 //! objects: MurmurHash3 x64-128, chained from a seed for each type. Equal values have equal hashes,
-//! whatever the order of an object's members; only `-0` and `0` differ here, as they do there.
+//! whatever the order of an object's members; only `-0` and `0` differ, as in the service.
 
 use std::cmp::Ordering;
 
@@ -23,8 +23,8 @@ const PROPERTY_NAME: Words = (0xc915_dde0_5849_2a8a, 0x7c8b_e2eb_a72e_4634);
 /// Bytes of a hash.
 pub const HASH_BYTES: usize = 16;
 
-/// The hash of a value, as bytes that compare like hashes: the low word, then the high one, each
-/// with its least byte first.
+/// The hash of a value, as bytes that sort like hashes: the low word, then the high one, each with
+/// its least significant byte first.
 pub fn hash(value: &Value) -> [u8; HASH_BYTES] {
     from_words(hash_with(value, ROOT))
 }
@@ -47,7 +47,7 @@ pub fn compare(a: &Value, b: &Value) -> Ordering {
 
 fn hash_with(value: &Value, seed: Words) -> Words {
     match value {
-        // What is not there does not change a hash.
+        // Absent values do not change a hash.
         Value::Undefined => seed,
         Value::Null => chain(NULL, seed),
         Value::Bool(false) => chain(FALSE, seed),
@@ -65,7 +65,7 @@ fn hash_with(value: &Value, seed: Words) -> Words {
             hash
         }
         Value::Object(members) => {
-            // Members are mixed so that their order makes no difference.
+            // Members are mixed so that their order does not matter.
             let mut mixed = (0, 0);
             for (name, value) in members.iter().filter(|(_, value)| !value.is_undefined()) {
                 let name = murmur3_128(name.as_bytes(), chain(STRING, PROPERTY_NAME));
@@ -78,7 +78,7 @@ fn hash_with(value: &Value, seed: Words) -> Words {
     }
 }
 
-/// The hash of a hash.
+/// Hashes a hash.
 fn chain(words: Words, seed: Words) -> Words {
     murmur3_128(&bytes_of(words), seed)
 }
@@ -87,7 +87,8 @@ fn bytes_of((low, high): Words) -> [u8; HASH_BYTES] {
     (u128::from(low) | u128::from(high) << 64).to_le_bytes()
 }
 
-/// A number as it is hashed: a double, and the bits that it lacks of an exact 64-bit integer.
+/// A number as it is hashed: a double, and the bits of an exact 64-bit integer that the double
+/// lacks.
 fn number_bytes(number: &Number) -> [u8; 10] {
     let (double, extra) = match number.as_i64() {
         Some(integer) if is_wider_than_a_double(integer) => cut(integer),
@@ -99,13 +100,13 @@ fn number_bytes(number: &Number) -> [u8; 10] {
     bytes
 }
 
-/// Whether the bits of an integer from its first to its last that is set do not fit into a double.
+/// Whether an integer's significant bits, from the first to the last set, do not fit into a double.
 fn is_wider_than_a_double(integer: i64) -> bool {
     let bits = integer.unsigned_abs();
     integer != i64::MIN && bits != 0 && 64 - bits.leading_zeros() - bits.trailing_zeros() > 53
 }
 
-/// The double of an integer's first 53 bits, and the ten bits that follow, in the upper end of 16.
+/// The double of an integer's first 53 bits, and the next ten bits in the upper end of 16.
 fn cut(integer: i64) -> (f64, u16) {
     let bits = integer.unsigned_abs();
     let exponent = u64::from(bits.ilog2());
@@ -121,7 +122,7 @@ mod tests {
     use super::*;
     use crate::json;
 
-    /// Values and the words of their hashes, as version 3.64.0 of the .NET client computes them.
+    /// Values and the words of their hashes, as computed by version 3.64.0 of the .NET client.
     const HASHES: [(&str, u64, u64); 27] = [
         ("[]", 0xa2ef_3ca3_5953_8082, 0x7d54_f729_ff4a_63ff),
         ("[1]", 0x2bcf_2db1_b95f_9019, 0xc72f_3299_fdc3_e304),
@@ -169,7 +170,7 @@ mod tests {
 
     #[test]
     fn arrays_compare_by_hash_and_other_values_by_themselves() {
-        // As the client's own comparer sorts them.
+        // In the order of the client's own comparer.
         let sorted = [
             "[-0.0]", "[\"a\"]", "[1.5]", "[0]", "[1]", "[-1]", "[{}]", "[1,2,3]", "[3,2,1]",
             "[null]", "[1e300]", "[0.1]", "[]",

@@ -87,7 +87,7 @@ mod tests {
 
     #[test]
     fn thirty_two_bits() {
-        // Well-known values of the algorithm.
+        // Published test values of the algorithm.
         assert_eq!(murmur3_32(b"", 0), 0);
         assert_eq!(murmur3_32(b"", 1), 0x514e_28b7);
         assert_eq!(murmur3_32(b"hello", 0), 0x248b_fa47);

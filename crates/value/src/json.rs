@@ -1,9 +1,10 @@
 //! JSON text: parsing, printing, and the spans of a document's members.
 //!
-//! The parser is RFC 8259 and stricter where a database must be: duplicate keys, lone surrogates,
-//! doubles out of range and deep nesting are refused rather than guessed at. In one point it is
-//! laxer, as the service is: a string may contain raw control characters. It is written by hand because it must give all of that, the text of numbers and the spans of members
-//! in one pass over the document; `docs/adr/0002-json-parser.md` has the figures.
+//! The parser follows RFC 8259 but is stricter where a database must be: it rejects duplicate keys,
+//! lone surrogates, doubles out of range and deep nesting. In one point it is laxer, like the
+//! service: a string may contain raw control characters. It is written by hand because it must do
+//! all that, and keep the text of numbers and the spans of members, in a single pass;
+//! `docs/adr/0002-json-parser.md` has the measurements.
 
 mod compact;
 mod members;
@@ -17,8 +18,8 @@ pub use parse::{Document, parse, parse_document};
 pub use print::{print, quote, write};
 pub(crate) use string::read_escape;
 
-/// How deep arrays and objects may nest. The service refuses deeper items with the same limit, and
-/// it bounds the recursion of everything that walks a value.
+/// How deep arrays and objects may nest. The service rejects deeper items at the same limit, which
+/// also bounds the recursion of all code that walks a value.
 pub const DEPTH_MAX: usize = 128;
 
 /// Why a text is not acceptable JSON, and where.
@@ -27,27 +28,27 @@ pub const DEPTH_MAX: usize = 128;
 pub struct Error {
     /// The offset in bytes.
     pub offset: usize,
-    /// What is wrong there.
+    /// The kind of error.
     pub kind: ErrorKind,
 }
 
-/// What is wrong with a text.
+/// The kind of error in a text.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ErrorKind {
     /// The text ends within a value, or is empty.
     #[error("unexpected end of the text")]
     UnexpectedEnd,
-    /// A character that cannot stand here; also a byte order mark.
+    /// A character that is not allowed here, or a byte order mark.
     #[error("unexpected character `{}`", .0.escape_debug())]
     Unexpected(char),
-    /// Something follows the value.
+    /// There are characters after the value.
     #[error("trailing characters after the value")]
     Trailing,
     /// The bytes are not UTF-8.
     #[error("invalid UTF-8")]
     InvalidUtf8,
-    /// An escape that JSON does not know.
+    /// An escape that is not valid in JSON.
     #[error("invalid escape in a string")]
     InvalidEscape,
     /// An escaped half of a surrogate pair without the other half.
@@ -62,7 +63,7 @@ pub enum ErrorKind {
     /// A key that occurs twice in one object, compared after unescaping.
     #[error("duplicate key `{0}`")]
     DuplicateKey(String),
-    /// More than [`DEPTH_MAX`] arrays and objects within each other.
+    /// More than [`DEPTH_MAX`] nested arrays and objects.
     #[error("nested deeper than {DEPTH_MAX} levels")]
     TooDeep,
     /// The document is a value other than an object.
@@ -76,7 +77,7 @@ impl ErrorKind {
     }
 }
 
-/// The complaint about whatever stands at `offset`.
+/// The error for the character at `offset`.
 fn unexpected(bytes: &[u8], offset: usize) -> Error {
     let rest = bytes.get(offset..).unwrap_or_default();
     // Only the first character is needed, and none is longer than four bytes.

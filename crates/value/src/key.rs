@@ -1,6 +1,5 @@
-//! Key bytes: values as bytes whose plain byte order is the order of the values, so that a sorted
-//! store is an index. Self-delimiting: encodings can be put one behind the other and still sort
-//! and still be read back.
+//! Key bytes: an encoding whose plain byte order is the order of the values, so that a sorted store
+//! is an index. Self-delimiting: concatenated encodings still sort correctly and can be decoded.
 //!
 //! | value | bytes |
 //! |---|---|
@@ -10,18 +9,18 @@
 //! | array | type byte, the elements, `00` |
 //! | object | type byte, the members by key (a string, then the value), `00` |
 //!
-//! The type bytes leave gaps for the types of BSON. The tail byte leaves room for the integers
-//! that a double cannot tell apart; partition keys use it to keep `-0` from `0`.
+//! The type bytes leave gaps for the types of BSON. The tail byte leaves room for integers that a
+//! double cannot distinguish; partition keys use it to distinguish `-0` from `0`.
 
 use crate::json::DEPTH_MAX;
 use crate::number::canonical;
 use crate::order::{compare_text, ranked, sorted_members, unranked};
 use crate::{Object, Value};
 
-/// Closes strings (twice), arrays and objects. Sorts before every type byte, so that what is
-/// shorter comes first.
+/// Ends strings (twice), arrays and objects. Sorts before every type byte, so that shorter values
+/// come first.
 const END: u8 = 0x00;
-/// Stands behind a `00` inside a string. Sorts after [`END`], so that `"a"` comes before `"a\0"`.
+/// Follows a `00` inside a string. Sorts after [`END`], so that `"a"` comes before `"a\0"`.
 const ESCAPED: u8 = 0xff;
 
 pub(crate) const UNDEFINED: u8 = 0x10;
@@ -34,23 +33,23 @@ const ARRAY: u8 = 0x70;
 const OBJECT: u8 = 0x80;
 
 /// Why bytes are not key bytes. Keys come from the store, so this means corruption or a newer
-/// format, never a mistake of a client.
+/// format, never a client's mistake.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum KeyError {
     /// The bytes end within a value.
     #[error("key bytes end within a value")]
     Truncated,
-    /// A byte that begins no value.
+    /// A byte that does not begin a value.
     #[error("unknown type byte {0:#04x} in a key")]
     UnknownType(u8),
-    /// A number with an unknown tail, or another zero or NaN than the one that is written.
+    /// A number with an unknown tail, or a non-canonical zero or NaN.
     #[error("invalid number in a key")]
     InvalidNumber,
     /// A string with a stray zero byte, or one that is not UTF-8.
     #[error("invalid string in a key")]
     InvalidString,
-    /// The members of an object are not sorted, or a key is no string.
+    /// The members of an object are not sorted, or a key is not a string.
     #[error("invalid object in a key")]
     InvalidObject,
     /// Deeper than any value can be.
@@ -95,8 +94,8 @@ pub fn encode_str(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a string that is only ever looked up, never ordered by: its UTF-8 as it is. Ids and
-/// partition keys are stored this way.
+/// Appends a string that is only looked up, never ordered by, as plain UTF-8. Ids and partition
+/// keys are stored this way.
 pub fn encode_name(text: &str, out: &mut Vec<u8>) {
     out.reserve(text.len() + 3);
     out.push(STRING);
@@ -113,15 +112,15 @@ pub fn encode_name(text: &str, out: &mut Vec<u8>) {
 /// Appends the key bytes of a double, with a tail byte that breaks ties among equal doubles.
 pub(crate) fn encode_f64(double: f64, tail: u8, out: &mut Vec<u8>) {
     let bits = canonical(double).to_bits();
-    // Positive doubles sort like their bits; negative ones the other way round, below them.
+    // Positive doubles sort like their bits; negative ones in reverse, below them.
     let sortable = if bits >> 63 == 0 { bits | 1 << 63 } else { !bits };
     out.push(NUMBER);
     out.extend_from_slice(&sortable.to_be_bytes());
     out.push(tail);
 }
 
-/// Reads the value at the start of `bytes` and returns what follows it. Accepts exactly what
-/// [`encode`] writes, and answers any other bytes with an error.
+/// Decodes the value at the start of `bytes` and returns the rest. Accepts exactly the output of
+/// [`encode`]; anything else is an error.
 pub fn decode(bytes: &[u8]) -> Result<(Value, &[u8]), KeyError> {
     decode_at(bytes, 0)
 }
@@ -147,7 +146,7 @@ fn decode_at(bytes: &[u8], depth: usize) -> Result<(Value, &[u8]), KeyError> {
     }
 }
 
-/// Reads what follows the type byte of a number: the double, its tail, the rest.
+/// Decodes a number after its type byte: the double, its tail, and the rest.
 pub(crate) fn decode_f64(bytes: &[u8]) -> Result<(f64, u8, &[u8]), KeyError> {
     let (number, rest) = bytes.split_first_chunk::<8>().ok_or(KeyError::Truncated)?;
     let (tail, rest) = rest.split_first().ok_or(KeyError::Truncated)?;
@@ -160,7 +159,7 @@ pub(crate) fn decode_f64(bytes: &[u8]) -> Result<(f64, u8, &[u8]), KeyError> {
     Ok((double, *tail, rest))
 }
 
-/// Reads what follows the type byte of a string.
+/// Decodes a string after its type byte.
 fn decode_str(bytes: &[u8]) -> Result<(String, &[u8]), KeyError> {
     let (mut text, rest) = decode_text(bytes)?;
     for byte in &mut text {
@@ -169,7 +168,7 @@ fn decode_str(bytes: &[u8]) -> Result<(String, &[u8]), KeyError> {
     Ok((String::from_utf8(text).map_err(|_| KeyError::InvalidString)?, rest))
 }
 
-/// Reads what [`encode_name`] wrote, and returns what follows it.
+/// Decodes the output of [`encode_name`], and returns the rest.
 pub fn decode_name(bytes: &[u8]) -> Result<(String, &[u8]), KeyError> {
     match bytes.split_first().ok_or(KeyError::Truncated)? {
         (&STRING, rest) => {
@@ -180,7 +179,7 @@ pub fn decode_name(bytes: &[u8]) -> Result<(String, &[u8]), KeyError> {
     }
 }
 
-/// The bytes of a string behind its type byte.
+/// Decodes the bytes of a string after its type byte.
 fn decode_text(mut bytes: &[u8]) -> Result<(Vec<u8>, &[u8]), KeyError> {
     let mut text = Vec::new();
     loop {
@@ -230,7 +229,7 @@ fn decode_object(mut bytes: &[u8], depth: usize) -> Result<(Value, &[u8]), KeyEr
     }
 }
 
-/// The big-endian number that starts at `offset` in a key or a row.
+/// The big-endian number at `offset` in a key or row.
 pub fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
     let bytes = bytes.get(offset..offset + 8)?;
     Some(bytes.iter().fold(0, |number, byte| number << 8 | u64::from(*byte)))

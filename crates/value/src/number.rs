@@ -1,6 +1,6 @@
 //! Numbers: IEEE doubles that remember how they were written. The database compares and computes
-//! with the double only; the text is kept so that a document comes back as it was sent
-//! (`1.0`, `1E3`, `12345678901234567890`).
+//! only with the double; the text is kept so that a document is returned as it was sent (`1.0`,
+//! `1E3`, `12345678901234567890`).
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -9,7 +9,7 @@ use std::io::Write;
 /// The longest text `write_f64` produces is `-1.2345678901234567e-308`, well below this.
 const DOUBLE_TEXT_MAX: usize = 32;
 
-/// 2^53: every integer below is a double of its own.
+/// 2^53: below it, every integer has its own double.
 const EXACT_END: f64 = 9_007_199_254_740_992.0;
 
 /// 2^63, the first double above the `i64` range.
@@ -20,18 +20,18 @@ const I64_END: f64 = 9_223_372_036_854_775_808.0;
 #[derive(Clone, Debug)]
 pub struct Number {
     double: f64,
-    /// The source text, only when printing the double would give another text.
+    /// The source text, kept only if the double prints differently.
     text: Option<Box<str>>,
 }
 
 impl Number {
-    /// A computed number. NaN and the infinities can be held but print as `null`, as JavaScript
-    /// does; callers that must not produce them check first.
+    /// Creates a computed number. NaN and infinities are allowed but print as `null`, as in
+    /// JavaScript; callers that must not produce them check first.
     pub fn from_f64(double: f64) -> Self {
         Number { double, text: None }
     }
 
-    /// An integer. Beyond 2^53 the double is rounded, but the text stays exact.
+    /// Creates an integer. Beyond 2^53 the double is rounded, but the text stays exact.
     pub fn from_i64(integer: i64) -> Self {
         let double = integer as f64;
         // 2^53 itself is exact, and so is every integer below it.
@@ -39,7 +39,7 @@ impl Number {
         Self::with_text(double, text.as_deref())
     }
 
-    /// A number as parsed: keeps `text` when it is not how `double` prints.
+    /// Creates a parsed number: keeps `text` if `double` prints differently.
     pub(crate) fn with_text(double: f64, text: Option<&str>) -> Self {
         let text = text.filter(|text| *text != format_f64(double));
         Number { double, text: text.map(Box::from) }
@@ -50,7 +50,7 @@ impl Number {
         self.double
     }
 
-    /// The integer, if the number is whole and fits. An integer written out exactly is returned
+    /// The integer, if the number is whole and fits. An integer written out in full is returned
     /// exactly, even where the double is rounded.
     pub fn as_i64(&self) -> Option<i64> {
         if let Some(integer) = self.text.as_deref().and_then(|text| text.parse().ok()) {
@@ -61,7 +61,7 @@ impl Number {
         (double.fract() == 0.0 && (-I64_END..I64_END).contains(&double)).then_some(double as i64)
     }
 
-    /// The number as JSON text: as it was written, or as JavaScript prints the double.
+    /// The number as JSON text: as written, or as JavaScript prints the double.
     pub fn text(&self) -> Cow<'_, str> {
         match &self.text {
             Some(text) => Cow::Borrowed(text),
@@ -69,7 +69,7 @@ impl Number {
         }
     }
 
-    /// Appends [`text`](Self::text) without allocating one.
+    /// Appends [`text`](Self::text) without allocating.
     pub(crate) fn write(&self, out: &mut Vec<u8>) {
         match &self.text {
             Some(text) => out.extend_from_slice(text.as_bytes()),
@@ -98,7 +98,7 @@ impl Ord for Number {
     }
 }
 
-/// The double as which a number compares: `-0` is `0`, and there is one NaN, above everything.
+/// The double used for comparisons: `-0` is `0`, and there is a single NaN, above everything.
 pub(crate) fn canonical(double: f64) -> f64 {
     if double == 0.0 {
         0.0
@@ -109,8 +109,8 @@ pub(crate) fn canonical(double: f64) -> f64 {
     }
 }
 
-/// The double as `JSON.stringify` prints it, except that negative zero is `-0.0` rather than `0`:
-/// it is another partition key than zero and must survive a round trip.
+/// Formats the double like `JSON.stringify`, except that negative zero is `-0.0` rather than `0`:
+/// it is a different partition key than zero and must survive a round trip.
 pub fn format_f64(double: f64) -> String {
     let mut out = Vec::with_capacity(DOUBLE_TEXT_MAX);
     write_f64(double, &mut out);
@@ -133,7 +133,7 @@ pub fn write_f64(double: f64, out: &mut Vec<u8>) {
         let integer = double as i64;
         write!(out, "{integer}")
     } else if (1e-6..1e21).contains(&size) {
-        // In this range Rust's plain form is JavaScript's.
+        // In this range Rust's plain form equals JavaScript's.
         write!(out, "{double}")
     } else if size < 1.0 {
         write!(out, "{double:e}")

@@ -1,5 +1,5 @@
-//! Objects: members in insertion order, found by key in about constant time however many there
-//! are. Small objects are searched linearly, which beats hashing; large ones carry a table.
+//! Objects: members in insertion order, found by key in about constant time however many there are.
+//! Small objects are searched linearly, which is faster than hashing; large ones have a hash table.
 
 use std::hash::{BuildHasher, RandomState};
 
@@ -27,7 +27,7 @@ impl Object {
         self.position(key).map(|position| &self.members[position].1)
     }
 
-    /// The member called `key`, for changing.
+    /// The member called `key`, mutable.
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
         self.position(key).map(|position| &mut self.members[position].1)
     }
@@ -48,11 +48,12 @@ impl Object {
         None
     }
 
-    /// Takes the member called `key` out; the others keep their order.
+    /// Removes the member called `key`; the others keep their order.
     pub fn remove(&mut self, key: &str) -> Option<Value> {
         let position = self.position(key)?;
         let (_, value) = self.members.remove(position);
-        // Every later member has moved, and removal is linear anyway: build the table anew.
+        // Every later member has moved, and removal is linear anyway: rebuild the table on next
+        // use.
         self.table = None;
         self.grow_table();
         Some(value)
@@ -73,7 +74,7 @@ impl Object {
         self.members.is_empty()
     }
 
-    /// Appends a member whose key the caller has just seen to be absent.
+    /// Appends a member whose key the caller knows to be absent.
     pub(crate) fn push_unique(&mut self, key: String, value: Value) {
         self.members.push((key, value));
         if self.table.is_some() || self.members.len() > LINEAR_MAX {
@@ -88,14 +89,14 @@ impl Object {
         }
     }
 
-    /// Enters the last member into the table, building it anew when it is missing or getting full.
+    /// Adds the last member to the table, rebuilding it if it is missing or getting full.
     fn grow_table(&mut self) {
         let count = self.members.len();
         if count <= LINEAR_MAX {
             return;
         }
         match &mut self.table {
-            // At most half full, so that probe runs stay short.
+            // At most half full, to keep probe runs short.
             Some(table) if count * 2 <= table.slots.len() => table.enter(count - 1, &self.members),
             _ => self.table = Some(Box::new(Table::build(&self.members))),
         }
@@ -121,13 +122,13 @@ impl IntoIterator for Object {
     }
 }
 
-/// An open-addressing table of member positions: it repeats no key, unlike a map would. The hash
-/// is seeded at random so that nobody can send keys that all collide; the order of the slots never
-/// shows.
+/// An open-addressing table of member positions. Unlike a map it does not duplicate keys. The hash
+/// is seeded at random so that clients cannot send keys that all collide; the slot order is never
+/// visible.
 #[derive(Clone, Debug)]
 struct Table {
     hasher: RandomState,
-    /// Position + 1 of a member, 0 when free. The length is a power of two.
+    /// A member's position + 1, or 0 if free. The length is a power of two.
     slots: Vec<u32>,
 }
 

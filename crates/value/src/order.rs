@@ -1,12 +1,13 @@
-//! The total order of values, the one `ORDER BY` and the index share:
-//! undefined < null < false < true < numbers < strings < arrays < objects.
+//! The total order of values, shared by `ORDER BY` and the index: undefined < null < false < true <
+//! numbers < strings < arrays < objects.
 
 use std::cmp::Ordering;
 
 use crate::{Object, Value};
 
-/// Compares two values. Numbers compare as doubles, strings by [`compare_text`], arrays element by element and then by length, objects as the list of their members
-/// sorted by key. A member that is undefined counts as absent.
+/// Compares two values. Numbers compare as doubles, strings by [`compare_text`], arrays element by
+/// element and then by length, objects as the list of their members sorted by key. An undefined
+/// member counts as absent.
 pub fn compare(a: &Value, b: &Value) -> Ordering {
     match (a, b) {
         (Value::Number(a), Value::Number(b)) => a.cmp(b),
@@ -17,15 +18,15 @@ pub fn compare(a: &Value, b: &Value) -> Ordering {
     }
 }
 
-/// Compares two texts by their UTF-16 code units, as the service and its clients do: characters above
-/// U+FFFF, which are surrogates there, come before those from U+E000 to U+FFFF.
+/// Compares two texts by their UTF-16 code units, like the service and its clients: characters
+/// above U+FFFF, which are surrogates in UTF-16, come before those from U+E000 to U+FFFF.
 pub fn compare_text(a: &str, b: &str) -> Ordering {
     let differing = a.bytes().zip(b.bytes()).find(|(a, b)| a != b);
     differing.map_or_else(|| a.len().cmp(&b.len()), |(a, b)| ranked(a).cmp(&ranked(b)))
 }
 
-/// A byte of UTF-8 such that texts compare by UTF-16 units: the two bytes that begin U+E000 to
-/// U+FFFF come behind those that begin what is above. Neither result occurs in UTF-8.
+/// Maps a UTF-8 byte so that texts compare by UTF-16 units: the two bytes that begin U+E000 to
+/// U+FFFF sort after those that begin higher characters. Neither mapped byte occurs in UTF-8.
 pub fn ranked(byte: u8) -> u8 {
     match byte {
         0xEE => 0xF6,
@@ -34,7 +35,7 @@ pub fn ranked(byte: u8) -> u8 {
     }
 }
 
-/// The byte that [`ranked`] gave.
+/// Reverses [`ranked`].
 pub(crate) fn unranked(byte: u8) -> Option<u8> {
     match byte {
         0xF6 => Some(0xEE),
@@ -44,7 +45,7 @@ pub(crate) fn unranked(byte: u8) -> Option<u8> {
     }
 }
 
-/// The place of a value's type; `false` and `true` are types of their own.
+/// The rank of a value's type; `false` and `true` count as separate types.
 fn rank(value: &Value) -> u8 {
     match value {
         Value::Undefined => 0,
@@ -73,7 +74,7 @@ fn compare_objects(a: &Object, b: &Object) -> Ordering {
     differing.unwrap_or_else(|| a.len().cmp(&b.len()))
 }
 
-/// The defined members by key, as comparison and key bytes see an object.
+/// The defined members by key, as used in comparisons and key bytes.
 pub(crate) fn sorted_members(object: &Object) -> Vec<(&str, &Value)> {
     let mut members: Vec<_> = object.iter().filter(|(_, value)| !value.is_undefined()).collect();
     members.sort_unstable_by(|(a, _), (b, _)| compare_text(a, b));

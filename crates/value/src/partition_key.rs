@@ -1,7 +1,7 @@
-//! Partition keys: their header form, where they lie in the hash space (the *effective partition
+//! Partition keys: their header form, their position in the hash space (the *effective partition
 //! key*), and the slot in which the store keeps them.
 //!
-//! Clients compute the same hashes to route their requests, so every byte here is fixed by them.
+//! Clients compute the same hashes to route their requests, so they determine every byte here.
 
 mod component;
 mod epk;
@@ -19,7 +19,7 @@ pub use hashing::Hashing;
 pub use slot::{SLOTS, slot_boundary, slot_of_epk};
 
 /// The partition key of an item, or a prefix of it: one component for each path of the container.
-/// The empty list addresses a container that has no partition key.
+/// The empty list addresses a container without a partition key.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct PartitionKey(pub Vec<Component>);
 
@@ -39,8 +39,7 @@ pub enum HeaderError {
 }
 
 impl PartitionKey {
-    /// Parses the header form: a JSON array of scalars, in which `{}` stands for an absent
-    /// property.
+    /// Parses the header form: a JSON array of scalars, in which `{}` means an absent property.
     pub fn parse_header(text: &str) -> Result<PartitionKey, HeaderError> {
         let Value::Array(elements) = json::parse(text.as_bytes())? else {
             return Err(HeaderError::NotAnArray);
@@ -53,13 +52,13 @@ impl PartitionKey {
         elements.iter().enumerate().map(component).collect::<Result<_, _>>().map(PartitionKey)
     }
 
-    /// The place of this key in the hash space. All components of the container must be present;
-    /// the empty list lies at its very beginning.
+    /// The position of this key in the hash space. All components of the container must be present;
+    /// the empty list is at the very beginning.
     pub fn effective(&self, hashing: Hashing) -> Epk {
         hashing::effective(&self.0, hashing)
     }
 
-    /// The range of the hash space, `[from, to)`, that holds every key beginning with this one.
+    /// The range of the hash space, `[from, to)`, of all keys that begin with this one.
     pub fn effective_range(&self, hashing: Hashing) -> (Epk, Epk) {
         let from = self.effective(hashing);
         let mut to = from.as_bytes().to_vec();
@@ -67,8 +66,8 @@ impl PartitionKey {
         (from, Epk::from_bytes(to))
     }
 
-    /// The slot of this key: the top 24 bits of the hash that places it. MultiHash keys with the
-    /// same first component share a slot.
+    /// The slot of this key: the top 24 bits of its hash. MultiHash keys with the same first
+    /// component share a slot.
     pub fn slot(&self, hashing: Hashing) -> u32 {
         slot::of_key(&self.0, hashing)
     }

@@ -1,13 +1,13 @@
-//! Document paths, as partition keys and index policies write them: `/address/city`,
-//! `/"first name"`, `/'x'`. A path here always names one property; the wildcards of index policies
-//! (`*`, `?`, `[]`) are refused and are the index's business.
+//! Document paths, as written in partition keys and index policies: `/address/city`, `/"first
+//! name"`, `/'x'`. Here a path always names one property; the wildcards of index policies (`*`,
+//! `?`, `[]`) are rejected and handled by the index.
 
 use std::fmt;
 use std::str::FromStr;
 
 use crate::json;
 
-/// A path to one property of a document. Equality is by the segments: quoting is only spelling.
+/// A path to one property of a document. Paths are equal if their segments are, however quoted.
 #[derive(Clone, Debug)]
 pub struct Path {
     text: String,
@@ -22,18 +22,18 @@ pub struct PathError {
     pub text: String,
     /// The offset in bytes.
     pub offset: usize,
-    /// What is wrong there.
+    /// The kind of error.
     pub reason: PathErrorReason,
 }
 
-/// What is wrong with a path.
+/// The kind of error in a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PathErrorReason {
     /// A segment does not begin with `/`.
     #[error("expected `/`")]
     MissingSlash,
-    /// Nothing stands between two slashes, or after the last.
+    /// There is nothing between two slashes, or after the last.
     #[error("empty segment")]
     EmptySegment,
     /// A quoted segment has no closing quote.
@@ -42,7 +42,7 @@ pub enum PathErrorReason {
     /// A backslash in a quoted segment is followed by something that cannot be escaped.
     #[error("invalid escape")]
     InvalidEscape,
-    /// A wildcard stands where a property name must.
+    /// A wildcard in place of a property name.
     #[error("wildcard")]
     Wildcard,
     /// It has more segments than a document has levels.
@@ -51,9 +51,9 @@ pub enum PathErrorReason {
 }
 
 impl Path {
-    /// Parses a path. A segment that holds a slash, or that begins with a quote, must be quoted;
-    /// within quotes a backslash escapes the quote, itself, and what it escapes in JSON. What leads
-    /// deeper than any document is refused, so that whoever walks a path may do so by recursion.
+    /// Parses a path. A segment that contains a slash or begins with a quote must be quoted; within
+    /// quotes a backslash escapes the quote, itself, and everything it escapes in JSON. Paths
+    /// deeper than any document are rejected, so that code may walk a path recursively.
     pub fn parse(text: &str) -> Result<Path, PathError> {
         let error = |(offset, reason)| PathError { text: text.to_owned(), offset, reason };
         let mut segments = Vec::new();
@@ -83,7 +83,7 @@ impl Path {
     }
 }
 
-/// Reads the segment that starts at `at`, behind its slash; returns the offset behind it.
+/// Reads the segment that starts at `at`, after its slash; returns the offset after it.
 fn read_segment(text: &str, at: usize) -> Result<(String, usize), (usize, PathErrorReason)> {
     let rest = &text[at..];
     if let Some(quote @ ('"' | '\'')) = rest.chars().next() {
@@ -96,7 +96,7 @@ fn read_segment(text: &str, at: usize) -> Result<(String, usize), (usize, PathEr
     }
 }
 
-/// Reads a quoted segment. A quoted segment may be empty: JSON keys may be.
+/// Reads a quoted segment, which may be empty, because JSON keys may be.
 fn read_quoted(
     text: &str,
     at: usize,
@@ -120,7 +120,7 @@ fn read_quoted(
     Err((at, PathErrorReason::UnbalancedQuote))
 }
 
-/// Reads the escape whose backslash stands at `at`.
+/// Reads the escape whose backslash is at `at`.
 fn read_escape(text: &str, at: usize) -> Result<(char, usize), (usize, PathErrorReason)> {
     if text.as_bytes().get(at + 1) == Some(&b'\'') {
         return Ok(('\'', at + 2));

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 
 use crate::{Number, Value};
 
-/// Any value that JSON can hold: everything but undefined, NaN and the infinities.
+/// Any JSON value: everything except undefined, NaN and the infinities.
 pub(crate) fn json_value() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -25,7 +25,7 @@ pub(crate) fn json_value() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Any value at all: also undefined, alone or as an element or member, NaN and the infinities.
+/// Any value, including undefined (alone or as an element or member), NaN and the infinities.
 pub(crate) fn any_value() -> impl Strategy<Value = Value> {
     let undefined = Just(Value::Undefined);
     let extreme = prop_oneof![Just(f64::NAN), Just(-f64::NAN), Just(f64::INFINITY), Just(-0.0)];

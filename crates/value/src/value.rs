@@ -1,12 +1,12 @@
-//! The value type: JSON plus `Undefined`, which is what an absent property evaluates to. It can
-//! be held, compared and encoded, but is never printed as such.
+//! The value type: JSON plus `Undefined`, which is the value of an absent property. `Undefined` can
+//! be stored, compared and encoded, but is never printed as such.
 
 use std::cmp::Ordering;
 
 use crate::path::Path;
 use crate::{Number, Object, order};
 
-/// What every absent property evaluates to; borrowed out so that lookups return references.
+/// The value of every absent property; static so that lookups can return references.
 static UNDEFINED: Value = Value::Undefined;
 
 /// A JSON value, or `Undefined`.
@@ -33,8 +33,8 @@ pub enum Value {
 }
 
 impl Value {
-    /// The value that `path` leads to, `Undefined` when there is none. Paths lead through objects
-    /// only: a segment never indexes an array.
+    /// The value at `path`, or `Undefined`. Paths only lead through objects: a segment never
+    /// indexes an array.
     pub fn at(&self, path: &Path) -> &Value {
         let mut value = self;
         for segment in path.segments() {
@@ -43,7 +43,7 @@ impl Value {
         value
     }
 
-    /// The member called `key`, `Undefined` when there is none or this is not an object.
+    /// The member called `key`; `Undefined` if there is none or this is not an object.
     pub fn get(&self, key: &str) -> &Value {
         self.as_object().and_then(|object| object.get(key)).unwrap_or(&UNDEFINED)
     }
@@ -101,7 +101,7 @@ impl Value {
         }
     }
 
-    /// The object for changing, if this is one.
+    /// The object, mutable, if this is one.
     pub fn as_object_mut(&mut self) -> Option<&mut Object> {
         match self {
             Value::Object(object) => Some(object),

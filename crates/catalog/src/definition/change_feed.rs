@@ -7,8 +7,7 @@ use super::read;
 
 const RETENTION: &str = "retentionDuration";
 
-/// Refuses a policy that is not understood. Those of earlier builds, which kept them as they came,
-/// are not asked.
+/// Fails on an invalid policy. Stored policies are exempt: earlier builds kept them unchecked.
 pub(super) fn check(policy: &Value) -> Result<(), Error> {
     let Some(policy) = read::given(policy) else { return Ok(()) };
     read::object(policy, "changeFeedPolicy")?;
@@ -19,7 +18,7 @@ pub(super) fn check(policy: &Value) -> Result<(), Error> {
     Ok(())
 }
 
-/// The minutes for which all versions are kept; `None` if they are not.
+/// For how many minutes all versions are kept; `None` if they are not.
 pub(super) fn retention(policy: &Value) -> Option<u32> {
     let minutes = read::member(policy, RETENTION)?.as_i64()?;
     u32::try_from(minutes).ok().filter(|minutes| *minutes > 0)

@@ -1,5 +1,5 @@
-//! `compositeIndexes`: indexes over several properties together, which `ORDER BY` with more than
-//! one path needs.
+//! `compositeIndexes`: indexes over several properties, needed for `ORDER BY` with more than one
+//! path.
 
 use index::Path;
 use protocol::Error;
@@ -7,15 +7,15 @@ use value::{Object, Value};
 
 use super::{index_path, read};
 
-/// Most composite indexes of a collection.
+/// The most composite indexes per collection.
 const INDEXES_MAX: usize = 100;
-/// Most paths of one of them.
+/// The most paths per composite index.
 const PATHS_MAX: usize = 8;
 
-/// The members of an index: each path, and whether it descends.
+/// The members of an index: each path, and whether it is descending.
 pub(super) type Members = Vec<(Path, bool)>;
 
-/// The indexes, and their JSON, in which each path has its order.
+/// Parses the indexes. Also returns their JSON, in which each path has its order.
 pub(super) fn parse(value: Option<&Value>) -> Result<(Vec<Members>, Option<Value>), Error> {
     let Some(value) = value else { return Ok((Vec::new(), None)) };
     let indexes = read::bounded_array(value, "compositeIndexes", INDEXES_MAX)?;

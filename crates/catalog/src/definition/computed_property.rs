@@ -10,10 +10,10 @@ use value::{Object, Value, json};
 
 use super::{PartitionKeyDefinition, SYSTEM_PROPERTIES, index_path, read};
 
-/// Most computed properties of a collection.
+/// The most computed properties per collection.
 const PROPERTIES_MAX: usize = 20;
 
-/// Checks the properties and answers with their JSON.
+/// Checks the properties and returns their JSON.
 pub(super) fn parse(value: &Value) -> Result<Option<Value>, Error> {
     let Some(value) = read::given(value) else { return Ok(None) };
     let mut names = Vec::new();
@@ -37,7 +37,7 @@ pub(super) fn parse(value: &Value) -> Result<Option<Value>, Error> {
     Ok(Some(Value::Array(entries)))
 }
 
-/// The text of a member that every computed property has.
+/// The text of a required member of a computed property.
 ///
 /// COMPAT: SDK tests match both messages whole.
 fn member<'a>(property: &'a Value, name: &str) -> Result<&'a str, Error> {
@@ -50,8 +50,8 @@ fn member<'a>(property: &'a Value, name: &str) -> Result<&'a str, Error> {
     }
 }
 
-/// The properties ready for use; refused if one cannot be. Those of a stored collection that cannot
-/// are left alone and not used: earlier versions took any query.
+/// Compiles the properties; fails if one is invalid. In stored collections, invalid ones are
+/// ignored, because earlier versions accepted any query.
 pub(super) fn compile(
     value: &Value,
     partition_key: &PartitionKeyDefinition,
@@ -65,7 +65,8 @@ pub(super) fn compile(
     for (index, (name, query)) in definitions.iter().enumerate() {
         check_words(index, name, query)?;
     }
-    // A filter by that name would be taken for one by the key, and sent to the wrong partition.
+    // A filter on this name would be mistaken for a partition key filter and sent to the wrong
+    // partition.
     let roots = partition_key.paths.iter().filter_map(|path| path.segments().first());
     for root in roots {
         if definitions.iter().any(|(name, _)| name == root) {
@@ -78,7 +79,7 @@ pub(super) fn compile(
     check_computed_all(&definitions).map_err(invalid)
 }
 
-/// Refuses what the service has words of its own for.
+/// Rejects the cases for which the service has its own wording.
 ///
 /// COMPAT: SDK tests match these messages whole.
 fn check_words(index: usize, name: &str, text: &str) -> Result<(), Error> {
@@ -88,7 +89,7 @@ fn check_words(index: usize, name: &str, text: &str) -> Result<(), Error> {
         )));
     }
     let malformed = |error: sql::Error| {
-        // Its code is a bare number here, and it has no place.
+        // Here its code is a bare number, and it has no location.
         let mut details = Object::new();
         details.insert("severity", "Error");
         if let Some(number) = error.code.number() {
@@ -118,7 +119,7 @@ fn check_words(index: usize, name: &str, text: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses a spatial index on what is computed: only stored shapes are indexed. `indexing` is a
+/// Rejects a spatial index on a computed property: only stored shapes are indexed. `indexing` is a
 /// normalised policy.
 pub(super) fn check_spatial(computed: &[Computed], indexing: Option<&Value>) -> Result<(), Error> {
     let spatial =

@@ -7,7 +7,7 @@ use value::{Object, Value};
 
 use super::read;
 
-/// The policy's JSON as the service returns it.
+/// Parses the policy into the JSON that the service returns.
 pub(super) fn parse(value: &Value) -> Result<Object, Error> {
     const WHAT: &str = "conflictResolutionPolicy";
     if let Some(policy) = read::given(value) {
@@ -46,8 +46,8 @@ pub(super) fn parse(value: &Value) -> Result<Object, Error> {
     Ok(json)
 }
 
-/// Checks a policy of a new collection: the path must name a property at the top of documents.
-/// Others were accepted once, so they may be stored.
+/// Checks the policy of a new collection: the path must name a top-level property. Stored policies
+/// may have others, which were once accepted.
 pub(super) fn check_new(policy: &Value) -> Result<(), Error> {
     let path = policy.get("conflictResolutionPath").as_str().unwrap_or_default();
     if !path.is_empty() && !Path::parse(path).is_ok_and(|path| path.segments().len() == 1) {
@@ -56,8 +56,8 @@ pub(super) fn check_new(policy: &Value) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses a policy that differs from the collection's. Leaving it out asks for the default, and is
-/// a change where another one holds.
+/// Fails if the policy differs from the collection's. Leaving it out means the default, which is a
+/// change if another policy is in force.
 pub(super) fn check_unchanged(current: &Object, value: &Value) -> Result<(), Error> {
     let policy = Value::from(parse(value)?);
     if current.get("conflictResolutionPolicy").is_none_or(|current| *current == policy) {

@@ -1,6 +1,6 @@
-//! `clientEncryptionPolicy`: which properties clients encrypt before they send documents, and with
-//! which keys. The server never sees a key in the clear and encrypts nothing itself; it checks the
-//! policy, so that clients of all kinds can rely on it, stores and returns it.
+//! `clientEncryptionPolicy`: which properties clients encrypt before sending documents, and with
+//! which keys. The server never sees a plaintext key and encrypts nothing itself; it checks the
+//! policy, so that all clients can rely on it, and stores and returns it.
 
 use std::collections::HashSet;
 
@@ -14,11 +14,11 @@ const POLICY: &str = "clientEncryptionPolicy";
 const ALGORITHM: &str = "AEAD_AES_256_CBC_HMAC_SHA256";
 const DETERMINISTIC: &str = "Deterministic";
 const RANDOMIZED: &str = "Randomized";
-/// Most paths. The service publishes no limit; this is that of indexing policies.
+/// The most paths. The service publishes no limit; this is the one for indexing policies.
 const PATHS_MAX: usize = 1500;
 
-/// Checks the policy of a new collection; `partition_key` is where its documents keep their key.
-/// Stored policies are not judged again: any object was accepted once.
+/// Checks the policy of a new collection with these partition key paths. Stored policies are not
+/// checked again: any object was once accepted.
 pub(super) fn check_new(policy: &Value, partition_key: &[Path]) -> Result<(), Error> {
     let Some(policy) = read::given(policy) else { return Ok(()) };
     read::object(policy, POLICY)?;
@@ -58,7 +58,7 @@ pub(super) fn check_new(policy: &Value, partition_key: &[Path]) -> Result<(), Er
     Ok(())
 }
 
-/// The path of an entry and the property that it names: always one at the top of documents.
+/// The path of an entry, and the top-level property that it names.
 fn path(entry: &Value) -> Result<(&str, &str), Error> {
     let path = read::text(entry.get("path"), "includedPaths.path")?;
     match path.strip_prefix('/') {
@@ -67,8 +67,8 @@ fn path(entry: &Value) -> Result<(&str, &str), Error> {
     }
 }
 
-/// What addresses a document must be the same text each time it is encrypted, and policies of the
-/// first format know nothing of it.
+/// Checks an encrypted id or partition key: it must encrypt to the same text every time, and
+/// policies of version 1 do not support it.
 fn check_address(
     path: &str,
     name: &str,
@@ -100,7 +100,7 @@ fn check_address(
     Ok(())
 }
 
-/// Refuses a policy that differs from the collection's; so is leaving it out, or adding one.
+/// Fails if the policy differs from the collection's, even if it was only left out or added.
 pub(super) fn check_unchanged(current: &Object, policy: &Value) -> Result<(), Error> {
     let current = current.get(POLICY).and_then(read::given);
     if current == read::given(policy) {
@@ -111,7 +111,7 @@ pub(super) fn check_unchanged(current: &Object, policy: &Value) -> Result<(), Er
     )))
 }
 
-/// The ids of the keys that a checked definition names, each once.
+/// The ids of the keys in a checked definition, without duplicates.
 pub(super) fn keys(definition: &Object) -> Vec<&str> {
     let policy = definition.get(POLICY).unwrap_or(&Value::Undefined);
     let entries = policy.get("includedPaths").as_array().unwrap_or_default();
@@ -148,7 +148,7 @@ mod tests {
             policy(1, &[]),
             policy(1, &[entry("/a", RANDOMIZED), entry("/b", DETERMINISTIC)]),
             policy(2, &[entry("/id", DETERMINISTIC), entry("/user", DETERMINISTIC)]),
-            // The name of an empty property; .NET sends it.
+            // The empty property name, which .NET sends.
             policy(2, &[entry("/", DETERMINISTIC)]),
         ] {
             check(&good).unwrap();

@@ -1,5 +1,5 @@
 //! Full text: the collection's `fullTextPolicy`, and the `fullTextIndexes` of its policy. Both are
-//! stored and returned as they were sent. Error texts are the service's; SDK tests match them.
+//! stored and returned as sent. Error texts are the service's; SDK tests match them.
 
 use protocol::Error;
 use value::path::Path;
@@ -7,16 +7,16 @@ use value::{Object, Value};
 
 use super::read;
 
-/// Most paths. The service publishes no limit; these are looked up one by one.
+/// The most paths. The service publishes no limit; these are looked up one by one.
 const PATHS_MAX: usize = 100;
 
-/// The languages that the service has.
+/// The languages that the service supports.
 const LANGUAGES: [&str; 7] = ["en-US", "de-DE", "es-ES", "fr-FR", "it-IT", "pt-BR", "pt-PT"];
 
-/// The number that Windows gives to US English. The first clients knew the language by it.
+/// The Windows language id of US English, which the first clients sent.
 const ENGLISH_NUMBER: &str = "1033";
 
-/// Whether a language is named in a way that means something here: by its name, or by the number.
+/// Fails unless the language is a known name or number.
 fn check_language(value: &Value, what: &str) -> Result<(), Error> {
     match read::given(value) {
         None => Ok(()),
@@ -29,7 +29,7 @@ fn is_english_number(value: &Value) -> bool {
     value.as_str() == Some(ENGLISH_NUMBER) || value.as_i64() == ENGLISH_NUMBER.parse().ok()
 }
 
-/// Checks `fullTextPolicy` and answers with its JSON.
+/// Checks `fullTextPolicy` and returns its JSON.
 pub(super) fn parse_policy(value: &Value) -> Result<Option<Value>, Error> {
     let Some(policy) = read::given(value) else { return Ok(None) };
     read::object(policy, "fullTextPolicy")?;
@@ -42,7 +42,8 @@ pub(super) fn parse_policy(value: &Value) -> Result<Option<Value>, Error> {
     Ok(Some(policy.clone()))
 }
 
-/// Checks the languages of a checked policy, which were any once: `current` is the policy of before.
+/// Checks the languages of a checked policy. An unchanged `current` policy is exempt, because any
+/// language was once accepted.
 pub(super) fn check_languages(policy: Option<&Value>, current: &Value) -> Result<(), Error> {
     let Some(policy) = policy.filter(|policy| *policy != current) else { return Ok(()) };
     let paths = policy.get("fullTextPaths").as_array().unwrap_or_default();
@@ -63,7 +64,7 @@ pub(super) fn check_languages(policy: Option<&Value>, current: &Value) -> Result
     Ok(())
 }
 
-/// Checks the shape of `fullTextIndexes` and answers with its JSON.
+/// Checks the shape of `fullTextIndexes` and returns its JSON.
 pub(super) fn parse_indexes(value: Option<&Value>) -> Result<Option<Value>, Error> {
     let Some(value) = value else { return Ok(None) };
     parse_paths(value, "fullTextIndexes", |position, entry| {
@@ -77,13 +78,13 @@ pub(super) fn parse_indexes(value: Option<&Value>) -> Result<Option<Value>, Erro
     Ok(Some(value.clone()))
 }
 
-/// The service's words for a bad path of the policy.
+/// The service's wording for an invalid path in the policy.
 fn invalid_path(_position: usize, entry: &Value) -> String {
     let given = read::shown(entry.get("path").as_str().unwrap_or_default());
     format!("The Full Text Policy contains an invalid Path: {given}")
 }
 
-/// Checks that every full-text index (of a checked indexing policy) is in the full-text policy.
+/// Checks that every full-text index of a checked indexing policy is in the full-text policy.
 pub(super) fn check_indexes(indexing: &Object, policy: Option<&Value>) -> Result<(), Error> {
     let Some(indexes) = indexing.get("fullTextIndexes") else { return Ok(()) };
     let known = match policy.and_then(|policy| read::given(policy.get("fullTextPaths"))) {
@@ -102,8 +103,8 @@ pub(super) fn check_indexes(indexing: &Object, policy: Option<&Value>) -> Result
     Ok(())
 }
 
-/// The paths of a list of objects, each without wildcards and there once, and the list. `refusal`
-/// words what is wrong with the path of an entry.
+/// Parses a list of objects with distinct paths without wildcards. Returns the paths and the list.
+/// `refusal` words the error for an entry's bad path.
 fn parse_paths<'a>(
     value: &'a Value,
     what: &str,
@@ -174,7 +175,7 @@ mod tests {
                 "The Full Text Policy contains an unsupported language spa-SPA. Supported languages \
                  are: \"en-US\", "
             ));
-            // It stood there before there was a list.
+            // It was there before languages were checked.
             check_languages(Some(&bad), &bad).unwrap();
         }
         let empty = check_languages(Some(&policy("", "en-US")), none).unwrap_err().message;

@@ -1,4 +1,4 @@
-//! The paths of indexing policies, refused in the service's words.
+//! The paths of indexing policies, with the service's error texts.
 
 use index::{Path, Rule, RuleError, parse_composite_path};
 use protocol::Error;
@@ -15,7 +15,7 @@ pub(super) fn parse_composite(text: &str) -> Result<Path, Error> {
     parse_composite_path(text).map_err(|error| refused(text, error))
 }
 
-/// The message points to the usual mistake: a name such as `first-name` needs quotes.
+/// The message hints at the usual mistake: a name such as `first-name` needs quotes.
 fn refused(text: &str, RuleError { position }: RuleError) -> Error {
     let text = shown(text);
     Error::bad_request(format!(

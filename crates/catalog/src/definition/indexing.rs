@@ -1,5 +1,5 @@
-//! `indexingPolicy`: which values of a document are indexed. Modern, 2015 and camel- or
-//! Pascal-cased spellings are accepted; what is returned is always the modern one.
+//! `indexingPolicy`: which values of a document are indexed. Accepts the modern and the 2015 form,
+//! in camel or Pascal case; always returns the modern form.
 
 mod modern;
 
@@ -13,13 +13,14 @@ use value::{Object, Value};
 
 use super::{composite, full_text, index_path, legacy_index, read, spatial, vector};
 
-/// Most entries in each of the two lists of paths.
+/// The most entries in each of the two path lists.
 const PATHS_MAX: usize = 1500;
 
-/// The path that the service excludes unless the client mentions it: etags are never searched.
+/// The path that the service excludes unless the client mentions it, because etags are never
+/// searched.
 const ETAG_PATH: &str = "/\"_etag\"/?";
 
-/// The policy that a client's becomes, and its JSON: see [`modern`].
+/// Parses a policy from a client, after modernizing it: see [`modern`].
 pub(super) fn parse_new(
     value: &Value,
     is_geometry: bool,
@@ -33,8 +34,8 @@ pub(super) fn parse_new(
     }
 }
 
-/// The policy, and its JSON as the service returns it. `is_geometry` is the collection's kind of
-/// spatial data, `partition_key` where its documents keep their partition key.
+/// Parses a policy. Also returns its JSON as the service returns it. `is_geometry` is the
+/// collection's kind of spatial data, `partition_key` the paths of its partition key.
 pub(super) fn parse(
     value: &Value,
     is_geometry: bool,
@@ -61,7 +62,7 @@ pub(super) fn parse(
     let (composites, composite_json) = composite::parse(read::member(value, "compositeIndexes"))?;
     let (mut spatial, spatial_json) =
         spatial::parse(read::member(value, "spatialIndexes"), is_geometry)?;
-    // On a plane a spatial index needs bounds, which the old way had no room for.
+    // On a plane a spatial index needs bounds, which the old form could not express.
     for rule in paths.spatial.into_iter().filter(|_| !is_geometry) {
         if spatial.iter().all(|index| index.rule != rule) {
             spatial.push(Spatial { rule, bounds: None });
@@ -100,14 +101,14 @@ fn parse_mode(value: &Value) -> Result<(Mode, &'static str), Error> {
 /// All paths of a policy.
 #[derive(Default)]
 struct Paths {
-    /// The flag tells the included ones from the excluded.
+    /// The flag is true for included paths.
     rules: BTreeMap<Rule, bool>,
-    /// The included ones that ask for a spatial index in the old way.
+    /// The included paths that request a spatial index in the old form.
     spatial: Vec<Rule>,
 }
 
 impl Paths {
-    /// Reads one of the two lists, and answers with its normalised JSON.
+    /// Reads one of the two lists, and returns its normalised JSON.
     fn read(&mut self, policy: &Value, list: &str, is_included: bool) -> Result<Vec<Value>, Error> {
         let Some(value) = read::member(policy, list) else { return Ok(Vec::new()) };
         let mut entries = Vec::new();
@@ -149,7 +150,7 @@ impl Paths {
         }
     }
 
-    /// Adds what the service adds to the two lists, and refuses what does not fit together.
+    /// Adds the service's default paths, and rejects combinations that do not fit together.
     fn complete(
         &mut self,
         mode: Mode,

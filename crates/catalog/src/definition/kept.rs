@@ -1,18 +1,18 @@
-//! Policies that are kept for the client and returned as they were sent; nothing acts on them.
+//! Policies that are stored and returned as sent, without any effect.
 
 use protocol::Error;
 use value::Value;
 
 use super::read;
 
-/// The policies, each with the list that it must hold if it holds a member of that name.
+/// The policies, each with the name of a member that must be a list if present.
 const POLICIES: [(&str, Option<&str>); 3] = [
     ("changeFeedPolicy", None),
     ("clientEncryptionPolicy", Some("includedPaths")),
     ("materializedViewDefinition", None),
 ];
 
-/// The kept policies of a definition, by name.
+/// The policies that a definition contains, by name.
 pub(super) fn parse(body: &Value) -> Result<Vec<(&'static str, Value)>, Error> {
     let mut kept = Vec::new();
     for (name, list) in POLICIES {

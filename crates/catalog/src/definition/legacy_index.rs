@@ -1,6 +1,5 @@
-//! The `indexes` of an included path, as they were written from 2015 to 2018. Every value has had
-//! an index of full precision since, so they are checked and returned, and only a spatial one still
-//! means something.
+//! The `indexes` of an included path, as used from 2015 to 2018. Every value now has an index of
+//! full precision, so they are only checked and returned; only a spatial one still has an effect.
 
 use protocol::Error;
 use value::Value;
@@ -9,11 +8,11 @@ use super::read;
 
 const TYPES: [&str; 6] = ["String", "Number", "Point", "LineString", "Polygon", "MultiPolygon"];
 
-/// Checks the array and answers with what to return of it, and whether it asks for a spatial index.
+/// Checks the array. Returns the part to keep, and whether it requests a spatial index.
 ///
-/// COMPAT: entries are returned as they were sent, since old clients read their precision back. An
-/// array that only repeats the default, a range or hash index without a precision, is left out:
-/// current SDK tests send one and expect none.
+/// COMPAT: entries are returned as sent, because old clients read their precision back. An array
+/// that only repeats the default, a range or hash index without a precision, is left out: current
+/// SDK tests send one and expect none.
 pub(super) fn parse(value: &Value) -> Result<(Option<Value>, bool), Error> {
     let entries = read::array(value, "includedPaths.indexes")?;
     let mut seen = Vec::new();
@@ -32,14 +31,14 @@ pub(super) fn parse(value: &Value) -> Result<(Option<Value>, bool), Error> {
     Ok((says_something.then(|| value.clone()), is_spatial))
 }
 
-/// The data type of an entry, and whether the entry says no more than the default.
+/// The data type of an entry, and whether the entry only repeats the default.
 fn parse_entry(entry: &Value) -> Result<(&'static str, bool), Error> {
     read::object(entry, "includedPaths.indexes")?;
     let member = |name| read::member(entry, name).unwrap_or(&Value::Undefined);
     let kind = read::choice(member("kind"), "indexes.kind", &["Range", "Hash", "Spatial"])?;
     let is_spatial = kind == "Spatial";
     let data_type = match member("dataType") {
-        // What the first SDKs left out.
+        // The first SDKs left it out.
         Value::Undefined if !is_spatial => "String",
         given => read::choice(given, "indexes.dataType", &TYPES)?,
     };
@@ -55,7 +54,7 @@ fn parse_entry(entry: &Value) -> Result<(&'static str, bool), Error> {
         "Number" => 8,
         _ => -1,
     };
-    // -1 stands for the highest precision.
+    // -1 means the highest precision.
     if read::integer(precision, "indexes.precision", -1..=max)? == 0 {
         return Err(Error::bad_request("an index cannot have the precision 0"));
     }

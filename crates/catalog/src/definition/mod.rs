@@ -2,15 +2,15 @@
 //! service does it. One file for each policy; in reading order:
 //! - `read`: typed access to what the client sent,
 //! - `name`: names of databases and collections, ids of documents,
-//! - `partition_key`, `unique_key`: what is fixed at creation,
+//! - `partition_key`, `unique_key`: fixed at creation,
 //! - `indexing` with `index_path`: which values are indexed,
 //! - `legacy_index`, `composite`, `spatial`, `vector`, `full_text`: the special indexes,
 //! - `encryption`: what clients encrypt,
 //! - `ttl`, `change_feed`, `conflict`, `computed_property`, `kept`: the rest.
 //!
 //! A definition is rebuilt from its own JSON at every start, so normalising must be idempotent and
-//! must go on accepting whatever it once returned. Rules that came later judge only what clients
-//! send (`check_new`).
+//! must keep accepting whatever it once returned. Rules added later apply only to what clients send
+//! (`check_new`).
 
 mod change_feed;
 mod composite;
@@ -42,50 +42,50 @@ pub use name::{missing, validate_document_id, validate_name};
 pub use partition_key::PartitionKeyDefinition;
 pub use read::shown;
 
-/// The properties that the service itself keeps at the top level of every document.
+/// The properties that the service adds at the top level of every document.
 const SYSTEM_PROPERTIES: [&str; 5] = ["_rid", "_self", "_etag", "_ts", "_attachments"];
 
 /// Where a definition comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Source {
-    /// It was normalised before, and documents follow it.
+    /// From the store: already normalised, and documents follow it.
     Stored,
-    /// A client sent it.
+    /// From a client.
     Client {
         /// Whether the client still knows the `indexes` of included paths.
         keeps_legacy_indexes: bool,
     },
 }
 
-/// A collection as its creator wants it.
+/// A collection's settings, as its creator wants them.
 #[derive(Clone, Debug)]
 pub struct Definition {
     /// The name.
     pub id: String,
-    /// Where the documents keep their partition key. Never changes, except that a collection
-    /// without one can be given one.
+    /// The partition key paths. They never change, except that a collection without a partition key
+    /// can be given one.
     pub partition_key: PartitionKeyDefinition,
     /// Which values of a document are indexed.
     pub indexing: Arc<Policy>,
-    /// Seconds after which documents expire; `None` when none does, -1 when only those do that say
-    /// so themselves.
+    /// Seconds after which documents expire; `None` if they never do, -1 if only those with their
+    /// own `ttl` do.
     pub default_ttl: Option<i32>,
-    /// Minutes for which every version of a document is kept for the change feed; `None` when only
-    /// the latest is.
+    /// For how many minutes the change feed keeps every version of a document; `None` if it keeps
+    /// only the latest.
     pub history_minutes: Option<u32>,
     /// The paths of each unique key. Never changes.
     pub unique_keys: Vec<Vec<Path>>,
     /// The named expressions that queries use like properties.
     pub computed: Vec<Computed>,
-    /// Whether shapes lie in a plane instead of on the Earth.
+    /// Whether shapes are on a plane instead of on the Earth.
     pub is_geometry: bool,
-    /// The properties as they are returned, in the service's order and without system properties.
+    /// The properties as returned to clients, in the service's order and without system properties.
     pub json: Object,
 }
 
 impl Definition {
-    /// The definition that a POST asks for. `partition_key_optional` for clients of the time when
-    /// a collection could do without a partition key.
+    /// The definition that a POST requests. `partition_key_optional` is for clients from the time
+    /// when a collection did not need a partition key.
     pub fn create(body: &Value, partition_key_optional: bool) -> Result<Self, Error> {
         let id = validate_name(body.get("id"))?;
         change_feed::check(body.get("changeFeedPolicy"))?;
@@ -103,10 +103,10 @@ impl Definition {
         Ok(Self { computed, ..definition })
     }
 
-    /// The definition that a PUT asks for. The id, the partition key, the unique keys, the conflict
-    /// resolution and the client encryption may not change, nor may the vectors at paths that stay;
-    /// all else is replaced, and what the body leaves out returns to its default. The `indexes` of
-    /// included paths vanish unless they are to be kept.
+    /// The definition that a PUT requests. The id, the partition key, the unique keys, the conflict
+    /// resolution, the client encryption, and the vectors of paths that stay must not change;
+    /// everything else is replaced, and omitted properties return to their defaults. The `indexes`
+    /// of included paths vanish unless `keeps_legacy_indexes`.
     pub fn replace(&self, body: &Value, keeps_legacy_indexes: bool) -> Result<Self, Error> {
         let id = validate_name(body.get("id"))?;
         if id != self.id {
@@ -118,7 +118,7 @@ impl Definition {
         vector::check_unchanged(&self.json, body)?;
         conflict::check_unchanged(&self.json, body.get("conflictResolutionPolicy"))?;
         encryption::check_unchanged(&self.json, body.get("clientEncryptionPolicy"))?;
-        // The spelling of what cannot change stays as it was.
+        // Keep the stored spelling of the parts that cannot change.
         let stored = |name: &str| self.json.get(name).unwrap_or(&Value::Undefined);
         let partition_key = partition_key::create(stored("partitionKey"), false)?;
         let unique_keys = unique_key::parse(stored("uniqueKeyPolicy"))?;
@@ -131,8 +131,8 @@ impl Definition {
         Ok(Self { computed, ..definition })
     }
 
-    /// Holds what a client sent to the rules that stored definitions need not obey. `current` is
-    /// what the collection had before, and may keep.
+    /// Applies rules that only clients must obey, not stored definitions. `current` is the
+    /// collection's previous definition, whose violations may stay.
     fn check_new(&self, current: &Object) -> Result<(), Error> {
         let member = |object: &'_ Object, name: &str| object.get(name).cloned().unwrap_or_default();
         if let Some(Value::Object(indexing)) = self.json.get("indexingPolicy") {
@@ -146,12 +146,12 @@ impl Definition {
         }
     }
 
-    /// The client encryption keys that the definition names.
+    /// The client encryption keys that the definition uses.
     pub fn encryption_keys(&self) -> Vec<&str> {
         encryption::keys(&self.json)
     }
 
-    /// This definition with a partition key, where there was none.
+    /// This definition with a partition key, for a collection that has none.
     pub fn with_partition_key(&self, value: &Value) -> Result<Self, Error> {
         if !self.partition_key.is_system {
             return Err(Error::bad_request(
@@ -161,11 +161,11 @@ impl Definition {
         let mut json = self.json.clone();
         json.insert("partitionKey", value.clone());
         let json = Value::Object(json);
-        // All else was checked before. Computed properties must not have the key's name.
+        // Everything else was checked before. Computed properties must not have the key's name.
         let key = partition_key::create(value, false)?;
         partition_key::check_new(&key.0)?;
         computed_property::compile(json.get("computedProperties"), &key.0)?;
-        // What is encrypted anew each time cannot become the key.
+        // A property whose encryption is randomized cannot become the key.
         encryption::check_new(json.get("clientEncryptionPolicy"), &key.0.paths)?;
         let definition = Self::restore(&json)?;
         if definition.partition_key.is_system {
@@ -176,7 +176,7 @@ impl Definition {
         Ok(definition)
     }
 
-    /// The definition whose [`json`](Self::json) was stored.
+    /// Restores a definition from its stored [`json`](Self::json).
     pub(crate) fn restore(json: &Value) -> Result<Self, Error> {
         let id = validate_name(json.get("id"))?;
         let partition_key = partition_key::create(json.get("partitionKey"), false)?;
@@ -187,8 +187,8 @@ impl Definition {
         Ok(Self { computed, ..definition })
     }
 
-    /// Puts a definition together from the fixed parts and the rest of the body; computed properties
-    /// are the caller's business.
+    /// Builds a definition from the fixed parts and the rest of the body; the caller adds the
+    /// computed properties.
     fn build(
         body: &Value,
         id: String,

@@ -6,8 +6,8 @@ use value::Value;
 
 use super::read::shown;
 
-/// Checks the `id` of a database or collection. Names stand in URLs between slashes, so the
-/// characters that end a URL segment are refused.
+/// Checks the `id` of a database or collection. Names are segments of URLs, so characters that end
+/// a segment are rejected.
 pub fn validate_name(id: &Value) -> Result<String, Error> {
     let name = present(id)?;
     if name.is_empty() || name.chars().count() > NAME_CHARS_MAX {
@@ -22,8 +22,8 @@ pub fn validate_name(id: &Value) -> Result<String, Error> {
     Ok(name.to_owned())
 }
 
-/// Checks the `id` of a document. Unlike names, ids may contain what ends a segment of a URL: clients
-/// escape it.
+/// Checks the `id` of a document. Unlike names, ids may contain characters that end a URL segment:
+/// clients escape them.
 pub fn validate_document_id(id: &Value) -> Result<&str, Error> {
     let text = present(id)?;
     if text.is_empty() || text.len() > DOCUMENT_ID_BYTES_MAX {
@@ -46,12 +46,12 @@ fn present(id: &Value) -> Result<&str, Error> {
     id.as_str().ok_or_else(|| super::read::wrong("id", "a string"))
 }
 
-/// The service's words for an absent property.
+/// The service's error for a missing property.
 pub fn missing(property: &str) -> Error {
     Error::bad_request(missing_message(property))
 }
 
-/// The text of [`missing`], for errors with another code.
+/// The message of [`missing`], for errors with another code.
 pub(super) fn missing_message(property: &str) -> String {
     format!(
         "The input content is invalid because the required properties - '{property}; ' - are missing"
@@ -60,7 +60,7 @@ pub(super) fn missing_message(property: &str) -> String {
 
 fn invalid(name: &str, max: usize) -> Error {
     let name = shown(name);
-    // The service says "less" of names, and means "at most".
+    // For names the service says "less than" but means "at most".
     let limit = if max == DOCUMENT_ID_BYTES_MAX { max + 1 } else { max };
     Error::bad_request(format!(
         "The input name '{name}' is invalid. Ensure to provide a unique non-empty string less than \

@@ -1,5 +1,5 @@
-//! `partitionKey`: the paths whose values place a document, and how they are hashed. It is fixed
-//! when the collection is created.
+//! `partitionKey`: the paths whose values place a document, and how they are hashed. Fixed when the
+//! collection is created.
 
 use protocol::{Code, Error, limits::PARTITION_KEY_BYTES_MAX};
 use value::partition_key::{Component, Hashing, PartitionKey};
@@ -9,26 +9,26 @@ use value::{Object, Value};
 use super::name::missing_message;
 use super::{SYSTEM_PROPERTIES, read};
 
-/// Most levels of a hierarchical partition key.
+/// The most levels of a hierarchical partition key.
 const PATHS_MAX: usize = 3;
 
-/// The path that a collection without a partition key is given.
+/// The path of a collection without a partition key.
 const SYSTEM_PATH: &str = "/_partitionKey";
 
-/// Where a collection's documents keep their partition key.
+/// A collection's partition key paths, and how they are hashed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PartitionKeyDefinition {
-    /// One path for each component, one to three.
+    /// One to three paths, one for each component.
     pub paths: Vec<Path>,
     /// How the components are hashed.
     pub hashing: Hashing,
-    /// Whether the collection was created without a partition key, by a client too old to know
-    /// about them; all its documents then share the undefined key.
+    /// Whether an old client created the collection without a partition key; all its documents then
+    /// share the undefined key.
     pub is_system: bool,
 }
 
-/// The definition of a new collection, and its JSON as the service returns it. `is_optional` for
-/// clients of the time when collections could do without.
+/// Parses the definition of a new collection. Also returns its JSON as the service returns it.
+/// `is_optional` is for clients from the time when collections did not need one.
 pub(super) fn create(
     value: &Value,
     is_optional: bool,
@@ -42,8 +42,8 @@ pub(super) fn create(
     }
 }
 
-/// Refuses a definition that differs from `current`. Leaving it out is a change too, except where
-/// there was none in the first place.
+/// Fails if the definition differs from `current`. Leaving it out is a change too, unless there was
+/// none to begin with.
 pub(super) fn check_unchanged(
     current: &PartitionKeyDefinition,
     value: &Value,
@@ -58,7 +58,7 @@ pub(super) fn check_unchanged(
     Err(Error::bad_request("Document collection partition key cannot be changed."))
 }
 
-/// What the service stores for a collection without a partition key.
+/// The definition that the service stores for a collection without a partition key.
 fn system() -> Value {
     let mut json = Object::new();
     json.insert("paths", vec![Value::from(SYSTEM_PATH)]);
@@ -86,13 +86,14 @@ fn parse(value: &Value) -> Result<(PartitionKeyDefinition, Object), Error> {
     let [path, ..] = paths.as_slice() else {
         return Err(read::wrong("partitionKey.paths", "a list of at least one path"));
     };
-    // COMPAT: SDKs say it of any key. With a path of the client's own it is a key like others.
+    // COMPAT: SDKs set `systemKey` on any key. With a path of the client's own it is an ordinary
+    // key.
     let is_system = is_system && path.as_str() == SYSTEM_PATH && paths.len() == 1;
     let mut json = Object::new();
     json.insert("paths", paths.iter().map(|path| path.as_str().into()).collect::<Vec<Value>>());
     json.insert("kind", kind);
-    // COMPAT: the version is returned only if it was sent; clients take an absent one for 1. That
-    // would be wrong for a hierarchical key, which therefore always carries its 2.
+    // COMPAT: the version is returned only if it was sent; clients take a missing version for 1.
+    // That would be wrong for a hierarchical key, which therefore always has version 2.
     if let Some(version) = version.or_else(|| (hashing == Hashing::MultiHash).then_some(2)) {
         json.insert("version", version);
     }
@@ -132,7 +133,7 @@ fn parse_paths(value: &Value) -> Result<Vec<Path>, Error> {
     Ok(paths)
 }
 
-/// Refuses what a path may have had once: white space and wildcards within a name that is not quoted.
+/// Rejects white space and wildcards in an unquoted name, which were once accepted.
 pub(super) fn check_new(definition: &PartitionKeyDefinition) -> Result<(), Error> {
     let mut paths = definition.paths.iter().map(Path::as_str);
     match paths.find_map(|path| Some((path, bad_offset(path)?))) {
@@ -141,7 +142,7 @@ pub(super) fn check_new(definition: &PartitionKeyDefinition) -> Result<(), Error
     }
 }
 
-/// Where a valid path goes wrong: behind white space, or at a wildcard.
+/// The offset where an otherwise valid path goes wrong: after white space, or at a wildcard.
 fn bad_offset(path: &str) -> Option<usize> {
     let is_bad = |char: char| char.is_whitespace() || char.is_control() || "*?".contains(char);
     let mut quote = None;
@@ -157,13 +158,13 @@ fn bad_offset(path: &str) -> Option<usize> {
             let rest = &path[at..];
             return Some(at + rest.len() - rest.trim_start().len());
         }
-        // An escaped backslash escapes nothing.
+        // An escaped backslash does not escape the next character.
         previous = if previous == Some('\\') && char == '\\' { None } else { Some(char) };
     }
     None
 }
 
-/// The service's words for a path that is none.
+/// The service's error for an invalid path.
 fn unacceptable(path: &str, offset: usize) -> Error {
     Error::bad_request(format!(
         "The partition key component definition path '{}' could not be accepted, failed near \
@@ -173,7 +174,7 @@ fn unacceptable(path: &str, offset: usize) -> Error {
     ))
 }
 
-/// COMPAT: Java writes the name of its enum, `"V2"`.
+/// COMPAT: Java sends the name of its enum, `"V2"`.
 fn hash_version(value: &Value) -> Result<i64, Error> {
     match value.as_str().map(str::to_ascii_uppercase).as_deref() {
         Some("V1" | "1") => Ok(1),
@@ -196,7 +197,7 @@ fn hashing(kind: &str, version: Option<i64>, paths: usize) -> Result<Hashing, Er
     }
 }
 
-/// Refuses a key that is too long for any document.
+/// Fails if the key is too long for any document.
 pub fn check_length(key: &PartitionKey) -> Result<(), Error> {
     let is_long = |component: &Component| matches!(component, Component::String(text) if text.len() > PARTITION_KEY_BYTES_MAX);
     if key.0.iter().any(is_long) {

@@ -1,5 +1,5 @@
-//! Reading what a client sent: each function answers with the wanted type, or with a 400 that
-//! names the property. `null` counts as absent, because some SDKs write out unset properties.
+//! Reads what a client sent: each function returns the wanted type, or a 400 that names the
+//! property. `null` counts as absent, because some SDKs write out unset properties.
 
 use std::ops::RangeInclusive;
 
@@ -7,7 +7,7 @@ use protocol::Error;
 use value::path::{Path, PathError};
 use value::{Object, Value};
 
-/// Characters of a client's text that an error message repeats at most.
+/// How many characters of a client's text an error message repeats.
 const SHOWN_CHARS_MAX: usize = 200;
 
 /// The value, unless it is undefined or null.
@@ -15,25 +15,25 @@ pub(super) fn given(value: &Value) -> Option<&Value> {
     (!matches!(value, Value::Undefined | Value::Null)).then_some(value)
 }
 
-/// The member called `name`, in whatever letter case: old documentation mixes `IncludedPaths` and
-/// `includedPaths`. The exact spelling wins.
+/// The member called `name`, ignoring case: old documentation mixes `IncludedPaths` and
+/// `includedPaths`. An exact match wins.
 pub(super) fn member<'a>(value: &'a Value, name: &str) -> Option<&'a Value> {
     let object = value.as_object()?;
     let same = || object.iter().find(|(key, _)| key.eq_ignore_ascii_case(name));
     object.get(name).or_else(|| same().map(|(_, value)| value)).and_then(given)
 }
 
-/// An object.
+/// Reads an object.
 pub(super) fn object<'a>(value: &'a Value, what: &str) -> Result<&'a Object, Error> {
     value.as_object().ok_or_else(|| wrong(what, "an object"))
 }
 
-/// An array.
+/// Reads an array.
 pub(super) fn array<'a>(value: &'a Value, what: &str) -> Result<&'a [Value], Error> {
     value.as_array().ok_or_else(|| wrong(what, "an array"))
 }
 
-/// An array with at most `max` elements.
+/// Reads an array with at most `max` elements.
 pub(super) fn bounded_array<'a>(
     value: &'a Value,
     what: &str,
@@ -47,17 +47,17 @@ pub(super) fn bounded_array<'a>(
     Ok(elements)
 }
 
-/// A string.
+/// Reads a string.
 pub(super) fn text<'a>(value: &'a Value, what: &str) -> Result<&'a str, Error> {
     value.as_str().ok_or_else(|| wrong(what, "a string"))
 }
 
-/// A boolean.
+/// Reads a boolean.
 pub(super) fn flag(value: &Value, what: &str) -> Result<bool, Error> {
     value.as_bool().ok_or_else(|| wrong(what, "a boolean"))
 }
 
-/// A whole number within `range`.
+/// Reads an integer within `range`.
 pub(super) fn integer(value: &Value, what: &str, range: RangeInclusive<i64>) -> Result<i64, Error> {
     match value.as_i64() {
         Some(integer) if range.contains(&integer) => Ok(integer),
@@ -68,7 +68,7 @@ pub(super) fn integer(value: &Value, what: &str, range: RangeInclusive<i64>) -> 
     }
 }
 
-/// One of `names`, in whatever letter case; answers with the service's spelling.
+/// Reads one of `names`, ignoring case; returns the service's spelling.
 pub(super) fn choice(
     value: &Value,
     what: &str,
@@ -79,7 +79,7 @@ pub(super) fn choice(
     found.copied().ok_or_else(|| wrong(what, &format!("one of {}", names.join(", "))))
 }
 
-/// A path to one property, without wildcards.
+/// Reads a path to one property, without wildcards.
 pub(super) fn path(value: &Value, what: &str) -> Result<Path, Error> {
     Path::parse(text(value, what)?).map_err(|PathError { text, offset, reason }| {
         let text = shown(&text);
@@ -87,14 +87,14 @@ pub(super) fn path(value: &Value, what: &str) -> Result<Path, Error> {
     })
 }
 
-/// A property of the wrong type or value.
+/// The error for a property of the wrong type or value.
 pub(super) fn wrong(what: &str, wanted: &str) -> Error {
     Error::bad_request(format!(
         "One of the specified inputs is invalid: the property `{what}` must be {wanted}."
     ))
 }
 
-/// The beginning of a client's text, short enough for a message.
+/// The beginning of a client's text, short enough for an error message.
 pub fn shown(text: &str) -> &str {
     text.char_indices().nth(SHOWN_CHARS_MAX).map_or(text, |(end, _)| &text[..end])
 }

@@ -8,10 +8,10 @@ use super::{index_path, read};
 
 const TYPES: [&str; 4] = ["Point", "LineString", "Polygon", "MultiPolygon"];
 
-/// Most spatial indexes; the service's limit for paths.
+/// The most spatial indexes: the service's limit for paths.
 const INDEXES_MAX: usize = 1500;
 
-/// The JSON of `geospatialConfig`, and whether it is `Geometry`: points on a plane, not on Earth.
+/// The JSON of `geospatialConfig`, and whether it is `Geometry`, that is, points on a plane.
 pub(super) fn parse_config(value: &Value) -> Result<(bool, Object), Error> {
     let mut kind = "Geography";
     if let Some(config) = read::given(value) {
@@ -23,7 +23,7 @@ pub(super) fn parse_config(value: &Value) -> Result<(bool, Object), Error> {
     Ok((kind == "Geometry", Object::from_iter([("type".into(), kind.into())])))
 }
 
-/// The indexes, and their JSON.
+/// Parses the indexes. Also returns their JSON.
 pub(super) fn parse(
     value: Option<&Value>,
     is_geometry: bool,
@@ -54,13 +54,13 @@ pub(super) fn parse(
     Ok((indexes, Some(Value::Array(entries))))
 }
 
-/// The JSON of an index at this path, on the Earth.
+/// The JSON of a geography index on this path.
 pub(super) fn index_of(path: Value) -> Value {
     let types = Value::from(TYPES.map(Value::from).to_vec());
     Object::from_iter([("path".to_owned(), path), ("types".to_owned(), types)]).into()
 }
 
-/// Checks the types that a client names. Any of them gives an index of all four.
+/// Checks the types that a client names. Any of them results in an index of all four.
 fn check_types(value: &Value, path: &str) -> Result<(), Error> {
     let types = match read::given(value) {
         Some(types) => read::bounded_array(types, "spatialIndexes.types", TYPES.len())?,
@@ -84,7 +84,7 @@ fn check_types(value: &Value, path: &str) -> Result<(), Error> {
     Ok(())
 }
 
-/// The plane of a geometry index is bounded; that of a geography index is the Earth.
+/// Parses the bounds, which only a geometry index has; a geography index covers the Earth.
 fn parse_bounds(
     value: &Value,
     is_geometry: bool,

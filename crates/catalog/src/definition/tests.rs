@@ -5,7 +5,7 @@ use index::Directive;
 use protocol::Code;
 use value::json;
 
-/// The value of a JSON text; for the tests of all policies.
+/// Parses JSON, for the tests of all policies.
 pub(super) fn value_of(text: &str) -> Value {
     json::parse(text.as_bytes()).unwrap()
 }
@@ -80,7 +80,7 @@ fn what_is_stored_can_be_restored() {
         assert_eq!(restored.partition_key, definition.partition_key);
         assert_eq!(restored.unique_keys, definition.unique_keys);
         assert_eq!(restored.default_ttl, definition.default_ttl);
-        // What a client read, it may put back.
+        // A client may put back what it read.
         let replaced = definition.replace(&stored, false).unwrap();
         assert_eq!(json::print(&replaced.json.into()), json::print(&stored));
     }
@@ -166,7 +166,7 @@ fn what_is_fixed_cannot_be_replaced() {
     assert!(full.replace(&value_of("{}"), false).is_err());
 }
 
-/// Each policy that may change does, and one that a client leaves as it was stays.
+/// Each policy that may change does, and a policy sent unchanged stays as stored.
 #[test]
 fn what_may_change_can_be_replaced() {
     let full = created(FULL);
@@ -194,8 +194,8 @@ fn what_may_change_can_be_replaced() {
     }
 }
 
-/// `automatic: false` counts no more with a consistent index. What is stored with it stays: documents
-/// were left out of the index.
+/// `automatic: false` no longer counts with a consistent index. A stored one keeps its effect,
+/// because documents were left out of the index.
 #[test]
 fn consistent_indexes_are_automatic_from_now_on() {
     let body = value_of(
@@ -229,7 +229,7 @@ fn legacy_indexes_stay_until_a_client_of_today_replaces_the_policy() {
     assert!(!has_indexes(&old.replace(&old.json.clone().into(), false).unwrap()));
 }
 
-/// Definitions that earlier rules let pass are opened, and may be put back as they are.
+/// Definitions accepted under earlier rules can be opened, and put back unchanged.
 #[test]
 fn later_rules_leave_stored_definitions_alone() {
     let old = r#"{"id":"c","partitionKey":{"paths":["/p k"],"kind":"Hash"},
@@ -243,7 +243,7 @@ fn later_rules_leave_stored_definitions_alone() {
     assert_eq!(json::print(&again.json.into()), json::print(&stored.json.into()));
 }
 
-/// Whatever type stands anywhere in a definition, the answer is a definition or an error.
+/// Whatever the type of any value in a definition, the result is a definition or an error.
 #[test]
 fn every_value_of_a_wrong_type_is_answered_without_a_panic() {
     fn mutate(value: &Value, visit: &mut dyn FnMut(Value)) {

@@ -1,15 +1,15 @@
-//! `defaultTtl`, after which documents expire. `ttlPropertyPath` and `analyticalStorageTtl` are only
-//! kept.
+//! `defaultTtl`, after which documents expire. `ttlPropertyPath` and `analyticalStorageTtl` are
+//! stored but have no effect.
 
 use protocol::Error;
 use value::Value;
 
 use super::read;
 
-/// The default time to live in seconds: `None` when documents never expire, -1 when only those
-/// with a `ttl` of their own do.
+/// The default time to live in seconds: `None` if documents never expire, -1 if only those with
+/// their own `ttl` do.
 pub(super) fn parse_default(value: &Value) -> Result<Option<i32>, Error> {
-    // Other than elsewhere, `null` is refused, as the service does.
+    // Unlike elsewhere, `null` is rejected, as in the service.
     if value.is_undefined() {
         return Ok(None);
     }
@@ -23,8 +23,8 @@ pub(super) fn parse_default(value: &Value) -> Result<Option<i32>, Error> {
     }
 }
 
-/// The path of the property from whose time on documents were to live, before there was `_ts` for it.
-/// It is kept for its clients; time counts from the last change.
+/// The path of the property from whose time on documents lived, before `_ts` took over. Stored for
+/// its clients, but the time to live counts from the last change.
 pub(super) fn parse_property_path(
     value: &Value,
     default_ttl: Option<i32>,
@@ -39,7 +39,7 @@ pub(super) fn parse_property_path(
     Ok(Some(path.as_str().into()))
 }
 
-/// The analytical time to live: -1 for ever, 0 off.
+/// The analytical time to live: -1 for unlimited, 0 for off.
 pub(super) fn parse_analytical(value: &Value) -> Result<Option<Value>, Error> {
     let Some(given) = read::given(value) else { return Ok(None) };
     let seconds = read::integer(given, "analyticalStorageTtl", -1..=i64::from(i32::MAX))?;

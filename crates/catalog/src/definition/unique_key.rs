@@ -1,5 +1,5 @@
 //! `uniqueKeyPolicy`: combinations of values that no two documents of a logical partition may
-//! share. It is fixed when the collection is created.
+//! share. Fixed when the collection is created.
 
 use protocol::Error;
 use value::path::Path;
@@ -7,12 +7,12 @@ use value::{Object, Value};
 
 use super::read;
 
-/// Most unique keys of a collection.
+/// The most unique keys per collection.
 const KEYS_MAX: usize = 10;
-/// Most paths of one of them.
+/// The most paths per unique key.
 const PATHS_MAX: usize = 16;
 
-/// The paths of each unique key, and the policy's JSON as the service returns it.
+/// Parses the paths of each unique key. Also returns the policy's JSON as the service returns it.
 pub(super) fn parse(value: &Value) -> Result<(Vec<Vec<Path>>, Object), Error> {
     let mut keys: Vec<Vec<Path>> = Vec::new();
     if let Some(policy) = read::given(value) {
@@ -54,7 +54,7 @@ fn parse_key(key: &Value) -> Result<Vec<Path>, Error> {
     Ok(paths)
 }
 
-/// Refuses keys that differ from `current`, in whatever order. Leaving them out is a change.
+/// Fails if the keys differ from `current`, in any order. Leaving them out is a change.
 pub(super) fn check_unchanged(current: &[Vec<Path>], value: &Value) -> Result<(), Error> {
     let (keys, _) = parse(value)?;
     let is_known = |key: &Vec<Path>| current.iter().any(|other| is_same_set(other, key));

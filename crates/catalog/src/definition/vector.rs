@@ -1,6 +1,6 @@
 //! Vectors: the collection's `vectorEmbeddingPolicy`, and the `vectorIndexes` of its policy. Both
-//! are stored and returned as they were sent. Error texts are the service's; SDK tests match them.
-//! What [`check_new`] refuses was accepted once, so it may stand in stored definitions.
+//! are stored and returned as sent. Error texts are the service's; SDK tests match them. Stored
+//! definitions may violate [`check_new`], which is newer than they are.
 
 use protocol::Error;
 use value::path::Path;
@@ -13,17 +13,17 @@ const DISTANCE_FUNCTIONS: [&str; 3] = ["cosine", "euclidean", "dotproduct"];
 const INDEX_TYPES: [&str; 3] = ["flat", "quantizedFlat", "diskANN"];
 const QUANTIZER_TYPES: [&str; 2] = ["product", "spherical"];
 
-/// Most dimensions of a vector, and of one in a flat index.
+/// The most dimensions of a vector, and of one in a flat index.
 const DIMENSIONS_MAX: i64 = 4096;
 const DIMENSIONS_FLAT_MAX: i64 = 505;
-/// Most bytes of a quantized vector; fewer if the vector has fewer dimensions.
+/// The most bytes of a quantized vector; fewer if the vector has fewer dimensions.
 const QUANTIZATION_BYTES_MAX: i64 = 512;
-/// Most paths by which the index of one vector is cut into shards.
+/// The most paths that shard one vector index.
 const SHARD_PATHS_MAX: usize = 1;
-/// Most embeddings and indexes. The service publishes no limit; these are looked up one by one.
+/// The most embeddings and indexes. The service publishes no limit; these are looked up one by one.
 const ENTRIES_MAX: usize = 100;
 
-/// Checks `vectorEmbeddingPolicy` and answers with its JSON.
+/// Checks `vectorEmbeddingPolicy` and returns its JSON.
 pub(super) fn parse_policy(value: &Value) -> Result<Option<Value>, Error> {
     let Some(policy) = read::given(value) else { return Ok(None) };
     read::object(policy, "vectorEmbeddingPolicy")?;
@@ -67,7 +67,7 @@ fn check_dimensions(value: &Value) -> Result<(), Error> {
     )))
 }
 
-/// The path of an entry; `refusal` are the service's words for a bad one.
+/// The path of an entry; `refusal` is the service's wording for a bad one.
 fn path(entry: &Value, refusal: &str) -> Result<Path, Error> {
     read::path(entry.get("path"), "path").map_err(|_| {
         let given = read::shown(entry.get("path").as_str().unwrap_or_default());
@@ -75,7 +75,7 @@ fn path(entry: &Value, refusal: &str) -> Result<Path, Error> {
     })
 }
 
-/// Checks the shape of `vectorIndexes` and answers with its JSON.
+/// Checks the shape of `vectorIndexes` and returns its JSON.
 pub(super) fn parse_indexes(value: Option<&Value>) -> Result<Option<Value>, Error> {
     let Some(value) = value else { return Ok(None) };
     let mut seen = Vec::new();
@@ -114,7 +114,7 @@ pub(super) fn parse_indexes(value: Option<&Value>) -> Result<Option<Value>, Erro
     Ok(Some(value.clone()))
 }
 
-/// Checks that every vector index (of a checked indexing policy) has an embedding that it fits.
+/// Checks that every vector index of a checked indexing policy has a matching embedding.
 pub(super) fn check_indexes(indexing: &Object, embeddings: Option<&Value>) -> Result<(), Error> {
     let embeddings = embeddings.map_or(&[][..], |policy| entries(policy, "vectorEmbeddings"));
     for index in indexing.get("vectorIndexes").and_then(Value::as_array).unwrap_or_default() {
@@ -139,8 +139,8 @@ pub(super) fn check_indexes(indexing: &Object, embeddings: Option<&Value>) -> Re
     Ok(())
 }
 
-/// Checks what only indexes of new definitions must obey. `indexing` is a checked policy, `current`
-/// what the collection had before: an index that stood there already may stay.
+/// Checks rules that only new indexes must obey. `indexing` is a checked policy, `current` the
+/// collection's previous one, whose indexes may stay.
 pub(super) fn check_new(indexing: &Object, current: &Value) -> Result<(), Error> {
     for index in indexing.get("vectorIndexes").and_then(Value::as_array).unwrap_or_default() {
         if entries(current, "vectorIndexes").contains(index) {
@@ -165,7 +165,7 @@ pub(super) fn check_new(indexing: &Object, current: &Value) -> Result<(), Error>
     Ok(())
 }
 
-/// Refuses a replacement that changes an index or an embedding; adding and removing is allowed.
+/// Fails if the replacement changes an index or an embedding; adding and removing is allowed.
 pub(super) fn check_unchanged(current: &Object, body: &Value) -> Result<(), Error> {
     let current_of = |name| current.get(name).unwrap_or(&Value::Undefined);
     for (policy, list, what) in [
@@ -189,7 +189,7 @@ fn entries<'a>(policy: &'a Value, list: &str) -> &'a [Value] {
     read::member(policy, list).and_then(Value::as_array).unwrap_or_default()
 }
 
-/// The entry with the same path as `wanted`, whatever its spelling.
+/// The entry with the same path as `wanted`, in any spelling.
 fn find<'a>(entries: &'a [Value], wanted: &Value) -> Option<&'a Value> {
     let wanted = read::path(wanted.get("path"), "path").ok()?;
     entries.iter().find(|entry| read::path(entry.get("path"), "path").is_ok_and(|p| p == wanted))

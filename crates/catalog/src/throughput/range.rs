@@ -1,10 +1,10 @@
-//! Which throughput may be reserved: from, to, and in steps of; and the service's words for the rest.
+//! The range of throughput that may be reserved, and the service's error texts for anything else.
 
 use protocol::{Error, limits::PARTITION_THROUGHPUT_MAX};
 
 use crate::limits::Limits;
 
-/// What throughput is reserved for.
+/// What the throughput is reserved for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// A database, for all its collections together.
@@ -16,19 +16,19 @@ pub enum Kind {
     },
 }
 
-/// Whether the rate is fixed or a maximum that the load may rise to.
+/// Whether the rate is fixed, or a maximum for autoscale.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
     /// A fixed rate.
     Manual,
-    /// A maximum.
+    /// A maximum, below which the rate follows the load.
     Autoscale,
 }
 
-/// What the operator lets everybody ask for.
+/// The operator's limits for all throughput.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rules {
-    /// Whose limits apply.
+    /// The era whose limits apply.
     pub limits: Limits,
     /// The most that anything may have.
     pub most: u32,
@@ -40,7 +40,7 @@ impl From<Limits> for Rules {
     }
 }
 
-/// The rates that may be asked for.
+/// The rates that may be requested.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Range {
     /// The lowest rate.
@@ -49,7 +49,7 @@ pub struct Range {
     pub most: u32,
     /// Rates are multiples of this.
     pub step: u32,
-    /// What raised the least rate above that of new resources.
+    /// Why the lowest rate is above that of new resources.
     pub reason: Option<String>,
 }
 
@@ -62,7 +62,7 @@ impl Mode {
         }
     }
 
-    /// The least rate of anything.
+    /// The lowest rate of any resource.
     pub fn least(self) -> u32 {
         match self {
             Self::Manual => 400,
@@ -72,11 +72,11 @@ impl Mode {
 }
 
 impl Range {
-    /// What a new resource may have.
+    /// The rates that a new resource may have.
     pub fn new(rules: Rules, kind: Kind, mode: Mode) -> Self {
         let partitioned_least = match rules.limits {
             Limits::Current => mode.least(),
-            // More than one partition can give: the collections of that year had two at least.
+            // More than one partition can give: the collections of that year had at least two.
             Limits::Y2016 => 10_100,
             Limits::Y2017 => 2_500,
         };
@@ -89,13 +89,13 @@ impl Range {
         };
         let step = mode.step();
         let least = least.next_multiple_of(step);
-        // The least is always allowed, whatever the operator says.
+        // The lowest rate is always allowed, whatever the operator configures.
         Self { least, most: (most - most % step).max(least), step, reason: None }
     }
 
-    /// Raises the least rate, and remembers why.
+    /// Raises the lowest rate, and records why.
     pub fn at_least(&mut self, rate: u64, reason: impl FnOnce() -> String) {
-        // Nothing can be demanded that may not be asked for.
+        // The lowest rate must not exceed the highest.
         let rate = u32::try_from(rate).unwrap_or(u32::MAX).min(self.most);
         let rate = rate.next_multiple_of(self.step).min(self.most);
         if rate > self.least {
@@ -104,7 +104,7 @@ impl Range {
         }
     }
 
-    /// The rate, if it may be asked for.
+    /// Returns the rate if it may be requested.
     pub fn check(&self, rate: i64) -> Result<u32, Error> {
         u32::try_from(rate)
             .ok()
@@ -113,17 +113,17 @@ impl Range {
             .ok_or_else(|| self.refusal(rate))
     }
 
-    /// Refuses a rate that is too low, and only that.
+    /// Fails if the rate is too low; checks nothing else.
     pub fn check_least(&self, rate: u32) -> Result<(), Error> {
         if rate < self.least { Err(self.refusal(i64::from(rate))) } else { Ok(()) }
     }
 
-    /// The nearest rate that may be asked for and is no lower, as far as there is one.
+    /// The nearest rate that may be requested and is no lower, if there is one.
     pub fn nearest(&self, rate: u32) -> u32 {
         rate.min(self.most).next_multiple_of(self.step).clamp(self.least, self.most)
     }
 
-    /// COMPAT: tools find the bounds in the first sentence, SDKs' tests look for the second.
+    /// COMPAT: tools parse the bounds from the first sentence, SDK tests look for the second.
     fn refusal(&self, rate: i64) -> Error {
         let Self { least, most, step, reason } = self;
         let mut sentences = vec![format!(
@@ -196,7 +196,7 @@ mod tests {
              increments of 100. Requested throughput 400 is less than required minimum throughput \
              500. Minimum limit 500 is because of Highest RUs provisioned 45000."
         );
-        // What demands no more leaves the reason.
+        // A lower demand keeps the reason.
         range.at_least(500, || "nothing".to_owned());
         assert!(text(&range, 400).contains("45000"));
     }
@@ -224,7 +224,7 @@ mod tests {
         let set = |most| bounds(rules(Limits::Y2016, most), PARTITIONED, Mode::Manual);
         assert_eq!(set(2_000_000), [10_100, 2_000_000, 100]);
         assert_eq!(set(20_050), [10_100, 20_000, 100]);
-        // Something can always be asked for.
+        // There is always a rate that can be requested.
         assert_eq!(set(5_000), [10_100, 10_100, 100]);
         let current = rules(Limits::Current, 4_500);
         assert_eq!(bounds(current, SINGLE, Mode::Manual), [400, 4_500, 100]);

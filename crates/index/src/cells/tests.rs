@@ -1,4 +1,4 @@
-//! Tests of cells: whatever shares a point with a box is found.
+//! Tests of cells: everything that shares a point with a box is found.
 
 use proptest::prelude::*;
 
@@ -139,7 +139,7 @@ fn small_boxes_leave_out_what_is_far() {
     assert!(is_found(grid, &point([13.4, 52.5]), &near));
     assert!(!is_found(grid, &point([13.4, 53.5]), &near));
     assert!(!is_found(grid, &rectangle([2.0, 48.0, 3.0, 49.0]), &near));
-    // The same at the place where all first cuts meet.
+    // Likewise at the point where all first divisions meet.
     assert!(!is_found(grid, &point([0.5, 0.5]), &[-0.1, -0.1, 0.1, 0.1]));
 }
 
@@ -177,7 +177,7 @@ proptest! {
 
     #[test]
     fn lines_are_found_along_their_way(from in position(), to in position(), share in 0.0..=1.0_f64) {
-        // The point on the shortest way, by the straight line through the Earth.
+        // The point on the shortest path, via the straight line through the Earth.
         let vector = |[x, y]: [f64; 2]| {
             let (x, y) = (x.to_radians(), y.to_radians());
             [y.cos() * x.cos(), y.cos() * x.sin(), y.sin()]

@@ -20,8 +20,8 @@ fn term(value: &Value) -> Vec<u8> {
     out
 }
 
-/// Bounds of all the forms that filters may have: a value, just behind it, behind all that begin
-/// with it, or a mere beginning of either.
+/// Bounds in all forms that filters produce: a value, just after it, after everything that begins
+/// with it, or a prefix of any of these.
 fn bound() -> impl Strategy<Value = Vec<u8>> {
     (any_value(), 0..5, any::<prop::sample::Index>()).prop_map(|(value, form, index)| {
         let bytes = full(&value);

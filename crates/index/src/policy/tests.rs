@@ -21,14 +21,14 @@ fn coverage_follows_the_rules() {
         (keys(&["b"]), NotIndexed),
         (keys(&["b", "c"]), Explicit),
         (keys(&["b", "c", "d"]), NotIndexed),
-        // Through an array there is nothing to say about a document without a value.
+        // An index through an array has no entries for documents without a value.
         (Path::of_steps(&[Step::Key("l"), Step::Element, Step::Key("x")]), Wildcard),
         (Path::of_steps(&[Step::Key("l"), Step::Element]), NotIndexed),
-        // Whatever the rules say.
+        // Regardless of the rules.
         (keys(&["id"]), Wildcard),
         (keys(&["_ts"]), Wildcard),
         (keys(&["pk"]), Explicit),
-        // The service's own, at the top level only.
+        // System properties, at the top level only.
         (keys(&["_etag"]), NotIndexed),
         (keys(&["_self"]), NotIndexed),
         (keys(&["_rid"]), NotIndexed),

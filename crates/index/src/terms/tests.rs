@@ -1,4 +1,4 @@
-//! Tests of the terms of documents; the expected ones are found without the tree of rules.
+//! Tests of the terms of documents; the expected terms are computed without the tree of rules.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +24,7 @@ fn set(terms: &Terms) -> BTreeSet<Vec<u8>> {
     terms.iter().map(|term| term.key.to_vec()).collect()
 }
 
-/// Every place of a document with its value.
+/// Collects every place of a document with its value.
 fn places(value: &Value, path: &mut Path, found: &mut Vec<(Path, Value)>) {
     if value.is_undefined() {
         return;
@@ -46,7 +46,7 @@ fn places(value: &Value, path: &mut Path, found: &mut Vec<(Path, Value)>) {
     }
 }
 
-/// What the rules say about a place, by looking at each of them.
+/// What the rules say about a place, by checking each rule.
 fn is_included(definition: &Definition, path: &Path) -> bool {
     let always = [["id"], ["_ts"], ["pk"]].map(|names| Path::of_keys(&names));
     if always.contains(path) {
@@ -165,7 +165,7 @@ fn terms_come_and_go() {
     assert_eq!(added, [b"I".as_slice(), b"zz"]);
 }
 
-/// A term with another value is removed and added.
+/// A term whose value changes is both removed and added.
 #[test]
 fn values_tell_terms_apart() {
     let of = |value: &[u8]| {
@@ -318,7 +318,7 @@ proptest! {
                 encode_value(value, &mut bytes);
                 bytes
             };
-            // What terms cannot tell apart says nothing about the order.
+            // Values with the same term may be in any order.
             let first = directed(compare(&pair[0].1, &pair[1].1), directions.0);
             if by(&pair[0].1) == by(&pair[1].1) {
                 let second = directed(compare(&pair[0].2, &pair[1].2), directions.1);

@@ -1,27 +1,25 @@
 //! A token bucket whose requests pay afterwards, and whose refusals are appointments.
 //!
-//! What a request costs is known only when it is done. So one that is let in pays what its kind
-//! usually costs, and the difference is settled later; the balance may fall below zero, and then
-//! time pays the debt before anyone else comes in.
+//! The cost of a request is known only when it is done. So an admitted request pays the usual cost
+//! of its kind in advance, and the difference is settled later. The balance may fall below zero;
+//! then nobody else is admitted until time has paid off the debt.
 //!
-//! A request that is refused gets a *turn*: the moment at which the debt and all turns promised
-//! before it will be paid for. When the same request comes back at that moment it is let in, ahead
-//! of newcomers, who get only what nobody was promised. So a caller who waits as told succeeds,
-//! callers come one after the other rather than all at once, and nobody starves. Callers who never
-//! come back cost nothing in the end: a turn expires, and where turns tend to expire, less is set
-//! aside for each.
+//! A refused request gets a *turn*: the time at which the debt and all earlier turns will be paid
+//! for. If the same request comes back then, it is admitted before newcomers, who get only what is
+//! not promised to anyone. So a caller that waits as told succeeds, callers arrive one after the
+//! other instead of all at once, and nobody starves. Callers that never come back cost nothing in
+//! the long run: turns expire, and where they tend to expire, less is set aside for each.
 //!
-//! A caller may come back with another request than the one that was refused: see [`strangers`].
-//! It takes the first turn of its kind that is due. There is one for each caller who waited as told,
-//! so that all of them are let in, whoever takes whose; and if an owner comes to a turn that is gone,
-//! it is let in nevertheless. Only newcomers could come in between, and turns are due together so
-//! that few of them do.
+//! A caller may come back with a different request than the refused one: see [`strangers`]. It
+//! takes the first due turn of its kind. Each caller that waited as told has a turn, so all of them
+//! are admitted, no matter who takes whose; an owner whose turn is gone is admitted as well. Only
+//! newcomers could get in between, and turns are made due together so that few of them do.
 //!
-//! What a kind of request costs is learnt from the first that are done. Until then only a few of it
-//! are at work at a time: the others come back a moment later, when it is known. What is at work
-//! afterwards has been paid for, so that a burst is worth a second or two, whatever it is made of.
+//! The cost of a kind of request is learnt from the first ones that finish. Until then only a few
+//! may run at a time, and others are told to come back a moment later. Everything admitted after
+//! that has been paid for, so a burst is worth a second or two, whatever it is made of.
 //!
-//! Time is passed in, in seconds from any beginning, so that tests are exact.
+//! The caller passes in the time, in seconds since an arbitrary start, so that tests are exact.
 
 mod strangers;
 mod turns;
@@ -31,14 +29,14 @@ use crate::budget::bucket::{
     turns::{Aside, Turn, Turns},
 };
 
-/// Kinds of requests, for what each usually costs.
+/// Kinds of requests. Each has its own usual cost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// Point reads of documents, attachments and media.
     Read,
     /// Creations and upserts.
     Create,
-    /// Replacements, of attachments and media too.
+    /// Replacements, including those of attachments and media.
     Replace,
     /// Deletions of one document or attachment.
     Delete,
@@ -54,116 +52,118 @@ pub enum Kind {
 
 const KINDS: usize = 8;
 
-/// How long a turn is kept for a caller who is late.
+/// How long a turn is kept for a late caller.
 const TURN_PATIENCE_S: f64 = 0.5;
 
-/// Turns for the same request from callers who cannot be told apart.
+/// The most turns for one request from callers that cannot be told apart.
 const ALIKE_MAX: usize = 16;
 
-/// What a kind of request is taken to cost before one has been seen.
+/// The assumed cost of a kind of request before one has finished.
 const USUAL_FIRST: f64 = 1.0;
 
-/// Requests of a kind that may be at work before it is known what one costs.
+/// How many requests of a kind may run before its cost is known.
 const UNKNOWN_MAX: usize = 4;
 
-/// When to come back for a request whose cost will be known by then: at first, and at the latest.
+/// How long to wait until the cost of a kind is known: at first, and at most.
 const UNKNOWN_WAIT_S: f64 = 0.01;
 const UNKNOWN_WAIT_MAX_S: f64 = 1.0;
 
-/// What is usual is the average of so many requests, or of so few if their costs have changed by
-/// this part.
+/// The usual cost is the average over up to `SEEN_MAX` requests, or over `RECENT` if costs have
+/// changed by the factor `CHANGE`.
 const SEEN_MAX: u32 = 256;
 const RECENT: u32 = 8;
 const CHANGE: f64 = 0.4;
 
-/// What is set aside for a turn lies above the average by this part, divided by the root of how many
-/// that is of: a turn that comes a little late is kept, one that comes too early is not.
+/// A turn sets aside more than the average cost, by this factor divided by the square root of the
+/// number of requests averaged: arriving a little after the turn is due is fine, arriving too early
+/// is not.
 const MARGIN: f64 = 1.5;
 
-/// Seconds' worth that whoever has a turn may overdraw, and that others must leave while some wait.
-/// In between, costs that differ from the usual do not matter.
+/// How much callers with a turn may overdraw, how much strangers may, and how much newcomers must
+/// leave while others wait, in seconds' worth. Within these, costs that differ from the usual do
+/// not matter.
 const OVERDRAFT_S: f64 = 0.5;
 const STRANGERS_OVERDRAFT_S: f64 = 0.3;
 const LEFT_S: f64 = 0.05;
 
-/// Strangers are believed where so few wait, and where a turn's owner is so late.
+/// Strangers are trusted if at most this many turns are waiting, or if a turn's owner is this late.
 const FEW: usize = 4;
 const LATE_S: f64 = 0.05;
 
-/// Where some come back as strangers, turns are due together, once in this time. Whoever waited
-/// comes then, newcomers come at any time and find few turns that they could take.
+/// When some callers come back as strangers, turns are made due together, once per interval.
+/// Callers that waited come then; newcomers come at any time and find few turns to take.
 const TOGETHER_S: f64 = 0.04;
 
-/// Nobody is told to wait for less: waits are told in milliseconds.
+/// The minimum wait, because waits are sent in milliseconds.
 const WAIT_MIN_S: f64 = 0.001;
 
-/// Where turns of more than these seconds are promised, those that strangers use do not count as
-/// taken: so many do not wait that long.
+/// When more than these seconds of turns are promised, turns used by strangers do not count as
+/// taken: not that many callers wait that long.
 const STRANGERS_QUEUE_S: f64 = 20.0;
 
-/// How much the newest turn says about how many are taken.
+/// The weight of the newest turn in the average of turns taken.
 const TAKEN_WEIGHT: f64 = 1.0 / 16.0;
 
-/// One request that costs far more than others does not make all that follow pay for it in advance.
+/// Caps how much one expensive request raises the usual cost that later ones pay in advance.
 const USUAL_GROWTH_MAX: f64 = 4.0;
 
-/// Never so little is set aside that those who do come back would not find it.
+/// The minimum set aside per turn, so that callers who do come back find it.
 const TAKEN_MIN: f64 = 0.05;
 
-/// A turn is taken twice where a stranger was there first.
+/// A turn may be taken twice: by a stranger and then by its owner.
 const TAKEN_MAX: f64 = 2.0;
 
 /// The throughput of one partition, or of a database that shares it.
 #[derive(Debug)]
 pub(super) struct Bucket {
-    /// Request units per second; also the most that can be saved up.
+    /// Request units per second; also the most that can be saved.
     rate: f64,
-    /// What can be spent; a debt when below zero.
+    /// Request units available; negative means debt.
     balance: f64,
-    /// Up to when time has been paid in.
+    /// The time up to which the balance has been refilled.
     filled_s: f64,
     kinds: [Experience; KINDS],
     turns: Turns,
-    /// How often a turn is taken, on the average: less than once where some are left to expire.
+    /// How often a turn is taken on average; below one if some expire.
     taken: f64,
-    /// The last time that was given to a turn which came too early after all.
+    /// The last time given to a turn that turned out to be too early.
     postponed_s: f64,
-    /// The last time that was given to a caller for whom there was no turn left.
+    /// The last time given to a caller when no turn was left.
     overflow_s: f64,
 }
 
-/// What is known of a kind of request.
+/// What has been learnt about a kind of request.
 #[derive(Clone, Copy, Debug, Default)]
 struct Experience {
-    /// What one costs, on the average of the last ones; `None` before the first.
+    /// The average cost of recent requests; `None` before the first.
     usual: Option<f64>,
-    /// What the last few cost on the average, which shows when costs change.
+    /// The average cost of the last few, which shows when costs change.
     recent: f64,
-    /// How many the average is of.
+    /// How many requests `usual` averages over.
     seen: u32,
     at_work: usize,
-    /// Since when some have been at work.
+    /// Since when requests of this kind have been running.
     busy_since_s: f64,
     strangers: Strangers,
 }
 
-/// Who wants to come in.
+/// A caller that asks to be admitted.
 #[derive(Clone, Copy)]
 pub(super) struct Caller<'a> {
     pub kind: Kind,
-    /// The connection, if one caller has it to itself.
+    /// The connection, if it carries only one caller's requests.
     pub connection: Option<u64>,
-    /// What tells the request from others. Asked for only when some must wait.
+    /// Identifies the request. Computed only when some callers must wait.
     pub fingerprint: &'a dyn Fn() -> u64,
 }
 
-/// Refused: how long to wait.
+/// A refusal: how long to wait.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct WaitSeconds(pub f64);
 
 impl Experience {
-    /// Many turns are promised by what is usual, and all would be wrong alike: so it is the average
-    /// of many requests, unless the last few say that those were others.
+    /// Many turns rely on the usual cost and would all be wrong together. So it averages over many
+    /// requests, unless the last few show that costs have changed.
     fn learn(&mut self, cost: f64) {
         let before = self.usual.unwrap_or(cost);
         let counted = cost.min(USUAL_GROWTH_MAX * before);
@@ -178,7 +178,7 @@ impl Experience {
         self.usual = Some(before + (counted - before) / f64::from(self.seen));
     }
 
-    /// What one hardly costs more than, on the average.
+    /// An average cost that is unlikely to be exceeded.
     fn ample(&self) -> f64 {
         let margin = MARGIN / f64::from(self.seen.max(1)).sqrt();
         self.usual.unwrap_or(USUAL_FIRST) * (1.0 + margin)
@@ -186,7 +186,7 @@ impl Experience {
 }
 
 impl Bucket {
-    /// A bucket with one second's worth in it.
+    /// Creates a bucket holding one second's worth.
     pub(super) fn new(rate: f64, now_s: f64) -> Self {
         Self {
             rate,
@@ -200,8 +200,8 @@ impl Bucket {
         }
     }
 
-    /// A bucket in the place of others: with its part of what they have or owe, and their
-    /// experience.
+    /// Creates a bucket that replaces others: it gets its part of their balances or debts, and
+    /// their experience.
     pub(super) fn heir(rate: f64, part: f64, parents: &mut [&mut Bucket], now_s: f64) -> Self {
         let mut heir = Self::new(rate, now_s);
         let mut balance = 0.0;
@@ -209,7 +209,7 @@ impl Bucket {
             parent.fill(now_s);
             balance += parent.balance * part;
             for (own, of_parent) in heir.kinds.iter_mut().zip(&parent.kinds) {
-                // The dearer one: whoever pays too much in advance gets it back.
+                // Take the higher cost: overpayment in advance is returned.
                 if of_parent.usual > own.usual {
                     let Experience { usual, recent, seen, .. } = *of_parent;
                     *own = Experience { usual, recent, seen, ..*own };
@@ -223,14 +223,14 @@ impl Bucket {
         heir
     }
 
-    /// Changes the rate from now on. Debts and promises stay.
+    /// Changes the rate from now on. Debts and turns stay.
     pub(super) fn set_rate(&mut self, rate: f64, now_s: f64) {
         self.fill(now_s);
         self.rate = rate;
         self.balance = self.balance.min(rate);
     }
 
-    /// Lets a request in and returns what it paid in advance, or says how long to wait.
+    /// Admits a request and returns what it paid in advance, or how long to wait.
     pub(super) fn admit(&mut self, caller: &Caller<'_>, now_s: f64) -> Result<f64, WaitSeconds> {
         self.fill(now_s);
         let is_unknown = self.is_held_up(caller.kind);
@@ -247,8 +247,8 @@ impl Bucket {
                 self.claim(own, caller.kind);
                 return Ok(self.pay(caller.kind, now_s));
             } else {
-                // What came before cost far more than it usually does: first in line once that is
-                // paid, behind others who found the same.
+                // Earlier requests cost far more than usual: this one is first in line once they
+                // are paid for, after others in the same situation.
                 let step_s = self.taken * self.usual(caller.kind) / self.rate;
                 self.postponed_s =
                     (now_s - self.balance / self.rate).max(self.postponed_s + step_s);
@@ -258,7 +258,7 @@ impl Bucket {
             return Err(WaitSeconds(due_s - now_s));
         }
         if is_unknown {
-            // No turn: what to set aside for it is not known either.
+            // Give no turn: the cost to set aside is unknown too.
             return Err(WaitSeconds(self.unknown_wait_s(caller.kind, now_s)));
         }
         if found.own_early.is_none() && self.use_as_stranger(caller.kind, now_s) {
@@ -283,7 +283,7 @@ impl Bucket {
         Err(WaitSeconds(due_s - now_s))
     }
 
-    /// A caller takes its own turn. A stranger may have used it before.
+    /// A caller takes its own turn, which a stranger may already have used.
     fn claim(&mut self, own: Turn, kind: Kind) {
         let is_used = self.turns.remove(own).is_some_and(|aside| aside.is_used);
         self.kinds[kind as usize].strangers.claimed();
@@ -294,8 +294,8 @@ impl Bucket {
         }
     }
 
-    /// Gives the first turn that is due to a caller who has none, if it may be one who was refused
-    /// and sends another request now.
+    /// Gives the first due turn to a caller without one, if it may be a refused caller that now
+    /// sends another request.
     fn use_as_stranger(&mut self, kind: Kind, now_s: f64) -> bool {
         let Some(turn) = self.turns.first_unused(kind) else { return false };
         let is_late = now_s - turn.due_s() > LATE_S;
@@ -314,7 +314,7 @@ impl Bucket {
         true
     }
 
-    /// When the debt and all turns will have been paid for.
+    /// When the debt and all turns will be paid for.
     fn next_due_s(&self, kind: Kind, now_s: f64) -> f64 {
         let wait_s = (self.taken * self.turns.all() - self.balance) / self.rate;
         let due_s = now_s + wait_s.max(WAIT_MIN_S);
@@ -325,7 +325,7 @@ impl Bucket {
         due_s
     }
 
-    /// Sees to it that a caller who was refused elsewhere finds a turn here at that time.
+    /// Makes sure that a caller refused elsewhere finds a turn here at that time.
     pub(super) fn reserve(&mut self, caller: &Caller<'_>, due_s: f64, now_s: f64) {
         let fingerprint = (caller.fingerprint)();
         let found = self.turns.find(fingerprint, caller.connection);
@@ -337,18 +337,18 @@ impl Bucket {
         }
     }
 
-    /// The work of a request that was let in is done: puts the real charge in the place of what was
-    /// paid in advance. `whole` is what it cost in all the partitions that this bucket pays for.
+    /// An admitted request is done: replaces its advance payment by the real charge. `whole` is its
+    /// cost in all the partitions that this bucket pays for.
     pub(super) fn settle(&mut self, kind: Kind, paid: f64, charge: f64, whole: f64) {
         self.balance += paid - charge;
         self.leave(kind);
-        // A request that was refused before it did anything says nothing about its kind.
+        // A request refused before doing anything says nothing about its kind.
         if whole > 0.0 {
             self.kinds[kind as usize].learn(whole);
         }
     }
 
-    /// Takes a charge for something that came in elsewhere.
+    /// Charges something admitted elsewhere.
     pub(super) fn take(&mut self, charge: f64) {
         self.balance -= charge;
     }
@@ -359,7 +359,7 @@ impl Bucket {
         self.leave(kind);
     }
 
-    /// A request that was let in is no longer at work. It cost what it paid.
+    /// An admitted request is no longer running. It cost what it paid.
     pub(super) fn leave(&mut self, kind: Kind) {
         let at_work = &mut self.kinds[kind as usize].at_work;
         *at_work = at_work.saturating_sub(1);
@@ -381,19 +381,19 @@ impl Bucket {
         self.kinds[kind as usize].usual.unwrap_or(USUAL_FIRST)
     }
 
-    /// Whether enough of a kind are at work that nobody knows the cost of.
+    /// Whether this kind's cost is unknown and enough requests of it are running.
     fn is_held_up(&self, kind: Kind) -> bool {
         let Experience { usual, at_work, .. } = self.kinds[kind as usize];
         usual.is_none() && at_work >= UNKNOWN_MAX
     }
 
-    /// What has taken long already will take as long again.
+    /// What has run this long is assumed to run as long again.
     fn unknown_wait_s(&self, kind: Kind, now_s: f64) -> f64 {
         let busy_s = now_s - self.kinds[kind as usize].busy_since_s;
         busy_s.clamp(UNKNOWN_WAIT_S, UNKNOWN_WAIT_MAX_S)
     }
 
-    /// Pays in the time that has passed; what is above one second's worth is lost.
+    /// Refills the balance for the time passed, up to one second's worth.
     fn fill(&mut self, now_s: f64) {
         let passed_s = (now_s - self.filled_s).max(0.0);
         self.filled_s = self.filled_s.max(now_s);
@@ -410,13 +410,13 @@ impl Bucket {
         }
     }
 
-    /// A turn was taken, or left to expire.
+    /// Records that a turn was taken, or expired.
     fn learn_taken(&mut self, times: f64) {
         self.taken = (self.taken + (times - self.taken) * TAKEN_WEIGHT).max(TAKEN_MIN);
     }
 
-    /// Gives a turn at this time, if there is one left; returns when to come back. Where there is
-    /// none, callers come back one after the other when the last turn is over, and find room.
+    /// Books a turn at this time, if one is left; returns when to come back. When none is left,
+    /// callers come back one after the other after the last turn, when there is room.
     fn promise(&mut self, fingerprint: u64, caller: &Caller<'_>, due_s: f64, now_s: f64) -> f64 {
         if !self.turns.is_full() {
             let cost = self.kinds[caller.kind as usize].ample();
@@ -427,7 +427,7 @@ impl Bucket {
         let last_s = self.turns.last_due_s().unwrap_or(due_s).max(now_s);
         let step_s = self.taken * self.usual(caller.kind) / self.rate;
         self.overflow_s = self.overflow_s.max(last_s) + step_s;
-        // However many come, nobody waits much longer than all the turns take.
+        // Limits the wait to little more than all the turns take, however many callers come.
         if self.overflow_s - last_s > (last_s - now_s).max(1.0) {
             self.overflow_s = last_s + step_s;
         }

@@ -1,10 +1,10 @@
-//! Reserved throughput: who may come in, who must wait, and what was spent.
+//! Reserved throughput: admits requests, makes them wait, and counts what they spend.
 //!
-//! A request is admitted at the partition it goes to before any work, and settled with its real
-//! charge afterwards: see `bucket`. A partition spends its own share of its collection's
-//! throughput, or, with all other partitions of the database, what the database shares; the engine
-//! says which, whenever the catalog changes. Times are seconds since some beginning, and never fall.
-//! What was spent is counted in any case: see `usage`.
+//! A partition admits a request before it does any work, and settles its real charge afterwards:
+//! see `bucket`. A partition spends its own share of its collection's throughput or, together with
+//! all other partitions of the database, the shared throughput of the database; the engine sets
+//! which, whenever the catalog changes. Times are seconds since an arbitrary start and never
+//! decrease. Spending is counted even when no limit is enforced: see `usage`.
 
 mod bucket;
 mod shares;
@@ -26,24 +26,24 @@ use crate::{
     charge::Meter,
 };
 
-/// Bytes of a body that tell a request from others.
+/// How many bytes of a body identify a request.
 const FINGERPRINT_BYTES: usize = 4096;
 
-/// What asking a partition weighs, where reading a document weighs a thousand.
+/// The weight of asking a partition; reading one document weighs as much.
 const ASKING_WORK: f64 = 1000.0;
 
-/// The service's words.
+/// The service's wording.
 const TOO_MANY: &str = "Request rate is large. More Request Units may be needed, so no changes \
      were made. Please retry this request later. Learn more: http://aka.ms/cosmosdb-error-429";
 
-/// A partition's part in the throughput.
+/// A partition's share of the throughput.
 #[derive(Debug, Default)]
 pub struct Budget(Mutex<State>);
 
 #[derive(Debug, Default)]
 struct State {
     source: Source,
-    /// Request units per second, enforced or not.
+    /// Request units per second, whether enforced or not.
     reserved: f64,
     usage: Usage,
     admitted: u64,
@@ -60,33 +60,33 @@ enum Source {
     Shared(Arc<Shared>),
 }
 
-/// What the collections of a database share.
+/// The throughput shared by the collections of a database.
 #[derive(Debug, Default)]
 pub struct Shared(Mutex<SharedState>);
 
 #[derive(Debug, Default)]
 struct SharedState {
-    /// `None` if nothing is enforced.
+    /// `None` if no limit is enforced.
     bucket: Option<Bucket>,
     usage: Usage,
 }
 
-/// Figures of a partition's throughput.
+/// Throughput statistics of a partition.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spent {
-    /// Request units of the last whole second.
+    /// Request units spent in the last whole second.
     pub last_second: f64,
-    /// Request units per second that are reserved.
+    /// Request units per second reserved.
     pub reserved: f64,
-    /// Requests that were let in and settled since the partition was opened.
+    /// Requests admitted and settled since the partition was opened.
     pub admitted: u64,
-    /// Requests that were refused since the partition was opened, for their throughput or because
-    /// the partition was behind with its work.
+    /// Requests refused since the partition was opened, for lack of throughput or because the store
+    /// was behind.
     pub throttled: u64,
 }
 
 impl Budget {
-    /// What the partition has spent up to now, for statistics.
+    /// The partition's spending so far, for statistics.
     pub fn spent(&self, now_s: f64) -> Spent {
         let state = lock(&self.0);
         Spent {
@@ -97,7 +97,7 @@ impl Budget {
         }
     }
 
-    /// Request units per second, if that is all there are.
+    /// The enforced limit in request units per second; `None` if unlimited.
     pub fn enforced(&self) -> Option<f64> {
         let state = lock(&self.0);
         (!matches!(state.source, Source::Unlimited)).then_some(state.reserved)
@@ -114,12 +114,12 @@ impl Budget {
         lock(&self.0).source.with(|bucket| bucket.reserve(caller, due_s, now_s));
     }
 
-    /// Notes what a request cost here, of all that it cost.
+    /// Records what a request cost here, and what it cost in total.
     fn settle(&self, kind: Kind, paid: Option<f64>, (charge, whole): (f64, f64), now_s: f64) {
         let mut state = lock(&self.0);
         state.admitted += 1;
         state.usage.add(charge, now_s);
-        // What is shared learns what the whole request cost: that is what it is asked for.
+        // A shared bucket learns the cost of the whole request, because that is what it admits.
         let whole = if matches!(state.source, Source::Shared(_)) { whole } else { charge };
         state.source.with(|bucket| match paid {
             Some(paid) => bucket.settle(kind, paid, charge, whole),
@@ -138,7 +138,7 @@ impl Budget {
         lock(&self.0).source.with(|bucket| bucket.leave(kind));
     }
 
-    /// Counts a request that was sent away for another reason than its throughput.
+    /// Counts a request that was refused for a reason other than its throughput.
     pub fn note_throttled(&self) {
         lock(&self.0).throttled += 1;
     }
@@ -152,7 +152,7 @@ impl Budget {
 }
 
 impl Source {
-    /// Does something with the bucket, if there is one.
+    /// Runs `work` on the bucket, if there is one.
     fn with<T>(&mut self, work: impl FnOnce(&mut Bucket) -> T) -> Option<T> {
         match self {
             Self::Unlimited => None,
@@ -162,24 +162,24 @@ impl Source {
     }
 }
 
-/// A poisoned budget is still a budget: every change of one is complete before the next.
+/// A poisoned budget is still usable: every change to it is complete before the next.
 pub fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A request that wants request units.
+/// A request that asks for request units.
 pub struct Asked<'a> {
     kind: Kind,
     collection: &'a CollectionPath,
-    /// The document's name, the body: what tells it from others of its kind.
+    /// The document's name and the body: they distinguish it from others of its kind.
     content: [&'a [u8]; 2],
     options: &'a Options,
     connection: Option<u64>,
 }
 
 impl<'a> Asked<'a> {
-    /// A request of this kind. The collection, the contents and the options tell it from other
-    /// requests, the meter knows its connection.
+    /// Creates a request of this kind. The collection, contents and options distinguish it from
+    /// other requests; the meter knows its connection.
     pub fn new(
         kind: Kind,
         collection: &'a CollectionPath,
@@ -190,7 +190,7 @@ impl<'a> Asked<'a> {
         Self { kind, collection, content, options, connection: meter.connection }
     }
 
-    /// A hash of the request: a repetition has an equal one, another request hardly ever does.
+    /// A hash of the request: equal for a repetition, almost always different for another request.
     fn fingerprint(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         (self.kind as u8).hash(&mut hasher);
@@ -212,13 +212,13 @@ impl<'a> Asked<'a> {
     }
 }
 
-/// A request that was let in, and what it paid in advance. Unless it is settled, it cost that: a
-/// caller who goes away has usually made the work.
+/// An admitted request and its advance payment. If it is never settled, it cost that much: a caller
+/// that goes away has usually caused the work.
 #[must_use]
 pub struct Ticket {
     budget: Arc<Budget>,
     kind: Kind,
-    /// `None` if another ticket of the request has paid for what they share.
+    /// `None` if another ticket of the same request has paid into the shared bucket.
     paid: Option<f64>,
     is_over: bool,
 }
@@ -228,13 +228,13 @@ impl Ticket {
         Self { budget: Arc::clone(budget), kind, paid, is_over: false }
     }
 
-    /// The work is done, and cost this here, of what it cost everywhere.
+    /// Settles the request: what it cost here, and in total.
     fn settle(mut self, now_s: f64, charge: f64, whole: f64) {
         self.is_over = true;
         self.budget.settle(self.kind, self.paid, (charge, whole), now_s);
     }
 
-    /// Nothing was done.
+    /// Refunds the payment, because nothing was done.
     fn give_back(mut self) {
         self.is_over = true;
         if let Some(paid) = self.paid {
@@ -251,19 +251,19 @@ impl Drop for Ticket {
     }
 }
 
-/// A request's way in, at one partition at a time.
+/// A request's admission, at one partition at a time.
 pub struct Admission<'a> {
     asked: Asked<'a>,
     ticket: Option<Ticket>,
 }
 
 impl<'a> Admission<'a> {
-    /// A request that has not come in anywhere yet.
+    /// Creates the admission of a request that has not been admitted anywhere yet.
     pub fn new(asked: Asked<'a>) -> Self {
         Self { asked, ticket: None }
     }
 
-    /// Comes in at a partition, or is refused. A request that has to begin anew pays once.
+    /// Admits the request at a partition, or refuses it. A request that restarts pays only once.
     pub fn enter(&mut self, now_s: f64, budget: &Arc<Budget>) -> Result<(), Error> {
         match &self.ticket {
             Some(ticket) if Arc::ptr_eq(&ticket.budget, budget) => return Ok(()),
@@ -275,14 +275,14 @@ impl<'a> Admission<'a> {
         Ok(())
     }
 
-    /// The work at the partition is done, and cost this.
+    /// Settles the cost of the work at the partition.
     pub fn settle(&mut self, now_s: f64, charge: f64) {
         if let Some(ticket) = self.ticket.take() {
             ticket.settle(now_s, charge, charge);
         }
     }
 
-    /// Nothing was done.
+    /// Refunds the payment, because nothing was done.
     fn leave(&mut self) {
         if let Some(ticket) = self.ticket.take() {
             ticket.give_back();
@@ -290,15 +290,15 @@ impl<'a> Admission<'a> {
     }
 }
 
-/// Comes in at the partitions of all these budgets, or at none. A caller that is refused finds a turn
-/// at each when the last of them has one.
+/// Admits a request at the partitions of all these budgets, or at none. A refused caller gets a
+/// turn at each of them, at the time when the last one is ready.
 pub fn admit_all<'a>(
     now_s: f64,
     asked: &Asked<'_>,
     budgets: impl Iterator<Item = &'a Arc<Budget>>,
 ) -> Result<Tickets, Error> {
     let mut tickets = Vec::new();
-    // What is shared is asked once, whoever shares it.
+    // A shared bucket is asked only once.
     let mut shared: Vec<Arc<Shared>> = Vec::new();
     let mut asked_at = Vec::new();
     let mut longest: Option<f64> = None;
@@ -328,13 +328,13 @@ pub fn admit_all<'a>(
     })
 }
 
-/// A request that was let in at several partitions.
+/// A request admitted at several partitions.
 #[must_use]
 pub struct Tickets(Vec<Ticket>);
 
 impl Tickets {
-    /// The work is done. Each partition pays its part of the charge: a little for having been
-    /// asked, and the rest by what was read there.
+    /// Settles the request. Each partition pays its part of the charge: a little for being asked,
+    /// and the rest in proportion to the work done there.
     pub fn settle(self, now_s: f64, charge: f64, work: &[u64]) {
         let part = |at: usize| ASKING_WORK + work.get(at).map_or(0.0, |work| *work as f64);
         let all: f64 = (0..self.0.len()).map(part).sum();
@@ -343,7 +343,7 @@ impl Tickets {
         }
     }
 
-    /// The work is done, at those partitions that were read; the others pay nothing.
+    /// Settles the request at the partitions that were read; the others pay nothing.
     pub fn settle_read(self, now_s: f64, charge: f64, work: &[Option<u64>]) {
         if work.iter().all(Option::is_none) {
             return self.settle(now_s, charge, &[]);
@@ -361,13 +361,13 @@ impl Tickets {
         Self(read).settle(now_s, charge, &read_work);
     }
 
-    /// Nothing was done.
+    /// Refunds the payments, because nothing was done.
     pub fn give_back(self) {
         self.0.into_iter().for_each(Ticket::give_back);
     }
 }
 
-/// The refusal, with the time to wait rounded up to whole milliseconds.
+/// The refusal error, with the wait rounded up to whole milliseconds.
 fn too_many(WaitSeconds(wait_s): WaitSeconds) -> Error {
     let mut error = Error::new(Code::TooManyRequests, TOO_MANY);
     #[expect(

@@ -1,11 +1,11 @@
-//! Where a partition's request units come from, and how that changes.
+//! Sets and changes where a partition's request units come from.
 
 use std::sync::Arc;
 
 use crate::budget::{Budget, Shared, Source, bucket::Bucket, lock};
 
 impl Budget {
-    /// Gives the partition a share of its own, which is enforced or only counted.
+    /// Gives the partition its own share, which is enforced or only counted.
     pub fn set_own(&self, share: f64, is_enforced: bool, now_s: f64) {
         let mut state = lock(&self.0);
         state.reserved = share;
@@ -16,12 +16,13 @@ impl Budget {
         }
     }
 
-    /// Lets the partition spend what its database shares, so many request units per second.
+    /// Lets the partition spend its database's shared throughput of `rate` request units per
+    /// second.
     pub fn set_shared(&self, shared: &Arc<Shared>, rate: f64) {
         self.set_source(Source::Shared(Arc::clone(shared)), rate);
     }
 
-    /// Lets the partition spend what it likes.
+    /// Removes the partition's limit.
     pub fn set_unlimited(&self) {
         self.set_source(Source::Unlimited, 0.0);
     }
@@ -32,8 +33,8 @@ impl Budget {
         state.source = source;
     }
 
-    /// Gives the children of a split or merge what their parents have left, or owe. Each child has
-    /// this share from now on.
+    /// Passes the parents' balance or debt to the children of a split or merge. Each child has this
+    /// share from now on.
     pub fn inherit(parents: &[Arc<Self>], children: &[Arc<Self>], share: f64, now_s: f64) {
         let mut parents: Vec<_> = parents.iter().map(|parent| lock(&parent.0)).collect();
         let mut buckets: Vec<&mut Bucket> = Vec::new();
@@ -49,14 +50,14 @@ impl Budget {
         }
     }
 
-    /// Request units of the busiest second of the last minute.
+    /// Request units spent in the busiest second of the last minute.
     pub fn peak(&self, now_s: f64) -> f64 {
         lock(&self.0).usage.peak(now_s)
     }
 }
 
 impl Shared {
-    /// Sets what the database may spend per second; `None` if nothing is enforced.
+    /// Sets what the database may spend per second; `None` to enforce no limit.
     pub fn set_rate(&self, rate: Option<f64>, now_s: f64) {
         let mut state = lock(&self.0);
         match (&mut state.bucket, rate) {
@@ -65,7 +66,7 @@ impl Shared {
         }
     }
 
-    /// Request units of the busiest second of the last minute.
+    /// Request units spent in the busiest second of the last minute.
     pub fn peak(&self, now_s: f64) -> f64 {
         lock(&self.0).usage.peak(now_s)
     }

@@ -1,6 +1,6 @@
-//! What was spent in each of the last seconds.
+//! Tracks what was spent in each of the last seconds.
 
-/// Seconds that are remembered: the present one, and those that autoscale looks back on.
+/// How many seconds are kept: the current one, and those that autoscale looks back on.
 const SECONDS: usize = 64;
 
 /// How far autoscale looks back.
@@ -10,7 +10,7 @@ const RECENT_S: usize = 60;
 #[derive(Debug)]
 pub(super) struct Usage {
     sums: [f64; SECONDS],
-    /// The second that was written last.
+    /// The latest second written.
     newest: usize,
 }
 
@@ -21,10 +21,10 @@ impl Default for Usage {
 }
 
 impl Usage {
-    /// Adds what was spent just now.
+    /// Adds a charge to the current second.
     pub(super) fn add(&mut self, charge: f64, now_s: f64) {
         let second = second(now_s).max(self.newest);
-        // What lies between the last charge and this one was idle.
+        // The seconds since the last charge were idle.
         for idle in (self.newest + 1..=second).rev().take(SECONDS) {
             self.sums[idle % SECONDS] = 0.0;
         }
@@ -37,7 +37,7 @@ impl Usage {
         second(now_s).checked_sub(1).map_or(0.0, |last| self.of(last))
     }
 
-    /// The most that was spent in any of the recent seconds, the present one included.
+    /// The most spent in any recent second, including the current one.
     pub(super) fn peak(&self, now_s: f64) -> f64 {
         let now = second(now_s).max(self.newest);
         let recent = now.saturating_sub(RECENT_S)..=now;
@@ -87,7 +87,7 @@ mod tests {
         assert!(near(usage.peak(66.0), 0.0));
         usage.add(2.0, 1000.0);
         assert!(near(usage.peak(1000.5), 2.0));
-        // A second that shares its place in the ring with a remembered one is not taken for it.
+        // A second that shares its slot in the ring with a stored one is not confused with it.
         assert!(near(usage.last_second(1000.0 - 63.0), 0.0));
     }
 

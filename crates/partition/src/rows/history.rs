@@ -1,46 +1,46 @@
-//! The `H` row: one change to a document, with the versions before and behind it.
+//! The `H` row: one change to a document, with the versions before and after it.
 
 use bytes::Bytes;
 
 use super::{Damaged, FORMAT, u32_at};
 use crate::keys::u64_at;
 
-/// Set in the byte of the operation if the document was deleted because its time was up.
+/// Set in the operation byte if the document was deleted because it expired.
 const EXPIRED: u8 = 0x80;
 
 /// What happened to a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ChangeKind {
-    /// The document was created; there was no version before.
+    /// The document was created; there was no previous version.
     Create = 1,
-    /// A version took the place of another.
+    /// A new version replaced another.
     Replace = 2,
-    /// The document was deleted, by a client or because its time was up.
+    /// The document was deleted by a client, or because it expired.
     Delete = 3,
 }
 
-/// A change to a document. At least one version is there.
+/// A change to a document. At least one version is present.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryRow {
     /// What happened to the document.
     pub kind: ChangeKind,
-    /// Whether it was deleted because its time was up.
+    /// Whether the document was deleted because it expired.
     pub is_expired: bool,
-    /// When, in seconds.
+    /// When it happened, in seconds.
     pub time: u64,
-    /// The LSN of the version before; zero if there was none.
+    /// The LSN of the previous version; zero if there was none.
     pub previous_lsn: u64,
-    /// The document before; empty if there was none.
+    /// The previous version; empty if there was none.
     pub previous: Bytes,
-    /// The document as it was written; empty if it was deleted.
+    /// The version written; empty if the document was deleted.
     pub current: Bytes,
 }
 
 impl HistoryRow {
-    /// Bytes beside the documents.
+    /// The row's length without the documents.
     const LENGTH: usize = 22;
 
-    /// The `H` row, with the format byte first.
+    /// Encodes the `H` row, format byte first.
     pub(crate) fn encode(&self) -> Bytes {
         let length = Self::LENGTH + self.previous.len() + self.current.len();
         let mut out = Vec::with_capacity(length);
@@ -56,7 +56,7 @@ impl HistoryRow {
         out.into()
     }
 
-    /// Reads an `H` row; refuses one without a version that its kind must have.
+    /// Decodes an `H` row; fails if it lacks a version that its kind requires.
     pub fn decode(row: &Bytes) -> Result<Self, Damaged> {
         let read = || {
             let kind = *row.get(1)?;
@@ -84,12 +84,12 @@ impl HistoryRow {
         read().ok_or(Damaged("H"))
     }
 
-    /// When a change was made, without reading the rest of its row; `None` if it is damaged.
+    /// The time of a change, without decoding the rest of its row; `None` if it is damaged.
     pub fn time(row: &[u8]) -> Option<u64> {
         u64_at(row, 2)
     }
 
-    /// A version of the document: the current one, or the last.
+    /// The current version of the document or, if deleted, the last one.
     pub fn document(&self) -> &Bytes {
         if self.current.is_empty() { &self.previous } else { &self.current }
     }

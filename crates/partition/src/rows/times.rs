@@ -1,28 +1,29 @@
-//! Whether the times of a partition's writes rise with its transactions.
+//! Tracks whether a partition's write times rise with its LSNs.
 //!
-//! They do, nearly, until somebody sets the clock back. Whoever looks for a time among transactions
-//! must know from where on that works, and which times may stand before.
+//! They nearly do, until someone sets the clock back. A search by time must know from which LSN on
+//! it works, and which times can occur before.
 
 use crate::keys::u64_at;
 
-/// Writers on their way for so long may have an earlier time and a later LSN than others.
+/// How many seconds a writer may be in flight and so get an earlier time but a later LSN than
+/// others.
 pub const SLACK_S: u64 = 60;
 
-/// What is known of the times of a partition's transactions. Part of its counters.
+/// What is known about the times of a partition's transactions. Part of its counters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// From this transaction on, none is earlier than one before it by more than the slack.
+    /// From this transaction on, none is earlier than a previous one by more than the slack.
     pub step: u64,
-    /// None before that transaction is later than this second.
+    /// No transaction before `step` is later than this second.
     pub before: u64,
-    /// Nor is any from it on later than this one.
+    /// No transaction from `step` on is later than this second.
     latest: u64,
 }
 
 impl Times {
     pub(super) const LENGTH: usize = 24;
 
-    /// Adds the second in which a document of a transaction was written.
+    /// Records the second in which a transaction wrote a document.
     pub fn note(&mut self, lsn: u64, second: u64) {
         if second.saturating_add(SLACK_S) < self.latest {
             *self = Self { step: lsn, before: self.before.max(self.latest), latest: second };
@@ -30,8 +31,8 @@ impl Times {
         self.latest = self.latest.max(second);
     }
 
-    /// What is known of the times of a partition that others become; its own transactions are
-    /// behind this LSN.
+    /// The combined knowledge for a partition made from others; its own transactions come after
+    /// this LSN.
     pub fn merged(all: &[Self], lsn: u64) -> Self {
         if let [one] = all {
             return *one;
@@ -44,7 +45,7 @@ impl Times {
         [self.step, self.before, self.latest]
     }
 
-    /// From a row, behind the rest; builds from before this did not write it.
+    /// Decodes from the end of a row; older builds did not write it.
     pub(super) fn decode(bytes: &[u8]) -> Option<Self> {
         if bytes.is_empty() {
             return Some(Self::default());

@@ -6,14 +6,14 @@ use value::partition_key::PartitionKey;
 use super::IndexingDirective;
 use crate::{error::Error, patch::Patch};
 
-/// What the operations of a batch have to do with each other.
+/// Whether the operations of a batch depend on each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BatchMode {
     /// One transaction on one partition key: all or nothing.
     Atomic,
-    /// Each for itself, in order. Those behind the first that fails may be left alone.
+    /// Independent operations, in order. Those after the first failure may be skipped.
     Independent {
-        /// Whether they are.
+        /// Whether they are skipped.
         stops_at_failure: bool,
     },
 }
@@ -23,20 +23,20 @@ pub enum BatchMode {
 pub struct BatchOperation {
     /// What to do.
     pub kind: BatchKind,
-    /// The partition key that the operation names itself.
+    /// The partition key given in the operation itself.
     pub key: Option<PartitionKey>,
     /// Only if the stored etag is this one (or anything, for `*`).
     pub if_match: Option<String>,
     /// Only if the stored etag is not this one.
     pub if_none_match: Option<String>,
-    /// Index the document or not, against the request's own wish.
+    /// Whether to index the document; overrides the request's option.
     pub indexing_directive: Option<IndexingDirective>,
-    /// Leave the document out of the result.
+    /// Omit the document from the result.
     pub is_minimal: bool,
 }
 
-/// What an operation of a batch does, by the id of the document and the text of the new one, as far as
-/// it has them. Documents stay text: what is wrong with one is the fate of its operation alone.
+/// What an operation of a batch does, with the id and the text of its document where needed.
+/// Documents stay unparsed: an invalid one fails only its own operation.
 #[derive(Clone, Debug, PartialEq)]
 #[expect(missing_docs, reason = "the names of the fields say what they are")]
 pub enum BatchKind {
@@ -56,8 +56,8 @@ pub enum BatchKind {
     Delete {
         id: String,
     },
-    /// A patch that could not be read fails when its turn comes, like a document that cannot be: others
-    /// of the batch may have nothing to do with it.
+    /// An unparsable patch fails when its turn comes, like an unparsable document: it does not
+    /// affect the other operations.
     Patch {
         id: String,
         patch: Result<Patch, Error>,
@@ -65,7 +65,7 @@ pub enum BatchKind {
 }
 
 impl BatchOperation {
-    /// An operation that says nothing but what to do.
+    /// An operation without options.
     pub fn new(kind: BatchKind) -> Self {
         let (key, if_match, if_none_match, indexing_directive) = (None, None, None, None);
         Self { kind, key, if_match, if_none_match, indexing_directive, is_minimal: false }

@@ -1,4 +1,4 @@
-//! One execution in a fresh engine, from source to last word.
+//! One execution in a fresh engine, from source to report.
 
 use std::{
     cell::{Cell, RefCell},
@@ -18,15 +18,15 @@ use crate::{
     wire::{Done, Mode, Run},
 };
 
-/// Memory on top of a script's own for saying that it had too little.
+/// Extra memory for reporting that the script ran out of its own.
 const RESERVE_BYTES: usize = 4 << 20;
 
-/// Jobs that may run while a promise stands rejected for want of memory: one of them may still take
-/// notice of it.
+/// How many jobs may run after a promise was rejected for lack of memory: one of them may still
+/// handle it.
 const EXHAUSTED_JOBS_MAX: u32 = 1000;
 
-/// Runs a job and answers it. The answer is out before the engine is torn down, so nobody waits for
-/// that. An error means that there is nobody to answer.
+/// Runs a job and answers it. Sends the answer before tearing the engine down, so that nobody waits
+/// for that. An error means that the host is gone.
 pub(crate) fn execute(run: Run, pipe: &Rc<RefCell<Pipe>>, fresh: Fresh) -> io::Result<()> {
     let state = Rc::new(State::new(Rc::clone(pipe), run));
     let engine = Engine::new(&state, fresh);
@@ -39,9 +39,9 @@ pub(crate) fn execute(run: Run, pipe: &Rc<RefCell<Pipe>>, fresh: Fresh) -> io::R
     pipe.borrow_mut().send(&message.unwrap_or_default())
 }
 
-/// An engine that has run nothing yet. Made ready while no script waits.
+/// An engine that has not run anything yet. Created while no script waits.
 pub(crate) struct Fresh {
-    // What lives in the engine goes before it.
+    // Drop what lives in the engine before the engine.
     context: Context,
     runtime: Runtime,
 }
@@ -58,12 +58,12 @@ fn too_large(log: String) -> Done {
     Done { log, result: Err(Failure::TooLarge) }
 }
 
-/// An engine with its limits set.
+/// An engine with limits set.
 struct Engine {
     context: Context,
     runtime: Runtime,
     state: Rc<State>,
-    /// Promises that were rejected for want of memory, and of which nobody took notice.
+    /// Unhandled promises that were rejected for lack of memory.
     exhausted: Rc<Cell<u32>>,
     heap_bytes_max: usize,
 }
@@ -71,7 +71,7 @@ struct Engine {
 /// Why a script stopped.
 enum Stop {
     Failure(Failure),
-    /// An exception, kept while the engine is left alone: limits can be changed only then.
+    /// An exception, kept until the engine is idle: only then can limits be changed.
     Thrown(Persistent<Value<'static>>),
 }
 
@@ -101,17 +101,17 @@ impl Engine {
         runtime.set_memory_limit(heap_bytes_max);
         runtime.set_max_stack_size(usize::try_from(limits.stack_bytes_max).unwrap_or(usize::MAX));
         let own_state = Rc::clone(state);
-        // The engine asks every few thousand steps, and a script cannot catch the answer.
+        // The engine calls this every few thousand steps, and a script cannot catch the result.
         runtime.set_interrupt_handler(Some(Box::new(move || {
             own_state.is_late() || own_state.broken.get()
         })));
-        // A rejected promise is nobody's business, but one that ran out of memory is ours.
+        // Rejected promises are ignored in general, but not if they ran out of memory.
         let exhausted = Rc::new(Cell::new(0_u32));
         let (own_exhausted, can_be_null) = (Rc::clone(&exhausted), can_throw_null(source));
         runtime.set_host_promise_rejection_tracker(Some(Box::new(
             move |ctx, _, reason, is_handled| {
                 if is_out_of_memory(&ctx, &reason, can_be_null) {
-                    // Who takes notice of one that was rejected before is told here too.
+                    // This is also called when a promise rejected earlier gets handled.
                     let count = own_exhausted.get();
                     own_exhausted.set(if is_handled { count.saturating_sub(1) } else { count + 1 });
                 }
@@ -124,7 +124,7 @@ impl Engine {
     fn run(&self) -> Result<(), Failure> {
         let result = self.run_to_end();
         match result {
-            // Whatever the script makes of it.
+            // Regardless of how the script ended.
             _ if self.state.was_late() => Err(Failure::TimedOut),
             Ok(()) if self.exhausted.get() > 0 => Err(Failure::OutOfMemory),
             Ok(()) => Ok(()),
@@ -142,7 +142,7 @@ impl Engine {
         if is_over {
             return Ok(());
         }
-        // First what promises wait for, then the next callback, until neither is left.
+        // First the jobs of promises, then the next callback, until both are exhausted.
         loop {
             self.run_jobs()?;
             let is_last = self.context.with(|ctx| {
@@ -162,13 +162,13 @@ impl Engine {
         }
     }
 
-    /// Runs what promises wait for. What a job throws is nobody's business, unless it is for want of
-    /// memory: then a promise may wait for ever, or a chain of them go on without its beginning.
+    /// Runs the jobs of promises. Exceptions in jobs are ignored, except running out of memory:
+    /// then a promise may wait forever, or a chain continue without its beginning.
     fn run_jobs(&self) -> Result<(), Failure> {
         let mut patience = EXHAUSTED_JOBS_MAX;
         loop {
             self.check_time()?;
-            // The engine also leaves an exception behind when there is no memory for the next job.
+            // The engine also leaves an exception if it has no memory for the next job.
             let was_exhausted =
                 self.context.with(|ctx| ctx.has_exception() && self.is_memory(&ctx));
             patience = if self.exhausted.get() > 0 { patience - 1 } else { EXHAUSTED_JOBS_MAX };
@@ -188,12 +188,12 @@ impl Engine {
         }
     }
 
-    /// Whether the exception that is pending is for want of memory.
+    /// Whether the pending exception is caused by lack of memory.
     fn is_memory(&self, ctx: &Ctx<'_>) -> bool {
         is_out_of_memory(ctx, &ctx.catch(), can_throw_null(&self.state.run.source))
     }
 
-    /// Jobs of promises that are each short would never be interrupted.
+    /// Checked between jobs: short jobs would never be interrupted.
     fn check_time(&self) -> Result<(), Failure> {
         if self.state.is_late() { Err(Failure::TimedOut) } else { Ok(()) }
     }
@@ -203,7 +203,7 @@ impl Engine {
         let described = self.context.with(|ctx| {
             let thrown = thrown.restore(&ctx)?;
             if thrown.is_null() && !can_throw_null(&self.state.run.source) {
-                // When there is no room even for an error, the engine throws null.
+                // Without memory for an error object, the engine throws null.
                 *self.state.failure.borrow_mut() = Some(Failure::OutOfMemory);
                 return Ok(());
             }
@@ -223,7 +223,7 @@ impl Engine {
     }
 }
 
-/// Loads the script and calls it. True if that was all.
+/// Loads the script and calls it. Returns true if there is nothing more to run.
 fn begin(ctx: &Ctx<'_>, state: &State) -> Result<bool, Stop> {
     let run = &state.run;
     let thrown = |error: Error| caught(ctx, &error);
@@ -246,8 +246,8 @@ fn begin(ctx: &Ctx<'_>, state: &State) -> Result<bool, Stop> {
     }
 }
 
-/// Whether a null can be the script's own: if not, it is the engine's, out of memory. What it had in
-/// use does not tell, since by now most of that is free again.
+/// Whether the script itself may have thrown a null: if not, it came from the engine, out of
+/// memory. The memory in use does not tell, because most of it is free again by now.
 fn can_throw_null(source: &str) -> bool {
     ["throw", "abort", "reject"].iter().any(|word| source.contains(word))
 }
@@ -261,7 +261,7 @@ fn is_out_of_memory(ctx: &Ctx<'_>, reason: &Value<'_>, can_be_null: bool) -> boo
     match error.as_object().get::<_, String>("message") {
         Ok(message) => message == "out of memory",
         Err(failed) => {
-            // Not even the message can be read: then it is so. What else may be thrown is dropped.
+            // If even the message cannot be read, memory has run out. Drop any other exception.
             drop(ctx.catch());
             matches!(failed, Error::Allocation | Error::Unknown)
         }
@@ -271,7 +271,7 @@ fn is_out_of_memory(ctx: &Ctx<'_>, reason: &Value<'_>, can_be_null: bool) -> boo
 fn caught(ctx: &Ctx<'_>, error: &Error) -> Stop {
     match error {
         Error::Exception => Stop::thrown(ctx, ctx.catch()),
-        // A text that is too long to be copied out is reported as one or the other.
+        // A text too long to be copied out is reported as either of these.
         Error::Unknown if ctx.has_exception() => Stop::thrown(ctx, ctx.catch()),
         Error::Allocation | Error::Unknown => Stop::Failure(Failure::OutOfMemory),
         other => Stop::Failure(Failure::Thrown {
@@ -282,7 +282,7 @@ fn caught(ctx: &Ctx<'_>, error: &Error) -> Stop {
     }
 }
 
-/// What a script is called in stacks.
+/// The script's file name in stacks.
 fn file_name(name: &str) -> String {
     let is_plain = |part: char| !part.is_control() && !r"():\/".contains(part);
     let plain: String = name.chars().filter(|part| is_plain(*part)).collect();

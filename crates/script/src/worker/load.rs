@@ -1,14 +1,14 @@
-//! From a script's source to the function that it is.
+//! Turns a script's source into its function.
 //!
-//! A body is a function in one of the forms that clients send: a declaration, perhaps with helpers
-//! beside it, an expression (`function (x) {…}`, `x => …`), or a method (`name(x) {…}`), which is what
-//! JavaScript prints of a function that was written as one.
+//! Clients send a function in one of several forms: a declaration, perhaps with helpers beside it,
+//! an expression (`function (x) {…}`, `x => …`), or a method (`name(x) {…}`), which is how
+//! JavaScript prints a function written as a method.
 
 use rquickjs::{Ctx, Error, Function, Value, context::EvalOptions};
 
 use crate::job::Failure;
 
-/// The function to call. The failure is what creating the script is refused with.
+/// Returns the function to call. On failure, creating the script is rejected with this error.
 pub(crate) fn load<'js>(
     ctx: &Ctx<'js>,
     name: &str,
@@ -23,7 +23,7 @@ pub(crate) fn load<'js>(
     let as_expression = evaluate(ctx, name, format!("({expression}\n)"));
     let error = match as_expression {
         Ok(value) => return value.into_function().ok_or_else(not_a_function),
-        // The parenthesis is not the author's.
+        // Do not count our parenthesis.
         Err(error) => moved(error, 1)?,
     };
     if is_method(source) {
@@ -38,7 +38,7 @@ pub(crate) fn load<'js>(
             }
         }
     }
-    // Statements with a function among them: the first that begins a line is the script.
+    // Statements that include a function: the first one that begins a line is the script.
     let Some(first) = first_declared(source) else { return Err(error) };
     evaluate(ctx, name, source.to_owned())?;
     named(ctx, first)
@@ -48,16 +48,16 @@ fn first_declared(source: &str) -> Option<&str> {
     source.lines().find_map(declaration)
 }
 
-/// Why there is no function.
+/// Why the source has no function.
 pub(crate) enum LoadError<'js> {
-    /// It is known what is wrong.
+    /// The error is known.
     Failure(Failure),
-    /// Something was thrown at the top level.
+    /// The top level threw an exception.
     Thrown(Value<'js>),
 }
 
-/// A syntax error where it is in the author's own text, `by` columns before where it was found; any
-/// other error ends the search for a form.
+/// Moves a syntax error to its place in the author's text, `by` columns earlier; any other error
+/// ends the search for a form.
 fn moved(error: LoadError<'_>, by: u32) -> Result<LoadError<'_>, LoadError<'_>> {
     match error {
         LoadError::Failure(Failure::Syntax { message, line, column }) => {
@@ -68,7 +68,7 @@ fn moved(error: LoadError<'_>, by: u32) -> Result<LoadError<'_>, LoadError<'_>> 
     }
 }
 
-/// The method of an object that has nothing else.
+/// The method of an object that has no other members.
 fn only_function(object: Value<'_>) -> Result<Function<'_>, LoadError<'_>> {
     let object = object.into_object().ok_or_else(not_a_function)?;
     let mut values = object.values::<Value<'_>>();
@@ -107,7 +107,7 @@ fn evaluate<'js>(ctx: &Ctx<'js>, name: &str, source: String) -> Result<Value<'js
     })
 }
 
-/// The place of a syntax error is in the first line of its stack: `at name.js:3:14`.
+/// Extracts a syntax error's position from the first line of its stack: `at name.js:3:14`.
 fn syntax_error(thrown: &Value<'_>, name: &str) -> Option<Failure> {
     let object = thrown.as_object()?;
     if object.get::<_, String>("name").ok()? != "SyntaxError" {
@@ -123,14 +123,14 @@ fn syntax_error(thrown: &Value<'_>, name: &str) -> Option<Failure> {
     Some(Failure::Syntax { message: format!("SyntaxError: {message}"), line, column })
 }
 
-/// The name of the function that the text begins with the declaration of.
+/// The name of the function, if the text begins with a declaration.
 fn declaration(source: &str) -> Option<&str> {
     let rest = after_comments(word(after_async(source), "function")?);
     let rest = after_comments(rest.strip_prefix('*').unwrap_or(rest));
     identifier(rest)
 }
 
-/// Whether the text begins as a method does: with a name, a parenthesis, and no `function` before
+/// Whether the text begins like a method: with a name and a parenthesis, and no `function` before
 /// them.
 fn is_method(source: &str) -> bool {
     let rest = after_async(source);

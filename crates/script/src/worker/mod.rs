@@ -1,5 +1,5 @@
-//! The worker process: reads a job from its pipe, runs it in a fresh engine, says what came of it,
-//! and waits for the next. It ends when the pipe does.
+//! The worker process: reads a job from its pipe, runs it in a fresh engine, reports the result,
+//! and waits for the next. It ends when the pipe is closed.
 
 use std::{
     cell::RefCell,
@@ -17,20 +17,20 @@ mod load;
 mod rights;
 mod state;
 
-/// Bytes of the stack that scripts run on: more than any script's own limit, which the engine keeps.
+/// The stack size for scripts: more than any script's own limit, which the engine enforces.
 const STACK_BYTES: usize = 16 << 20;
 
-/// The whole life of a worker: `sheaf script-worker`, with its standard input and output.
+/// Runs a worker until the end: `sheaf script-worker`, with its standard input and output.
 ///
-/// Nothing is printed and no status is returned: a host that loses its worker starts another.
+/// Prints nothing and returns no status: a host that loses its worker starts another.
 pub fn main(input: impl Read + Send + 'static, output: impl Write + Send + 'static) {
     let body = move || {
         if rights::drop_all().is_ok() {
-            // When this fails the pipe is gone, and with it whoever could be told.
+            // An error means that the pipe is gone, so there is nobody to report it to.
             let _ = serve(Pipe { input: Box::new(input), output: Box::new(output) });
         }
     };
-    // A worker that cannot have a thread is of no use: it ends, and the host notices.
+    // A worker that cannot start a thread is useless: it ends, and the host notices.
     if let Ok(thread) = thread::Builder::new().stack_size(STACK_BYTES).spawn(body) {
         let _ = thread.join();
     }
@@ -45,7 +45,7 @@ fn serve(pipe: Pipe) -> io::Result<()> {
     }
 }
 
-/// The way to the host.
+/// The connection to the host.
 pub(crate) struct Pipe {
     input: Box<dyn Read>,
     output: Box<dyn Write>,

@@ -1,27 +1,28 @@
-//! What a worker gives up before it sees a script.
+//! Drops a worker's rights before it runs a script.
 //!
-//! Gone: opening files, sockets or pipes (no file descriptor may be added to the pipe it has),
-//! writing to any file, starting processes or threads (not for root, whom that limit does not bind),
-//! core dumps, gaining privileges by executing something, memory beyond a bound, and its share of a
-//! processor that the server wants too. The host has already left it an empty environment and `/` as
-//! its folder.
+//! Dropped: opening files, sockets or pipes (no file descriptor may be added to the pipe it has),
+//! writing to any file, starting processes or threads (except for root, whom that limit does not
+//! bind), core dumps, gaining privileges by executing something, memory beyond a limit, and
+//! priority for a processor that the server wants too. The host has already given it an empty
+//! environment and `/` as its folder.
 //!
-//! Not gone: it keeps its user and any descriptor that the server's own parent left open for it, and
-//! may make any system call that needs no new descriptor. A filter of system calls would need
-//! `unsafe` or one more dependency. Elsewhere than on Linux nothing is
-//! given up; the engine's own limits and the host's deadline still hold.
+//! Kept: its user, any descriptor that the server's own parent left open for it, and all system
+//! calls that need no new descriptor. A system call filter would need `unsafe` or another
+//! dependency. On systems other than Linux nothing is dropped; the engine's own limits and the
+//! host's deadline still hold.
 
-/// Bytes of address space: a script's heap, a few copies of the largest message, and the program.
+/// The limit of the address space: a script's heap, a few copies of the largest message, and the
+/// program.
 #[cfg(target_os = "linux")]
 const ADDRESS_SPACE_BYTES: u64 = 1 << 30;
 
-/// How much nicer a worker is than its server: where both want a processor the server gets three times
-/// as much of it. A busy script then slows other requests less than any other busy process would. More
-/// would let honest scripts run out of their time while the server is busy.
+/// How much nicer a worker is than its server: when both want a processor, the server gets three
+/// times as much of it. So a busy script slows other requests less than any other busy process
+/// would. A higher value would make honest scripts time out while the server is busy.
 #[cfg(target_os = "linux")]
 const NICENESS: i32 = 5;
 
-/// Gives them up, for good.
+/// Drops the rights permanently.
 #[cfg(target_os = "linux")]
 pub(crate) fn drop_all() -> std::io::Result<()> {
     use rustix::process::{Resource, Rlimit, setrlimit};
@@ -37,12 +38,12 @@ pub(crate) fn drop_all() -> std::io::Result<()> {
         setrlimit(resource, Rlimit { current: Some(limit), maximum: Some(limit) })?;
     }
     rustix::thread::set_no_new_privs(true)?;
-    // Of this thread, which is the one that runs scripts.
+    // Applies to this thread, which is the one that runs scripts.
     rustix::process::nice(NICENESS)?;
     Ok(())
 }
 
-/// Nothing that can be given up in a way common to all systems.
+/// There is no portable way to drop rights.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn drop_all() -> std::io::Result<()> {
     Ok(())

@@ -1,5 +1,5 @@
-//! What one execution holds outside of its engine: the pipe, what the script leaves, and values of the
-//! engine that only we may reach.
+//! State of one execution outside its engine: the pipe, the script's results, and engine values
+//! that scripts cannot reach.
 
 use std::{
     cell::{Cell, RefCell},
@@ -23,11 +23,11 @@ use crate::{
 pub(crate) struct State {
     pipe: Rc<RefCell<Pipe>>,
     pub(crate) run: Run,
-    /// When the time of the script is over.
+    /// When the script's time is up.
     deadline: Instant,
-    /// The deadline has passed: the script has to stop, even if it catches the error.
+    /// The deadline has passed: the script must stop, even if it catches the error.
     is_late: Cell<bool>,
-    /// The pipe failed: the script has to stop, since nobody waits for it.
+    /// The pipe failed: the script must stop, because nobody waits for it.
     pub(crate) broken: Cell<bool>,
     pub(crate) log: RefCell<String>,
     pub(crate) left: RefCell<Left>,
@@ -35,12 +35,12 @@ pub(crate) struct State {
     pub(crate) request: Message,
     pub(crate) response: Message,
     pub(crate) tasks: Tasks,
-    /// An object without a prototype, for the functions of the language as they were before the
-    /// script began, and for objects of the API that are made once.
+    /// An object without a prototype, holding the language functions saved before the script began,
+    /// and API objects that are created only once.
     shared: RefCell<Option<Persistent<Object<'static>>>>,
 }
 
-/// What came of asking the host.
+/// The host's answer.
 pub(crate) enum Asked {
     Refused,
     Invalid(String),
@@ -74,12 +74,12 @@ impl State {
         shared.ok_or(Error::Unknown)?.restore(ctx)
     }
 
-    /// A function of the language, whatever the script has put in its place.
+    /// The original language function, even if the script has replaced it.
     pub(crate) fn language<'js>(&self, ctx: &Ctx<'js>, name: &str) -> Result<Function<'js>> {
         self.shared(ctx)?.get(name)
     }
 
-    /// Lets go of everything that is the engine's, which it must not outlive.
+    /// Releases all engine values, which must not outlive the engine.
     pub(crate) fn clear(&self) {
         self.shared.take();
         self.tasks.clear();
@@ -87,7 +87,7 @@ impl State {
         self.response.clear();
     }
 
-    /// Looks at the clock.
+    /// Checks the clock.
     pub(crate) fn is_late(&self) -> bool {
         if !self.is_late.get() && Instant::now() >= self.deadline {
             self.is_late.set(true);
@@ -95,18 +95,18 @@ impl State {
         self.is_late.get()
     }
 
-    /// Whether the script was stopped since its time was over.
+    /// Whether the script was stopped because its time was up.
     pub(crate) fn was_late(&self) -> bool {
         self.is_late.get()
     }
 
-    /// Stops a script whose time is over. The engine looks at the clock every few thousand steps of
-    /// the script; what takes long in here is one step.
+    /// Stops a script whose time is up. The engine checks the clock every few thousand script
+    /// steps, but a long native call is a single step.
     pub(crate) fn check_time(&self, ctx: &Ctx<'_>) -> Result<()> {
         if self.is_late() { Err(Exception::throw_internal(ctx, "interrupted")) } else { Ok(()) }
     }
 
-    /// Asks the host and waits.
+    /// Asks the host and waits for the answer.
     pub(crate) fn ask(&self, ctx: &Ctx<'_>, ask: &Ask) -> Result<Asked> {
         self.check_time(ctx)?;
         let Some(message) = ask.encode() else {
@@ -136,10 +136,10 @@ impl State {
         log.push_str(&text[..text.floor_char_boundary(room)]);
     }
 
-    /// Whether a text has more characters, as scripts count them, than a body may have.
+    /// The text's length in script characters if that exceeds the limit of a body.
     pub(crate) fn is_too_long(&self, text: &str) -> Option<usize> {
         let max = usize::try_from(self.run.limits.body_bytes_max).unwrap_or(usize::MAX);
-        // No character takes fewer bytes than units of UTF-16.
+        // A text never has more UTF-16 units than bytes.
         if text.len() <= max {
             return None;
         }

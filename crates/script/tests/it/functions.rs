@@ -57,7 +57,7 @@ async fn no_rows_is_fine() {
 
 #[tokio::test]
 async fn a_function_runs_while_every_script_worker_is_busy() {
-    // A script's own query may call a function: with one worker of each sort that must not wait.
+    // A script's own query may call a function; with one worker of each kind that must not block.
     struct Nested(std::sync::Arc<script::Pool>);
     impl script::Host for Nested {
         fn call(

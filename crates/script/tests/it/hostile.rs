@@ -1,5 +1,5 @@
-//! Scripts that mean harm, or behave as if: each is bounded, told what was wrong, and leaves the
-//! pool fit for the next script.
+//! Malicious or misbehaving scripts: each is bounded, gets an error that says what was wrong, and
+//! leaves the pool ready for the next script.
 
 use std::time::Duration;
 
@@ -71,7 +71,7 @@ async fn catastrophic_regular_expression() {
 
 #[tokio::test]
 async fn long_native_calls_are_killed() {
-    // Nothing in here is a loop of the script's own: the engine does not look at the clock.
+    // No script loop in here: the engine does not check the clock.
     let body = r"
         const text = 'a'.repeat(10 << 20);
         const calls = 'text.indexOf(needle),'.repeat(800);
@@ -86,7 +86,7 @@ async fn endless_recursion() {
     let result = endure(&body, &mut Fake::default()).await;
     let Err(Failure::Thrown { description, .. }) = result else { panic!("{result:?}") };
     assert!(description.contains("stack") || description.contains("recursion"), "{description}");
-    // Depth that is not calls of functions.
+    // Deep nesting other than function calls.
     let body = "answer(JSON.parse('['.repeat(1e6) + ']'.repeat(1e6)));";
     let result = endure(&wrapped(body), &mut Fake::default()).await;
     assert!(matches!(result, Err(Failure::Thrown { .. })), "{result:?}");
@@ -146,7 +146,7 @@ async fn a_million_promises() {
     let pool = pool(1);
     let report = pool.run(job(&wrapped(body), "[]"), &mut Fake::default()).await;
     assert_eq!(report.result.unwrap().response_body.as_deref(), Some("10000"));
-    // Each waits for the next, so all are kept, and the last rejects for want of memory.
+    // Each waits for the next, so all are kept, and the last is rejected for lack of memory.
     let body = "const f = () => Promise.resolve().then(f); f();";
     let report = pool.run(job(&wrapped(body), "[]"), &mut Fake::default()).await;
     assert!(matches!(report.result, Err(Failure::OutOfMemory)), "{report:?}");
@@ -218,7 +218,7 @@ async fn what_is_read_late_finds_the_language_as_it_was() {
     let Err(Failure::Thrown { description, stack, .. }) = &report.result else {
         panic!("{report:?}")
     };
-    // An error is described by its own prototype, which is a trap too.
+    // An error is described by its own prototype, which is booby-trapped too.
     assert_eq!(description, "unknown");
     assert!(!stack.contains("sheaf"), "{stack}");
     let good = body.replace("missing.property;", "");
@@ -255,7 +255,7 @@ async fn bent_prototypes_do_not_bend_messages() {
 
 #[tokio::test]
 async fn a_trap_in_every_array_catches_its_script_only() {
-    // The engine's own serialiser runs into this one.
+    // This one traps the engine's own serialiser.
     let body = r"Object.defineProperty(Array.prototype, '0', { set() { throw 'trap'; } });
         c.createDocument(link, { id: 'real' });";
     let mut fake = Fake::default();
@@ -333,7 +333,7 @@ async fn errors_of_the_top_level_are_told() {
 
 #[tokio::test]
 async fn an_answer_that_memory_has_no_room_for_is_told() {
-    // Which copy of the answer is one too many depends on what else is there.
+    // Which copy of the answer exceeds the memory depends on what else is there.
     let source = r"async function f(held) {
         const hold = [];
         for (let n = 0; n < held; n++) hold.push(new Uint8Array(1 << 20));

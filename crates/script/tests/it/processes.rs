@@ -1,4 +1,4 @@
-//! Workers as processes: what they are left with, and what becomes of a pool that loses one.
+//! Workers as processes: what they keep, and what happens to a pool that loses one.
 
 use std::{fs, path::Path, process::Command, time::Duration};
 
@@ -65,7 +65,7 @@ async fn a_worker_killed_while_idle_is_replaced_unnoticed() {
     assert_ne!(worker_id(folder.path()), first);
 }
 
-/// A host whose every call finds the worker killed.
+/// A host that kills the worker on every call.
 struct Killer<'a>(&'a Path);
 
 impl Host for Killer<'_> {
@@ -103,7 +103,7 @@ async fn a_dropped_run_ends_its_worker() {
     let mut fake = Fake { hangs: true, ..Fake::default() };
     let source = wrapped("c.readDocuments(link);");
     let started = async {
-        // The worker has written its id when it has been started; yield until then.
+        // The worker writes its id when it starts; yield until then.
         while fs::read_to_string(folder.path().join("pid")).unwrap_or_default().is_empty() {
             tokio::task::yield_now().await;
         }
@@ -134,12 +134,12 @@ async fn a_worker_is_left_with_its_pipe_and_little_else() {
     assert_eq!(limit("Max core file size"), "0");
     assert_eq!(limit("Max address space"), (1_u64 << 30).to_string());
     assert_eq!(fs::read_link(process.join("cwd")).unwrap(), Path::new("/"));
-    // The shell that started it may set its own variables; none of ours is there.
+    // The shell that started it may set its own variables, but none of ours may be there.
     let environment = fs::read_to_string(process.join("environ")).unwrap();
     assert!(!environment.contains("PATH=") && !environment.contains("CARGO"), "{environment}");
     let status = fs::read_to_string(process.join("status")).unwrap();
     assert!(status.contains("Name:"), "{status}");
-    // What this test itself was started with is passed on, as a server's would be.
+    // Descriptors that this test itself inherited are passed on, as a server's would be.
     for entry in fs::read_dir(process.join("fd")).unwrap() {
         let entry = entry.unwrap();
         let number = entry.file_name().into_string().unwrap();

@@ -1,4 +1,4 @@
-//! The patterns that published scripts follow.
+//! Patterns used by published scripts.
 
 use super::support::{Fake, body_on, job, pool};
 

@@ -1,4 +1,4 @@
-//! A database in memory for one script, and short ways to run one.
+//! An in-memory database for one script, and short ways to run one.
 
 use std::{collections::BTreeMap, ffi::OsString, time::Duration};
 
@@ -12,15 +12,15 @@ use value::{Value, json};
 pub(crate) const SELF_LINK: &str = "dbs/AAAAAA==/colls/AAAAAAAAAAA=/";
 pub(crate) const ALT_LINK: &str = "dbs/shop/colls/books";
 
-/// Documents by id; the rid of a document is `rid-` and its id, its etag a count of its versions.
+/// Documents by id. A document's rid is `rid-` and its id, its etag the number of its versions.
 pub(crate) struct Fake {
     pub(crate) documents: BTreeMap<String, (String, u32)>,
     pub(crate) calls: Vec<Call>,
-    /// Calls from this one on are refused.
+    /// Calls from this index on are refused.
     pub(crate) accepts: usize,
-    /// Every call ends the script with this.
+    /// If set, every call ends the script with this error.
     pub(crate) breaks: Option<Error>,
-    /// Every call takes for ever.
+    /// Every call hangs.
     pub(crate) hangs: bool,
 }
 
@@ -90,7 +90,8 @@ impl Fake {
         done(status, text)
     }
 
-    /// `ERROR` is an error, geometry is 7, a parameter asks for the id that is its value, all else for everything.
+    /// `ERROR` fails, geometry returns 7, a parameter selects the document with that id, anything
+    /// else returns all.
     fn query(&self, call: &Call) -> Reply {
         let body = json::parse(call.body.as_deref().unwrap_or_default().as_bytes()).expect("JSON");
         if body.get("query").as_str() == Some("ERROR") {
@@ -173,7 +174,7 @@ pub(crate) fn context() -> Context {
     }
 }
 
-/// Limits that no good script meets, however busy the machine is.
+/// Limits that no well-behaved script reaches, however busy the machine is.
 pub(crate) fn patient() -> Limits {
     let long = Duration::from_mins(2);
     Limits { time: long, accepting: long, ..Limits::default() }
@@ -189,12 +190,12 @@ pub(crate) fn job(source: &str, arguments: &str) -> Job {
     }
 }
 
-/// Runs a stored procedure without arguments in a pool of its own.
+/// Runs a stored procedure without arguments in a new pool.
 pub(crate) async fn run_on(fake: &mut Fake, source: &str) -> Report {
     pool(1).run(job(source, "[]"), fake).await
 }
 
-/// The body that a stored procedure answers with; it must end well.
+/// The response body of a stored procedure, which must succeed.
 pub(crate) async fn body_on(fake: &mut Fake, source: &str) -> String {
     let report = run_on(fake, source).await;
     match report.result {
@@ -203,7 +204,7 @@ pub(crate) async fn body_on(fake: &mut Fake, source: &str) -> String {
     }
 }
 
-/// The same for the body of `function () { … }`, with `c`, `link` and `answer` at hand.
+/// Likewise for the body of `function () { … }`, with `c`, `link` and `answer` predefined.
 pub(crate) async fn answer_on(fake: &mut Fake, body: &str) -> String {
     body_on(fake, &wrapped(body)).await
 }
@@ -216,7 +217,7 @@ pub(crate) fn wrapped(body: &str) -> String {
     )
 }
 
-/// What an exception said, and its number.
+/// The message and number of an exception.
 pub(crate) fn thrown(report: &Report) -> (&str, Option<i64>) {
     match &report.result {
         Err(Failure::Thrown { number, description, .. }) => (description, *number),
@@ -224,7 +225,7 @@ pub(crate) fn thrown(report: &Report) -> (&str, Option<i64>) {
     }
 }
 
-/// A value from its JSON text.
+/// Parses JSON.
 pub(crate) fn value(text: &str) -> Value {
     json::parse(text.as_bytes()).expect("JSON")
 }

@@ -1,4 +1,4 @@
-//! What is accepted as a script, and where it is said to be wrong.
+//! Which sources are accepted, and the reported positions of errors.
 
 use script::{Failure, Job, Kind};
 

@@ -15,7 +15,7 @@ async fn store() -> (tempfile::TempDir, Arc<LsmStore>, Arc<LsmPartition>) {
     (directory, store, partition)
 }
 
-/// A batch of one key past all checks, and how it ends.
+/// A batch of one key that bypasses all checks, and its result.
 fn entry(partition: &Arc<LsmPartition>, key: &str) -> (Entry, Receiver<Result<()>>) {
     let mut batch = Batch::default();
     batch.put(key.to_owned(), "value");
@@ -37,7 +37,7 @@ fn told_of_the_panic(end: &Receiver<Result<()>>) {
     assert!(matches!(&end, Err(Error::Io(why)) if why == "the commit panicked"), "{end:?}");
 }
 
-/// Everybody hears of it, nothing more is written, and what was there can be read.
+/// Every writer gets the error, nothing more is written, and existing data can be read.
 async fn stopped(store: &LsmStore, partition: &Arc<LsmPartition>) {
     assert_eq!(store.failure().as_deref(), Some("i/o: the commit panicked"));
     let (late, end) = entry(partition, "late");
@@ -50,7 +50,7 @@ async fn stopped(store: &LsmStore, partition: &Arc<LsmPartition>) {
     assert_eq!(partition.debt().queued_batches, 0);
 }
 
-/// fjall panics on a key that its format cannot hold; no batch with one comes this far.
+/// fjall panics on a key that its format cannot hold; checked batches never contain one.
 #[tokio::test]
 async fn a_panic_while_writing_ends_the_writes() {
     let (directory, store, partition) = store().await;
@@ -67,7 +67,7 @@ async fn a_panic_while_writing_ends_the_writes() {
     assert_eq!(store.failure(), None);
 }
 
-/// The group is in the store, but nobody was told that it is: it must not be seen.
+/// The group is in the store, but its writers were never told so: it must not be visible.
 #[tokio::test]
 async fn a_panic_before_publishing_leaves_the_group_unseen() {
     let (directory, store, partition) = store().await;
@@ -92,7 +92,7 @@ async fn a_panic_before_publishing_leaves_the_group_unseen() {
     assert!(!has(&store, "first").await && !has(&store, "second").await);
     stopped(&store, &partition).await;
     drop((committer, partition, store));
-    // As any write whose answer was lost: all of it or nothing.
+    // As for any write whose answer was lost: all of it or nothing.
     let store = LsmStore::open(directory.path(), Options::default()).unwrap();
     assert!(has(&store, "before").await);
     assert_eq!(has(&store, "first").await, has(&store, "second").await);

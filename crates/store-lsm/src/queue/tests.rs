@@ -83,7 +83,7 @@ async fn failure_ends_everything_that_waits() {
     assert_eq!(queue.failure().as_deref(), Some("i/o: the disk is gone"));
 }
 
-/// SIGTERM asks for a close, and must not wait for a thread that died.
+/// SIGTERM requests a close, which must not wait for a dead thread.
 #[tokio::test]
 async fn closes_are_answered_without_a_committer() {
     let queue = Queue::new(&Options::default());

@@ -1,4 +1,4 @@
-//! What a compaction leaves on disk, and what is left of one that is cut short.
+//! What a compaction leaves on disk, and what remains of an interrupted one.
 
 use store::{Direction, Files as _, PageLimit, Store};
 
@@ -12,7 +12,7 @@ async fn churn(store: &LsmStore, rounds: usize) {
     for round in 0..rounds {
         let mut batch = Batch::default();
         for number in 0..KEYS {
-            // Hard to compress, so that sizes say how much there is.
+            // Hard to compress, so that file sizes reflect the amount of data.
             let noise = (number + round * KEYS).wrapping_mul(0x9E37_79B9_7F4A_7C15);
             batch.put(format!("{number:05}"), format!("{noise:x}-{:x}", !noise));
         }
@@ -24,15 +24,15 @@ fn options() -> Options {
     Options { memtable_bytes: 64 << 10, ..Options::default() }
 }
 
-/// Bytes of the partition's table files, whether the store still knows them or not.
+/// The size of the partition's table files, including those the store no longer uses.
 fn table_bytes(directory: &Path) -> u64 {
-    // Keyspace 1 is ours, 2 is the first partition.
+    // Keyspace 1 is the store's own, 2 is the first partition.
     let tables = std::fs::read_dir(directory.join("keyspaces/2/tables")).unwrap();
-    // One that a background thread still looks at may vanish just now.
+    // A file may vanish while a background thread still cleans up.
     tables.filter_map(|file| file.ok()?.metadata().ok()).map(|file| file.len()).sum()
 }
 
-/// Waits until background threads have let go of the last table that was replaced.
+/// Waits until background threads have released the last replaced table.
 fn shrinks_below(directory: &Path, limit: u64) -> bool {
     let started = Instant::now();
     while table_bytes(directory) >= limit {
@@ -51,8 +51,8 @@ async fn count(store: &LsmStore) -> usize {
     snapshot.scan(range, Direction::Forward, limit).await.unwrap().entries.len()
 }
 
-/// While a snapshot is open, what it sees is kept; then it goes, although no buffer holds anything
-/// that could be written out, which is when fjall looks which snapshots are left.
+/// While a snapshot is open, its data is kept. Afterwards it is removed, even without a non-empty
+/// buffer to flush, which is when fjall checks which snapshots are left.
 #[tokio::test]
 async fn what_a_snapshot_needed_is_gone_after_it() {
     let directory = tempfile::tempdir().unwrap();
@@ -70,13 +70,13 @@ async fn what_a_snapshot_needed_is_gone_after_it() {
     assert!(first.is_some() && now.is_some() && first != now);
 }
 
-/// The same for a store that was closed and opened: the files of the tables that held old versions
-/// go, too.
+/// Likewise for a store that was closed and reopened: the files of the tables with old versions are
+/// removed too.
 #[tokio::test]
 async fn what_was_replaced_is_gone_after_a_restart() {
     let directory = tempfile::tempdir().unwrap();
     let store = LsmStore::open(directory.path(), options()).unwrap();
-    // Fjall forgets by itself only what no snapshot sees.
+    // By itself, fjall drops only what no snapshot sees.
     let held = store.open("p", 0).await.unwrap().snapshot();
     churn(&store, 10).await;
     store.close().await.unwrap();
@@ -100,7 +100,7 @@ async fn what_was_replaced_is_gone_after_a_restart() {
     assert_eq!(count(&store).await, 0);
 }
 
-/// Filter, index and data of one table, the filter in two pieces: no other table is asked.
+/// Reads only the filter, index and data of one table, the filter in two pieces.
 #[tokio::test]
 async fn a_key_is_found_in_one_table() {
     let directory = tempfile::tempdir().unwrap();
@@ -119,7 +119,7 @@ async fn a_key_is_found_in_one_table() {
     assert!(blocks > 0 && blocks <= 4 * KEYS as u64, "{blocks} blocks for {KEYS} keys");
 }
 
-/// The process may die at any moment. Here: right after, without a clean close.
+/// The process may die at any moment; here right after the compaction, without a clean close.
 #[tokio::test]
 async fn a_crash_loses_nothing() {
     let directory = tempfile::tempdir().unwrap();
@@ -134,7 +134,7 @@ async fn a_crash_loses_nothing() {
     assert_eq!(count(&store).await, KEYS + 1);
 }
 
-/// Whoever asked may go away, the partition may be dropped, the store may be closed.
+/// The caller may go away, the partition may be dropped, the store may be closed.
 #[tokio::test]
 async fn one_that_is_cut_short_does_no_harm() {
     let directory = tempfile::tempdir().unwrap();

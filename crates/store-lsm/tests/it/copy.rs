@@ -1,8 +1,8 @@
-//! Copies that are cut short. The contract lets a store leave a part; this one never does.
+//! Interrupted copies. The contract lets a store leave a part; this one never does.
 
 use crate::*;
 
-/// Copies everything in `from` as it is now.
+/// Copies the current content of `from`.
 fn clone<'a>(
     store: &'a LsmStore,
     from: &'a dyn KeySpace,
@@ -11,8 +11,8 @@ fn clone<'a>(
     Box::pin(async move { store.copy(&*from.snapshot(), to, &|_, _| true).await })
 }
 
-/// However far a clone came, its target is empty or whole. If it is empty it can be filled again,
-/// and then holds nothing of the first try.
+/// However far a clone got, its target is empty or complete. If empty, it can be filled again, and
+/// then contains nothing of the first attempt.
 #[tokio::test]
 async fn a_cancelled_clone_leaves_all_or_nothing() {
     let directory = tempfile::tempdir().unwrap();
@@ -54,7 +54,7 @@ async fn a_cancelled_clone_leaves_all_or_nothing() {
     assert_eq!(wholes.last(), Some(&true), "the last one was not");
 }
 
-/// Two clones at once into one partition: it holds one of them, not a mixture.
+/// After two concurrent clones into one partition, it contains one of them, not a mixture.
 #[tokio::test]
 async fn two_clones_do_not_mix() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! A process that dies in the middle of writing. The test starts itself again as the victim.
+//! A process that dies in the middle of writing. The test runs itself again as the victim.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -9,10 +9,10 @@ use store::{Error, Store};
 
 use crate::*;
 
-/// Tells the victim where to write, and that it is the victim.
+/// Marks the process as the victim and tells it where to write.
 const DIRECTORY: &str = "STORE_LSM_CRASH_DIRECTORY";
 
-/// After how many acknowledged batches the victim dies.
+/// The number of acknowledged batches after which the victim dies.
 const ACKNOWLEDGED: usize = 1_500;
 
 #[tokio::test]
@@ -34,7 +34,7 @@ async fn acknowledged_batches_survive_an_abort() {
         let line = line.unwrap();
         if acknowledged.is_empty() && line.starts_with("ack ") {
             let refused = LsmStore::open(directory.path(), Options::default()).map(|_| ());
-            // Unless the victim was so quick that it is dead already.
+            // Unless the victim was so quick that it is already dead.
             assert!(matches!(refused, Err(Error::Conflict(_)) | Ok(())), "{refused:?}");
         }
         if let Some(name) = line.strip_prefix("ack ") {
@@ -50,12 +50,12 @@ async fn acknowledged_batches_survive_an_abort() {
         let partition = store.open(&name[..2], 0).await.unwrap();
         let value = get(&*partition, &name).await.unwrap_or_else(|| panic!("{name} is lost"));
         assert_eq!(value, vec![b'v'; 2_000]);
-        // Both changes of a batch, or none.
+        // Both changes of a batch, or neither.
         assert!(get(&*partition, &format!("{name}/index")).await.is_some());
     }
 }
 
-/// What the victim does.
+/// Runs in the victim.
 async fn die_writing(directory: &Path) {
     // Small buffers, so that it dies among flushes and compactions.
     let options = Options { memtable_bytes: 256 << 10, ..Options::default() };

@@ -1,10 +1,10 @@
-//! Partitions that are created and dropped again and again leave nothing behind.
+//! Creating and dropping partitions repeatedly leaves nothing behind.
 
 use store::Store;
 
 use crate::*;
 
-/// Bytes of all files that are not journals. Those are bounded elsewhere, and reserve space.
+/// The size of all files except journals, which are bounded elsewhere and reserve space.
 fn table_bytes(directory: &Path) -> u64 {
     let mut bytes = 0;
     for entry in std::fs::read_dir(directory).unwrap() {
@@ -12,22 +12,22 @@ fn table_bytes(directory: &Path) -> u64 {
         if path.is_dir() {
             bytes += table_bytes(&path);
         } else if path.extension().is_none_or(|extension| extension != "jnl") {
-            // A file that a background thread removes meanwhile has no bytes.
+            // A file that a background thread removes meanwhile counts as empty.
             bytes += path.metadata().map_or(0, |file| file.len());
         }
     }
     bytes
 }
 
-/// How many files fjall's own list of keyspaces has.
+/// The number of files of fjall's own list of keyspaces.
 fn list_files(directory: &Path) -> usize {
     let list = directory.join("keyspaces/0");
     let count = |path: &Path| std::fs::read_dir(path).unwrap().count();
     count(&list) + count(&list.join("tables"))
 }
 
-/// Each change of fjall's list of keyspaces makes a version and rewrites tables. Unless it lets go of
-/// the ones before, 300 cycles take 97 MB until the next start, and 1,000 cycles take 1 GB.
+/// Each change to fjall's list of keyspaces makes a version and rewrites tables. Unless the old
+/// ones are released, 300 cycles take 97 MB until the next start, and 1,000 cycles take 1 GB.
 #[tokio::test]
 async fn creating_and_dropping_takes_no_space() {
     let directory = tempfile::tempdir().unwrap();

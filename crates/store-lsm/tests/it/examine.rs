@@ -1,4 +1,4 @@
-//! Looking at a store changes nothing.
+//! Examining a store changes nothing.
 
 use std::{collections::BTreeMap, path::PathBuf, time::SystemTime};
 
@@ -6,7 +6,7 @@ use store::Store;
 
 use crate::*;
 
-/// Everything in a directory: content and time of the last change.
+/// All files of a directory, with content and modification time.
 fn state(directory: &Path) -> BTreeMap<PathBuf, (SystemTime, Vec<u8>)> {
     let mut state = BTreeMap::new();
     for entry in std::fs::read_dir(directory).unwrap() {
@@ -23,7 +23,7 @@ fn state(directory: &Path) -> BTreeMap<PathBuf, (SystemTime, Vec<u8>)> {
     state
 }
 
-/// What `examine` says about a directory, which must stay as it is.
+/// Examines a directory, which must not change, and returns the value of the key.
 async fn look(directory: &Path, key: &str) -> Option<Bytes> {
     let before = state(directory);
     let store = LsmStore::examine(directory, Options::default()).unwrap();
@@ -53,7 +53,7 @@ async fn a_crashed_store_stays_as_it_is() {
     }
     let crashed = copy_of(directory.path());
     let path = crashed.path();
-    // What a crash leaves behind, and opening would remove.
+    // Remains of a crash that opening would remove.
     std::fs::write(path.join("keyspaces/2/tables/999"), "orphan").unwrap();
     std::fs::write(path.join("keyspaces/2/v999"), "orphan").unwrap();
     assert_eq!(look(path, "k59").await.unwrap().len(), 8 << 10);

@@ -38,7 +38,7 @@ async fn sixty_four_writers_commit_in_groups() {
     }
 }
 
-/// What is written and read is counted, and the blocks that a read had to look at.
+/// The store counts keys written and read, and the blocks that reads accessed.
 #[tokio::test]
 async fn keys_and_blocks_are_counted() {
     let directory = tempfile::tempdir().unwrap();
@@ -61,13 +61,13 @@ async fn keys_and_blocks_are_counted() {
     assert_eq!(page.entries.len(), 10);
     let after = store.statistics();
     assert_eq!(after.keys_read - before.keys_read, 11);
-    // At least the one that the point read had to load. Whether index and filter are blocks of
-    // their own depends on the level the table has reached by now.
+    // At least the block that the point read had to load. Whether index and filter have their own
+    // blocks depends on the table's current level.
     assert!(after.blocks_read - before.blocks_read >= 1);
     assert!(after.blocks_loaded <= after.blocks_read);
 }
 
-/// The queue refuses instead of growing, and instead of blocking.
+/// A full queue refuses batches instead of growing or blocking.
 #[tokio::test]
 async fn a_full_queue_refuses() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Images: what a store holds that is made of one, and which files of it are new.
+//! Images: the content of a store built from one, and which of its files are new.
 
 use std::{
     collections::HashSet,
@@ -15,12 +15,12 @@ use store_lsm::{LsmStore, Options};
 
 use super::{get, open, put};
 
-/// With flushes and compactions all the time.
+/// Options that cause constant flushes and compactions.
 fn tiny() -> Options {
     Options { memtable_bytes: 16 << 10, ..Options::default() }
 }
 
-/// Makes a store of an image.
+/// Builds a store from an image.
 fn restore(image: &dyn Image, directory: &Path) {
     LsmStore::restore(directory, |directory| {
         for (index, file) in image.files().iter().enumerate() {
@@ -40,9 +40,9 @@ fn content(image: &dyn Image, index: usize, file: &ImageFile) -> Vec<u8> {
     content
 }
 
-/// Two writers, each of which raises a number in one partition and, once that is acknowledged, in
-/// another. Partitions come and go meanwhile. In each image the first number is equal to the second
-/// or one ahead, and what was acknowledged before is there.
+/// Two writers each raise a number in one partition and, once that is acknowledged, in another,
+/// while other partitions are created and dropped. In each image the first number is equal to the
+/// second or one ahead, and everything acknowledged before is there.
 #[test]
 fn all_is_of_one_instant() {
     let directory = tempfile::tempdir().unwrap();
@@ -110,7 +110,7 @@ async fn check(place: &Path, before: &[usize]) {
         assert!(first == second || first == second + 1, "{first} and {second}");
         assert!(second >= *before, "{second}: {before} was acknowledged");
     }
-    // It lives on, and through a restart.
+    // The copy can be written to, and survives a restart.
     let partition = copy.open("a0", 0).await.unwrap();
     put(&*partition, "after", "all");
     copy.close().await.unwrap();
@@ -120,7 +120,7 @@ async fn check(place: &Path, before: &[usize]) {
     assert_eq!(get(&*partition, "after").await.unwrap(), "all");
 }
 
-/// How many rounds are in a partition, without gaps.
+/// The number of rounds in a partition, which must have no gaps.
 async fn rounds(partition: &dyn KeySpace) -> usize {
     let mut count = 0;
     while get(partition, &format!("{:06}", count + 1)).await.is_some() {
@@ -132,7 +132,7 @@ async fn rounds(partition: &dyn KeySpace) -> usize {
     count
 }
 
-/// What is deleted or rewritten while an image is held is still in it, and is gone afterwards.
+/// Data deleted or rewritten while an image is held stays in the image, and is removed afterwards.
 #[tokio::test]
 async fn what_goes_meanwhile_stays_in_it() {
     let directory = tempfile::tempdir().unwrap();
@@ -152,7 +152,7 @@ async fn what_goes_meanwhile_stays_in_it() {
     drop(dropped);
     store.drop_key_space("dropped").await.unwrap();
     store.compact(None).await.unwrap();
-    // The journals are needed until the image is gone.
+    // The journals are needed until the image is dropped.
     store.close().await.unwrap();
     let place = directory.path().join("restored");
     restore(&*image, &place);
@@ -164,7 +164,7 @@ async fn what_goes_meanwhile_stays_in_it() {
             assert_eq!(value, vec![b'v'; 900], "{name} {number}");
         }
     }
-    // Twice the same.
+    // Reading twice gives the same.
     for (index, file) in image.files().iter().enumerate() {
         assert_eq!(content(&*image, index, file), content(&*image, index, file));
     }
@@ -175,7 +175,7 @@ async fn what_goes_meanwhile_stays_in_it() {
     assert_eq!(again.key_spaces().await.unwrap(), ["kept"]);
 }
 
-/// Tables are the bulk of a store, and the next image has those that were not rewritten.
+/// Tables are the bulk of a store, and the next image reuses those that were not rewritten.
 #[tokio::test]
 async fn the_next_one_shares_its_tables() {
     let directory = tempfile::tempdir().unwrap();
@@ -207,7 +207,7 @@ async fn the_next_one_shares_its_tables() {
     assert!(third.len() > before.len() && third.starts_with(&before));
 }
 
-/// Each partition that comes or goes replaces tables of fjall's list of them.
+/// Each partition created or dropped replaces tables of fjall's list of keyspaces.
 #[tokio::test]
 async fn what_partitions_left_behind_is_not_in_it() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,11 +1,11 @@
-//! Journals are given back, even if some partition never writes again.
+//! Journals are released, even if some partition never writes again.
 
 use store::Store;
 
 use crate::*;
 
-/// One partition writes a key and goes idle, another one writes 200 MB. fjall alone would keep all
-/// journals since that key.
+/// One partition writes a key and goes idle, another one writes 200 MB. By itself, fjall would keep
+/// all journals since that key.
 #[tokio::test]
 async fn an_idle_partition_does_not_pin_the_journal() {
     let directory = tempfile::tempdir().unwrap();
@@ -37,7 +37,7 @@ async fn an_idle_partition_does_not_pin_the_journal() {
     assert_eq!(get(&*idle, "k").await.unwrap(), "v");
 }
 
-/// Many partitions that are each too small to be written out share one budget.
+/// Many partitions, each too small to be flushed, share one budget.
 #[tokio::test]
 async fn write_buffers_share_a_budget() {
     let directory = tempfile::tempdir().unwrap();
@@ -52,7 +52,7 @@ async fn write_buffers_share_a_budget() {
             put(&**partition, &format!("k{number}"), vec![b'x'; 10 << 10]);
         }
     }
-    // 20 MB were written, none of the ten reached the 4 MB at which it is written out by itself.
+    // 20 MB were written, but none of the ten reached the 4 MB at which it is flushed by itself.
     let mut buffers = 0;
     for _ in 0..100 {
         buffers = store.statistics().write_buffer_bytes;

@@ -1,4 +1,4 @@
-//! Journals that are gone, or shorter than they were.
+//! Journals that are missing, or shorter than before.
 
 use store::Store;
 
@@ -22,7 +22,7 @@ fn journals(directory: &Path) -> Vec<u64> {
     numbers
 }
 
-/// The journals that the list names, and how long each is at least.
+/// The listed journals, and the minimum length of each.
 fn listed(directory: &Path) -> Vec<(u64, u64)> {
     let text = std::fs::read_to_string(directory.join(LIST)).unwrap();
     let lines = text.lines().filter_map(|line| line.split_once(' '));
@@ -48,8 +48,8 @@ async fn a_missing_journal_is_named() {
     }
 }
 
-/// After a clean close the journal is empty. It has to be there all the same: nobody can tell that
-/// nothing was in it.
+/// After a clean close the journal is empty, but must still exist: otherwise it is unknown whether
+/// it was empty.
 #[tokio::test]
 async fn a_closed_store_needs_its_journal() {
     let directory = tempfile::tempdir().unwrap();
@@ -78,8 +78,8 @@ async fn an_emptied_journal_is_not_taken_for_a_new_one() {
     }
 }
 
-/// What is behind the last whole batch of a journal that was cut short is kept, whether or not the end
-/// of a batch is in it.
+/// Data after the last whole batch of a truncated journal is saved, whether or not it contains the
+/// end of a batch.
 #[tokio::test]
 async fn what_is_left_of_a_batch_is_kept() {
     let directory = tempfile::tempdir().unwrap();
@@ -113,15 +113,15 @@ fn content_bytes(directory: &Path) -> usize {
     bytes.iter().rposition(|byte| *byte != 0).unwrap() + 1
 }
 
-/// Makes the store begin a new journal, and fills no partition but `busy`.
+/// Makes the store begin a new journal, writing only to `busy`.
 fn write_past_a_journal(busy: &dyn KeySpace) {
     for number in 0..70 {
         put(busy, &format!("k{}", number % 10), vec![b'x'; 1 << 20]);
     }
 }
 
-/// fjall creates and removes journals while writes go on. The list names the newest one, and nothing
-/// that is not there.
+/// fjall creates and removes journals while writes continue. The list contains the newest one, and
+/// only existing ones.
 #[tokio::test]
 async fn the_list_follows_the_journals() {
     let directory = tempfile::tempdir().unwrap();
@@ -143,7 +143,7 @@ async fn the_list_follows_the_journals() {
         let crashed = copy_of(directory.path());
         let journal = crashed.path().join(format!("{number}.jnl"));
         if *bytes > 0 {
-            // A journal that another follows was synced to its end.
+            // A journal followed by another was synced to its end.
             let file = std::fs::OpenOptions::new().write(true).open(&journal).unwrap();
             file.set_len(bytes - 1).unwrap();
             assert!(refused(crashed.path()).contains("was cut short"), "{number}");
@@ -170,7 +170,7 @@ async fn an_old_directory_gets_a_list() {
     assert!(matches!(listed[..], [(0, bytes)] if bytes > 0), "{listed:?}");
 }
 
-/// A list without a version is not what an interrupted creation leaves.
+/// A list without a version is not the result of an interrupted creation.
 #[tokio::test]
 async fn a_list_keeps_a_directory_from_being_cleared() {
     let directory = tempfile::tempdir().unwrap();

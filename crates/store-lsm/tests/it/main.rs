@@ -1,4 +1,4 @@
-//! The store on disk keeps the contract, and keeps it after a crash.
+//! The store on disk keeps the contract, even after a crash.
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on may as well panic")]
 
@@ -46,7 +46,7 @@ async fn conforms() {
     run_conformance(Options::default()).await;
 }
 
-/// With flushes and compactions all the time, which is when fjall's own snapshots are not frozen.
+/// With constant flushes and compactions, which is when fjall's own snapshots are not frozen.
 #[tokio::test]
 async fn conforms_with_tiny_buffers() {
     run_conformance(Options { memtable_bytes: 8 << 10, ..Options::default() }).await;
@@ -56,7 +56,7 @@ fn open(directory: &Path) -> Arc<LsmStore> {
     LsmStore::open(directory, Options::default()).unwrap()
 }
 
-/// Submits a batch and gives the end of a channel that its result will come through.
+/// Submits a batch and returns the channel for its result.
 fn submit(partition: &dyn KeySpace, batch: Batch) -> Receiver<Result<()>> {
     let (sender, receiver) = channel();
     let done = Box::new(move |result| {
@@ -81,7 +81,7 @@ async fn get(partition: &dyn KeySpace, key: &str) -> Option<Bytes> {
     partition.snapshot().get_many(&keys).await.unwrap().remove(0)
 }
 
-/// Says through a channel that a future can go on.
+/// Signals through a channel that a future can make progress.
 struct Signal(Sender<()>);
 
 impl Wake for Signal {
@@ -90,8 +90,8 @@ impl Wake for Signal {
     }
 }
 
-/// Polls a future so many times, each time as soon as it can go on, then cancels it: at once, or when
-/// what it asked for last `is_done`. Gives its result if it came to an end.
+/// Polls a future this many times, each time as soon as it can make progress, then cancels it:
+/// immediately, or once its last request `is_done`. Returns the result if it finished.
 fn advance<T>(mut future: BoxFuture<'_, T>, polls: usize, is_done: bool) -> Option<T> {
     let (sender, receiver) = channel();
     let waker = Waker::from(Arc::new(Signal(sender)));
@@ -106,7 +106,7 @@ fn advance<T>(mut future: BoxFuture<'_, T>, polls: usize, is_done: bool) -> Opti
     None
 }
 
-/// Opens a directory that a thread of a store that was dropped may still use for a moment.
+/// Opens a directory that a thread of a dropped store may still use for a moment.
 fn reopen(directory: &Path) -> Arc<LsmStore> {
     let started = Instant::now();
     loop {
@@ -120,7 +120,7 @@ fn reopen(directory: &Path) -> Arc<LsmStore> {
 }
 
 /// What the disk would hold if the process died now. Everything acknowledged is synced, so a copy
-/// of the files is as good as a crash, and the copy can be damaged on purpose.
+/// of the files is equivalent to a crash, and can be damaged on purpose.
 fn copy_of(directory: &Path) -> tempfile::TempDir {
     fn copy(from: &Path, to: &Path) -> std::io::Result<()> {
         std::fs::create_dir_all(to)?;

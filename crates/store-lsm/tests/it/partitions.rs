@@ -1,4 +1,4 @@
-//! Many partitions, and what is left of them.
+//! Many partitions, and what remains of them.
 
 use std::time::Instant;
 
@@ -6,7 +6,7 @@ use store::Store;
 
 use crate::*;
 
-/// The directories of keyspaces: one of fjall's, one of ours, one per partition.
+/// The number of keyspace directories: one of fjall's, one of the store's own, one per partition.
 fn keyspaces(directory: &Path) -> usize {
     std::fs::read_dir(directory.join("keyspaces")).unwrap().count()
 }
@@ -57,7 +57,7 @@ async fn a_dropped_partition_gives_its_space_back() {
     let value = snapshot.get_many(&keys).await.unwrap().remove(0).unwrap();
     assert_eq!(value.len(), 1 << 20, "a snapshot keeps what it reads");
     drop(snapshot);
-    // A flush that was under way holds the partition a little longer.
+    // A running flush holds the partition a little longer.
     for _ in 0..200 {
         if keyspaces(directory.path()) == 2 {
             return;

@@ -1,4 +1,4 @@
-//! What a store holds when it is opened again.
+//! The content of a store after reopening.
 
 use store::{Error, Store};
 
@@ -24,7 +24,8 @@ async fn clean_close_keeps_everything_and_leaves_no_journal() {
         if round > 0 {
             assert_eq!(get(&*a, "same").await.unwrap(), (round - 1).to_string());
         }
-        // Newer values must win over those of earlier sessions, whatever numbers fjall gives out.
+        // Newer values must win over those of earlier sessions, whatever sequence numbers fjall
+        // assigns.
         put(&*a, "same", round.to_string());
         assert_eq!(get(&*a, "same").await.unwrap(), round.to_string());
         put(&*a, &format!("k{round}"), "a");
@@ -58,8 +59,8 @@ async fn a_directory_has_one_owner() {
     open(directory.path());
 }
 
-/// A first open that dies half way leaves a directory that can still be opened; but a journal with
-/// something in it is never thrown away.
+/// A first open that dies halfway leaves a directory that can still be opened; but a non-empty
+/// journal is never discarded.
 #[tokio::test]
 async fn an_interrupted_creation_is_no_obstacle() {
     let directory = tempfile::tempdir().unwrap();
@@ -79,7 +80,8 @@ async fn an_interrupted_creation_is_no_obstacle() {
     assert!(crashed.path().join("0.jnl").metadata().unwrap().len() > 0);
 }
 
-/// After a clean close the journal is empty, as after an interrupted creation; the tables are not.
+/// After a clean close the journal is empty, as after an interrupted creation, but the tables are
+/// not.
 #[tokio::test]
 async fn a_lost_version_does_not_make_a_store_empty() {
     let directory = tempfile::tempdir().unwrap();
@@ -111,8 +113,8 @@ fn nobody_else_may_look() {
     assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o700);
 }
 
-/// fjall forgets how far its own list of keyspaces had counted. Without our records a partition
-/// that was dropped comes back after a crash.
+/// fjall forgets the sequence numbers of its own list of keyspaces. Without our records a dropped
+/// partition comes back after a crash.
 #[tokio::test]
 async fn partitions_stay_dropped() {
     let directory = tempfile::tempdir().unwrap();
@@ -127,7 +129,7 @@ async fn partitions_stay_dropped() {
         let store = open(directory.path());
         assert_eq!(store.key_spaces().await.unwrap(), names);
         let name = names.pop().unwrap();
-        // While a handle is there, the files are too: only the list says that it is dropped.
+        // While there is a handle the files exist too: only the list shows that it is dropped.
         let _handle = store.open(&name, 0).await.unwrap();
         store.drop_key_space(&name).await.unwrap();
         let crashed = copy_of(directory.path());
@@ -135,7 +137,7 @@ async fn partitions_stay_dropped() {
     }
 }
 
-/// Nor may a new partition vanish that got the number of an old one.
+/// Likewise, a new partition with an old one's sequence number must not vanish.
 #[tokio::test]
 async fn partitions_stay() {
     let directory = tempfile::tempdir().unwrap();
@@ -161,7 +163,7 @@ async fn partitions_stay() {
     }
 }
 
-/// The hole that a power loss leaves in a batch that was never acknowledged.
+/// A hole that a power loss leaves in a batch that was never acknowledged.
 #[tokio::test]
 async fn a_torn_batch_is_cut_off_but_damage_is_reported() {
     let directory = tempfile::tempdir().unwrap();
@@ -204,13 +206,13 @@ async fn a_torn_batch_is_cut_off_but_damage_is_reported() {
     assert_eq!(torn_files(damaged.path()), 0);
 }
 
-/// How many pieces were cut off journals and kept.
+/// The number of saved pieces that were cut off journals.
 fn torn_files(directory: &Path) -> usize {
     let files = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
     files.filter(|path| path.extension().is_some_and(|e| e == "torn")).count()
 }
 
-/// fjall takes a journal to end at the first byte it does not know, and says nothing.
+/// fjall silently takes the first unknown byte for the end of a journal.
 #[tokio::test]
 async fn damage_before_a_whole_batch_is_not_taken_for_the_end() {
     let directory = tempfile::tempdir().unwrap();
@@ -235,7 +237,7 @@ async fn damage_before_a_whole_batch_is_not_taken_for_the_end() {
         assert!(matches!(refused, Err(Error::Corrupt(_))), "{refused:?}");
     }
     assert!(damage(1).is_ok(), "the last batch alone may be torn");
-    // Lengths made of garbage must not be believed.
+    // Lengths read from garbage must not be trusted.
     let copy = copy_of(directory.path());
     let journal = copy.path().join("0.jnl");
     let mut bytes = std::fs::read(&journal).unwrap();
@@ -248,7 +250,7 @@ async fn damage_before_a_whole_batch_is_not_taken_for_the_end() {
     assert_eq!(get(&*reopened, "k9").await.unwrap().len(), 3000);
 }
 
-/// A background job that fails stops the writes, says why, and lets reads go on.
+/// A failed background job stops the writes, reports the reason, and lets reads continue.
 #[tokio::test]
 async fn a_failed_flush_poisons_the_store() {
     let directory = tempfile::tempdir().unwrap();
@@ -256,7 +258,7 @@ async fn a_failed_flush_poisons_the_store() {
     let store = LsmStore::open(directory.path(), options).unwrap();
     let partition = store.open("p", 0).await.unwrap();
     put(&*partition, "k", "v");
-    // Keyspace 1 is ours, 2 is the first partition.
+    // Keyspace 1 is the store's own, 2 is the first partition.
     std::fs::remove_dir_all(directory.path().join("keyspaces/2/tables")).unwrap();
     let mut failed = None;
     for number in 0..2_000 {

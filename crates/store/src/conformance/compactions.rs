@@ -1,4 +1,4 @@
-//! Compactions: whoever reads does not notice.
+//! Compactions: readers do not notice them.
 
 use std::{
     collections::BTreeMap,
@@ -12,7 +12,7 @@ use crate::{Batch, Direction, Error, Files, KeySpace};
 
 const KEYS: usize = 2_000;
 
-/// Writes some keys anew and deletes others, differently in each round; gives what should be there.
+/// Rewrites some keys and deletes others, differently in each round; updates the expected entries.
 fn churn(partition: &dyn KeySpace, round: usize, expected: &mut BTreeMap<Bytes, Bytes>) {
     let mut changes = Batch::default();
     for number in (0..KEYS).filter(|number| !(number + round).is_multiple_of(3)) {
@@ -54,7 +54,7 @@ pub(super) async fn change_nothing(engine: &dyn Files) {
         assert_holds(&*a.snapshot(), &expected).await;
         assert_eq!(get(&*b.snapshot(), "k").await.expect("written"), "b");
     }
-    // What no snapshot needs any more is let go, and the rest still is there.
+    // Compaction drops what no snapshot needs any more and keeps the rest.
     drop(snapshots);
     engine.compact(None).await.expect("a compaction");
     assert_holds(&*a.snapshot(), &expected).await;
@@ -63,8 +63,8 @@ pub(super) async fn change_nothing(engine: &dyn Files) {
     assert_eq!(engine.key_spaces().await.expect("a list"), ["a", "b", "empty"]);
 }
 
-/// A writer raises all values in one batch, again and again. Through all compactions, what was
-/// acknowledged is there, batches are whole, and a snapshot stays what it was.
+/// A writer raises all values in one batch, again and again. Through all compactions, acknowledged
+/// writes are there, batches are whole, and a snapshot does not change.
 pub(super) async fn change_nothing_while_writers_run(engine: &dyn Files) {
     let partition = open(engine, "p").await;
     let keys: Vec<String> = (0..50).map(|number| format!("{number:05}")).collect();

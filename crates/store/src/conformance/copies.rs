@@ -1,4 +1,4 @@
-//! Copies of key spaces: what is in them, and what is refused.
+//! Copies of key spaces: their contents, and what is rejected.
 
 use super::{EVERYTHING, batch, commit, get, open, put, scan};
 use crate::{Batch, Direction, Error, Store};
@@ -22,7 +22,7 @@ pub(super) async fn take_what_is_asked_for(engine: &dyn Store) {
     assert_eq!(copied.len(), 5_000);
     assert_eq!(copied, expected);
 
-    // The copy lives on its own.
+    // The copy is independent of the original.
     commit(&*even, batch([("00002", None), ("00004", Some("new"))]));
     assert_eq!(get(&*even.snapshot(), "00002").await, None);
     assert_eq!(get(&*even.snapshot(), "00004").await.expect("written"), "new");

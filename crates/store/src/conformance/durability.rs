@@ -1,4 +1,4 @@
-//! Visible means as durable as was asked, and what a crash leaves.
+//! Visible data has the requested durability, and what a crash leaves.
 
 use std::{
     collections::BTreeMap,
@@ -16,15 +16,15 @@ use super::{
 };
 use crate::{Batch, Direction, Durability, KeySpace, Result, Store};
 
-/// The disk below a store, as far as a test can reach it.
+/// The disk below a store, as far as a test can control it.
 pub trait Disk: Send + Sync {
-    /// From now on nothing becomes durable. Calls do not fail: they wait.
+    /// From now on nothing becomes durable. Calls do not fail; they wait.
     fn pause(&self);
 
-    /// Ends the pause: what waited becomes durable.
+    /// Ends the pause: everything that waited becomes durable.
     fn resume(&self);
 
-    /// A store as it would be found if the process died now.
+    /// The store as it would be found if the process died now.
     fn crash(&self) -> Arc<dyn Store>;
 }
 
@@ -47,8 +47,8 @@ fn start_barrier(partition: &dyn KeySpace) -> Receiver<Result<()>> {
     receiver
 }
 
-/// While nothing can become durable, no durable batch is visible, nor is anything behind it. A new
-/// owner does not find it either, and then it never comes.
+/// While nothing can become durable, neither a durable batch nor any batch after it is visible. A
+/// new owner does not find it either, and then it never appears.
 pub(super) async fn nothing_is_visible_before_it_is_durable(store: &dyn Store, disk: &dyn Disk) {
     let (p, other) = (open(store, "p").await, open(store, "other").await);
     put(&*p, "k", "before");
@@ -81,7 +81,7 @@ pub(super) async fn nothing_is_visible_before_it_is_durable(store: &dyn Store, d
     assert_eq!(get(&*open(&*crashed, "p").await.snapshot(), "b").await.expect("durable"), "1");
 }
 
-/// One thread writes durable batches. Whatever a reader sees of them is found after a crash.
+/// One thread writes durable batches. Every value that a reader sees is found after a crash.
 pub(super) async fn what_was_seen_survives(store: &dyn Store, disk: &dyn Disk) {
     let partition = open(store, "p").await;
     let is_over = AtomicBool::new(false);
@@ -92,7 +92,7 @@ pub(super) async fn what_was_seen_survives(store: &dyn Store, disk: &dyn Disk) {
                     return;
                 }
                 let text = format!("{number:08}");
-                // Every other batch is submitted while the one before is still on its way.
+                // Every other batch is submitted while the previous one is in flight.
                 let end = submit(&*partition, batch([("k", Some(&*text))]));
                 put(&*partition, "l", &text);
                 wait(&end).expect("a batch can be committed");
@@ -135,7 +135,7 @@ pub(super) async fn buffered_batches_survive_a_barrier(store: &dyn Store, disk: 
     }
 }
 
-/// Key spaces are created and dropped durably, and a close makes everything durable.
+/// Key spaces are created and dropped durably, and closing makes everything durable.
 pub(super) async fn key_spaces_and_a_close_survive(store: &dyn Store, disk: &dyn Disk) {
     open(store, "a").await;
     open(store, "b").await;
@@ -153,7 +153,8 @@ pub(super) async fn key_spaces_and_a_close_survive(store: &dyn Store, disk: &dyn
     assert_eq!(get(&*open(&*crashed, "a").await.snapshot(), "z").await.expect("closed"), "1");
 }
 
-/// A batch that waits for the disk when a new owner opens the key space is there then, or never.
+/// A batch that is waiting for the disk when a new owner opens the key space is there by then, or
+/// never.
 pub(super) async fn an_open_settles_what_waits(store: &dyn Store, disk: &dyn Disk) {
     let old = open(store, "p").await;
     put(&*old, "k", "old");

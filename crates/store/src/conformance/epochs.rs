@@ -58,7 +58,7 @@ pub(super) async fn a_higher_one_fences(engine: &dyn Store) {
     assert!(is_fenced(&read) || read.is_ok(), "{read:?}");
 }
 
-/// A snapshot of a fenced handle may fail; until it does, it shows what it always did.
+/// A snapshot of a fenced handle may fail; until it does, it does not change.
 async fn reads_as_or_is_fenced(snapshot: &dyn Snapshot, key: &str, expected: &str) {
     let read = snapshot.get_many(&[Bytes::copy_from_slice(key.as_bytes())]).await;
     match &read {
@@ -67,8 +67,9 @@ async fn reads_as_or_is_fenced(snapshot: &dyn Snapshot, key: &str, expected: &st
     }
 }
 
-/// Threads write through the old handle while a new one is opened. What the new owner sees first
-/// is all that there will ever be of the old one, and everything that was acknowledged to it.
+/// Threads write through the old handle while a new one is opened. The new owner's first view
+/// contains everything that was acknowledged to the old one, and nothing of the old one is
+/// published later.
 pub(super) async fn nothing_is_published_behind_a_fence(engine: &dyn Store) {
     const THREADS: usize = 4;
     for round in 0..10 {
@@ -83,7 +84,7 @@ pub(super) async fn nothing_is_published_behind_a_fence(engine: &dyn Store) {
                     let key = format!("{round}-{thread}-{number}");
                     let end = submit(&*old, batch([(&*key, Some("old"))]));
                     ends.push((key, end));
-                    // Some in flight, so that the fence falls among them.
+                    // Keep some in flight, so that the fence falls among them.
                     if is_last || ends.len() == 16 {
                         for (key, end) in ends.drain(..) {
                             acknowledged.push((key, wait(&end)));
@@ -123,7 +124,7 @@ pub(super) async fn nothing_is_published_behind_a_fence(engine: &dyn Store) {
     }
 }
 
-/// A new partition of an old name has no past.
+/// A key space that is dropped and recreated starts without an epoch.
 pub(super) async fn go_with_their_partition(engine: &dyn Store) {
     let old = open_at(engine, 9).await;
     put(&*old, "k", "old");
@@ -133,7 +134,7 @@ pub(super) async fn go_with_their_partition(engine: &dyn Store) {
     put(&*new, "k", "new");
     let refused = wait(&submit(&*old, batch([("k", Some("late"))])));
     assert!(matches!(refused, Err(Error::Closed(_))), "{refused:?}");
-    // A copy is nobody's yet, and to fill it is not to own it.
+    // A copy has no owner yet, and filling it does not make one.
     let filled = engine.open("filled", 5).await.expect("a partition can be opened");
     engine.copy(&*new.snapshot(), "filled", &|_, _| true).await.expect("a copy");
     put(&*filled, "x", "y");

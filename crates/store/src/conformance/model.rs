@@ -18,7 +18,7 @@ impl Random {
         usize::try_from(self.0 >> 33).unwrap_or(0) % below
     }
 
-    /// Few enough keys that they meet again, of different lengths and shared prefixes.
+    /// Few enough keys to repeat, with different lengths and shared prefixes.
     fn key(&mut self) -> Bytes {
         let length = 1 + self.next(3);
         Bytes::from((0..length).map(|_| b"abcd\0\xff"[self.next(6)]).collect::<Vec<_>>())
@@ -63,7 +63,7 @@ pub(super) async fn random_operations(engine: &dyn Store, seed: u64) {
     }
 }
 
-/// A random batch, applied to the model too.
+/// Makes a random batch, and applies it to the model.
 fn change(random: &mut Random, model: &mut Model) -> Batch {
     let mut batch = Batch::default();
     for _ in 0..random.next(20) {

@@ -1,4 +1,4 @@
-//! How partitions come and go.
+//! Creating and dropping key spaces.
 
 use super::{EPOCH, barrier, batch, commit, get, open, put, submit, wait};
 use crate::{Error, Store};

@@ -109,7 +109,7 @@ pub(super) async fn pages_add_up(engine: &dyn Store) {
     }
 }
 
-/// Bounds that no key can have must still mean what they say.
+/// Bounds that no key can have must still work.
 pub(super) async fn takes_impossible_bounds(engine: &dyn Store) {
     let partition = open(engine, "p").await;
     let long = vec![b'm'; 65_535];

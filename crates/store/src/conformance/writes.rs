@@ -102,8 +102,8 @@ pub(super) async fn completes_once_and_in_order(engine: &dyn Store) {
     assert_eq!((debt.queued_batches, debt.queued_bytes), (0, 0));
 }
 
-/// Many threads write the same key. The completion that ran last belongs to the value that stays,
-/// and a completion sees its own value or a later one.
+/// Many threads write the same key. The last completion to run belongs to the final value, and each
+/// completion sees its own value or a later one.
 pub(super) async fn keeps_the_order_of_concurrent_batches(engine: &dyn Store) {
     const THREADS: usize = 8;
     const EACH: usize = 50;
@@ -163,8 +163,8 @@ pub(super) async fn completions_may_submit(engine: &dyn Store) {
     assert_eq!(get(&*partition.snapshot(), "k").await.expect("written"), "0");
 }
 
-/// A panic in a completion is nobody else's: batches before and behind it end as ever, and the
-/// queue is empty afterwards.
+/// A panic in a completion affects nothing else: batches before and after it complete as usual, and
+/// the queue is empty afterwards.
 pub(super) async fn completions_may_panic(engine: &dyn Store) {
     let partition = open(engine, "p").await;
     let (sender, receiver) = channel();
@@ -180,7 +180,7 @@ pub(super) async fn completions_may_panic(engine: &dyn Store) {
     for _ in 0..30 {
         receiver.recv_timeout(PATIENCE).expect("each batch ends").expect("committed");
     }
-    // The last completion may still be running: the barrier is behind it.
+    // The last completion may still be running; the barrier comes after it.
     barrier(&*partition).expect("all are published");
     for number in 0..30 {
         assert!(get(&*partition.snapshot(), &format!("k{number}")).await.is_some());
@@ -209,7 +209,8 @@ pub(super) async fn buffered_batches_are_visible(engine: &dyn Store) {
     assert_eq!(get(&*partition.snapshot(), "k").await.expect("written"), "9");
 }
 
-/// A barrier completes in its turn, and so does a batch without changes. Neither changes anything.
+/// A barrier completes in queue order, and so does a batch without changes. Neither changes
+/// anything.
 pub(super) async fn barriers_wait_for_what_was_queued(engine: &dyn Store) {
     let (partition, other) = (open(engine, "p").await, open(engine, "other").await);
     barrier(&*partition).expect("there is nothing to wait for");
@@ -259,8 +260,8 @@ pub(super) async fn snapshots_are_frozen(engine: &dyn Store) {
     assert_eq!(get(&*empty, "a").await, None);
 }
 
-/// While one thread writes all keys in one batch again and again, no snapshot may see two values,
-/// nor may it change afterwards. Partitions that come and go meanwhile must not disturb that.
+/// While one thread keeps writing all keys in one batch, no snapshot may see two different values
+/// or change later. Creating and dropping key spaces meanwhile must not affect that.
 pub(super) async fn snapshots_see_whole_batches(engine: &dyn Store) {
     const ROUNDS: usize = 300;
     let partition = open(engine, "p").await;

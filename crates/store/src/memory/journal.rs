@@ -1,4 +1,4 @@
-//! What would be left of a key space if the process died: for the store of the tests that can die.
+//! What would be left of a key space if the process died, for test stores that simulate crashes.
 
 use std::{
     collections::BTreeMap,
@@ -20,7 +20,7 @@ pub(crate) struct Disk {
 }
 
 impl Disk {
-    /// Whether nothing becomes durable at present.
+    /// Whether durability is paused.
     pub(super) fn is_paused(&self) -> bool {
         self.is_paused.load(Ordering::SeqCst)
     }
@@ -38,14 +38,14 @@ pub(super) struct Journal {
 
 #[derive(Default)]
 struct Written {
-    /// The entries that are on the disk.
+    /// The entries on disk.
     durable: BTreeMap<Bytes, Bytes>,
-    /// Changes that are not, in order.
+    /// Changes not yet on disk, in order.
     buffered: Vec<Change>,
 }
 
 impl Journal {
-    /// Adds a batch. A durable one takes along everything that was added before.
+    /// Appends a batch. A durable one makes everything before it durable too.
     pub(super) fn write(&self, batch: &Batch, durability: Durability) {
         let mut written = lock(&self.written);
         written.buffered.extend(batch.changes.iter().cloned());
@@ -60,7 +60,7 @@ impl Journal {
         }
     }
 
-    /// Everything that is on the disk, as one batch.
+    /// Everything on disk, as one batch.
     pub(super) fn durable(&self) -> Batch {
         let mut batch = Batch::default();
         for (key, value) in &lock(&self.written).durable {

@@ -1,9 +1,9 @@
 //! One partition: its versions, the queue of batches in front of them, and who may write.
 //!
-//! A snapshot is a sequence number, so taking one costs no more than an allocation and a short
-//! lock. A batch is published inside [`KeySpace::submit`], and its completion runs there too,
-//! unless another thread is publishing on the same partition at that moment: then that thread does
-//! it, so that the order is kept and nobody runs a completion under a lock.
+//! A snapshot is a sequence number, so taking one costs only an allocation and a short lock. A
+//! batch is published inside [`KeySpace::submit`], and its completion runs there too. If another
+//! thread is publishing on the same partition at that moment, that thread does both, so that the
+//! order is kept and completions never run under a lock.
 //!
 //! Lock order: `epoch` before `queue`.
 
@@ -32,14 +32,14 @@ use crate::{
 pub(super) struct MemoryPartition {
     versions: Arc<Versions>,
     queue: Mutex<Queue>,
-    /// The highest epoch that opened the partition. Locked while a batch is published, so that
-    /// nothing of a lower one can follow once it is raised.
+    /// The highest epoch that opened the partition. Locked while a batch is published, so that no
+    /// batch of a lower epoch can follow once it is raised.
     epoch: Mutex<u64>,
     published: Arc<AtomicU64>,
     journal: Option<(Journal, Arc<Disk>)>,
 }
 
-/// A batch, or why it was refused, and whose it is.
+/// A batch, or why it was refused, and its owner's epoch.
 struct Waiting {
     batch: Result<Batch>,
     size_bytes: usize,
@@ -48,19 +48,20 @@ struct Waiting {
     done: Completion,
 }
 
-/// Batches waiting for their turn, and what to answer them with.
+/// Batches waiting to be published, and the completions to run.
 #[derive(Default)]
 struct Queue {
     waiting: VecDeque<Waiting>,
     bytes: usize,
-    /// Some thread publishes now and will take everything that is added meanwhile.
+    /// Some thread is publishing and will handle everything added meanwhile.
     is_draining: bool,
-    /// Set once the partition is dropped or the store closed: later batches fail with it.
+    /// Set once the partition is dropped or the store closed: later batches fail with this error.
     refusal: Option<Error>,
 }
 
 impl MemoryPartition {
-    /// An empty one; `published` counts the batches of all partitions. With a disk it has a journal.
+    /// Creates an empty partition; `published` counts the batches of all partitions. With a disk it
+    /// has a journal.
     pub(super) fn new(published: Arc<AtomicU64>, disk: Option<Arc<Disk>>) -> Self {
         Self {
             versions: Arc::default(),
@@ -71,12 +72,12 @@ impl MemoryPartition {
         }
     }
 
-    /// Fills a new partition with what a crash left.
+    /// Fills a new partition with what survived a crash.
     pub(super) fn start_with(&self, batch: Batch) {
         self.publish(batch, Durability::Durable);
     }
 
-    /// Everything that a crash would leave.
+    /// Everything that would survive a crash.
     pub(super) fn durable(&self) -> Batch {
         self.journal.as_ref().map_or_else(Batch::default, |(journal, _)| journal.durable())
     }
@@ -86,12 +87,12 @@ impl MemoryPartition {
         self.versions.is_empty()
     }
 
-    /// Bytes held, roughly.
+    /// Approximate bytes held.
     pub(super) fn size(&self) -> u64 {
         self.versions.size()
     }
 
-    /// Publishes a batch past the queue if the partition is empty, and says whether it was.
+    /// Publishes a batch without queueing if the partition is empty; returns whether it was.
     pub(super) fn fill(&self, batch: Batch) -> Result<bool> {
         // Nothing is published while this is locked.
         let epoch = lock(&self.epoch);
@@ -106,7 +107,7 @@ impl MemoryPartition {
         Ok(is_empty)
     }
 
-    /// Makes durable what was only buffered.
+    /// Makes buffered batches durable.
     pub(super) fn make_durable(&self) {
         if let Some((journal, _)) = &self.journal {
             journal.write(&Batch::default(), Durability::Durable);
@@ -118,7 +119,8 @@ impl MemoryPartition {
         lock(&self.queue).refusal.get_or_insert(error);
     }
 
-    /// Shuts out the owners of lower epochs, or is shut out by a higher one.
+    /// Fences the owners of lower epochs, or fails if a higher epoch has already opened the
+    /// partition.
     pub(super) fn fence(&self, epoch: u64) -> Result<()> {
         let mut highest = lock(&self.epoch);
         if epoch < *highest {
@@ -132,7 +134,7 @@ impl MemoryPartition {
         MemorySnapshot { pin: Pin::new(Arc::clone(&self.versions)) }
     }
 
-    /// Publishes a batch unless its owner was shut out.
+    /// Publishes a batch unless its owner is fenced.
     fn publish_of(&self, epoch: u64, batch: Batch, durability: Durability) -> Result<()> {
         let highest = lock(&self.epoch);
         if epoch < *highest {
@@ -143,7 +145,7 @@ impl MemoryPartition {
         Ok(())
     }
 
-    /// Only with `epoch` locked.
+    /// Requires `epoch` to be locked.
     fn publish(&self, batch: Batch, durability: Durability) {
         if let Some((journal, _)) = &self.journal {
             journal.write(&batch, durability);
@@ -152,13 +154,13 @@ impl MemoryPartition {
         self.published.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Whether the disk takes it now.
+    /// Whether the disk accepts it now.
     fn can_publish(&self, next: &Waiting) -> bool {
         let is_paused = self.journal.as_ref().is_some_and(|(_, disk)| disk.is_paused());
         !is_paused || next.durability == Durability::Buffered
     }
 
-    /// Publishes what waits, unless somebody does already.
+    /// Publishes waiting batches, unless another thread is already doing so.
     pub(super) fn go_on(&self) {
         let drains = !std::mem::replace(&mut lock(&self.queue).is_draining, true);
         if drains {
@@ -166,7 +168,8 @@ impl MemoryPartition {
         }
     }
 
-    /// Publishes until the queue is empty or has to wait for the disk. Completions run without a lock: they may submit again.
+    /// Publishes until the queue is empty or has to wait for the disk. Completions run without a
+    /// lock, because they may submit again.
     fn drain(&self) {
         loop {
             let mut queue = lock(&self.queue);
@@ -180,14 +183,14 @@ impl MemoryPartition {
             let result =
                 result.and_then(|batch| self.publish_of(next.epoch, batch, next.durability));
             let done = next.done;
-            // A panic in a completion must not leave the queue without its drainer. The panic
-            // hook has reported it by now.
+            // A panic in a completion must not leave the queue without a drainer. The panic hook
+            // has already reported it.
             let _ = catch_unwind(AssertUnwindSafe(move || done(result)));
         }
     }
 }
 
-/// What an owner holds of a partition.
+/// An owner's handle of a partition.
 pub(super) struct Handle {
     pub(super) partition: Arc<MemoryPartition>,
     pub(super) epoch: u64,
@@ -202,7 +205,7 @@ impl KeySpace for Handle {
         self.queue(batch, durability, done);
     }
 
-    /// An empty batch is published in its turn, behind everything that was queued before.
+    /// An empty batch is published in queue order, after everything queued before.
     fn barrier(&self, durability: Durability, done: Completion) {
         self.queue(Batch::default(), durability, done);
     }

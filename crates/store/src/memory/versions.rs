@@ -1,14 +1,14 @@
-//! An ordered map that remembers old values for as long as a snapshot can see them, and no longer.
+//! An ordered map that keeps old values exactly as long as a snapshot can see them.
 //!
-//! Each batch gets the next sequence number; a snapshot at sequence `s` sees of each key the newest
-//! version not above `s`. A version that is overwritten at `b` and was written at `a` is needed by
-//! the snapshots in `a..b` only. No new snapshot can ever fall into that interval, so:
+//! Each batch gets the next sequence number; a snapshot at sequence `s` sees, for each key, the
+//! newest version not above `s`. A version written at `a` and overwritten at `b` is needed only by
+//! the snapshots in `a..b`. No new snapshot can ever fall into that interval, so:
 //!
-//! - when a version is overwritten and nobody is in its interval, it is gone at once;
-//! - otherwise one snapshot of the interval, the *holder*, notes it down. When the holder goes
-//!   away it hands the version to another snapshot of the interval, or removes it.
+//! - if no snapshot is in the interval when a version is overwritten, it is removed at once;
+//! - otherwise one snapshot in the interval, the *holder*, records it. When the holder is dropped,
+//!   it hands the version to another snapshot in the interval, or removes it.
 //!
-//! Hence what is kept is exactly what can be read, and the work to trim it is proportional to it.
+//! So the map keeps exactly what can be read, and the work to trim it is proportional to that.
 //!
 //! Lock order: `map` before `pins`.
 
@@ -24,14 +24,14 @@ use bytes::Bytes;
 
 use crate::{Batch, Change, Direction, KeyRange, Page, PageLimit, is_empty_range};
 
-/// How many versions are trimmed under one hold of the lock, so that the end of a long scan does
-/// not stop all others for long.
+/// How many versions to trim per lock acquisition, so that the end of a long scan does not block
+/// others for long.
 const TRIM_CHUNK: usize = 1024;
 
-/// What one entry costs beside its bytes, roughly: two `Bytes` and the tree's own overhead.
+/// The approximate overhead of an entry beyond its bytes: two `Bytes` and the tree's own.
 const ENTRY_OVERHEAD: u64 = 128;
 
-/// The value of a key since a certain sequence; `None` if deleted.
+/// The value of a key from a certain sequence on; `None` if deleted.
 struct Version {
     since: u64,
     value: Option<Bytes>,
@@ -39,7 +39,8 @@ struct Version {
 
 /// A key's newest version and, oldest first, the ones that snapshots still need.
 ///
-/// Invariant: a deleted newest version exists only above older ones; else the key is not in the map.
+/// Invariant: if the newest version is a deletion, there are older ones; otherwise the key is not
+/// in the map.
 struct History {
     newest: Version,
     older: Vec<Version>,
@@ -66,7 +67,7 @@ impl History {
 
 type Map = BTreeMap<Bytes, History>;
 
-/// The snapshots alive, by sequence, and the sequence that the next one will have.
+/// The live snapshots by sequence, and the sequence of the next one.
 #[derive(Default)]
 struct Pins {
     published: u64,
@@ -81,9 +82,9 @@ struct Held {
 }
 
 impl Pins {
-    /// Lets some snapshot within `since..until` hold that version of `key`; false if there is none.
+    /// Lets a snapshot within `since..until` hold that version of `key`; false if there is none.
     ///
-    /// The oldest one is taken: it has outlived others already, so it is most likely to stay.
+    /// Takes the oldest one: it has outlived others already, so it is most likely to stay.
     fn hold(&mut self, key: &Bytes, since: u64, until: u64) -> bool {
         let Some((_, held)) = self.alive.range_mut(since..until).next() else { return false };
         held.versions.push((key.clone(), since));
@@ -144,7 +145,7 @@ impl Versions {
         map.values().all(|history| history.newest.value.is_none())
     }
 
-    /// Bytes held, with a guess at the overhead.
+    /// Approximate bytes held, including overhead.
     pub(super) fn size(&self) -> u64 {
         self.bytes.load(Ordering::Relaxed)
     }
@@ -157,7 +158,7 @@ impl Versions {
         self.bytes.fetch_sub(cost(key, version), Ordering::Relaxed);
     }
 
-    /// Hands versions whose holder is gone to another one, or removes them.
+    /// Hands versions whose holder was dropped to another one, or removes them.
     fn trim(&self, versions: &[(Bytes, u64)]) {
         let mut map = self.map.write().unwrap_or_else(PoisonError::into_inner);
         let mut pins = self.pins.lock().unwrap_or_else(PoisonError::into_inner);
@@ -184,7 +185,7 @@ fn cost(key: &Bytes, version: &Version) -> u64 {
     bytes as u64 + ENTRY_OVERHEAD
 }
 
-/// Keeps the map readable as it was when the pin was made.
+/// Keeps the map readable as of the pin's creation.
 pub(super) struct Pin {
     versions: Arc<Versions>,
     sequence: u64,

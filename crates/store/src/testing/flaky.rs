@@ -16,35 +16,35 @@ pub use self::plan::{Chances, Fault};
 use self::{key_space::FlakyKeySpace, line::Line, plan::Plan};
 use crate::{BoxFuture, Error, Keep, KeySpace, Result, Snapshot, Statistics, Store};
 
-/// How many wrappers there were in this process.
+/// How many wrappers this process has created.
 static WRAPPERS: AtomicU64 = AtomicU64::new(0);
 
-/// Passes calls on to another store, and fails some of them: at chosen steps ([`Flaky::fail_in`]) or at
-/// random ([`Flaky::set_chances`]). Until it is told to, it fails nothing.
+/// Passes calls on to another store, and fails some of them: at chosen steps ([`Flaky::fail_in`])
+/// or at random ([`Flaky::set_chances`]). Fails nothing until told to.
 ///
-/// Failures keep the contract. After one batch of a key space has failed, those behind it fail too,
-/// until the key space is opened with a higher epoch. A batch that was reported as failed may have been
+/// Failures keep the contract. After one batch of a key space has failed, those after it fail too,
+/// until the key space is opened with a higher epoch. A batch reported as failed may have been
 /// applied, or may be applied later, but never after an open with a higher epoch has returned.
 ///
-/// Each wrapper is a new owner to the store inside: its epochs are higher than those of wrappers before
-/// it, so that a database can be opened again in a fresh wrapper around the same store.
+/// Each wrapper is a new owner to the inner store: its epochs are higher than those of earlier
+/// wrappers, so that a database can be reopened in a fresh wrapper around the same store.
 pub struct Flaky {
     inner: Arc<dyn Store>,
-    /// What the epochs of the store inside begin with.
+    /// Offset of the epochs passed to the inner store.
     first_epoch: u64,
     plan: Arc<Plan>,
     lines: Mutex<BTreeMap<String, Arc<Line>>>,
 }
 
 impl Flaky {
-    /// Passes everything on to `inner`, for now. The seed determines what is left to chance.
+    /// Creates a wrapper that passes everything on for now. The seed determines random choices.
     pub fn new(inner: Arc<dyn Store>, seed: u64) -> Self {
         let first_epoch = WRAPPERS.fetch_add(1, Ordering::Relaxed) << 32;
         Self { inner, first_epoch, plan: Arc::new(Plan::new(seed)), lines: Mutex::default() }
     }
 
-    /// Fails one of the next calls: 0 is the next one. Each asynchronous call, batch and barrier
-    /// counts, in the order in which they begin.
+    /// Fails one of the next calls: 0 is the next one. Counts asynchronous calls, batches and
+    /// barriers, in the order in which they begin.
     pub fn fail_in(&self, steps: u64, fault: Fault) {
         self.plan.fail_in(steps, fault);
     }
@@ -54,18 +54,18 @@ impl Flaky {
         self.plan.set_chances(chances);
     }
 
-    /// How many calls there were.
+    /// The number of calls so far.
     pub fn steps(&self) -> u64 {
         self.plan.steps()
     }
 
-    /// How many of them were failed or stalled on purpose, without those that failed because an earlier
-    /// one had.
+    /// How many of them were failed or stalled on purpose, not counting those that failed because
+    /// an earlier one had.
     pub fn faults(&self) -> u64 {
         self.plan.faults()
     }
 
-    /// Lets stalled batches go on, and late ones land.
+    /// Releases stalled batches, and applies late ones.
     pub fn release(&self) {
         let lines: Vec<_> = lock(&self.lines).values().cloned().collect();
         for line in lines {
@@ -73,8 +73,8 @@ impl Flaky {
         }
     }
 
-    /// Plans no more faults, and releases everything. What has failed stays failed until it is opened
-    /// with a higher epoch.
+    /// Stops planning faults, and releases everything. What has failed stays failed until it is
+    /// opened with a higher epoch.
     pub fn calm(&self) {
         self.plan.clear();
         self.release();
@@ -86,7 +86,7 @@ impl Flaky {
         Arc::clone(lines.entry(key_space.to_owned()).or_insert_with(new))
     }
 
-    /// Makes a call, unless the plan has something against it.
+    /// Makes a call, unless the plan fails it.
     async fn call<T>(&self, call: impl Future<Output = Result<T>>) -> Result<T> {
         match self.plan.next(|chances| chances.calls) {
             None => call.await,
@@ -137,7 +137,8 @@ impl Store for Flaky {
     fn drop_key_space<'a>(&'a self, key_space: &'a str) -> BoxFuture<'a, Result<()>> {
         Box::pin(self.call(async move {
             self.inner.drop_key_space(key_space).await?;
-            // A new key space of the name has no past. Handles of the old one keep theirs.
+            // A new key space of the same name starts without a history. Handles of the old one
+            // keep theirs.
             let line = lock(&self.lines).remove(key_space);
             if let Some(line) = line {
                 line.release();
@@ -167,7 +168,7 @@ impl Store for Flaky {
         self.inner.statistics()
     }
 
-    /// Does not fail on purpose: a test ends with it. What is stalled is published first.
+    /// Never fails on purpose, because a test ends with it. Publishes stalled batches first.
     fn close(&self) -> BoxFuture<'_, Result<()>> {
         self.release();
         self.inner.close()
@@ -178,7 +179,7 @@ fn unavailable(why: &str) -> Error {
     Error::Unavailable(format!("{why}, on purpose"))
 }
 
-/// No code here panics under a lock, so a poisoned one holds a sound state.
+/// No code here panics while holding a lock, so a poisoned one has consistent state.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

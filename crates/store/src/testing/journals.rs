@@ -1,4 +1,4 @@
-//! A memory store that can die.
+//! A memory store that can crash.
 
 use std::sync::Arc;
 
@@ -7,11 +7,11 @@ use crate::{
     memory::MemoryStore,
 };
 
-/// A store in memory with one journal per key space. Buffered batches are visible, but a crash loses
-/// them unless a later durable batch or barrier **of the same key space** was completed.
+/// A store in memory with one journal per key space. Buffered batches are visible, but a crash
+/// loses them unless a later durable batch or barrier **of the same key space** has completed.
 ///
-/// A caller that relies on a journal shared by all key spaces, or on the order of batches of different
-/// key spaces, loses something here that it should not.
+/// A caller that relies on a journal shared by all key spaces, or on the order of batches in
+/// different key spaces, loses data here that it should not.
 pub struct Journals(MemoryStore);
 
 impl Default for Journals {
@@ -26,15 +26,15 @@ impl Journals {
         Self::default()
     }
 
-    /// The store as it would be found if the process died now. This one goes on as before, as if in
-    /// a world where the process had not died; the two share nothing.
+    /// The store as it would be found if the process died now. This store continues as if nothing
+    /// had happened; the two share nothing.
     #[must_use]
     pub fn crash(&self) -> Self {
         Self(self.0.crashed())
     }
 
-    /// Whether any handle of a key space is still held. A store that nobody uses can be replaced by
-    /// its crash.
+    /// Whether any handle of a key space is still held. An unused store can be replaced by the
+    /// result of its crash.
     pub fn is_in_use(&self) -> bool {
         self.0.is_in_use()
     }
@@ -93,7 +93,7 @@ impl Store for Journals {
         self.0.statistics()
     }
 
-    /// Makes everything durable, as each store does that is closed.
+    /// Makes everything durable, as closing any store does.
     fn close(&self) -> BoxFuture<'_, Result<()>> {
         self.0.close()
     }

@@ -1,11 +1,11 @@
-//! Random numbers that a seed determines.
+//! Random numbers determined by a seed.
 
 /// A pseudo-random sequence: the same seed gives the same numbers on every machine.
 #[derive(Clone, Debug)]
 pub struct Random(u64);
 
 impl Random {
-    /// The sequence of a seed. Neighbouring seeds give unrelated sequences.
+    /// Creates the sequence of a seed. Neighbouring seeds give unrelated sequences.
     pub fn new(seed: u64) -> Self {
         // splitmix64's finalizer; xorshift below needs a state that is not zero.
         let mixed = seed.wrapping_add(0x9E37_79B9_7F4A_7C15);
@@ -22,7 +22,7 @@ impl Random {
         (self.0 >> 11) % below.max(1)
     }
 
-    /// True once in two.
+    /// True half of the time.
     pub fn coin(&mut self) -> bool {
         self.below(2) == 0
     }

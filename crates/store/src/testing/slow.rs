@@ -1,4 +1,4 @@
-//! A store that takes its time.
+//! A slow store.
 
 mod key_space;
 mod line;
@@ -13,12 +13,12 @@ use self::{key_space::SlowKeySpace, line::Lines};
 use super::{random::Random, timer::Timer};
 use crate::{BoxFuture, Keep, KeySpace, Result, Snapshot, Statistics, Store};
 
-/// Passes every call on to another store, after a random time: the caller of an asynchronous call
-/// always waits, and a batch neither reaches the other store inside [`KeySpace::submit`] nor is
-/// completed as soon as it is published. Key spaces do not wait for each other.
+/// Passes every call on to another store after a random time. The caller of an asynchronous call
+/// always waits, and a batch neither reaches the inner store inside [`KeySpace::submit`] nor
+/// completes as soon as it is published. Key spaces do not wait for each other.
 ///
-/// This is what a store behind a network does. A seed determines the times, not what the scheduler
-/// makes of them.
+/// This is how a store behind a network behaves. The seed determines the delays, but not the
+/// scheduling.
 pub struct Slow {
     inner: Arc<dyn Store>,
     pace: Arc<Pace>,
@@ -38,7 +38,7 @@ impl Slow {
         Arc::clone(lines.entry(key_space.to_owned()).or_default())
     }
 
-    /// Calls `inner` after a while, and answers after another one.
+    /// Calls `inner` after a delay, and answers after another.
     async fn slowly<T>(&self, call: impl Future<Output = T> + Send) -> T {
         self.pace.wait().await;
         let result = call.await;
@@ -47,7 +47,7 @@ impl Slow {
     }
 }
 
-/// How long things take.
+/// Determines the delays.
 struct Pace {
     timer: Arc<Timer>,
     random: Mutex<Random>,
@@ -55,7 +55,7 @@ struct Pace {
 }
 
 impl Pace {
-    /// One in four delays is as short as a thread can make it, the others are up to the longest.
+    /// One delay in four is as short as a thread can make it; the others are up to the longest.
     fn delay(&self) -> Duration {
         let mut random = self.random.lock().unwrap_or_else(PoisonError::into_inner);
         if random.below(4) == 0 {
@@ -71,7 +71,7 @@ impl Pace {
 }
 
 impl Store for Slow {
-    /// What lower epochs have on the way goes through handles that `inner` has fenced by then.
+    /// Batches of lower epochs still in flight go through handles that `inner` has fenced by then.
     fn open<'a>(
         &'a self,
         key_space: &'a str,
@@ -114,7 +114,7 @@ impl Store for Slow {
         self.inner.statistics()
     }
 
-    /// Everything that was submitted reaches `inner` before it is closed.
+    /// Everything submitted reaches `inner` before it is closed.
     fn close(&self) -> BoxFuture<'_, Result<()>> {
         Box::pin(async move {
             let lines = self.lines.lock().unwrap_or_else(PoisonError::into_inner).clone();

@@ -1,6 +1,6 @@
-//! A thread that runs actions when their time has come.
+//! A thread that runs actions at given times.
 //!
-//! A timer of its own, because a store is used from threads that have no runtime.
+//! A custom timer, because stores are also used from threads without a runtime.
 
 use std::{
     cmp::Reverse,
@@ -16,8 +16,8 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// Starts actions later. The thread ends when the last user of the timer is gone and everything that
-/// was scheduled has run.
+/// Schedules actions. The thread ends once the last user of the timer is gone and everything
+/// scheduled has run.
 pub(super) struct Timer {
     sender: Sender<Timed>,
     scheduled: AtomicU64,
@@ -74,7 +74,7 @@ impl Timer {
         self.sender.send(timed).expect("the thread ends after the last sender");
     }
 
-    /// Waits for so long, and at least until another thread has run.
+    /// Waits for this long, and at least until another thread has run.
     pub(super) fn wait(&self, delay: Duration) -> impl Future<Output = ()> + Send + use<> {
         let (signal, waiting) = signal();
         self.schedule(Instant::now() + delay, signal);
@@ -120,8 +120,7 @@ fn run(receiver: &Receiver<Timed>) {
             None if is_over => return,
             None => Duration::MAX,
         };
-        // An action whose time has come waits until the channel is empty: an earlier one may be
-        // in it.
+        // A due action waits until the channel is empty, because an earlier one may be in it.
         match receive(receiver, if is_over { Duration::ZERO } else { left }) {
             Ok(timed) => waiting.push(Reverse(timed)),
             Err(error) => {
@@ -136,7 +135,7 @@ fn run(receiver: &Receiver<Timed>) {
     }
 }
 
-/// Receives with a timeout that may be endless.
+/// Receives with a timeout; `Duration::MAX` means none.
 fn receive(receiver: &Receiver<Timed>, left: Duration) -> Result<Timed, RecvTimeoutError> {
     if left == Duration::MAX {
         return receiver.recv().map_err(|_| RecvTimeoutError::Disconnected);

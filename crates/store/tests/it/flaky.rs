@@ -43,7 +43,7 @@ fn is_fenced<T>(result: &Result<T>) -> bool {
     matches!(result, Err(Error::Fenced))
 }
 
-/// After each kind of failure nothing more is written, until the next owner comes.
+/// After each kind of failure nothing more is written until there is a new owner.
 #[tokio::test]
 async fn a_failed_batch_fails_those_behind_it() {
     for (fault, is_applied) in [(Fault::Unavailable, false), (Fault::Applied, true)] {
@@ -74,7 +74,7 @@ async fn a_barrier_may_be_what_fails() {
     assert!(is_unavailable(&submit(&*old, "behind").recv().unwrap()));
 }
 
-/// It lands when it is released, but never behind an open of a higher epoch.
+/// It is applied on release, but never after an open with a higher epoch.
 #[tokio::test]
 async fn a_late_batch_lands_before_the_next_owner_or_never() {
     let (flaky, old) = opened(0).await;
@@ -178,7 +178,7 @@ async fn other_calls_fail_too() {
     assert_eq!(flaky.faults(), 5);
 }
 
-/// One writer with a new epoch after each failure. What it was told, and what is there, agree.
+/// One writer takes a new epoch after each failure. What it was told matches what is stored.
 #[tokio::test]
 async fn random_faults_agree_with_a_ledger() {
     let faults =

@@ -40,7 +40,7 @@ async fn the_flaky_store_conforms_until_it_fails() {
     store::conformance::run(|| Arc::new(new())).await;
 }
 
-/// Slow outside, so that the flaky store passes on completions of another thread, and inside.
+/// Slow outside, so that the flaky store's completions run on another thread, and inside.
 #[tokio::test]
 async fn stores_of_stores_conform() {
     let slow = |store| Slow::new(store, 1, Duration::from_micros(50));
@@ -59,7 +59,7 @@ async fn the_store_with_journals_conforms() {
     store::conformance::run_disk(with_disk).await;
 }
 
-/// What is durable in one key space says nothing about another.
+/// Durability in one key space implies nothing about another.
 #[tokio::test]
 async fn a_crash_loses_what_only_another_key_space_made_durable() {
     let journals = Journals::new();

@@ -1,4 +1,4 @@
-//! Reading a body front to back, every step checked against its end.
+//! Reads a body front to back, checking bounds at every step.
 
 use super::{Error, ErrorKind};
 
@@ -21,7 +21,7 @@ impl Width {
     }
 }
 
-/// A position in a body, and where the value being read must end at the latest.
+/// A position in a body, and the latest end of the value being read.
 pub(super) struct Cursor<'a> {
     body: &'a [u8],
     at: usize,
@@ -66,14 +66,14 @@ impl<'a> Cursor<'a> {
         }
     }
 
-    /// A cursor over the next `length` bytes, which this one steps over.
+    /// A cursor over the next `length` bytes, which this one skips.
     pub(super) fn split(&mut self, length: usize) -> Result<Cursor<'a>, Error> {
         let at = self.at;
         self.bytes(length)?;
         Ok(Cursor { body: self.body, at, end: self.at })
     }
 
-    /// A cursor at an offset counted from the beginning of the body, as references are.
+    /// A cursor at an offset from the beginning of the body, as references give it.
     pub(super) fn jump(&self, target: usize) -> Cursor<'a> {
         Cursor { body: self.body, at: target.min(self.body.len()), end: self.body.len() }
     }

@@ -14,12 +14,12 @@ use super::cursor::{Cursor, Width};
 use super::{Error, ErrorKind, TEXT_BYTES_MAX};
 use crate::number::write_f64;
 
-/// Appends an integer, exactly, however large.
+/// Appends an integer exactly, however large.
 pub(super) fn write_integer(integer: impl std::fmt::Display, out: &mut Vec<u8>) {
     out.extend_from_slice(integer.to_string().as_bytes());
 }
 
-/// Translates the number behind `marker`, which stands at `at`.
+/// Translates the number after `marker`, which is at `at`.
 pub(super) fn write(
     marker: u8,
     at: usize,

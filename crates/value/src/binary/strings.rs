@@ -61,7 +61,7 @@ const DICTIONARY: [&str; 32] = [
     "_id",
 ];
 
-/// Reads the string behind `marker`, which stands at `at`.
+/// Reads the string after `marker`, which is at `at`.
 pub(super) fn read<'a>(
     marker: u8,
     at: usize,
@@ -73,8 +73,7 @@ pub(super) fn read<'a>(
     }
 }
 
-/// Reads a string that stands elsewhere in the body. It must not be a reference in turn, so there
-/// are no cycles.
+/// Reads a string elsewhere in the body. It must not be a reference itself, so there are no cycles.
 fn read_reference<'a>(
     width: usize,
     at: usize,
@@ -146,13 +145,13 @@ fn read_base64(width: Width, is_url: bool, reader: &mut Cursor<'_>) -> Result<St
     Ok(text)
 }
 
-/// Reads a GUID that was a string: its digits in order, the lower half of each byte first.
+/// Reads a GUID sent as a string: its digits in order, the lower half of each byte first.
 fn read_guid(digits: &[u8; 16], reader: &mut Cursor<'_>) -> Result<String, Error> {
     let bytes: [u8; 16] = reader.array()?;
     Ok(join_guid(bytes.iter().map(|byte| nibbles(*byte, digits))))
 }
 
-/// Reads a GUID that was a value: .NET keeps its first three groups as little-endian integers.
+/// Reads a GUID sent as a value: .NET stores its first three groups as little-endian integers.
 pub(super) fn read_guid_value(reader: &mut Cursor<'_>) -> Result<String, Error> {
     let bytes: [u8; 16] = reader.array()?;
     let order = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
@@ -176,7 +175,7 @@ fn nibbles(byte: u8, alphabet: &[u8; 16]) -> [char; 2] {
     [byte & 15, byte >> 4].map(|nibble| char::from(alphabet[usize::from(nibble)]))
 }
 
-/// Reads a string of an alphabet of sixteen: the length, then two characters a byte. An unused
+/// Reads a string over an alphabet of sixteen: the length, then two characters per byte. An unused
 /// half must be zero.
 fn read_nibbles(alphabet: &[u8; 16], reader: &mut Cursor<'_>) -> Result<String, Error> {
     let at = reader.at();
@@ -203,7 +202,7 @@ fn read_packed(
         let next = bytes.get(byte + 1).copied().unwrap_or(0);
         let window = u16::from_le_bytes([bytes[byte], next]) >> shift;
         let low = u8::try_from(window & ((1 << bits) - 1)).ok()?;
-        // Every packed form is for ASCII.
+        // All packed forms are ASCII only.
         low.checked_add(base).filter(u8::is_ascii).map(char::from)
     };
     (0..length).map(character).collect::<Option<_>>().ok_or_else(|| ErrorKind::InvalidString.at(at))

@@ -141,13 +141,13 @@ fn blobs() {
 
 #[test]
 fn references_lead_to_strings_of_the_body() {
-    // Offsets count from the body's first byte: the string `ab` stands at 3.
+    // Offsets count from the body's first byte: the string `ab` is at 3.
     check("E2 05 82 61 62 C3 03", r#"["ab","ab"]"#);
     check("E2 06 82 61 62 C4 03 00", r#"["ab","ab"]"#);
     check("E2 07 82 61 62 C5 03 00 00", r#"["ab","ab"]"#);
     check("E2 08 82 61 62 C6 03 00 00 00", r#"["ab","ab"]"#);
     check("EA 05 82 61 62 C3 03", r#"{"ab":"ab"}"#);
-    // To itself, to a number, to beyond the body.
+    // To itself, to a number, beyond the body.
     assert_eq!(kind("C3 01"), ErrorKind::InvalidReference);
     assert_eq!(kind("E2 03 05 C3 03"), ErrorKind::InvalidReference);
     assert_eq!(kind("C6 FF FF FF FF"), ErrorKind::InvalidReference);

@@ -1,5 +1,5 @@
-//! From JSON text to binary JSON. Only the plainest form of each value is written, which every reader
-//! knows: no dictionary, no packed strings, no arrays of numbers.
+//! Translates JSON text to binary JSON. Writes only the plainest form of each value, which every
+//! reader knows: no dictionary, no packed strings, no arrays of numbers.
 
 use super::PREAMBLE;
 use crate::{Number, Value, json};
@@ -28,10 +28,10 @@ pub fn from_text(text: &[u8]) -> Result<Vec<u8>, json::Error> {
     Ok(out)
 }
 
-/// Appends a value. The parser bounds its depth and its size, so that lengths fit into 32 bits.
+/// Appends a value. The parser bounds its depth and size, so lengths fit into 32 bits.
 fn write(value: &Value, out: &mut Vec<u8>) {
     match value {
-        // Nothing undefined comes from a text.
+        // Parsed text contains no undefined values.
         Value::Undefined | Value::Null => out.push(NULL),
         Value::Bool(false) => out.push(FALSE),
         Value::Bool(true) => out.push(TRUE),
@@ -51,10 +51,10 @@ fn write(value: &Value, out: &mut Vec<u8>) {
     }
 }
 
-/// Integers are written exactly in the fewest bytes, all else as the double.
+/// Integers are written exactly in the fewest bytes, everything else as a double.
 fn write_number(number: &Number, out: &mut Vec<u8>) {
     let double = number.as_f64();
-    // As an integer, minus zero would lose its sign.
+    // As an integer, negative zero would lose its sign.
     let integer = number.as_i64().filter(|integer| *integer != 0 || double.is_sign_positive());
     let Some(integer) = integer else {
         out.push(DOUBLE);
@@ -93,8 +93,8 @@ fn write_string(string: &str, out: &mut Vec<u8>) {
     out.extend_from_slice(string.as_bytes());
 }
 
-/// Appends an array or object with what `elements` appends. Short ones are moved together behind a
-/// length of one byte; longer ones are not worth the copying.
+/// Appends an array or object with the elements that `elements` appends. Short ones are shifted to
+/// use a one-byte length; longer ones are not worth the copying.
 fn write_list(marker: u8, is_empty: bool, out: &mut Vec<u8>, elements: impl FnOnce(&mut Vec<u8>)) {
     if is_empty {
         return out.push(marker);
@@ -147,7 +147,7 @@ mod tests {
         bytes.concat()
     }
 
-    /// The bytes that the Rust SDK sends for this document, but for the form of its length.
+    /// The bytes that the Rust SDK sends for this document, except for the form of its length.
     #[test]
     fn bytes_of_the_format() {
         for (text, expected) in [

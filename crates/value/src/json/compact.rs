@@ -1,11 +1,11 @@
-//! Text to text: the form in which a document is stored.
+//! Text to text: the form in which documents are stored.
 
 use super::print::escape;
 use super::string::plain_end;
 
-/// Appends a text that [`parse`](super::parse) has accepted, or a value in one: without white space
-/// outside strings, and with raw control characters in strings escaped. All else is copied as it
-/// is: the text of numbers, escapes, the order of members.
+/// Appends a text that [`parse`](super::parse) has accepted, or a value within one, without white
+/// space outside strings and with raw control characters in strings escaped. Everything else is
+/// copied unchanged: number text, escapes, the order of members.
 pub fn compact(text: &[u8], out: &mut Vec<u8>) {
     let mut at = 0;
     while let Some(byte) = text.get(at) {
@@ -23,7 +23,7 @@ pub fn compact(text: &[u8], out: &mut Vec<u8>) {
     }
 }
 
-/// Copies the string whose opening quote stands at `start`; returns the offset behind it.
+/// Copies the string whose opening quote is at `start`; returns the offset after it.
 fn copy_string(text: &[u8], start: usize, out: &mut Vec<u8>) -> usize {
     let mut from = start;
     let mut at = start + 1;
@@ -34,7 +34,7 @@ fn copy_string(text: &[u8], start: usize, out: &mut Vec<u8>) -> usize {
                 at += 1;
                 break;
             }
-            // Whatever is escaped, it cannot end the string.
+            // The escaped character cannot end the string.
             Some(b'\\') => at = (at + 2).min(text.len()),
             Some(control) => {
                 out.extend_from_slice(&text[from..at]);
@@ -120,7 +120,7 @@ mod tests {
             compact(&bytes, &mut Vec::new());
         }
 
-        /// What the parser says of a text is what compacting does to it.
+        /// The parser's predictions match what compacting does.
         #[test]
         fn the_parser_knows_what_is_compact(value in json_value()) {
             let text = print(&vec![value].into()).replacen('[', "{\"a\":", 1);

@@ -17,8 +17,8 @@ pub struct Member<'a> {
     pub value: Range<usize>,
 }
 
-/// The top-level members of a text that is one object. Meant for texts that
-/// [`parse`](super::parse) has accepted: what is inside the values is skipped, not checked.
+/// The top-level members of a text that is an object. For texts that [`parse`](super::parse) has
+/// accepted: values are skipped without checking.
 pub fn members(text: &[u8]) -> Result<Vec<Member<'_>>, Error> {
     let text =
         str::from_utf8(text).map_err(|error| ErrorKind::InvalidUtf8.at(error.valid_up_to()))?;
@@ -48,8 +48,8 @@ pub fn members(text: &[u8]) -> Result<Vec<Member<'_>>, Error> {
     }
 }
 
-/// Where the elements of a text lie that is one array. What is inside them is skipped, not checked:
-/// whoever takes one parses it.
+/// The spans of the elements of a text that is an array. Elements are skipped without checking;
+/// callers parse the ones they use.
 pub fn elements(text: &[u8]) -> Result<Vec<Range<usize>>, Error> {
     let mut elements = Vec::new();
     let mut at = skip_white_space(text, expect(text, skip_white_space(text, 0), b'[')?);
@@ -80,7 +80,7 @@ fn expect(bytes: &[u8], at: usize, byte: u8) -> Result<usize, Error> {
     if bytes.get(at) == Some(&byte) { Ok(at + 1) } else { Err(unexpected(bytes, at)) }
 }
 
-/// The offset behind the value at `at`.
+/// The offset after the value at `at`.
 fn skip_value(bytes: &[u8], at: usize) -> Result<usize, Error> {
     match bytes.get(at) {
         Some(b'"') => skip_string(bytes, at),
@@ -96,14 +96,14 @@ fn skip_value(bytes: &[u8], at: usize) -> Result<usize, Error> {
     }
 }
 
-/// The offset behind the closing quote of the string that starts at `at`.
+/// The offset after the closing quote of the string that starts at `at`.
 fn skip_string(bytes: &[u8], at: usize) -> Result<usize, Error> {
     let mut at = at + 1;
     loop {
         at = plain_end(bytes, at);
         match bytes.get(at) {
             Some(b'"') => return Ok(at + 1),
-            // Whatever is escaped, it cannot end the string.
+            // The escaped character cannot end the string.
             Some(b'\\') => at += 2,
             // A control character.
             Some(_) => at += 1,
@@ -112,8 +112,8 @@ fn skip_string(bytes: &[u8], at: usize) -> Result<usize, Error> {
     }
 }
 
-/// The offset behind the bracket that closes the one at `at`. Counting is enough: in an accepted
-/// text the kinds of brackets match.
+/// The offset after the bracket that closes the one at `at`. Counting is enough, because the kinds
+/// of brackets match in an accepted text.
 fn skip_container(bytes: &[u8], mut at: usize) -> Result<usize, Error> {
     let mut depth = 0_usize;
     while let Some(byte) = bytes.get(at) {

@@ -1,4 +1,4 @@
-//! Text to value: one recursive descent over bytes that are known to be UTF-8.
+//! Text to value, by recursive descent over bytes known to be UTF-8.
 
 use std::borrow::Cow;
 
@@ -14,17 +14,17 @@ pub fn parse(text: &[u8]) -> Result<Value, Error> {
     Ok(value)
 }
 
-/// A text that is one object: its value, and what a write needs to set system properties without
-/// printing the rest again.
+/// A text that is an object: its value, and what a write needs to set system properties without
+/// re-serializing the rest.
 #[derive(Debug)]
 pub struct Document<'a> {
     /// Its value.
     pub value: Value,
-    /// Where its members are.
+    /// The spans of its members.
     pub members: Vec<Member<'a>>,
     /// Whether [`compact`](super::compact) would change nothing.
     pub is_compact: bool,
-    /// Bytes by which raw control characters grow when they are escaped.
+    /// How many bytes escaping raw control characters adds.
     pub escape_bytes: usize,
 }
 
@@ -34,7 +34,7 @@ pub fn parse_document(text: &[u8]) -> Result<Document<'_>, Error> {
     let start = parser.at;
     let mut members = Vec::with_capacity(16);
     if parser.peek() != Some(b'{') {
-        // A text that is no JSON at all deserves that message rather than this one.
+        // If the text is not JSON at all, report that error instead.
         parser.value(1)?;
         parser.finish()?;
         return Err(ErrorKind::NotAnObject.at(start));
@@ -51,7 +51,7 @@ struct Parser<'a> {
     at: usize,
     /// Outside strings.
     has_white_space: bool,
-    /// Bytes by which raw control characters grow when they are escaped.
+    /// How many bytes escaping raw control characters adds.
     escape_bytes: usize,
 }
 
@@ -89,7 +89,7 @@ impl<'a> Parser<'a> {
         unexpected(self.text.as_bytes(), self.at)
     }
 
-    /// A value; `depth` counts the arrays and objects it is in, and itself.
+    /// Parses a value; `depth` counts it and the arrays and objects around it.
     fn value(&mut self, depth: usize) -> Result<Value, Error> {
         match self.peek() {
             Some(b'"') => self.string().map(|text| Value::String(text.into_owned())),
@@ -133,7 +133,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// An object; notes its members in `members` when the caller wants their spans.
+    /// Parses an object; records its members in `members` if the caller wants their spans.
     fn object(
         &mut self,
         depth: usize,
@@ -168,7 +168,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Steps over an opening bracket.
+    /// Skips an opening bracket.
     fn open(&mut self, depth: usize) -> Result<(), Error> {
         if depth > DEPTH_MAX {
             return Err(ErrorKind::TooDeep.at(self.at));
@@ -178,7 +178,8 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    /// Steps over what follows an element: whether it is the closing bracket, else a comma.
+    /// Skips the token after an element: returns true for the closing bracket, and requires a comma
+    /// otherwise.
     fn closes(&mut self, bracket: u8) -> Result<bool, Error> {
         self.white_space();
         if self.eat(bracket) {
@@ -208,7 +209,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// What a number looks like, noted while its grammar is checked.
+/// The form of a number, recorded while its grammar is checked.
 struct Shape {
     is_negative: bool,
     /// All digits before an exponent as one integer; meaningless when there are too many.
@@ -220,7 +221,7 @@ struct Shape {
 }
 
 impl Shape {
-    /// Reads the longest number at the start of `bytes`; none if the grammar is broken.
+    /// Scans the longest number at the start of `bytes`; `None` if the grammar is violated.
     fn scan(bytes: &[u8]) -> Option<Shape> {
         let is_negative = bytes.first() == Some(&b'-');
         let mut at = usize::from(is_negative);
@@ -261,9 +262,9 @@ impl Shape {
         Some(Shape { is_negative, mantissa, digits, fraction_digits, has_exponent, length: at })
     }
 
-    /// The double of a short plain number, when it is certain to print as it was written.
+    /// The double of a short plain number, if it is certain to print as written.
     ///
-    /// A decimal of at most fifteen digits is the only one of that length for its double, so it
+    /// A decimal of at most fifteen digits is the only one of that length for its double, so that
     /// is what prints, unless it has a trailing zero or is small enough for an exponent. Both
     /// operands of the division are exact, so its result is rounded once, correctly.
     fn simple(&self) -> Option<f64> {

@@ -10,8 +10,8 @@ pub fn print(value: &Value) -> String {
     String::from_utf8(out).expect("write copies strings and adds ASCII")
 }
 
-/// Appends the value as JSON text. Undefined members are left out; an undefined element, or an
-/// undefined value by itself, is written as `null`, since JSON has no other way to keep its place.
+/// Appends the value as JSON text. Omits undefined members, but writes undefined elements, and an
+/// undefined value by itself, as `null`, because JSON has no other way to keep their place.
 pub fn write(value: &Value, out: &mut Vec<u8>) {
     match value {
         Value::Undefined | Value::Null => out.extend_from_slice(b"null"),

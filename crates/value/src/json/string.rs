@@ -8,13 +8,13 @@ use super::{Error, ErrorKind, unexpected};
 pub(super) struct Quoted<'a> {
     /// Unescaped. Borrowed unless there is an escape.
     pub(super) text: Cow<'a, str>,
-    /// The offset behind its closing quote.
+    /// The offset after its closing quote.
     pub(super) end: usize,
-    /// Bytes that it grows by when its raw control characters are escaped.
+    /// How many bytes escaping its raw control characters adds.
     pub(super) escape_bytes: usize,
 }
 
-/// Reads the string whose opening quote stands at `start`.
+/// Reads the string whose opening quote is at `start`.
 pub(super) fn read(text: &str, start: usize) -> Result<Quoted<'_>, Error> {
     let bytes = text.as_bytes();
     if bytes.get(start) != Some(&b'"') {
@@ -22,7 +22,7 @@ pub(super) fn read(text: &str, start: usize) -> Result<Quoted<'_>, Error> {
     }
     let mut unescaped: Option<String> = None;
     let mut escape_bytes = 0;
-    // What lies between the two is not copied yet.
+    // The bytes from `from` to `at` are not copied yet.
     let (mut from, mut at) = (start + 1, start + 1);
     loop {
         at = plain_end(bytes, at);
@@ -54,7 +54,7 @@ pub(super) fn read(text: &str, start: usize) -> Result<Quoted<'_>, Error> {
     }
 }
 
-/// How much longer the escape of a control character is than itself.
+/// How much longer a control character's escape is than the character.
 fn escape_growth(control: u8) -> usize {
     match control {
         0x08 | 0x0c | b'\n' | b'\r' | b'\t' => 1,
@@ -62,7 +62,7 @@ fn escape_growth(control: u8) -> usize {
     }
 }
 
-/// The character of the escape whose backslash stands at `at`, and the offset behind it.
+/// The character of the escape whose backslash is at `at`, and the offset after it.
 pub(crate) fn read_escape(bytes: &[u8], at: usize) -> Result<(char, usize), Error> {
     let char = match bytes.get(at + 1) {
         Some(b'"') => '"',
@@ -109,8 +109,8 @@ fn read_hex(bytes: &[u8], at: usize) -> Result<u32, Error> {
         .ok_or_else(|| ErrorKind::InvalidEscape.at(at - 2))
 }
 
-/// The first offset from `at` on that holds a quote, a backslash or a control character, or the
-/// end. Eight bytes at a time: most of a document is the inside of strings.
+/// The first offset from `at` on with a quote, a backslash or a control character, or the end.
+/// Works on eight bytes at a time, because most of a document is inside strings.
 pub(super) fn plain_end(bytes: &[u8], mut at: usize) -> usize {
     while let Some((chunk, _)) = bytes.get(at..).and_then(<[u8]>::split_first_chunk::<8>) {
         let special = special_bytes(u64::from_le_bytes(*chunk));

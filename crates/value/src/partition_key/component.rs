@@ -5,12 +5,12 @@ use std::hash::{Hash, Hasher};
 use crate::key::{self, KeyError};
 use crate::{Value, json, number};
 
-/// The tail byte of `-0` in key bytes. Every other number has the tail 0, so that `-0` sorts right
-/// behind `0`, which has the same double.
+/// The tail byte of `-0` in key bytes. Every other number has the tail 0, so `-0` sorts directly
+/// after `0`, which has the same double.
 const NEGATIVE_ZERO_TAIL: u8 = 1;
 
-/// The value of one partition key path. `-0` and `0` are two components, as they hash differently;
-/// otherwise numbers are equal as doubles.
+/// The value of one partition key path. `-0` and `0` are different components, because they hash
+/// differently; otherwise numbers are equal as doubles.
 #[derive(Clone, Debug)]
 pub enum Component {
     /// The property is absent, or is an array or an object.
@@ -26,10 +26,10 @@ pub enum Component {
 }
 
 impl Component {
-    /// The component that a property's value stands for.
+    /// The component for a property's value.
     pub fn of(value: &Value) -> Component {
         match value {
-            // COMPAT: the service files arrays and objects under the undefined key.
+            // COMPAT: the service treats arrays and objects as the undefined key.
             Value::Undefined | Value::Array(_) | Value::Object(_) => Component::Undefined,
             Value::Null => Component::Null,
             Value::Bool(bool) => Component::Bool(*bool),
@@ -38,7 +38,7 @@ impl Component {
         }
     }
 
-    /// The value that evaluates to this component.
+    /// The value with this component.
     pub fn to_value(&self) -> Value {
         match self {
             Component::Undefined => Value::Undefined,
@@ -50,7 +50,8 @@ impl Component {
     }
 
     /// Appends key bytes: those of [`key::encode`], except that `-0` differs from `0` in the
-    /// number's tail byte, and that strings are [names](key::encode_name). Distinct components have distinct bytes.
+    /// number's tail byte, and that strings are [names](key::encode_name). Distinct components have
+    /// distinct bytes.
     pub fn encode_key(&self, out: &mut Vec<u8>) {
         match self {
             Component::Undefined => out.push(key::UNDEFINED),
@@ -66,7 +67,7 @@ impl Component {
         }
     }
 
-    /// Reads the component at the start of `bytes`, and returns what follows it.
+    /// Decodes the component at the start of `bytes`, and returns the rest.
     pub fn decode_key(bytes: &[u8]) -> Result<(Component, &[u8]), KeyError> {
         let (kind, rest) = bytes.split_first().ok_or(KeyError::Truncated)?;
         match *kind {
@@ -86,7 +87,7 @@ impl Component {
         }
     }
 
-    /// Appends the component as in a header, where undefined is `{}`.
+    /// Appends the component in header form, where undefined is `{}`.
     pub fn write_json(&self, out: &mut Vec<u8>) {
         match self {
             Component::Undefined => out.extend_from_slice(b"{}"),
@@ -106,7 +107,7 @@ impl PartialEq for Component {
                 true
             }
             (Component::Bool(a), Component::Bool(b)) => a == b,
-            // By the bits: this keeps `-0` from `0`, and components hold no NaN.
+            // By bits: this distinguishes `-0` from `0`, and components are never NaN.
             (Component::Number(a), Component::Number(b)) => a.to_bits() == b.to_bits(),
             (Component::String(a), Component::String(b)) => a == b,
             _ => false,

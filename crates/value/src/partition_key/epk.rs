@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-/// The longest effective partition key taken from a client. Version 1 keys are the longest that
-/// exist, at some 330 bytes for three components.
+/// The longest effective partition key accepted from a client. Version 1 keys are the longest, at
+/// some 330 bytes for three components.
 pub const EPK_BYTES_MAX: usize = 512;
 
-/// A point of the hash space, which reaches from [`Epk::min`] up to, not including, [`Epk::max`].
-/// The order is that of the bytes, and so that of the upper-case hexadecimal text in which clients
-/// exchange them.
+/// A point of the hash space, which extends from [`Epk::min`] up to, but not including,
+/// [`Epk::max`]. Ordered by bytes, which is also the order of the upper-case hexadecimal text that
+/// clients exchange.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Epk(Vec<u8>);
 
@@ -48,7 +48,7 @@ impl Epk {
         &self.0
     }
 
-    /// Parses hexadecimal text, in either case: some clients send lower case.
+    /// Parses hexadecimal text in either case: some clients send lower case.
     pub fn parse_hex(text: &str) -> Result<Epk, EpkError> {
         let (pairs, rest) = text.as_bytes().as_chunks::<2>();
         if !rest.is_empty() {

@@ -1,10 +1,10 @@
-//! From components to the hash space: the bytes that are hashed, the three ways to hash them, and
+//! Maps components to the hash space: the bytes that are hashed, the three ways to hash them, and
 //! the order-preserving encoding that version 1 appends to its hash.
 
 use super::{Component, Epk};
 use crate::hash::{murmur3_32, murmur3_128};
 
-/// How a container places its partition keys.
+/// How a container hashes its partition keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hashing {
     /// Kind `Hash`, version 1 or none: a 32-bit hash, followed by the key itself.
@@ -22,9 +22,9 @@ const TRUE: u8 = 0x03;
 const NUMBER: u8 = 0x05;
 const STRING: u8 = 0x08;
 
-/// Version 1 sees only this many characters of a string, counted as UTF-16 units like .NET does.
+/// Version 1 uses only this many characters of a string, counted in UTF-16 units like .NET.
 const V1_STRING_UNITS_MAX: usize = 100;
-/// A string of more UTF-8 bytes than this is cut, one byte later, in a version 1 key.
+/// In a version 1 key, a string with more UTF-8 bytes than this is truncated, one byte later.
 const V1_STRING_BYTES_MAX: usize = 100;
 
 /// See [`PartitionKey::effective`](super::PartitionKey::effective).
@@ -65,8 +65,8 @@ pub(super) fn hash_v1(components: &[Component]) -> u32 {
     murmur3_32(&bytes, 0)
 }
 
-/// The 128-bit hash of version 2, in the order of the hash space: the value's bytes from the top,
-/// without the two top bits.
+/// The 128-bit hash of version 2, in hash space order: most significant byte first, with the two
+/// top bits cleared.
 pub(super) fn hash_v2(components: &[Component]) -> [u8; 16] {
     let mut bytes = Vec::new();
     for component in components {
@@ -79,7 +79,7 @@ pub(super) fn hash_v2(components: &[Component]) -> [u8; 16] {
     hash
 }
 
-/// Appends the bytes of a component that are hashed; strings in the form of version 2.
+/// Appends a component's bytes for hashing, with strings in the form of version 2.
 fn write_hashed(component: &Component, out: &mut Vec<u8>) {
     match component {
         Component::Undefined => out.push(UNDEFINED),
@@ -98,8 +98,7 @@ fn write_hashed(component: &Component, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends the order-preserving encoding of a component, with which a version 1 key continues
-/// behind its hash.
+/// Appends the order-preserving encoding of a component, which follows the hash in a version 1 key.
 fn write_component(component: &Component, out: &mut Vec<u8>) {
     match component {
         Component::Number(double) => write_number(*double, out),
@@ -108,8 +107,8 @@ fn write_component(component: &Component, out: &mut Vec<u8>) {
     }
 }
 
-/// Appends a number: the top eight bits of its sortable form, then seven bits a byte. The low bit
-/// of a byte says that more follow; trailing zero bits are not written.
+/// Appends a number: the top eight bits of its sortable form, then seven bits per byte. A byte's
+/// low bit tells whether more follow; trailing zero bits are omitted.
 pub(super) fn write_number(double: f64, out: &mut Vec<u8>) {
     let bits = double.to_bits();
     let mut rest = if bits >> 63 == 0 { bits ^ 1 << 63 } else { bits.wrapping_neg() };
@@ -130,7 +129,7 @@ fn top_byte(bits: u64) -> u8 {
     bits.to_be_bytes()[0]
 }
 
-/// Appends a string: every byte plus one, so that zero can end it, unless it is long.
+/// Appends a string: every byte plus one, so that zero can end it unless it is long.
 fn write_string(text: &str, out: &mut Vec<u8>) {
     let is_short = text.len() <= V1_STRING_BYTES_MAX;
     out.push(STRING);
@@ -141,8 +140,8 @@ fn write_string(text: &str, out: &mut Vec<u8>) {
     }
 }
 
-/// What version 1 sees of a string. A cut through a surrogate pair leaves half a character, which
-/// .NET writes to UTF-8 as the replacement character.
+/// The part of a string that version 1 uses. Cutting a surrogate pair leaves half a character,
+/// which .NET writes to UTF-8 as the replacement character.
 fn cut_v1(text: &str) -> std::borrow::Cow<'_, str> {
     // No character has more UTF-16 units than UTF-8 bytes.
     if text.len() <= V1_STRING_UNITS_MAX {

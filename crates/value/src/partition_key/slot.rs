@@ -1,16 +1,16 @@
 //! Slots: the hash space in 2^24 equal pieces. A document's number begins with its slot, so the
-//! store keeps items in hash order and partitions are cut at slot boundaries.
+//! store keeps items in hash order and partitions are split at slot boundaries.
 //!
-//! A slot is a superset of a key: several keys can share one.
+//! Several keys can share a slot.
 
 use super::{Component, Epk, Hashing, hashing};
 
 /// The number of slots.
 pub const SLOTS: u32 = 1 << 24;
 
-/// How far the first 32 bits of a 128-bit key lie above its slot: two of them are always zero.
+/// How many bits to drop from the first 32 bits of a 128-bit key; its top two bits are always zero.
 const V2_SHIFT: u32 = 6;
-/// How far the 32-bit hash of version 1 lies above its slot.
+/// How many bits to drop from the 32-bit hash of version 1.
 const V1_SHIFT: u32 = 8;
 
 /// See [`PartitionKey::slot`](super::PartitionKey::slot).
@@ -26,8 +26,8 @@ pub(super) fn of_key(components: &[Component], hashing: Hashing) -> u32 {
     }
 }
 
-/// The smallest effective partition key of a slot: where a partition that begins with the slot
-/// begins. `SLOTS` is the end of the space; anything above counts as that.
+/// The smallest effective partition key of a slot, where a partition that begins with the slot
+/// begins. `SLOTS` and anything above is the end of the space.
 pub fn slot_boundary(slot: u32, hashing: Hashing) -> Epk {
     if slot == 0 {
         return Epk::min();
@@ -49,13 +49,13 @@ pub fn slot_boundary(slot: u32, hashing: Hashing) -> Epk {
     }
 }
 
-/// The slot that contains a point of the hash space; the same as the key's own slot for every key.
-/// Points beyond the space count as its last. At present every point has a slot: none is left for
-/// hashings whose points have to be decoded.
+/// The slot that contains a point of the hash space; for every key this is the key's own slot.
+/// Points beyond the space count as its last. At present every point has a slot; `None` is reserved
+/// for hashings whose points have to be decoded.
 pub fn slot_of_epk(epk: &Epk, hashing: Hashing) -> Option<u32> {
     let slot = match hashing {
-        // A point of version 1 is a number of any length followed by anything: comparing it with
-        // the boundaries, which sort like the slots, needs no rules for broken ones.
+        // A version 1 point is a number of any length followed by anything: comparing it with the
+        // boundaries, which sort like the slots, also handles malformed ones.
         Hashing::V1 => last_boundary_at_or_below(epk),
         Hashing::V2 | Hashing::MultiHash => first_word(epk.as_bytes()) >> V2_SHIFT,
     };
@@ -75,7 +75,7 @@ fn last_boundary_at_or_below(epk: &Epk) -> u32 {
     low
 }
 
-/// The first four bytes as a number; what is missing counts as zero.
+/// The first four bytes as a number; missing bytes count as zero.
 fn first_word(bytes: &[u8]) -> u32 {
     let mut word = [0; 4];
     let length = bytes.len().min(4);

@@ -1,4 +1,4 @@
-//! The service's own hash values: what .NET, Java and Rust clients compute.
+//! The service's own hash values, as computed by .NET, Java and Rust clients.
 
 use super::Component::{Bool, Null, Number, Undefined};
 use super::hashing::{hash_v1, hash_v2};
@@ -157,7 +157,7 @@ fn raw_hashes_of_32_bits() {
 
 #[test]
 fn raw_hashes_of_128_bits() {
-    // The published values still have the two top bits, which a key does not.
+    // The published values still have the two top bits set, unlike a key.
     const TOP_BITS: u128 = 0b11 << 126;
     for (component, hash) in [
         (Undefined, 0x5162_2DAA_78F8_3583_4610_ABE5_6EFF_5CB5),

@@ -1,15 +1,15 @@
-//! What the service makes of policies today that older ones had another meaning for. Only what a client
-//! sends is rewritten: documents were indexed by what is stored.
+//! Rewrites policies as the service does today where older ones had another meaning. Only what a
+//! client sends is rewritten: existing documents were indexed under the stored policy.
 
 use value::{Object, Value, json::print};
 
 use crate::definition::spatial;
 
-/// The policy to take in place of a normalised one; `None` if that one stays.
+/// Returns a rewritten policy; `None` if the normalised one is fine as it is.
 ///
-/// - `automatic: false` counts no more where the index is kept up to date with writes.
-/// - The `indexes` of included paths vanish if the caller no longer knows them. Spatial ones go on as
-///   `spatialIndexes`.
+/// - `automatic: false` no longer counts for a consistent index.
+/// - The `indexes` of included paths vanish if the client no longer knows them. Spatial ones are
+///   kept as `spatialIndexes`.
 pub(super) fn rewrite(
     json: &Object,
     is_geometry: bool,

@@ -1,4 +1,4 @@
-//! Tests of indexing policies: how they come back, what is refused, what a document counts.
+//! Tests of indexing policies: what is returned, what is rejected, what a document counts.
 
 use index::Directive;
 
@@ -132,7 +132,7 @@ fn the_id_and_the_partition_key_count_whatever_the_paths_say() {
         (nothing, r#"["/pk/a"]"#, 2),
         (nothing, r#"["/id"]"#, 1),
         (nothing, r#"["/pk/a","/id"]"#, 2),
-        // Absent values and arrays are no key values.
+        // Absent values and arrays are not key values.
         (nothing, r#"["/pk/b","/absent"]"#, 1),
         (
             r#"{"includedPaths":[{"path":"/pk/a/?"},{"path":"/id/?"}],"excludedPaths":[{"path":"/*"}]}"#,

@@ -57,7 +57,7 @@ fn embeddings() {
     }
 }
 
-/// What creating a collection says to these indexes, with one embedding at `/v`.
+/// The result of creating a collection with these indexes and one embedding at `/v`.
 fn check(indexes: &str, dimensions: u32) -> Result<(), Error> {
     let indexes = parse_indexes(Some(&value_of(indexes)))?.unwrap();
     let indexing = Object::from_iter([("vectorIndexes".to_owned(), indexes)]);

@@ -1,36 +1,37 @@
-//! Callers who come back as strangers, and how far they are believed.
+//! Callers that come back as strangers, and how far they are trusted.
 //!
-//! Most callers repeat the request that was refused, and are known by it. Some do not: an SDK that
-//! makes a new id for every try sends another request each time. Whether one like that was here
-//! before cannot be seen. But it shows in the turns: those of strangers are never claimed, and when
-//! one is due, somebody comes who has none.
+//! Most callers repeat the refused request, which identifies them. Some do not: an SDK that
+//! generates a new id for every try sends a different request each time. Such a caller cannot be
+//! recognized, but the turns give it away: strangers' turns are never claimed, and when one is due,
+//! a caller without a turn arrives.
 
-/// How much the newest turn, or the newest request, says.
+/// The weight of the newest turn or request.
 const WEIGHT: f64 = 1.0 / 64.0;
 
-/// How much the newest claim says: claims come seldom where waits are long.
+/// The weight of the newest claim: claims are rare when waits are long.
 const CLAIMS_WEIGHT: f64 = 1.0 / 1024.0;
 
-/// One turn that only a stranger used is remembered for some ninety that their owners claimed.
+/// One turn that only a stranger used is outweighed by some ninety that their owners claimed.
 const SOME: f64 = WEIGHT / 4.0;
 
-/// The part of requests let in from which on there are callers who claim their turns.
+/// The share of admitted requests from which on some callers are known to claim their turns.
 const KNOWN_FEW: f64 = 0.02;
 
-/// More refusals than this for each request let in: whoever waits as told is refused about once.
+/// Too many refusals per admitted request: a caller that waits as told is refused about once.
 const REFUSALS_MANY: f64 = 4.0;
 
-/// Refusals between two requests let in that count: a crowd that comes at once is no flood.
+/// The most refusals to count between two admissions, so that a sudden crowd is not taken for a
+/// flood.
 const REFUSALS_MAX: u32 = 64;
 
-/// What is known about those who ask for one kind of request.
+/// What is known about the callers of one kind of request.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Strangers {
     /// The share of turns whose owners did not come.
     unclaimed: f64,
-    /// The share of requests let in that claimed a turn.
+    /// The share of admitted requests that claimed a turn.
     claims: f64,
-    /// Refusals for each request that is let in.
+    /// Refusals per admitted request.
     refusals: f64,
     refused_since: u32,
 }
@@ -52,7 +53,7 @@ impl Strangers {
         self.claims -= self.claims * CLAIMS_WEIGHT;
     }
 
-    /// A request that is let in has claimed its turn.
+    /// An admitted request has claimed its turn.
     pub(super) fn claimed(&mut self) {
         self.claims += CLAIMS_WEIGHT;
         self.unclaimed -= self.unclaimed * WEIGHT;
@@ -63,12 +64,13 @@ impl Strangers {
         self.unclaimed += (1.0 - self.unclaimed) * WEIGHT;
     }
 
-    /// Whether some come back as strangers.
+    /// Whether some callers come back as strangers.
     pub(super) fn are_there(&self) -> bool {
         self.unclaimed > SOME
     }
 
-    /// Whether so many come without having waited that turns are kept for those who can claim them.
+    /// Whether so many callers come without having waited that turns are kept for those who can
+    /// claim them.
     pub(super) fn crowd_out_others(&self) -> bool {
         self.refusals > REFUSALS_MANY && self.claims > KNOWN_FEW
     }

@@ -6,23 +6,23 @@ use super::{turns::TURNS_MAX, *};
 
 mod strangers;
 
-/// How a caller takes a refusal.
+/// How a caller reacts to a refusal.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Manner {
     /// Waits as told and repeats the request.
     Obeys,
-    /// Waits as told and sends another request instead, as with a new id.
+    /// Waits as told and sends a different request, for example with a new id.
     Renews,
-    /// Repeats the request after so many seconds, whatever it was told.
+    /// Repeats the request after this many seconds, whatever it was told.
     Hurries(f64),
-    /// Never repeats a request, and sends another one after so many seconds.
+    /// Never repeats a request, and sends another one after this many seconds.
     MovesOn(f64),
 }
 
 #[derive(Clone, Debug)]
 enum Next {
     Send,
-    /// What it paid in advance, and what it costs.
+    /// The advance payment, and the cost.
     Done(f64, f64),
 }
 
@@ -31,7 +31,7 @@ struct Client {
     next: Next,
     at_s: f64,
     request: u64,
-    /// Whether the request that it sends next was refused once.
+    /// Whether its next request has been refused once.
     is_first_retry: bool,
     is_retry: bool,
     tries: u32,
@@ -43,29 +43,29 @@ struct World {
     bucket: Bucket,
     clients: Vec<Client>,
     cost: f64,
-    /// By how much requests differ from each other, as a part of what they cost.
+    /// How much requests differ in cost, as a part of the cost.
     spread: f64,
-    /// How much more every hundredth request costs, on the average.
+    /// How much more every hundredth request costs on average.
     outliers: f64,
-    /// Whether all clients ask for the same.
+    /// Whether all clients send the same request.
     is_one_request: bool,
     has_connections: bool,
     /// Whether all clients share their connections.
     is_pool: bool,
-    /// Whether each client has one request to make, and is done then.
+    /// Whether each client is done after one request.
     is_once: bool,
-    /// How late clients come back, at most.
+    /// How late clients come back at most.
     late_s: f64,
     seed: u64,
     requests: u64,
-    /// When something was served, and how much.
+    /// When requests were served, and how much they cost.
     served: Vec<(f64, f64)>,
     first_retries: u32,
     first_retries_served: u32,
-    /// Of those who obey, from this time on.
+    /// The longest wait of an obedient client from `measures_from_s` on.
     longest_wait_s: f64,
     measures_from_s: f64,
-    /// How often a client would have given up, as SDKs do: after nine retries, or thirty seconds.
+    /// How often a client would have given up as SDKs do: after nine retries or thirty seconds.
     gave_up: u32,
 }
 
@@ -110,7 +110,7 @@ impl World {
     }
 
     fn random(&mut self) -> f64 {
-        // A linear congruential generator: the same run every time.
+        // A linear congruential generator, so that every run is the same.
         self.seed = self.seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_041);
         (self.seed >> 33) as f64 / f64::from(1_u32 << 31)
     }
@@ -125,7 +125,7 @@ impl World {
     }
 
     fn run(&mut self, until_s: f64) {
-        // Times are not negative, so their bits are in the same order.
+        // Times are not negative, so their bits sort in the same order.
         let times = self.clients.iter().enumerate();
         let mut agenda: BTreeSet<(u64, usize)> =
             times.map(|(at, client)| (client.at_s.to_bits(), at)).collect();
@@ -174,7 +174,7 @@ impl World {
         }
         match answer {
             Ok(paid) => {
-                // The work takes some milliseconds, in which others come and go.
+                // The work takes a few milliseconds, while others come and go.
                 client.at_s = now_s + 0.002 + late;
                 client.next = Next::Done(paid, self.cost * spread);
             }
@@ -210,7 +210,7 @@ impl World {
         }
     }
 
-    /// Request units per second in each window of ten seconds after the first one.
+    /// Request units per second in each window of ten seconds after the first.
     fn windows(&self, until_s: u32) -> Vec<f64> {
         let window = |begin: u32| {
             let (begin, end) = (f64::from(begin), f64::from(begin) + 10.0);
@@ -254,7 +254,7 @@ fn callers_who_ask_for_the_same_document_do_not_take_each_others_turns() {
     world.run(31.0);
     world.assert_serves(400.0, 31);
     assert!(world.honesty() >= 0.9, "{}", world.honesty());
-    // Where nothing tells them apart, a newcomer may be taken for one who comes back.
+    // If nothing distinguishes them, a newcomer may be taken for a caller that comes back.
     let mut world = World::new(400.0, 1.0, &[Manner::Obeys; 16]);
     world.is_one_request = true;
     world.has_connections = false;
@@ -293,8 +293,8 @@ fn callers_who_never_come_back_keep_nobody_waiting() {
     // A thousand new requests a second, where eighty can be served.
     manners.extend([Manner::MovesOn(0.016); 16]);
     let mut world = World::new(400.0, 5.0, &manners);
-    // They come when it is known that others do come back. What has been promised before it is known
-    // that they do not is over some seconds later.
+    // They start when callers are known to come back. Turns promised before the bucket learns that
+    // these do not are over some seconds later.
     world.measures_from_s = 20.0;
     for client in &mut world.clients[8..] {
         client.at_s += 3.0;
@@ -346,7 +346,7 @@ fn what_is_given_back_costs_nothing() {
     for _ in 0..1000 {
         let paid = bucket.admit(&caller, 0.0).expect("nothing was spent");
         bucket.give_back(Kind::Read, paid);
-        // A request that failed before it did anything has no charge either.
+        // A request that failed before doing anything has no charge either.
         let paid = bucket.admit(&caller, 0.0).expect("nothing was spent");
         bucket.settle(Kind::Read, paid, 0.0, 0.0);
     }
@@ -388,7 +388,7 @@ fn nobody_starves_however_many_wait() {
     let served = world.clients.iter().map(|client| client.served);
     let (least, most) = served
         .fold((f64::MAX, 0.0_f64), |(least, most), served| (least.min(served), most.max(served)));
-    // Who sends the next request while others rest may be served at once.
+    // A client that sends its next request while others rest may be served at once.
     assert!(least > 50.0 && most < 3050.0, "{least} and {most}");
     assert!(world.honesty() >= 0.9, "{}", world.honesty());
 }
@@ -411,7 +411,7 @@ fn three_hundred_callers_who_begin_at_once_do_not_spend_the_next_minute() {
     world.run(151.0);
     world.assert_serves(400.0, 151);
     assert!(world.honesty() >= 0.9, "{}", world.honesty());
-    // Where a request may cost half as much or half as much again, few windows feel it.
+    // If requests may cost half as much or half as much again, few windows are affected.
     let mut world = World::new(400.0, 50.0, &[Manner::Obeys; 300]);
     world.run(151.0);
     let windows = world.windows(151);
@@ -434,14 +434,14 @@ fn few_requests_of_unknown_cost_are_let_in_at_a_time() {
         }
     }
     assert_eq!(paid.len(), UNKNOWN_MAX);
-    // What takes longer is asked for less often.
+    // The longer the work takes, the longer callers are told to wait.
     let fingerprint = || 5000;
     let caller = Caller { kind: Kind::Query, connection: Some(5000), fingerprint: &fingerprint };
     assert_eq!(bucket.admit(&caller, 0.3), Err(WaitSeconds(0.3)));
     for advance in paid {
         bucket.settle(Kind::Query, advance, 50.0, 50.0);
     }
-    // Another kind still finds what they have left.
+    // Another kind still gets what they have left.
     let fingerprint = || 6000;
     let caller = Caller { kind: Kind::Read, connection: Some(6000), fingerprint: &fingerprint };
     bucket.admit(&caller, 0.3).expect("200 are left");
@@ -462,9 +462,9 @@ fn turns_that_find_a_debt_are_put_behind_each_other() {
     for request in 2..40 {
         admit(&mut bucket, request, 0.0).expect_err("spent");
     }
-    // Something else costs ten seconds' worth in between.
+    // Meanwhile something else costs ten seconds' worth.
     bucket.take(4000.0);
-    // These are due, and within the time that turns are kept.
+    // These turns are due, and within their patience.
     let again = [1, 2, 3].map(|request| admit(&mut bucket, request, 0.5).expect_err("in debt").0);
     assert!((again[0] - (4000.0 - 200.0) / 400.0).abs() < 0.2, "{again:?}");
     assert!(again.is_sorted_by(|one, next| (next - one - 0.1).abs() < 1e-9), "{again:?}");
@@ -491,7 +491,7 @@ fn heirs_share_what_is_left_and_what_is_owed() {
     let heir = |parent: &mut Bucket| Bucket::heir(200.0, 0.5, &mut [parent], 0.0);
     assert!((heir(&mut parent).balance + 300.0).abs() < 1e-9);
     assert!((heir(&mut parent).usual(Kind::Query) - 1000.0).abs() < 1e-9);
-    // A merge adds up, and nothing is saved above a second's worth.
+    // A merge adds up the balances, but saves no more than a second's worth.
     let mut other = Bucket::new(400.0, 0.0);
     let merged = Bucket::heir(800.0, 1.0, &mut [&mut parent, &mut other], 0.0);
     assert!((merged.balance + 200.0).abs() < 1e-9);

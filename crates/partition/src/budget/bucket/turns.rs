@@ -1,20 +1,20 @@
-//! The turns that a bucket has promised: found by who has them, by their kind and by when they are
-//! due, and added up, all without looking at each.
+//! The turns that a bucket has promised, indexed by owner, kind and due time, with running totals,
+//! so that nothing needs a scan.
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
 use crate::budget::bucket::Kind;
 
-/// Turns that are remembered: several for each connection that a server takes.
+/// How many turns are kept: several for each connection that a server accepts.
 pub(super) const TURNS_MAX: usize = 16_384;
 
-/// An appointment. Those of a caller are in the order of their time.
+/// An appointment. A caller's turns sort by time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Turn {
     fingerprint: u64,
     connection: Option<u64>,
     due: Moment,
-    /// Tells apart turns that are alike.
+    /// Distinguishes otherwise equal turns.
     number: u64,
 }
 
@@ -42,16 +42,16 @@ impl PartialEq for Moment {
 
 impl Eq for Moment {}
 
-/// What is set aside for a turn.
+/// The amount set aside for a turn.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Aside {
     pub(super) kind: Kind,
     pub(super) cost: f64,
-    /// A stranger has had what was set aside. The turn is kept in case that its owner comes.
+    /// A stranger has used the amount. The turn is kept in case its owner comes.
     pub(super) is_used: bool,
 }
 
-/// What is set aside for several turns.
+/// The total set aside for several turns.
 #[derive(Debug, Default)]
 struct Sum {
     costs: f64,
@@ -66,22 +66,22 @@ impl Sum {
 
     fn subtract(&mut self, cost: f64) {
         self.count = self.count.saturating_sub(1);
-        // What rounding has left ends with the last.
+        // Rounding errors disappear with the last turn.
         self.costs = if self.count == 0 { 0.0 } else { self.costs - cost };
     }
 }
 
-/// The turns of one caller, and of others who ask for the same.
+/// The turns of one caller, and of others that sent the same request.
 #[derive(Default)]
 pub(super) struct Found {
-    /// The first of the caller's turns that are due.
+    /// The first of the caller's turns that is due.
     pub(super) own_due: Option<Turn>,
-    /// The first of those that are still to come, and how many there are.
+    /// The first of its turns that is not due yet, and how many there are.
     pub(super) own_early: Option<Turn>,
     pub(super) own_early_count: usize,
-    /// The turn for the same request by another connection, if it is the only one and due. A caller
-    /// may come back by another connection than the one it was refused on; but of several callers
-    /// who ask for the same, none must take another's turn.
+    /// The turn for the same request from another connection, if it is the only one and due. A
+    /// caller may come back on another connection than the one it was refused on; but if several
+    /// callers sent the same request, none may take another's turn.
     only_other: Option<Turn>,
 }
 
@@ -96,11 +96,11 @@ impl Found {
 #[derive(Debug, Default)]
 pub(super) struct Turns {
     by_caller: BTreeMap<Turn, Aside>,
-    /// Those that no stranger has used.
+    /// Turns that no stranger has used.
     unused: BTreeMap<(Kind, Moment, u64), Turn>,
     by_time: BTreeMap<(Moment, u64), Turn>,
     next_number: u64,
-    /// Up to when turns are due.
+    /// The current time: turns up to here are due.
     reached_s: f64,
     due: Sum,
     all: Sum,
@@ -119,27 +119,27 @@ impl Turns {
         self.by_time.len()
     }
 
-    /// What is set aside for turns that are due.
+    /// The total set aside for due turns.
     pub(super) fn due(&self) -> f64 {
         self.due.costs
     }
 
-    /// What is set aside for all.
+    /// The total set aside for all turns.
     pub(super) fn all(&self) -> f64 {
         self.all.costs
     }
 
-    /// When the last is due.
+    /// When the last turn is due.
     pub(super) fn last_due_s(&self) -> Option<f64> {
         self.by_time.last_key_value().map(|((due, _), _)| due.0)
     }
 
-    /// Lets time pass.
+    /// Advances the time.
     pub(super) fn pass(&mut self, now_s: f64) {
         if now_s <= self.reached_s {
             return;
         }
-        // The first number behind all that were due.
+        // Start after the numbers of all turns that were already due.
         let (from, to) = ((Moment(self.reached_s), u64::MAX), (Moment(now_s), u64::MAX));
         for turn in self.by_time.range(from..to).map(|(_, turn)| turn) {
             if let Some(aside) = self.by_caller.get(turn).filter(|aside| !aside.is_used) {
@@ -149,7 +149,7 @@ impl Turns {
         self.reached_s = now_s;
     }
 
-    /// Takes away a turn that was due longer ago than this, and returns what was set aside for it.
+    /// Removes one turn that is overdue by more than this, and returns what was set aside for it.
     pub(super) fn expire(&mut self, patience_s: f64) -> Option<Aside> {
         let ((due, _), turn) = self.by_time.first_key_value()?;
         if self.reached_s <= due.0 + patience_s {
@@ -159,14 +159,14 @@ impl Turns {
         self.remove(turn)
     }
 
-    /// The first turn of a kind that is due and that no stranger has used.
+    /// The first due turn of a kind that no stranger has used.
     pub(super) fn first_unused(&self, kind: Kind) -> Option<Turn> {
         let first = (kind, Moment(f64::NEG_INFINITY), 0);
         let last = (kind, Moment(self.reached_s), u64::MAX);
         self.unused.range(first..=last).next().map(|(_, turn)| *turn)
     }
 
-    /// Gives what is set aside for a turn to a stranger.
+    /// Gives the amount set aside for a turn to a stranger.
     pub(super) fn use_up(&mut self, turn: Turn) {
         if let Some(aside) = self.remove(turn) {
             self.put(turn, Aside { is_used: true, ..aside });
@@ -238,7 +238,7 @@ impl Turns {
         Some(aside)
     }
 
-    /// Gives a turn another time.
+    /// Moves a turn to another time.
     pub(super) fn postpone(&mut self, turn: Turn, due_s: f64) {
         if let Some(aside) = self.remove(turn) {
             self.insert(turn.fingerprint, turn.connection, due_s, aside);

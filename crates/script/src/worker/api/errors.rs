@@ -1,5 +1,5 @@
-//! Errors of the API, and `Error` as scripts know it: written for an engine whose errors take a number,
-//! `new Error(404, 'not found')`.
+//! Errors of the API, and `Error` as scripts expect it: they were written for an engine whose
+//! errors take a number, `new Error(404, 'not found')`.
 
 use std::rc::Rc;
 
@@ -9,7 +9,7 @@ use super::{hide, list};
 use crate::worker::state::State;
 
 impl State {
-    /// An error of the API.
+    /// Creates an API error.
     pub(crate) fn error<'js>(
         &self,
         ctx: &Ctx<'js>,
@@ -23,7 +23,7 @@ impl State {
         Ok(error)
     }
 
-    /// Throws one.
+    /// Throws an API error.
     pub(crate) fn fail(&self, ctx: &Ctx<'_>, number: u16, message: &str) -> Error {
         match self.error(ctx, number, message) {
             Ok(error) => ctx.throw(error.into_value()),
@@ -31,7 +31,7 @@ impl State {
         }
     }
 
-    /// What `Error` makes of its arguments.
+    /// Creates an error from the arguments of `Error`.
     fn numbered<'js>(
         &self,
         ctx: &Ctx<'js>,
@@ -53,7 +53,7 @@ impl State {
     }
 }
 
-/// `Error`.
+/// Creates the `Error` constructor.
 pub(crate) fn constructor<'js>(ctx: &Ctx<'js>, state: &Rc<State>) -> Result<Value<'js>> {
     let shared = state.shared(ctx)?;
     let handler = Object::new_proto(ctx.clone(), None)?;

@@ -10,24 +10,24 @@ use super::{
 };
 use crate::{job::Property, wire::Mode, worker::state::State};
 
-/// What a script did to one of them.
+/// A script's changes to a request or response.
 #[derive(Default)]
 pub(crate) struct Message {
-    /// The body, once somebody has asked for it or set it.
+    /// The body, once it was read or set.
     body: RefCell<Option<Persistent<Value<'static>>>>,
     written: RefCell<Written>,
-    /// Headers that were set, by their places among all.
+    /// Headers that were set, by index.
     values: RefCell<Vec<(usize, Persistent<Value<'static>>)>>,
 }
 
-/// Where the text of the body comes from.
+/// The source of the body's text.
 #[derive(Default)]
 enum Written {
     #[default]
     Before,
-    /// Of `undefined` there is none.
+    /// `None` for `undefined`.
     Set(Option<String>),
-    /// The body is an object, which the script may go on changing: it is written in the end.
+    /// The body is an object, which the script may still change, so it is written at the end.
     Last,
 }
 
@@ -37,7 +37,7 @@ impl Message {
         self.values.take();
     }
 
-    /// The text of the body, which was this before the script began.
+    /// The text of the body, given its text before the script began.
     pub(crate) fn written(
         &self,
         ctx: &Ctx<'_>,
@@ -72,7 +72,7 @@ impl Message {
     }
 }
 
-/// Which of the two.
+/// The request or the response.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Side {
     Request,
@@ -101,7 +101,7 @@ pub(crate) fn response<'js>(ctx: &Ctx<'js>, state: &Rc<State>) -> Result<Object<
     Object::new_proto(ctx.clone(), Some(&methods))
 }
 
-/// What both have.
+/// The methods that both have.
 fn methods<'js>(ctx: &Ctx<'js>, state: &Rc<State>, side: Side) -> Result<Object<'js>> {
     let methods = Object::new(ctx.clone())?;
     let add = |name: &str, method: Function<'js>| hide(&methods, name, method.with_name(name)?);
@@ -138,13 +138,13 @@ fn methods<'js>(ctx: &Ctx<'js>, state: &Rc<State>, side: Side) -> Result<Object<
     Ok(methods)
 }
 
-/// An argument that may be missing.
+/// An optional argument.
 fn given<'js>(ctx: &Ctx<'js>, value: Opt<Value<'js>>) -> Value<'js> {
     value.0.unwrap_or_else(|| Value::new_undefined(ctx.clone()))
 }
 
-/// Something behind what there is. Text and numbers join as text, also when nothing is there yet; an
-/// object begins as itself.
+/// Appends to a value. Text and numbers are joined as text, even if there is no value yet; an
+/// object becomes the value itself.
 fn joined<'js>(
     ctx: &Ctx<'js>,
     state: &Rc<State>,
@@ -191,7 +191,7 @@ impl State {
         }
     }
 
-    /// The body: the same object each time.
+    /// The body; returns the same object each time.
     fn body<'js>(&self, ctx: &Ctx<'js>, side: Side) -> Result<Value<'js>> {
         let (message, written, _) = self.message(side);
         let known = message.body.borrow().clone();
@@ -208,7 +208,7 @@ impl State {
         if side == Side::Request && self.run.mode != Mode::PreTrigger {
             return Err(self.fail(ctx, 400, "The body cannot be set here."));
         }
-        // What is too large already is told at once, while the script can do something about it.
+        // Report a body that is already too large immediately, while the script can still react.
         let text = self.limited(ctx, value.clone())?;
         let written = if value.is_object() { Written::Last } else { Written::Set(text) };
         let (message, ..) = self.message(side);
@@ -217,7 +217,7 @@ impl State {
         Ok(())
     }
 
-    /// The text of a value, which must not be too long.
+    /// Converts a value to text; fails if it is too long.
     fn limited<'js>(&self, ctx: &Ctx<'js>, value: Value<'js>) -> Result<Option<String>> {
         self.check_time(ctx)?;
         let Some(written) = ctx.json_stringify(value)? else { return Ok(None) };
@@ -235,12 +235,12 @@ impl State {
         }
     }
 
-    /// A name of a header as it is compared. `body` is one too, and means the body.
+    /// A header name in the form used for comparison. `body` is valid too, and means the body.
     fn name<'js>(&self, ctx: &Ctx<'js>, name: &Value<'js>) -> Result<String> {
         Ok(self.text(ctx, name)?.to_lowercase())
     }
 
-    /// Where the header of this name is; of two that are the same the last counts.
+    /// The index of the header with this name; the last one wins.
     fn place(&self, side: Side, name: &str) -> Option<usize> {
         let (_, _, properties) = self.message(side);
         properties.iter().rposition(|property| property.name.to_lowercase() == name)

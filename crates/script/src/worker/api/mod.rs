@@ -1,11 +1,11 @@
-//! The API that scripts see. It is made anew for each of them, so it is made of Rust functions: to read
-//! its text again each time took longer than most scripts run. Only what few scripts use is
-//! JavaScript, read at its first use ([`parts`]).
+//! The API that scripts see. Each script gets a new one, so it consists of Rust functions: parsing
+//! its text each time took longer than most scripts run. Only rarely used parts are JavaScript,
+//! parsed on first use ([`parts`]).
 //!
-//! Texts, numbers and nothing else cross to the host, so that a script that has bent every prototype
-//! still cannot bend a message. Here too nothing is looked up where a script could have put
-//! something else: properties are defined, never assigned, and what is needed of the language was
-//! taken before the script began.
+//! Only texts and numbers cross to the host, so a script cannot affect messages even if it has
+//! changed every prototype. For the same reason nothing is looked up where a script could have put
+//! something else: properties are defined, never assigned, and needed language functions are saved
+//! before the script begins.
 
 pub(crate) mod errors;
 pub(crate) mod message;
@@ -37,7 +37,7 @@ const ERROR_CODES: [(&str, u16); 8] = [
     ("InternalServerError", 500),
 ];
 
-/// Puts everything in its place.
+/// Installs the API.
 pub(crate) fn install(ctx: &Ctx<'_>, state: &Rc<State>) -> Result<()> {
     take_language(ctx, state)?;
     let globals = ctx.globals();
@@ -54,12 +54,12 @@ pub(crate) fn install(ctx: &Ctx<'_>, state: &Rc<State>) -> Result<()> {
     Ok(())
 }
 
-/// A property as literals have them.
+/// Adds a property like those of object literals.
 fn show<'js>(object: &Object<'js>, name: &str, value: impl IntoJs<'js>) -> Result<()> {
     object.prop(name, Property::from(value).writable().configurable().enumerable())
 }
 
-/// A property as methods of classes and globals are.
+/// Adds a property like class methods and globals.
 fn hide<'js>(object: &Object<'js>, name: &str, value: impl IntoJs<'js>) -> Result<()> {
     object.prop(name, Property::from(value).writable().configurable())
 }
@@ -72,7 +72,7 @@ fn function<'js, P>(
     Function::new(ctx.clone(), body)?.with_name(name)
 }
 
-/// Takes what the API needs of the language before a script can change any of it.
+/// Saves the language functions that the API needs before a script can change them.
 fn take_language<'js>(ctx: &Ctx<'js>, state: &State) -> Result<()> {
     let globals = ctx.globals();
     let shared = Object::new_proto(ctx.clone(), None)?;
@@ -115,7 +115,7 @@ fn console<'js>(ctx: &Ctx<'js>, state: &Rc<State>) -> Result<Object<'js>> {
     Ok(console)
 }
 
-/// An array, made in a way that no setter of arrays notices.
+/// Creates an array without invoking array setters.
 fn list<'js>(ctx: &Ctx<'js>, values: Vec<Value<'js>>) -> Result<Array<'js>> {
     let list = Array::new(ctx.clone())?;
     for (at, value) in values.into_iter().enumerate() {
@@ -126,7 +126,7 @@ fn list<'js>(ctx: &Ctx<'js>, values: Vec<Value<'js>>) -> Result<Array<'js>> {
     Ok(list)
 }
 
-/// `getContext()`, `__`, and what hangs on them.
+/// Adds `getContext()`, `__`, and their members.
 fn add_context<'js>(ctx: &Ctx<'js>, state: &Rc<State>, globals: &Object<'js>) -> Result<()> {
     let is_pre_trigger = state.run.mode == Mode::PreTrigger;
     let shared = state.shared(ctx)?;
@@ -167,7 +167,7 @@ fn add_context<'js>(ctx: &Ctx<'js>, state: &Rc<State>, globals: &Object<'js>) ->
     hide(globals, "__", alias)
 }
 
-/// Calls a stored procedure or trigger. What it returns does not matter, not even a promise.
+/// Calls a stored procedure or trigger, ignoring its return value, even a promise.
 pub(crate) fn start<'js>(ctx: &Ctx<'js>, state: &State, main: Function<'js>) -> Result<()> {
     let arguments = state.run.arguments.as_str();
     let values: Value<'js> = match arguments {
@@ -187,11 +187,11 @@ pub(crate) fn start<'js>(ctx: &Ctx<'js>, state: &State, main: Function<'js>) -> 
     Ok(())
 }
 
-/// Most arguments that the engine hands to a function.
+/// The most arguments that the engine passes to a function.
 const ARGUMENTS_MAX: u32 = 65_535;
 
-/// The elements of an object that is like an array: as many as its `length` says. The engine's own
-/// `apply` does not take a negative one for none.
+/// The elements of an array-like object, as many as its `length` says. Unlike here, the engine's
+/// own `apply` does not treat a negative length as zero.
 fn elements<'js>(ctx: &Ctx<'js>, state: &State, object: &Object<'js>) -> Result<Array<'js>> {
     let length: Coerced<f64> = object.get("length")?;
     if length.0 > f64::from(ARGUMENTS_MAX) {
@@ -204,8 +204,8 @@ fn elements<'js>(ctx: &Ctx<'js>, state: &State, object: &Object<'js>) -> Result<
     list(ctx, elements)
 }
 
-/// Calls a function for each row. Arguments and results are in boxes; what JSON cannot say is
-/// undefined, and then the box is empty. No text at all if it is too long for a message.
+/// Calls a function for each row. Arguments and results are boxed; a value without JSON form is
+/// undefined, that is, an empty box. Returns no text if it is too long for a message.
 pub(crate) fn rows<'js>(
     ctx: &Ctx<'js>,
     state: &State,
@@ -237,7 +237,7 @@ pub(crate) fn rows<'js>(
     Ok(Some(out))
 }
 
-/// What the script leaves when it ends well.
+/// Collects the results of a script that succeeded.
 pub(crate) fn finish(ctx: &Ctx<'_>, state: &State) -> Result<()> {
     let is_pre_trigger = state.run.mode == Mode::PreTrigger;
     let context = &state.run.context;
@@ -261,7 +261,7 @@ pub(crate) fn finish(ctx: &Ctx<'_>, state: &State) -> Result<()> {
     Ok(())
 }
 
-/// Tells what was thrown, into [`State::failure`].
+/// Records a thrown value in [`State::failure`].
 pub(crate) fn describe<'js>(ctx: &Ctx<'js>, state: &Rc<State>, thrown: Value<'js>) -> Result<()> {
     let describe: Function<'js> = parts::get(ctx, state, Part::Describe)?.get("describe")?;
     describe.call((thrown,))

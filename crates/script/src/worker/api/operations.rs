@@ -1,7 +1,8 @@
 //! The collection: operations on its documents and their attachments.
 //!
-//! An operation is carried out when it is asked for; its callback runs later. The answer says whether
-//! it was accepted: false means that the script's time or request units run low.
+//! An operation is carried out when it is requested; its callback runs later. The return value
+//! tells whether it was accepted: false means that the script is running out of time or request
+//! units.
 
 use std::rc::Rc;
 
@@ -45,7 +46,7 @@ const OPERATIONS: [(&str, Operation, Resource); 14] = {
     ]
 };
 
-/// Those of the query API, which is JavaScript.
+/// The names of the query API, which is written in JavaScript.
 const QUERIES: [&str; 7] =
     ["filter", "map", "pluck", "flatten", "sortBy", "sortByDescending", "unwind"];
 const GEOMETRY: [&str; 5] = ["distance", "intersects", "within", "isValid", "isValidDetailed"];
@@ -71,7 +72,8 @@ pub(crate) fn collection<'js>(ctx: &Ctx<'js>, state: &Rc<State>) -> Result<Objec
     Object::new_proto(ctx.clone(), Some(&methods))
 }
 
-/// The query API and geometry: their functions are there, what they do is read at the first call.
+/// Adds the query API and geometry. The functions exist from the start, but their code is parsed
+/// on the first call.
 fn add_queries<'js>(ctx: &Ctx<'js>, state: &Rc<State>, methods: &Object<'js>) -> Result<()> {
     let lazy = |name: &'static str, part: Part| {
         let own = Rc::clone(state);
@@ -89,7 +91,8 @@ fn add_queries<'js>(ctx: &Ctx<'js>, state: &Rc<State>, methods: &Object<'js>) ->
         parts::get(&ctx, &own, Part::Query)?.get::<_, Function<'js>>("chain")?.call(())
     };
     hide(methods, "chain", function(ctx, "chain", chain)?)?;
-    // Names the variables that the functions of a query use. Ours are closures and have them anyway.
+    // Meant to name the variables that a query's functions use. Ours are closures and have them
+    // anyway.
     let proxy = |ctx: Ctx<'js>, this: This<Value<'js>>| Object::new_proto(ctx, this.0.as_object());
     hide(methods, "proxy", function(ctx, "proxy", proxy)?)?;
     let spatial = Object::new(ctx.clone())?;
@@ -99,7 +102,7 @@ fn add_queries<'js>(ctx: &Ctx<'js>, state: &Rc<State>, methods: &Object<'js>) ->
     hide(methods, "spatial", spatial)
 }
 
-/// One operation, from the arguments of its function to whether it was accepted.
+/// Runs one operation, given its function's arguments; returns whether it was accepted.
 fn operate<'js>(
     ctx: &Ctx<'js>,
     state: &State,
@@ -128,13 +131,13 @@ fn operate<'js>(
     Ok(true)
 }
 
-/// Options and callback from behind the arguments that a function requires.
+/// The options and callback after a function's required arguments.
 pub(crate) struct Tail<'js> {
     pub(crate) options: Option<Object<'js>>,
     pub(crate) callback: Option<Function<'js>>,
 }
 
-/// Reads them. Options may be left out.
+/// Parses them. Options may be left out.
 pub(crate) fn tail<'js>(
     ctx: &Ctx<'js>,
     state: &State,
@@ -209,13 +212,13 @@ pub(crate) fn checked_options<'js>(
         if_none_match: text("ifNoneMatch")?,
         index_action,
         page_size,
-        // Scripts hand on what an earlier call gave them, and that may have been nothing.
+        // Scripts pass on the continuation of an earlier call, which may be empty.
         continuation: text("continuation")?.filter(|token| !token.is_empty()),
         enable_scan: options.get::<_, Value<'js>>("enableScan")?.as_bool() == Some(true),
     })
 }
 
-/// Carries out one operation: what came of it, or nothing if it was refused.
+/// Carries out one operation; returns `None` if it was refused.
 pub(crate) fn perform<'js>(
     ctx: &Ctx<'js>,
     state: &State,
@@ -240,7 +243,7 @@ fn no_resource(ctx: &Ctx<'_>, state: &State, name: &str) -> Error {
     state.fail(ctx, 400, &message)
 }
 
-/// A resource given as an object or as JSON text.
+/// Parses a resource given as an object or as JSON text.
 fn resource_of<'js>(
     ctx: &Ctx<'js>,
     state: &State,
@@ -254,7 +257,7 @@ fn resource_of<'js>(
                 Error::Exception => {
                     let thrown = ctx.catch();
                     let message = thrown.as_exception().and_then(Exception::message);
-                    // Want of memory is no mistake of the text.
+                    // Running out of memory is not an error in the text.
                     match message {
                         Some(message) if message != "out of memory" => {
                             no_resource(ctx, state, name)
@@ -284,7 +287,7 @@ fn resource_text<'js>(
     }
 }
 
-/// The JSON text of a new resource. One without an id gets one; the caller's own object stays as it is.
+/// The JSON text of a new resource. Adds an id if missing; the caller's object is not changed.
 fn new_text<'js>(
     ctx: &Ctx<'js>,
     state: &State,
@@ -350,7 +353,7 @@ fn query_text<'js>(
     }
 }
 
-/// A random id in the usual form.
+/// A random id in the usual GUID format.
 fn guid(ctx: &Ctx<'_>) -> Result<String> {
     let mut bytes = [0; 16];
     getrandom::fill(&mut bytes).map_err(|_| Exception::throw_internal(ctx, "no random numbers"))?;

@@ -1,6 +1,6 @@
-//! The parts of the API that are JavaScript. Each is read when a script first uses it, in the script's
-//! own engine: it is a function of `shared`, which holds what the language was before the script
-//! began, and what parts may ask of us.
+//! The parts of the API written in JavaScript. Each is parsed when a script first uses it, in the
+//! script's own engine. It is a function of `shared`, which holds the language functions saved
+//! before the script began, and the Rust functions that parts may call.
 
 use std::rc::Rc;
 
@@ -22,10 +22,10 @@ use crate::{
     worker::state::State,
 };
 
-/// Name of the parts in stacks, where they are left out.
+/// Name of the parts in stacks, from which their frames are removed.
 const FILE_NAME: &str = "sheaf:api";
 
-/// One of them.
+/// A part of the API.
 #[derive(Clone, Copy)]
 pub(crate) enum Part {
     Query,
@@ -35,7 +35,8 @@ pub(crate) enum Part {
     Sum,
 }
 
-/// A source that gives a function. Without parentheses around it, which would be read twice.
+/// A source that evaluates to a function. It has no parentheses around it, because they would make
+/// the engine parse it twice.
 macro_rules! part {
     ($name:literal) => {
         concat!(
@@ -59,7 +60,7 @@ impl Part {
     }
 }
 
-/// What the part gives: an object of functions.
+/// The result of a part: an object of functions.
 pub(crate) fn get<'js>(ctx: &Ctx<'js>, state: &Rc<State>, part: Part) -> Result<Object<'js>> {
     let shared = state.shared(ctx)?;
     let (name, source) = part.name_and_source();
@@ -77,7 +78,8 @@ pub(crate) fn get<'js>(ctx: &Ctx<'js>, state: &Rc<State>, part: Part) -> Result<
     Ok(part)
 }
 
-/// What parts may ask of us. `fail` comes last: whether it is there says whether all are.
+/// Adds the Rust functions that parts may call. `fail` is added last, so its presence shows that
+/// all are there.
 fn lend<'js>(ctx: &Ctx<'js>, state: &Rc<State>, shared: &Object<'js>) -> Result<()> {
     shared.set("isPreTrigger", state.run.mode == Mode::PreTrigger)?;
     if let Some(response) = shared.get::<_, Option<Value<'js>>>("Response")? {
@@ -126,7 +128,7 @@ fn lend_operations<'js>(ctx: &Ctx<'js>, state: &Rc<State>, shared: &Object<'js>)
     };
     shared.set("checkedOptions", Function::new(ctx.clone(), checked)?)?;
     let own = Rc::clone(state);
-    // A query, or a page of all documents if there is no text.
+    // Runs a query, or reads a page of all documents if there is no text.
     let ask =
         move |ctx: Ctx<'js>, body: Option<String>, size: f64, continuation: Opt<Option<String>>| {
             let operation = if body.is_some() { Operation::Query } else { Operation::ReadFeed };
@@ -147,7 +149,7 @@ fn lend_operations<'js>(ctx: &Ctx<'js>, state: &Rc<State>, shared: &Object<'js>)
     shared.set("replyOptions", Function::new(ctx.clone(), options)?)
 }
 
-/// An answer as the parts have it.
+/// Converts an answer to the form that parts use.
 fn reply<'js>(ctx: &Ctx<'js>, arrived: Arrived<'js>) -> Result<Object<'js>> {
     let reply = Object::new_proto(ctx.clone(), None)?;
     show(&reply, "status", arrived.status)?;
@@ -171,10 +173,10 @@ fn arrived<'js>(reply: &Object<'js>) -> Result<Arrived<'js>> {
     })
 }
 
-/// Characters of a description that are kept: it travels in a response's body.
+/// The most characters of a description, which is sent in a response's body.
 const DESCRIPTION_BYTES_MAX: usize = 16 << 10;
 
-/// Frames of a stack that are kept, and characters of each.
+/// The most frames of a stack, and characters per frame.
 const FRAMES_MAX: usize = 50;
 const FRAME_CHARS_MAX: usize = 300;
 
@@ -185,7 +187,7 @@ fn thrown(number: Option<f64>, mut description: String, stack: &str) -> Failure 
     Failure::Thrown { number, description, stack: own_frames(stack) }
 }
 
-/// The frames of a stack that are the script's own.
+/// The frames of a stack that belong to the script.
 fn own_frames(stack: &str) -> String {
     let mut own = String::new();
     for line in stack.split('\n').take(FRAMES_MAX) {

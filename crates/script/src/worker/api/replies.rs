@@ -1,7 +1,7 @@
-//! From what the host answered to the callback that gets it.
+//! Passes the host's answers to the script's callbacks.
 //!
-//! Callbacks wait until the script's main function has returned, and run in the order in which their
-//! operations were asked for.
+//! Callbacks wait until the script's main function has returned, and run in the order in which
+//! their operations were requested.
 
 use std::{cell::RefCell, collections::VecDeque};
 
@@ -10,12 +10,13 @@ use rquickjs::{Ctx, Function, Object, Persistent, Result, String as Text, Value}
 use super::show;
 use crate::{host::Reply, worker::state::State};
 
-/// The answer to an operation, with its texts in the engine, where they count as the script's.
+/// The answer to an operation, with its texts in the engine, where they count toward the script's
+/// memory.
 pub(crate) struct Arrived<'js> {
     pub(crate) status: u16,
     pub(crate) body: Option<Text<'js>>,
     pub(crate) continuation: Option<Text<'js>>,
-    /// Megabytes in the collection and how many it may hold.
+    /// Megabytes in the collection and the most it may hold.
     pub(crate) size: Option<(f64, f64)>,
 }
 
@@ -36,7 +37,7 @@ impl<'js> Arrived<'js> {
         Ok(Arrived { status: 413, body, continuation: None, size: None })
     }
 
-    /// What callbacks get as their first argument.
+    /// The first argument of callbacks.
     pub(crate) fn error(&self, ctx: &Ctx<'js>, state: &State) -> Result<Option<Object<'js>>> {
         if self.status < 400 {
             return Ok(None);
@@ -47,7 +48,7 @@ impl<'js> Arrived<'js> {
         Ok(Some(error))
     }
 
-    /// What callbacks get as their last argument.
+    /// The last argument of callbacks.
     pub(crate) fn options(&self, ctx: &Ctx<'js>) -> Result<Object<'js>> {
         let options = Object::new(ctx.clone())?;
         show(&options, "statusCode", self.status)?;
@@ -65,19 +66,19 @@ impl<'js> Arrived<'js> {
     }
 }
 
-/// What waits for its turn, and whether anything still has one.
+/// The queue of callbacks, and whether it was aborted.
 #[derive(Default)]
 pub(crate) struct Tasks {
     waiting: RefCell<VecDeque<Task>>,
-    /// What `abort` was called with.
+    /// The argument of `abort`.
     aborted: RefCell<Option<Persistent<Value<'static>>>>,
 }
 
 /// A callback and its arguments.
 pub(crate) enum Task {
-    /// A function of our own.
+    /// An internal function.
     Own(Persistent<Function<'static>>),
-    /// A script's callback, if it gave one, and what it gets.
+    /// A script's callback, if there is one, and its arguments.
     Reply {
         callback: Option<Persistent<Function<'static>>>,
         is_delete: bool,
@@ -119,7 +120,7 @@ impl Task {
         };
         let error = arrived.error(ctx, state)?;
         let Some(callback) = callback else {
-            // An error that no callback takes ends the script.
+            // An error without a callback ends the script.
             return error.map_or(Ok(()), |error| Err(ctx.throw(error.into_value())));
         };
         let callback = callback.restore(ctx)?;
@@ -127,7 +128,7 @@ impl Task {
         let undefined = || Value::new_undefined(ctx.clone());
         let has_resource = error.is_none() && arrived.status != 304;
         let error = error.map_or_else(undefined, Object::into_value);
-        // What it returns may be anything.
+        // It may return anything.
         let _: Value<'_> = if is_delete {
             callback.call((error, options))?
         } else {
@@ -146,13 +147,13 @@ impl Tasks {
         self.waiting.borrow_mut().push_back(task);
     }
 
-    /// Runs one; false when none is left.
+    /// Runs the next task; false if there is none.
     pub(crate) fn next(&self, ctx: &Ctx<'_>, state: &State) -> Result<bool> {
         let task = self.waiting.borrow_mut().pop_front();
         task.map_or(Ok(false), |task| task.run(ctx, state).map(|()| true))
     }
 
-    /// Nothing that comes after the first call counts.
+    /// Only the first call counts.
     pub(crate) fn abort<'js>(&self, ctx: &Ctx<'js>, error: &Value<'js>) {
         let mut aborted = self.aborted.borrow_mut();
         aborted.get_or_insert_with(|| Persistent::save(ctx, error.clone()));
@@ -162,7 +163,7 @@ impl Tasks {
         self.aborted.borrow().is_some()
     }
 
-    /// What `abort` was called with.
+    /// The argument of `abort`.
     pub(crate) fn aborted<'js>(&self, ctx: &Ctx<'js>) -> Result<Option<Value<'js>>> {
         self.aborted.borrow().clone().map(|error| error.restore(ctx)).transpose()
     }

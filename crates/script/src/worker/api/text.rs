@@ -1,11 +1,11 @@
-//! Texts from values of scripts.
+//! Converts script values to texts.
 
 use rquickjs::{Array, Ctx, Error, Result, String as Text, Value};
 
 use crate::worker::state::State;
 
 impl State {
-    /// Any value in words, as `String` says it.
+    /// Converts any value to text, like `String`.
     pub(crate) fn text<'js>(&self, ctx: &Ctx<'js>, value: &Value<'js>) -> Result<String> {
         if let Some(text) = value.as_string() {
             return self.well_formed(ctx, text);
@@ -14,16 +14,16 @@ impl State {
         self.well_formed(ctx, &text)
     }
 
-    /// A text as it is outside of the engine.
+    /// Copies a text out of the engine.
     pub(crate) fn copied<'js>(ctx: &Ctx<'js>, text: &Text<'js>) -> Result<String> {
         match text.to_string() {
-            // The engine had no room for the copy. It says so itself, in what is thrown already.
+            // The engine had no memory for the copy; the pending exception says so.
             Err(Error::Unknown | Error::Allocation) if ctx.has_exception() => Err(Error::Exception),
             other => other,
         }
     }
 
-    /// A text that survives the way out: half a surrogate pair does not.
+    /// A text that can leave the engine unchanged; replaces unpaired surrogates.
     pub(crate) fn well_formed<'js>(&self, ctx: &Ctx<'js>, text: &Text<'js>) -> Result<String> {
         match Self::copied(ctx, text) {
             Err(Error::Utf8(_)) => {

@@ -1,4 +1,4 @@
-//! That old versions are kept while they can be read, and not a moment longer.
+//! Old versions are kept exactly as long as they can be read.
 
 use super::*;
 

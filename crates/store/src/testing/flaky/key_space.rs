@@ -10,7 +10,7 @@ use crate::{
     Result, Snapshot,
 };
 
-/// A handle of an epoch.
+/// A handle opened with some epoch.
 pub(super) struct FlakyKeySpace {
     pub(super) inner: Arc<dyn KeySpace>,
     pub(super) line: Arc<Line>,

@@ -1,8 +1,8 @@
-//! The batches of a key space on their way, and why they do not arrive.
+//! The batches in flight to a key space, and why they fail.
 //!
-//! All of them pass through one queue, one after the other, so that a batch that stalls holds up those
-//! behind it. Whoever adds to the queue passes on what is in it, unless somebody does already. No
-//! call of the other store and no completion runs under the lock.
+//! All of them pass through one queue, one after the other, so that a stalled batch holds up those
+//! after it. A thread that adds to the queue also passes on its contents, unless another thread is
+//! already doing so. Neither calls to the inner store nor completions run under the lock.
 
 use std::{
     collections::VecDeque,
@@ -16,12 +16,12 @@ use super::{
 };
 use crate::{Batch, Completion, Durability, Error, KeySpace, Result};
 
-/// A batch or barrier on its way.
+/// A batch or barrier in flight.
 pub(super) struct Sent {
-    /// The handle of the other store.
+    /// The inner store's handle.
     pub(super) inner: Arc<dyn KeySpace>,
     pub(super) epoch: u64,
-    /// `None` is a barrier.
+    /// `None` for a barrier.
     pub(super) batch: Option<Batch>,
     pub(super) durability: Durability,
     pub(super) done: Completion,
@@ -35,13 +35,13 @@ impl Sent {
         }
     }
 
-    /// Passes it on, but answers with an error.
+    /// Passes it on, but reports an error.
     fn pass_and_fail(self, error: Error) {
         let done = self.done;
         Self { done: Box::new(move |_| done(Err(error))), ..self }.pass();
     }
 
-    /// Answers with an error, after everything that was passed on before has been answered.
+    /// Reports an error, after everything passed on before has been answered.
     fn fail(self, error: Error) {
         let done = self.done;
         let done = move |result| match result {
@@ -51,7 +51,7 @@ impl Sent {
         self.inner.barrier(Durability::Buffered, Box::new(done));
     }
 
-    /// Answers with an error now, and gives back what may be applied later.
+    /// Reports an error now, and returns the batch, which may be applied later.
     fn fail_early(self, error: Error) -> Self {
         let (inner, epoch, durability) = (Arc::clone(&self.inner), self.epoch, self.durability);
         let late =
@@ -61,7 +61,7 @@ impl Sent {
     }
 }
 
-/// The way to a key space.
+/// The queue to a key space.
 pub(super) struct Line {
     plan: Arc<Plan>,
     state: Mutex<State>,
@@ -74,17 +74,17 @@ struct State {
     /// Handles up to this epoch have lost a batch, and fail.
     failed: Option<u64>,
     waiting: VecDeque<Sent>,
-    /// Somebody passes on what waits.
+    /// Some thread is passing on what waits.
     is_passing: bool,
-    /// The first one waits to be released.
+    /// The first one is stalled until released.
     is_stalled: bool,
-    /// The first one has stalled once: it is spared.
+    /// The first one has already stalled once, so it is spared.
     is_released: bool,
-    /// Answered as failed, and not applied yet.
+    /// Reported as failed, but not applied yet.
     late: Option<Sent>,
 }
 
-/// What becomes of the first of the queue.
+/// What happens to the first batch in the queue.
 enum Fate {
     Pass,
     Fail(Error),
@@ -103,7 +103,7 @@ impl Line {
         self.go_on();
     }
 
-    /// How many wait.
+    /// How many are waiting.
     pub(super) fn waiting(&self) -> usize {
         lock(&self.state).waiting.len()
     }
@@ -114,7 +114,7 @@ impl Line {
         state.fence = state.fence.max(epoch.saturating_add(1));
     }
 
-    /// Decides a read through a handle of this epoch.
+    /// Decides the fate of a read through a handle of this epoch.
     pub(super) fn read(&self, epoch: u64) -> Result<()> {
         match self.plan.next(|chances| chances.reads) {
             Some(Fault::Fenced) => {
@@ -126,7 +126,7 @@ impl Line {
         }
     }
 
-    /// Lets a stalled batch go on, and a late one land.
+    /// Releases a stalled batch, and applies a late one.
     pub(super) fn release(&self) {
         let mut state = lock(&self.state);
         state.is_released |= std::mem::take(&mut state.is_stalled);
@@ -138,7 +138,8 @@ impl Line {
         self.go_on();
     }
 
-    /// Prepares an open: when it is of a higher epoch, what is late or stalled is applied now or never.
+    /// Prepares an open: if it has a higher epoch, late and stalled batches are applied now or
+    /// never.
     pub(super) fn settle(&self, epoch: u64) -> Result<()> {
         let mut state = lock(&self.state);
         if epoch < state.fence {
@@ -150,7 +151,7 @@ impl Line {
         state.fence = epoch;
         let late = state.late.take().filter(|_| self.plan.coin());
         let stalled = if std::mem::take(&mut state.is_stalled) && self.plan.coin() {
-            // Nobody passes anything on behind a stalled one, so this does not overtake.
+            // Nothing is passed on after a stalled batch, so this does not overtake.
             state.is_passing = true;
             state.waiting.pop_front()
         } else {
@@ -200,7 +201,7 @@ impl Line {
         }
     }
 
-    /// Decides about the first one; `None` if it stalls.
+    /// Decides the fate of the first one; `None` if it stalls.
     fn decide(&self, state: &mut State, epoch: u64) -> Option<Fate> {
         let is_spared = std::mem::take(&mut state.is_released);
         if epoch < state.fence {

@@ -5,28 +5,29 @@ use std::{collections::BTreeMap, sync::Mutex};
 use super::lock;
 use crate::testing::random::Random;
 
-/// How a call fails. What a fault cannot mean for a kind of call becomes the nearest that it can.
+/// How a call fails. If a fault does not apply to a kind of call, the nearest one that does is
+/// used.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Fault {
-    /// It is not executed, and answered with [`Error::Unavailable`](crate::Error::Unavailable).
+    /// Not executed, and fails with [`Error::Unavailable`](crate::Error::Unavailable).
     Unavailable,
-    /// It is executed, but answered with [`Error::Unavailable`](crate::Error::Unavailable). For a
-    /// read this is [`Fault::Unavailable`].
+    /// Executed, but fails with [`Error::Unavailable`](crate::Error::Unavailable). For a read this
+    /// is [`Fault::Unavailable`].
     Applied,
-    /// The handle that it goes through is fenced from now on, as if another owner had opened the key
-    /// space with the next epoch. A batch may still have been applied.
+    /// Fences the handle used, as if another owner had opened the key space with the next epoch. A
+    /// batch may still have been applied.
     Fenced,
-    /// A batch that is answered with [`Error::Unavailable`](crate::Error::Unavailable) at once, and
-    /// applied later: at [`Flaky::release`](super::Flaky::release), or perhaps when the key space is
-    /// opened with a higher epoch. For other calls this is [`Fault::Applied`].
+    /// A batch that fails with [`Error::Unavailable`](crate::Error::Unavailable) at once and is
+    /// applied later: at [`Flaky::release`](super::Flaky::release), or perhaps when the key space
+    /// is opened with a higher epoch. For other calls this is [`Fault::Applied`].
     Late,
-    /// A batch that waits, and all those behind it, until [`Flaky::release`](super::Flaky::release) or
-    /// until the key space is opened with a higher epoch. For other calls this is
+    /// A batch that waits, with all those after it, until [`Flaky::release`](super::Flaky::release)
+    /// or until the key space is opened with a higher epoch. For other calls this is
     /// [`Fault::Unavailable`].
     Stalled,
 }
 
-/// How many calls of a thousand fail, and how.
+/// How many calls per thousand fail, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Chances {
     /// Of batches and barriers.
@@ -35,11 +36,11 @@ pub struct Chances {
     pub reads: u64,
     /// Of all other calls of the store.
     pub calls: u64,
-    /// The faults to choose from; none fails if this is empty.
+    /// The faults to choose from; if empty, nothing fails.
     pub faults: Vec<Fault>,
 }
 
-/// What is to come.
+/// The planned faults.
 pub(super) struct Plan {
     state: Mutex<State>,
 }
@@ -92,7 +93,7 @@ impl Plan {
         lock(&self.state).random.coin()
     }
 
-    /// What happens to the next call, of which so many in a thousand fail.
+    /// The fault of the next call, which fails with this chance per thousand.
     pub(super) fn next(&self, per_mille: impl Fn(&Chances) -> u64) -> Option<Fault> {
         let mut state = lock(&self.state);
         let State { random, steps, faults, chosen, chances } = &mut *state;

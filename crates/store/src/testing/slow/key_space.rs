@@ -10,7 +10,7 @@ use crate::{
     Result, Snapshot,
 };
 
-/// Passes batches on in their order.
+/// Passes batches on in order.
 pub(super) struct SlowKeySpace {
     pub(super) inner: Arc<dyn KeySpace>,
     pub(super) pace: Arc<Pace>,

@@ -1,4 +1,4 @@
-//! What is on its way to a key space, and what is on its way back.
+//! Batches in flight to a key space, and answers on their way back.
 
 use std::{
     sync::{
@@ -11,26 +11,27 @@ use std::{
 use super::Pace;
 use crate::{Debt, testing::timer::signal};
 
-/// Actions that run in the order in which they were added, each after a delay.
+/// Actions that run in the order they were added, each after a delay.
 #[derive(Default)]
 pub(super) struct Line {
-    /// When the last one runs.
+    /// When the last action runs.
     last: Mutex<Option<Instant>>,
 }
 
 impl Line {
-    /// Runs `action` after a while, and after everything that was added before.
+    /// Runs `action` after a delay, and after everything added before.
     pub(super) fn add(&self, pace: &Pace, action: impl FnOnce() + Send + 'static) {
         let soonest = Instant::now() + pace.delay();
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         let at = last.map_or(soonest, |last| last.max(soonest));
         *last = Some(at);
-        // Locked until it is scheduled: of two at the same time, the first is to run first.
+        // Locked until it is scheduled, so that of two actions at the same time the first runs
+        // first.
         pace.timer.schedule(at, action);
     }
 }
 
-/// Both ways of a key space, shared by all its handles.
+/// Both directions of a key space, shared by all its handles.
 #[derive(Default)]
 pub(super) struct Lines {
     pub(super) there: Line,
@@ -40,7 +41,7 @@ pub(super) struct Lines {
 }
 
 impl Lines {
-    /// Waits until everything that was submitted has reached the other store.
+    /// Waits until everything submitted has reached the inner store.
     pub(super) async fn on_the_way(&self, pace: &Pace) {
         let (end, waiting) = signal();
         self.there.add(pace, end);
@@ -59,7 +60,7 @@ impl Lines {
         self.bytes.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// How much is on the way, with the pressure that the other store reports.
+    /// How much is in flight, with the pressure that the inner store reports.
     pub(super) fn debt(&self, inner: Debt) -> Debt {
         Debt {
             queued_batches: self.batches.load(Ordering::Relaxed),

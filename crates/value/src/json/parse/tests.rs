@@ -1,4 +1,4 @@
-//! What the parser accepts, what it refuses, and with which words.
+//! What the parser accepts, what it rejects, and its error messages.
 
 use super::*;
 use crate::json::{members, print};

@@ -1,8 +1,9 @@
-//! Callers who send another request with every try, as SDKs do that make a new id each time.
+//! Callers that send a different request with every try, like SDKs that generate a new id each
+//! time.
 
 use super::*;
 
-/// A bucket in debt for this long, and what its requests cost.
+/// Returns a bucket with this much debt, given what its requests cost.
 fn spent(rate: f64, cost: f64, debt_s: f64) -> Bucket {
     let mut bucket = Bucket::new(rate, 0.0);
     for request in 0..300 {
@@ -20,7 +21,7 @@ fn admit(bucket: &mut Bucket, request: u64, now_s: f64) -> Result<f64, WaitSecon
     bucket.admit(&caller, now_s)
 }
 
-/// What a caller does who is told to wait so long.
+/// How long an obedient caller waits.
 fn told(WaitSeconds(wait_s): WaitSeconds) -> f64 {
     (wait_s * 1000.0).ceil().max(1.0) / 1000.0
 }
@@ -65,9 +66,9 @@ fn refusals_of_callers_who_never_return_are_forgotten() {
     let waits: Vec<f64> = (0..40)
         .map(|request| admit(&mut bucket, 5000 + request, 0.0).expect_err("in debt").0)
         .collect();
-    // Forty callers wait one after the other, and what they were promised is worth that much.
+    // Forty callers wait in line, and their turns are worth that much.
     assert!((0.2..0.4).contains(&waits[39]), "{waits:?}");
-    // A second later nobody has come, and nothing is set aside for them.
+    // A second later nobody has come, and nothing is set aside for them any more.
     let paid = admit(&mut bucket, 6000, 1.0).expect("a second's worth was saved up");
     bucket.settle(Kind::Create, paid, 1010.0, 6.0);
     let WaitSeconds(wait_s) = admit(&mut bucket, 6001, 1.0).expect_err("in debt");
@@ -95,8 +96,8 @@ fn another_kind_does_not_use_a_turn() {
     admit(&mut bucket, 3, now_s).expect("a write");
 }
 
-/// Clients who change their requests, alone and with some who do not, on connections of their own,
-/// on shared ones and on none.
+/// Clients that change their requests, alone and together with some that do not, on connections of
+/// their own, on shared ones and on none.
 #[test]
 fn clients_with_new_ids_get_what_is_reserved_and_do_not_give_up() {
     let mixed =
@@ -119,7 +120,7 @@ fn clients_with_new_ids_get_what_is_reserved_and_do_not_give_up() {
                         continue;
                     }
                     world.assert_serves(rate, 21);
-                    // Who is late leaves turns to newcomers.
+                    // Late clients leave their turns to newcomers.
                     let honesty = if late_s < 0.01 { 0.9 } else { 0.7 };
                     assert!(world.honesty() >= honesty, "{name}: {}", world.honesty());
                     let served = world.clients.iter().map(|client| client.served);
@@ -134,7 +135,7 @@ fn clients_with_new_ids_get_what_is_reserved_and_do_not_give_up() {
     }
 }
 
-/// Clients who know their requests again come first, however many strangers there are.
+/// Clients that repeat their requests come first, however many strangers there are.
 #[test]
 fn clients_who_keep_their_ids_are_not_worse_off_among_strangers() {
     let mut manners = vec![Manner::Obeys; 8];
@@ -150,7 +151,7 @@ fn clients_who_keep_their_ids_are_not_worse_off_among_strangers() {
     }
 }
 
-/// Many creates are begun at once and each is done once: nobody waits longer than all of them take.
+/// Many creates start at once, each runs once: nobody waits longer than all of them take.
 #[test]
 fn creates_without_ids_that_begin_together_are_all_done() {
     for rate in [400.0, 1000.0, 2000.0] {
