@@ -37,14 +37,14 @@ pub(crate) use random::Random;
 /// it, a few nested `REPLACE` would multiply a short string into gigabytes.
 const TEXT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// What functions know beside their arguments, and what they keep from row to row. One per query:
-/// it may be sent and shared between threads, but its locks are not made to be fought over.
+/// The environment of functions, and what they keep from row to row. One per query: it may be sent
+/// and shared between threads, but its locks are not made for contention.
 pub(crate) struct Context {
     /// The request's time, in milliseconds since 1970: what `GetCurrentDateTime` and its kin say.
     pub(crate) now_millis: i64,
     /// Whether shapes lie in a plane (`geospatialConfig` of type Geometry) instead of on the Earth.
     pub(crate) is_planar: bool,
-    /// What `RAND` says next.
+    /// The generator for `RAND`.
     pub(crate) random: Random,
     patterns: pattern::Cache,
     shapes: spatial::Cache,
