@@ -145,9 +145,9 @@ impl Client {
     }
 
     /// Reserves a request slot until the value is dropped.
-    pub fn request(self: &Arc<Self>) -> Option<Turn> {
+    pub fn request(self: &Arc<Self>) -> Option<RequestSlot> {
         let is_taken = take(&self.requests, self.requests_max);
-        is_taken.then(|| Turn(Arc::clone(self)))
+        is_taken.then(|| RequestSlot(Arc::clone(self)))
     }
 
     /// Records a successful authentication.
@@ -193,9 +193,9 @@ impl Client {
 
 /// A request slot.
 #[derive(Debug)]
-pub struct Turn(Arc<Client>);
+pub struct RequestSlot(Arc<Client>);
 
-impl Drop for Turn {
+impl Drop for RequestSlot {
     fn drop(&mut self) {
         self.0.requests.fetch_sub(1, Ordering::Relaxed);
     }

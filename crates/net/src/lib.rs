@@ -26,7 +26,7 @@ use tokio::sync::watch;
 
 pub use self::{
     budget::{BodyBudget, FREE_BYTES, Reserved, Waiting},
-    clients::{Client, ClientLimits, Limit, Turn},
+    clients::{Client, ClientLimits, Limit, RequestSlot},
     gate::{Closed, Gate},
     listener::{Listener, resolve},
     network::{Network, NotANetwork},
