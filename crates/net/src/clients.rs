@@ -17,7 +17,8 @@ use std::{
 
 use tokio::time::Instant;
 
-/// The time over which failures are counted, and for which an address that fails too often is refused.
+/// The time over which failures are counted, and for which an address that fails too often is
+/// refused.
 const WINDOW: Duration = Duration::from_mins(1);
 /// How long an address counts as known after a successful authentication.
 const PROOF: Duration = Duration::from_mins(10);

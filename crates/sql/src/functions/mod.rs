@@ -128,7 +128,8 @@ static BY_NAME: LazyLock<HashMap<String, &'static Function>> = LazyLock::new(|| 
 
 /// The function called `name`. Case does not matter, nor do underscores; a name as it is printed
 /// is found without making another string.
-// COMPAT: the service takes `ARRAYLENGTH` for `ARRAY_LENGTH` and `STRING_EQUALS` for `StringEquals`.
+// COMPAT: the service takes `ARRAYLENGTH` for `ARRAY_LENGTH` and `STRING_EQUALS` for
+// `StringEquals`.
 pub(crate) fn lookup(name: &str) -> Option<&'static Function> {
     BY_NAME.get(name).or_else(|| BY_NAME.get(&key(name))).copied()
 }

@@ -24,7 +24,8 @@ impl Part {
             Part::Any => true,
             Part::Exactly(expected) => c == *expected,
             Part::Set { ranges, is_negated } => {
-                // Sorted and apart: only the last that begins at or before the character can hold it.
+                // Sorted and apart: only the last that begins at or before the character can hold
+                // it.
                 let behind = ranges.partition_point(|(low, _)| *low <= c);
                 let is_within = behind > 0 && c <= ranges[behind - 1].1;
                 is_within != *is_negated
