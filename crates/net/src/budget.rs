@@ -18,7 +18,8 @@ use tokio::{
 const BUDGET_BYTES: u64 = 256 << 20;
 /// The unit of account.
 const PERMIT_BYTES: u64 = 64 << 10;
-/// Bodies up to this size are not counted: nearly all are that small, and they should not wait for large ones.
+/// Bodies up to this size are not counted: nearly all are that small, and they should not wait for
+/// large ones.
 pub const FREE_BYTES: u64 = PERMIT_BYTES;
 
 /// The budget. Clones share it.

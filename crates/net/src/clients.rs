@@ -17,7 +17,8 @@ use std::{
 
 use tokio::time::Instant;
 
-/// The time over which failures are counted, and for which an address that fails too often is refused.
+/// The time over which failures are counted, and for which an address that fails too often is
+/// refused.
 const WINDOW: Duration = Duration::from_mins(1);
 /// How long an address counts as known after a successful authentication.
 const PROOF: Duration = Duration::from_mins(10);
@@ -145,9 +146,9 @@ impl Client {
     }
 
     /// Reserves a request slot until the value is dropped.
-    pub fn request(self: &Arc<Self>) -> Option<Turn> {
+    pub fn request(self: &Arc<Self>) -> Option<RequestSlot> {
         let is_taken = take(&self.requests, self.requests_max);
-        is_taken.then(|| Turn(Arc::clone(self)))
+        is_taken.then(|| RequestSlot(Arc::clone(self)))
     }
 
     /// Records a successful authentication.
@@ -193,9 +194,9 @@ impl Client {
 
 /// A request slot.
 #[derive(Debug)]
-pub struct Turn(Arc<Client>);
+pub struct RequestSlot(Arc<Client>);
 
-impl Drop for Turn {
+impl Drop for RequestSlot {
     fn drop(&mut self) {
         self.0.requests.fetch_sub(1, Ordering::Relaxed);
     }

@@ -1,7 +1,8 @@
 //! The network without a protocol: listening sockets, who may connect, how many, and TLS.
 //!
-//! A protocol (HTTP today) implements [`Wire`] and gets connections that are already admitted and, where
-//! the client asked for it, encrypted. Nothing here knows what the bytes of a connection mean.
+//! A protocol (HTTP today) implements [`Wire`] and gets connections that are already admitted and,
+//! where the client asked for it, encrypted. Nothing here knows what the bytes of a connection
+//! mean.
 //!
 //! In reading order:
 //! - [`Wire`]: what a protocol does,
@@ -26,7 +27,7 @@ use tokio::sync::watch;
 
 pub use self::{
     budget::{BodyBudget, FREE_BYTES, Reserved, Waiting},
-    clients::{Client, ClientLimits, Limit, Turn},
+    clients::{Client, ClientLimits, Limit, RequestSlot},
     gate::{Closed, Gate},
     listener::{Listener, resolve},
     network::{Network, NotANetwork},

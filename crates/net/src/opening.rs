@@ -1,7 +1,7 @@
 //! The first bytes of a connection: a TLS handshake, or the protocol in plain.
 //!
-//! A TLS handshake begins with the byte 0x16, which no HTTP method begins with, so one port serves both. A
-//! protocol whose messages may begin with that byte must not offer [`Tls::Optional`].
+//! A TLS handshake begins with the byte 0x16, which no HTTP method begins with, so one port serves
+//! both. A protocol whose messages may begin with that byte must not offer [`Tls::Optional`].
 
 use std::{io, net::SocketAddr, sync::Arc, time::Duration};
 

@@ -119,7 +119,8 @@ fn refusal(closed: Closed) -> Option<Refusal> {
     }
 }
 
-/// Answers a client that does not begin with a TLS handshake: a handshake just to refuse costs too much.
+/// Answers a client that does not begin with a TLS handshake: a handshake just to refuse costs too
+/// much.
 async fn refuse_plain<W: Wire>(stream: TcpStream, refusal: Refusal) {
     let mut first = [0];
     let peek = timeout(Duration::from_secs(1), stream.peek(&mut first)).await;

@@ -1,4 +1,5 @@
-//! The messages between host and worker: `Run`, then any number of `Ask` and `Answered`, then `Done`.
+//! The messages between host and worker: `Run`, then any number of `Ask` and `Answered`, then
+//! `Done`.
 
 use crate::{
     host::{Answer, Operation, Reply},

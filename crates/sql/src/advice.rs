@@ -30,8 +30,8 @@ enum Rule {
     GetCurrentTimestamp,
 }
 
-/// The advice on a query as JSON; `None` if there is none to give. Of no rule has the service's
-/// sentence a place for parameters, so there are never any.
+/// The advice on a query as JSON; `None` if there is none. The service's advice sentences have no
+/// parameters, so this never returns any.
 pub fn of(query: &Query, parameters: &[(String, Value)]) -> Option<String> {
     let mut advisor = Advisor { parameters, found: Vec::new(), is_in_filter: false };
     advisor.query(query);
@@ -150,7 +150,7 @@ fn compares_case(expr: &Expr) -> bool {
 }
 
 /// Whether an expression of GROUP BY could be a computed property: it is more than a path, and
-/// depends on nothing but the document.
+/// depends only on the document.
 fn is_computable(expr: &Expr) -> bool {
     !is_path(expr) && is_deterministic(expr) && reads_document(expr)
 }
@@ -182,7 +182,7 @@ fn reads_document(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Identifier(_)) || expr.children().into_iter().any(reads_document)
 }
 
-/// The name by which functions are told apart: case and underscores do not matter.
+/// The normalized name of a function: case and underscores do not matter.
 fn function(call: &Call) -> String {
     let mut name = call.name.text.replace('_', "");
     name.make_ascii_uppercase();

@@ -1,8 +1,8 @@
-//! The syntax tree of a query. It says what was written, not what it means: names are not
-//! resolved, and parentheses leave no trace but the shape of the tree.
+//! The syntax tree of a query. It represents what was written, not what it means: names are not
+//! resolved, and parentheses only affect the shape of the tree.
 //!
-//! A planner may build trees of its own; the printer gives their text. Nodes made that way carry
-//! the default span.
+//! A planner may build its own trees; the printer gives their text. Nodes made that way have the
+//! default span.
 
 use crate::error::Span;
 use value::Value;
@@ -27,7 +27,7 @@ pub struct Query {
 }
 
 impl Query {
-    /// The expressions of SELECT; none for `*`.
+    /// The expressions of SELECT; empty for `*`.
     pub fn projected(&self) -> Vec<&Expr> {
         match &self.select.projection {
             Projection::Star(_) => Vec::new(),
@@ -42,7 +42,7 @@ impl Query {
 pub struct Name {
     /// The name.
     pub text: String,
-    /// Where it stands.
+    /// Its place in the text.
     pub span: Span,
 }
 
@@ -53,7 +53,7 @@ pub struct Select {
     pub is_distinct: bool,
     /// TOP and its count.
     pub top: Option<Top>,
-    /// What is selected.
+    /// The projection.
     pub projection: Projection,
 }
 
@@ -62,11 +62,11 @@ pub struct Select {
 pub struct Top {
     /// The n.
     pub count: Count,
-    /// Of both words.
+    /// The span of both words.
     pub span: Span,
 }
 
-/// A number of rows. Literals fit 32 bits: the service refuses larger ones.
+/// A number of rows. Literals fit into 32 bits: the service rejects larger ones.
 #[derive(Clone, Debug)]
 pub enum Count {
     /// A number.
@@ -75,10 +75,10 @@ pub enum Count {
     Parameter(Name),
 }
 
-/// What a query returns for each row.
+/// The result of a query for each row.
 #[derive(Clone, Debug)]
 pub enum Projection {
-    /// `*`, and where the star stands.
+    /// `*`, with the span of the star.
     Star(Span),
     /// `VALUE e`.
     Value(Expr),
@@ -98,18 +98,18 @@ pub struct SelectItem {
 /// One source of FROM.
 #[derive(Clone, Debug)]
 pub struct Source {
-    /// What is read.
+    /// The collection that is read.
     pub collection: Collection,
     /// The name of its values, if given.
     pub alias: Option<Name>,
     /// Whether it was written `alias IN collection`: the elements of an array, one by one.
     /// The alias is there then.
     pub is_iterator: bool,
-    /// Where it stands.
+    /// Its place in the text.
     pub span: Span,
 }
 
-/// What a source reads.
+/// The collection that a source reads.
 #[derive(Clone, Debug)]
 pub enum Collection {
     /// A name and a path from there.
@@ -137,13 +137,13 @@ pub enum Step {
 /// The ORDER BY clause.
 #[derive(Clone, Debug)]
 pub struct OrderBy {
-    /// What to order by.
+    /// The sort criterion.
     pub kind: OrderByKind,
-    /// Of the clause.
+    /// The span of the clause.
     pub span: Span,
 }
 
-/// What to order by.
+/// The sort criterion.
 #[derive(Clone, Debug)]
 pub enum OrderByKind {
     /// Expressions; never empty.
@@ -177,21 +177,21 @@ pub struct OffsetLimit {
     pub offset: Count,
     /// How many to return.
     pub limit: Count,
-    /// Of the clause.
+    /// The span of the clause.
     pub span: Span,
 }
 
 /// An expression.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// What it is.
+    /// The kind of expression.
     pub kind: ExprKind,
-    /// Where it stands, without the parentheses around it.
+    /// Its place in the text, without the parentheses around it.
     pub span: Span,
 }
 
 impl Expr {
-    /// An expression that stands at `span`.
+    /// Creates an expression at `span`.
     pub fn new(kind: ExprKind, span: Span) -> Expr {
         Expr { kind, span }
     }
@@ -257,13 +257,13 @@ impl Expr {
 }
 
 impl From<ExprKind> for Expr {
-    /// An expression that no text stands for.
+    /// Creates an expression without a place in the text.
     fn from(kind: ExprKind) -> Expr {
         Expr { kind, span: Span::default() }
     }
 }
 
-/// What an expression is.
+/// The kind of expression.
 #[derive(Clone, Debug)]
 pub enum ExprKind {
     /// A constant. A minus before a number belongs to it. The parser makes scalars only.
@@ -274,16 +274,16 @@ pub enum ExprKind {
     Identifier(String),
     /// `base.name`.
     Member {
-        /// What has the member.
+        /// The object.
         base: Box<Expr>,
         /// Its name.
         name: Name,
     },
     /// `base[index]`.
     Index {
-        /// What has the element or member.
+        /// The array or object.
         base: Box<Expr>,
-        /// Which one.
+        /// The index or member name.
         index: Box<Expr>,
     },
     /// `[a, b]`.
@@ -311,14 +311,14 @@ pub enum ExprKind {
     /// AND or OR over two or more operands. `(a AND b) AND c` is one node of three; the right
     /// operand is kept apart, as in `a AND (b AND c)`.
     Logical {
-        /// Which of the two.
+        /// The operator.
         op: LogicalOp,
         /// The operands, at least two.
         operands: Vec<Expr>,
     },
     /// `condition ? then : otherwise`.
     Conditional {
-        /// What decides.
+        /// The condition.
         condition: Box<Expr>,
         /// The value if true.
         then: Box<Expr>,
@@ -327,7 +327,7 @@ pub enum ExprKind {
     },
     /// `needle IN (a, b)`.
     In {
-        /// What is looked for.
+        /// The value to look for.
         needle: Box<Expr>,
         /// Among which; never empty.
         items: Vec<Expr>,
@@ -336,7 +336,7 @@ pub enum ExprKind {
     },
     /// `operand BETWEEN low AND high`.
     Between {
-        /// What is compared.
+        /// The value to compare.
         operand: Box<Expr>,
         /// The lower bound, included.
         low: Box<Expr>,
@@ -347,7 +347,7 @@ pub enum ExprKind {
     },
     /// `operand LIKE pattern ESCAPE "!"`.
     Like {
-        /// What is matched.
+        /// The value to match.
         operand: Box<Expr>,
         /// The pattern.
         pattern: Box<Expr>,
@@ -356,9 +356,9 @@ pub enum ExprKind {
         /// Whether it was NOT LIKE.
         is_negated: bool,
     },
-    /// A subquery in parentheses, and what stands before them.
+    /// A subquery in parentheses, with its prefix.
     Subquery {
-        /// What stands before.
+        /// The prefix.
         kind: SubqueryKind,
         /// The query.
         query: Box<Query>,
@@ -397,10 +397,10 @@ pub struct Call {
     pub args: Vec<Expr>,
 }
 
-/// What stands before a subquery.
+/// The prefix of a subquery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SubqueryKind {
-    /// Nothing: the one value of the subquery.
+    /// No prefix: the single value of the subquery.
     Scalar,
     /// EXISTS.
     Exists,

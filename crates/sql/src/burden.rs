@@ -1,6 +1,6 @@
-//! What a query and its parameters come to. A parameter is a value, and each mention of it may cost
-//! what the value does, so a short text can ask for any amount of memory: that is refused before
-//! anything is made of it.
+//! The memory that a query's parameters take. Each mention of a parameter may cost as much as its
+//! value, so a short text can ask for any amount of memory. Such queries are rejected before they
+//! are compiled.
 
 use std::collections::HashMap;
 
@@ -10,10 +10,10 @@ use crate::ast::{Collection, Count, Expr, ExprKind, OrderByKind, Projection};
 use crate::program::weight;
 use crate::{Code, Error, Query};
 
-/// Most bytes that all mentions of parameters may come to.
+/// The most bytes that all mentions of parameters may take.
 const BYTES_MAX: usize = 16 << 20;
 
-/// Refuses a query whose parameters come to too much.
+/// Fails if the query's parameters take too much memory.
 pub fn check_burden(query: &Query, parameters: &[(String, Value)]) -> Result<(), Error> {
     let weights: HashMap<&str, usize> =
         parameters.iter().map(|(name, value)| (name.as_str(), weight(value))).collect();

@@ -10,7 +10,7 @@ use std::fmt::Write;
 pub struct Span {
     /// The first byte.
     pub start: usize,
-    /// The byte behind the last.
+    /// The byte after the last.
     pub end: usize,
 }
 
@@ -26,11 +26,11 @@ impl Span {
     }
 }
 
-/// Which complaint an error is. Clients show its number, and programs match on it.
+/// The kind of error. Clients show its number, and programs match on it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Code {
-    /// A token that cannot stand where it does.
+    /// A token that is not allowed in its place.
     Syntax,
     /// The text ends too early.
     UnexpectedEnd,
@@ -74,7 +74,7 @@ pub enum Code {
     OrderByWithoutPath,
     /// An option of VectorDistance out of its range.
     VectorOption,
-    /// ORDER BY RANK by something that is no score.
+    /// ORDER BY RANK by something that is not a score.
     RankWithoutScore,
     /// ORDER BY RANK over the elements of an array.
     RankOverElements,
@@ -189,11 +189,11 @@ impl std::fmt::Display for Code {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct Error {
-    /// Which complaint.
+    /// The kind of error.
     pub code: Code,
     /// The service's sentence.
     pub message: String,
-    /// What it is about; a few errors are about the query as a whole.
+    /// The text it is about; `None` for errors about the whole query.
     pub span: Option<Span>,
 }
 

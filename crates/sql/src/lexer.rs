@@ -1,5 +1,5 @@
-//! Text to tokens. Lexing never fails: what is no token becomes the last one, and the parser
-//! reports it if it gets that far.
+//! Text to tokens. Lexing never fails: invalid text becomes the last token, and the parser reports
+//! it if it gets that far.
 
 use crate::error::{Code, Error, Span};
 use crate::token::{Keyword, Token, TokenKind};
@@ -28,7 +28,7 @@ pub fn tokenize(text: &str) -> Vec<Token> {
     }
 }
 
-/// Whether `text` can stand as a name without quotes.
+/// Whether `text` can be a name without quotes.
 pub(crate) fn is_name(text: &str) -> bool {
     let is_word = text.bytes().all(is_word_byte) && !text.is_empty();
     let is_free = Keyword::parse(text).is_none_or(|keyword| !keyword.is_reserved());
@@ -175,7 +175,7 @@ impl Lexer<'_> {
     fn string(&mut self) -> Result<TokenKind, Error> {
         let start = self.at;
         let quote = if self.peek(0) == Some(b'"') { '"' } else { '\'' };
-        // COMPAT: whatever is wrong with a string, the service points at its opening quote.
+        // COMPAT: whatever is wrong with a string, the service points to its opening quote.
         let error = || {
             let message = format!("Syntax error, invalid string literal token '{quote}'.");
             Error::new(Code::InvalidString, message, Span::new(start, start + 1))

@@ -49,8 +49,8 @@ pub const HEIGHT_MAX: usize = 128;
 /// fit the stack of any thread.
 pub const NESTING_MAX: usize = 200;
 
-/// Parses a query. Names, functions and the number of their arguments are not looked at: this is
-/// what the service says with `SC1xxx`, and the few counts it checks on the way.
+/// Parses a query. Does not check names, functions or the number of their arguments, only what the
+/// service reports as `SC1xxx`, and the few counts it checks on the way.
 pub fn parse(text: &str) -> Result<Query, Error> {
     parser::parse(text)
 }

@@ -46,8 +46,8 @@ struct Parser<'a> {
     nesting: usize,
     /// The height of the highest tree among the expressions read since the enclosing began.
     height: usize,
-    /// The first error that is none of the grammar. The service looks at those only when the whole
-    /// text is grammatical, so it waits here.
+    /// The first error other than a syntax error. The service reports these only if the whole text
+    /// is grammatical, so it is kept until the end.
     deferred: Option<Error>,
 }
 
@@ -123,7 +123,7 @@ impl Parser<'_> {
         if self.is_name(0) { Ok(self.take_name()) } else { Err(self.unexpected()) }
     }
 
-    /// The next token as a name, whatever it is.
+    /// Takes the next token as a name, whatever it is.
     fn take_name(&mut self) -> Name {
         let span = self.token(0).span;
         self.advance();

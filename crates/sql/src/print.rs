@@ -1,8 +1,8 @@
-//! A tree as text, in the spelling of the queries that the service rewrites: one clause per line,
-//! every operator in parentheses, strings in double quotes, aliases behind AS, subqueries on lines
-//! of their own.
+//! Prints a tree in the form of the queries that the service rewrites: one clause per line, every
+//! operator in parentheses, strings in double quotes, aliases after AS, subqueries on separate
+//! lines.
 //!
-//! What is printed parses to a tree that prints the same.
+//! The output parses to a tree that prints the same.
 
 mod expr;
 

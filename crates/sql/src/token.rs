@@ -2,21 +2,21 @@
 
 use crate::error::{Error, Span};
 
-/// A token and where it stands.
+/// A token and its place.
 #[derive(Clone, Debug)]
 pub struct Token {
-    /// What it is.
+    /// Its kind.
     pub kind: TokenKind,
-    /// Where it stands.
+    /// Its place in the text.
     pub span: Span,
 }
 
-/// What a token is. Names keep their spelling in the text; only what must be decoded is held.
+/// The kind of token. The spelling of names stays in the text; only decoded contents are held here.
 #[derive(Clone, Debug)]
 pub enum TokenKind {
-    /// A name that is no keyword.
+    /// A name that is not a keyword.
     Name,
-    /// A keyword, in whatever case.
+    /// A keyword, in any case.
     Keyword(Keyword),
     /// A parameter such as `@id`.
     Parameter,
@@ -24,7 +24,7 @@ pub enum TokenKind {
     Number(value::Number),
     /// A string, unescaped.
     String(String),
-    /// An operator or a bracket, by its spelling; `!=` stands for `<>` too.
+    /// An operator or a bracket, by its spelling; `!=` also represents `<>`.
     Sign(&'static str),
     /// The end of the text.
     End,

@@ -1,7 +1,7 @@
 //! Measures both stores without a server: `bench/store` builds and runs it.
 //!
-//! The load is a 1 KB document with twenty index keys, one batch each. The only argument is the number
-//! of background threads of the store on disk.
+//! The load is a 1 KB document with twenty index keys, one batch each. The only argument is the
+//! number of background threads of the store on disk.
 
 #![expect(clippy::print_stdout, reason = "this is its purpose")]
 

@@ -79,8 +79,8 @@ pub async fn run_files(factory: impl Fn() -> Arc<dyn Files>) {
     compactions::refuse_what_they_cannot_do(&*factory()).await;
 }
 
-/// Runs the cases for stores whose disk can be paused; each call of `factory` must give a new, empty
-/// store with its disk.
+/// Runs the cases for stores whose disk can be paused; each call of `factory` must give a new,
+/// empty store with its disk.
 pub async fn run_disk(factory: impl Fn() -> (Arc<dyn Store>, Arc<dyn Disk>)) {
     let (store, disk) = factory();
     durability::nothing_is_visible_before_it_is_durable(&*store, &*disk).await;

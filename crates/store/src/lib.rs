@@ -5,8 +5,8 @@
 //! Calls are page-sized: an await per page, not per key, and no iterator outlives a call.
 //!
 //! Reading order: this file (the contract), [`memory`] (the simplest store that keeps it),
-//! [`conformance`] (the tests that any store must pass), [`testing`] (stores that make life hard for
-//! their callers).
+//! [`conformance`] (the tests that any store must pass), [`testing`] (stores that make life hard
+//! for their callers).
 
 pub mod conformance;
 mod files;
@@ -194,8 +194,8 @@ pub struct Statistics {
     pub blocks_read: u64,
     /// Blocks that were not cached and had to be read from a file.
     pub blocks_loaded: u64,
-    /// Reads that took more than a millisecond while blocks of the key space were being loaded. They
-    /// block the reading thread.
+    /// Reads that took more than a millisecond while blocks of the key space were being loaded.
+    /// They block the reading thread.
     pub slow_reads: u64,
     /// Bytes on disk, as far as the store knows; zero for a memory store.
     pub disk_bytes: u64,
@@ -263,8 +263,8 @@ pub trait Store: Send + Sync {
         keep: &'a Keep,
     ) -> BoxFuture<'a, Result<()>>;
 
-    /// How many bytes of batches may be queued at once. A batch beyond that is refused, unless it is
-    /// alone, and a refused batch fails those after it, so callers must stay within the limit.
+    /// How many bytes of batches may be queued at once. A batch beyond that is refused, unless it
+    /// is alone, and a refused batch fails those after it, so callers must stay within the limit.
     fn queue_bytes(&self) -> usize;
 
     /// The I/O error since which the store refuses writes; `None` while all is well.

@@ -5,9 +5,6 @@
 //! A body is the byte `80` and one value. A value is a marker byte and what the marker calls for;
 //! all integers are little-endian.
 //!
-//! A body is the byte `80` and one value. A value is a marker byte and what the marker calls for;
-//! all integers are little-endian.
-//!
 //! | marker | value |
 //! |---|---|
 //! | `00`–`1F` | that integer |
@@ -48,7 +45,7 @@ pub const TEXT_BYTES_MAX: usize = 4 << 20;
 pub struct Error {
     /// The offset in bytes.
     pub offset: usize,
-    /// What is wrong there.
+    /// The kind of error.
     pub kind: ErrorKind,
 }
 

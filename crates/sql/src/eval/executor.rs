@@ -123,7 +123,7 @@ fn grouped(program: &Program, documents: &[Value], run: &mut Run<'_>) -> Result<
     Ok(ordered(&program.shape().order, rows))
 }
 
-/// By the keys, then by the item, in the direction of the first key.
+/// Sorts by the keys, then by the item, in the direction of the first key.
 fn ordered<T>(order: &[OrderKey], mut rows: Vec<Keyed<T>>) -> Vec<T> {
     rows.sort_by(|a, b| {
         for ((a, b), key) in a.keys.iter().zip(&b.keys).zip(order) {

@@ -1,6 +1,7 @@
-//! What a query means: the reference executor, which the answer of an index must equal. It reads
-//! every item and keeps every result in memory; clarity comes before speed. Rows and expressions
-//! are those of [`program`](crate::program); here are the clauses that see all of them.
+//! The reference executor, which defines the meaning of queries: results obtained through an index
+//! must equal its results. It reads every item and keeps every result in memory; clarity comes
+//! before speed. Rows and expressions are those of [`program`](crate::program); this module adds
+//! the clauses that need all of them.
 
 mod executor;
 

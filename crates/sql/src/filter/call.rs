@@ -127,7 +127,7 @@ impl Analysis<'_> {
         Some((argument, text, ignores_case))
     }
 
-    /// A pattern anchored at the start says how the string begins.
+    /// A pattern anchored at the start determines how the string begins.
     fn regex_match(&self, expr: &Expr, call: &Call, wanted: bool) -> Option<Filter> {
         let (argument, pattern) = match call.args.as_slice() {
             [argument, pattern] if wanted => (argument, pattern),
@@ -143,7 +143,8 @@ impl Analysis<'_> {
     fn array_contains(&self, expr: &Expr, call: &Call, wanted: bool) -> Option<Filter> {
         let (array, needle) = match call.args.as_slice() {
             [array, needle] => (array, needle),
-            // Whether parts will do; if that is no boolean, the whole is undefined.
+            // Whether a partial match is enough; if the flag is not a boolean, the result is
+            // undefined.
             [array, needle, flag] if self.constant(flag)?.as_bool().is_some() => (array, needle),
             _ => return None,
         };
@@ -155,7 +156,8 @@ impl Analysis<'_> {
         else {
             return None;
         };
-        // A partial match differs only for arrays and objects, of which the index has the type.
+        // A partial match differs only for arrays and objects, of which the index only has the
+        // type.
         Some(self.among(expr, wanted, reference.path, &constants, wanted))
     }
 

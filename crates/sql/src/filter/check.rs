@@ -16,7 +16,7 @@ use crate::program::{Expression, Run, Settings};
 /// The name under which the expression of a check knows the value.
 const VALUE: &str = "value";
 
-/// From here on doubles stand for several integers.
+/// From here on, a double may represent several integers.
 const EXACT_END: f64 = 9_007_199_254_740_992.0;
 
 /// Longest expression whose text is kept, in parts.
@@ -43,7 +43,7 @@ pub struct Checker<'c> {
 pub(super) struct Condition {
     /// Over the value alone.
     expression: Arc<Expression>,
-    /// What it must be.
+    /// The required result.
     wanted: bool,
     /// Whether it sees no more of a number than the double, and nothing of the sign of zero: just
     /// what an index keeps.
@@ -87,7 +87,7 @@ impl Condition {
         }
     }
 
-    /// Whether the expression is as wanted; none if it cannot be evaluated.
+    /// Whether the expression has the required result; `None` if it cannot be evaluated.
     fn holds(&self, value: &Value, run: &mut Run<'_>) -> Option<bool> {
         let result = self.expression.evaluate(&[value], run).ok()?;
         Some(result.as_bool() == Some(self.wanted))

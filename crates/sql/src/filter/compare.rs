@@ -9,7 +9,7 @@ use super::simplify::{and, or};
 use super::{Filter, IndexUse, check, spatial};
 use crate::ast::{BinaryOp, Expr, ExprKind};
 
-/// From here on doubles stand for several integers.
+/// From here on, a double may represent several integers.
 const EXACT_END: f64 = 9_007_199_254_740_992.0;
 
 /// How many parts of an array or object are looked up.
@@ -119,7 +119,7 @@ impl Analysis<'_> {
             _ => false,
         };
         let head = constant.as_str().filter(|_| is_head && !call.is_udf)?;
-        // What stands for half a character says nothing about the other half.
+        // The replacement for half a character says nothing about the other half.
         let head = head.split('\u{FFFD}').next().unwrap_or_default();
         self.reference(call.args.first()?)?;
         check::filter_within(self, expr, wanted, &interval::prefix(head), IndexUse::Precise)
@@ -146,7 +146,7 @@ impl Analysis<'_> {
         Some(if holds { or(each) } else { and(each) })
     }
 
-    /// True if the value at the path equals one of the constants, or none.
+    /// True if the value at the path equals one of the constants, or none of them.
     pub(super) fn among(
         &self,
         expr: &Expr,
@@ -188,8 +188,7 @@ impl Analysis<'_> {
     }
 }
 
-/// The scalars within a constant and their paths, and those of the arrays and objects that have
-/// none.
+/// Collects the scalars within a constant, and its empty arrays and objects, with their paths.
 fn collect_parts(path: &Path, constant: &Value, parts: &mut Vec<(Path, Interval)>) {
     if parts.len() >= PARTS_MAX {
         return;
@@ -236,7 +235,7 @@ fn holding(op: BinaryOp, constant: &Value, wanted: bool) -> Vec<Interval> {
         _ => return Vec::new(),
     };
     let holding = match op {
-        // Nothing is less or greater than what is no number.
+        // Nothing is less or greater than NaN.
         _ if constant.as_f64().is_some_and(f64::is_nan) => Vec::new(),
         BinaryOp::Less => vec![Interval { low: first, high: low }],
         BinaryOp::LessOrEqual => vec![Interval { low: first, high }],

@@ -1,4 +1,4 @@
-//! Which types a value must have for an expression over it to be anything but undefined.
+//! The types that a value must have for an expression over it to be defined.
 
 use super::interval::{self, ARRAY, FALSE, Interval, NUMBER, OBJECT, STRING, TRUE};
 use super::scope::function_key;
@@ -179,7 +179,7 @@ mod tests {
     use super::*;
     use value::{Value, json};
 
-    /// The value of a call, or none if there is no such function of so many arguments.
+    /// The value of a call; `None` if there is no such function with this many arguments.
     fn call(name: &str, args: &[&str]) -> Option<Value> {
         let parameters: Vec<_> = args
             .iter()

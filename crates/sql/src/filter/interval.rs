@@ -1,5 +1,5 @@
-//! Sets of values as ranges of key bytes. An end is the first byte string behind everything that
-//! begins with the last value, so that a range holds whatever an index writes behind a value.
+//! Sets of values as ranges of key bytes. A range ends at the first byte string after everything
+//! that begins with its last value, so it includes whatever an index appends to a value.
 
 use value::{Value, key};
 
@@ -20,7 +20,7 @@ const END: u8 = 0xff;
 pub struct Interval {
     /// The first bytes within.
     pub low: Vec<u8>,
-    /// The first bytes behind.
+    /// The first bytes after the interval.
     pub high: Vec<u8>,
 }
 
@@ -73,7 +73,7 @@ pub(super) fn bytes_of(value: &Value) -> Vec<u8> {
     }
 }
 
-/// The first byte string behind all that begin with `bytes`, which begin with a type byte.
+/// The first byte string after everything that begins with `bytes`, which begin with a type byte.
 pub(super) fn behind(mut bytes: Vec<u8>) -> Vec<u8> {
     while bytes.last() == Some(&u8::MAX) {
         bytes.pop();
@@ -125,7 +125,7 @@ pub(super) fn union(mut intervals: Vec<Interval>) -> Vec<Interval> {
     merged
 }
 
-/// What lies in both.
+/// The intersection of both sets.
 pub(super) fn intersection(a: &[Interval], b: &[Interval]) -> Vec<Interval> {
     let (mut a, mut b) = (a.iter().peekable(), b.iter().peekable());
     let mut common = Vec::new();
@@ -144,7 +144,7 @@ pub(super) fn intersection(a: &[Interval], b: &[Interval]) -> Vec<Interval> {
     common
 }
 
-/// What of `whole` lies in none of `parts`.
+/// The part of `whole` that is in none of `parts`.
 pub(super) fn difference(whole: &[Interval], parts: &[Interval]) -> Vec<Interval> {
     let lows = std::iter::once(vec![UNDEFINED]).chain(parts.iter().map(|part| part.high.clone()));
     let highs = parts.iter().map(|part| part.low.clone()).chain([vec![END]]);

@@ -1,4 +1,4 @@
-//! LIKE: its pattern says how a string begins.
+//! LIKE: its pattern determines how a string begins.
 
 use value::Value;
 
@@ -36,10 +36,10 @@ impl Analysis<'_> {
     }
 }
 
-/// What follows the beginning that a pattern spells out.
+/// The rest of a pattern after its literal prefix.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Rest {
-    /// Nothing: the pattern is a plain string.
+    /// No rest: the pattern is a plain string.
     Nothing,
     /// A single `%`.
     Anything,
@@ -55,7 +55,7 @@ fn head(pattern: &str, escape: Option<char>) -> (String, Rest) {
         let before = rest.as_str();
         let Some(c) = rest.next() else { return (head, Rest::Nothing) };
         if Some(c) == escape {
-            // At the end it escapes nothing and stands for itself.
+            // At the end it escapes nothing and is taken literally.
             if let Some(escaped) = rest.next() {
                 head.push(escaped);
                 continue;

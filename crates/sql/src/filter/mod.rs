@@ -43,18 +43,19 @@ pub use order::{
 };
 pub use path::{Path, Segment};
 
-/// What an index can say about the items that a query needs.
+/// What an index can tell about the items that a query needs.
 #[derive(Clone, Debug)]
 pub enum Filter {
-    /// Nothing is known: any item may give rows. Never exact.
+    /// Unknown: any item may give rows. Never exact.
     All,
-    /// Every item gives one row: there is no WHERE, or one that is always true.
+    /// Every item gives one row: there is no WHERE, or it is always true.
     Always,
     /// No item gives a row.
     Nothing,
-    /// Items that pass all; two or more, none of them another `And`, `All`, `Always`, `Nothing`.
+    /// Items that pass all of these; at least two, none of them `And`, `All`, `Always` or
+    /// `Nothing`.
     And(Vec<Filter>),
-    /// Items that pass any; two or more, none of them another `Or`, `All`, `Always`, `Nothing`.
+    /// Items that pass any of these; at least two, none of them `Or`, `All`, `Always` or `Nothing`.
     Or(Vec<Filter>),
     /// Items that pass a test.
     Test(Test),
@@ -65,7 +66,7 @@ pub enum Filter {
 pub struct Test {
     /// Where the values lie.
     pub path: Path,
-    /// What one of them must be like.
+    /// The condition that one of the values must meet.
     pub kind: TestKind,
     /// Whether passing is the same as the predicate being true, not only implied by it, for a
     /// query that gives one row for each item. Never where the path leads through arrays.
@@ -78,13 +79,13 @@ pub struct Test {
     pub use_: IndexUse,
 }
 
-/// What one of the values at a path must be like.
+/// The condition for one of the values at a path.
 #[derive(Clone, Debug)]
 pub enum TestKind {
     /// It lies in one of these: sorted, disjoint, not empty.
     Intervals(Vec<Interval>),
-    /// It lies in one of these and passes a check, for which the value must be read back from the
-    /// index. Of values that an index does not hold in full, nothing can be said.
+    /// It is in one of these intervals and passes a check, for which the value must be decoded from
+    /// the index. The check cannot be evaluated for values that an index does not hold in full.
     Values {
         /// As above.
         intervals: Vec<Interval>,
@@ -111,11 +112,11 @@ pub enum IndexUse {
     Full,
 }
 
-/// What beside the query decides its filter.
+/// What determines the filter of a query, besides the query itself.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Settings<'a> {
-    /// The time of the request, in milliseconds since 1970, with which the query will be run.
-    /// Without, `GetCurrentTimestampStatic()` and its kin are not taken for constants.
+    /// The time of the request with which the query will run, in milliseconds since 1970. Without
+    /// it, `GetCurrentTimestampStatic()` and similar functions are not treated as constants.
     pub now_millis: Option<i64>,
     /// Whether geometries of the container are planar rather than on the earth.
     pub is_planar: bool,
@@ -130,7 +131,7 @@ pub fn of(query: &Query, parameters: &[(String, Value)]) -> Filter {
 
 /// [`of`], knowing more.
 pub fn of_with(query: &Query, parameters: &[(String, Value)], settings: &Settings<'_>) -> Filter {
-    // Without FROM there is one row, whatever the items.
+    // Without FROM there is one row, regardless of the items.
     if query.from.is_empty() {
         return Filter::All;
     }

@@ -12,11 +12,11 @@ use crate::ast::{Call, Expr, ExprKind, Query};
 pub struct Aggregated {
     /// Its name, in upper case and without underscores.
     pub name: String,
-    /// What it runs over.
+    /// Its argument.
     pub argument: Argument,
 }
 
-/// What an aggregate runs over.
+/// The argument of an aggregate.
 #[derive(Clone, Debug)]
 pub enum Argument {
     /// One value for every row, as in `COUNT(1)`.
@@ -27,10 +27,10 @@ pub enum Argument {
     Other,
 }
 
-/// The path in the item of an expression of ORDER BY, or of any other expression among the
-/// sources of `query`, sources such as `FROM c.a.b` taken into account. None where it is no path,
-/// or one of a computed property. A path through an array has an element in it, whichever it is:
-/// see [`Path::is_single_valued`].
+/// The path in the item of an ORDER BY expression, or of any other expression over the sources of
+/// `query`, including sources such as `FROM c.a.b`. `None` if it is not a path, or is a path of a
+/// computed property. A path through an array contains an element step, for any element: see
+/// [`Path::is_single_valued`].
 pub fn order_path(query: &Query, expr: &Expr, computed: &[String]) -> Option<Path> {
     let settings = Settings { computed, ..Settings::default() };
     let mut analysis = Analysis::new(&[], &settings);
@@ -38,8 +38,7 @@ pub fn order_path(query: &Query, expr: &Expr, computed: &[String]) -> Option<Pat
     analysis.reference(expr).map(|reference| reference.path)
 }
 
-/// The aggregates of SELECT, in order and wherever they stand within an expression, but for those
-/// of subqueries.
+/// The aggregates of SELECT in order, also inside expressions, but without those of subqueries.
 pub fn paths_of_aggregate(
     query: &Query,
     parameters: &[(String, Value)],
@@ -94,7 +93,7 @@ pub fn predicates_of_select(
     found
 }
 
-/// Whether an aggregate stands in SELECT, so that there may be a row without any before it.
+/// Whether SELECT contains an aggregate, so that there may be a row without any item.
 pub fn may_aggregate(query: &Query) -> bool {
     let mut aggregates = false;
     for expr in query.projected() {

@@ -1,4 +1,4 @@
-//! Paths as an index knows them: names of members, and "any element" where an array stands.
+//! Paths as an index knows them: names of members, and "any element" for arrays.
 
 use std::fmt;
 

@@ -62,7 +62,7 @@ impl<'q> Analysis<'q> {
         inexact(or([then, self.truth(otherwise, wanted)]))
     }
 
-    /// `a ?? b`: either a holds, or there is no a and b holds.
+    /// `a ?? b`: either a holds, or a is undefined and b holds.
     fn coalesce(&mut self, left: &'q Expr, right: &'q Expr, wanted: bool) -> Filter {
         let holds = self.truth(left, wanted);
         let otherwise = self.truth(right, wanted);

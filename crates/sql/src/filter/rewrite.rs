@@ -1,5 +1,5 @@
-//! Expressions made free of their query: parameters become values, what is constant is computed,
-//! and each path becomes whatever the caller wants in its place.
+//! Makes expressions independent of their query: parameters become values, constants are computed,
+//! and each path is replaced as the caller decides.
 
 use value::Value;
 
@@ -10,9 +10,9 @@ use crate::program::evaluate;
 /// An expression, and whether it is constant; it is a literal then.
 type Rewritten = Option<(Expr, bool)>;
 
-/// Rewrites an expression. `replace` gives what stands for a path, or nothing to give up, as
-/// happens with names that are no paths, subqueries, user-defined functions and whatever changes
-/// from one evaluation to the next.
+/// Rewrites an expression. `replace` returns the replacement of a path, or `None` to give up. The
+/// rewrite also gives up on names that are not paths, subqueries, user-defined functions and
+/// anything that changes between evaluations.
 pub(super) struct Rewrite<'r, 'q> {
     analysis: &'r Analysis<'q>,
     replace: &'r mut dyn FnMut(Reference, &Expr) -> Option<Expr>,

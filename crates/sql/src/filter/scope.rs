@@ -1,4 +1,4 @@
-//! What the names of a query stand for: paths of the item, where they do.
+//! Resolves the names of a query to paths of the item, where possible.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::rewrite::Rewrite;
 use super::{Filter, Settings, order, simplify};
 use crate::ast::{Call, Collection, Expr, ExprKind, Projection, Query, Source, Step};
 
-/// A query while it is looked at: the names known at some place of it.
+/// The analysis of a query: the names known at the current place.
 pub(super) struct Analysis<'q> {
     parameters: HashMap<&'q str, &'q Value>,
     pub(super) settings: &'q Settings<'q>,
@@ -22,7 +22,7 @@ pub(super) struct Analysis<'q> {
 pub(super) struct Reference {
     /// Where its values lie.
     pub(super) path: Path,
-    /// Which of the known names it begins with, and the steps from there.
+    /// The known name it begins with, and the steps from there.
     slot: usize,
     steps: Vec<Value>,
 }
@@ -37,11 +37,11 @@ impl Reference {
     }
 }
 
-/// What FROM says about the items.
+/// What FROM determines about the items.
 pub(super) struct Sources {
     /// Where something must be for there to be a row.
     pub(super) required: Vec<Path>,
-    /// What subqueries among the sources demand.
+    /// The conditions of subqueries among the sources.
     pub(super) filters: Vec<Filter>,
     /// Whether there is one row for each item that has what is required.
     pub(super) is_single: bool,
@@ -62,7 +62,7 @@ impl<'q> Analysis<'q> {
         self.parameters.get(name).copied()
     }
 
-    /// The time that functions are told. Those that ask for it are evaluated only if it is known.
+    /// The time for functions. Functions that need it are only evaluated if it is known.
     pub(super) fn now_millis(&self) -> i64 {
         self.settings.now_millis.unwrap_or_default()
     }
@@ -95,7 +95,7 @@ impl<'q> Analysis<'q> {
         Some(reference)
     }
 
-    /// Goes one step down; none where that leads to no path.
+    /// Goes one step down; `None` if that does not give a path.
     fn descend(&self, path: &mut Path, step: &Value) -> Option<()> {
         let segment = match step {
             Value::String(key) if path.0.is_empty() && self.settings.computed.contains(key) => {
@@ -196,7 +196,7 @@ impl<'q> Analysis<'q> {
         Some(path)
     }
 
-    /// What a subquery among the sources demands of the item, and the path of its values.
+    /// The condition of a subquery among the sources on the item, and the path of its values.
     fn rows(&mut self, query: &'q Query, reads_container: bool) -> (Filter, Option<Path>) {
         let depth = self.depth();
         let collapses = !query.group_by.is_empty() || order::may_aggregate(query);
@@ -210,15 +210,15 @@ impl<'q> Analysis<'q> {
             Projection::Star(_) | Projection::List(_) => None,
         };
         self.leave(depth);
-        // An aggregate has a value even over no rows at all. Only if the rows come from all items
-        // does it not matter that some item has none.
+        // An aggregate has a value even without rows, so it demands nothing of the item, unless the
+        // rows come from all items: then items without rows do not matter.
         let is_demand = reads_container || !collapses;
         (if is_demand { simplify::inexact(filter) } else { Filter::All }, path)
     }
 }
 
-/// The name by which functions are told apart: case and underscores do not matter, but for a
-/// leading one.
+/// The normalized name of a function: case and underscores do not matter, except a leading
+/// underscore.
 pub(super) fn function_key(name: &str) -> String {
     let is_kept = |(place, c): &(usize, char)| *place == 0 || *c != '_';
     name.char_indices().filter(is_kept).map(|(_, c)| c.to_ascii_uppercase()).collect()

@@ -1,4 +1,4 @@
-//! Builds filters out of filters: what says nothing goes, tests of one path become one.
+//! Combines filters: drops those without effect, and merges tests of the same path.
 
 use std::collections::HashMap;
 
@@ -55,7 +55,7 @@ pub(super) fn or(filters: impl IntoIterator<Item = Filter>) -> Filter {
     if says_nothing {
         return Filter::All;
     }
-    // Of several elements one may lie here and one there: that is a matter of AND only.
+    // With several elements, each test may be met by another one: only AND has that problem.
     let is_plain = |test: &Test| matches!(test.kind, TestKind::Intervals(_));
     let mut parts = grouped(parts, is_plain, united);
     for part in &parts {
@@ -104,8 +104,8 @@ pub(super) fn test(test: Test) -> Filter {
     if is_everything || is_unknown { Filter::All } else { Filter::Test(test) }
 }
 
-/// Puts the tests of each path together where `is_member`; what is put together stands where the
-/// first of them stood.
+/// Combines the tests of each path for which `is_member` holds; the result takes the place of the
+/// first.
 fn grouped(
     filters: Vec<Filter>,
     is_member: impl Fn(&Test) -> bool,
@@ -154,7 +154,7 @@ fn intersected(tests: Vec<Test>) -> Filter {
     })
 }
 
-/// One test for several of which one value must pass one.
+/// Merges several tests, of which one value must pass one, into a single test.
 fn united(tests: Vec<Test>) -> Filter {
     combined(tests, " OR ", |kinds| {
         let intervals = kinds.into_iter().flat_map(|kind| match kind {

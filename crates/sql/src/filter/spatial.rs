@@ -8,8 +8,8 @@ use super::{Filter, IndexUse, Test, TestKind, simplify};
 use crate::ast::{Call, Expr, ExprKind};
 use crate::functions::spatial::{self, Bounds};
 
-/// `ST_DISTANCE(path, constant) <= limit`, if `operand` is such a call and `is_bound` says that
-/// it is compared that way.
+/// `ST_DISTANCE(path, constant) <= limit`, if `operand` is such a call and `is_bound` tells that it
+/// is compared that way.
 pub(super) fn distance(
     analysis: &Analysis<'_>,
     expr: &Expr,
@@ -22,7 +22,7 @@ pub(super) fn distance(
         return None;
     }
     let (reference, geometry) = arguments(analysis, call)?;
-    // Compared with what is no number, a distance is neither less nor more.
+    // Compared with a non-number, a distance is neither less nor more.
     let limit = limit.as_f64().unwrap_or(f64::NAN);
     if limit.is_nan() || limit < 0.0 {
         return Some(Filter::Nothing);

@@ -126,7 +126,7 @@ fn median(args: &[Value]) -> Option<Value> {
     Some(Value::from(median))
 }
 
-/// The elements, if none is an array or object.
+/// The elements, if none of them is an array or object.
 fn scalars(args: &[Value]) -> Option<&[Value]> {
     let is_compound = |value: &Value| matches!(value, Value::Array(_) | Value::Object(_));
     array(args, 0).filter(|array| !array.iter().any(is_compound))

@@ -2,9 +2,9 @@
 
 use super::calendar::Fields;
 
-/// Writes `fields` as `format` says: `yyyy MM dd HH mm ss` padded with zeros, `M d H m s` not,
-/// `f` a digit of the fraction, `F` one unless only zeros follow, `\` before a character
-/// that stands for itself. Everything else stands for itself anyway.
+/// Formats `fields` according to `format`: `yyyy MM dd HH mm ss` are padded with zeros, `M d H m s`
+/// are not, `f` is a digit of the fraction, `F` likewise unless only zeros follow, `\` escapes a
+/// character. Everything else is literal.
 pub(super) fn format(fields: &Fields, format: &str) -> String {
     let mut out = String::with_capacity(format.len());
     let mut rest = format;

@@ -1,4 +1,4 @@
-//! Numbers that stand for a value: the number of an item in its container, and a hash.
+//! Numbers that identify a value: the number of an item in its container, and a hash.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

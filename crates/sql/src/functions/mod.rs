@@ -37,14 +37,14 @@ pub(crate) use random::Random;
 /// it, a few nested `REPLACE` would multiply a short string into gigabytes.
 const TEXT_BYTES_MAX: usize = 4 * 1024 * 1024;
 
-/// What functions know beside their arguments, and what they keep from row to row. One per query:
-/// it may be sent and shared between threads, but its locks are not made to be fought over.
+/// The environment of functions, and what they keep from row to row. One per query: it may be sent
+/// and shared between threads, but its locks are not made for contention.
 pub(crate) struct Context {
     /// The request's time, in milliseconds since 1970: what `GetCurrentDateTime` and its kin say.
     pub(crate) now_millis: i64,
     /// Whether shapes lie in a plane (`geospatialConfig` of type Geometry) instead of on the Earth.
     pub(crate) is_planar: bool,
-    /// What `RAND` says next.
+    /// The generator for `RAND`.
     pub(crate) random: Random,
     patterns: pattern::Cache,
     shapes: spatial::Cache,
@@ -128,7 +128,8 @@ static BY_NAME: LazyLock<HashMap<String, &'static Function>> = LazyLock::new(|| 
 
 /// The function called `name`. Case does not matter, nor do underscores; a name as it is printed
 /// is found without making another string.
-// COMPAT: the service takes `ARRAYLENGTH` for `ARRAY_LENGTH` and `STRING_EQUALS` for `StringEquals`.
+// COMPAT: the service takes `ARRAYLENGTH` for `ARRAY_LENGTH` and `STRING_EQUALS` for
+// `StringEquals`.
 pub(crate) fn lookup(name: &str) -> Option<&'static Function> {
     BY_NAME.get(name).or_else(|| BY_NAME.get(&key(name))).copied()
 }

@@ -2,7 +2,8 @@
 //! server's time, and the cache that makes a constant pattern cost one compilation per query.
 //!
 //! Patterns without look-around and back references run in time linear in the text. The others
-//! backtrack; how often is bounded by the length of the text, since a single step may read all of it.
+//! backtrack; how often is bounded by the length of the text, since a single step may read all of
+//! it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,5 +1,5 @@
-//! Strings by position: lengths and positions count UTF-16 units, as the service does. A cut
-//! through a surrogate pair leaves U+FFFD, since half a pair is no text.
+//! Strings by position: lengths and positions count UTF-16 units, as the service does. Cutting a
+//! surrogate pair leaves U+FFFD, because half a pair is not valid text.
 
 use value::Value;
 
@@ -70,7 +70,7 @@ fn substring(args: &[Value]) -> Option<Value> {
     Some(slice(text(args, 0)?, start, clamp_to_usize(truncated(args, 2)?)))
 }
 
-/// The first place at or after the optional start, -1 when there is none.
+/// The first position at or after the optional start, or -1.
 fn index_of(args: &[Value]) -> Option<Value> {
     let (whole, part) = (text(args, 0)?, text(args, 1)?);
     let start = if args.len() > 2 { clamp_to_usize(truncated(args, 2)?) } else { 0 };
@@ -95,7 +95,7 @@ fn place(whole: &str, byte: Option<usize>) -> Value {
     byte.map_or_else(|| Value::from(-1_i64), |byte| length(units(&whole[..byte])))
 }
 
-/// What lies on one side of a delimiter; undefined when the delimiter does not occur.
+/// The text on one side of a delimiter; undefined if the delimiter does not occur.
 fn around(args: &[Value], side: for<'a> fn(&'a str, &str) -> Option<&'a str>) -> Value {
     let found = text(args, 0).zip(text(args, 1)).and_then(|(text, by)| side(text, by));
     found.map(Value::from).unwrap_or_default()

@@ -6,7 +6,7 @@ use value::Value;
 
 use super::{Context, Function, TEXT_BYTES_MAX, text};
 
-/// What finding all matches may cost, in bytes read: every match may read the whole text.
+/// The cost limit for finding all matches, in bytes read: every match may read the whole text.
 const MATCHES_COST_MAX: usize = 1 << 32;
 
 pub(super) static FUNCTIONS: &[Function] = &[
@@ -93,8 +93,8 @@ fn replace(args: &[Value], context: &Context, limit: usize) -> Option<Value> {
     })
 }
 
-/// Writes a replacement: `$1` and `${1}` stand for groups, `$0` for the match, `$$` for a dollar.
-/// A dollar before anything else, or before the number of no group, stands for itself.
+/// Expands a replacement: `$1` and `${1}` are groups, `$0` the match, `$$` a dollar. A dollar
+/// before anything else, or before the number of a missing group, is literal.
 // COMPAT: Perl's notation; the service documents replacements only by an example without dollars.
 fn expand(by: &str, found: &Captures<'_, str>, out: &mut String) {
     let mut rest = by;

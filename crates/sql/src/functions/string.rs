@@ -46,7 +46,7 @@ fn concat(args: &[Value]) -> Option<Value> {
     (size <= TEXT_BYTES_MAX).then(|| Value::from(parts.concat()))
 }
 
-/// Compares the first two arguments, without regard to case when the third says so.
+/// Compares the first two arguments, ignoring case if the third is true.
 fn compare(args: &[Value], holds: fn(&str, &str) -> bool) -> Value {
     let (Some(a), Some(b), Some(ignores_case)) = (text(args, 0), text(args, 1), flag(args, 2))
     else {
@@ -55,7 +55,7 @@ fn compare(args: &[Value], holds: fn(&str, &str) -> bool) -> Value {
     Value::from(if ignores_case { holds(&upper(a), &upper(b)) } else { holds(a, b) })
 }
 
-/// Whether the first string contains each of the others; `None` for those that are no strings.
+/// Whether the first string contains each of the others; `None` for arguments that are not strings.
 fn contains_each(args: &[Value], ignores_case: bool) -> Option<Vec<Option<bool>>> {
     let (whole, parts) = args.split_first()?;
     let whole = whole.as_str()?;

@@ -7,8 +7,8 @@ use super::{Context, lookup};
 /// 2021-06-28T17:24:29.299Z, the time of every call.
 pub(super) const NOW_MILLIS: i64 = 1_624_901_069_299;
 
-/// Calls functions with arguments written as a JSON array, in which the string `~` stands for
-/// undefined, and compares the printed results; an empty expectation is undefined.
+/// Calls functions with arguments written as a JSON array, in which the string `~` means undefined,
+/// and compares the printed results; an empty expectation is undefined.
 pub(super) fn check(cases: &[(&str, &str, &str)]) {
     for (name, args, expected) in cases {
         let function = lookup(name).unwrap_or_else(|| panic!("no function {name}"));

@@ -1,4 +1,4 @@
-//! Type checks. They never return undefined: an undefined argument is of none of the types.
+//! Type checks. They never return undefined: an undefined argument has none of the types.
 
 use value::Value;
 

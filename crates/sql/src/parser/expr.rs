@@ -41,7 +41,7 @@ impl Parser<'_> {
         Ok(expr)
     }
 
-    /// What stands between operators, with the operators before it.
+    /// An operand, with the operators before it.
     fn operand(&mut self) -> Result<Expr, Error> {
         let start = self.start();
         let op = match self.kind() {
@@ -79,7 +79,7 @@ impl Parser<'_> {
             self.advance();
         }
         let last = self.at;
-        // One of the two steps within was taken for the parentheses.
+        // One of the two steps inside was counted for the parentheses.
         self.nesting -= 1;
         let mut expr = self.expr_above(LOOSEST)?;
         self.nesting += 1;
@@ -94,7 +94,7 @@ impl Parser<'_> {
         Ok(expr)
     }
 
-    /// The operators behind `left`, as long as they bind at least as tight as `level`.
+    /// The operators after `left`, as long as they bind at least as tightly as `level`.
     fn operators(&mut self, left: Expr, level: u8, start: usize) -> Result<Expr, Error> {
         let mut left = left;
         // Behind a loose operator no tighter one can follow: its right side would have taken it,
@@ -172,8 +172,8 @@ impl Parser<'_> {
 
     /// IN, LIKE and BETWEEN, with or without NOT.
     ///
-    /// COMPAT: the service allows BETWEEN only outside of AND and OR. We take it anywhere IN may
-    /// stand, as its documentation does; nobody can depend on the refusal.
+    /// COMPAT: the service allows BETWEEN only outside AND and OR. We accept it anywhere IN is
+    /// allowed, as its documentation does; nobody can depend on the error.
     fn predicate(&mut self, left: Expr) -> Result<ExprKind, Error> {
         let operand = Box::new(left);
         let is_negated = self.takes_keyword(Keyword::Not);

@@ -1,5 +1,4 @@
-//! What operators stand between: literals, names, calls, constructors, subqueries, and the
-//! accesses behind them.
+//! Operands: literals, names, calls, constructors, subqueries, and the accesses after them.
 
 use super::Parser;
 use super::expr::{COMPARE, LOOSEST};
@@ -38,7 +37,7 @@ impl Parser<'_> {
         Ok(Expr::new(kind, self.span_from(start)))
     }
 
-    /// The accesses behind `base`: `.name` and `[index]`.
+    /// The accesses after `base`: `.name` and `[index]`.
     pub(super) fn accesses(&mut self, base: Expr, start: usize) -> Result<Expr, Error> {
         let mut base = base;
         loop {
@@ -164,7 +163,7 @@ impl Parser<'_> {
         }
     }
 
-    /// The one call behind RANK.
+    /// The single call after RANK.
     pub(super) fn score(&mut self) -> Result<Expr, Error> {
         let start = self.start();
         let siblings = mem::take(&mut self.height);

@@ -85,7 +85,7 @@ impl Parser<'_> {
         if is_required || self.is_name(0) { self.expect_name().map(Some) } else { Ok(None) }
     }
 
-    /// Any number is grammatical behind TOP.
+    /// Any number is grammatical after TOP.
     fn top_count(&mut self) -> Result<Count, Error> {
         let message = "The count value provided for a TOP clause must be an integer.";
         self.count(Code::TopCount, message, |_| true)

@@ -9,13 +9,13 @@ use crate::eval::Aggregate;
 
 /// Whether an aggregate is only a part of the expression, so that its partial results could not
 /// be merged.
-// COMPAT: also for clients that say CompositeAggregate. What the service would send them is not
-// known, and none of their aggregators could follow it.
+// COMPAT: also for clients that announce CompositeAggregate. What the service would send them is
+// unknown, and none of their aggregators could handle it.
 pub(super) fn is_composed(expr: &Expr) -> bool {
     aggregate_of(expr).is_none() && tree::has_aggregate(expr)
 }
 
-/// All rows become one.
+/// Merges all rows into one.
 pub(super) fn rewrite(query: &Query, info: &mut QueryInfo) {
     let mut rewritten = limits::without(query);
     rewritten.select.is_distinct = false;
@@ -27,7 +27,7 @@ pub(super) fn rewrite(query: &Query, info: &mut QueryInfo) {
     info.rewritten_query = rewritten.to_string();
 }
 
-/// What partitions return for a group, with `info` told how to merge it. None for `*`, which
+/// What partitions return for a group; records in `info` how to merge it. `None` for `*`, which
 /// groups do not have.
 pub(super) fn payload(query: &Query, info: &mut QueryInfo) -> Option<Expr> {
     match &query.select.projection {

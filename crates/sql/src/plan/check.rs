@@ -1,8 +1,8 @@
-//! What is wrong with a query regardless of how it would be executed.
+//! Checks for errors in a query that do not depend on how it is executed.
 //!
-//! The checks are those of the evaluator, which is stricter than a plan has to be: it needs the
-//! values of all parameters, and does not rank. So it is shown a copy of the query in which all
-//! parameters are one and nothing is ranked, and not believed where it does not support something.
+//! Uses the checks of the evaluator, which are stricter than a plan needs: it requires the values
+//! of all parameters, and cannot rank. So it gets a copy of the query in which all parameters are
+//! one and nothing is ranked, and its errors about unsupported features are ignored.
 
 use value::Value;
 
@@ -17,7 +17,7 @@ const ERRORS_MAX: usize = 100;
 /// The parameter in the place of all others; no query can write it.
 const ANY_PARAMETER: &str = "@";
 
-/// Refuses a query that the service would refuse.
+/// Fails if the service would reject the query.
 pub(super) fn check(query: &Query, parameters: &[(String, Value)]) -> Result<(), Refusal> {
     let mut errors = eval::check(&neutral(query), &known(query, parameters));
     // The keys of an order come last in the text, and the evaluator did not see these.
@@ -42,7 +42,7 @@ fn ordering_vectors(query: &Query) -> Vec<&Call> {
     calls
 }
 
-/// Those of one key: itself, or what it fuses.
+/// Collects those of one key: itself, or what it fuses.
 fn collect_vectors<'q>(expr: &'q Expr, calls: &mut Vec<&'q Call>) {
     let ExprKind::Call(call) = &expr.kind else { return };
     if tree::is_vector_distance(call) {
@@ -66,7 +66,7 @@ fn known(query: &Query, parameters: &[(String, Value)]) -> Vec<(String, Value)> 
 /// The query without what only a plan knows.
 fn neutral(query: &Query) -> Query {
     let mut query = query.clone();
-    // What RANK may be followed by is checked where it is planned; here only the names within.
+    // The argument of RANK is checked where it is planned; here only the names inside it.
     if let Some(order) = query.order_by.take_if(|order| matches!(order.kind, OrderByKind::Rank(_)))
         && let OrderByKind::Rank(mut score) = order.kind
     {

@@ -1,4 +1,4 @@
-//! What a client must be able to do to follow a plan, and what it says that it can.
+//! The features that a client needs to follow a plan, and those it announces.
 
 use super::{DistinctType, Info, Plan, QueryInfo};
 use crate::eval::Aggregate;
@@ -20,7 +20,7 @@ pub enum Feature {
     GroupBy,
     /// ORDER BY RANK.
     HybridSearch,
-    /// MAKELIST and MAKESET. No plan needs it: .NET merges them and never says so.
+    /// MAKELIST and MAKESET. No plan needs it: .NET merges them without announcing it.
     ListAndSetAggregate,
     /// More than one aggregate.
     MultipleAggregates,
@@ -74,7 +74,7 @@ impl Plan {
     }
 }
 
-/// What the service says to a client that lacks features.
+/// The service's error for a client that lacks features.
 pub fn missing_text(missing: &[Feature]) -> String {
     let names: Vec<&str> = missing.iter().map(|feature| feature.text()).collect();
     format!(
@@ -83,7 +83,7 @@ pub fn missing_text(missing: &[Feature]) -> String {
     )
 }
 
-/// What a plan needs, in the order of the features' names.
+/// The features that a plan needs, in name order.
 pub(super) fn needed(info: &Info) -> Vec<Feature> {
     match info {
         Info::Query(info) => of_query(info),

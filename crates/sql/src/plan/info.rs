@@ -1,4 +1,4 @@
-//! What clients are told about a query: how to merge the answers of several partitions.
+//! What clients are told about a query: how to merge the results of several partitions.
 
 use crate::ast::Direction;
 use crate::eval::Aggregate;
@@ -55,13 +55,13 @@ pub struct QueryInfo {
     pub top: Option<u32>,
     /// How many rows to skip.
     pub offset: Option<u32>,
-    /// How many rows to return behind those.
+    /// How many rows to return after those.
     pub limit: Option<u32>,
     /// The directions of a merge by order.
     pub order_by: Vec<Direction>,
-    /// What rows are ordered by, as text.
+    /// The ORDER BY expressions as text.
     pub order_by_expressions: Vec<String>,
-    /// What rows are grouped by, as text.
+    /// The GROUP BY expressions as text.
     pub group_by_expressions: Vec<String>,
     /// The properties of a grouped or aggregated row, in their order.
     pub group_by_aliases: Vec<String>,
@@ -69,7 +69,7 @@ pub struct QueryInfo {
     pub aggregates: Vec<AggregateKind>,
     /// Which of the properties are aggregates.
     pub group_by_alias_to_aggregate: Vec<(String, Option<AggregateKind>)>,
-    /// What to send to each partition; empty if that is the original.
+    /// The query to send to each partition; empty for the original.
     pub rewritten_query: String,
     /// Whether it was SELECT VALUE.
     pub has_select_value: bool,
@@ -84,7 +84,7 @@ pub struct QueryInfo {
 /// ranks the client fuses.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HybridInfo {
-    /// What to ask every partition first.
+    /// The query to send to every partition first.
     pub global_statistics_query: String,
     /// One query per score.
     pub components: Vec<QueryInfo>,
@@ -101,8 +101,8 @@ pub struct HybridInfo {
 /// Either kind of answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Info {
-    /// Of an ordinary query.
+    /// For an ordinary query.
     Query(QueryInfo),
-    /// Of one with ORDER BY RANK.
+    /// For a query with ORDER BY RANK.
     Hybrid(HybridInfo),
 }

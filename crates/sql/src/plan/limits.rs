@@ -35,7 +35,7 @@ impl Limits {
         }
     }
 
-    /// Tells nobody of OFFSET and LIMIT: the only partition executes them as they are written.
+    /// Keeps OFFSET and LIMIT out of the plan: the only partition executes them as written.
     pub(super) fn leave_offset_to_partition(&mut self) {
         self.offset = None;
         self.limit = None;
@@ -52,7 +52,7 @@ impl Limits {
         if let (Some(offset), Some(limit)) = (self.offset, self.limit) {
             let count = offset.saturating_add(limit);
             widened.offset_limit = Some(up_to(count));
-            // TOP counts behind OFFSET, and would cut off what is skipped.
+            // TOP counts after OFFSET, and would cut off the skipped rows.
             widened.select.top = None;
         }
         widened

@@ -42,7 +42,7 @@ pub use ranges::{KeyRange, key_ranges};
 /// How partition keys are spread.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
-    /// By the hash of all values together.
+    /// By a hash of all values together.
     Hash,
     /// By a hash per value: the leading values alone give a range.
     MultiHash,
@@ -62,16 +62,16 @@ pub struct PartitionKeyPaths<'a> {
 /// How vectors are compared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Metric {
-    /// By angle; more is nearer.
+    /// By angle; higher is nearer.
     #[default]
     Cosine,
-    /// By product; more is nearer.
+    /// By product; higher is nearer.
     DotProduct,
-    /// By distance; less is nearer.
+    /// By distance; lower is nearer.
     Euclidean,
 }
 
-/// What a plan depends on beside the query.
+/// What a plan depends on besides the query.
 #[derive(Clone, Copy, Debug)]
 pub struct Container<'a> {
     /// The partition key.
@@ -96,9 +96,9 @@ impl<'a> Container<'a> {
 pub struct Plan {
     /// How to ask, and how to merge the answers.
     pub info: Info,
-    /// Which partition keys to ask for; never empty, and no key lies in two of them.
+    /// The partition keys to query; never empty, and without overlaps.
     pub ranges: Vec<KeyRange>,
-    /// What the client must be able to do.
+    /// The features that the client needs.
     pub features: Vec<Feature>,
 }
 
@@ -117,14 +117,14 @@ impl From<Error> for Refusal {
     }
 }
 
-/// What the parts of a plan share.
+/// State shared by the parts of the planner.
 struct Planner<'a> {
     container: Container<'a>,
     parameters: HashMap<&'a str, &'a Value>,
 }
 
-/// Plans a query. `parameters` have names with their `@`; those that are missing are no error
-/// unless TOP, OFFSET or LIMIT asks for them.
+/// Plans a query. `parameters` have names with their `@`; a missing one is only an error if TOP,
+/// OFFSET or LIMIT uses it.
 pub fn plan(
     query: &Query,
     parameters: &[(String, Value)],

@@ -7,7 +7,7 @@ use super::{DistinctType, Metric, Planner, QueryInfo};
 use crate::Query;
 use crate::ast::{Direction, Expr, ExprKind, LogicalOp, OrderItem, Projection};
 
-/// What clients replace by `true`, or by a condition to go on behind the rows that they have.
+/// Clients replace this with `true`, or with a condition to continue after the rows they have.
 const FILTER_PLACEHOLDER: &str = "({documentdb-formattableorderbyquery-filter})";
 
 /// Rows in an order.

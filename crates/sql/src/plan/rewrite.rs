@@ -1,4 +1,4 @@
-//! Which shape a query has, and so what is sent to partitions in its place.
+//! Determines the shape of a query, and so what to send to partitions instead of it.
 
 use super::limits::Limits;
 use super::{DistinctType, Info, Planner, QueryInfo, Refusal};
@@ -6,7 +6,7 @@ use super::{aggregates, distinct, group_by, hybrid, order_by, tree};
 use crate::Query;
 use crate::ast::{OrderByKind, Projection};
 
-/// The plan without its ranges. `is_pinned` says that one partition has all of the answer.
+/// The plan without its ranges. `is_pinned` tells that one partition has the whole result.
 pub(super) fn rewrite(
     query: &Query,
     planner: &Planner<'_>,

@@ -14,7 +14,7 @@ const DOCUMENT_COUNT: &str = "{documentdb-formattablehybridsearchquery-totaldocu
 const WORD_COUNT: &str = "{documentdb-formattablehybridsearchquery-totalwordcount-";
 const HIT_COUNTS: &str = "{documentdb-formattablehybridsearchquery-hitcountsarray-";
 
-/// The score of rows that have none. The service prints six digits.
+/// The score of rows without one. The service prints six digits.
 const LEAST: &str = "-1.79769e+308";
 const GREATEST: &str = "1.79769e+308";
 
@@ -22,13 +22,13 @@ const GREATEST: &str = "1.79769e+308";
 pub(super) struct Component<'q> {
     /// The service's internal function in its place.
     pub(super) score: Expr,
-    /// What the words are looked for in, and the words; none if it compares vectors.
+    /// The text to search and the words; `None` if it compares vectors.
     pub(super) words: Option<(&'q Expr, &'q [Expr])>,
     /// Whether a negative weight makes the lowest score the best.
     is_reversed: bool,
 }
 
-/// What RANK orders by, and the weights of RRF, none if all are the same.
+/// The scores that RANK orders by, and the weights of RRF, `None` if all are the same.
 pub(super) fn components(
     rank: &Expr,
     span: Option<Span>,
@@ -68,8 +68,8 @@ fn not_weights(span: Span) -> Refusal {
     Error::new(Code::RankWeights, message, span).into()
 }
 
-/// The calls behind RANK: one, or those of RRF, and what stands for weights. None if it is
-/// something else.
+/// The calls after RANK: a single one, or those of RRF, and the expression for weights. `None` if
+/// it is something else.
 fn calls(rank: &Expr) -> Option<(Vec<&Call>, Option<&Expr>)> {
     let outer = as_call(rank)?;
     if !outer.name.text.eq_ignore_ascii_case("RRF") {

@@ -61,7 +61,7 @@ pub(super) fn same(a: &Expr, b: &Expr) -> bool {
     }
 }
 
-/// A name that no text stands for.
+/// A name without a place in the text.
 pub(super) fn name(text: &str) -> Name {
     Name { text: text.to_owned(), span: crate::Span::default() }
 }

@@ -55,14 +55,14 @@ impl Aggregate {
     }
 }
 
-/// What an aggregate remembers of the values it has seen. Partial ones, of several partitions,
-/// can be [merged](Accumulator::merge); one can be written down and continued from.
+/// The state of an aggregate. Partial ones, from several partitions, can be
+/// [merged](Accumulator::merge); a state can be saved and continued.
 #[derive(Clone, Debug)]
 pub struct Accumulator {
     aggregate: Aggregate,
     /// How many defined values there were; those that are true for COUNTIF.
     count: u64,
-    /// Of the numbers.
+    /// The sum of the numbers.
     sum: f64,
     /// Whether a value was seen that leaves the aggregate without a result: anything but a number
     /// for SUM and AVG, an array or object for MIN and MAX.
@@ -86,7 +86,7 @@ impl Accumulator {
         }
     }
 
-    /// Which aggregate it is of.
+    /// The aggregate it belongs to.
     pub fn aggregate(&self) -> Aggregate {
         self.aggregate
     }
@@ -117,7 +117,7 @@ impl Accumulator {
         0
     }
 
-    /// Counts documents that nobody read: for [`crate::program::Shape::counts_all`].
+    /// Counts documents without reading them: for [`crate::program::Shape::counts_all`].
     pub fn add_count(&mut self, count: u64) {
         self.count += count;
     }
@@ -192,7 +192,7 @@ impl Accumulator {
         Value::from(state)
     }
 
-    /// The accumulator of that state; none if it is not one.
+    /// Restores an accumulator from its state; `None` if it is invalid.
     pub fn from_value(state: &Value) -> Option<Accumulator> {
         let mut accumulator =
             Accumulator::new(Aggregate::lookup(state.get("aggregate").as_str()?)?);

@@ -1,12 +1,13 @@
-//! Calls of user-defined functions that are answered from elsewhere, many at a time.
+//! Calls of user-defined functions that are answered elsewhere, many at a time.
 //!
-//! A run that [attends](super::Run::attend) to answers looks up what a call gives. A call without
-//! an answer becomes a [`Question`], and what depends on it [waits](super::Halt::Waiting); what
-//! does not goes on, so that as many questions as possible are known at once. Whoever runs the
-//! program has them answered and evaluates again, until nothing waits.
+//! A run that [attends](super::Run::attend) to answers looks up the result of a call. A call
+//! without an answer becomes a [`Question`], and everything that depends on it
+//! [waits](super::Halt::Waiting); the rest continues, so that as many questions as possible are
+//! known at once. The code that runs the program gets them answered and evaluates again, until
+//! nothing waits.
 //!
-//! Calls are told apart by where they stand in the query, by their arguments, and by how often
-//! that place was called with these arguments before: each has an answer of its own.
+//! Calls are identified by their place in the query, their arguments, and how often that place was
+//! called with these arguments before: each has its own answer.
 
 use std::collections::HashMap;
 
@@ -44,11 +45,11 @@ struct Place {
     nth: usize,
 }
 
-/// What functions have answered for one document, or for one group.
+/// The answers of functions for one document or group.
 #[derive(Clone, Debug)]
 pub struct Answers {
     known: HashMap<Place, Value>,
-    /// What random numbers begin from, so that they are the same each time it is evaluated.
+    /// The seed of random numbers, so that every evaluation gives the same.
     pub(super) seed: u64,
 }
 
@@ -78,7 +79,7 @@ impl Attended {
         Attended { answers, met: HashMap::new(), questions: Vec::new(), open_bytes: 0 }
     }
 
-    /// What the call gives, or the question what it does.
+    /// The result of the call, or a question for it.
     pub(super) fn call(
         &mut self,
         site: usize,
@@ -92,7 +93,7 @@ impl Attended {
         if let Some(answer) = self.answers.known.get(&place) {
             return Ok(answer.clone());
         }
-        // What is not noted now is asked when these are answered.
+        // Questions not recorded now are asked once these are answered.
         if self.open_bytes < OPEN_BYTES_MAX {
             let question = Question { place, function: function.to_owned(), arguments };
             self.open_bytes += question.weight();
@@ -109,7 +110,7 @@ pub(super) struct Parts {
 }
 
 impl Parts {
-    /// The part's result; none if it waits.
+    /// The part's result; `None` if it waits.
     pub(super) fn take<T>(&mut self, result: Result<T, Halt>) -> Result<Option<T>, Halt> {
         match result {
             Ok(value) => Ok(Some(value)),

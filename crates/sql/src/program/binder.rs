@@ -1,5 +1,5 @@
-//! The checks between parsing and running: names, functions and their arguments, aggregates and
-//! the clauses that cannot stand together. What passes can be evaluated without errors.
+//! The checks between parsing and running: names, functions and their arguments, aggregates, and
+//! clauses that cannot be combined. A query that passes can be evaluated without errors.
 
 use std::collections::{HashMap, HashSet};
 
@@ -37,7 +37,7 @@ pub(super) fn check_order(query: &Query) -> Result<(), Error> {
     Err(refusal::fixed_without_span(Code::OrderByCorrelated))
 }
 
-/// What [`check`] says about an expression where `names` are known.
+/// The errors of [`check`] for an expression in which `names` are known.
 pub(super) fn check_expression(expr: &Expr, names: &[&str], settings: &Settings<'_>) -> Vec<Error> {
     let mut binder = Binder::new(settings, names.to_vec());
     binder.expr(expr, Aggregates::Refused);
@@ -51,10 +51,10 @@ fn is_subquery(sources: &[Source], name: &str) -> bool {
     })
 }
 
-/// How many errors of a query are told.
+/// The most errors reported for a query.
 const ERRORS_MAX: usize = 100;
 
-/// Whether an aggregate may stand here.
+/// Whether an aggregate is allowed here.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Aggregates {
     /// In SELECT.
@@ -226,7 +226,7 @@ impl<'q> Binder<'q> {
         if self.errors.len() > known {
             return;
         }
-        // Groups are put in order when all of them are known, whatever they are made of.
+        // Groups are sorted once all of them are known, regardless of their contents.
         let is_row = keys.is_none();
         let is_path = |item: &OrderItem| {
             walk::root_of(&item.expr).is_some_and(|root| !is_row || !is_subquery(sources, root))
@@ -327,7 +327,7 @@ impl<'q> Binder<'q> {
         }
     }
 
-    /// Refuses the functions of full-text and vector search.
+    /// Rejects the functions of full-text and vector search.
     fn unsupported(&mut self, call: &Call, span: Span) {
         let name = &call.name.text;
         if plain_name(name) == "VECTORDISTANCE" {
@@ -335,7 +335,7 @@ impl<'q> Binder<'q> {
         }
         match plain_name(name).as_str() {
             "FULLTEXTSCORE" => self.refuse(Code::MisplacedScore, span),
-            // COMPAT: the service knows RRF behind ORDER BY RANK only.
+            // COMPAT: the service knows RRF only after ORDER BY RANK.
             "RRF" => self.errors.push(refusal::unknown_function(name, call.name.span)),
             _ => self.errors.push(refusal::unsupported(&format!("The {name} function"), span)),
         }
@@ -380,7 +380,7 @@ fn plain_name(name: &str) -> String {
     name.chars().filter(|c| *c != '_').map(|c| c.to_ascii_uppercase()).collect()
 }
 
-/// Whether an expression leads down from a name, by whatever steps.
+/// Whether an expression is a name with any number of steps.
 fn is_path(expr: &Expr) -> bool {
     match &expr.kind {
         ExprKind::Identifier(_) | ExprKind::Parameter(_) => true,

@@ -109,8 +109,8 @@ impl<'q> Compiler<'q> {
         self.computed = computed;
     }
 
-    /// A query, and the keys of its ORDER BY. `is_source` if the container may be read: the
-    /// outermost query, and what stands first in its FROM.
+    /// Compiles a query and the keys of its ORDER BY. `is_source` tells whether the container may
+    /// be read: by the outermost query, and by the first source in its FROM.
     pub(super) fn select(&mut self, query: &'q Query, is_source: bool) -> (Select, Vec<Node>) {
         let outer = self.names.len();
         let sources: Vec<Source> = query
@@ -232,7 +232,7 @@ impl<'q> Compiler<'q> {
         nodes
     }
 
-    /// What the shape says beside what was noted on the way.
+    /// The rest of the shape, besides what was recorded on the way.
     fn outline(&mut self, query: &'q Query, select: &Select) {
         let count = |count: &Count| self.count(count);
         let (top, clause) = (query.select.top.as_ref(), query.offset_limit.as_ref());

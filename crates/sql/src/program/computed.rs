@@ -9,7 +9,7 @@ use crate::functions;
 /// A computed property of a collection. `query` is one that [`check_computed`] passed.
 #[derive(Clone, Debug)]
 pub struct Computed {
-    /// What queries call it.
+    /// Its name in queries.
     pub name: String,
     /// `SELECT VALUE <expression> FROM <alias>`.
     pub query: Query,
@@ -71,12 +71,12 @@ pub fn check_computed_all(definitions: &[(&str, &str)]) -> Result<Vec<Computed>,
     Ok(checked)
 }
 
-/// A sentence to go on within another.
+/// A sentence without its end, to be continued.
 fn without_end(error: &crate::Error) -> String {
     error.message.trim_end_matches('.').to_owned()
 }
 
-/// What a query uses that no computed property may.
+/// What a query uses that is not allowed in a computed property.
 fn forbidden_in_query(query: &Query) -> Option<String> {
     let clause = match query {
         _ if query.filter.is_some() => Some("WHERE"),

@@ -76,7 +76,7 @@ impl Node {
         })
     }
 
-    /// Whether it is true or false for the row; none if it is neither.
+    /// Whether it is true or false for the row; `None` if it is neither.
     pub(super) fn truth<'v>(
         &'v self,
         frames: Frames<'_, 'v>,
@@ -146,7 +146,7 @@ impl Node {
     }
 }
 
-/// AND and OR: one operand of false, or of true, decides; otherwise one that is no boolean makes
+/// AND and OR: one operand of false or true, respectively, decides; otherwise a non-boolean makes
 /// the whole undefined.
 fn logical<'v>(
     op: LogicalOp,
@@ -248,7 +248,7 @@ fn call<'v>(
     run.step()?;
     let mark = run.mark();
     let value = if let [arg] = args {
-        // A single argument need not be copied to stand in a list.
+        // A single argument need not be copied into a list.
         let arg = arg.evaluate(frames, run)?;
         (function.call)(std::slice::from_ref(arg.as_ref()), &run.context)
     } else {

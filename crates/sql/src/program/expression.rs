@@ -1,4 +1,4 @@
-//! Single expressions, for those who have no query around them.
+//! Single expressions, without a query around them.
 
 use std::fmt;
 

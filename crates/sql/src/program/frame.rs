@@ -1,5 +1,5 @@
-//! The values that the names of a query stand for, as a stack of frames. Frames live on the stack
-//! of the machine: a row of a nested loop costs no allocation.
+//! The values of a query's names, as a stack of frames. Frames are on the machine stack: a row of a
+//! nested loop costs no allocation.
 
 use value::Value;
 
@@ -21,7 +21,7 @@ pub struct Row<'r> {
     pub(super) frames: Frames<'r, 'r>,
 }
 
-/// What every absent value is.
+/// The value of everything absent.
 pub(super) static UNDEFINED: Value = Value::Undefined;
 
 /// The value `hops` frames up. There always is one: the compiler counted.

@@ -16,7 +16,7 @@ pub(super) struct Keys {
     has_texts: bool,
 }
 
-/// What expressions that are written alike have in common.
+/// A canonical form that is equal for expressions written alike.
 #[derive(PartialEq, Eq, Hash)]
 enum Writing {
     /// The steps of a path, from the last to the first, and the name it begins with.
@@ -49,7 +49,7 @@ impl Keys {
         self.places.get(&writing).copied()
     }
 
-    /// Whether an expression is a key, or a path that goes on from one.
+    /// Whether an expression is a key, or a path that continues one.
     pub(super) fn covers(&self, expr: &Expr) -> bool {
         let is_deeper = match &expr.kind {
             ExprKind::Member { base, .. } | ExprKind::Index { base, .. } => {
@@ -61,7 +61,7 @@ impl Keys {
     }
 }
 
-/// The writing of a path such as `c.a["b"][0]`; none if it is no such path.
+/// The canonical form of a path such as `c.a["b"][0]`; `None` if it is not such a path.
 fn path(expr: &Expr) -> Option<Writing> {
     let mut steps = Vec::new();
     let mut rest = expr;

@@ -24,7 +24,8 @@ impl Part {
             Part::Any => true,
             Part::Exactly(expected) => c == *expected,
             Part::Set { ranges, is_negated } => {
-                // Sorted and apart: only the last that begins at or before the character can hold it.
+                // Sorted and apart: only the last that begins at or before the character can hold
+                // it.
                 let behind = ranges.partition_point(|(low, _)| *low <= c);
                 let is_within = behind > 0 && c <= ranges[behind - 1].1;
                 is_within != *is_negated
@@ -51,7 +52,7 @@ fn merged(mut ranges: Vec<(char, char)>) -> Vec<(char, char)> {
 pub(super) struct Pattern(Vec<Part>);
 
 impl Pattern {
-    /// The pattern as written, and the character behind which others stand for themselves.
+    /// Creates a pattern; after the `escape` character others are literal.
     pub(super) fn new(pattern: &str, escape: Option<char>) -> Pattern {
         Pattern(parse(pattern, escape))
     }
@@ -61,7 +62,7 @@ impl Pattern {
     pub(super) fn matches(&self, text: &str, run: &mut Run<'_>) -> Result<bool, Halt> {
         let Pattern(pattern) = self;
         let (mut rest, mut part) = (text.chars(), 0);
-        // Behind the last `%` seen, and the text behind its run for now.
+        // The place after the last `%`, and the text after its current run.
         let mut retry: Option<(usize, std::str::Chars<'_>)> = None;
         for tried in 0_usize.. {
             if tried.is_multiple_of(TRIES_PER_STEP) {
@@ -89,8 +90,8 @@ fn parse(pattern: &str, escape: Option<char>) -> Vec<Part> {
     let pattern: Vec<char> = pattern.chars().collect();
     let mut parts = Vec::new();
     let mut at = 0;
-    // Where one set has no end, those behind it have none: looking from every `[` would take for
-    // ever.
+    // If one set has no end, later ones have none either: searching from every `[` would take
+    // forever.
     let mut has_ends = true;
     while let Some(&c) = pattern.get(at) {
         at += 1;
@@ -118,8 +119,8 @@ fn parse(pattern: &str, escape: Option<char>) -> Vec<Part> {
     parts
 }
 
-/// A set and its length, from behind its `[`. None without a `]` or without anything before it:
-/// the `[` stands for itself then.
+/// Parses a set after its `[`; returns it with its length. `None` if there is no `]` or nothing
+/// before it: then the `[` is literal.
 fn parse_set(pattern: &[char], escape: Option<char>) -> Option<(Part, usize)> {
     let is_negated = pattern.first() == Some(&'^');
     let mut at = usize::from(is_negated);

@@ -20,7 +20,7 @@ enum Root {
     Computed { hops: usize, body: Arc<Node> },
 }
 
-/// What an expression is as a path.
+/// The result of resolving an expression as a path.
 enum Found {
     Path(Root, Vec<PathStep>),
     /// A path into rows where only groups are known.
@@ -63,8 +63,8 @@ impl<'q> Compiler<'q> {
         exprs.iter().map(|expr| self.expr(expr)).collect()
     }
 
-    /// The operands of AND or OR, those that call users' functions last: in which order they are
-    /// looked at makes no difference, and a call is dear.
+    /// The operands of AND or OR, with calls of user-defined functions last: their order makes no
+    /// difference, and a call is expensive.
     fn operands(&mut self, exprs: &'q [Expr]) -> Vec<Node> {
         let (mut quick, mut dear) = (Vec::new(), Vec::new());
         for expr in exprs {
@@ -299,7 +299,7 @@ impl<'q> Compiler<'q> {
         Some(Found::Path(Root::Computed { hops, body: Arc::clone(body) }, Vec::new()))
     }
 
-    /// What a name stands for.
+    /// The binding of a name.
     pub(super) fn binding(&self, text: &str) -> Binding {
         match names::resolve(&self.names, text).map(|place| self.names[place].binding) {
             Some(Binding::Document) => Binding::Document,
@@ -379,7 +379,7 @@ pub(super) fn is_fixed(name: &str) -> bool {
     !name.starts_with("GETCURRENT") && !["RAND", "NOW", "AGO"].contains(&name.as_str())
 }
 
-/// The names that stand for numbers where no source has taken them.
+/// Names that mean numbers unless a source uses them.
 pub(super) fn constant(name: &str) -> Option<Value> {
     match name {
         "NaN" => Some(Value::from(f64::NAN)),

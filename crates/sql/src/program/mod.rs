@@ -64,20 +64,20 @@ use node::{Node, Select};
 use select::group_value;
 pub(crate) use vector::check_options as check_vector_options;
 
-/// Most joins of one FROM: the documented limit.
+/// The most joins of one FROM: the documented limit.
 pub const JOINS_MAX: usize = 10;
 
-/// Most calls of user-defined functions in a query, unless the account allows more.
+/// The most calls of user-defined functions in a query, unless the account allows more.
 pub const UDFS_MAX: usize = 10;
 
-/// What a query is compiled with.
+/// The settings for compiling a query.
 #[derive(Clone, Copy)]
 pub struct Settings<'a> {
     /// The parameters of the request: names, with their `@`, and values.
     pub parameters: &'a [(String, Value)],
     /// The computed properties of the collection.
     pub computed: &'a [Computed],
-    /// Most calls of user-defined functions.
+    /// The most calls of user-defined functions.
     pub udfs_max: usize,
     /// Whether there is a user-defined function of that name; without, all names will do.
     pub has_udf: Option<&'a (dyn Fn(&str) -> bool + Sync)>,
@@ -132,7 +132,7 @@ impl Program {
         if !errors.is_empty() {
             return Err(errors);
         }
-        // Groups are put in order when all of them are known, whatever their keys are.
+        // Groups are sorted once all of them are known, regardless of their keys.
         if query.group_by.is_empty() {
             binder::check_order(query).map_err(|error| vec![error])?;
         }
@@ -142,7 +142,7 @@ impl Program {
         Ok(program)
     }
 
-    /// What is left to whoever runs it.
+    /// The clauses that are left to the caller.
     pub fn shape(&self) -> &Shape {
         &self.shape
     }
@@ -167,9 +167,9 @@ impl Program {
         result
     }
 
-    /// Evaluates a document for nothing but the questions that it has for user-defined functions.
-    /// It [waits](Halt::Waiting) while there are any. The values of rows are left out if only the
-    /// rows and their order are wanted.
+    /// Evaluates a document only to find its questions for user-defined functions. It
+    /// [waits](Halt::Waiting) while there are any. Skips the values of rows if only the rows and
+    /// their order are wanted.
     pub fn rehearse(
         &self,
         document: &Value,
@@ -242,7 +242,7 @@ impl Program {
         accumulators
     }
 
-    /// The aggregates in a state that [`Accumulator::to_value`] gave; none if it is not theirs.
+    /// Restores aggregates from states of [`Accumulator::to_value`]; `None` if they do not match.
     pub fn restore(&self, states: &[Value]) -> Option<Vec<Accumulator>> {
         let restored: Option<Vec<_>> = states.iter().map(Accumulator::from_value).collect();
         let expected = self.select.aggregates.iter().map(|call| call.aggregate);
@@ -300,7 +300,7 @@ impl Program {
         select::keys(&self.order, Some(&frame::Frame { value: &group, outer: None }), run)
     }
 
-    /// What the aggregates of SELECT are over, for a row.
+    /// The arguments of SELECT's aggregates, for a row.
     pub fn aggregated(&self, row: &Row<'_>, run: &mut Run<'_>) -> Result<Vec<Value>, Halt> {
         let mut values = Vec::with_capacity(self.select.aggregates.len());
         let mut parts = answers::Parts::default();

@@ -10,7 +10,7 @@ pub(super) struct Name<'q> {
     pub(super) binding: Binding,
 }
 
-/// What stands behind a name.
+/// What a name refers to.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Binding {
     /// The document itself, which has the computed properties.

@@ -115,7 +115,7 @@ pub(super) enum Node {
 pub(super) struct SortedValues {
     /// Defined, in their order.
     sorted: Vec<Value>,
-    /// Whether an undefined one was among them, which makes the answer unknown if none matches.
+    /// Whether one of them was undefined, which makes the result undefined if none matches.
     has_undefined: bool,
 }
 

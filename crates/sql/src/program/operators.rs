@@ -33,7 +33,7 @@ pub(super) fn binary(op: BinaryOp, left: &Value, right: &Value) -> Value {
     }
 }
 
-/// The value of `left op right`, for the operators that give true or false; none is undefined.
+/// The value of `left op right`, for comparison operators; `None` is undefined.
 pub(super) fn comparison(op: BinaryOp, left: &Value, right: &Value) -> Option<bool> {
     match op {
         BinaryOp::Equal => equal(left, right),
@@ -53,8 +53,8 @@ pub(super) fn and(left: Option<bool>, right: Option<bool>) -> Option<bool> {
 
 /// Equality.
 ///
-/// COMPAT: values of different types are unequal, though the documentation calls the comparison
-/// undefined: `c.x != null` returns whatever is there and not null.
+/// COMPAT: values of different types are unequal, although the documentation calls the comparison
+/// undefined: `c.x != null` returns everything that is defined and not null.
 fn equal(left: &Value, right: &Value) -> Option<bool> {
     if left.is_undefined() || right.is_undefined() {
         return None;

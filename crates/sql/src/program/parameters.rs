@@ -35,8 +35,8 @@ impl<'q> Parameters<'q> {
         self.values.get(name).copied()
     }
 
-    /// The node that stands for a parameter: a constant, with which others are folded, as long as
-    /// copies are cheap.
+    /// The node for a parameter: a constant, which is folded with others as long as copies are
+    /// cheap.
     pub(super) fn node(&mut self, name: &str) -> Node {
         let Some((name, value)) = self.values.get_key_value(name) else {
             return Node::Constant(Value::Undefined);

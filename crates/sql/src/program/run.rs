@@ -1,5 +1,5 @@
-//! What one execution of a program knows and may use: the time, the host of user-defined
-//! functions, and the bounds on steps and memory that end a query which asks for too much.
+//! The environment and limits of one execution of a program: the time, the host of user-defined
+//! functions, and the bounds on steps and memory that stop excessive queries.
 
 use std::borrow::Cow;
 
@@ -11,14 +11,14 @@ use crate::functions;
 /// How many steps pass between two questions whether the query was cancelled.
 const STEPS_BETWEEN_CHECKS: usize = 1024;
 
-/// What a query may hold in memory unless told otherwise, in bytes.
+/// The default memory limit of a query, in bytes.
 const MEMORY_BYTES_MAX: usize = 64 * 1024 * 1024;
 
 /// Why a program ended before its last row.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Halt {
-    /// Whoever runs it asked it to.
+    /// The caller cancelled it.
     #[error("the query was cancelled")]
     Cancelled,
     /// It would hold more than its memory limit.
@@ -59,7 +59,7 @@ pub struct Run<'a> {
     steps_to_check: usize,
     steps: u64,
     bytes_max: usize,
-    /// What it may hold before it asks for more.
+    /// How much it may hold before it requests more.
     bytes_granted: usize,
     more_bytes: Option<MoreBytes<'a>>,
     /// Held by values that are gone once the row is: what [`mark`](Self::mark) and
@@ -124,7 +124,7 @@ impl<'a> Run<'a> {
         self
     }
 
-    /// How much was done so far: rows looked at and functions called.
+    /// The work done so far: rows examined and functions called.
     pub fn steps(&self) -> u64 {
         self.steps
     }
@@ -186,8 +186,8 @@ impl<'a> Run<'a> {
         self.transient_bytes = self.transient_bytes.saturating_sub(bytes);
     }
 
-    /// A value to keep: copied if it is borrowed, and counted before that. Whoever made an owned
-    /// one has counted it.
+    /// A value to keep: a borrowed one is counted and then copied; an owned one was already counted
+    /// when it was created.
     pub(super) fn own(&mut self, value: Cow<'_, Value>) -> Result<Value, Halt> {
         match value {
             Cow::Owned(value) => Ok(value),
@@ -211,7 +211,7 @@ impl<'a> Run<'a> {
         self.attended = Some(Attended::new(answers));
     }
 
-    /// Gives the answers back, and the questions that have none.
+    /// Returns the answers, and the questions without one.
     pub fn leave(&mut self) -> Option<(Answers, Vec<Question>)> {
         self.attended.take().map(|attended| (attended.answers, attended.questions))
     }
@@ -249,7 +249,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What functions know beside their arguments.
+/// The environment of functions.
 pub(super) fn new_context(now_millis: i64, seed: u64) -> functions::Context {
     let mut context = functions::Context::new(now_millis);
     context.random = functions::Random::new(seed);

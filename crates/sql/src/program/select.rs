@@ -250,7 +250,7 @@ impl Select {
         Ok(is_all_true)
     }
 
-    /// The value that a subquery stands for, of the kinds that are not true or false.
+    /// The value of a subquery of a kind that is not true or false.
     pub(super) fn value(
         &self,
         kind: SubqueryKind,
@@ -325,8 +325,8 @@ impl Groups {
     }
 }
 
-/// The values of keys of GROUP BY or ORDER BY. What they take is not counted: whoever keeps them
-/// does.
+/// The values of the keys of GROUP BY or ORDER BY. Their memory is not counted here but by the code
+/// that keeps them.
 pub(super) fn keys(
     nodes: &[Node],
     frames: Frames<'_, '_>,
@@ -352,7 +352,7 @@ pub(super) fn key_of<'v>(values: impl IntoIterator<Item = &'v Value>) -> Vec<u8>
     key
 }
 
-/// What the frame of a group holds: its keys, then its aggregates.
+/// The contents of a group's frame: its keys, then its aggregates.
 pub(super) fn group_value(mut keys: Vec<Value>, accumulators: &[Accumulator]) -> Value {
     keys.extend(accumulators.iter().map(Accumulator::value));
     Value::from(keys)

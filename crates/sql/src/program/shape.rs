@@ -1,5 +1,5 @@
-//! What a program asks of whoever runs it: the clauses that look beyond one document, and what
-//! can be answered without running it.
+//! What a program leaves to the code that runs it: the clauses that need more than one document,
+//! and what can be answered without running it.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -48,8 +48,8 @@ pub struct Shape {
     pub calls_for_rows: bool,
     /// Whether a single document can keep it busy for long.
     pub is_slow: bool,
-    /// Whether it depends on nothing but the documents: no clock, no chance, no user-defined
-    /// function.
+    /// Whether it depends only on the documents: no clock, no random numbers, no user-defined
+    /// functions.
     pub is_deterministic: bool,
 }
 
@@ -67,7 +67,7 @@ impl Shape {
 /// One key of ORDER BY.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderKey {
-    /// From the document to the key; none if it is no stored property.
+    /// The path from the document to the key; `None` if it is not a stored property.
     pub path: Option<Vec<PathStep>>,
     /// The computed property that it is, if it is one.
     pub computed: Option<String>,

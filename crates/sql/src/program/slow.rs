@@ -1,6 +1,6 @@
-//! Whether one document alone can keep a query busy: loops within loops, functions within loops, and
-//! functions whose time is more than a few passes over their arguments. Whoever runs queries on
-//! shared threads wants to run these apart.
+//! Whether a single document can keep a query busy: loops within loops, functions within loops, and
+//! functions that take more than a few passes over their arguments. Such queries should not run on
+//! shared threads.
 
 use super::Aggregate;
 use crate::Query;
@@ -16,7 +16,7 @@ pub fn is_slow(query: &Query) -> bool {
     found.is_slow || found.loops > 1 || found.loops == 1 && found.has_calls
 }
 
-/// What stands in a query. Loops side by side are taken for nested ones.
+/// What a query contains. Loops side by side are treated as nested ones.
 #[derive(Default)]
 struct Found {
     loops: usize,

@@ -1,4 +1,4 @@
-//! The options of `VectorDistance`, which are checked wherever it stands.
+//! The options of `VectorDistance`, which are checked wherever it is used.
 
 use value::Value;
 
@@ -12,8 +12,8 @@ const FACTOR_RANGE: std::ops::RangeInclusive<f64> = 1.0..=100.0;
 /// The place of the options among the arguments.
 const OPTIONS: usize = 3;
 
-/// The complaint about a factor that is out of its range, if there is one in the call. Only
-/// written numbers are looked at: that is what the service checks before a query runs.
+/// The error for an option out of its range, if the call has one. Only literal numbers are checked:
+/// that is what the service checks before a query runs.
 pub(crate) fn check_options(call: &Call) -> Option<Error> {
     let options = call.args.get(OPTIONS)?;
     let ExprKind::Object(members) = &options.kind else { return None };

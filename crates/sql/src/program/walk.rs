@@ -12,12 +12,12 @@ pub(crate) fn aggregate_of(expr: &Expr) -> Option<Aggregate> {
     }
 }
 
-/// Whether an aggregate of the same query stands in the expression.
+/// Whether the expression contains an aggregate of the same query.
 pub(crate) fn has_aggregate(expr: &Expr) -> bool {
     aggregate_of(expr).is_some() || expr.children().into_iter().any(has_aggregate)
 }
 
-/// Whether a subquery stands in the expression.
+/// Whether the expression contains a subquery.
 pub(super) fn has_subquery(expr: &Expr) -> bool {
     matches!(expr.kind, ExprKind::Subquery { .. }) || expr.children().into_iter().any(has_subquery)
 }
@@ -55,7 +55,7 @@ pub(super) fn implied_name(expr: &Expr) -> Option<&str> {
     }
 }
 
-/// The names of the properties of SELECT, `$1` and so on where there is none.
+/// The names of the properties of SELECT, with `$1` and so on for those without.
 pub(crate) fn property_names(items: &[crate::ast::SelectItem]) -> Vec<String> {
     let mut unnamed = 0;
     let mut name_of = |item: &crate::ast::SelectItem| {
@@ -69,7 +69,7 @@ pub(crate) fn property_names(items: &[crate::ast::SelectItem]) -> Vec<String> {
     items.iter().map(&mut name_of).collect()
 }
 
-/// The name that a path such as `c.a["b"][0]` begins with; none if it is no such path.
+/// The first name of a path such as `c.a["b"][0]`; `None` if it is not such a path.
 pub(crate) fn root_of(expr: &Expr) -> Option<&str> {
     match &expr.kind {
         ExprKind::Identifier(name) => Some(name),

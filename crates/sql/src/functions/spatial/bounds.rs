@@ -16,7 +16,7 @@ const MARGIN: f64 = 1e-8;
 /// The least radius of curvature of the Earth, in metres: a distance spans no larger angle.
 const EARTH_RADIUS_MIN: f64 = 6_335_000.0;
 
-/// The box of a shape on the Earth; `None` for what is no valid GeoJSON. A shape across the
+/// The box of a shape on the Earth; `None` if it is not valid GeoJSON. A shape across the
 /// antimeridian has all longitudes; one larger than half of the Earth is the whole world.
 pub fn bounds(value: &Value) -> Option<Bounds> {
     bounds_within(value, 0.0)
@@ -48,7 +48,7 @@ pub fn boxes_within(value: &Value, metres: f64) -> Option<Vec<Bounds>> {
     })
 }
 
-/// The box of a shape in the plane; `None` for what is no valid GeoJSON.
+/// The box of a shape in the plane; `None` if it is not valid GeoJSON.
 pub fn planar_bounds(value: &Value) -> Option<Bounds> {
     let positions: Vec<_> = match Shape::parse(value, true).ok()?.geometry {
         Geometry::Points(points) => points,
@@ -91,8 +91,8 @@ impl Sides {
         let mut south = f64::INFINITY;
         let mut north = f64::NEG_INFINITY;
         let mut reach = |latitude: f64| (south, north) = (south.min(latitude), north.max(latitude));
-        // The same longitudes from -180 to 180 and from 0 to 360: what lies across the end of one
-        // is in the middle of the other.
+        // The same longitudes from -180 to 180 and from 0 to 360: a shape that crosses the end of
+        // one range is in the middle of the other.
         let mut ranges = [Range::new(-180.0), Range::new(0.0)];
         for point in &shape.points {
             let [longitude, latitude] = position(*point);

@@ -1,11 +1,11 @@
-//! GeoJSON: from a value to positions, with the reasons why a value is none.
+//! GeoJSON: converts a value to positions, or gives the reasons why it is invalid.
 
 use value::Value;
 
-/// Most points of one polygon, as documented.
+/// The most points of one polygon, as documented.
 const POLYGON_POINTS_MAX: usize = 4096;
-/// Most points of everything else, and of all polygons of a shape: it bounds what a comparison of
-/// two shapes costs.
+/// The most points of other shapes, and of all polygons of a shape, to bound the cost of comparing
+/// two shapes.
 const SHAPE_POINTS_MAX: usize = 16_384;
 
 /// Longitude and latitude in degrees, or x and y.
@@ -20,7 +20,7 @@ pub(super) enum Geometry {
     Polygons(Vec<Vec<Vec<Position>>>),
 }
 
-/// Why a value is no valid GeoJSON. Texts are the service's where they are known.
+/// Why a value is not valid GeoJSON. Texts are the service's where they are known.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum Invalid {
     #[error("The input is not a valid GeoJSON object.")]

@@ -1,5 +1,4 @@
-//! What must hold for all shapes: the functions agree with each other, on the Earth and in the
-//! plane.
+//! Properties of all shapes: the functions agree with each other, on the Earth and in the plane.
 
 use proptest::prelude::*;
 use value::Value;
@@ -115,7 +114,7 @@ proptest! {
         prop_assert!((areas - 510_065_621_724_088.5).abs() < 1e3, "{areas}");
     }
 
-    /// Rectangles of the plane, of which all is known.
+    /// Rectangles of the plane, for which all results are known.
     #[test]
     fn rectangles_are_understood(a in rectangle(), b in rectangle(), hole in rectangle()) {
         let shape = |geometry: &Geometry| Shape::parse(&json(geometry), true).unwrap();
@@ -126,7 +125,7 @@ proptest! {
         let apart = gap(0).hypot(gap(1));
         prop_assert_eq!(relate::intersects(&one, &other), apart == 0.0);
         prop_assert!((distance::distance(&one, &other) - apart).abs() < 1e-9);
-        // The same with a hole in a rectangle around everything.
+        // Likewise with a hole in a rectangle around everything.
         let (around, inner) = (polygon_of([-10.0, -10.0, 20.0, 20.0]), polygon_of(hole));
         let (Geometry::Polygons(mut around), Geometry::Polygons(mut inner)) = (around, inner) else {
             return Ok(());
@@ -140,7 +139,7 @@ proptest! {
         prop_assert_eq!(relate::intersects(&one, &holed), !is_in_hole);
     }
 
-    /// What meets a shape, or is near to it, has a box that meets that of the shape.
+    /// If a geometry meets a shape or is near it, their boxes meet.
     #[test]
     fn boxes_miss_nothing((a, b, _) in shapes()) {
         let (Ok(a_shape), Ok(b_shape)) = (Shape::parse(&a, false), Shape::parse(&b, false)) else {

@@ -144,7 +144,7 @@ fn locate_in_ring(ring: &Chain, point: Vector, surface: Surface) -> Place {
     if ring.near(point, || surface.tolerance).any(|arc| arc.touches(point, surface)) {
         return Place::Border;
     }
-    // A way through a corner says nothing: the next arc is tried.
+    // A path through a corner decides nothing: try the next arc.
     let step = ring.arcs.len().div_ceil(ARCS_TRIED_MAX).max(1);
     let mut is_left = false;
     for (target, arc) in ring.arcs.iter().enumerate().step_by(step) {

@@ -1,5 +1,5 @@
-//! Shapes ready to be compared: positions as vectors, rings turned so that the inside lies to the
-//! left, and arcs in runs with a ball around each, so that most of them need not be looked at.
+//! Shapes prepared for comparison: positions as vectors, rings oriented with the inside to the
+//! left, and arcs in runs with a ball around each, so that most of them can be skipped.
 
 use super::geojson::{Geometry, Invalid, Position, parse};
 use super::vector::{Arc, Surface, Vector};
@@ -67,8 +67,9 @@ impl Shape {
             Geometry::Polygons(all) => polygons.extend(all.iter().map(|rings| {
                 let turned = rings.iter().enumerate().map(|(place, ring)| {
                     let mut ring = vectors(ring);
-                    // The outer ring of the Earth says by its turn which side is meant; in the
-                    // plane one side is infinite. Holes are the smaller side, to the right.
+                    // On the Earth, the direction of the outer ring determines which side is the
+                    // inside; in the plane one side is infinite. Holes are the smaller side, to the
+                    // right.
                     let is_left = turn(&ring, is_planar) >= 0.0;
                     let wants_left = if place == 0 { !is_planar || is_left } else { !is_left };
                     if !wants_left {

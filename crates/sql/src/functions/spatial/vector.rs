@@ -1,7 +1,7 @@
-//! Vectors and arcs, for the Earth and for the plane at once. A point of the Earth is the direction
-//! from its centre, of length 1; a point of the plane is `(x, y, 1)`. In both, the line through two
-//! points is the plane through them and the origin, and the sign of a determinant says on which
-//! side of it a third point lies.
+//! Vectors and arcs, for both the Earth and the plane. A point of the Earth is the direction from
+//! its centre, of length 1; a point of the plane is `(x, y, 1)`. In both, the line through two
+//! points is the plane through them and the origin, and the sign of a determinant tells on which
+//! side of it a third point is.
 
 use std::ops::{Add, Mul, Sub};
 
@@ -63,7 +63,7 @@ impl Mul<f64> for Vector {
     }
 }
 
-/// What the points lie on, and how near two of them must be to count as one.
+/// The surface that the points are on, and how near two of them must be to count as one.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Surface {
     pub(super) is_planar: bool,
@@ -90,7 +90,7 @@ pub(super) struct Arc {
     /// The point in the middle, and how far from it the ends are: no point of the arc is farther.
     pub(super) middle: Vector,
     pub(super) reach: f64,
-    /// By how much a determinant grows for every unit of distance from the line.
+    /// How much a determinant grows per unit of distance from the line.
     slope: f64,
 }
 
@@ -109,7 +109,7 @@ impl Arc {
         self.start.dot((self.end - self.start).cross(point - self.start))
     }
 
-    /// Whether the point lies on the line, before and behind the arc included.
+    /// Whether the point is on the line, including before and after the arc.
     pub(super) fn is_aligned(&self, point: Vector, surface: Surface) -> bool {
         self.side(point).abs() <= surface.tolerance * self.slope
     }
@@ -137,8 +137,8 @@ impl Arc {
     /// Whether two arcs cross at a point that is an end of neither.
     pub(super) fn crosses(&self, other: &Arc) -> bool {
         let (start, end) = (-self.side(other.start), self.side(other.end));
-        // All four of one sign: then each arc separates the ends of the other, and they do so at
-        // the same point, not at opposite points of the Earth.
+        // All four have the same sign: then each arc separates the ends of the other, and they do
+        // so at the same point, not at opposite points of the Earth.
         start * end > 0.0
             && start * -other.side(self.end) > 0.0
             && start * other.side(self.start) > 0.0

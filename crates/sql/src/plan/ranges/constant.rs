@@ -6,8 +6,8 @@ use crate::ast::{Call, Expr, ExprKind};
 use crate::plan::Planner;
 use crate::{eval, functions};
 
-/// The value of an expression that has the same for every document; none if it may differ, or if
-/// a parameter in it has no value.
+/// The value of an expression that is the same for every document; `None` if it may differ, or if a
+/// parameter in it has no value.
 pub(in crate::plan) fn value(expr: &Expr, planner: &Planner<'_>) -> Option<Value> {
     match &expr.kind {
         ExprKind::Literal(value) => Some(value.clone()),
@@ -35,8 +35,8 @@ fn is_constant(expr: &Expr, planner: &Planner<'_>) -> bool {
     is_plain && expr.children().into_iter().all(|child| is_constant(child, planner))
 }
 
-/// Whether a function knows nothing but its arguments, and is quick: time and chance differ between
-/// planning and running, and planning cannot be ended as running can.
+/// Whether a function depends only on its arguments and is fast: time and random numbers differ
+/// between planning and running, and planning cannot be cancelled like running.
 fn is_fixed(name: &str) -> bool {
     let name: String = name.chars().filter(|c| *c != '_').map(|c| c.to_ascii_uppercase()).collect();
     let is_quick = !name.starts_with("REGEX");
@@ -58,7 +58,7 @@ fn substitute(expr: &mut Expr, planner: &Planner<'_>) {
     }
 }
 
-/// The value of a spatial function in the plane; none for other functions. The arguments have
+/// The value of a spatial function in the plane; `None` for other functions. The arguments have
 /// been substituted.
 fn planar(call: &Call) -> Option<Value> {
     let function = functions::lookup(&call.name.text)?;

@@ -22,13 +22,13 @@ pub(super) fn keys_of(query: &Query, planner: &Planner<'_>) -> Keys {
 
 struct Reader<'q, 'p> {
     planner: &'p Planner<'p>,
-    /// The names known at this place, and the path from the document that each stands for; none
-    /// if it stands for something else. Later names hide earlier ones.
+    /// The names known at this place, and the path from the document for each; `None` if it is
+    /// something else. Later names hide earlier ones.
     names: Vec<(&'q str, Option<Vec<&'q str>>)>,
 }
 
 impl<'q> Reader<'q, '_> {
-    /// What must hold for a query to have a row at all.
+    /// The keys for which a query can have a row.
     fn query(&mut self, query: &'q Query) -> Keys {
         let outer = self.names.len();
         let mut conditions = Vec::new();
@@ -46,7 +46,7 @@ impl<'q> Reader<'q, '_> {
         Keys::intersection_of(conditions)
     }
 
-    /// What must hold for a subquery to have a row. An aggregate has one of no rows.
+    /// The keys for which a subquery can have a row. An aggregate has one even without rows.
     fn subquery(&mut self, query: &'q Query) -> Keys {
         let has_aggregate = query.projected().into_iter().any(tree::has_aggregate);
         if has_aggregate && query.group_by.is_empty() {
@@ -257,7 +257,7 @@ impl<'q> Reader<'q, '_> {
     }
 }
 
-/// A function's name without case and underscores, neither of which matters.
+/// The normalized name of a function: case and underscores do not matter.
 fn canonical(call: &Call) -> String {
     call.name.text.chars().filter(|c| *c != '_').map(|c| c.to_ascii_uppercase()).collect()
 }

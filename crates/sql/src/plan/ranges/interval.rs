@@ -42,7 +42,8 @@ pub(super) struct Interval {
 }
 
 impl Interval {
-    /// What `x op value` allows for x; none unless it compares a number or a string.
+    /// The values of x for which `x op value` can hold; `None` unless it compares a number or a
+    /// string.
     pub(super) fn compared(op: BinaryOp, value: Value) -> Option<Interval> {
         // The empty string is the least of all, while no number is.
         let (low, is_least_inclusive, high) = match &value {
@@ -82,7 +83,7 @@ impl Interval {
         self.overlap(&Interval::point(value.clone())).is_some()
     }
 
-    /// What two intervals have in common, if anything.
+    /// The intersection of two intervals, if there is one.
     pub(super) fn overlap(&self, other: &Interval) -> Option<Interval> {
         let (low, is_low_inclusive) = match self.low.compare(&other.low) {
             Ordering::Less => (&other.low, other.is_low_inclusive),

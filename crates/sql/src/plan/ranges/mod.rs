@@ -1,8 +1,8 @@
-//! The partition keys that documents must have to be in the answer, as far as the filter says so.
-//! More keys than that are harmless; fewer would lose rows.
+//! Determines which partition keys documents must have to be in the result, as far as the filter
+//! tells. Too many keys are harmless; too few would lose rows.
 //!
 //! In reading order: `filter` reads conditions, `constant` evaluates what they compare with, `set`
-//! combines the keys they allow, `interval` serves keys that are spread by value.
+//! combines the keys they allow, `interval` is for keys that are spread by value.
 
 pub(super) mod constant;
 mod filter;
@@ -26,15 +26,15 @@ const COMBINATIONS_MAX: usize = 4096;
 /// Partition keys to ask for.
 #[derive(Clone, Debug, PartialEq)]
 pub enum KeyRange {
-    /// All of them.
+    /// All keys.
     All,
-    /// None: no document is needed, and any partition can answer.
+    /// No key: no document is needed, and any partition can answer.
     Nothing,
-    /// One key, a value for each path. `{}` stands for keys that are arrays or objects.
+    /// One key, with a value for each path. `{}` represents keys that are arrays or objects.
     Point(Vec<Value>),
     /// All keys that begin with these values, fewer than there are paths.
     Prefix(Vec<Value>),
-    /// What lies between two ends, in containers of the kind [`Kind::Range`].
+    /// All keys between two ends, in containers of the kind [`Kind::Range`].
     Span(Span),
 }
 
@@ -80,7 +80,7 @@ fn budget(cells: &[Cell]) -> usize {
     allowed.map(|allowed| allowed.len()).sum::<usize>() + COMBINATIONS_MAX
 }
 
-/// All keys in the cells. None if a cell restricts fewer than `parts_min` leading paths, or if
+/// All keys in the cells. `None` if a cell restricts fewer than `parts_min` leading paths, or if
 /// there are too many.
 fn points(cells: &[Cell], paths: usize, parts_min: usize) -> Option<Vec<KeyRange>> {
     let mut budget = budget(cells);
@@ -108,7 +108,7 @@ fn points(cells: &[Cell], paths: usize, parts_min: usize) -> Option<Vec<KeyRange
         }
         found.extend(keys);
     }
-    // In this order a key comes right behind the shorter one that it begins with.
+    // In this order a key comes directly after its shorter prefix.
     let mut ranges = Vec::with_capacity(found.len());
     let mut prefix: Option<Vec<&[u8]>> = None;
     for (bytes, values) in found {

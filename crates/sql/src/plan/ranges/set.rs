@@ -1,4 +1,4 @@
-//! Sets of partition keys: unions of cells, each of which allows some values per path of the key.
+//! Sets of partition keys: unions of cells, each with allowed values per path of the key.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;
@@ -11,18 +11,18 @@ use super::interval::Interval;
 /// which allows more keys than need be, but bounds the time.
 const CELLS_MAX: usize = 256;
 
-/// What one path of the key may be: some values, or anything within some intervals.
+/// The allowed values of one path of the key: single values, or anything in some intervals.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Allowed {
-    /// By their key bytes, so that equal numbers are one.
+    /// By their key bytes, so that equal numbers are merged.
     pub(super) points: BTreeMap<Vec<u8>, Value>,
-    /// Of the old kind of keys alone; they may overlap.
+    /// Only for the old kind of keys; they may overlap.
     pub(super) intervals: Vec<Interval>,
 }
 
 impl Allowed {
-    /// Just these values. Undefined is none: nothing equals it. A key that is an array or an
-    /// object is stored as one marker, whatever it holds.
+    /// Allows only these values. Undefined allows nothing, because nothing equals it. A key that is
+    /// an array or object is stored as one marker, whatever its contents.
     pub(super) fn values(values: impl IntoIterator<Item = Value>) -> Allowed {
         let mut points = BTreeMap::new();
         for value in values {
@@ -79,13 +79,13 @@ impl Allowed {
     }
 }
 
-/// Keys with an allowed value at each path; any value where there is none.
+/// Keys with an allowed value at each path; any value for `None`.
 pub(super) type Cell = Vec<Option<Rc<Allowed>>>;
 
 /// A set of partition keys.
 #[derive(Clone, Debug)]
 pub(super) enum Keys {
-    /// All of them.
+    /// All keys.
     Everything,
     /// Some of them.
     Some {
@@ -198,7 +198,7 @@ impl Keys {
     }
 }
 
-/// The keys that lie in both cells; none if there can be none.
+/// The intersection of both cells; `None` if it is empty.
 fn meet(a: &Cell, b: &Cell) -> Option<Cell> {
     let meet_path = |(a, b): (&Option<Rc<Allowed>>, &Option<Rc<Allowed>>)| match (a, b) {
         (Some(a), Some(b)) => {
