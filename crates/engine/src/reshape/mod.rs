@@ -4,8 +4,8 @@
 //! 2. A snapshot of them is copied into the new key spaces by slot ([`source`]), and by key where a
 //!    slot is cut ([`sides`]).
 //! 3. The log is replayed until the copy is nearly up to date ([`replay`]).
-//! 4. In one catalog change ([`switch`]) the old partitions stop, the rest of the log is replayed, and
-//!    the catalog names the new ones. Waiting writers are staged again there.
+//! 4. In one catalog change ([`switch`]) the old partitions stop, the rest of the log is replayed,
+//!    and the catalog names the new ones. Waiting writers are staged again there.
 //! 5. The old key spaces are dropped once nobody reads them any more.
 //!
 //! The commit of the catalog is the switch: before it the old partitions are authoritative and the
