@@ -107,8 +107,8 @@ impl AsyncPlan<(Arc<Offer>, Holding)> for Replace {
     }
 }
 
-/// Refuses another collection that would share a database's throughput if that is too low for one
-/// more.
+/// Refuses another collection that would share a database's throughput if it has no partition key,
+/// or if the throughput is too low for one more.
 pub(crate) fn check_room(
     catalog: &Catalog,
     database: &Database,

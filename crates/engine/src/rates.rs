@@ -15,7 +15,7 @@ use query::served::{Served, View};
 
 use crate::{Inner, options::RateLimit};
 
-/// Autoscale never falls below this fraction (a tenth) of its maximum.
+/// Autoscale never falls below its maximum divided by this.
 const AUTOSCALE_FLOOR: u32 = 10;
 
 /// Autoscale reports its current throughput in steps of this size.

@@ -34,7 +34,7 @@ const PARTITIONS_BY_SIZE_MAX: u64 = 64;
 pub(crate) struct Rekey {
     /// The new definition of the collection.
     definition: Arc<Definition>,
-    /// The version of the collection that the change replaces.
+    /// The version of the collection when the change was requested.
     version: Version,
 }
 
