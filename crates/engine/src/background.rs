@@ -1,4 +1,4 @@
-//! Work that runs beside requests, and ends when the database closes.
+//! Background tasks, which end when the database closes.
 
 use std::sync::{
     Mutex, PoisonError,
@@ -7,7 +7,7 @@ use std::sync::{
 
 use tokio::{sync::Notify, task::JoinHandle};
 
-/// The tasks of a database.
+/// The background tasks of a database.
 #[derive(Default)]
 pub(crate) struct Background {
     tasks: Mutex<Vec<JoinHandle<()>>>,
@@ -16,7 +16,7 @@ pub(crate) struct Background {
 }
 
 impl Background {
-    /// Runs work that closing waits for. It must end soon after [`Background::closing`] does.
+    /// Runs a task that closing waits for. It must end soon after [`Background::closing`] does.
     pub(crate) fn run(&self, work: impl Future<Output = ()> + Send + 'static) {
         let task = tokio::spawn(work);
         let mut tasks = self.tasks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -31,14 +31,14 @@ impl Background {
 
     /// Waits until the database closes.
     pub(crate) async fn closing(&self) {
-        // Made before the flag is read: it hears every call from here on.
+        // Created before the flag is read, so that it receives every later notification.
         let called = self.closing.notified();
         if !self.is_closed() {
             called.await;
         }
     }
 
-    /// Tells all tasks to end, and waits until they have.
+    /// Signals all tasks to end, and waits until they have.
     pub(crate) async fn close(&self) {
         self.is_closed.store(true, Ordering::Release);
         self.closing.notify_waiters();
@@ -47,7 +47,7 @@ impl Background {
             std::mem::take(&mut *tasks)
         };
         for task in tasks {
-            // One that failed has nothing left to wait for.
+            // A failed task needs no further waiting.
             let _ = task.await;
         }
     }

@@ -1,8 +1,8 @@
-//! A request at work, and the view that it goes by.
+//! A request being carried out, and the view that it uses.
 //!
-//! The view is taken once: access, routing and the first attempt go by it, so what was let in is what
-//! is carried out. Whoever begins anew takes the newest, and whoever changes the catalog lets go of
-//! the view, since the change is decided on the catalog that it finds in its turn.
+//! The view is taken once: access, routing and the first attempt use it, so that exactly what was
+//! authorized is carried out. A retry takes the newest view. A catalog change releases its view,
+//! since it is decided on the catalog at its turn.
 
 use std::sync::Arc;
 
@@ -22,22 +22,22 @@ pub(crate) struct Call {
 }
 
 impl Call {
-    /// A call that goes by the view as it is now.
+    /// A call on the current view.
     pub(crate) fn begin(engine: &Arc<Inner>) -> Self {
         Self { engine: Arc::clone(engine), view: engine.view() }
     }
 
-    /// Goes by the newest view from now on: for what is tried again.
+    /// Takes the newest view, for a retry.
     pub(crate) fn again(&mut self) {
         self.view = self.engine.view();
     }
 
-    /// Lets go of the view: a change of the catalog must not keep the partitions that it replaces.
+    /// Releases the view: a catalog change must not keep the partitions that it replaces.
     pub(crate) fn leave(self) -> Arc<Inner> {
         self.engine
     }
 
-    /// The collection that a request inside it is about.
+    /// The collection that `path` names, as the request intends it.
     pub(crate) fn collection(
         &self,
         path: &CollectionPath,
@@ -46,7 +46,7 @@ impl Call {
         self.view.intended(path, options)
     }
 
-    /// The partition that a request is about, if another process owns it.
+    /// The partition that a request concerns, if another process owns it.
     pub(crate) fn owned_by_other(
         &self,
         elsewhere: &dyn Elsewhere,
@@ -63,8 +63,8 @@ impl Call {
         }
     }
 
-    /// Refuses a request that was decided by a newer catalog. An embedded database publishes each
-    /// change before anybody hears of it, so waiting would not help.
+    /// Refuses a request that was decided on a newer catalog. An embedded database publishes each
+    /// change before any client learns of it, so waiting would not help.
     pub(crate) fn check_version(&self, decided_by: Option<u64>) -> Result<(), Error> {
         let known = self.view.catalog.version;
         match decided_by {

@@ -1,4 +1,4 @@
-//! The catalog's own key space: opening it at start, committing changes to it.
+//! The catalog's own key space: opens it at start and commits changes to it.
 
 use std::{
     ops::Bound,
@@ -21,11 +21,10 @@ use tokio::sync::{Mutex, oneshot};
 
 use crate::OpenError;
 
-/// The epoch in which the catalog is opened first. It rises while the process lives, after each
-/// batch that failed.
+/// The catalog's epoch at start. It rises with every failed batch while the process lives.
 const FIRST_EPOCH: u64 = 0;
 
-/// How long to wait before a failed batch is tried again.
+/// How long to wait before a failed batch is retried.
 const RETRY_MIN: Duration = Duration::from_millis(20);
 const RETRY_MAX: Duration = Duration::from_secs(1);
 
@@ -33,7 +32,7 @@ const RETRY_MAX: Duration = Duration::from_secs(1);
 pub(crate) struct CatalogStore {
     store: Arc<dyn store::Store>,
     tenure: Mutex<Tenure>,
-    /// The database closes: nothing is tried again.
+    /// Whether the database is closing: failed batches are no longer retried.
     is_closing: AtomicBool,
 }
 
@@ -41,7 +40,7 @@ pub(crate) struct CatalogStore {
 struct Tenure {
     key_space: Arc<dyn store::KeySpace>,
     epoch: u64,
-    /// A batch failed: what is queued behind it fails, too.
+    /// A batch failed: batches queued after it fail, too.
     is_over: bool,
     /// A newer owner has the catalog: this process must never write it again.
     is_fenced: bool,
@@ -73,7 +72,7 @@ impl CatalogStore {
         Ok((this, Loaded { catalog, dropped, orphans, format: CATALOG_FORMAT }))
     }
 
-    /// Reads a catalog without changing anything; an empty directory has an empty one.
+    /// Reads a catalog without changing anything; an empty directory has an empty catalog.
     pub(crate) async fn inspect(store: &Arc<dyn store::Store>) -> Result<Loaded, OpenError> {
         if !store.key_spaces().await?.iter().any(|name| name == CATALOG) {
             return Ok(Loaded::new(&[], CATALOG_FORMAT)?);
@@ -96,7 +95,7 @@ impl CatalogStore {
         }
     }
 
-    /// Removes rows whose owner is gone.
+    /// Removes rows whose parent no longer exists.
     pub(crate) async fn drop_orphans(&self, orphans: Vec<Bytes>) -> Result<(), OpenError> {
         if orphans.is_empty() {
             return Ok(());
@@ -109,8 +108,8 @@ impl CatalogStore {
         self.commit(batch).await.map_err(|_| OpenError::Unwritable)
     }
 
-    /// Writes the collections as this build reads them if an older build wrote them, and from then on
-    /// refuses older builds: they would not keep the index, or the history.
+    /// Rewrites the collections in this build's format if an older build wrote them. From then on
+    /// older builds are refused: they would not maintain the index or the history.
     pub(crate) async fn upgrade(&self, catalog: &Catalog, format: u8) -> Result<(), OpenError> {
         if format >= CATALOG_FORMAT {
             return Ok(());
@@ -123,10 +122,10 @@ impl CatalogStore {
         self.commit(batch).await.map_err(|_| OpenError::Unwritable)
     }
 
-    /// Commits a change of the catalog durably. A batch that failed in a way that may pass is
-    /// repeated under a higher epoch until it is settled: it writes the same rows each time, and
-    /// nobody else writes them, so its outcome is always known in the end. That can take as long as
-    /// the store is away.
+    /// Commits a catalog change durably. A batch that failed temporarily is repeated under a higher
+    /// epoch until it succeeds or fails for good: it writes the same rows each time and nobody else
+    /// writes them, so its outcome is always known in the end. That can take as long as the store
+    /// is unavailable.
     pub(crate) async fn commit(&self, batch: Batch) -> Result<(), Error> {
         let mut tenure = self.tenure.lock().await;
         if tenure.is_fenced {
@@ -143,7 +142,7 @@ impl CatalogStore {
             tenure.is_fenced |= matches!(error, store::Error::Fenced);
             let may_pass = matches!(error, store::Error::Unavailable(_));
             if !may_pass || self.store.failure().is_some() || self.is_closing() {
-                // An attempt before this one may have been carried out.
+                // An earlier attempt may have been carried out.
                 let last = errors::from_commit(error);
                 return Err(if is_first && !may_pass { last } else { errors::unknown() });
             }
@@ -154,7 +153,7 @@ impl CatalogStore {
         }
     }
 
-    /// Lets a batch that cannot be settled now be given up.
+    /// Lets the committer give up a batch that cannot be settled now.
     pub(crate) fn close(&self) {
         self.is_closing.store(true, Ordering::Release);
     }
@@ -165,7 +164,7 @@ impl CatalogStore {
 
     async fn attempt(&self, tenure: &mut Tenure, batch: &Batch) -> store::Result<()> {
         if tenure.is_over {
-            // An attempt that failed may have claimed its epoch all the same.
+            // A failed attempt may still have claimed its epoch.
             tenure.epoch += 1;
             tenure.key_space = self.store.open(CATALOG, tenure.epoch).await?;
             tenure.is_over = false;
@@ -177,7 +176,7 @@ impl CatalogStore {
         receiver.await.unwrap_or_else(lost)
     }
 
-    /// Takes key spaces off the list of those to drop.
+    /// Removes key spaces from the list of those to drop.
     pub(crate) async fn forget_dropped(&self, names: &[String]) -> Result<(), Error> {
         let mut batch = Batch::default();
         for name in names {
@@ -187,7 +186,7 @@ impl CatalogStore {
     }
 }
 
-/// Reads all rows, if this build knows their format.
+/// Decodes all rows, if this build knows their format.
 fn load(rows: &[(Bytes, Bytes)]) -> Result<Loaded, OpenError> {
     let (found, supported) = (storage::format(rows)?, CATALOG_FORMAT);
     if found > supported {

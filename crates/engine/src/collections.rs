@@ -28,7 +28,7 @@ use crate::{
     encryption_keys, missing_collection, offers, reindexing, usage,
 };
 
-/// How a collection is to be created.
+/// The settings of a collection to create.
 pub(crate) struct Create {
     pub(crate) database: DatabasePath,
     pub(crate) throughput: ThroughputRequest,
@@ -69,10 +69,11 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
         let mut database = Database::clone(database);
         let id = self.body.get("id").as_str().unwrap_or_default();
         let created = Definition::create(&self.body, partition_key_optional);
-        // By rid too: a name must not take over another collection's links.
+        // An id must not equal another collection's rid: it would take over that collection's
+        // links.
         if let Some(old) = database.collection(id).cloned() {
             if !upsert || old.definition.id != id {
-                // What could never be made is told first.
+                // An invalid definition is reported before a taken id.
                 return Err(created.err().unwrap_or_else(errors::taken));
             }
             let definition = old.definition.replace(&self.body, self.keeps_legacy_indexes)?;
@@ -122,7 +123,8 @@ impl AsyncPlan<(Outcome, Arc<Collection>)> for CreatePlan {
     }
 }
 
-/// How many partitions a new collection has, by its own throughput or by what its database shares.
+/// The number of partitions of a new collection, from its own throughput or from what its database
+/// shares.
 fn partition_count(
     engine: &Inner,
     catalog: &Catalog,
@@ -140,10 +142,10 @@ fn partition_count(
     }
 }
 
-/// Definitions of the past that a collection keeps while documents still follow them.
+/// How many previous definitions a collection keeps while documents still follow them.
 const RETIRED_MAX: usize = 16;
 
-/// Puts a new definition in the place of an old one.
+/// Replaces a collection's definition.
 fn replace_in(
     engine: &Inner,
     mut catalog: Catalog,
@@ -152,7 +154,7 @@ fn replace_in(
     outcome: Outcome,
 ) -> Result<Change<(Outcome, Arc<Collection>)>, Error> {
     let mut collection = Collection::clone(old);
-    // Terms follow the one, and the rows of what expires the other.
+    // Index terms depend on the policy, and expiry rows on the time to live.
     let is_reindexed = definition.json.get("indexingPolicy").map(json::print)
         != old.definition.json.get("indexingPolicy").map(json::print)
         || definition.default_ttl != old.definition.default_ttl;
@@ -201,10 +203,11 @@ pub(crate) async fn read(
     };
     let mut response = answer(Outcome::Ok, collection, options, statistics);
     response.meta.shares_throughput = shares_throughput(&view.catalog, collection);
-    // Sessions may begin with a look at the collection: the service asks one of its partitions.
+    // Sessions may begin by reading the collection: the service answers with one of its partitions'
+    // LSNs.
     let first = collection.readable.first();
     response.meta.partitions = first.map(|first| first.point(first.lsn())).into_iter().collect();
-    // COMPAT: with one partition nothing has to be added up, and the service always tells.
+    // COMPAT: a single partition needs no summing, and the service always includes its usage.
     let is_told = options.populate_quota || collection.definition.partition_key.is_system;
     if is_told && !options.hides_usage {
         response.meta.quota = Some(usage::quota(engine, collection));

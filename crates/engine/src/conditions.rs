@@ -1,4 +1,4 @@
-//! Conditions of requests: which version of a resource the caller has, or insists on.
+//! Conditions of requests: the version of a resource that the caller has or requires.
 
 use protocol::{
     Body, Error, Options, Outcome, Response,
@@ -10,7 +10,7 @@ pub(crate) fn is_unchanged(options: &Options, etag: Etag) -> bool {
     options.if_none_match.as_deref().is_some_and(|known| names(known, etag))
 }
 
-/// The answer to a read of one resource: without it, for a caller who already has this version.
+/// The answer to a read of one resource, without a body if the caller already has this version.
 pub(crate) fn answer_read(
     options: &Options,
     etag: Etag,
@@ -22,7 +22,7 @@ pub(crate) fn answer_read(
     answer(Outcome::Ok)
 }
 
-/// Refuses a change when the caller knows another version.
+/// Refuses a change if the caller expects another version.
 pub(crate) fn require_match(options: &Options, etag: Etag) -> Result<(), Error> {
     match options.if_match.as_deref() {
         Some(expected) if !names(expected, etag) => Err(Error::precondition_failed()),
@@ -30,7 +30,7 @@ pub(crate) fn require_match(options: &Options, etag: Etag) -> Result<(), Error> 
     }
 }
 
-/// Whether a condition header names this version: `*` names any, and a list names each.
+/// Whether a condition header includes this version: it lists versions, and `*` stands for any.
 fn names(condition: &str, etag: Etag) -> bool {
     condition
         .split(',')

@@ -1,5 +1,5 @@
-//! Conflicts between writes in different regions. One region has none, so the feed is always empty;
-//! clients that look for them find that out in the service's words.
+//! Conflicts between writes in different regions. With one region there are none, so the feed is
+//! always empty; clients that look for them get the service's answers.
 
 use bytes::Bytes;
 use partition::charge::Meter;
@@ -10,7 +10,8 @@ use query::{execution, paging::Page, scope::named_key};
 
 use crate::call::Call;
 
-/// Refuses a query of the conflicts of all partition keys that does not say so.
+/// Refuses a query of the conflicts of all partition keys unless the request allows cross-partition
+/// queries.
 pub(crate) fn check_scope(
     call: &Call,
     path: &CollectionPath,
@@ -42,7 +43,7 @@ pub(crate) fn list(
     Ok(page.answer(collection.rid.to_string(), FeedKind::Conflicts, meta))
 }
 
-/// Reads or deletes one, which is never there.
+/// Reads or deletes a conflict, which never exists.
 pub(crate) fn find(
     call: &Call,
     path: &CollectionPath,

@@ -1,7 +1,7 @@
-//! Changing the catalog: one change at a time, committed before anyone sees it.
+//! Catalog changes: one at a time, each committed before anyone sees it.
 //!
-//! Each change runs in a task of its own, so that a caller who goes away cannot leave the stored
-//! catalog and the one in memory apart.
+//! Each change runs in its own task, so that a disconnecting caller cannot make the stored catalog
+//! differ from the one in memory.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,19 +13,20 @@ use store::Batch;
 
 use crate::Inner;
 
-/// How long a client waits for a change of the catalog, including those before it in the queue.
+/// How long a client waits for a catalog change, including the changes queued before it.
 const CHANGE_PATIENCE: Duration = Duration::from_mins(1);
 
-/// What a change did: the rows to commit, the catalog that then holds, and the answer.
+/// The result of planning a change: the rows to commit, the new catalog and the answer.
 pub(crate) struct Change<T> {
     pub(crate) batch: Batch,
     pub(crate) catalog: Catalog,
     pub(crate) answer: T,
     /// Partitions that serve from now on.
     pub(crate) created: Vec<Arc<Partition>>,
-    /// Partitions whose space is to be given back.
+    /// Partitions whose key space is to be dropped.
     pub(crate) dropped: Vec<Arc<Partition>>,
-    /// The collection whose indexing policy has changed, and what brings its documents to it.
+    /// The collection whose indexing policy has changed, and the function that starts its
+    /// re-indexing.
     pub(crate) reindexed: Option<(CollectionRid, StartReindexing)>,
 }
 
@@ -37,8 +38,8 @@ impl<T> Change<T> {
 }
 
 impl Inner {
-    /// Runs a change of the catalog that a client asked for. `plan` gets a copy of the current one to
-    /// work on. A change that takes too long goes on, and the client is told that its outcome is
+    /// Runs a catalog change for a client. `plan` gets a copy of the current catalog to work on. A
+    /// change that takes too long continues, and the client gets an error that says its outcome is
     /// unknown.
     pub(crate) async fn change<T: Send + 'static>(
         self: &Arc<Self>,
@@ -51,7 +52,7 @@ impl Inner {
         }
     }
 
-    /// Runs a change of the catalog however long that takes.
+    /// Runs a catalog change to its end, without a timeout.
     pub(crate) async fn change_to_end<T: Send + 'static>(
         self: &Arc<Self>,
         plan: impl AsyncPlan<T>,
@@ -78,7 +79,8 @@ impl Inner {
                 Ok(view) => view,
                 Err(unchanged) => {
                     if unchanged.is_lost {
-                        // They may be deleted already: what they took now could be lost.
+                        // They may be deleted already, so writes that they accept now could be
+                        // lost.
                         change.dropped.iter().for_each(|partition| partition.end_with(End::Broken));
                     } else {
                         this.restart_partitions(&change.dropped);
@@ -86,11 +88,11 @@ impl Inner {
                     return Err(unchanged);
                 }
             };
-            // Nothing of the old partitions is held while they are given back.
+            // No view of the old partitions may be held while their space is dropped.
             drop(before);
             let reindexed = change.reindexed.and_then(|(rid, start)| {
                 let collection = Arc::clone(view.by_rid(rid)?);
-                // Before anyone can write by the new policy, nobody may by the old one.
+                // All writers by the old policy must be out before anyone writes by the new one.
                 for partition in &collection.partitions {
                     partition.require_generation(collection.index_generation);
                 }
@@ -112,14 +114,14 @@ impl Inner {
         })
     }
 
-    /// The version of a resource written now.
+    /// The version of a resource that is written now.
     pub(crate) fn new_version(&self) -> Version {
         let ts = self.clock.now_seconds();
         Version { etag: self.etags.next(ts), ts }
     }
 
-    /// Makes the partitions of a new collection, marked as unfinished until the catalog has them.
-    /// Their LSNs begin behind this one.
+    /// Creates the partitions of a new collection, marked as unfinished until the catalog names
+    /// them. Their LSNs begin after `last_lsn`.
     pub(crate) async fn create_partitions(
         &self,
         collection: &mut Collection,
@@ -130,7 +132,7 @@ impl Inner {
         for slots in even_ranges(count) {
             let area = Area::of_slots(slots);
             let range = Arc::new(Range::new(collection.next_range_id, area, Vec::new()));
-            // What an attempt before may have left, which had the same number.
+            // An earlier failed attempt may have left a key space of this number.
             let left = self.store.drop_key_space(&range.key_space(collection.rid)).await;
             left.map_err(errors::from_store)?;
             let partition = self.open_partition(collection.rid, &range).await?;
@@ -159,28 +161,28 @@ impl Inner {
     async fn open_partitions(&self, partitions: &[Arc<Partition>]) {
         for partition in partitions {
             if let Err(error) = partition.set_state(State::Open).await {
-                // The next start sets the mark: the catalog names the partition.
+                // The next start sets the mark, because the catalog names the partition.
                 tracing::warn!(%error, partition.name, "partition not marked as open");
             }
         }
     }
 
-    /// Stops the writes of partitions that are being deleted, and notes how far their LSNs came.
-    /// Nothing may fail between this and the commit.
+    /// Stops the writes of partitions that are being deleted, and notes their last LSNs. Nothing
+    /// may fail between this and the commit.
     pub(crate) async fn stop_partitions(
         catalog: &mut Catalog,
         batch: &mut Batch,
         partitions: &[Arc<Partition>],
     ) {
         for partition in partitions {
-            // One that cannot be stopped takes no writes already.
+            // A partition that cannot be stopped takes no writes already.
             let _ = partition.begin_move().await;
             catalog.last_lsn = catalog.last_lsn.max(partition.counters().last_lsn);
         }
         storage::put_last_lsn(batch, catalog);
     }
 
-    /// Lets partitions go on that were not deleted after all.
+    /// Lets partitions continue if their deletion failed.
     fn restart_partitions(&self, partitions: &[Arc<Partition>]) {
         for partition in partitions {
             partition.cancel_move();
@@ -188,7 +190,7 @@ impl Inner {
         self.moved.notify_waiters();
     }
 
-    /// Retires deleted partitions and gives their space back.
+    /// Retires deleted partitions and drops their key spaces.
     async fn drop_partitions(&self, partitions: &[Arc<Partition>]) {
         for partition in partitions {
             partition.retire().await;
@@ -200,7 +202,7 @@ impl Inner {
         self.give_back(names).await;
     }
 
-    /// Drops key spaces that the catalog no longer names. Failing here costs space, not
+    /// Drops key spaces that the catalog no longer names. A failure here costs space, not
     /// correctness: the catalog remembers what is to be dropped.
     pub(crate) async fn give_back(&self, key_spaces: Vec<String>) {
         let mut names = Vec::new();
@@ -219,28 +221,27 @@ impl Inner {
     }
 }
 
-/// Why a change of the catalog did not succeed.
+/// The error of a catalog change.
 pub(crate) struct Unchanged {
     pub(crate) error: Error,
-    /// Nobody knows whether it was committed.
+    /// Whether the outcome of the commit is unknown.
     pub(crate) is_lost: bool,
 }
 
 impl Unchanged {
-    /// What stopped a change before its commit. Whatever became of its preparations, the catalog does
-    /// not name them.
+    /// A failure before the commit. The catalog does not name anything the change prepared.
     fn surely(error: Error) -> Self {
         let error = if error.code == Code::Unknown { errors::not_now() } else { error };
         Self { error, is_lost: false }
     }
 }
 
-/// Starts bringing the documents of a collection to its new indexing policy.
+/// Starts re-indexing the documents of a collection for its new policy.
 pub(crate) type StartReindexing = fn(&Arc<Inner>, &Arc<Served>);
 
-/// A change of the catalog, as a value that can be sent to its task.
+/// A catalog change as a value that can be sent to its task.
 pub(crate) trait AsyncPlan<T>: Send + 'static {
-    /// Checks the change against the catalog and carries out what must precede the commit.
+    /// Checks the change against the catalog and does the work that must precede the commit.
     fn run(
         self,
         engine: &Arc<Inner>,
@@ -259,7 +260,7 @@ pub(crate) fn check_resource_count(catalog: &Catalog) -> Result<(), Error> {
     Ok(())
 }
 
-/// `count` ranges of slots of equal size, as far as they divide.
+/// `count` ranges of slots, as equal in size as possible.
 pub(crate) fn even_ranges(count: u32) -> impl Iterator<Item = std::ops::Range<u32>> {
     let bound = move |index: u32| {
         let slot = u64::from(index) * u64::from(partition::keys::SLOT_COUNT) / u64::from(count);

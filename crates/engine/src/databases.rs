@@ -51,7 +51,7 @@ impl AsyncPlan<(Outcome, Arc<Database>)> for Create {
         mut catalog: Catalog,
     ) -> Result<Change<(Outcome, Arc<Database>)>, Error> {
         let mut batch = Batch::default();
-        // By rid too: a name must not take over another database's links.
+        // An id must not equal another database's rid: it would take over that database's links.
         if let Some(old) = catalog.database(&DatabasePath(self.id.clone())) {
             if !self.upsert || old.id != self.id {
                 return Err(errors::taken());
@@ -66,7 +66,7 @@ impl AsyncPlan<(Outcome, Arc<Database>)> for Create {
         check_resource_count(&catalog)?;
         let rid = catalog.take_database_rid();
         // COMPAT: Java keeps sessions by the collection's part of a rid alone, so collections of
-        // different databases should not be numbered alike.
+        // different databases should get different numbers.
         let first_collection = crate::random_u32() % 0x4000_0000 + 1;
         let version = engine.new_version();
         let database = Arc::new(Database::new(rid, self.id, version, first_collection));

@@ -1,4 +1,4 @@
-//! Which module does what is asked.
+//! Routes each operation to the module that carries it out.
 
 use partition::charge::Meter;
 use protocol::{Body, Error, Meta, Operation, Outcome, Request, Response, query::QueryFeed};
@@ -26,7 +26,7 @@ pub(crate) async fn dispatch(
 ) -> Result<Response, Error> {
     let Request { operation, options } = request;
     match operation {
-        // Whoever has come so far is let in.
+        // The access check has already admitted the caller.
         Operation::ReadAccount => Ok(admitted()),
         Operation::CreateDatabase { body, upsert, throughput } => {
             databases::create(&call.leave(), &body, upsert, throughput, meter).await

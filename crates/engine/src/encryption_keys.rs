@@ -1,5 +1,5 @@
-//! The client encryption keys of a database. There is no delete, with the service neither: what a key
-//! encrypted could not be read any more.
+//! The client encryption keys of a database. They cannot be deleted, as in the service: data
+//! encrypted with a deleted key would be unreadable.
 
 use std::sync::Arc;
 
@@ -24,7 +24,7 @@ use catalog::bodies;
 
 use crate::family::Family;
 
-/// What the server says of a key, whatever the client says.
+/// Properties that only the server sets.
 const SYSTEM: [&str; 5] = ["_rid", "_self", "_etag", "_ts", "_cts"];
 
 /// The keys of this database.
@@ -34,7 +34,7 @@ impl Family for EncryptionKeys {
     type Path = EncryptionKeyPath;
     type Parent = Arc<Database>;
     type Child = EncryptionKey;
-    /// The name, and all that the client says.
+    /// The name, and everything else that the client sends.
     type Draft = (String, Object);
 
     fn of(path: EncryptionKeyPath) -> (Self, String) {
@@ -87,7 +87,7 @@ impl Family for EncryptionKeys {
         key.to_json()
     }
 
-    /// Policies of collections name it.
+    /// Collection policies refer to keys by name.
     fn check_name(
         id: &str,
         old: &EncryptionKey,
@@ -100,7 +100,7 @@ impl Family for EncryptionKeys {
     }
 }
 
-/// Reads the body of a request: the name, and all that the client says.
+/// Parses the body of a request into the name and everything else that the client sends.
 fn parse(text: &[u8]) -> Result<(String, Object), Error> {
     bodies::check_size(text, ENCRYPTION_KEY_BYTES_MAX)?;
     let body = bodies::parse(text)?;
@@ -118,8 +118,8 @@ fn parse(text: &[u8]) -> Result<(String, Object), Error> {
     Ok((id, bodies::properties(body, &SYSTEM)?))
 }
 
-/// Refuses the keys of a new collection's policy that the database does not have. Only ids count:
-/// clients look keys up by them.
+/// Refuses a new collection's policy if it names keys that the database does not have. Only ids
+/// count: clients look keys up by them.
 pub(crate) fn check_known(database: &Database, ids: &[&str]) -> Result<(), Error> {
     let unknown: Vec<&str> =
         ids.iter().copied().filter(|id| database.encryption_keys.named(id).is_none()).collect();

@@ -1,11 +1,11 @@
-//! The etags that this run of the database gives to versions.
+//! Generates the etags of versions in this run of the database.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use protocol::etag::Etag;
 
 pub(crate) struct Etags {
-    /// Tells this run's etags from every other's.
+    /// Tells this run's etags from those of other runs.
     boot: u32,
     counter: AtomicU32,
 }
@@ -15,7 +15,7 @@ impl Etags {
         Self { boot, counter: AtomicU32::new(0) }
     }
 
-    /// A value that no version had before.
+    /// An etag that no version had before.
     pub(crate) fn next(&self, ts: u64) -> Etag {
         let counter = self.counter.fetch_add(1, Ordering::Relaxed);
         // Truncating is fine: time and counter only need to differ from their neighbours.

@@ -1,9 +1,9 @@
-//! Opening partitions again whose tenure ended with a failed write.
+//! Reopens partitions whose tenure ended with a failed write.
 //!
-//! An open under a higher epoch settles every batch of the tenure before: it is stored by then, or
-//! never will be. So the new tenure reads its counters once and goes on from there. Writers that met
-//! the end of the old one stage their writes again on the new one. What was queued when the tenure
-//! ended was answered as unknown.
+//! Opening under a higher epoch settles every batch of the previous tenure: it is stored by then,
+//! or never will be. So the new tenure reads its counters once and continues from there. Writers
+//! that met the end of the old tenure stage their writes again on the new one. Writes that were
+//! queued when the tenure ended were answered with an unknown outcome.
 
 use std::{
     collections::HashSet,
@@ -17,17 +17,17 @@ use tokio::task::JoinSet;
 
 use crate::Inner;
 
-/// How long to wait before a partition is tried again that could not be opened.
+/// How long to wait before retrying a partition that could not be opened.
 const RETRY_MIN: Duration = Duration::from_millis(20);
 const RETRY_MAX: Duration = Duration::from_secs(1);
 
-/// Looks for ended partitions even if nothing rang.
+/// How often to look for ended partitions without a notification.
 const ROUND: Duration = Duration::from_secs(5);
 
 /// Partitions that are opened at the same time.
 const CONCURRENT_OPENS: usize = 16;
 
-/// Opens partitions again until the database closes.
+/// Reopens partitions until the database closes.
 pub(crate) async fn look_after(engine: Arc<Inner>) {
     let mut under_way: JoinSet<usize> = JoinSet::new();
     let mut opening: HashSet<usize> = HashSet::new();
@@ -38,7 +38,8 @@ pub(crate) async fn look_after(engine: Arc<Inner>) {
             Some(done) = under_way.join_next() => {
                 match done {
                     Ok(identity) => drop(opening.remove(&identity)),
-                    // One that panicked is not known by its identity: all are looked at again.
+                    // The task that panicked cannot be told from the others, so retry all
+                    // partitions.
                     Err(_) => opening.clear(),
                 }
             }
@@ -60,7 +61,7 @@ pub(crate) async fn look_after(engine: Arc<Inner>) {
     }
 }
 
-/// The partitions that can be opened again.
+/// The partitions that can be reopened.
 fn ended(engine: &Inner) -> Vec<(CollectionRid, Arc<Partition>)> {
     let view = engine.view();
     let ended = view.collections().flat_map(|collection| {
@@ -71,16 +72,16 @@ fn ended(engine: &Inner) -> Vec<(CollectionRid, Arc<Partition>)> {
     ended.collect()
 }
 
-/// Opens a partition until that works, or there is no use in it.
+/// Retries opening a partition until it succeeds or cannot succeed any more.
 async fn reopen(engine: Arc<Inner>, rid: CollectionRid, old: Arc<Partition>) {
     let (mut epoch, mut pause) = (old.epoch, RETRY_MIN);
     loop {
-        // An attempt that failed may have claimed its epoch all the same.
+        // A failed attempt may still have claimed its epoch.
         epoch += 1;
         match attempt(&engine, rid, &old, epoch).await {
             Ok(()) => return,
             Err(error) if error.code == Code::NotHere => return old.end_with(End::Fenced),
-            // What cannot be read will not be readable later.
+            // Unreadable data will not become readable later.
             Err(error) if error.code == Code::Internal || engine.store.failure().is_some() => {
                 tracing::error!(%error, partition = old.name, "the partition cannot be opened again");
                 return old.end_with(End::Broken);
@@ -97,7 +98,8 @@ async fn reopen(engine: Arc<Inner>, rid: CollectionRid, old: Arc<Partition>) {
     }
 }
 
-/// Opens the key space of a partition under another epoch, and lets the new one take its place.
+/// Opens the key space of a partition under another epoch, and replaces the old partition by the
+/// new one.
 async fn attempt(
     engine: &Arc<Inner>,
     rid: CollectionRid,
@@ -107,20 +109,20 @@ async fn attempt(
     let (store, range) = (&*engine.store, Arc::clone(&old.range));
     let surroundings = &engine.surroundings;
     let mut opened = Partition::open(store, surroundings, old.name.clone(), range, epoch).await?;
-    // Writes that are staged again have paid at the old one.
+    // Writes that are staged again were charged on the old one.
     opened.budget = Arc::clone(&old.budget);
     let opened = Arc::new(opened);
     let _turn = engine.control.lock().await;
     let view = engine.view();
     let Some(served) = view.by_rid(rid).filter(|served| served.is_served_by(old)) else {
-        // It was deleted, split or replaced meanwhile. Opening makes an empty key space in the place
-        // of one that was dropped.
+        // It was deleted, split or replaced meanwhile. If its key space was dropped, opening has
+        // made an empty one in its place.
         if !view.names(&old.name) {
             engine.give_back(vec![old.name.clone()]).await;
         }
         return Ok(());
     };
-    // Somebody has stopped it for good meanwhile: it may be deleted or split already.
+    // It was stopped for good meanwhile: it may be deleted or split already.
     if old.end() == Some(End::Broken) {
         return Ok(());
     }
@@ -128,7 +130,7 @@ async fn attempt(
     if served.is_transforming() {
         opened.transformation.total.store(opened.counters().documents, Ordering::Relaxed);
     }
-    // What the failed writes added was counted.
+    // The sum includes media of the failed writes.
     engine.media.forget();
     engine.publish(view.with_partition(served, &opened));
     engine.moved.notify_waiters();

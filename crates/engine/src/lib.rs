@@ -64,7 +64,7 @@ pub use crate::{
     verify::{Report, verify},
 };
 
-/// How often writers look whether a move is over that they were not told of.
+/// How often writers check whether a move is over, in case they missed the notification.
 const MOVE_STEP: Duration = Duration::from_millis(20);
 
 /// Why a database could not be opened.
@@ -91,7 +91,7 @@ pub enum OpenError {
         /// The collection it belongs to.
         collection: String,
     },
-    /// The store takes no writes.
+    /// The store cannot be written to.
     #[error("the store does not accept writes")]
     Unwritable,
     /// The store failed.
@@ -113,28 +113,28 @@ pub struct Engine {
     inner: Arc<Inner>,
 }
 
-/// What every operation shares. Behind an `Arc`, so that changes can outlive their callers.
+/// The state that all operations share. Behind an `Arc`, so that changes can outlive their callers.
 struct Inner {
     store: Arc<dyn store::Store>,
     storage: CatalogStore,
-    /// What readers share: the view, the clock, memory, threads and workers.
+    /// The state that readers share: the view, the clock, memory, threads and workers.
     reading: Arc<Reading>,
     /// The processes that own other partitions; `None` if this one owns all.
     elsewhere: Option<Arc<dyn Elsewhere>>,
-    /// What all partitions share.
+    /// The state that all partitions share.
     surroundings: Surroundings,
-    /// Changes of the catalog take turns.
+    /// Catalog changes take turns.
     control: tokio::sync::Mutex<()>,
     options: Options,
     etags: Etags,
-    /// Wakes writers who wait for partitions to take over from another.
+    /// Wakes writers that wait for partitions to take over from another.
     moved: Notify,
     reshaping: Reshaping,
-    /// What runs beside requests, until the database closes.
+    /// Background tasks, which run until the database closes.
     background: Background,
     /// The throughput that databases share among their collections.
     shared_budgets: SharedBudgets,
-    /// What media take.
+    /// The total size of media.
     pub(crate) media: MediaUsage,
 }
 
@@ -148,7 +148,7 @@ impl Engine {
         Self::open_among(store, options, clock, None).await
     }
 
-    /// Opens a database of which other processes may own a part.
+    /// Opens a database that other processes may own a part of.
     pub async fn open_among(
         store: Arc<dyn store::Store>,
         options: Options,
@@ -195,12 +195,12 @@ impl Engine {
         self.inner.store.close().await
     }
 
-    /// Where a request belongs, by the catalog as it is now.
+    /// Where a request belongs, by the current catalog.
     pub fn route(&self, request: &Request) -> Route {
         route::route(&self.inner.catalog(), request)
     }
 
-    /// A partition that is open here, for a process that reads it from elsewhere.
+    /// A partition that is open here, for another process that reads it.
     pub fn partition(&self, collection: CollectionRid, range: u32) -> Option<Arc<dyn Readable>> {
         let view = self.inner.view();
         let mut partitions = view.by_rid(collection)?.partitions.iter();
@@ -208,7 +208,7 @@ impl Engine {
         Some(Arc::clone(partition) as Arc<dyn Readable>)
     }
 
-    /// Why writes have stopped, if a storage failure stopped them.
+    /// The storage failure that stopped writes, if one did.
     pub fn failure(&self) -> Option<String> {
         self.inner.store.failure().or_else(|| {
             let view = self.inner.view();
@@ -259,7 +259,8 @@ impl Service for Engine {
 }
 
 impl Inner {
-    /// Lets requests that begin from now on see another view, with the throughput that it gives.
+    /// Publishes a view to requests that begin from now on, and applies the throughput that it
+    /// specifies.
     fn publish(&self, view: View) {
         rates::apply(self, &view);
         self.reading.publish(view);
@@ -275,7 +276,7 @@ impl Inner {
         self.background.closing().await;
     }
 
-    /// Waits for other partitions to take over from one that a writer was staged on.
+    /// Waits for other partitions to replace one that a writer was staged on.
     async fn wait_for_move(&self) {
         // A missed notification is covered by the timeout.
         let _ = tokio::time::timeout(MOVE_STEP, self.moved.notified()).await;
@@ -290,7 +291,7 @@ impl Deref for Inner {
     }
 }
 
-/// Whether a missing part is the resource itself or what should own it.
+/// The error for a missing collection or database, where the collection is the requested resource.
 fn missing_collection(missing: Missing) -> Error {
     match missing {
         Missing::Collection => Error::not_found(),

@@ -1,4 +1,4 @@
-//! Offers: the throughput of databases and collections, as a resource of its own.
+//! Offers: the throughput of databases and collections, as a separate resource.
 
 pub(crate) mod floor;
 mod replacement;
@@ -93,7 +93,7 @@ impl AsyncPlan<(Arc<Offer>, Holding)> for Replace {
         let rules = Rules::from(&engine.options);
         let throughput =
             replacement::replacement(&old, &self.body, self.migration, (rules, holding))?;
-        // A copy of the old one has the mark of what was stored, too.
+        // Cloning the old one keeps its mark of the stored data, too.
         let mut offer = Offer::clone(&old);
         offer.highest = offer.highest.max(throughput.rate());
         offer.throughput = throughput;
@@ -107,7 +107,8 @@ impl AsyncPlan<(Arc<Offer>, Holding)> for Replace {
     }
 }
 
-/// Refuses another collection that would share a database's throughput if it cannot.
+/// Refuses another collection that would share a database's throughput if it has no partition key,
+/// or if the throughput is too low for one more.
 pub(crate) fn check_room(
     catalog: &Catalog,
     database: &Database,
@@ -137,7 +138,7 @@ fn find<'a>(catalog: &'a Catalog, offer: &str) -> Result<&'a Arc<Offer>, Error> 
     catalog.offers.get(rid.0).ok_or_else(Error::not_found)
 }
 
-/// A replacement must be of the same offer of the same resource.
+/// Refuses a replacement unless it has the ids of the same offer and resource.
 fn check_identity(offer: &Offer, body: &Value) -> Result<(), Error> {
     let rid = offer.rid.to_string();
     let expected = [
@@ -165,7 +166,7 @@ fn check_identity(offer: &Offer, body: &Value) -> Result<(), Error> {
     Ok(())
 }
 
-/// The answer about an offer, with what it holds and the throughput that it stands for now.
+/// The answer with an offer, its limits and the throughput that it currently stands for.
 fn answer(
     outcome: Outcome,
     offer: &Offer,

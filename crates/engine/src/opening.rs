@@ -1,6 +1,7 @@
-//! Opening a database: the catalog, then the partitions that it names, then what a crash left half
-//! done. Partitions that another process owns are not opened. Only the owner of the catalog finishes that: a key space that the catalog does not name yet
-//! may be one that somebody else is filling.
+//! Opens a database: the catalog, then the partitions that it names. Then it finishes or removes
+//! unfinished work that a crash left. Partitions that another process owns are not opened. Only the
+//! catalog's owner cleans up: a key space that the catalog does not name yet may be one that
+//! another process is filling.
 
 use std::{collections::HashSet, ops::Bound, sync::Arc};
 
@@ -27,12 +28,12 @@ const CONCURRENT_OPENS: usize = 16;
 pub(crate) struct Opened {
     pub(crate) storage: CatalogStore,
     pub(crate) view: View,
-    /// What all partitions share.
+    /// The state that all partitions share.
     pub(crate) surroundings: Surroundings,
 }
 
-/// Opens a database, new or old; `seed` numbers the resources of a new one. What other processes own
-/// is reached through `elsewhere`.
+/// Opens a database, new or old; `seed` numbers the resources of a new one. Partitions of other
+/// processes are reached through `elsewhere`.
 pub(crate) async fn open(
     store: &Arc<dyn Store>,
     seed: u32,
@@ -56,7 +57,8 @@ pub(crate) async fn open(
     Ok(Opened { storage, view, surroundings })
 }
 
-/// Opens a database to look at it. Changes nothing. Gives the number of rows whose owner is gone, too.
+/// Opens a database for inspection and changes nothing. Also returns the number of rows whose
+/// parent no longer exists.
 pub(crate) async fn inspect(store: &Arc<dyn Store>) -> Result<(View, usize), OpenError> {
     let Loaded { catalog, orphans, .. } = CatalogStore::inspect(store).await?;
     let surroundings = Surroundings::new(&**store);
@@ -78,7 +80,7 @@ async fn partitions(
         let is_own = |range: &&Arc<Range>| is_own_group(elsewhere, &catalog.groups, &range.group);
         for range in collection.ranges.iter().filter(is_own) {
             let name = range.key_space(collection.rid);
-            // Opening would make an empty one in its place.
+            // Opening would create an empty key space.
             if !existing.contains(&name) {
                 let collection = format!("{}/{}", collection.database_id, collection.definition.id);
                 return Err(OpenError::Missing { name, collection });
@@ -100,7 +102,7 @@ async fn partitions(
     Ok(partitions)
 }
 
-/// The next partition that is open.
+/// The next partition that has been opened.
 async fn next(
     opens: &mut JoinSet<Result<Partition, Error>>,
 ) -> Result<Option<Arc<Partition>>, OpenError> {
@@ -111,7 +113,7 @@ async fn next(
     }
 }
 
-/// Marks a partition as open that the catalog names: a crash may have come between the catalog's
+/// Marks a partition that the catalog names as open: a crash may have come between the catalog's
 /// commit and this mark.
 async fn finish_creation(partition: &Partition) -> Result<(), OpenError> {
     match partition.state().await? {
@@ -121,8 +123,8 @@ async fn finish_creation(partition: &Partition) -> Result<(), OpenError> {
     }
 }
 
-/// Drops the key spaces of creations and splits that never reached the catalog. Any other key space
-/// that the catalog does not name is left alone and reported.
+/// Drops the key spaces of creations and splits that never reached the catalog. Other key spaces
+/// that the catalog does not name are left alone and reported.
 async fn drop_unfinished(store: &dyn Store, catalog: &Catalog) -> Result<(), OpenError> {
     let mut known = HashSet::from([CATALOG.to_owned()]);
     for collection in catalog.databases.values().flat_map(|db| db.collections.values()) {
@@ -133,7 +135,7 @@ async fn drop_unfinished(store: &dyn Store, catalog: &Catalog) -> Result<(), Ope
             continue;
         }
         let key_space = store.open(&name, 0).await?;
-        // Marked as one that the catalog never named, or not even that.
+        // Either marked as unfinished, or without any mark yet.
         let is_unfinished = match Partition::state_of(&*key_space).await? {
             Some(state) => state != State::Open,
             None => is_empty(&*key_space).await?,

@@ -1,4 +1,4 @@
-//! The engine as its operator sees it: health and figures, as plain data of `protocol`.
+//! The operator's view of the engine: health and figures, as plain data of `protocol`.
 
 use protocol::operator::{Operator, PartitionStatistics, Reshapes};
 

@@ -1,4 +1,4 @@
-//! How a database is set up.
+//! Settings of a database.
 
 use std::{sync::Arc, time::Duration};
 
@@ -13,48 +13,48 @@ use partition::disk::Disk;
 /// When a partition's throughput is enforced.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum RateLimit {
-    /// Always, with the default throughput where none was asked for.
+    /// Always, with the default throughput where the client asked for none.
     Always,
-    /// Only where throughput was asked for.
+    /// Only where the client asked for throughput.
     #[default]
     Provisioned,
     /// Never.
     Never,
 }
 
-/// How a database is set up.
+/// The settings of a database.
 #[derive(Clone, Debug)]
 pub struct Options {
-    /// Which price list.
+    /// The price list.
     pub charges: Charges,
     /// When throughput is enforced.
     pub rate_limit: RateLimit,
-    /// Whose limits apply.
+    /// Which service's limits apply.
     pub limits: Limits,
-    /// The most throughput that a collection or database may have, if not what those limits say.
+    /// The highest throughput of a collection or database, if it differs from those limits.
     pub throughput_max: Option<u32>,
     /// The manual throughput that one physical partition carries, in request units per second.
     pub partition_throughput: u32,
-    /// How much may be stored: [`Sizes::of`] those limits, unless the operator says otherwise.
+    /// How much may be stored: by default [`Sizes::of`] those limits.
     pub sizes: Sizes,
-    /// The account's consistency level: what a request without one gets.
+    /// The account's consistency level: the default for requests.
     pub default_consistency: ConsistencyLevel,
     /// How long a page of a query may take before it is cut short and continued.
     pub page_time: Duration,
-    /// How long a write waits for others to be done with its partition key.
+    /// How long a write waits for other writers of its partition key.
     pub key_patience: Duration,
-    /// Bytes that all queries may hold together while they work. One of them may hold half.
+    /// Bytes of memory that all running queries may hold together. One of them may hold half.
     pub query_memory: usize,
-    /// How long a query may take that cannot be continued.
+    /// How long a query that cannot be continued may take.
     pub query_timeout: Duration,
     /// The processes that run users' scripts.
     pub scripts: script::PoolOptions,
-    /// How often it is looked for documents that have expired and are still stored.
+    /// How often the sweep looks for expired documents.
     pub sweep_interval: Duration,
-    /// For how long collections keep all versions whose own policy does not say; `None` if they do
-    /// not.
+    /// How long collections keep all versions, unless their own policy says otherwise; `None` if
+    /// they do not keep them.
     pub all_versions_retention: Option<Duration>,
-    /// Whether the disk has room. Somebody outside looks at it, and notes here what is there.
+    /// Whether the disk has room. The caller of this crate measures and updates it.
     pub disk: Arc<Disk>,
 }
 
@@ -93,7 +93,7 @@ impl From<&Options> for catalog::throughput::Rules {
 }
 
 impl Options {
-    /// What readers go by.
+    /// The rules that readers use.
     pub(crate) fn rules(&self) -> Rules {
         Rules {
             default_consistency: self.default_consistency,

@@ -15,7 +15,8 @@ use value::{Object, Value};
 
 use crate::{call::Call, conditions::is_unchanged};
 
-/// All current ranges, or "not modified" to a caller who has them. SDKs ask until they hear that.
+/// All current ranges, or "not modified" to a caller who has them. SDKs repeat the request until
+/// they get that.
 pub(crate) fn list(
     call: &Call,
     path: &CollectionPath,

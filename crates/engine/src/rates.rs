@@ -1,4 +1,4 @@
-//! What each partition may spend, as the catalog's offers say.
+//! Sets the throughput of each partition from the catalog's offers.
 
 use std::{
     collections::HashMap,
@@ -15,17 +15,17 @@ use query::served::{Served, View};
 
 use crate::{Inner, options::RateLimit};
 
-/// Autoscale never falls below this part of its maximum.
+/// Autoscale never falls below its maximum divided by this.
 const AUTOSCALE_FLOOR: u32 = 10;
 
-/// The current throughput of autoscale is shown in steps.
+/// Autoscale reports its current throughput in steps of this size.
 const CURRENT_STEP: u32 = 100;
 
-/// What databases share, by their number.
+/// The throughput that databases share, by the database's number.
 pub(crate) type SharedBudgets = Mutex<HashMap<u32, Arc<Shared>>>;
 
-/// Gives every partition its share, as far as that has changed. Called whenever the catalog or the
-/// partitions change, before anyone sees it.
+/// Gives every partition its share of throughput, where that has changed. Called whenever the
+/// catalog or the partitions change, before anyone sees it.
 pub(crate) fn apply(engine: &Inner, view: &View) {
     let before = engine.view();
     let (catalog, old) = (&view.catalog, &before.catalog);
@@ -75,13 +75,13 @@ fn is_same_offer(one: Option<&Arc<Offer>>, other: Option<&Arc<Offer>>) -> bool {
     }
 }
 
-/// What a change of the catalog means to the collections of one database.
+/// The effect of a catalog change on the collections of one database.
 struct Change<'a> {
     engine: &'a Inner,
     before: &'a View,
-    /// Those before, and those from now on.
+    /// The offers before and after the change.
     offers: (&'a Offers, &'a Offers),
-    /// What the database shares among its collections, and at which rate.
+    /// The budget that the database's collections share, and its rate.
     shared: Option<(Arc<Shared>, f64)>,
     is_shared_new: bool,
 }
@@ -122,7 +122,7 @@ impl Change<'_> {
     }
 }
 
-/// Gives partitions that take the place of others what those have left, or owe.
+/// Gives new partitions the remaining throughput or debt of the ones they replace.
 fn inherit(old: &[Arc<Partition>], new: &[Arc<Partition>], share: f64, now_s: f64) {
     let without = |these: &[Arc<Partition>], those: &[Arc<Partition>]| -> Vec<Arc<Budget>> {
         let is_new = |one: &&Arc<Partition>| !those.iter().any(|other| Arc::ptr_eq(one, other));
@@ -131,8 +131,8 @@ fn inherit(old: &[Arc<Partition>], new: &[Arc<Partition>], share: f64, now_s: f6
     Budget::inherit(&without(old, new), &without(new, old), share, now_s);
 }
 
-/// The throughput that an offer stands for at the moment. Autoscale follows the busiest second of
-/// the last minute, at the busiest partition, between a tenth of its maximum and the maximum.
+/// The throughput that an offer currently stands for. Autoscale follows the busiest second of the
+/// last minute, at the busiest partition, between a tenth of its maximum and the maximum.
 pub(crate) fn current(engine: &Inner, view: &View, offer: &Offer) -> u32 {
     let Throughput::Autoscale { max, .. } = &offer.throughput else {
         return offer.throughput.rate();

@@ -1,9 +1,9 @@
-//! Bringing documents to a new indexing policy or time to live, in the background, while queries and
-//! writes go on.
+//! Brings documents to a new indexing policy or time to live, in the background, while queries and
+//! writes continue.
 //!
-//! A document's row says which policy its terms follow. The catalog keeps the policies of the past
-//! until no document follows them any more; until then queries use only what all of them index.
-//! Whatever a crash leaves undone, the next start finds and goes on with.
+//! A document's row says which policy its terms follow. The catalog keeps old policies until no
+//! document follows them any more; until then queries use only paths that all of them index. The
+//! next start continues work that a crash interrupted.
 
 use std::{
     ops::Bound,
@@ -39,14 +39,14 @@ use crate::{
     },
 };
 
-/// Documents that are brought to the new policy before the next ones are read.
+/// Documents that are re-indexed before the next ones are read.
 const PAGE: PageLimit = PageLimit { entries: 64, bytes: 1 << 20 };
 
-/// How long to wait after a failure, in steps that closing can come between.
+/// How long to wait after a failure, in steps so that closing can interrupt.
 const RETRY_STEP: Duration = Duration::from_millis(100);
 const RETRY_STEPS: u32 = 600;
 
-/// Starts the work on every collection that has some to do.
+/// Starts the work on every collection that has some left.
 pub(crate) fn resume(engine: &Arc<Inner>) {
     for collection in engine.view().collections().filter(|it| it.is_transforming()) {
         start(engine, collection);
@@ -66,7 +66,7 @@ pub(crate) fn start(engine: &Arc<Inner>, collection: &Arc<Served>) {
         let engine = worker;
         while let Some(collection) = current(&engine, rid, generation) {
             let Err(error) = transform(&engine, &collection).await else { return };
-            // Other partitions have taken over, or this one is opened again: on with those.
+            // Other partitions have taken over, or this one is being reopened: continue on those.
             let is_moved = errors::is_staged_again(error.code) || error.code == Code::Unknown;
             if !is_moved {
                 let collection = &collection.definition.id;
@@ -82,7 +82,7 @@ pub(crate) fn start(engine: &Arc<Inner>, collection: &Arc<Served>) {
     });
 }
 
-/// How far a collection's documents have followed its policy, in percent.
+/// The percentage of a collection's documents that follow its policy.
 pub(crate) fn progress(collection: &Served) -> u8 {
     if !collection.is_reindexing() {
         return 100;
@@ -93,7 +93,7 @@ pub(crate) fn progress(collection: &Served) -> u8 {
         done += partition.transformation.done.load(Ordering::Relaxed).min(all);
         total += all;
     }
-    // Not 100 before the old policies are gone.
+    // It must not reach 100 before the old policies are gone.
     u8::try_from((done * 100).checked_div(total).unwrap_or(99)).unwrap_or(99).min(99)
 }
 
@@ -111,7 +111,7 @@ async fn transform(engine: &Arc<Inner>, collection: &Arc<Served>) -> Result<(), 
         let last =
             keys::document(docnum(partition.range.slots.end.saturating_sub(1), SEQUENCE_MAX));
         let mut start = Bound::Included(first);
-        // What was queued under an older policy must be there to be found.
+        // Anything queued under an older policy must be visible to the scan.
         partition.drain().await?;
         loop {
             if engine.is_closed() || current(engine, rid, generation).is_none() {
@@ -121,7 +121,7 @@ async fn transform(engine: &Arc<Inner>, collection: &Arc<Served>) -> Result<(), 
             let range = (start, Bound::Included(last.clone()));
             let page = snapshot.scan(range, Direction::Forward, PAGE).await;
             let page = page.map_err(errors::from_store)?;
-            // Whoever waits for the store here can wait as long as it takes, and for room on the disk.
+            // Re-indexing can wait for the store, and for room on the disk, as long as it takes.
             while partition.admit().await.is_err() && !engine.is_closed() {}
             while engine.options.disk.level() != DiskLevel::Ample && !engine.is_closed() {
                 tokio::time::sleep(RETRY_STEP).await;
@@ -142,7 +142,7 @@ async fn transform(engine: &Arc<Inner>, collection: &Arc<Served>) -> Result<(), 
                 _ => break,
             }
         }
-        // The catalog forgets the old definitions only once no document can come back to them.
+        // The catalog may forget the old definitions only once no document can revert to them.
         partition.drain_durably().await?;
     }
     engine.change_to_end(Forget { rid, generation }).await.map_err(|unchanged| unchanged.error)
@@ -209,7 +209,7 @@ async fn bring_up(
     Ok(())
 }
 
-/// What changes in the rows of unique keys. Only under the lock of the key.
+/// The changes to the rows of unique keys. Only under the lock of the key.
 async fn unique_rows(
     collection: &Served,
     partition: &Partition,
@@ -228,7 +228,7 @@ async fn unique_rows(
     Ok(rows)
 }
 
-/// Whether nobody who is still there has the row of a unique key. Only under the lock of its key.
+/// Whether no unexpired document holds the row of a unique key. Only under the lock of its key.
 async fn is_free(
     collection: &Served,
     partition: &Partition,
@@ -242,7 +242,7 @@ async fn is_free(
     Ok(is_expired(&header, &text, collection, now))
 }
 
-/// Takes the policies of the past out of the catalog.
+/// Removes the old policies from the catalog.
 struct Forget {
     rid: CollectionRid,
     generation: u32,

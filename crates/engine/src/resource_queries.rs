@@ -1,5 +1,5 @@
-//! Queries over the feeds of resources: all but documents. There are few of them, and nearly all are
-//! in memory; SDKs find offers this way.
+//! Queries over the feeds of all resources except documents. There are few resources, and nearly
+//! all are in memory; SDKs find offers this way.
 
 use partition::charge::Meter;
 use protocol::{
@@ -24,7 +24,7 @@ use crate::{
     users::{Users, permissions::Permissions},
 };
 
-/// A page of a query over any feed but that of documents.
+/// A page of a query over any feed except documents.
 pub(crate) async fn page(
     call: &Call,
     feed: &QueryFeed,
@@ -60,7 +60,7 @@ async fn answer(
     Ok(response)
 }
 
-/// The whole feed: the answer that a page of it would be, and its resources.
+/// The whole feed: the answer with a page of it, and its resources.
 async fn list(
     call: &Call,
     feed: &QueryFeed,
@@ -70,7 +70,7 @@ async fn list(
     let intended = options.intended_collection_rid.clone();
     let mut whole = Options {
         intended_collection_rid: intended,
-        // Attachments lie with their document.
+        // Attachments are stored with their document.
         partition_key: options.partition_key.clone(),
         max_item_count: Some(u32::MAX),
         token_mark: options.token_mark,
@@ -83,7 +83,7 @@ async fn list(
     let mut values = Vec::new();
     meter.metadata_read();
     loop {
-        // The pages of one feed are one request to the caller.
+        // To the caller, the pages of one feed are one request.
         let mut uncounted = *meter;
         let page = match feed {
             QueryFeed::Databases => databases::list(call, &whole, &mut uncounted)?,
@@ -103,7 +103,7 @@ async fn list(
                 Permissions(path.clone()).list(call, &whole, &mut uncounted)?
             }
             QueryFeed::Conflicts(path) => conflicts::list(call, path, &whole, &mut uncounted)?,
-            // They are read from the partition, which pays for it.
+            // These are read from the partition, which pays for the read.
             QueryFeed::Attachments(path) => attachments::list(call, path, &whole, meter).await?,
             QueryFeed::Documents(_) => {
                 return Err(Error::bad_request("Documents are not resources of the catalog."));

@@ -1,6 +1,6 @@
-//! Sweeping what need not be kept any longer of the history of changes.
+//! Sweeps expired entries of the change history.
 //!
-//! It is swept in the background, some rows at a time, and at nobody's charge.
+//! It runs in the background, some rows at a time, without a charge.
 
 use std::{sync::Arc, time::Duration};
 
@@ -9,14 +9,14 @@ use query::{changes::retention, served::Served};
 
 use crate::Inner;
 
-/// How often it is looked.
+/// How often to look for expired entries.
 const ROUND: Duration = Duration::from_secs(1);
 
 /// Sweeps all partitions until the database closes.
 pub(crate) async fn look_after(engine: Arc<Inner>) {
     loop {
         let mut has_more = false;
-        // One step of each, and then it is asked again: the policy may have changed meanwhile.
+        // Takes one step per partition, then checks again: the policy may have changed meanwhile.
         for (partition, before) in due(&engine) {
             has_more |= sweep(&engine, partition, before).await;
         }
@@ -28,11 +28,11 @@ pub(crate) async fn look_after(engine: Arc<Inner>) {
     }
 }
 
-/// The partitions that have a history, and the second before which it may be forgotten.
+/// The partitions that have a history, and the second before which entries may be removed.
 fn due(engine: &Inner) -> Vec<(Arc<Partition>, u64)> {
     let (view, now) = (engine.view(), engine.clock.now_seconds());
     let of = |collection: &Arc<Served>| {
-        // Where the policy was taken back, nothing is kept.
+        // If the policy was removed, nothing is kept.
         let kept = retention(engine, collection);
         let before = kept.map_or(u64::MAX, |kept| now.saturating_sub(kept.as_secs()));
         let partitions = collection.partitions.iter().filter(|it| it.has_history());
@@ -41,14 +41,14 @@ fn due(engine: &Inner) -> Vec<(Arc<Partition>, u64)> {
     view.collections().flat_map(of).collect()
 }
 
-/// Removes some rows; whether there may be more.
+/// Removes some rows; returns whether there may be more.
 async fn sweep(engine: &Inner, partition: Arc<Partition>, before: u64) -> bool {
     if engine.is_closed() {
         return false;
     }
     tokio::task::yield_now().await;
     partition.sweep_history(before).await.unwrap_or_else(|error| {
-        // A partition that is split or dropped has others in its place, or none.
+        // A partition that was split or dropped no longer needs this.
         tracing::debug!(%error, partition.name, "cannot remove old history");
         false
     })

@@ -1,15 +1,15 @@
-//! What the database tells of itself, for metrics and for people.
+//! The database's statistics, for metrics and for people.
 
 use partition::{Partition, keys::LogicalKey};
 use protocol::operator::{HotKey, PartitionStatistics, Reshapes};
 
 use crate::Engine;
 
-/// Hot keys that are told of each partition.
+/// Hot keys reported per partition.
 const HOTTEST_MAX: usize = 5;
 
 impl Engine {
-    /// How often partitions were split and merged since the start.
+    /// The number of splits and merges since the start.
     pub fn reshapes(&self) -> Reshapes {
         self.inner.reshaping.done()
     }

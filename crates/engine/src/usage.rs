@@ -1,4 +1,4 @@
-//! What a collection takes: its quota, and the statistics of its partitions.
+//! The size of a collection: its quota, and the statistics of its partitions.
 
 use std::{collections::HashMap, ops::Bound, sync::Arc, time::Duration};
 
@@ -23,25 +23,25 @@ use value::{Object, Value, json};
 
 use crate::{Inner, call::Call};
 
-/// Logical keys that one request looks at, over all partitions. Keys lie in the order of their
-/// hashes, so the first ones are as good a sample as any.
+/// Logical keys that one request examines, over all partitions. Keys are stored in the order of
+/// their hashes, so the first ones are as good a sample as any.
 const SAMPLE_MAX: usize = 20_000;
 
-/// Keys looked at in one go.
+/// Keys read at a time.
 const PAGE: PageLimit = PageLimit { entries: 1000, bytes: 1 << 20 };
 
-/// Largest keys that are told of each partition.
+/// Largest keys reported per partition.
 const LARGEST_MAX: usize = 10;
 
-/// Hottest keys that are looked at beside the sample: what is written much is often large.
+/// Hottest keys examined in addition to the sample: keys with many writes are often large.
 const HOT_MAX: usize = 64;
 
-/// Limits and use of a collection.
+/// A collection's limits and usage.
 pub(crate) fn quota(engine: &Inner, collection: &Served) -> Quota {
     let kilobytes = |bytes: u64| i64::try_from(bytes / 1024).unwrap_or(i64::MAX);
     let has_key = !collection.definition.partition_key.is_system;
     let sizes = &engine.options.sizes;
-    // Where nothing ends it, it has what its partitions have: more of them are made as it grows.
+    // Without a limit, report the capacity of its partitions: more are created as it grows.
     let partitions = collection.ranges.len() as u64;
     let limit =
         sizes.of_collection(has_key).unwrap_or_else(|| partitions.saturating_mul(sizes.partition));
@@ -59,10 +59,11 @@ pub(crate) fn quota(engine: &Inner, collection: &Served) -> Quota {
     quota
 }
 
-/// How old the quota and usage that are told beside documents may be.
+/// The maximum age of the quota and usage in document answers.
 const LISTS_AGE_MAX: Duration = Duration::from_secs(1);
 
-/// What is told of a collection beside its documents and scripts, if the caller may know.
+/// The quota and usage of a collection for answers about its documents and scripts, if the caller
+/// may know them.
 pub(crate) fn lists(
     engine: &Inner,
     collection: &Served,
@@ -76,7 +77,7 @@ pub(crate) fn lists(
     Some(collection.quota_lists.get(now, LISTS_AGE_MAX, make))
 }
 
-/// What is told of a collection when one of its scripts is asked for.
+/// The quota and usage of a collection for an answer about one of its scripts.
 pub(crate) fn lists_beside_script(call: &Call, request: &Request) -> Option<Arc<QuotaLists>> {
     let path = match &request.operation {
         Operation::CreateScript { collection, .. } => collection,
@@ -88,7 +89,8 @@ pub(crate) fn lists_beside_script(call: &Call, request: &Request) -> Option<Arc<
     lists(&call.engine, call.view.collection(path).ok()?, &request.options)
 }
 
-/// Per partition: how many documents and kilobytes it has, and its largest logical keys.
+/// Statistics per partition: the number of documents, their kilobytes, and the largest logical
+/// keys.
 pub(crate) async fn statistics(engine: &Inner, collection: &Served) -> Result<Value, Error> {
     let now = engine.clock.now_millis();
     let sample = SAMPLE_MAX / collection.ranges.len().max(1);
@@ -119,7 +121,7 @@ async fn of_partition(partition: &dyn Readable, sample: usize, now: i64) -> Resu
     Ok(Value::Object(object))
 }
 
-/// How many keys the sample has, and the bytes of each of them and of the hottest keys.
+/// The number of keys in the sample, and the bytes of each of them and of the hottest keys.
 async fn key_sizes(
     partition: &dyn Readable,
     sample: usize,

@@ -1,4 +1,4 @@
-//! Checks a database offline: that every row has its counterparts, and the counters are right.
+//! Checks a database offline: every row has its counterparts, and the counters are right.
 //!
 //! Rows are checked a page at a time, so memory does not grow with the data.
 
@@ -30,7 +30,7 @@ use crate::{
 /// Problems beyond this many are counted, not listed.
 const LISTED_MAX: usize = 100;
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Report {
     /// The first problems, one line each.
@@ -80,7 +80,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Checks everything in a store that nobody else has open. Changes nothing.
+/// Checks everything in a store that no other process has open. Changes nothing.
 pub async fn verify(store: Arc<dyn store::Store>) -> Result<Report, OpenError> {
     let (view, orphans) = opening::inspect(&store).await?;
     let mut report = Report::default();
@@ -104,7 +104,7 @@ pub async fn verify(store: Arc<dyn store::Store>) -> Result<Report, OpenError> {
     Ok(report)
 }
 
-/// How a partition is named in a report.
+/// The name of a partition in a report.
 fn place(collection: &Served, partition: &Partition) -> String {
     let Collection { database_id, definition, .. } = &**collection;
     format!("{database_id}/{} range {}", definition.id, partition.range.id)
@@ -118,7 +118,7 @@ struct Check<'a> {
     place: String,
 }
 
-/// What the documents add up to.
+/// The sums over the documents.
 #[derive(Default)]
 struct Sums {
     documents: u64,
@@ -157,7 +157,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// Every document has its primary row, and both say the same.
+    /// Checks that every document has its primary row, and that both agree.
     async fn documents(
         &self,
         entries: &[(Bytes, Bytes)],
@@ -195,7 +195,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// The primary row that a document's row calls for.
+    /// The primary row that a document's row needs.
     fn expect_primary(&self, key: &[u8], row: &Bytes) -> Result<(Bytes, Primary), String> {
         let docnum = keys::u64_at(key, 1).filter(|_| key.len() == 9).ok_or("malformed key")?;
         let (header, text) = Header::decode(row).map_err(|error| error.to_string())?;
@@ -219,8 +219,8 @@ impl Check<'_> {
         Ok((primary_key, Primary { docnum, etag, lsn: header.lsn, length }))
     }
 
-    /// As many primary rows as documents (with the check above: one each), and the counters of each
-    /// logical key.
+    /// Checks that there are as many primary rows as documents (with the check above: one each),
+    /// and the counters of each logical key.
     async fn primaries(&self, sums: &Sums, report: &mut Report) -> Result<(), OpenError> {
         let paths = self.collection.definition.partition_key.paths.len();
         let mut count = 0;
@@ -267,7 +267,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// The counters of some logical keys are what their primary rows add up to.
+    /// Checks that the counters of some logical keys equal the sums of their primary rows.
     async fn key_counters(
         &self,
         groups: &[(Vec<u8>, KeyCounters)],
@@ -287,7 +287,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// One change feed entry for each document, at the LSN of its last write.
+    /// Checks that each document has one change feed entry, at the LSN of its last write.
     async fn feed(&self, sums: &Sums, report: &mut Report) -> Result<(), OpenError> {
         let mut count = 0;
         let mut pages = Pages::new(vec![keys::FEED]);
@@ -356,7 +356,7 @@ impl Pages {
     fn new(prefix: Vec<u8>) -> Self {
         let mut end = prefix.clone();
         if let Some(last) = end.last_mut() {
-            // Prefixes are letters: there is a next one.
+            // Prefixes are letters, so there is a next one.
             *last += 1;
         }
         Self {

@@ -1,14 +1,14 @@
-//! The clock that a database lives by.
+//! The database's clock.
 
 use std::{
     sync::LazyLock,
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-/// What monotonic time counts from.
+/// The zero of monotonic time.
 static BEGINNING: LazyLock<Instant> = LazyLock::new(Instant::now);
 
-/// The time, passed in so that tests control it.
+/// The time, as a trait so that tests can control it.
 pub trait Clock: Send + Sync {
     /// Seconds since the epoch.
     fn now_seconds(&self) -> u64;
@@ -18,8 +18,8 @@ pub trait Clock: Send + Sync {
         i64::try_from(self.now_seconds().saturating_mul(1000)).unwrap_or(i64::MAX)
     }
 
-    /// Time since some beginning, which never goes back: throughput is measured by it. The
-    /// machine's, unless a test needs its own.
+    /// Monotonic time since an arbitrary zero, for measuring throughput. By default the machine's;
+    /// tests may replace it.
     fn monotonic(&self) -> Duration {
         BEGINNING.elapsed()
     }

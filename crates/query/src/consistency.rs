@@ -1,32 +1,32 @@
-//! How fresh a read must be, and what that asks of the replica that serves it.
+//! The consistency level of a read, and what it demands from the replica that serves it.
 //!
-//! A partition has one replica, which holds every acknowledged write: it satisfies all five levels.
-//! What is left of them here are their rules. A second replica needs these answers, and no others:
-//! whether it may serve the read at all, and what it must have seen before it does.
+//! A partition has one replica, which holds every acknowledged write and so satisfies all five
+//! levels. What remains here are their rules. A second replica needs exactly these: whether it may
+//! serve the read, and what it must have applied before.
 
 use protocol::{Operation, Options, request::ConsistencyLevel};
 
-/// Reads that a majority of replicas must agree on cost twice as much.
+/// Reads that need a majority of replicas cost twice as much.
 const MAJORITY_FACTOR: u32 = 2;
 
-/// The level of one request: its own, or else the account's. The gateway has refused those that
-/// ask for a stronger one than the account's.
+/// The level of one request: its own, or else the account's. The gateway has already refused levels
+/// stronger than the account's.
 pub fn level(options: &Options, account: ConsistencyLevel) -> ConsistencyLevel {
     options.consistency.unwrap_or(account)
 }
 
-/// What a request's charge is multiplied by. Only reads of documents have a level: metadata is
-/// always read strongly, and writes are the same at every level.
+/// The factor for a request's charge. Only reads of documents have a level: metadata is always read
+/// strongly, and writes are the same at every level.
 pub fn charge_factor(operation: &Operation, options: &Options, account: ConsistencyLevel) -> u32 {
     if operation.reads_documents() { read_factor(options, account) } else { 1 }
 }
 
-/// What the charge of a read of documents is multiplied by. In a batch, some operations are reads.
+/// The factor for the charge of a document read. In a batch, some operations are reads.
 pub fn read_factor(options: &Options, account: ConsistencyLevel) -> u32 {
     if needs_majority(level(options, account)) { MAJORITY_FACTOR } else { 1 }
 }
 
-/// Whether one replica alone, other than the one that takes the writes, cannot answer.
+/// Whether a level needs more than one replica that is not the writer.
 fn needs_majority(level: ConsistencyLevel) -> bool {
     matches!(level, ConsistencyLevel::Strong | ConsistencyLevel::BoundedStaleness)
 }

@@ -1,4 +1,4 @@
-//! Partitions whose owner is another process. An embedded database has none.
+//! Partitions that other processes own. An embedded database has none.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use protocol::{BoxFuture, Context, Error, Request, Response, rid::CollectionRid}
 
 use crate::readable::Readable;
 
-/// A partition, and the group that says who owns it.
+/// A partition, and the group that determines its owner.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Target {
     /// The collection.
@@ -20,13 +20,13 @@ pub struct Target {
 
 /// The processes that share a catalog with this one.
 pub trait Elsewhere: Send + Sync {
-    /// The name of this process, as groups say who owns them.
+    /// The name of this process, as groups name their owners.
     fn own_name(&self) -> &str;
 
-    /// A partition that another process owns, to be read from here.
+    /// A partition that another process owns, for reading from here.
     fn partition(&self, collection: CollectionRid, range: &Arc<Range>) -> Arc<dyn Readable>;
 
-    /// Lets the owner of a partition carry out a request.
+    /// Sends a request to the owner of a partition.
     fn call<'a>(
         &'a self,
         target: &'a Target,

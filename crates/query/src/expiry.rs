@@ -1,8 +1,8 @@
-//! Time to live: when a document has expired, as one request sees it.
+//! Time to live: whether a document has expired, as one request sees it.
 //!
-//! A document is gone in the very second that its time is over, whatever is still stored: every
-//! reader and writer asks here, with one time for all it does. What is stored is removed later, by
-//! the sweep of the engine.
+//! A document is gone in the second in which its time to live ends, even if it is still stored:
+//! every reader and writer checks here, with one time for the whole request. The engine's sweep
+//! removes the stored rows later.
 
 use std::ops::Bound;
 
@@ -19,7 +19,7 @@ use value::json;
 
 use crate::served::Served;
 
-/// Which documents of a collection have expired at some moment.
+/// Decides which documents of a collection have expired at some moment.
 #[derive(Clone, Copy, Debug)]
 pub struct Expiry {
     default_ttl: Option<i32>,
@@ -28,7 +28,7 @@ pub struct Expiry {
 }
 
 impl Expiry {
-    /// By the definitions of a collection, at a second.
+    /// Uses the definitions of a collection, at a given second.
     pub fn new(collection: &Served, now: u64) -> Self {
         Self {
             default_ttl: collection.definition.default_ttl,
@@ -37,26 +37,26 @@ impl Expiry {
         }
     }
 
-    /// Whether documents expire at all.
+    /// Whether documents can expire at all.
     pub fn is_on(&self) -> bool {
         self.default_ttl.is_some()
     }
 
-    /// Whether a document is gone.
+    /// Whether a document has expired.
     pub fn is_over(&self, header: &Header, document: &[u8]) -> bool {
         if self.default_ttl.is_none() {
             return false;
         }
         let mut header = *header;
-        // Written when the collection may have had no time to live, and documents were not asked.
+        // It was written when the collection may have had no time to live, so its own was not read.
         if header.ttl == 0 && header.index_generation < self.index_generation {
             header.ttl = json::parse(document).map_or(0, |document| lenient_ttl(&document));
         }
         header.expiry(self.default_ttl).is_some_and(|expiry| expiry <= self.now)
     }
 
-    /// A page of the rows that say what has expired by now; `after` is the last one of the page before.
-    /// A row may be out of date: only the document can tell.
+    /// A page of the expiry rows that are due by now, after the row `after`. A row may be out of
+    /// date: only the document is authoritative.
     pub async fn due(
         &self,
         snapshot: &dyn Snapshot,
@@ -78,13 +78,13 @@ impl Expiry {
 
 /// Keys of rows that are due.
 pub struct Due {
-    /// Keys of the rows, in their order.
+    /// The keys in order.
     pub rows: Vec<Bytes>,
     /// Whether there are more.
     pub has_more: bool,
 }
 
-/// Whether a document, by its row, has expired.
+/// Whether a document has expired, given its row.
 pub fn is_expired(header: &Header, document: &[u8], collection: &Served, now: u64) -> bool {
     Expiry::new(collection, now).is_over(header, document)
 }

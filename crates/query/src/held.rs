@@ -1,9 +1,10 @@
-//! The memory that queries hold: one budget for all of them, and a share of it that one may have.
+//! The memory that queries hold: one budget for all of them, and the share that one query may have.
 //!
-//! Whatever a query keeps while it works (rows to sort, groups, rows that DISTINCT has met, lists of
-//! candidates, answers of functions, the values of its expressions) is taken from the budget before
-//! it is kept, a chunk at a time, and given back when the page is done. Nobody waits: a query that
-//! finds the budget spent ends, and is told to come back if others hold it.
+//! Anything that a query keeps while it runs (rows to sort, groups, rows that DISTINCT has seen,
+//! lists of candidates, answers of functions, the values of its expressions) is first taken from
+//! the budget, a chunk at a time, and released when the page is done. Queries never wait for
+//! memory: a query that finds the budget used up ends, with an error that says to retry if others
+//! hold the memory.
 
 use std::sync::{
     Arc,
@@ -12,37 +13,38 @@ use std::sync::{
 
 use sql::program::Halt;
 
-/// What a query may hold uncounted. Most queries hold less, and never touch what all of them share.
+/// Bytes that a query may hold uncounted. Most queries hold less, and never access the shared
+/// budget.
 const FREE_BYTES: usize = 64 << 10;
 
-/// By how much a share grows.
+/// The step by which a share grows.
 const CHUNK_BYTES: usize = 64 << 10;
 
-/// How much a share may be too large before the rest is given back.
+/// How much a share may exceed its use before the rest is released.
 const SPARE_BYTES: usize = 1 << 20;
 
-/// What all queries may hold together.
+/// The budget that all queries share.
 #[derive(Debug)]
 pub(crate) struct Memory {
     total: usize,
-    /// What one query may hold.
+    /// Bytes that one query may hold.
     each: usize,
     taken: AtomicUsize,
 }
 
-/// What one page of a query holds. Given back when it is dropped.
+/// The memory that one page of a query holds. Released when it is dropped.
 #[derive(Debug, Default)]
 pub(crate) struct Held {
-    /// Where it is taken from; `None` if nobody counts.
+    /// The budget it is taken from; `None` if it is not limited.
     memory: Option<Arc<Memory>>,
     used: AtomicUsize,
     reserved: AtomicUsize,
-    /// Of that, for the values of expressions.
+    /// The part of it that is for the values of expressions.
     granted: AtomicUsize,
 }
 
 impl Memory {
-    /// A budget of so many bytes, of which one query may have half.
+    /// A budget of `total` bytes. One query may have half of it.
     pub(crate) fn new(total: usize) -> Self {
         Self { total, each: total / 2, taken: AtomicUsize::new(0) }
     }
@@ -54,7 +56,7 @@ impl Memory {
         Arc::new(held)
     }
 
-    /// What is taken now.
+    /// Bytes that are taken now.
     #[cfg(test)]
     pub(crate) fn taken(&self) -> usize {
         self.taken.load(Ordering::Relaxed)
@@ -67,7 +69,7 @@ impl Memory {
 }
 
 impl Held {
-    /// Takes so many bytes more.
+    /// Takes so many more bytes.
     pub(crate) fn take(&self, bytes: usize) -> Result<(), Halt> {
         let used = self.used.fetch_add(bytes, Ordering::Relaxed).saturating_add(bytes);
         let reserved = self.reserved.load(Ordering::Relaxed);
@@ -88,7 +90,7 @@ impl Held {
         Err(halt)
     }
 
-    /// Gives so many bytes back.
+    /// Releases so many bytes.
     pub(crate) fn give_back(&self, bytes: usize) {
         let before = self.used.fetch_sub(bytes, Ordering::Relaxed);
         let wanted = before.saturating_sub(bytes).saturating_sub(FREE_BYTES);
@@ -106,8 +108,8 @@ impl Held {
         self.used.load(Ordering::Relaxed)
     }
 
-    /// Takes what the values of expressions need beyond what they have: so many bytes in all. Says
-    /// how many they may have now.
+    /// Takes what the values of expressions need beyond what they have: so many bytes in all.
+    /// Returns how many bytes they may have now.
     pub(crate) fn grant(&self, bytes: usize) -> Result<usize, Halt> {
         let granted = self.granted.load(Ordering::Relaxed);
         let wanted = bytes.next_multiple_of(CHUNK_BYTES);
@@ -153,7 +155,7 @@ mod tests {
         second.take(5 * MB).expect("the other half");
         assert_eq!(third.take(MB), Err(Halt::Busy), "others have it");
         assert!(memory.taken() <= 10 * MB);
-        // What is refused counts for nothing.
+        // A refused request takes nothing.
         assert_eq!(third.used(), 0);
         drop(first);
         third.take(MB).expect("room again");

@@ -1,9 +1,9 @@
-//! Reading a collection: which of its partitions a request concerns, and queries, feeds and the change
-//! feed over them.
+//! Reads a collection: determines which partitions a request concerns, and runs queries, feeds and
+//! the change feed over them.
 //!
-//! [`served`] is a collection with the partitions that are open here, [`scope`] the part of it that a
-//! request covers, [`execution`] a query from its text to a page of rows. What all of them need of the
-//! process is [`reading`].
+//! [`served`] is a collection with the partitions that are open here, [`scope`] the part of it that
+//! a request covers, [`execution`] a query from its text to a page of rows. [`reading`] is the
+//! state of the process that all of them share.
 
 pub mod changes;
 pub mod clock;

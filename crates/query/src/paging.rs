@@ -1,4 +1,4 @@
-//! Pages of feeds whose items are in memory, and where to go on.
+//! Pages of feeds whose items are in memory, and their continuations.
 
 use bytes::Bytes;
 use protocol::{
@@ -45,7 +45,7 @@ impl Page {
         Ok(page)
     }
 
-    /// Bytes of its items.
+    /// The size of its items.
     pub fn bytes(&self) -> usize {
         self.items.iter().map(Bytes::len).sum()
     }
@@ -62,18 +62,18 @@ impl Page {
     }
 }
 
-/// Where the caller's last page ended; `None` for the first one.
+/// Where the client's last page ended; `None` for the first one.
 pub fn position(feed: Feed, owner: &[u8], options: &Options) -> Result<Option<u64>, Error> {
     let Some(token) = &options.continuation else { return Ok(None) };
     continuation::decode(feed, owner, token).map(Some).ok_or_else(invalid_token)
 }
 
-/// The most items that a page may have, as the caller or else the service says.
+/// The most items of a page: the client's choice, or else the service's default.
 pub fn page_items(options: &Options) -> usize {
     options.max_item_count.unwrap_or(PAGE_ITEMS_DEFAULT) as usize
 }
 
-/// The refusal of a token that is not one of this feed.
+/// The error for a token that does not belong to this feed.
 pub fn invalid_token() -> Error {
     Error::bad_request("Invalid Continuation Token: it is damaged or belongs to another feed.")
 }

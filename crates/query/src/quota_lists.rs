@@ -1,4 +1,5 @@
-//! Quota and usage of a collection as text, kept for a moment: every answer beside a document has them.
+//! A collection's quota and usage as text, cached briefly, because every document answer contains
+//! them.
 
 use std::{
     sync::{Arc, PoisonError, RwLock},
@@ -7,12 +8,13 @@ use std::{
 
 use protocol::response::QuotaLists;
 
-/// Quota and usage as they were a moment ago.
+/// The cached quota and usage, and their age.
 #[derive(Debug, Default)]
 pub struct CachedLists(RwLock<Option<(Duration, Arc<QuotaLists>)>>);
 
 impl CachedLists {
-    /// What is kept, if it is not older than `age_max`; else what `make` gives, which is kept now.
+    /// Returns the cached text if it is not older than `age_max`; otherwise calls `make`, and
+    /// caches the result.
     pub fn get(
         &self,
         now: Duration,

@@ -1,7 +1,7 @@
-//! One partition, as whoever reads several of them sees it: open here, or with another process.
+//! The interface for reading a partition, whether it is open here or in another process.
 //!
-//! Queries, feeds, the change feed and figures reach partitions through [`Readable`] only. A request
-//! about one partition is carried out by its owner: see [`route`](crate::route).
+//! Queries, feeds, the change feed and statistics access partitions through [`Readable`] only. A
+//! request for one partition is carried out by its owner: see [`route`](crate::route).
 
 use std::sync::Arc;
 
@@ -12,45 +12,47 @@ use partition::{
 use protocol::{BoxFuture, Error, PartitionPoint};
 use store::Snapshot;
 
-/// What a reader holds of a partition.
+/// A partition's rows at one moment.
 pub struct PartitionView {
     /// Its rows.
     pub snapshot: Arc<dyn Snapshot>,
-    /// The LSN that the rows hold at least.
+    /// The rows include at least this LSN.
     pub lsn: u64,
-    /// Counters that were read behind the snapshot: it holds nothing that they do not count.
+    /// Counters read after the snapshot: they count everything in it.
     pub counters: Counters,
 }
 
 /// A partition that can be read.
 pub trait Readable: Send + Sync {
-    /// What the catalog says of it.
+    /// The catalog's entry of the partition.
     fn range(&self) -> &Arc<Range>;
 
-    /// What readers may spend there.
+    /// The request units that readers may spend there.
     fn budget(&self) -> &Arc<Budget>;
 
-    /// Its rows as they are now.
+    /// A snapshot of its current rows.
     fn view(&self) -> BoxFuture<'_, Result<PartitionView, Error>>;
 
-    /// How far back its history of all versions reaches. Ask once the rows are held: what is swept
-    /// after that is in them.
+    /// How far back its history of all versions reaches. Call it after taking the snapshot: rows
+    /// that are swept later are in the snapshot.
     fn history_from(&self) -> BoxFuture<'_, Result<Position, Error>>;
 
-    /// What is remembered of the order in which its documents were created.
+    /// The cache of the order in which its documents were created.
     fn creations(&self) -> &Creations;
 
-    /// The LSN that readers can see, for figures. If it is elsewhere, as its owner said last.
+    /// The LSN that readers can see, for statistics. For a remote partition, the last one its owner
+    /// reported.
     fn lsn(&self) -> u64;
 
-    /// How much it holds, for figures and estimates. If it is elsewhere, as its owner said last.
+    /// Its size, for statistics and estimates. For a remote partition, the last one its owner
+    /// reported.
     fn counters(&self) -> Counters;
 
-    /// The partition itself, if it is open here: it remembers what makes reading cheaper. Nothing
-    /// but the cost of an answer may depend on it.
+    /// The partition itself, if it is open here: it caches what makes reading cheaper. Only the
+    /// cost of an answer may depend on it.
     fn here(&self) -> Option<&Partition>;
 
-    /// Its place in a session token.
+    /// Its entry in a session token.
     fn point(&self, lsn: u64) -> PartitionPoint {
         PartitionPoint { range_id: self.range().id, lsn }
     }

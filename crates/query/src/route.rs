@@ -1,9 +1,10 @@
-//! Where a request belongs: a pure function of the request and the catalog.
+//! Routes a request to its owner: a pure function of the request and the catalog.
 //!
-//! In a database of one process everything is here. Several processes share a catalog, and each
-//! partition has one owner: a request about one partition is carried out there, one about the catalog
-//! by the catalog's owner, and one about several partitions by whoever got it, who reads each of them
-//! at its owner. Keys come from the header; a body is parsed only if there is none.
+//! With one process, every request stays here. Several processes share a catalog, and each
+//! partition has one owner, which carries out requests for that partition. The catalog's owner
+//! carries out those for the catalog, and the process that received a request for several
+//! partitions reads each of them at its owner. Keys come from the header; a body is parsed only if
+//! there is none.
 
 use std::sync::Arc;
 
@@ -22,21 +23,22 @@ use crate::{
     scope::{Scope, document_key, named_key},
 };
 
-/// Who carries out a request.
+/// The process that carries out a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Route {
-    /// Whoever got it.
+    /// The process that received it.
     Here,
     /// The owner of the catalog.
     Catalog,
     /// The owner of this partition.
     Partition(Target),
-    /// Whoever got it, over these partitions; at least two.
+    /// The process that received it, over these partitions; at least two.
     Several(Vec<Target>),
 }
 
-/// Where a request belongs. What the catalog does not know may be news: its owner decides. What cannot
-/// be understood is refused by whoever got it.
+/// The route of a request. If this catalog does not know its resource, the catalog's owner decides,
+/// because the resource may be new. A request that cannot be parsed is refused by the process that
+/// received it.
 #[expect(clippy::too_many_lines, reason = "a table")]
 pub fn route(catalog: &Catalog, request: &Request) -> Route {
     let Request { operation, options } = request;
@@ -137,7 +139,7 @@ pub fn route(catalog: &Catalog, request: &Request) -> Route {
     }
 }
 
-/// The route of a request about some ranges of a collection.
+/// The route of a request over some ranges of a collection.
 fn in_collection<'a>(
     catalog: &'a Catalog,
     path: &CollectionPath,
@@ -146,7 +148,7 @@ fn in_collection<'a>(
     let Ok(collection) = catalog.collection(path) else { return Route::Catalog };
     match ranges(collection) {
         Ok(ranges) => to(collection, &ranges),
-        // A range that is not known may be news, too.
+        // An unknown range may be new, too.
         Err(error) if error.code == Code::PartitionGone => Route::Catalog,
         Err(_) => Route::Here,
     }
@@ -190,7 +192,7 @@ fn range_of<'a>(
     Ok(&collection.ranges[collection.range_of(collection.slot(&key), &key)])
 }
 
-/// The ranges that the operations of a batch are about, each once. A transaction has one key.
+/// The ranges that the operations of a batch concern, each once. A transaction has one key.
 fn of_batch<'a>(
     collection: &'a Collection,
     options: &Options,
@@ -209,7 +211,7 @@ fn of_batch<'a>(
             BatchKind::Read { .. } | BatchKind::Delete { .. } | BatchKind::Patch { .. } => None,
         };
         let named = operation.key.as_ref().or(options.partition_key.as_ref());
-        // Each operation has a result of its own: one that cannot be placed is refused alone.
+        // Each operation has its own result, so an operation without a range fails alone.
         let Ok(range) = range_of(collection, named, body) else { continue };
         if !ranges.iter().any(|it| Arc::ptr_eq(it, range)) {
             ranges.push(range);
@@ -227,7 +229,7 @@ fn of_scope<'a>(
     Ok(collection.ranges.iter().filter(|range| scope.visits(range)).collect())
 }
 
-/// The ranges that share the slot of an attachment's document: its rid says no more.
+/// The ranges that share the slot of an attachment's document: its rid does not tell them apart.
 fn of_media(catalog: &Catalog, media: &str) -> Route {
     let Some(rid) = AttachmentRid::parse(media) else { return Route::Here };
     let document = rid.document;

@@ -1,4 +1,4 @@
-//! Partition keys of requests: what a document's key is, and which documents a feed covers.
+//! Partition keys of requests: a document's key, and the documents that a feed covers.
 
 use std::{ops, sync::Arc};
 
@@ -30,16 +30,16 @@ const OTHER_THAN_HEADER: &str =
 /// Most bytes of an edge inside a slot: those of a hierarchical key of three levels.
 pub const EDGE_BYTES_MAX: usize = 48;
 
-/// A scope is small if its slots are this part of a partition's.
+/// A scope is small if its slots are at most this fraction of a partition's.
 const FEW_SLOTS: usize = 64;
 
-/// The partition key that a document's content gives it.
+/// The partition key from a document's content.
 pub fn document_key(collection: &Collection, document: &Value) -> PartitionKey {
     let paths = &collection.definition.partition_key.paths;
     PartitionKey(paths.iter().map(|path| Component::of(document.at(path))).collect())
 }
 
-/// The key of a document to be written: the body decides, the header must agree.
+/// The key of a document to write: the body has it, and the header must match.
 pub fn key_in_body(
     collection: &Collection,
     document: &Value,
@@ -55,7 +55,7 @@ pub fn key_in_body(
     }
 }
 
-/// Refuses a document of another key than that of the transaction.
+/// Refuses a document whose key is not the transaction's.
 pub fn check_key(
     collection: &Collection,
     document: &Value,
@@ -68,19 +68,19 @@ pub fn check_key(
     Err(Error::new(Code::PartitionKeyMismatch, OTHER_THAN_HEADER))
 }
 
-/// The key of a document to be read or deleted: the header must name it in full.
+/// The key of a document to read or delete: the header must name it in full.
 pub fn header_key(collection: &Collection, options: &Options) -> Result<PartitionKey, Error> {
     named_key(collection, options.partition_key.as_ref())
 }
 
-/// The key of a document to be read or deleted, from the value of the header.
+/// The key of a document to read or delete, from the value of the header.
 pub fn named_key(
     collection: &Collection,
     named: Option<&PartitionKey>,
 ) -> Result<PartitionKey, Error> {
     match named {
         Some(named) => full_key(collection, named),
-        // Clients from before partition keys send none.
+        // Clients older than partition keys send none.
         None if collection.definition.partition_key.is_system => {
             Ok(PartitionKey(vec![Component::Undefined]))
         }
@@ -88,7 +88,7 @@ pub fn named_key(
     }
 }
 
-/// A named key as a full one: the empty key of a collection without keys means "undefined".
+/// Completes a named key: the empty key of a collection without a partition key means "undefined".
 fn full_key(collection: &Collection, named: &PartitionKey) -> Result<PartitionKey, Error> {
     let definition = &collection.definition.partition_key;
     if named.0.is_empty() && definition.is_system {
@@ -101,40 +101,39 @@ fn full_key(collection: &Collection, named: &PartitionKey) -> Result<PartitionKe
     Ok(named.clone())
 }
 
-/// What a query was asked of: a piece of the hash space, and whether it is only a part of what is
-/// in there.
+/// The area that a query was requested for, and whether it covers only some of the documents in it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The piece of the hash space.
     pub area: Area,
-    /// Whether more is needed to say which documents in it are meant.
+    /// Whether the area alone does not determine which documents are covered.
     pub is_part: bool,
 }
 
-/// Which documents a feed covers. Slots narrow the scan; the exact key or place is checked on each
-/// document where others may share its slot.
+/// The documents that a feed covers. Slots narrow the scan; where other keys may share a slot, the
+/// exact key or area is checked on each document.
 #[derive(Clone)]
 pub struct Scope {
     area: Area,
     exact: Exact,
-    /// The places that matter, where they are a few among many.
+    /// The areas to visit, if they are a few among many.
     only: Option<Vec<Area>>,
-    /// Nothing is read of partitions that end before this slot.
+    /// Partitions that end before this slot are not read.
     first: u32,
 }
 
 #[derive(Clone)]
 enum Exact {
-    /// Whatever the partitions that it visits have in its slots.
+    /// All rows in its slots of the partitions that it visits.
     Slots,
-    /// The leading components must be these.
+    /// The key must begin with these components.
     Key(PartitionKey),
-    /// The effective key must lie in the area: a partition has others in the same slot.
+    /// The effective key must be in the area: a partition has others in the same slot.
     Area,
 }
 
 impl Scope {
-    /// What the key, the range or the effective keys of a request cover.
+    /// The scope of a request's key, range or effective keys.
     pub fn of(collection: &Collection, options: &Options) -> Result<Self, Error> {
         if let Some(named) = &options.partition_key {
             return Self::of_key(collection, named);
@@ -158,15 +157,14 @@ impl Scope {
         }
     }
 
-    /// Everything in the partitions that hold these keys. Which documents have them is for the
-    /// query's filter to say.
+    /// Everything in the partitions that hold these keys. The query's filter selects the documents.
     pub fn around_keys(collection: &Collection, keys: &[PartitionKey]) -> Self {
         let only = keys.iter().map(|key| key_area(collection, collection.slot(key), key)).collect();
         let area = Area::of_slots(0..SLOT_COUNT);
         Self { area, exact: Exact::Slots, only: Some(only), first: 0 }
     }
 
-    /// Everything in a piece of the hash space.
+    /// Everything in an area of the hash space.
     fn of_area(collection: &Collection, area: Area) -> Self {
         let slots = Area::of_slots(area.slots());
         let sticks_out = |range: &Arc<Range>| {
@@ -177,8 +175,9 @@ impl Scope {
         Self { area, exact, only: None, first: 0 }
     }
 
-    /// What an answer says of the partitions that it read. Under the id of a past range it speaks of
-    /// that one: a session token of ranges that the caller does not know would make it begin anew.
+    /// The session points of the partitions that an answer has read. If the request names a past
+    /// range, the points are for that one: a session token with ranges that the client does not
+    /// know would make the client start over.
     pub async fn points(
         collection: &Served,
         options: &Options,
@@ -190,8 +189,8 @@ impl Scope {
         if !collection.past.iter().any(|(past, _)| *past == range_id) {
             return Ok(read);
         }
-        // The token is held against every descendant, whether it has slots of that range or not.
-        // If none remembers it, there is no token.
+        // The token will be compared with every descendant, whether it has slots of that range or
+        // not. Without any descendant, there is no token.
         let children =
             collection.readable.iter().filter(|it| it.range().parents.contains(&range_id));
         let views = together::all(children.map(|partition| partition.view())).await?;
@@ -199,7 +198,7 @@ impl Scope {
         Ok(lsn.map(|lsn| PartitionPoint { range_id, lsn }).into_iter().collect())
     }
 
-    /// What the later pages of a query must know of it.
+    /// The origin to store in the query's tokens.
     pub fn origin(&self, collection: &Collection) -> Origin {
         let area = self.exact_area(collection);
         let is_long = |edge: &Edge| {
@@ -211,7 +210,7 @@ impl Scope {
         Origin { area, is_part: false }
     }
 
-    /// What it covers, in whatever way that was named.
+    /// The area that it covers, by whichever means the request named it.
     fn exact_area(&self, collection: &Collection) -> Area {
         match &self.exact {
             Exact::Key(key) => {
@@ -224,12 +223,13 @@ impl Scope {
         }
     }
 
-    /// What a query goes on with whose last page was asked of `origin`, if partitions were split or
-    /// merged since, or if it names something else; `None` if another range answers for this one.
+    /// The scope with which a query continues whose first page was for `origin`, if partitions were
+    /// split or merged since, or if the request names another scope; `None` if another range
+    /// answers for this one.
     ///
-    /// Rows go on in each range that they are in now, as far as they were asked for. What is added
-    /// up over the whole of `origin` cannot be taken apart: the range that has its beginning
-    /// answers for all of it.
+    /// Rows continue in each range where they are now, limited to the original area. An aggregate
+    /// over the whole of `origin` cannot be divided: the range at the beginning of `origin` answers
+    /// for all of it.
     pub fn continued(
         &self,
         collection: &Collection,
@@ -253,7 +253,7 @@ impl Scope {
                 Exact::Slots | Exact::Area => Ok(None),
             };
         }
-        // Never more than was asked for, whatever the token says.
+        // Never read more than the request allows, whatever the token says.
         if *is_part || matches!(self.exact, Exact::Key(_)) || self.only.is_some() {
             return Err(Error::bad_request(
                 "Invalid Continuation Token: partitions were split or merged since, and this query \
@@ -264,7 +264,7 @@ impl Scope {
         Ok(is_first.then(|| Self::of_area(collection, area.clone())))
     }
 
-    /// This scope without the partitions before a slot, which a page has nothing to do with.
+    /// This scope without the partitions before a slot, which a page does not need.
     #[must_use]
     pub fn beginning_with(self, first: u32) -> Self {
         Self { first, ..self }
@@ -283,7 +283,7 @@ impl Scope {
         matches!(self.exact, Exact::Slots)
     }
 
-    /// The one logical key that it covers, if it does.
+    /// The one logical key that it covers, if it covers only one.
     pub fn full_key(&self, collection: &Collection) -> Option<LogicalKey> {
         let Exact::Key(key) = &self.exact else { return None };
         let is_full = key.0.len() == collection.definition.partition_key.paths.len();
@@ -307,14 +307,15 @@ impl Scope {
         }
         let slot = collection.slot(named);
         let area = Area::of_slots(slot..slot + 1);
-        // Who shares the slot is no concern of later pages: the key says it all.
+        // Later pages need not know the area inside the slot: the key determines it.
         let place = key_area(collection, slot, named);
         let only = (place != area).then(|| vec![place]);
         Ok(Self { area, exact: Exact::Key(named.clone()), only, first: 0 })
     }
 
-    /// The parts of the key behind the first, with the number of their path: documents that share
-    /// the first part share a slot, and only these tell them apart. Absent parts are left out.
+    /// The parts of the key after the first, each with the index of its path: documents that share
+    /// the first part share a slot, and only the other parts tell them apart. Absent parts are left
+    /// out.
     pub fn narrowing(&self) -> impl Iterator<Item = (usize, Value)> {
         let parts = match &self.exact {
             Exact::Key(key) => key.0.as_slice(),
@@ -332,7 +333,7 @@ impl Scope {
         collection.readable.iter().filter(|partition| self.visits(partition.range()))
     }
 
-    /// Whether a range has something that it covers.
+    /// Whether it covers anything in a range.
     pub fn visits(&self, range: &Range) -> bool {
         let has_place = |only: &Vec<Area>| only.iter().any(|it| it.overlaps(&range.area));
         range.slots.end > self.first
@@ -346,7 +347,7 @@ impl Scope {
         slots.start.max(range.slots.start)..slots.end.min(range.slots.end)
     }
 
-    /// The piece of the hash space that it is about.
+    /// The area of the hash space that it covers.
     pub fn place(&self) -> Area {
         match self.only.as_deref() {
             Some([place]) => place.clone(),
@@ -354,14 +355,14 @@ impl Scope {
         }
     }
 
-    /// Where the primary rows lie of the documents that it covers, if they are a small part of a
-    /// range's.
+    /// The key range of the primary rows that it covers, if they are a small part of a range's.
     pub fn primaries_in(&self, range: &Range) -> Option<ops::Range<Bytes>> {
         let slots = self.slots_in(range);
         if let Exact::Key(key) = &self.exact {
             let start = LogicalKey::new(self.area.start.slot, key);
             let prefix = [&[PRIMARY], start.as_bytes()].concat();
-            // What follows a part of a key is a part of it, or the id: no such begins so high.
+            // The prefix is followed by another part of the key or by the id; neither begins with
+            // this byte.
             let end = [&prefix[..], &[u8::MAX]].concat();
             return Some(prefix.into()..end.into());
         }
@@ -389,7 +390,7 @@ impl Scope {
     }
 }
 
-/// The piece of the hash space between two effective keys.
+/// The area of the hash space between two effective keys.
 fn epk_area(collection: &Collection, min: &Epk, max: &Epk) -> Result<Area, Error> {
     if min > max {
         return Err(Error::bad_request("The effective partition key range is inverted."));
@@ -402,8 +403,8 @@ fn epk_area(collection: &Collection, min: &Epk, max: &Epk) -> Result<Area, Error
     Ok(Area { start: edge(min)?, end: edge(max)? })
 }
 
-/// Where the keys of this slot lie that begin with this one: its slot, as long as that is in one
-/// partition.
+/// The area of the keys in this slot that begin with this key: the slot itself, unless the edge of
+/// a partition is inside it.
 fn key_area(collection: &Collection, slot: u32, key: &PartitionKey) -> Area {
     if !collection.ranges[collection.range_of(slot, key)].area.is_cut_inside(slot) {
         return Area::of_slots(slot..slot + 1);

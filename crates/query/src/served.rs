@@ -1,6 +1,6 @@
-//! Collections as this process serves them: what the catalog says, the partitions that are open here,
-//! and those to be read elsewhere. A [`View`] is an immutable snapshot of all, so that a request that
-//! holds one sees ranges and partitions that belong together.
+//! Collections as this process serves them: the catalog's data, the partitions that are open here,
+//! and those to read from other processes. A [`View`] is an immutable snapshot of everything, so
+//! that a request that holds one sees ranges and partitions that match.
 
 use std::{collections::HashMap, ops::Deref, sync::Arc};
 
@@ -15,17 +15,17 @@ use crate::{
     readable::Readable,
 };
 
-/// The catalog, and what is open of it.
+/// The catalog, and its open partitions.
 #[derive(Default)]
 pub struct View {
-    /// Every resource but documents.
+    /// Every resource except documents.
     pub catalog: Arc<Catalog>,
     /// The processes that own other partitions; `None` if this one owns all.
     pub elsewhere: Option<Arc<dyn Elsewhere>>,
     databases: HashMap<u32, Arc<ServedDatabase>>,
 }
 
-/// The collections of a database as they are served.
+/// The served collections of a database.
 struct ServedDatabase {
     database: Arc<Database>,
     collections: HashMap<u32, Arc<Served>>,
@@ -34,22 +34,22 @@ struct ServedDatabase {
 /// A collection with its partitions.
 pub struct Served {
     collection: Arc<Collection>,
-    /// One for each range of the collection, in the same order, wherever it is.
+    /// One for each range of the collection, in the same order, wherever it is open.
     pub readable: Vec<Arc<dyn Readable>>,
     /// Those that are open here, in the same order.
     pub partitions: Vec<Arc<Partition>>,
-    /// What is told of it beside its documents.
+    /// Quota and usage for answers about its documents.
     pub quota_lists: Arc<CachedLists>,
 }
 
 impl View {
-    /// A view of nothing, for a process that shares its catalog with others.
+    /// An empty view, for a process that shares its catalog with others.
     pub fn among(elsewhere: Option<Arc<dyn Elsewhere>>) -> Self {
         Self { elsewhere, ..Self::default() }
     }
 
-    /// The view of a catalog that comes next. Partitions that it does not know yet are in `opened`;
-    /// those of collections and databases that did not change are taken over as they are.
+    /// The next view, for a new catalog. Its new partitions are in `opened`; collections and
+    /// databases that did not change are reused.
     pub fn next(&self, catalog: Catalog, opened: &[Arc<Partition>]) -> Result<Self, Error> {
         let elsewhere = self.elsewhere.as_deref();
         let is_same_owner = Arc::ptr_eq(&self.catalog.groups, &catalog.groups);
@@ -67,7 +67,7 @@ impl View {
         Ok(Self { catalog: catalog.into(), elsewhere: self.elsewhere.clone(), databases })
     }
 
-    /// This view with another partition in the place of the one of the same name.
+    /// This view with a partition replaced by another of the same name.
     #[must_use]
     pub fn with_partition(&self, served: &Served, partition: &Arc<Partition>) -> Self {
         let mut databases = self.databases.clone();
@@ -82,13 +82,13 @@ impl View {
         Self { catalog, elsewhere, databases }
     }
 
-    /// A collection that a request is about.
+    /// The collection that a path names.
     pub fn collection(&self, path: &CollectionPath) -> Result<&Arc<Served>, Missing> {
         let collection = self.catalog.collection(path)?;
         self.by_rid(collection.rid).ok_or(Missing::Collection)
     }
 
-    /// The collection that a request inside it is about, if it is the one that the caller means.
+    /// The collection that a request concerns, if it is the one that the client expects.
     pub fn intended(&self, path: &CollectionPath, options: &Options) -> Result<Arc<Served>, Error> {
         let collection = self.collection(path).map_err(|_| Error::owner_not_found())?;
         check_intended(collection, options)?;
@@ -117,10 +117,10 @@ impl View {
     }
 }
 
-/// What a view is made from, beside the one before it.
+/// The inputs of a new view, besides the previous one.
 struct Next<'a> {
     groups: &'a Groups,
-    /// No group has another owner than before.
+    /// Every group has the same owner as before.
     is_same_owner: bool,
     elsewhere: Option<&'a dyn Elsewhere>,
     opened: &'a [Arc<Partition>],
@@ -174,7 +174,7 @@ impl Next<'_> {
 }
 
 impl Served {
-    /// A collection whose partitions are these, all of them here.
+    /// A collection with these partitions, all of them open here.
     pub fn new(collection: Arc<Collection>, partitions: Vec<Arc<Partition>>) -> Self {
         let readable = partitions.iter().map(|it| Arc::clone(it) as Arc<dyn Readable>).collect();
         Self { collection, readable, partitions, quota_lists: Arc::default() }
@@ -199,7 +199,7 @@ impl Served {
     /// The partition that holds a full key of this slot, if it is open here.
     pub fn partition_of(&self, slot: u32, key: &PartitionKey) -> Result<&Arc<Partition>, Error> {
         let place = self.collection.range_of(slot, key);
-        // Where all are here they have the places of their ranges.
+        // If all are open here, they have the indexes of their ranges.
         if self.partitions.len() == self.readable.len() {
             return Ok(&self.partitions[place]);
         }
@@ -221,7 +221,7 @@ impl Deref for Served {
     }
 }
 
-/// Refuses a caller who means a collection that this name no longer stands for.
+/// Refuses a client that expects another collection under this name.
 pub fn check_intended(collection: &Collection, options: &Options) -> Result<(), Error> {
     let reused =
         "The collection is not the one that the client means: another collection now has its name.";

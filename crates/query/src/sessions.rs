@@ -1,4 +1,4 @@
-//! Sessions: a reader sees at least what its session has seen.
+//! Sessions: a reader sees at least what its session has already seen.
 
 use catalog::range::Range;
 use partition::session;

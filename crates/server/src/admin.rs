@@ -19,10 +19,10 @@ use protocol::Operator;
 
 use crate::{metrics::Metrics, partitions, settings::MetricsAccess};
 
-/// How every path answered here begins.
+/// The prefix of every path that is answered here.
 pub(crate) const PREFIX: &str = "/_sheaf/";
 
-/// What begins the paths below it that need a key, like the database's own.
+/// The prefix of the paths below it that need a key, as the database's own paths do.
 pub(crate) const SIGNED_PREFIX: &str = "/_sheaf/dbs/";
 
 const JSON: &str = "application/json";
@@ -33,20 +33,20 @@ pub(crate) struct Admin {
     pub(crate) operator: Arc<dyn Operator>,
     pub(crate) metrics: Metrics,
     pub(crate) metrics_access: MetricsAccess,
-    /// The server is stopping and takes no new work.
+    /// The server is stopping and accepts no new work.
     pub(crate) is_draining: Arc<AtomicBool>,
 }
 
 impl Admin {
-    /// Answers a request whose path begins with [`PREFIX`]. `is_local`: it comes from this machine,
-    /// and calls it by a name of this machine.
+    /// Answers a request whose path begins with [`PREFIX`]. `is_local` says that it comes from this
+    /// machine and uses one of its own names.
     pub(crate) fn answer(
         &self,
         is_local: bool,
         method: &Method,
         path: &str,
     ) -> Response<Full<Bytes>> {
-        // First of all: a page takes work.
+        // Check this first, because a page costs work.
         if !matches!(*method, Method::GET | Method::HEAD) {
             let mut response = error(StatusCode::METHOD_NOT_ALLOWED, "use GET");
             response
@@ -79,7 +79,7 @@ impl Admin {
         }
     }
 
-    /// Metrics and partitions name databases, collections and keys.
+    /// Metrics and partitions contain names of databases and collections, and keys.
     fn may_read_figures(&self, is_local: bool) -> bool {
         match self.metrics_access {
             MetricsAccess::Any => true,
@@ -96,8 +96,8 @@ impl Admin {
     }
 }
 
-/// The reason of a failure may name files, and whatever else an operating system says: it is for this
-/// machine.
+/// The reason of a failure may contain file names and other details from the operating system, so
+/// only this machine gets it.
 fn health(failure: Option<&str>, is_local: bool) -> Response<Full<Bytes>> {
     match failure {
         None => text(StatusCode::OK, JSON, r#"{"status":"ok"}"#.to_owned()),

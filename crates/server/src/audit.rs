@@ -1,10 +1,11 @@
 //! The audit log: who changed the account's resources, and who was refused. One JSON object per
-//! line. `file` writes the lines, `line` formats them, `quota` limits those that strangers cause.
+//! line. `file` writes the lines, `line` formats them, `quota` limits those from unauthenticated
+//! clients.
 //!
-//! No request waits for the log: lines go through a bounded queue to a thread. Strangers could
-//! otherwise fill the disk, wear it out, or push out the record of changes, so refusals beyond a
-//! quota are only counted, and files are limited in size and number. Changes are never left out
-//! while the disk keeps up.
+//! Requests never wait for the log: lines go through a bounded queue to a thread. Unauthenticated
+//! clients could otherwise fill the disk, wear it out, or push out the record of changes, so
+//! refusals beyond a quota are only counted, and files are limited in size and number. Changes are
+//! never left out while the disk keeps up.
 
 mod file;
 mod line;
@@ -25,24 +26,24 @@ pub(crate) use self::line::{Line, Who};
 use self::{file::Rotated, quota::Quota};
 use crate::clock::MachineClock;
 
-/// Lines that wait for the disk.
+/// Lines that may wait for the disk.
 const QUEUE_LINES_MAX: usize = 4096;
-/// How soon a line is handed to the operating system that came alone.
+/// How soon a single line is handed to the operating system.
 const SECOND: Duration = Duration::from_secs(1);
-/// How often a count of what was left out is written down.
+/// How often the count of omitted lines is written.
 const COUNT_INTERVAL: Duration = Duration::from_mins(1);
 
-/// Where the audit log is, and how much of it there may be.
+/// Location and limits of the audit log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct AuditSettings {
     pub(crate) path: PathBuf,
-    /// Size at which a file is put aside.
+    /// The size at which a file is rotated.
     pub(crate) bytes_max: u64,
-    /// Files that are kept, with the one that is written.
+    /// Number of files to keep, including the current one.
     pub(crate) files_max: u32,
 }
 
-/// The log. One that is off takes lines and forgets them.
+/// The log. If it is off, it discards all lines.
 #[derive(Default)]
 pub(crate) struct Audit {
     sender: Option<SyncSender<Message>>,
@@ -72,14 +73,14 @@ impl Audit {
         Ok(Self { sender: Some(sender), writer, quota, omitted })
     }
 
-    /// Something was changed, or happened to the server.
+    /// Logs a change, or an event of the server.
     pub(crate) fn changed(&self, line: Line<'_>) {
         if self.sender.is_some() {
             self.send(text(&line));
         }
     }
 
-    /// Somebody was refused.
+    /// Logs a refusal.
     pub(crate) fn refused(&self, line: Line<'_>) {
         if self.sender.is_none() {
             return;
@@ -101,11 +102,11 @@ impl Audit {
         }
     }
 
-    /// Writes down what is queued. What comes later is forgotten.
+    /// Writes the queued lines. Later lines are discarded.
     pub(crate) fn close(&self) {
         let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let (Some(sender), Some(writer)) = (&self.sender, writer) {
-            // It fails only when the thread is gone already.
+            // This fails only if the thread has already ended.
             let _ = sender.send(Message::End);
             let _ = writer.join();
         }
@@ -116,7 +117,7 @@ fn text(line: &Line<'_>) -> String {
     line.text(MachineClock.since_epoch())
 }
 
-/// The thread that writes.
+/// Runs the thread that writes.
 fn write(mut file: Rotated, receiver: &Receiver<Message>, omitted: &AtomicU64) {
     let mut counted: Option<Instant> = None;
     loop {
@@ -124,7 +125,7 @@ fn write(mut file: Rotated, receiver: &Receiver<Message>, omitted: &AtomicU64) {
         let is_end = matches!(message, Ok(Message::End) | Err(RecvTimeoutError::Disconnected));
         if let Ok(Message::Line(line)) = message {
             file.append(&line);
-            // What waits already is written with it.
+            // Write lines that are already waiting at the same time.
             for message in receiver.try_iter().take(QUEUE_LINES_MAX) {
                 match message {
                     Message::Line(line) => file.append(&line),
@@ -149,7 +150,7 @@ fn finish(file: &mut Rotated, omitted: &AtomicU64) {
     file.flush();
 }
 
-/// Writes down how many lines are not there, if some are.
+/// Writes the number of omitted lines, if there are any.
 fn count_omitted(file: &mut Rotated, omitted: &AtomicU64) -> bool {
     let count = omitted.swap(0, Ordering::Relaxed);
     if count > 0 {
@@ -182,7 +183,7 @@ mod tests {
         let text = fs::read_to_string(&path).unwrap();
         let count = |event: &str| text.matches(&format!("\"event\":\"{event}\"")).count();
         assert_eq!(count("changed"), 1000);
-        // A second may have passed meanwhile, but hardly many.
+        // The test may run into the next second, but not into many.
         assert!(count("refused") >= 100 && count("refused") < 1000);
         assert!(count("omitted") >= 1);
         for line in text.lines() {
@@ -197,7 +198,7 @@ mod tests {
         let settings = AuditSettings { path: path.clone(), bytes_max: 4096, files_max: 2 };
         let audit = Audit::open(&settings).unwrap();
         audit.changed(Line::server("changed", "this"));
-        // As many as fill all files, were they written down.
+        // Enough lines to fill all files, if they were written.
         for _ in 0..100 {
             audit.refused(Line::server("refused", &"x".repeat(200)));
         }

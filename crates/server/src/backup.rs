@@ -37,10 +37,10 @@ use crate::{
     database,
 };
 
-/// A backup does not read by way of the cache.
+/// Backups do not read through the cache.
 const CACHE_BYTES: u64 = 16 << 20;
 
-/// Does what was asked, and gives the exit code.
+/// Runs the command, and returns the exit code.
 pub(crate) fn run(command: &BackupCommand) -> Result<ExitCode, Failure> {
     let mut code = ExitCode::SUCCESS;
     let text = match command {
@@ -73,7 +73,7 @@ fn create(args: &CreateArgs) -> Result<String, Failure> {
         Summary::read(&said).ok_or_else(|| Failure::server(strange()))?
     };
     if let Some(warning) = &summary.warning {
-        // The backup is made, which is what the exit code says.
+        // The exit code only says that the backup was made.
         let _ = writeln!(io::stderr().lock(), "sheaf: {warning}");
     }
     Ok(format!("{summary}\n"))
@@ -128,7 +128,8 @@ fn list(directory: &Path) -> anyhow::Result<String> {
     Ok(table::text(&rows))
 }
 
-/// Reads all files of one backup, or of all of them, and says what is wrong, and whether nothing is.
+/// Reads all files of one backup, or of all of them; returns a report, and whether there are no
+/// problems.
 fn verify(args: &VerifyArgs) -> anyhow::Result<(String, bool)> {
     let series = Series::read(&args.directory)?;
     let names = match &args.at {

@@ -33,7 +33,7 @@ fn export(args: &CertArgs) -> anyhow::Result<()> {
     let chain = certificates(&pem)?;
     let bytes = match args.format {
         CertificateFormat::Pem => pem.as_bytes(),
-        // The server's own is the first of a chain.
+        // The server's own certificate is the first of the chain.
         CertificateFormat::Der => chain[0].as_ref(),
     };
     if let Some(output) = &args.output {
@@ -44,12 +44,12 @@ fn export(args: &CertArgs) -> anyhow::Result<()> {
     }
     let shown = args.output.as_deref().unwrap_or(&path);
     let text = instructions(args.sdk, shown, &chain[0]);
-    // Nobody is left to hear about a broken stderr.
+    // If stderr is closed, nobody reads this.
     let _ = io::stderr().lock().write_all(text.as_bytes());
     Ok(())
 }
 
-/// The file of the certificate.
+/// The path of the certificate file.
 fn path(args: &CertArgs) -> PathBuf {
     args.tls_cert.clone().unwrap_or_else(|| {
         let directory = args.data_dir.clone().unwrap_or_else(|| PathBuf::from("sheaf-data"));
@@ -69,7 +69,7 @@ fn instructions(sdk: Option<Sdk>, path: &Path, certificate: &CertificateDer<'_>)
     text
 }
 
-/// What browsers and other tools show of a certificate.
+/// The fingerprint of a certificate, as browsers and other tools show it.
 fn fingerprint(certificate: &CertificateDer<'_>) -> String {
     let digest = Sha256::digest(certificate.as_ref());
     digest.iter().map(|byte| format!("{byte:02X}")).collect::<Vec<_>>().join(":")
@@ -132,7 +132,7 @@ mod tests {
         assert!(one.contains("--cacert") && !one.contains("keytool"));
     }
 
-    /// The digest of `abc` as the standard gives it.
+    /// The digest of `abc` from the standard.
     #[test]
     fn the_fingerprint_is_a_sha256() {
         let print = fingerprint(&CertificateDer::from(b"abc".to_vec()));

@@ -1,4 +1,4 @@
-//! The server's certificate: given, kept from an earlier start, or made now.
+//! The server's certificate: from given files, from an earlier start, or newly generated.
 
 use std::{
     fs,
@@ -17,34 +17,34 @@ use tokio_rustls::TlsAcceptor;
 
 use crate::{data_dir, http};
 
-/// How long a generated certificate is good for. Nobody renews a development certificate.
+/// How long a generated certificate is valid. Nobody renews a development certificate.
 const VALIDITY_YEARS: i32 = 20;
 /// The mean Gregorian year.
 const YEAR: Duration = Duration::from_secs(31_556_952);
 
-/// The server's certificate, and whose certificates clients must have.
+/// The server's certificate, and the authorities for client certificates.
 pub(crate) struct Certificate {
     pair: Pair,
-    /// The authorities of clients' certificates; `None` asks clients for none.
+    /// The file of authorities for client certificates; `None` requests none from clients.
     client_ca: Option<PathBuf>,
 }
 
-/// Where the certificate and its key are.
+/// Where the certificate and its key come from.
 enum Pair {
     Files {
         certificate: PathBuf,
         key: PathBuf,
     },
-    /// Made for this process, gone with it.
+    /// Generated for this process only.
     Temporary(Pem),
 }
 
-/// The certificate as anybody may have it. Clones share it.
+/// The public certificate. Clones share it.
 #[derive(Clone, Debug)]
 pub(crate) struct PublicCertificate(Arc<RwLock<Arc<str>>>);
 
 impl PublicCertificate {
-    /// Begins with this text.
+    /// Starts with this text.
     pub(crate) fn new(pem: Arc<str>) -> Self {
         Self(Arc::new(RwLock::new(pem)))
     }
@@ -54,7 +54,7 @@ impl PublicCertificate {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Takes another one.
+    /// Replaces the text.
     pub(crate) fn replace(&self, pem: Arc<str>) {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = pem;
     }
@@ -90,17 +90,17 @@ impl Certificate {
         Ok(Self::of_files(&certificate, &key))
     }
 
-    /// A certificate that is gone when the process ends.
+    /// A generated certificate that is not stored.
     pub(crate) fn temporary(hosts: &[&str], now: Duration) -> anyhow::Result<Self> {
         Ok(Self { pair: Pair::Temporary(generate(hosts, now)?), client_ca: None })
     }
 
-    /// Asks clients for a certificate of one of the authorities in this file.
+    /// Requires client certificates from one of the authorities in this file.
     pub(crate) fn with_client_ca(self, client_ca: Option<PathBuf>) -> Self {
         Self { client_ca, ..self }
     }
 
-    /// The files that it is made of.
+    /// The files it is read from.
     pub(crate) fn files(&self) -> Vec<PathBuf> {
         let mut files = Vec::new();
         if let Pair::Files { certificate, key } = &self.pair {
@@ -110,7 +110,7 @@ impl Certificate {
         files
     }
 
-    /// Reads the files, and gives what accepts connections with them, and the certificate for everybody.
+    /// Reads the files; returns an acceptor for connections, and the public certificate.
     pub(crate) fn acceptor(&self) -> anyhow::Result<(TlsAcceptor, Arc<str>)> {
         let roots = self.client_ca.as_deref().map(read).transpose()?;
         let made = |pem: &Pem| {
@@ -154,7 +154,7 @@ pub(crate) fn certificates(pem: &str) -> anyhow::Result<Vec<CertificateDer<'stat
     Ok(chain)
 }
 
-/// The certificates of a PEM text, and nothing else of it: some keep the private key in the same file.
+/// The certificates in a PEM text, without anything else: some files also contain the private key.
 fn public_part(pem: &str) -> Arc<str> {
     const BEGIN: &str = "-----BEGIN CERTIFICATE-----";
     const END: &str = "-----END CERTIFICATE-----";
@@ -171,7 +171,7 @@ fn public_part(pem: &str) -> Arc<str> {
     public.into()
 }
 
-/// A self-signed certificate for this machine. P-256, because its keys are made at once.
+/// A self-signed certificate for this machine. Uses P-256, because its keys are generated quickly.
 fn generate(hosts: &[&str], now: Duration) -> anyhow::Result<Pem> {
     let key = KeyPair::generate()?;
     let mut params = CertificateParams::new(names(hosts))?;
@@ -179,7 +179,7 @@ fn generate(hosts: &[&str], now: Duration) -> anyhow::Result<Pem> {
     params.distinguished_name.push(DnType::CommonName, "sheaf");
     params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
     params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
-    // A year's slack before now, for clients whose clock is late.
+    // Starts a year ago, for clients whose clock is slow.
     let year = 1970 + i32::try_from(now.as_secs() / YEAR.as_secs())?;
     params.not_before = rcgen::date_time_ymd(year - 1, 1, 1);
     params.not_after = rcgen::date_time_ymd(year + VALIDITY_YEARS, 1, 1);
@@ -187,7 +187,7 @@ fn generate(hosts: &[&str], now: Duration) -> anyhow::Result<Pem> {
     Ok(Pem { certificate: certificate.pem(), key: key.serialize_pem() })
 }
 
-/// The name of this machine, if it says one.
+/// The host name of this machine, if it has one.
 pub(crate) fn machine_name() -> Option<String> {
     let name = fs::read_to_string("/proc/sys/kernel/hostname")
         .ok()
@@ -195,7 +195,7 @@ pub(crate) fn machine_name() -> Option<String> {
     Some(name.trim().to_owned())
 }
 
-/// The names that clients of this machine use, and those that the operator gave it.
+/// The names for this machine that clients use, and those from the operator.
 fn names(hosts: &[&str]) -> Vec<String> {
     let mut names = vec!["localhost".to_owned(), "127.0.0.1".to_owned(), "::1".to_owned()];
     let machine = machine_name();
@@ -207,7 +207,7 @@ fn names(hosts: &[&str]) -> Vec<String> {
     names
 }
 
-/// Whether a certificate can carry the name: an address that is one machine's, or a DNS name.
+/// Whether a certificate can contain the name: the address of a single machine, or a DNS name.
 fn is_certifiable(name: &str) -> bool {
     if let Ok(address) = name.parse::<IpAddr>() {
         return !address.is_unspecified();

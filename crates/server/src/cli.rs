@@ -1,4 +1,4 @@
-//! The command line: what can be asked of `sheaf`.
+//! The command line of `sheaf`.
 
 pub(crate) mod backup;
 
@@ -90,7 +90,7 @@ pub(crate) enum Command {
     /// Run the database
     #[command(after_help = SERVE_EXAMPLES)]
     Serve(Box<ServeArgs>),
-    /// What asks a running server.
+    /// The commands for a running server.
     #[command(flatten)]
     Tool(tools::Command),
     /// Check a data directory for damage
@@ -116,7 +116,7 @@ pub(crate) enum Command {
     Man(ManArgs),
 }
 
-/// What `sheaf serve` takes.
+/// Arguments of `sheaf serve`.
 #[derive(Args, Debug)]
 pub(crate) struct ServeArgs {
     /// Configuration file in TOML
@@ -128,7 +128,7 @@ pub(crate) struct ServeArgs {
     pub(crate) settings: Told<Settings>,
 }
 
-/// What `sheaf verify` takes.
+/// Arguments of `sheaf verify`.
 #[derive(Args, Debug)]
 pub(crate) struct VerifyArgs {
     /// The data directory to check
@@ -136,7 +136,7 @@ pub(crate) struct VerifyArgs {
     pub(crate) directory: PathBuf,
 }
 
-/// What `sheaf compact` takes.
+/// Arguments of `sheaf compact`.
 #[derive(Args, Debug)]
 pub(crate) struct CompactArgs {
     /// The data directory to compact [default: ./sheaf-data]
@@ -144,7 +144,7 @@ pub(crate) struct CompactArgs {
     pub(crate) data_dir: Option<PathBuf>,
 }
 
-/// What `sheaf keys` takes.
+/// Arguments of `sheaf keys`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum KeysCommand {
     /// Print the keys
@@ -153,19 +153,19 @@ pub(crate) enum KeysCommand {
     Regenerate(KeysRegenerateArgs),
 }
 
-/// What `sheaf keys regenerate` takes.
+/// Arguments of `sheaf keys regenerate`.
 #[derive(Args, Debug)]
 pub(crate) struct KeysRegenerateArgs {
     /// Which key
     #[arg(value_name = "KEY")]
     pub(crate) name: KeyName,
 
-    /// Where it is kept.
+    /// The location of the keys.
     #[command(flatten)]
     pub(crate) file: KeyFileArgs,
 }
 
-/// Where the keys of an account are kept.
+/// The location of an account's keys.
 #[derive(Args, Debug)]
 pub(crate) struct KeyFileArgs {
     /// Data directory of the server [default: ./sheaf-data]
@@ -177,7 +177,7 @@ pub(crate) struct KeyFileArgs {
     pub(crate) key_file: Option<PathBuf>,
 }
 
-/// What `sheaf cert` takes.
+/// Arguments of `sheaf cert`.
 #[derive(Args, Debug)]
 pub(crate) struct CertArgs {
     /// Data directory of the server [default: ./sheaf-data]
@@ -201,7 +201,7 @@ pub(crate) struct CertArgs {
     pub(crate) sdk: Option<Sdk>,
 }
 
-/// How a certificate is written.
+/// The format of a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum CertificateFormat {
     /// Text
@@ -210,7 +210,7 @@ pub(crate) enum CertificateFormat {
     Der,
 }
 
-/// Clients for which there are instructions to trust a certificate.
+/// Clients with instructions for trusting a certificate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Sdk {
     Python,

@@ -1,4 +1,4 @@
-//! The machine's clock, handed to everything that asks for the time.
+//! The machine's clock, passed to all code that needs the time.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -7,7 +7,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 pub(crate) struct MachineClock;
 
 impl MachineClock {
-    /// The time since 1970; zero on a machine that believes to live before it.
+    /// The time since 1970; zero if the machine's clock is earlier.
     pub(crate) fn since_epoch(self) -> Duration {
         gateway::Clock::now(&self).duration_since(UNIX_EPOCH).unwrap_or_default()
     }

@@ -10,10 +10,10 @@ use crate::{cli::CompactArgs, data_dir::DataDir, database};
 
 /// The exit code when the directory could not be opened; 1 is for a compaction that failed.
 const CANNOT_OPEN: u8 = 2;
-/// A compaction reads everything once: a cache beyond the store's own needs would not be hit.
+/// A compaction reads everything once, so a cache beyond the store's own needs would not help.
 const CACHE_BYTES: u64 = 16 << 20;
 
-/// Compacts everything, prints how much there was and is, and gives the exit code.
+/// Compacts everything, prints the sizes before and after, and returns the exit code.
 pub(crate) fn run(args: &CompactArgs) -> Result<ExitCode, Failure> {
     let path = args.data_dir.clone().unwrap_or_else(|| PathBuf::from("./sheaf-data"));
     let directory = DataDir::existing(&path).map_err(cannot_open)?;

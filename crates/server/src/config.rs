@@ -1,5 +1,5 @@
-//! The configuration a server runs with: flags and environment over the file over the defaults,
-//! checked once, so that nothing behind this file meets a senseless value.
+//! The configuration of a server: flags and environment override the file, which overrides the
+//! defaults. It is validated once, here, so that the rest of the program gets valid values only.
 
 mod emulator;
 
@@ -37,19 +37,19 @@ pub(crate) struct Config {
     pub(crate) port: u16,
     /// The advertised endpoint; `None` for the one that the client used.
     pub(crate) advertise: Option<gateway::Endpoint>,
-    /// Proxies that are believed.
+    /// Trusted proxies.
     pub(crate) trusted_proxies: Proxies,
-    /// Where the data is kept; `None` keeps it in memory.
+    /// The data directory; `None` keeps the data in memory.
     pub(crate) data_dir: Option<PathBuf>,
     /// Size of the store's block cache.
     pub(crate) cache_bytes: u64,
-    /// Free space below which nothing may grow; `None` for what suits the disk.
+    /// Free space below which no data may grow; `None` for a default that suits the disk.
     pub(crate) disk_reserve_bytes: Option<u64>,
-    /// Where the keys are.
+    /// Where the keys are stored.
     pub(crate) keys: Source,
-    /// The published key may be used on an address that others reach.
+    /// Whether the published key may be used on an address that other machines can reach.
     pub(crate) allows_published_key: bool,
-    /// Whose access tokens are taken.
+    /// Whose access tokens are accepted.
     pub(crate) tokens: Tokens,
     /// Who may read the metrics.
     pub(crate) metrics: MetricsAccess,
@@ -57,11 +57,11 @@ pub(crate) struct Config {
     pub(crate) allow_networks: Option<Vec<Network>>,
     /// Web pages that may use the database.
     pub(crate) cors_origins: Vec<Origin>,
-    /// What the port answers to.
+    /// Whether the port accepts TLS, plain HTTP or both.
     pub(crate) tls: TlsMode,
     /// Certificate and key files; `None` for a generated certificate.
     pub(crate) tls_files: Option<(PathBuf, PathBuf)>,
-    /// Whose certificates clients must have; `None` asks for none.
+    /// Authorities for client certificates; `None` requests none from clients.
     pub(crate) tls_client_ca: Option<PathBuf>,
     /// When to refuse with 429.
     pub(crate) rate_limit: RateLimit,
@@ -69,7 +69,7 @@ pub(crate) struct Config {
     pub(crate) charges: Charges,
     /// Set of limits.
     pub(crate) limits: Limits,
-    /// Most throughput of anything.
+    /// Maximum throughput of a collection or database.
     pub(crate) throughput_max: u32,
     /// Manual throughput that one partition carries.
     pub(crate) partition_throughput: u32,
@@ -79,44 +79,44 @@ pub(crate) struct Config {
     pub(crate) consistency: Consistency,
     /// How far a read may be behind, with bounded staleness.
     pub(crate) staleness: gateway::Staleness,
-    /// Who merges queries over partitions.
+    /// Who merges queries over several partitions.
     pub(crate) cross_partition: CrossPartition,
-    /// Most connections at a time.
+    /// Maximum number of connections.
     pub(crate) connections_max: u32,
-    /// What one client may take.
+    /// Limits for each client.
     pub(crate) client_limits: ClientLimits,
     /// Largest request body.
     pub(crate) body_bytes_max: u32,
     /// Time for a handshake or a request head.
     pub(crate) header_timeout: Duration,
-    /// For how long all versions are kept where a container's policy does not say.
+    /// How long all versions are kept if the container's policy does not say so.
     pub(crate) all_versions_retention: Option<Duration>,
-    /// Time for a query that cannot be continued.
+    /// Time limit for a query that cannot be continued.
     pub(crate) query_timeout: Duration,
     /// Memory that all queries may hold together.
     pub(crate) query_memory: usize,
-    /// Scripts that run at a time.
+    /// Number of scripts that run at a time.
     pub(crate) script_workers: u32,
-    /// Time without progress of a body.
+    /// Time without progress of a request or response body.
     pub(crate) stall_timeout: Duration,
-    /// Time without a request.
+    /// Time that a connection may be idle.
     pub(crate) idle_timeout: Duration,
-    /// Time for the last requests.
+    /// Time for the last requests at shutdown.
     pub(crate) shutdown_timeout: Duration,
-    /// The audit log; `None` keeps none.
+    /// The audit log; `None` turns it off.
     pub(crate) audit: Option<AuditSettings>,
-    /// Nothing but the ready line is printed.
+    /// Whether to print only the ready line.
     pub(crate) is_quiet: bool,
-    /// Variables of the emulator that were read, or have no equivalent: lines for the log.
+    /// Log lines about emulator variables that were read or have no equivalent.
     pub(crate) notes: Vec<String>,
-    /// Shape of log lines.
+    /// Format of log lines.
     pub(crate) log_format: LogFormat,
-    /// How much is logged.
+    /// Log level.
     pub(crate) log_level: LogLevel,
 }
 
 impl Config {
-    /// Completes the flags by the file and the defaults, and checks the result.
+    /// Completes the flags with the file and the defaults, and checks the result.
     pub(crate) fn load(args: ServeArgs) -> Result<Self, Failure> {
         let file = match &args.config {
             Some(path) => read_file(path)?,
@@ -128,7 +128,7 @@ impl Config {
             said.key_file.clone().map(|path| (path, said.origin("key_file"))),
         )?;
         let mut said = said.into_inner().over(file);
-        // Who gives a key by a flag or a variable means no key file of the settings, and the reverse.
+        // A key from a flag or variable overrides a key file in the settings, and vice versa.
         match keys {
             Choice::Key(..) => said.key_file = None,
             Choice::File(..) => said.key = None,
@@ -194,7 +194,7 @@ impl Config {
             script_workers: script_workers(said.script_workers)?,
             stall_timeout: seconds(said.stall_timeout, 30),
             // Longer than the idle time of the SDKs' own pools, so that they close first and never
-            // meet a connection that the server is just closing.
+            // use a connection that the server is just closing.
             idle_timeout: seconds(said.idle_timeout, 300),
             shutdown_timeout: seconds(said.shutdown_timeout, 30),
             audit,
@@ -220,10 +220,10 @@ fn advertise(said: Option<&str>) -> Result<Option<gateway::Endpoint>, Failure> {
     said.map(parse).transpose().map_err(|error| Failure::usage(format!("`advertise`: {error}")))
 }
 
-/// The settings in a file's text. The error names the line and the key.
+/// Parses the text of a configuration file. The error names the line and the setting.
 fn parse(text: &str) -> Result<Settings, String> {
     toml::from_str(text).map_err(|error| {
-        // The whole error would print the line, and with it the key.
+        // The full error would print the line, which may contain the key.
         let start = error.span().map_or(0, |span| span.start.min(text.len()));
         let before = text.get(..start).unwrap_or_default();
         let line = before.rfind('\n').map_or(0, |at| at + 1);
@@ -250,7 +250,7 @@ fn pair(
     }
 }
 
-/// Clients without TLS show no certificate, so there must be none of them.
+/// Clients without TLS cannot send a certificate, so this requires TLS for all.
 fn client_ca(path: Option<PathBuf>, tls: Option<TlsMode>) -> Result<Option<PathBuf>, Failure> {
     if path.is_some() && tls != Some(TlsMode::Required) {
         return Err(Failure::usage(
@@ -261,7 +261,7 @@ fn client_ca(path: Option<PathBuf>, tls: Option<TlsMode>) -> Result<Option<PathB
     Ok(path)
 }
 
-/// Where the keys are: one that was given, a file, or the data directory.
+/// The source of the keys: a given key, a file, or the data directory.
 fn keys(
     key: Option<Secret>,
     file: Option<PathBuf>,
@@ -276,7 +276,7 @@ fn keys(
     }
 }
 
-/// Whose access tokens are taken. To trust everybody and to trust some makes no sense.
+/// Whose access tokens are accepted. Trusting everybody and naming issuers exclude each other.
 fn tokens(file: Option<PathBuf>, trusts_any: Option<bool>) -> Result<Tokens, Failure> {
     match (file, trusts_any.unwrap_or(false)) {
         (None, false) => Ok(Tokens::None),
@@ -289,7 +289,7 @@ fn tokens(file: Option<PathBuf>, trusts_any: Option<bool>) -> Result<Tokens, Fai
     }
 }
 
-/// Where the audit log is. `off` disables it; a file of that name is `./off`.
+/// The location of the audit log. `off` disables it; a file of that name is `./off`.
 fn audit(
     said: Option<PathBuf>,
     data_dir: Option<&Path>,
@@ -308,7 +308,8 @@ fn audit(
     Ok(path.map(|path| AuditSettings { path, bytes_max, files_max }))
 }
 
-/// What was said is for everybody. What was not should not be in the way of tests and tools.
+/// An explicit limit applies to all clients. The default exempts clients on this machine, for tests
+/// and tools.
 fn limit(said: Option<u32>, default: u32) -> Limit {
     Limit { max: said.unwrap_or(default), spares_loopback: said.is_none() }
 }
@@ -318,8 +319,8 @@ fn cors_origins(said: Option<Vec<String>>) -> Result<Vec<Origin>, Failure> {
     said.iter().map(|text| Origin::parse(text).map_err(Failure::usage)).collect()
 }
 
-/// The most of the era, where nothing else is said. What is bought makes partitions at once, so it
-/// has a bound.
+/// The maximum of the chosen limits by default. Throughput creates partitions at once, so it is
+/// bounded.
 fn throughput_max(limits: Limits, said: Option<u32>) -> Result<u32, Failure> {
     let most = said.unwrap_or_else(|| engine::Limits::from(limits).throughput_max());
     if !(1_000..=10_000_000).contains(&most) {
@@ -328,11 +329,10 @@ fn throughput_max(limits: Limits, said: Option<u32>) -> Result<u32, Failure> {
     Ok(most)
 }
 
-/// What a partition carried in 2016 and 2017, and carries today at the most.
+/// What a partition carried in 2016 and 2017, and the most it carries today.
 const PARTITION_THROUGHPUT: u32 = 10_000;
 
-/// What one partition carries, where nothing else is said. Less makes more partitions at once, so it
-/// has a bound.
+/// The throughput of one partition. Less creates more partitions at once, so it is bounded.
 fn partition_throughput(said: Option<u32>) -> Result<u32, Failure> {
     let each = said.unwrap_or(PARTITION_THROUGHPUT);
     if !(1_000..=PARTITION_THROUGHPUT).contains(&each) {
@@ -343,16 +343,17 @@ fn partition_throughput(said: Option<u32>) -> Result<u32, Failure> {
     Ok(each)
 }
 
-/// Least memory for all queries together.
+/// Minimum memory for all queries together.
 const QUERY_MEMORY_MIN: usize = 8 << 20;
 
-/// Scripts that may run at a time on the smallest machine.
+/// Number of scripts that run at a time on the smallest machine.
 const SCRIPT_WORKERS_MIN: u32 = 8;
 
-/// As many as there are processors, where nothing else is said. Each may take tens of megabytes.
+/// The number of processors by default. Each script may take tens of megabytes.
 fn script_workers(said: Option<u32>) -> Result<u32, Failure> {
     let processors = std::thread::available_parallelism().map_or(1, NonZero::get);
-    // More than there are processors: a few scripts that loop must not keep all others waiting.
+    // At least this many even with fewer processors: a few scripts in endless loops must not block
+    // all others.
     let usual = u32::try_from(processors).unwrap_or(u32::MAX).clamp(SCRIPT_WORKERS_MIN, 256);
     let workers = said.unwrap_or(usual);
     if !(1..=256).contains(&workers) {
@@ -361,7 +362,7 @@ fn script_workers(said: Option<u32>) -> Result<u32, Failure> {
     Ok(workers)
 }
 
-/// What queries may hold. Less than the least would refuse what most queries need.
+/// Memory for queries. Less than the minimum would refuse ordinary queries.
 fn query_memory(said: Option<Size>) -> Result<usize, Failure> {
     let bytes = said.map_or(256 << 20, |size| size.0);
     let memory = usize::try_from(bytes).ok().filter(|bytes| *bytes >= QUERY_MEMORY_MIN);
@@ -369,7 +370,8 @@ fn query_memory(said: Option<Size>) -> Result<usize, Failure> {
         .ok_or_else(|| Failure::usage(format!("`query-memory` is {bytes} bytes: use 8MB or more")))
 }
 
-/// Sizes of the era, where nothing else is said. A key never spans partitions, so it must fit.
+/// The sizes of the chosen limits by default. A key never spans partitions, so it must fit into
+/// one.
 fn sizes(
     limits: Limits,
     partition: Option<Size>,
@@ -388,7 +390,7 @@ fn sizes(
     Ok(sizes)
 }
 
-/// A policy of a container counts in minutes, and so does this one.
+/// Container policies count in minutes, and so does this setting.
 fn retention(said: Option<Span>) -> Result<Option<Duration>, Failure> {
     match said.map(|said| said.0) {
         Some(span) if span < Duration::from_mins(1) => {
@@ -398,7 +400,7 @@ fn retention(said: Option<Span>) -> Result<Option<Duration>, Failure> {
     }
 }
 
-/// The service's ranges for an account with one region.
+/// Checks the service's ranges for an account with one region.
 fn staleness(prefix: Option<u32>, interval: Option<Span>) -> Result<gateway::Staleness, Failure> {
     let default = gateway::Staleness::default();
     let prefix = prefix.unwrap_or(default.prefix_max);

@@ -1,6 +1,6 @@
-//! CORS: which web pages of other origins a browser allows to use the database.
+//! CORS: which web pages of other origins may use the database in a browser.
 //!
-//! A preflight needs no key: it is answered before anything is signed, and reveals only the setting
+//! A preflight needs no key: it is answered before authentication, and reveals only the setting
 //! itself.
 
 use bytes::Bytes;
@@ -16,22 +16,22 @@ use hyper::{
 
 /// The verbs of the protocol.
 const METHODS: &str = "GET, HEAD, POST, PUT, PATCH, DELETE";
-/// How long a browser may remember the answer to a preflight, in seconds: as long as any does.
+/// How long a browser may cache the answer to a preflight, in seconds: the maximum of any browser.
 const MAX_AGE: &str = "7200";
-/// Most names of headers that a page may announce, in bytes. SDKs announce some 600.
+/// Most bytes of header names in a preflight. SDKs send about 600.
 const NAMES_BYTES_MAX: usize = 8192;
 
-/// Whose pages are let in.
+/// Origins whose pages are allowed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Origin {
-    /// Everybody's.
+    /// All origins.
     Any,
-    /// Those of one site: scheme, host and port, as browsers write them.
+    /// One site: scheme, host and port, as browsers write them.
     Site(String),
 }
 
 impl Origin {
-    /// Reads `*` or `https://host:port`. The error says what is expected.
+    /// Parses `*` or `https://host:port`. The error says what is expected.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if text == "*" {
@@ -56,7 +56,7 @@ impl Origin {
     }
 }
 
-/// The pages that are let in; none unless somebody says so.
+/// The allowed origins; none by default.
 #[derive(Clone, Debug)]
 pub(crate) struct Cors {
     origins: Vec<Origin>,
@@ -82,7 +82,7 @@ impl Cors {
         let mut response = Response::new(Full::default());
         *response.status_mut() = StatusCode::NO_CONTENT;
         let Some(origin) = self.allowed(headers) else {
-            // Without a header the browser keeps the page out.
+            // Without a CORS header the browser blocks the page.
             *response.status_mut() = StatusCode::FORBIDDEN;
             return Some(response);
         };
@@ -91,7 +91,7 @@ impl Cors {
         answer.insert(VARY, HeaderValue::from_static("origin"));
         answer.insert(ACCESS_CONTROL_ALLOW_METHODS, HeaderValue::from_static(METHODS));
         answer.insert(ACCESS_CONTROL_MAX_AGE, HeaderValue::from_static(MAX_AGE));
-        // A star would not stand for `authorization`, without which nothing works.
+        // A star would not include `authorization`, which every request needs.
         let names = headers.get(ACCESS_CONTROL_REQUEST_HEADERS).filter(|names| are_names(names));
         if let Some(names) = names {
             answer.insert(ACCESS_CONTROL_ALLOW_HEADERS, names.clone());
@@ -99,7 +99,8 @@ impl Cors {
         Some(response)
     }
 
-    /// Lets the page read the answer, if it may. `asked` are the headers of the request.
+    /// Allows the page to read the answer, if its origin is allowed. `asked` is the request's
+    /// `Origin` header.
     pub(crate) fn dress(&self, asked: Option<&HeaderValue>, response: &mut Response<Full<Bytes>>) {
         let Some(origin) = asked.and_then(|origin| self.matching(origin)) else { return };
         let headers = response.headers_mut();
@@ -112,7 +113,7 @@ impl Cors {
         }
     }
 
-    /// Whether any page is let in.
+    /// Whether any origin is allowed.
     pub(crate) fn is_on(&self) -> bool {
         !self.origins.is_empty()
     }
@@ -121,7 +122,7 @@ impl Cors {
         self.matching(headers.get(ORIGIN)?)
     }
 
-    /// What a page of this origin is answered, if it is let in.
+    /// The value of the response header for this origin, if it is allowed.
     fn matching(&self, origin: &HeaderValue) -> Option<HeaderValue> {
         let text = origin.to_str().ok()?.to_ascii_lowercase();
         let is_let_in = |allowed: &Origin| match allowed {
@@ -132,7 +133,7 @@ impl Cors {
     }
 }
 
-/// Whether the text is a list of names of headers, which may be repeated to the client.
+/// Whether the text is a list of header names, which is safe to send back.
 fn are_names(value: &HeaderValue) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-_, ".contains(&byte);
     value.len() <= NAMES_BYTES_MAX && value.as_bytes().iter().all(|byte| is_plain(*byte))

@@ -16,16 +16,16 @@ use std::{
 
 use anyhow::{Context as _, bail};
 
-/// A data directory that this process has for itself until the value is dropped.
+/// A data directory that this process owns until the value is dropped.
 #[derive(Debug)]
 pub(crate) struct DataDir {
     path: PathBuf,
-    /// The operating system gives the lock back when the file is closed, however the process ends.
+    /// The operating system releases the lock when the file is closed, however the process ends.
     _lock: Option<File>,
 }
 
 impl DataDir {
-    /// Takes the directory, creating it when it is absent.
+    /// Opens the directory, and creates it if it is missing.
     pub(crate) fn create(path: &Path) -> anyhow::Result<Self> {
         create_private(path)
             .with_context(|| format!("cannot create the data directory `{}`", path.display()))?;
@@ -35,13 +35,13 @@ impl DataDir {
         Ok(directory)
     }
 
-    /// Takes a directory that must be there already and hold data.
+    /// Opens a directory that must exist and contain data.
     pub(crate) fn existing(path: &Path) -> anyhow::Result<Self> {
         check_holds_data(path)?;
         Self::lock(path)
     }
 
-    /// Takes a directory that must be there already and hold data, and writes nothing to it.
+    /// Opens a directory that must exist and contain data, and writes nothing to it.
     pub(crate) fn look_at(path: &Path) -> anyhow::Result<Self> {
         check_holds_data(path)?;
         let name = path.join("lock");
@@ -50,7 +50,7 @@ impl DataDir {
                 take(&mut lock, &name, path)?;
                 Some(lock)
             }
-            // A copy of a directory may come without it.
+            // A copy of a directory may lack the lock file.
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => {
                 return Err(error).with_context(|| format!("cannot open `{}`", name.display()));
@@ -66,17 +66,17 @@ impl DataDir {
                 || format!("cannot write to the data directory `{}`", path.display()),
             )?;
         take(&mut lock, &name, path)?;
-        // Only for the message above; if this fails, the server can still start.
+        // The owner is only for the message above, so the server can start without it.
         let _ = note_owner(&mut lock);
         Ok(Self { path: path.to_owned(), _lock: Some(lock) })
     }
 
-    /// Where the store lives.
+    /// The directory of the store.
     pub(crate) fn store(&self) -> PathBuf {
         self.path.join("store")
     }
 
-    /// Where the generated certificate lives.
+    /// The directory of the generated certificate.
     pub(crate) fn tls(&self) -> PathBuf {
         self.path.join("tls")
     }
@@ -89,7 +89,7 @@ fn check_holds_data(path: &Path) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Locks the file `name` of the directory `path`, or says who has it.
+/// Locks the file `name` of the directory `path`; the error says which process has it.
 fn take(lock: &mut File, name: &Path, path: &Path) -> anyhow::Result<()> {
     match lock.try_lock() {
         Ok(()) => Ok(()),
@@ -105,12 +105,13 @@ fn take(lock: &mut File, name: &Path, path: &Path) -> anyhow::Result<()> {
     }
 }
 
-/// Creates a directory, and its parents, that only this user may enter. Their names are durable
+/// Creates a directory, and its parents, that only this user may enter. Makes their names durable
 /// before anything is put into them: a file is only as safe as the directories above it.
 pub(crate) fn create_private(path: &Path) -> io::Result<()> {
-    // Recursive only so that another process may create the same directory at the same time.
+    // Recursive, because another process may create the same directory at the same time.
     let builder = private_directories();
-    // Of `data`, the parent is empty text; of `/here/data`, it is a directory that can be synced.
+    // The parent of `data` is an empty path; that of `/here/data` is a directory that can be
+    // synced.
     let path = std::path::absolute(path)?;
     let mut missing = Vec::new();
     let mut found = None;
@@ -121,10 +122,10 @@ pub(crate) fn create_private(path: &Path) -> io::Result<()> {
         }
         missing.push(ancestor);
     }
-    // An earlier start may have been killed between creating this one and syncing its name.
+    // An earlier start may have been killed between creating this directory and syncing its name.
     if let Some(above) = found.and_then(Path::parent) {
         match sync_directory(above) {
-            // Not ours to read: then somebody else made what is in it.
+            // A directory that we may not read was not created by us.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {}
             synced => synced?,
         }
@@ -146,8 +147,8 @@ pub(crate) fn private_directories() -> DirBuilder {
     builder
 }
 
-/// Creates the directory of the documents, or takes it from others who may enter it. The directory
-/// around it was perhaps made by somebody else, for more than us, and stays as it is.
+/// Creates the directory of the documents, or removes other users' access to it. Its parent stays
+/// unchanged: somebody else may have created it for other purposes, too.
 fn close_to_others(path: &Path) -> io::Result<()> {
     create_private(path)?;
     #[cfg(unix)]
@@ -155,7 +156,7 @@ fn close_to_others(path: &Path) -> io::Result<()> {
         use std::os::unix::fs::PermissionsExt as _;
         let mode = fs::metadata(path)?.permissions().mode();
         if mode & 0o077 != 0 {
-            // Not ours to change: the administrator who mounted it decided who may read it.
+            // We may not change it: the administrator who mounted it decided who may read it.
             if let Err(error) = fs::set_permissions(path, fs::Permissions::from_mode(0o700)) {
                 tracing::warn!(path = %path.display(), %error, "other users can read the data");
             }
@@ -164,20 +165,20 @@ fn close_to_others(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a file that only this user may read, whole or not at all.
+/// Writes a file that only this user may read, completely or not at all.
 pub(crate) fn write_private(path: &Path, content: &str) -> io::Result<()> {
     write(path, content, None)
 }
 
-/// Writes a private file, whole or not at all, and gives it to the owner of `like` if this user may give files
-/// away. The server could not read a file that belongs to an administrator.
+/// Writes a private file, completely or not at all. Gives it to the owner of `like` if this user
+/// may do so, because the server could not read a file that belongs to an administrator.
 pub(crate) fn write_private_like(path: &Path, content: &str, like: &Path) -> io::Result<()> {
     write(path, content, Some(like))
 }
 
 fn write(path: &Path, content: &str, like: Option<&Path>) -> io::Result<()> {
     let draft = path.with_extension("new");
-    // One that was left behind may be anybody's, with anybody's right to read it.
+    // A leftover draft may belong to anybody, with any permissions.
     match fs::remove_file(&draft) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}
@@ -188,7 +189,7 @@ fn write(path: &Path, content: &str, like: Option<&Path>) -> io::Result<()> {
         use std::os::unix::fs::{MetadataExt as _, fchown};
         let (now, like) = (file.metadata()?, fs::metadata(like)?);
         if (now.uid(), now.gid()) != (like.uid(), like.gid()) {
-            // Only an administrator may; of anybody else it stays their own.
+            // Only an administrator may do this; otherwise the file keeps its owner.
             let _ = fchown(&file, Some(like.uid()), Some(like.gid()));
         }
     }
@@ -208,7 +209,7 @@ pub(crate) fn sync_directory(directory: &Path) -> io::Result<()> {
     File::open(directory)?.sync_all()
 }
 
-/// Options for a file that only this user may read, should it have to be created.
+/// Options for a file that only this user may read, if it has to be created.
 pub(crate) fn private_file() -> OpenOptions {
     let mut options = OpenOptions::new();
     options.write(true);
@@ -253,7 +254,7 @@ mod tests {
         create_private(&path).unwrap();
         create_private(&path).unwrap();
         assert!(path.is_dir());
-        // Relative to where the tests run, which is there.
+        // The directory the tests run in, which exists.
         create_private(Path::new(".")).unwrap();
         assert!(create_private(&path.join("..").join("c")).is_ok());
     }
@@ -269,7 +270,7 @@ mod tests {
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(&path), mode(&path.join("secret"))), (0o700, 0o600));
         assert_eq!(mode(&path.join("store")), 0o700);
-        // Made by others, with a draft of theirs in it.
+        // A directory of other users, with a draft of theirs in it.
         let shared = scratch.path().join("shared");
         fs::create_dir_all(shared.join("store")).unwrap();
         for opened in [&shared, &shared.join("store")] {
@@ -283,7 +284,7 @@ mod tests {
         assert_eq!(mode(&shared.join("secret")), 0o600);
     }
 
-    /// What can be seen of it depends on who runs the tests: giving files away is an administrator's.
+    /// What this test can check depends on its user: only an administrator can give files away.
     #[cfg(unix)]
     #[test]
     fn a_file_is_its_owners_whoever_writes_it() {

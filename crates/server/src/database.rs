@@ -1,6 +1,6 @@
-//! The database behind the port: which store it has, and how it is opened and closed.
+//! The database behind the port: its store, and how it is opened and closed.
 //!
-//! The only file that names the engine's type and a kind of store: everybody else holds a
+//! The only file that names the engine's type and a kind of store: all other code uses a
 //! [`Service`], an [`Operator`] or a [`Store`](store::Store).
 
 use std::{
@@ -20,7 +20,7 @@ use crate::{
     settings::{Charges, RateLimit},
 };
 
-/// Scripts that wait for a worker; more are answered 429.
+/// Scripts that may wait for a worker; more get 429.
 const SCRIPTS_WAITING_MAX: usize = 256;
 
 /// An open database.
@@ -52,17 +52,17 @@ impl Database {
         Ok(Self { engine, store, files, disk })
     }
 
-    /// Where the server reports how much room the disk has.
+    /// The disk state, which the server updates.
     pub(crate) fn disk(&self) -> &Arc<engine::Disk> {
         &self.disk
     }
 
-    /// Answers clients.
+    /// The service for clients.
     pub(crate) fn service(&self) -> Arc<dyn Service> {
         Arc::clone(&self.engine) as _
     }
 
-    /// Answers operators.
+    /// The interface for operators.
     pub(crate) fn operator(&self) -> Arc<dyn Operator> {
         Arc::clone(&self.engine) as _
     }
@@ -77,7 +77,7 @@ impl Database {
         self.files.clone()
     }
 
-    /// Finishes what was begun and leaves everything on disk.
+    /// Finishes running work and leaves everything on disk.
     pub(crate) async fn close(&self) -> anyhow::Result<()> {
         self.engine.close().await.context("cannot close the database cleanly")
     }
@@ -87,7 +87,7 @@ impl Database {
 pub(crate) async fn open_store(path: &Path, cache_bytes: u64) -> anyhow::Result<Arc<dyn Files>> {
     let path = path.to_owned();
     let options = store_lsm::Options { cache_bytes, ..store_lsm::Options::default() };
-    // Opening replays the journal of a server that was killed, which can take seconds.
+    // Opening replays the journal of a killed server, which can take seconds.
     let opened = tokio::task::spawn_blocking(move || {
         store_lsm::LsmStore::open(&path, options)
             .with_context(|| format!("cannot open the store in `{}`", path.display()))
@@ -95,7 +95,7 @@ pub(crate) async fn open_store(path: &Path, cache_bytes: u64) -> anyhow::Result<
     Ok(opened.await.context("opening the store failed")??)
 }
 
-/// Opens the store of a data directory to look at it. Nothing in the directory is changed.
+/// Opens the store of a data directory for inspection. Changes nothing in the directory.
 pub(crate) async fn examine_store(
     path: &Path,
     cache_bytes: u64,
@@ -109,7 +109,7 @@ pub(crate) async fn examine_store(
     Ok(opened.await.context("opening the store failed")??)
 }
 
-/// This program, for processes that run scripts. On Linux by a name that stays right when the file
+/// The path of this program, for starting script processes. On Linux it stays valid when the file
 /// is replaced by another version.
 fn own_program() -> PathBuf {
     let running = Path::new("/proc/self/exe");
@@ -119,7 +119,7 @@ fn own_program() -> PathBuf {
     std::env::current_exe().unwrap_or_else(|_| PathBuf::from("sheaf"))
 }
 
-/// Makes the store of a data directory out of files that `write` puts there.
+/// Creates the store of a data directory from files that `write` puts there.
 pub(crate) fn restore_store(
     path: &Path,
     write: &dyn Fn(&Path) -> anyhow::Result<()>,

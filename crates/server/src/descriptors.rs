@@ -1,17 +1,17 @@
-//! How many connections the operating system allows.
+//! The number of connections that the operating system allows.
 //!
-//! Sockets and the store's files come out of one number of file descriptors. A store that cannot
-//! open a file has to stop taking writes, so connections must never use up the last ones.
+//! Sockets and the store's files share one limit of file descriptors. A store that cannot open a
+//! file must stop writes, so connections must never use up the last descriptors.
 
 use std::fs;
 
-/// Descriptors that are not for connections: tables, journals and directories of the store (which
-/// keeps up to 256 tables open, and opens more while it merges them), and the process's own.
+/// Descriptors reserved for other uses: tables, journals and directories of the store (which keeps
+/// up to 256 tables open, and opens more while it merges them), and the process's own.
 const RESERVED: u64 = 448;
-/// Even a very low limit leaves room for some connections.
+/// Even a very low limit allows some connections.
 const CONNECTIONS_MIN: u32 = 16;
 
-/// The number of connections to take at a time: what was asked for, or what there is room for.
+/// The maximum number of connections: the setting, or what the limit allows.
 pub(crate) fn connections_max(asked: u32) -> u32 {
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let Some(files) = open_files(&limits) else { return asked };
@@ -28,7 +28,7 @@ pub(crate) fn connections_max(asked: u32) -> u32 {
     possible
 }
 
-/// The soft limit in the text of Linux's `limits` file; `None` if it has no limit.
+/// Parses the soft limit in Linux's `limits` file; `None` if there is no limit.
 fn open_files(limits: &str) -> Option<u64> {
     let line = limits.lines().find_map(|line| line.strip_prefix("Max open files"))?;
     line.split_whitespace().next()?.parse().ok()

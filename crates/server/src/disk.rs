@@ -1,4 +1,4 @@
-//! Looks once a second how much room the disk of the data has, and tells the database.
+//! Measures the free space of the data's disk once a second, and reports it to the database.
 
 use std::{
     io,
@@ -10,25 +10,25 @@ use std::{
 use engine::{Disk, DiskLevel};
 use tokio::{sync::watch, time::MissedTickBehavior};
 
-/// How often it is looked.
+/// How often to measure.
 const INTERVAL: Duration = Duration::from_secs(1);
 
-/// The reserve if nobody says another: some seconds of writes at the speed of a disk.
+/// The default reserve: some seconds of writes at the speed of a disk.
 const RESERVE_BYTES: u64 = 256 << 20;
 
-/// Of a disk that is small for that, one part in so many.
+/// On a small disk, the reserve is the disk's size divided by this.
 const RESERVE_PART: u64 = 20;
 
-/// A file system.
+/// The size of a file system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Space {
-    /// Bytes that this process may still write.
+    /// Bytes that this process can still write.
     pub(crate) free: u64,
-    /// All its bytes.
+    /// Total bytes.
     pub(crate) total: u64,
 }
 
-/// Watches the free space of the disk, and knows the reserve.
+/// Watches the free space of a disk.
 pub(crate) struct Watch {
     disk: Arc<Disk>,
     reserve_bytes: Option<u64>,
@@ -36,17 +36,17 @@ pub(crate) struct Watch {
 }
 
 impl Watch {
-    /// Of the disk that `path` is on.
+    /// Watches the disk that `path` is on.
     pub(crate) fn new(disk: Arc<Disk>, reserve_bytes: Option<u64>, path: &Path) -> Self {
         Self { disk, reserve_bytes, path: path.to_owned() }
     }
 
-    /// Looks for the first time, before anything is written.
+    /// Measures once, synchronously: before anything is written.
     pub(crate) fn look(&self) {
         self.note(space(&self.path));
     }
 
-    /// Looks until the server stops.
+    /// Measures until the server stops.
     pub(crate) async fn run(self, mut stop: watch::Receiver<bool>) {
         let watch = Arc::new(self);
         let mut ticks = tokio::time::interval(INTERVAL);
@@ -57,14 +57,14 @@ impl Watch {
                 _ = stop.changed() => return,
             }
             let looking = Arc::clone(&watch);
-            // A disk on a network may let us wait.
+            // A network disk may block.
             let _ = tokio::task::spawn_blocking(move || looking.look()).await;
         }
     }
 
-    /// Tells the database, and the log if something has changed.
+    /// Tells the database, and logs a change.
     fn note(&self, space: io::Result<Space>) {
-        // Where nobody can say, nothing is refused, and the store says what fails.
+        // If the space is unknown, nothing is refused, and the store reports its own failures.
         let Ok(Space { free, total }) = space else { return };
         let reserve = self.reserve_bytes.unwrap_or_else(|| RESERVE_BYTES.min(total / RESERVE_PART));
         let level = self.disk.note(free, reserve);

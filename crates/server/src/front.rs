@@ -1,5 +1,5 @@
-//! Answers without a key, outside the database's resources: a page for people who open the endpoint
-//! in a browser, and the certificate at the path that the emulators use.
+//! Answers outside the database's resources that need no key: a page for people who open the
+//! endpoint in a browser, and the certificate at the path that the emulators use.
 
 use bytes::Bytes;
 use http_body_util::Full;
@@ -13,22 +13,22 @@ use hyper::{
 
 use crate::certificate::PublicCertificate;
 
-/// Where the emulators have their certificate.
+/// The path of the emulators' certificate.
 pub(crate) const CERTIFICATE_PATH: &str = "/_explorer/emulator.pem";
 
-/// What SDKs and other clients of the API send, and browsers do not.
+/// Headers that SDKs and other API clients send, and browsers do not.
 const CLIENT_HEADERS: [HeaderName; 3] =
     [AUTHORIZATION, HeaderName::from_static("x-ms-version"), HeaderName::from_static("x-ms-date")];
 
-/// The page, with a place for the endpoint.
+/// The page, with a placeholder for the endpoint.
 const PAGE: &str = include_str!("front.html");
 const PLACE: &str = "{endpoint}";
 
-/// Nothing but the page itself: its style is named by its hash.
+/// Allows only the page itself; its style is allowed by its hash.
 const POLICY: &str = "default-src 'none'; style-src \
     'sha256-UY6U0CX3nMGLekTwuhiy1CIwVGMUOr7zyEmCPkW+CwE='; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Whether somebody opened the endpoint in a browser. SDKs get 401 for a missing signature instead.
+/// Whether the endpoint was opened in a browser. SDKs get 401 for a missing signature instead.
 pub(crate) fn is_browser(method: &Method, path: &str, headers: &HeaderMap) -> bool {
     path == "/"
         && matches!(*method, Method::GET | Method::HEAD)
@@ -36,7 +36,7 @@ pub(crate) fn is_browser(method: &Method, path: &str, headers: &HeaderMap) -> bo
         && prefers_html(headers)
 }
 
-/// The page that says what this is and where to go.
+/// The page that explains what this is and where to go.
 pub(crate) fn page(endpoint: &str) -> Response<Full<Bytes>> {
     let body = PAGE.replace(PLACE, &escaped(endpoint));
     let mut response = respond(StatusCode::OK, "text/html; charset=utf-8", body);
@@ -86,10 +86,10 @@ fn respond(status: StatusCode, kind: &'static str, body: String) -> Response<Ful
     response
 }
 
-/// Whether `Accept` names HTML, and would rather have it than JSON.
+/// Whether `Accept` includes HTML and prefers it to JSON.
 fn prefers_html(headers: &HeaderMap) -> bool {
     let lines = headers.get_all(ACCEPT).iter().filter_map(|line| line.to_str().ok());
-    // The most exact range that matches counts.
+    // The most specific matching range counts.
     let (mut html, mut json, mut application, mut any) = (None, None, None, None);
     for range in lines.flat_map(|line| line.split(',')) {
         let mut parts = range.split(';').map(str::trim);
@@ -108,7 +108,7 @@ fn prefers_html(headers: &HeaderMap) -> bool {
     html.is_some_and(|html| html > json.or(application).or(any).unwrap_or(0.0))
 }
 
-/// The text as HTML shows it.
+/// Escapes text for HTML.
 fn escaped(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
     for character in text.chars() {

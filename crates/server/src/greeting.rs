@@ -1,5 +1,5 @@
-//! What the server says on standard output once it accepts requests: one line for programs, then a few for
-//! people. Logs go to standard error.
+//! Prints to standard output once the server accepts requests: one line for programs, then a few
+//! for people. Logs go to standard error.
 
 use std::{
     fmt::Write as _,
@@ -12,31 +12,31 @@ use gateway::PUBLISHED_KEY;
 
 use crate::keys::Place;
 
-/// What there is to say.
+/// The facts to print.
 pub(crate) struct Greeting<'a> {
-    /// Where the server listens, as a URL.
+    /// The URL that the server listens on.
     pub(crate) endpoint: &'a str,
-    /// The advertised endpoint, if it is another one.
+    /// The advertised endpoint, if it differs.
     pub(crate) advertised: Option<String>,
-    /// Where it listens.
+    /// The address that the server listens on.
     pub(crate) address: SocketAddr,
-    /// The IPv6 loopback address is served, too.
+    /// Whether it also listens on the IPv6 loopback address.
     pub(crate) has_ipv6: bool,
-    /// Where the primary key is.
+    /// The location of the primary key.
     pub(crate) key: &'a Place,
-    /// Where the data is; `None` keeps it in memory.
+    /// The data directory; `None` keeps the data in memory.
     pub(crate) data: Option<&'a Path>,
 }
 
 impl Greeting<'_> {
-    /// Says that requests are accepted, and where; unless it is to be quiet, also how to begin.
+    /// Prints the ready line and, unless it should be quiet, how to begin.
     pub(crate) fn print(&self, is_quiet: bool) {
         let mut text = format!("ready endpoint={}\n", self.endpoint);
         if !is_quiet {
             text += &self.text();
         }
         let mut stdout = io::stdout().lock();
-        // A closed stdout means that nobody waits for the lines.
+        // If stdout is closed, nobody reads the lines.
         let _ = stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush());
     }
 
@@ -76,7 +76,7 @@ impl Greeting<'_> {
         text
     }
 
-    /// An endpoint that can be pasted: nobody can connect to `0.0.0.0`.
+    /// An endpoint that works when pasted: nobody can connect to `0.0.0.0`.
     fn reachable(&self) -> String {
         match &self.advertised {
             Some(advertised) => advertised.clone(),
@@ -88,7 +88,7 @@ impl Greeting<'_> {
     }
 }
 
-/// An address as URLs have it.
+/// An address in the form for URLs.
 fn host(address: IpAddr) -> String {
     match address {
         IpAddr::V4(address) => address.to_string(),
@@ -96,7 +96,7 @@ fn host(address: IpAddr) -> String {
     }
 }
 
-/// The path from the root, so that it means the same elsewhere.
+/// The absolute path, so that it is valid elsewhere.
 fn shown(path: &Path) -> String {
     std::fs::canonicalize(path)
         .or_else(|_| std::path::absolute(path))

@@ -1,7 +1,7 @@
-//! HTTP on the connections that `net` admits: requests in, responses out, with a bound on everything a
-//! client can make the server hold.
+//! HTTP on the connections that `net` admits: requests in, responses out, with a limit on everything
+//! a client can make the server hold.
 //!
-//! Nothing here knows what a request means: a [`Handler`] does.
+//! Nothing here knows what a request means: that is up to a [`Handler`].
 
 mod activity;
 mod answer;
@@ -43,7 +43,7 @@ impl Origin {
     }
 }
 
-/// What a request showed about its sender. A [`Handler`] sets it as an extension of its response.
+/// What a request proved about its sender. A [`Handler`] sets it as an extension of its response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// The sender authenticated.
@@ -54,7 +54,7 @@ pub(crate) enum Standing {
 
 /// Answers requests.
 pub(crate) trait Handler: Send + Sync + 'static {
-    /// Answers one request. Dropped half-way when the client goes away.
+    /// Answers one request. The future is dropped when the client disconnects.
     fn handle(
         &self,
         origin: Origin,

@@ -1,4 +1,5 @@
-//! The file that says whose access tokens are taken, and what their holders may do.
+//! Reads the file that lists the trusted issuers of access tokens, and what their tokens' holders
+//! may do.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -19,14 +20,14 @@ use crate::cors::Origin;
 /// Largest file of keys. Entra's has some 20 KB.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// Whose access tokens are taken.
+/// Whose access tokens are accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Tokens {
-    /// Nobody's.
+    /// No tokens.
     None,
-    /// Those of the issuers in this file.
+    /// Tokens from the issuers in this file.
     Issuers(PathBuf),
-    /// Everybody's.
+    /// Tokens from any issuer.
     Any,
 }
 
@@ -42,13 +43,13 @@ struct IssuersFile {
 struct IssuerEntry {
     issuer: String,
     audiences: Vec<String>,
-    /// A file; a relative path counts from the directory of this one.
+    /// A file; relative paths start at the directory of this one.
     jwks: PathBuf,
     roles: BTreeMap<String, String>,
 }
 
-/// Refuses to trust everybody where everybody can connect, or where a page of anybody can: it calls the
-/// server by a name of the machine that its reader sits at.
+/// Refuses to trust all tokens if other machines can connect, or if any web page can through a
+/// browser on this machine.
 pub(crate) fn check_exposure(
     tokens: &Tokens,
     addresses: &[SocketAddr],
@@ -70,7 +71,7 @@ pub(crate) fn check_exposure(
     }
 }
 
-/// Reads the file and the keys that it names.
+/// Reads the file and the key sets that it names.
 pub(crate) fn load(path: &Path) -> anyhow::Result<Issuers> {
     let entries = read(path)?.issuer;
     let issuers =
@@ -82,13 +83,13 @@ pub(crate) fn load(path: &Path) -> anyhow::Result<Issuers> {
     }
     let mut names = BTreeSet::new();
     if let Some(twice) = issuers.iter().find(|issuer| !names.insert(&issuer.name)) {
-        // Only one would be asked about a token.
+        // Only one of them would be used for a token.
         return Err(anyhow!("it names the issuer `{}` twice", twice.name)).with_context(context);
     }
     Ok(Issuers::new(issuers))
 }
 
-/// The files of keys that it names, as far as it can be read.
+/// The key set files that it names, as far as it can be read.
 pub(crate) fn key_files(path: &Path) -> Vec<PathBuf> {
     let entries = read(path).map(|file| file.issuer).unwrap_or_default();
     entries.iter().map(|entry| beside(path, &entry.jwks)).collect()

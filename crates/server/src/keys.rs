@@ -11,13 +11,13 @@ use tools::{Failure, keys::Source};
 
 use crate::cors::Origin;
 
-/// The keys, and whether one of them is known to everybody.
+/// The keys, and whether one of them is the published one.
 #[derive(Debug)]
 pub(crate) struct Loaded {
     /// The keys.
     pub(crate) keys: Keys,
     is_published: bool,
-    /// Where the primary key is, for people.
+    /// Where the primary key is, for messages.
     place: Place,
 }
 
@@ -34,7 +34,7 @@ impl Loaded {
         &self.place
     }
 
-    /// Refuses to offer the published key to other machines.
+    /// Refuses to accept the published key from other machines.
     pub(crate) fn check_exposure(
         &self,
         addresses: &[SocketAddr],
@@ -58,7 +58,7 @@ impl Loaded {
         )))
     }
 
-    /// Says that a page of anybody knows the published key, too.
+    /// Warns that any web page knows the published key, too.
     pub(crate) fn warn_of_pages(&self, pages: &[Origin]) {
         if self.is_published && pages.contains(&Origin::Any) {
             tracing::warn!(

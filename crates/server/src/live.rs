@@ -1,4 +1,4 @@
-//! What of a running server is made of files, and changes with them.
+//! State of a running server that is read from files, and reloaded when they change.
 
 use std::{net::SocketAddr, path::PathBuf, sync::Arc};
 
@@ -18,9 +18,9 @@ use crate::{
 pub(crate) struct LiveKeys {
     pub(crate) source: Source,
     pub(crate) gateway: Arc<Gateway>,
-    /// Where the server listens: not every key may be used everywhere.
+    /// The addresses that the server listens on: not every key may be used everywhere.
     pub(crate) addresses: Vec<SocketAddr>,
-    /// The published key may be used everywhere.
+    /// Whether the published key may be used everywhere.
     pub(crate) is_allowed: bool,
 }
 
@@ -33,8 +33,7 @@ impl Reload for LiveKeys {
         self.source.path().into_iter().map(Into::into).collect()
     }
 
-    /// A file that is gone leaves the keys as they are: the published one must not come back
-    /// because somebody moved a file.
+    /// If the file is missing, keep the keys: moving a file must not bring back the published key.
     fn reload(&self) -> anyhow::Result<()> {
         let Some(path) = self.source.path() else { return Ok(()) };
         if !path.try_exists()? {
@@ -84,7 +83,7 @@ impl Reload for LiveIssuers {
         "issuers of access tokens"
     }
 
-    /// The key sets too: they change more often than the file that names them.
+    /// Includes the key sets: they change more often than the file that names them.
     fn files(&self) -> Vec<PathBuf> {
         let mut files = vec![self.path.clone()];
         files.extend(issuers::key_files(&self.path));

@@ -9,7 +9,7 @@ use tracing_subscriber::{Layer, Registry, filter::Targets, layer::SubscriberExt 
 
 use crate::settings::{LogFormat, LogLevel};
 
-/// The crates that log at the level asked for; everyone else's crates log warnings only.
+/// The crates that log at the requested level; other crates log warnings only.
 const OURS: &[&str] = &[
     "sheaf",
     "gateway",
@@ -40,6 +40,6 @@ pub(crate) fn start(format: LogFormat, level: LogLevel) {
         LogFormat::Text => lines.with_ansi(false).with_filter(filter).boxed(),
         LogFormat::Json => lines.json().flatten_event(true).with_filter(filter).boxed(),
     };
-    // It fails only when a subscriber is set already, which then keeps working.
+    // This fails only if a subscriber is already set, which then stays.
     let _ = tracing::subscriber::set_global_default(Registry::default().with(layer));
 }

@@ -61,12 +61,12 @@ fn main() -> ExitCode {
     let command = match Cli::try_parse() {
         Ok(cli) => cli.command,
         Err(error) => {
-            // What is missing may have been meant by a variable of another name.
+            // A missing argument may be in a variable with a misspelt name.
             say_doubts();
             error.exit();
         }
     };
-    // The server has a log for it.
+    // The server logs them instead.
     if !matches!(command, Command::Serve(_)) {
         say_doubts();
     }
@@ -84,7 +84,7 @@ fn main() -> ExitCode {
     outcome.unwrap_or_else(|failure| failure.report())
 }
 
-/// What there is to say of variables that no command reads.
+/// Warnings about misspelt variables.
 fn doubts() -> Vec<String> {
     tools::variables::doubts(&Cli::command())
 }

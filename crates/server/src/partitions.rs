@@ -1,4 +1,4 @@
-//! The partitions as JSON: what `/_sheaf/partitions` answers, and `sheaf top` reads.
+//! Partition statistics as JSON, for `/_sheaf/partitions` and `sheaf top`.
 
 use protocol::operator::{HotKey, PartitionStatistics};
 use value::{Object, Value, json};
@@ -31,7 +31,7 @@ fn partition(partition: &PartitionStatistics) -> Value {
 
 fn hot_key(hot: &HotKey) -> Value {
     let mut object = Object::new();
-    // The header's form: an absent part is `{}`.
+    // As in the header, an absent part is `{}`.
     let key = json::parse(hot.key.to_string().as_bytes()).unwrap_or_default();
     object.insert("partitionKey", key);
     object.insert("requestUnitsPerSecond", rounded(hot.units_per_second));
@@ -43,7 +43,7 @@ fn count(count: u64) -> Value {
     Value::from(i64::try_from(count).unwrap_or(i64::MAX))
 }
 
-/// With the two decimals that charges have.
+/// Rounded to two decimals, like charges.
 fn rounded(figure: f64) -> Value {
     Value::from((figure * 100.0).round() / 100.0)
 }

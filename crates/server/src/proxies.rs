@@ -1,6 +1,6 @@
-//! Trusted proxies: the endpoint that clients are told is the one in their forwarding headers
-//! (`Forwarded` of RFC 7239, or `X-Forwarded-Proto` and `X-Forwarded-Host`). A forwarded request
-//! never counts as one from this machine.
+//! Trusted proxies: clients get the endpoint from their forwarding headers (`Forwarded` of RFC
+//! 7239, or `X-Forwarded-Proto` and `X-Forwarded-Host`). A forwarded request never counts as one
+//! from this machine.
 
 use std::net::IpAddr;
 
@@ -8,16 +8,16 @@ use gateway::{Authority, Forwarded, scheme_of};
 use hyper::{HeaderMap, header::ToStrError};
 use net::Network;
 
-/// The networks of the proxies; nobody is trusted unless the operator says so.
+/// The networks of trusted proxies; none by default.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Proxies(Vec<Network>);
 
-/// What a trusted proxy says makes no sense.
+/// The error for an invalid header of a trusted proxy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Malformed(&'static str);
 
 impl Malformed {
-    /// The header that is wrong, for the client.
+    /// The message for the client, which names the header.
     pub(crate) fn message(self) -> String {
         format!("The {} header is invalid.", self.0)
     }
@@ -29,7 +29,8 @@ impl Proxies {
         Self(networks)
     }
 
-    /// What the sender of a request says of whom it is for; `None` if it is not trusted, or says nothing.
+    /// The endpoint in the sender's forwarding headers; `None` if the sender is not trusted, or
+    /// sends none.
     pub(crate) fn read(
         &self,
         peer: IpAddr,
@@ -55,8 +56,8 @@ impl Proxies {
         self.0.iter().any(|network| network.contains(address))
     }
 
-    /// Of `Forwarded`, the hop to believe: every proxy adds its own at the end, and who is no trusted proxy
-    /// may have made up all hops before its own.
+    /// The hop of `Forwarded` to trust. Every proxy appends its own hop, and an untrusted sender
+    /// may have invented all hops before its own.
     fn standard(&self, headers: &HeaderMap) -> Result<Forwarded, Malformed> {
         const WRONG: Malformed = Malformed("Forwarded");
         let mut hops = Vec::new();
@@ -84,7 +85,7 @@ struct Hop {
 }
 
 impl Hop {
-    /// The address of the hop's client, if it is said: `192.0.2.1:80` or `[2001:db8::1]:80`.
+    /// The address of the hop's client, if present: `192.0.2.1:80` or `[2001:db8::1]:80`.
     fn by_whom(&self) -> Option<IpAddr> {
         let text = self.from.as_deref()?;
         if let Some(rest) = text.strip_prefix('[') {
@@ -94,7 +95,7 @@ impl Hop {
     }
 }
 
-/// The hops in a line; `None` if it is not what RFC 7239 says.
+/// Parses the hops in a line; `None` if it does not follow RFC 7239.
 fn hops_of(line: &str) -> Option<Vec<Hop>> {
     let (mut hops, mut rest) = (Vec::new(), line);
     let mut hop = Hop::default();
@@ -109,7 +110,7 @@ fn hops_of(line: &str) -> Option<Vec<Hop>> {
                 "proto" => Some(&mut hop.proto),
                 _ => None,
             };
-            // What is said twice may have been read otherwise by somebody else.
+            // Reject duplicates: another program may have used the other value.
             if place.is_some_and(|place| place.replace(value).is_some()) {
                 return None;
             }
@@ -128,15 +129,15 @@ fn hops_of(line: &str) -> Option<Vec<Hop>> {
     }
 }
 
-/// The token that a text begins with, and what follows.
+/// The token at the beginning of a text, and the rest.
 fn token(text: &str) -> (&str, &str) {
     let is_part = |byte: u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte);
     let end = text.bytes().position(|byte| !is_part(byte)).unwrap_or(text.len());
     text.split_at(end)
 }
 
-/// The value that a text begins with, a token or in quotes, and what follows. COMPAT: many proxies send
-/// ports and IPv6 addresses without the quotes.
+/// The value at the beginning of a text, a token or in quotes, and the rest. COMPAT: many proxies
+/// send ports and IPv6 addresses without the quotes.
 fn value(text: &str) -> Option<(String, &str)> {
     let Some(quoted) = text.strip_prefix('"') else {
         let end = text.find([';', ',', ' ', '\t']).unwrap_or(text.len());

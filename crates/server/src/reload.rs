@@ -1,7 +1,7 @@
-//! Files that take effect while the server runs: looked at twice a second, and on SIGHUP.
+//! Reloads files while the server runs: checks them twice a second, and on SIGHUP.
 //!
-//! Looking at a file is one system call. Being told of changes by the system would be cheaper, but
-//! is different on every one of them, and none tells of a mounted volume that was swapped.
+//! Checking a file is one system call. File notifications would be cheaper, but every system has
+//! its own, and none reports a mounted volume that was replaced.
 
 use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
@@ -13,24 +13,24 @@ use crate::{
     signals::Hangups,
 };
 
-/// How often files are looked at.
+/// How often to check files.
 const INTERVAL: Duration = Duration::from_millis(500);
-/// A change that is this old has taken effect, on a machine that is not overloaded.
+/// A change of this age has taken effect, unless the machine is overloaded.
 pub(crate) const TAKEN_UP: Duration = Duration::from_secs(1);
 
-/// Something that is made of files.
+/// State that is read from files.
 pub(crate) trait Reload: Send + Sync {
-    /// What it is, for the log.
+    /// Its name, for the log.
     fn name(&self) -> &'static str;
 
-    /// The files that it is made of.
+    /// The files that it is read from.
     fn files(&self) -> Vec<PathBuf>;
 
-    /// Reads the files again. On an error everything stays as it was.
+    /// Reads the files again. On an error nothing changes.
     fn reload(&self) -> anyhow::Result<()>;
 }
 
-/// Reloads what changes until `stop` turns true.
+/// Reloads changed files until `stop` turns true.
 pub(crate) async fn run(
     targets: Vec<Arc<dyn Reload>>,
     mut hangups: Hangups,
@@ -41,7 +41,7 @@ pub(crate) async fn run(
     let mut new = targets;
     let mut is_told = false;
     loop {
-        // A disk, or a server of files, may keep anybody waiting who asks.
+        // A disk or file server may block.
         let audit = Arc::clone(&audit);
         let looked = tokio::task::spawn_blocking(move || {
             for target in &mut watched {
@@ -68,7 +68,7 @@ pub(crate) async fn run(
     }
 }
 
-/// A target, and what its files looked like when they were last read.
+/// A target, and the stamps of its files when they were last read.
 struct Watched {
     target: Arc<dyn Reload>,
     seen: Vec<Option<Stamp>>,
@@ -85,8 +85,9 @@ impl Watched {
         watched
     }
 
-    /// Reads the files if they changed. The stamps are taken before: a file that is written while
-    /// it is read has another one the next time. Says whether something is new.
+    /// Reads the files if they have changed. Takes the stamps before reading, so that a file
+    /// written during the read has a different one next time. Returns whether it has loaded
+    /// something.
     fn look(&mut self, is_told: bool) -> bool {
         let stamps = stamps(self.target.as_ref());
         let is_there = stamps.iter().any(Option::is_some);
@@ -112,7 +113,7 @@ impl Watched {
     }
 }
 
-/// Tells one version of a file from another.
+/// Distinguishes versions of a file.
 type Stamp = (u64, u64, i64, i64);
 
 fn stamps(target: &dyn Reload) -> Vec<Option<Stamp>> {

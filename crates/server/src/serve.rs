@@ -1,4 +1,4 @@
-//! `sheaf serve`: puts the parts together, runs them until told to stop, takes them apart.
+//! `sheaf serve`: sets up the parts, runs them until it is told to stop, and shuts them down.
 
 use std::{
     io,
@@ -43,10 +43,10 @@ use crate::{
     signals::{Hangups, Signals},
 };
 
-/// How long threads that hang in the operating system may delay the end of the process.
+/// How long threads that are blocked in the operating system may delay the end of the process.
 const LAST_WAIT: Duration = Duration::from_secs(1);
 
-/// Runs the server to its end.
+/// Runs the server until it stops.
 pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, Failure> {
     let config = Config::load(args)?;
     logging::start(config.log_format, config.log_level);
@@ -76,7 +76,7 @@ async fn serve(config: Config) -> Result<(), Failure> {
     keys.check_exposure(&addresses, config.allows_published_key)?;
     issuers::check_exposure(&config.tokens, &addresses, &config.cors_origins)?;
     keys.warn_of_pages(&config.cors_origins);
-    // The port first: of two servers started by mistake, the second then leaves no trace.
+    // Bind the port first: if two servers are started by mistake, the second then changes nothing.
     let mut listener = bind(&addresses).await?;
     let has_ipv6 = config.host.is_none() && serve_ipv6(&mut listener, config.port).await;
     let directory = config.data_dir.as_deref().map(DataDir::create).transpose();
@@ -113,7 +113,7 @@ async fn serve(config: Config) -> Result<(), Failure> {
     tokio::spawn(reload::run(targets.collect(), hangups, Arc::clone(&audit), stop.receiver()));
     let address = listener.address();
     let endpoint = endpoint(&tls, address);
-    // Before the first request can have a line.
+    // Before any request can be logged.
     audit.changed(Line::server("server_started", &endpoint));
     let budget = BodyBudget::new(u64::from(config.body_bytes_max));
     let timeouts = timeouts(&config);
@@ -125,7 +125,7 @@ async fn serve(config: Config) -> Result<(), Failure> {
     audit.changed(Line::server("server_stopped", &endpoint));
     audit.close();
     database.close().await.map_err(Failure::start)?;
-    // Only now may another process take the directory.
+    // Only now may another process use the directory.
     drop(directory);
     tracing::info!("stopped");
     Ok(())
@@ -144,7 +144,7 @@ async fn stop_on_signal(mut signals: Signals, stop: Stop, served: JoinHandle<usi
     }
 }
 
-/// The two places that hear of the end.
+/// Signals the stop to both places that need it.
 struct Stop {
     sender: watch::Sender<bool>,
     is_draining: Arc<AtomicBool>,
@@ -191,8 +191,8 @@ async fn bind(addresses: &[SocketAddr]) -> Result<Listener, Failure> {
     })
 }
 
-/// Listens on `[::1]` beside `127.0.0.1`: many programs try it first for `localhost`. A machine without
-/// IPv6 does without, and so does a port that somebody else has there.
+/// Also listens on `[::1]`, beside `127.0.0.1`: many programs try it first for `localhost`.
+/// Continues without it if the machine has no IPv6 or another program uses the port there.
 async fn serve_ipv6(listener: &mut Listener, port: u16) -> bool {
     match listener.add(IpAddr::V6(Ipv6Addr::LOCALHOST)).await {
         Ok(()) => true,
@@ -210,7 +210,7 @@ async fn serve_ipv6(listener: &mut Listener, port: u16) -> bool {
     }
 }
 
-/// What the port answers to, and the certificate to be read again when its files change.
+/// The TLS mode of the port, and the certificate to reload when its files change.
 fn tls(
     config: &Config,
     directory: Option<&DataDir>,
@@ -250,7 +250,7 @@ fn hosts(config: &Config) -> Vec<String> {
     config.host.iter().cloned().chain(advertised).collect()
 }
 
-/// Has the gateway take access tokens; gives the file to be read again when it changes.
+/// Makes the gateway accept access tokens; returns the file to reload when it changes.
 fn tokens(config: &Config, gateway: &Arc<Gateway>) -> anyhow::Result<Option<Arc<dyn Reload>>> {
     match &config.tokens {
         Tokens::None => Ok(None),

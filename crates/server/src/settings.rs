@@ -53,7 +53,7 @@ pub(crate) enum Limits {
     Y2017,
 }
 
-/// How fresh reads are that do not say, and the most that any may ask for.
+/// The default consistency level of reads, which is also the strongest that a request may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum Consistency {
@@ -91,7 +91,7 @@ impl From<Limits> for engine::Limits {
     }
 }
 
-/// Who is left to merge a query over partitions.
+/// Who merges a query over several partitions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum CrossPartition {
@@ -113,7 +113,7 @@ impl From<CrossPartition> for gateway::CrossPartition {
     }
 }
 
-/// What the port answers to.
+/// Which protocols the port accepts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum TlsMode {
@@ -137,7 +137,7 @@ pub(crate) enum MetricsAccess {
     Off,
 }
 
-/// The shape of a log line.
+/// The format of a log line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogFormat {
@@ -147,7 +147,7 @@ pub(crate) enum LogFormat {
     Json,
 }
 
-/// How much is logged.
+/// The log level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogLevel {
@@ -404,7 +404,7 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// These settings, completed by `lower` where they say nothing.
+    /// These settings, with unset ones taken from `lower`.
     pub(crate) fn over(self, lower: Self) -> Self {
         Self {
             host: self.host.or(lower.host),

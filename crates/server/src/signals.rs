@@ -1,4 +1,4 @@
-//! What the operating system tells: to stop, and to read files again.
+//! Signals from the operating system: to stop, and to reload files.
 
 use std::io;
 
@@ -8,7 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 /// Exit code after a second signal: 128 + SIGINT, as is usual in shells.
 const IMPATIENT_EXIT_CODE: i32 = 130;
 
-/// SIGTERM and SIGINT (ctrl-c elsewhere), from the moment this is made.
+/// Receives SIGTERM and SIGINT (ctrl-c elsewhere), from its creation on.
 pub(crate) struct Signals {
     #[cfg(unix)]
     terminate: Signal,
@@ -17,7 +17,7 @@ pub(crate) struct Signals {
 }
 
 impl Signals {
-    /// Takes the signals over; until then they end the process.
+    /// Installs the handlers; until then the signals end the process.
     pub(crate) fn install() -> io::Result<Self> {
         Ok(Self {
             #[cfg(unix)]
@@ -27,7 +27,7 @@ impl Signals {
         })
     }
 
-    /// Waits for one of them. Cancel-safe.
+    /// Waits for one of the signals. Cancel-safe.
     pub(crate) async fn received(&mut self) {
         #[cfg(unix)]
         tokio::select! {
@@ -50,14 +50,14 @@ impl Signals {
     }
 }
 
-/// SIGHUP, from the moment this is created. On systems without that signal it never arrives.
+/// Receives SIGHUP, from its creation on. On systems without that signal it never arrives.
 pub(crate) struct Hangups {
     #[cfg(unix)]
     hangup: Signal,
 }
 
 impl Hangups {
-    /// Takes the signal over; until then it ends the process.
+    /// Installs the handler; until then the signal ends the process.
     pub(crate) fn install() -> io::Result<Self> {
         Ok(Self {
             #[cfg(unix)]

@@ -1,18 +1,18 @@
-//! An amount of data as people write it: `50GB`, `512MB`, `64KB`, or a plain number of bytes.
+//! An amount of data in a setting: `50GB`, `512MB`, `64KB`, or a plain number of bytes.
 
 use std::str::FromStr;
 
 use crate::amount;
 
-/// The size of a setting, in bytes. Units are powers of 1024, as the service counts.
+/// A size in bytes. Units are powers of 1024, as in the service.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(try_from = "toml::Value")]
 pub(crate) struct Size(pub(crate) u64);
 
-/// Less holds no document.
+/// Less cannot hold a document.
 const BYTES_MIN: u64 = 1024;
 
-/// Far more than a machine has, and far from overflowing.
+/// Far more than any machine has, and too little to overflow.
 const BYTES_MAX: u64 = 1 << 50;
 
 impl FromStr for Size {

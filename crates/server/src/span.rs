@@ -1,15 +1,15 @@
-//! A length of time as people write it: `500ms`, `10s`, `2m`, `1h`, `7d`, or a plain number of seconds.
+//! A length of time in a setting: `500ms`, `10s`, `2m`, `1h`, `7d`, or a plain number of seconds.
 
 use std::{str::FromStr, time::Duration};
 
 use crate::amount;
 
-/// A duration of a setting. Never zero: every timeout bounds something.
+/// A duration in a setting. Never zero: every timeout limits something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
 #[serde(try_from = "toml::Value")]
 pub(crate) struct Span(pub(crate) Duration);
 
-/// The longest duration a setting takes. It keeps `now + duration` far from overflowing.
+/// The longest duration that a setting allows, so that `now + duration` cannot overflow.
 const SECONDS_MAX: u64 = 365 * 24 * 3600;
 
 impl FromStr for Span {

@@ -8,12 +8,12 @@ use tools::Failure;
 
 use crate::{cli::VerifyArgs, data_dir::DataDir, database};
 
-/// The exit code when nothing could be checked; 1 is for problems found.
+/// The exit code if nothing could be checked; 1 is for problems found.
 const CANNOT_OPEN: u8 = 2;
-/// A check reads everything once: a cache beyond the store's own needs would not be hit.
+/// A check reads everything once, so a cache beyond the store's own needs would not help.
 const CACHE_BYTES: u64 = 16 << 20;
 
-/// Runs the check, prints what it found, and gives the exit code.
+/// Runs the check, prints the result, and returns the exit code.
 pub(crate) fn run(args: &VerifyArgs) -> Result<ExitCode, Failure> {
     let directory = DataDir::look_at(&args.directory).map_err(cannot_open)?;
     let runtime = tokio::runtime::Builder::new_multi_thread()

@@ -1,4 +1,4 @@
-//! Flags that several commands share.
+//! Flags shared by several commands.
 
 use std::path::{Path, PathBuf};
 
@@ -11,10 +11,10 @@ use crate::{
     told::{Origin, Told},
 };
 
-/// Where a server listens that nobody gave another port.
+/// The default port of a server.
 const PORT: u16 = 8081;
 
-/// The data directory of a server that nobody gave another one.
+/// The default data directory of a server.
 const DATA_DIR: &str = "sheaf-data";
 
 /// A collection.
@@ -32,35 +32,35 @@ pub struct CollectionArgs {
 }
 
 impl CollectionArgs {
-    /// The path of the collection, escaped, without a slash before it.
+    /// The path of the collection, escaped, without a leading slash.
     pub(crate) fn path(&self) -> String {
         format!("dbs/{}/colls/{}", escaped(&self.database), escaped(&self.collection))
     }
 
-    /// The link of the collection as it is signed, not escaped.
+    /// The link of the collection for the signature, not escaped.
     pub(crate) fn link(&self) -> String {
         format!("dbs/{}/colls/{}", self.database, self.collection)
     }
 }
 
-/// An id as a path has it.
+/// Escapes an id for a path.
 pub(crate) fn escaped(id: &str) -> String {
     utf8_percent_encode(id, NON_ALPHANUMERIC).to_string()
 }
 
-/// Which server a request goes to, and whose key it is signed with.
+/// The server for requests, and the key to sign them with.
 #[derive(Args, Debug)]
 pub struct AccountArgs {
-    /// Which server.
+    /// The server.
     #[command(flatten)]
     pub server: Told<ServerArgs>,
 
-    /// Which key.
+    /// The key.
     #[command(flatten)]
     pub key: Told<KeyArgs>,
 }
 
-/// Which server a command talks to, and how it is trusted.
+/// The server of a command, and how to verify its certificate.
 #[derive(Args, Debug)]
 pub struct ServerArgs {
     /// Endpoint of the server [default: http://127.0.0.1 with the port of --port]
@@ -82,14 +82,14 @@ pub struct ServerArgs {
 }
 
 impl ServerArgs {
-    /// The data directory that a command looks into.
+    /// The server's data directory, for its keys and certificate.
     pub(crate) fn directory(&self) -> &Path {
         self.data_dir.as_deref().unwrap_or_else(|| Path::new(DATA_DIR))
     }
 }
 
 impl Told<ServerArgs> {
-    /// The endpoint. A flag wins over a variable, and an endpoint over a port.
+    /// The endpoint. A flag overrides a variable, and an endpoint overrides a port.
     pub(crate) fn url(&self) -> Result<String, Failure> {
         let is_flag = |name| self.origin(name) == Origin::Flag;
         match (&self.endpoint, self.port) {
@@ -105,7 +105,7 @@ impl Told<ServerArgs> {
     }
 }
 
-/// Which key a request is signed with.
+/// The key to sign requests with.
 #[derive(Args, Debug)]
 pub struct KeyArgs {
     /// Key of the account; it is visible in the list of processes, so prefer the variable or

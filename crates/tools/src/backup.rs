@@ -1,4 +1,4 @@
-//! Asks a running server for a backup, and waits for it.
+//! Starts a backup on a running server, and waits for it.
 
 use std::{
     io::{self, IsTerminal as _, Write as _},
@@ -21,15 +21,15 @@ use crate::{
 /// The path of the server's page for backups.
 pub const PATH: &str = "/_sheaf/backup";
 
-/// What is signed as the type of that resource; the link is empty.
+/// The resource type for the signature; the link is empty.
 pub const KIND: &str = "backup";
 
-/// How often the server is asked how far it is: soon at first, for small databases.
+/// How often to ask the server for its progress: often at first, for small databases.
 const LOOK_FIRST: Duration = Duration::from_millis(20);
 const LOOK_LAST: Duration = Duration::from_millis(100);
 
-/// Lets the server write a backup into a directory of its machine, keeping so many of the newest,
-/// waits for its end, and gives what the server says of it.
+/// Makes the server write a backup into a directory of its machine and keep the newest `keep`;
+/// waits for the end, and returns the server's summary.
 pub fn create(
     account: &AccountArgs,
     directory: &Path,
@@ -117,7 +117,7 @@ impl Drop for Line {
     }
 }
 
-/// Bytes for people.
+/// Formats a size for people.
 pub fn size(bytes: u64) -> String {
     #[expect(clippy::cast_precision_loss, reason = "three digits are shown")]
     let scaled = |unit: u64| bytes as f64 / unit as f64;

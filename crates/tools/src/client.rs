@@ -1,7 +1,7 @@
-//! Signed requests to a running server, for the commands that speak the API itself.
+//! Signed requests to a running server, for the commands that use the API itself.
 //!
-//! `credential` says which key a request is signed with, `place` what it is about, `refusal` why a
-//! server said no, `missing` what it did not find.
+//! `credential` has the key that signs requests, `place` is the target of a request, `refusal`
+//! prints a server's errors, `missing` finds out what a 404 is about.
 
 pub(crate) mod credential;
 mod missing;
@@ -24,26 +24,26 @@ use crate::{
     remote::{self, Connection, Server},
 };
 
-/// How often a request that was refused for its cost is sent again.
+/// How often to repeat a request that was refused with 429.
 const RETRIES: u32 = 30;
 const RETRY_TIME: Duration = Duration::from_millis(100);
 const RETRY_TIME_MAX: Duration = Duration::from_secs(10);
 
-/// How long the server may take for what it does at once.
+/// How long the server may take for a request that it answers at once.
 const PATIENCE: Duration = Duration::from_mins(1);
 
 /// Maximum number of pages of a feed, so that a server cannot keep a command running forever.
 const PAGES_MAX: usize = 100_000;
 
-/// One request: what it is about, what is signed, what is sent.
+/// One request: its target, what to sign, and what to send.
 #[derive(Clone, Debug)]
 pub(crate) struct Call<'a> {
     pub(crate) method: Method,
     /// The path, escaped.
     pub(crate) path: &'a str,
-    /// The resource type that is signed.
+    /// The resource type for the signature.
     pub(crate) kind: &'a str,
-    /// The link that is signed, not escaped.
+    /// The link for the signature, not escaped.
     pub(crate) link: &'a str,
     pub(crate) headers: Vec<(&'static str, String)>,
     pub(crate) body: &'a [u8],
@@ -52,18 +52,18 @@ pub(crate) struct Call<'a> {
 }
 
 impl<'a> Call<'a> {
-    /// A request without a body and headers of its own.
+    /// A request without a body or headers of its own.
     pub(crate) fn new(method: Method, path: &'a str, kind: &'a str, link: &'a str) -> Self {
         Self { method, path, kind, link, headers: Vec::new(), body: &[], patience: PATIENCE }
     }
 
-    /// A request to read.
+    /// A GET request.
     pub(crate) fn get(path: &'a str, kind: &'a str, link: &'a str) -> Self {
         Self::new(Method::GET, path, kind, link)
     }
 }
 
-/// What came back, answered or refused.
+/// The server's response, successful or not.
 #[derive(Debug)]
 pub(crate) struct Answer {
     pub(crate) status: u16,
@@ -73,18 +73,18 @@ pub(crate) struct Answer {
 }
 
 impl Answer {
-    /// The body of an answer that is JSON.
+    /// Parses the body of a response as JSON.
     pub(crate) fn json(&self) -> Result<Value, Failure> {
         json::parse(&self.body).map_err(|_| no_sheaf())
     }
 }
 
-/// An answer that no server of this API gives.
+/// The error for a response that no server of this API sends.
 pub(crate) fn no_sheaf() -> Failure {
     Failure::server(anyhow!("cannot understand the server's answer; is it Sheaf?"))
 }
 
-/// Which server is asked, and by which key.
+/// The server, and the key to sign with.
 #[derive(Debug)]
 pub(crate) struct Account {
     pub(crate) server: Server,
@@ -99,7 +99,7 @@ impl Account {
     }
 }
 
-/// Asks one server, by one key.
+/// A client of one server with one key.
 pub(crate) struct Client<'a> {
     connection: Connection,
     credential: &'a Credential,
@@ -111,7 +111,7 @@ impl<'a> Client<'a> {
         Ok(Self { connection, credential: &account.credential })
     }
 
-    /// Sends a request, again and again if the server is too busy.
+    /// Sends a request, and repeats it while the server is too busy.
     pub(crate) async fn call(&mut self, call: &Call<'_>) -> Result<Answer, Failure> {
         self.send(call).await.map_err(Failure::server)
     }
@@ -131,7 +131,7 @@ impl<'a> Client<'a> {
         }
     }
 
-    /// Sends a request that must be answered with one of the 2xx. `what` is refused otherwise.
+    /// Sends a request, and returns an error about `what` unless the status is 2xx.
     pub(crate) async fn answered(
         &mut self,
         what: &str,
@@ -145,7 +145,7 @@ impl<'a> Client<'a> {
         Err(self.refusal(what, place, &answer, "").await)
     }
 
-    /// All resources of a feed, page after page; `name` is what the pages call them.
+    /// All resources of a feed, page by page; `name` is the member of a page that contains them.
     pub(crate) async fn feed(
         &mut self,
         what: &str,
@@ -169,8 +169,8 @@ impl<'a> Client<'a> {
         Err(Failure::server(anyhow!("the server's list has no end")))
     }
 
-    /// Why the server refused `what`, with what may help: the database or collection that is not
-    /// there, or the key that was not right.
+    /// The error for a refused `what`, with advice: the database or collection that is missing, or
+    /// where the wrong key came from.
     pub(crate) async fn refusal(
         &mut self,
         what: &str,

@@ -1,7 +1,7 @@
 //! `sheaf coll`: the collections of a running server.
 //!
-//! `definition` turns the command line into what the server is sent, `shown` turns what the server
-//! says into lines for people.
+//! `definition` turns the command line into a request body, `shown` formats the server's answer for
+//! people.
 
 mod definition;
 mod shown;
@@ -39,7 +39,7 @@ Exit codes:
   2  the command line or a file is invalid
   4  the server refused, or could not be reached";
 
-/// What `sheaf coll` does.
+/// Subcommands of `sheaf coll`.
 #[derive(Debug, Subcommand)]
 pub enum CollectionCommand {
     /// Show the collections of a database
@@ -61,10 +61,10 @@ pub struct DatabaseArgs {
     pub database: String,
 }
 
-/// What `sheaf coll list` takes.
+/// Arguments of `sheaf coll list`.
 #[derive(Args, Debug)]
 pub struct ListArgs {
-    /// Whose collections.
+    /// The database of the collections.
     #[command(flatten)]
     pub at: DatabaseArgs,
 
@@ -72,27 +72,27 @@ pub struct ListArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Which server to ask, and by which key.
+    /// The server, and the key to sign with.
     #[command(flatten)]
     pub account: AccountArgs,
 }
 
-/// What `sheaf coll create` takes.
+/// Arguments of `sheaf coll create`.
 #[derive(Args, Debug)]
 pub struct CreateArgs {
     /// Id of the collection
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub id: String,
 
-    /// Where it is created.
+    /// The database to create it in.
     #[command(flatten)]
     pub at: DatabaseArgs,
 
-    /// What it is like.
+    /// The definition of the collection.
     #[command(flatten)]
     pub definition: DefinitionArgs,
 
-    /// Throughput of its own.
+    /// The collection's own throughput.
     #[command(flatten)]
     pub throughput: ThroughputArgs,
 
@@ -104,19 +104,19 @@ pub struct CreateArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Which server to ask, and by which key.
+    /// The server, and the key to sign with.
     #[command(flatten)]
     pub account: AccountArgs,
 }
 
-/// What `sheaf coll show` takes.
+/// Arguments of `sheaf coll show`.
 #[derive(Args, Debug)]
 pub struct ShowArgs {
     /// Id of the collection
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub id: String,
 
-    /// Where it is.
+    /// The database of the collection.
     #[command(flatten)]
     pub at: DatabaseArgs,
 
@@ -124,19 +124,19 @@ pub struct ShowArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Which server to ask, and by which key.
+    /// The server, and the key to sign with.
     #[command(flatten)]
     pub account: AccountArgs,
 }
 
-/// What `sheaf coll delete` takes.
+/// Arguments of `sheaf coll delete`.
 #[derive(Args, Debug)]
 pub struct DeleteArgs {
     /// Id of the collection
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub id: String,
 
-    /// Where it is.
+    /// The database of the collection.
     #[command(flatten)]
     pub at: DatabaseArgs,
 
@@ -152,12 +152,12 @@ pub struct DeleteArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Which server to ask, and by which key.
+    /// The server, and the key to sign with.
     #[command(flatten)]
     pub account: AccountArgs,
 }
 
-/// Does what was asked, and gives the exit code.
+/// Runs the command, and returns the exit code.
 pub(crate) fn run(command: &CollectionCommand) -> Result<ExitCode, Failure> {
     let account = match command {
         CollectionCommand::List(args) => &args.account,

@@ -1,4 +1,4 @@
-//! Asks before something is destroyed.
+//! Asks for confirmation before data is destroyed.
 
 use std::io::{self, BufRead, IsTerminal as _, Read as _, Write};
 
@@ -6,10 +6,10 @@ use anyhow::anyhow;
 
 use crate::failure::Failure;
 
-/// Longest answer that is read.
+/// Longest answer to read.
 const ANSWER_BYTES_MAX: u64 = 4096;
 
-/// Lets a deletion of `what` go on if somebody said `--yes`, or types the name on a terminal.
+/// Confirms the deletion of `what`: by `--yes`, or if the user types the name on a terminal.
 pub(crate) fn deletion(what: &str, name: &str, is_agreed: bool) -> Result<(), Failure> {
     if is_agreed {
         return Ok(());

@@ -29,7 +29,7 @@ Exit codes:
   2  the command line is invalid
   4  the server refused, or could not be reached";
 
-/// What `sheaf db` does.
+/// Subcommands of `sheaf db`.
 #[derive(Debug, Subcommand)]
 pub enum DatabaseCommand {
     /// Show the databases
@@ -40,26 +40,26 @@ pub enum DatabaseCommand {
     Delete(DeleteArgs),
 }
 
-/// What `sheaf db list` takes.
+/// Arguments of `sheaf db list`.
 #[derive(Args, Debug)]
 pub struct ListArgs {
     /// Print the server's answer as JSON
     #[arg(long)]
     pub json: bool,
 
-    /// Which server to ask, and by which key.
+    /// The server, and the key to sign with.
     #[command(flatten)]
     pub account: AccountArgs,
 }
 
-/// What `sheaf db create` takes.
+/// Arguments of `sheaf db create`.
 #[derive(Args, Debug)]
 pub struct CreateArgs {
     /// Id of the database
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub id: String,
 
-    /// Throughput that the collections share.
+    /// Throughput that its collections share.
     #[command(flatten)]
     pub throughput: ThroughputArgs,
 
@@ -71,12 +71,12 @@ pub struct CreateArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Which server to ask, and by which key.
+    /// The server, and the key to sign with.
     #[command(flatten)]
     pub account: AccountArgs,
 }
 
-/// What `sheaf db delete` takes.
+/// Arguments of `sheaf db delete`.
 #[derive(Args, Debug)]
 pub struct DeleteArgs {
     /// Id of the database
@@ -95,12 +95,12 @@ pub struct DeleteArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Which server to ask, and by which key.
+    /// The server, and the key to sign with.
     #[command(flatten)]
     pub account: AccountArgs,
 }
 
-/// Does what was asked, and gives the exit code.
+/// Runs the command, and returns the exit code.
 pub(crate) fn run(command: &DatabaseCommand) -> Result<ExitCode, Failure> {
     let account = match command {
         DatabaseCommand::List(args) => &args.account,

@@ -1,4 +1,4 @@
-//! Deleting a resource, and saying what came of it.
+//! Deletes a resource and reports the result.
 
 use hyper::Method;
 use value::{Object, json};
@@ -11,24 +11,24 @@ use crate::{
 /// A resource to delete.
 #[derive(Debug)]
 pub(crate) struct Deletion<'a> {
-    /// What it is called: `database`.
+    /// The word for its kind: `database`.
     pub(crate) what: &'a str,
     pub(crate) id: &'a str,
-    /// The resource type that is signed.
+    /// The resource type for the signature.
     pub(crate) kind: &'a str,
     /// The path of the resource, escaped.
     pub(crate) path: String,
     /// The link of the resource, not escaped.
     pub(crate) link: String,
-    /// What it is, or is in.
+    /// The place of the resource, for errors.
     pub(crate) place: Place,
     pub(crate) headers: Vec<(&'static str, String)>,
-    /// Whether a resource that is not there is as good as deleted.
+    /// Whether a missing resource counts as success.
     pub(crate) if_exists: bool,
 }
 
 impl Deletion<'_> {
-    /// Deletes it, and says what came of it, in words or as JSON.
+    /// Deletes it, and returns the result in words or as JSON.
     pub(crate) async fn run(
         self,
         client: &mut Client<'_>,

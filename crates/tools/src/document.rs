@@ -30,7 +30,7 @@ Exit codes:
   2  the command line or the document is invalid
   4  the server refused, or could not be reached";
 
-/// What `sheaf doc` does.
+/// Subcommands of `sheaf doc`.
 #[derive(Debug, Subcommand)]
 pub enum DocumentCommand {
     /// Print a document
@@ -41,7 +41,7 @@ pub enum DocumentCommand {
     Delete(DeleteArgs),
 }
 
-/// The partition key of a document that is named by its id.
+/// The partition key of a document given by its id.
 #[derive(Args, Debug)]
 pub struct PartitionKeyArgs {
     /// Partition key of the document: a JSON value, or an array of them for a hierarchical key; not
@@ -50,18 +50,18 @@ pub struct PartitionKeyArgs {
     pub partition_key: Option<String>,
 }
 
-/// What `sheaf doc get` takes.
+/// Arguments of `sheaf doc get`.
 #[derive(Args, Debug)]
 pub struct GetArgs {
     /// Id of the document
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub id: String,
 
-    /// Where it is.
+    /// The collection of the document.
     #[command(flatten)]
     pub at: CollectionArgs,
 
-    /// Its key.
+    /// The partition key of the document.
     #[command(flatten)]
     pub key: PartitionKeyArgs,
 
@@ -69,19 +69,19 @@ pub struct GetArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Which server to ask, and by which key.
+    /// The server, and the key to sign with.
     #[command(flatten)]
     pub account: AccountArgs,
 }
 
-/// What `sheaf doc put` takes.
+/// Arguments of `sheaf doc put`.
 #[derive(Args, Debug)]
 pub struct PutArgs {
     /// JSON file with the document; `-` for stdin
     #[arg(value_name = "FILE", default_value = "-")]
     pub file: PathBuf,
 
-    /// Where it goes.
+    /// The collection for the document.
     #[command(flatten)]
     pub at: CollectionArgs,
 
@@ -94,23 +94,23 @@ pub struct PutArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Which server to ask, and by which key.
+    /// The server, and the key to sign with.
     #[command(flatten)]
     pub account: AccountArgs,
 }
 
-/// What `sheaf doc delete` takes.
+/// Arguments of `sheaf doc delete`.
 #[derive(Args, Debug)]
 pub struct DeleteArgs {
     /// Id of the document
     #[arg(value_name = "ID", value_parser = NonEmptyStringValueParser::new())]
     pub id: String,
 
-    /// Where it is.
+    /// The collection of the document.
     #[command(flatten)]
     pub at: CollectionArgs,
 
-    /// Its key.
+    /// The partition key of the document.
     #[command(flatten)]
     pub key: PartitionKeyArgs,
 
@@ -122,12 +122,12 @@ pub struct DeleteArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Which server to ask, and by which key.
+    /// The server, and the key to sign with.
     #[command(flatten)]
     pub account: AccountArgs,
 }
 
-/// Does what was asked, and gives the exit code.
+/// Runs the command, and returns the exit code.
 pub(crate) fn run(command: &DocumentCommand) -> Result<ExitCode, Failure> {
     let account = match command {
         DocumentCommand::Get(args) => &args.account,
@@ -212,7 +212,7 @@ async fn delete(client: &mut Client<'_>, args: &DeleteArgs) -> Result<Vec<u8>, F
     deletion.run(client, args.json).await.map(String::into_bytes)
 }
 
-/// What is looked for, in words.
+/// The document in words, for errors.
 fn item(id: &str, headers: &[(&'static str, String)]) -> String {
     match headers {
         [(_, key), ..] => format!("document `{id}` with the partition key {key}"),
@@ -220,7 +220,7 @@ fn item(id: &str, headers: &[(&'static str, String)]) -> String {
     }
 }
 
-/// The path of a document, escaped, and the link that is signed.
+/// The path of a document, escaped, and its link for the signature.
 fn names(place: &Place, id: &str) -> (String, String) {
     (format!("{}/docs/{}", place.path(), escaped(id)), format!("{}/docs/{id}", place.link()))
 }

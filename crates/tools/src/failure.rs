@@ -1,4 +1,4 @@
-//! How a command ends when it does not end well: one line for people, one exit code for scripts.
+//! The failure of a command: one line for people, one exit code for scripts.
 
 use std::{
     fmt::{self, Display},
@@ -6,7 +6,7 @@ use std::{
     process::ExitCode,
 };
 
-/// A command that could not do its work.
+/// The error of a command.
 #[derive(Debug)]
 pub struct Failure {
     code: u8,
@@ -14,12 +14,12 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// What was asked for makes no sense: exit code 2, as for an unknown flag.
+    /// Invalid arguments or input: exit code 2, as for an unknown flag.
     pub fn usage(message: impl Display) -> Self {
         Self { code: 2, message: message.to_string() }
     }
 
-    /// The machine refused: exit code 1.
+    /// A failure on this machine: exit code 1.
     pub fn start(error: impl Into<anyhow::Error>) -> Self {
         Self { code: 1, message: format!("{:#}", error.into()) }
     }
@@ -29,20 +29,20 @@ impl Failure {
         Self::start(error).with_code(4)
     }
 
-    /// This failure under another exit code.
+    /// This failure with another exit code.
     #[must_use]
     pub fn with_code(self, code: u8) -> Self {
         Self { code, ..self }
     }
 
-    /// Says on stderr what went wrong, and gives the exit code.
+    /// Prints the failure on stderr, and returns the exit code.
     pub fn report(&self) -> ExitCode {
-        // Nobody is left to hear about a broken stderr.
+        // If stderr is closed, nobody reads this.
         let _ = writeln!(std::io::stderr().lock(), "sheaf: {}", self.message);
         ExitCode::from(self.code)
     }
 
-    /// What went wrong.
+    /// The message.
     pub fn message(&self) -> &str {
         &self.message
     }

@@ -1,4 +1,4 @@
-//! What commands read: a file, or stdin.
+//! Reads the input of commands: a file, or stdin.
 
 use std::{
     fs::File,
@@ -10,13 +10,13 @@ use value::{Value, json};
 
 use crate::{failure::Failure, output};
 
-/// Far more than a request may have; what is longer was a mistake.
+/// Far more than a request may have: a longer input is a mistake.
 const BYTES_MAX: u64 = 64 << 20;
 
-/// What some programs put before a text to say that it is UTF-8.
+/// Some programs put this before a text to mark it as UTF-8.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// The bytes of a file, or of stdin if it is called `-`. `what` is what it should hold.
+/// The bytes of a file, or of stdin for `-`. `what` describes the expected content.
 pub(crate) fn bytes(path: &Path, what: &str) -> Result<Vec<u8>, Failure> {
     let (read, name) = if path == Path::new("-") {
         if io::stdin().is_terminal() {
@@ -42,7 +42,7 @@ pub(crate) fn json(path: &Path, what: &str) -> Result<Value, Failure> {
     parse(&bytes(path, what)?, what)
 }
 
-/// The JSON in bytes that were read as `what`.
+/// Parses bytes that were read as `what`.
 pub(crate) fn parse(bytes: &[u8], what: &str) -> Result<Value, Failure> {
     json::parse(bytes).map_err(|error| Failure::usage(format!("{what} is not JSON: {error}")))
 }

@@ -1,8 +1,9 @@
-//! The account's keys: where they are kept, and which of them a command uses. `file` knows the text
-//! of a key file.
+//! The account's keys: where they are stored, and which of them a command uses. `file` parses and
+//! prints key files.
 //!
-//! The key is that of `--key` or `SHEAF_KEY`; else the keys are those of `--key-file`; else those of
-//! the file `keys` in the data directory, which `sheaf keys regenerate` makes; else the published one.
+//! The key is that of `--key` or `SHEAF_KEY`; else the keys are those of `--key-file`; else those
+//! of the file `keys` in the data directory, which `sheaf keys regenerate` creates; else the
+//! published one.
 
 mod file;
 
@@ -61,19 +62,19 @@ impl fmt::Debug for Secret {
     }
 }
 
-/// What somebody said of the keys, by flags and variables.
+/// The keys that flags and variables choose.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Choice {
     /// The key itself.
     Key(Secret, Origin),
     /// The file of the keys.
     File(PathBuf, Origin),
-    /// Nothing.
+    /// No choice.
     Neither,
 }
 
 impl Choice {
-    /// Of a key and a file, a flag wins over a variable. Two of a kind make no sense.
+    /// A flag overrides a variable. A key and a file by the same means are an error.
     pub fn new(
         key: Option<(Secret, Origin)>,
         file: Option<(PathBuf, Origin)>,
@@ -95,20 +96,20 @@ impl Choice {
     }
 }
 
-/// Where an account's keys are kept.
+/// Where an account's keys are stored.
 #[derive(Clone, Debug)]
 pub struct Source {
     kept: Kept,
-    /// What there is without a file.
+    /// The keys if there is no file.
     fallback: KeyFile,
 }
 
-/// Where an account's primary key is, for people.
+/// Where an account's primary key is, for messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Place {
-    /// It is the published one, so it may be printed.
+    /// It is the published key, so it may be printed.
     Published,
-    /// Somebody gave it by `--key`, `SHEAF_KEY` or a line of the settings.
+    /// In `--key`, `SHEAF_KEY` or a line of the configuration file.
     Given,
     /// In this file.
     File(PathBuf),
@@ -118,19 +119,19 @@ pub enum Place {
 
 #[derive(Clone, Debug)]
 enum Kept {
-    /// Nowhere: somebody gave the only key.
+    /// Not stored: the user gave the only key.
     Given(Secret),
-    /// In a file that somebody named, so it has to be there.
+    /// In a file that the user named, so it must exist.
     Named(PathBuf),
-    /// In the file of a data directory, if it is there.
+    /// In the file of a data directory, if it exists.
     Own(PathBuf),
-    /// Nowhere: the published key is the only one.
+    /// Not stored: the published key is the only one.
     Nowhere,
 }
 
 impl Source {
-    /// The file that was named, or that of the data directory. Without either the published key
-    /// is the only one.
+    /// The named file, or that of the data directory. Without either, the published key is the only
+    /// one.
     pub fn new(key_file: Option<&Path>, data_dir: Option<&Path>) -> Self {
         let named = key_file.map(|path| Kept::Named(path.to_owned()));
         let own = || data_dir.map(|directory| Kept::Own(directory.join(NAME)));
@@ -138,18 +139,18 @@ impl Source {
         Self { kept, fallback: KeyFile::published() }
     }
 
-    /// A key that is the only one of its account.
+    /// An account with only this key.
     pub fn given(key: Secret) -> Self {
         Self { kept: Kept::Given(key), fallback: KeyFile::published() }
     }
 
-    /// Has these keys where there is no file, in the place of the published one.
+    /// Uses these keys instead of the published one if there is no file.
     #[must_use]
     pub fn with_fallback(self, keys: Option<KeyFile>) -> Self {
         Self { fallback: keys.unwrap_or(self.fallback), ..self }
     }
 
-    /// The file, whether it is there or not.
+    /// The path of the file, whether it exists or not.
     pub fn path(&self) -> Option<&Path> {
         match &self.kept {
             Kept::Named(path) | Kept::Own(path) => Some(path),
@@ -157,12 +158,12 @@ impl Source {
         }
     }
 
-    /// The keys: those of the file, if it is there or has to be.
+    /// The keys: those of the file, if it exists or must exist.
     pub fn read(&self) -> Result<KeyFile, Failure> {
         self.find().map(|(keys, _)| keys)
     }
 
-    /// The keys, and where the first of them is.
+    /// The keys, and where the primary one is.
     pub fn find(&self) -> Result<(KeyFile, Place), Failure> {
         let (keys, place) = match &self.kept {
             Kept::Given(key) => (given(key)?, Place::Given),
@@ -175,7 +176,7 @@ impl Source {
     }
 }
 
-/// The account of a key that somebody gave.
+/// The keys of an account with one given key.
 fn given(key: &Secret) -> Result<KeyFile, Failure> {
     let file = KeyFile::of_key(key.text());
     let file = file.map_err(|problem| Failure::usage(format!("`key`: {problem}")))?;
@@ -203,7 +204,7 @@ fn file(path: &Path) -> Result<KeyFile, Failure> {
     Ok(file)
 }
 
-/// Whether a file is there. One that cannot be looked at is: reading it says why.
+/// Whether a file exists. If it cannot be examined, assume so: reading it reports the error.
 fn is_there(path: &Path) -> bool {
     !matches!(fs::metadata(path), Err(error) if is_absent(&error))
 }
@@ -212,7 +213,8 @@ fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory)
 }
 
-/// Secrets that others can read are worth a word, but containers mount them so.
+/// Warns about a key file that others can read. This is not an error, because containers mount
+/// secrets like this.
 #[cfg(unix)]
 fn warn_if_shared(path: &Path) {
     use std::os::unix::fs::PermissionsExt as _;

@@ -1,10 +1,11 @@
 //! The command-line tools: clients that talk to a running server as any other client does.
 //!
 //! In reading order:
-//! - [`told`], [`keys`], [`args`], [`variables`], `input`, `output`, [`Failure`]: input and output of commands,
+//! - [`told`], [`keys`], [`args`], [`variables`], `input`, `output`, [`Failure`]: input and output
+//!   of commands,
 //! - `remote`, `client`: a connection, and signed requests on it,
-//! - [`table`], `pretty`, `partition_key`, [`throughput`], `confirm`, `deletion`: what several commands
-//!   share,
+//! - [`table`], `pretty`, `partition_key`, [`throughput`], `confirm`, `deletion`: shared by several
+//!   commands,
 //! - [`database`], [`collection`], [`document`], [`query`], [`partition`], [`top`]: the commands;
 //!   [`backup`]: the client side of `sheaf backup`; [`manual`]: completions and manual pages.
 
@@ -67,7 +68,7 @@ pub enum Command {
     Top(TopArgs),
 }
 
-/// Does what was asked, and gives the exit code.
+/// Runs the command, and returns the exit code.
 pub fn run(command: &Command) -> Result<ExitCode, Failure> {
     match command {
         Command::Db(command) => database::run(command),

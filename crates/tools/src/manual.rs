@@ -12,7 +12,7 @@ use clap_complete::Shell;
 
 use crate::{failure::Failure, output};
 
-/// What stands below and above every page.
+/// The text at the bottom and top of every page.
 const SOURCE: &str = concat!("sheaf ", env!("CARGO_PKG_VERSION"));
 const MANUAL: &str = "Sheaf Manual";
 
@@ -30,7 +30,7 @@ Examples:
   sheaf man | man -l -                             The page of sheaf itself
   sheaf man ~/.local/share/man/man1                All pages: man sheaf, man sheaf-query";
 
-/// What `sheaf completions` takes.
+/// Arguments of `sheaf completions`.
 #[derive(Args, Debug)]
 pub struct CompletionsArgs {
     /// Which shell
@@ -38,7 +38,7 @@ pub struct CompletionsArgs {
     pub shell: Shell,
 }
 
-/// What `sheaf man` takes.
+/// Arguments of `sheaf man`.
 #[derive(Args, Debug)]
 pub struct ManArgs {
     /// Directory to write the pages of all commands to [default: the page of sheaf, to stdout]
@@ -75,7 +75,7 @@ pub fn man(args: &ManArgs, command: Command) -> Result<ExitCode, Failure> {
     output::print(format!("wrote {count} pages to {there}\n"))
 }
 
-/// Writes the pages of a command and of all below it, and counts them.
+/// Writes the pages of a command and its subcommands, and returns their number.
 fn write(directory: &Path, command: &Command) -> io::Result<usize> {
     let page = clap_mangen::Man::new(command.clone()).source(SOURCE).manual(MANUAL);
     page.generate_to(directory)?;

@@ -1,5 +1,5 @@
-//! Shared by the commands that talk to a server: a runtime, and a stdout that may be closed at any
-//! time.
+//! Shared by the commands that talk to a server: a runtime, and output to a stdout that may be
+//! closed at any time.
 
 use std::{
     future::Future,
@@ -9,13 +9,13 @@ use std::{
 
 use crate::failure::Failure;
 
-/// Runs what asks a server.
+/// Runs a future that talks to a server.
 pub(crate) fn block_on<T>(asking: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     runtime.map_err(Failure::start)?.block_on(asking)
 }
 
-/// Prints on stdout, and gives the exit code.
+/// Prints on stdout, and returns the exit code.
 pub(crate) fn print(text: impl AsRef<[u8]>) -> Result<ExitCode, Failure> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(text.as_ref()).and_then(|()| stdout.flush()) {
@@ -25,7 +25,7 @@ pub(crate) fn print(text: impl AsRef<[u8]>) -> Result<ExitCode, Failure> {
     }
 }
 
-/// Says something beside the output. Nobody is left to hear about a broken stderr.
+/// Prints a message on stderr. If stderr is closed, nobody reads it.
 pub fn say(text: &str) {
     let _ = writeln!(io::stderr().lock(), "sheaf: {text}");
 }

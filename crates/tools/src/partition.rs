@@ -30,7 +30,7 @@ Exit codes:
   2  the command line is invalid
   4  the server refused, or could not be reached";
 
-/// What `sheaf partition` takes.
+/// Arguments of `sheaf partition`.
 #[derive(Debug, Subcommand)]
 pub enum PartitionCommand {
     /// Show the ranges of a collection
@@ -43,10 +43,10 @@ pub enum PartitionCommand {
     Key(PartitionKeyArgs),
 }
 
-/// What `sheaf partition list` takes.
+/// Arguments of `sheaf partition list`.
 #[derive(Args, Debug)]
 pub struct PartitionListArgs {
-    /// Whose ranges.
+    /// The collection of the ranges.
     #[command(flatten)]
     pub at: CollectionArgs,
 
@@ -54,48 +54,48 @@ pub struct PartitionListArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Which server to ask, and by which key.
+    /// The server, and the key to sign with.
     #[command(flatten)]
     pub account: AccountArgs,
 }
 
-/// What `sheaf partition split` and `sheaf partition merge` take.
+/// Arguments of `sheaf partition split` and `sheaf partition merge`.
 #[derive(Args, Debug)]
 pub struct PartitionChangeArgs {
     /// Id of the range, as `sheaf partition list` shows it
     #[arg(value_name = "RANGE")]
     pub range: String,
 
-    /// Whose range.
+    /// The collection of the range.
     #[command(flatten)]
     pub at: CollectionArgs,
 
-    /// Which server to ask, and by which key.
+    /// The server, and the key to sign with.
     #[command(flatten)]
     pub account: AccountArgs,
 }
 
-/// What `sheaf partition key` takes.
+/// Arguments of `sheaf partition key`.
 #[derive(Args, Debug)]
 pub struct PartitionKeyArgs {
     /// Path of the property that is the key; two or three of them for a hierarchical key
     #[arg(value_name = "PATH", required = true, num_args = 1..=3)]
     pub paths: Vec<String>,
 
-    /// Which collection gets it.
+    /// The collection that gets the key.
     #[command(flatten)]
     pub at: CollectionArgs,
 
-    /// Which server to ask, and by which key.
+    /// The server, and the key to sign with.
     #[command(flatten)]
     pub account: AccountArgs,
 }
 
-/// The documents of a full partition are copied while we wait. Whoever stops waiting does not stop
-/// the server.
+/// The server copies the documents of a full partition while we wait. If we stop waiting, the
+/// server continues.
 const CHANGE_TIME: Duration = Duration::from_hours(24);
 
-/// Does what was asked, and gives the exit code.
+/// Runs the command, and returns the exit code.
 pub(crate) fn run(command: &PartitionCommand) -> Result<ExitCode, Failure> {
     let account = match command {
         PartitionCommand::List(args) => &args.account,
@@ -136,7 +136,7 @@ async fn list(
     Ok(if as_json { pretty::lines(&rows) } else { table::text(&rows) })
 }
 
-/// A row for each range. A range that split between the two answers has no statistics.
+/// A row for each range. A range created by a split between the two requests has no statistics.
 fn rows(ranges: &[Value], statistics: &[Value]) -> Vec<Value> {
     let statistics: HashMap<_, _> =
         statistics.iter().map(|item| (item.get("id").as_str(), item)).collect();
@@ -160,7 +160,7 @@ fn rows(ranges: &[Value], statistics: &[Value]) -> Vec<Value> {
     rows
 }
 
-/// Splits or merges, and says what came of it.
+/// Splits or merges, and prints the result.
 async fn change(
     client: &mut Client<'_>,
     args: &PartitionChangeArgs,
@@ -185,7 +185,7 @@ async fn change(
     Ok(format!("{parents} became {children}; writes waited for {pause:.1} ms\n"))
 }
 
-/// Gives a collection its partition key, and says which it has then.
+/// Gives a collection its partition key, and prints the resulting key.
 async fn give_key(client: &mut Client<'_>, args: &PartitionKeyArgs) -> Result<String, Failure> {
     let body = key_body(&args.paths);
     let call = Call {
@@ -203,7 +203,7 @@ async fn give_key(client: &mut Client<'_>, args: &PartitionKeyArgs) -> Result<St
     Ok(format!("the partition key is {}\n", paths.join(" and ")))
 }
 
-/// The key as the definition of a collection has it.
+/// The key as in the definition of a collection.
 fn key_body(paths: &[String]) -> String {
     let kind = if paths.len() > 1 { "MultiHash" } else { "Hash" };
     let mut key = Object::new();

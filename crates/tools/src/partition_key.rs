@@ -1,4 +1,4 @@
-//! Partition keys as command lines have them: JSON, one value or an array of them.
+//! Partition keys on command lines: JSON, one value or an array of them.
 
 use std::fmt::Write as _;
 
@@ -6,7 +6,7 @@ use value::{Value, json};
 
 use crate::failure::Failure;
 
-/// The header of a key that somebody typed.
+/// The header for a key that the user typed.
 pub(crate) fn header(text: &str) -> Result<String, Failure> {
     Ok(header_of(match parse(text, "the partition key")? {
         Value::Array(levels) => levels,
@@ -14,7 +14,7 @@ pub(crate) fn header(text: &str) -> Result<String, Failure> {
     }))
 }
 
-/// The header of a key: its array, in ASCII.
+/// The header for a key: its array, in ASCII.
 pub(crate) fn header_of(levels: Vec<Value>) -> String {
     let mut ascii = String::new();
     for letter in json::print(&levels.into()).chars() {
@@ -31,7 +31,7 @@ pub(crate) fn header_of(levels: Vec<Value>) -> String {
     ascii
 }
 
-/// The JSON that somebody typed as `what`.
+/// Parses JSON that the user typed as `what`.
 pub(crate) fn parse(text: &str, what: &str) -> Result<Value, Failure> {
     json::parse(text.as_bytes()).map_err(|error| {
         let hint = "a string needs quotes, as in '\"text\"'";

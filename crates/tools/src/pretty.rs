@@ -2,14 +2,14 @@
 
 use value::{Value, json};
 
-/// The indented text of a value, without a line break at its end.
+/// The indented text of a value, without a final line break.
 pub(crate) fn text(value: &Value) -> String {
     let mut out = String::new();
     push(&mut out, value, 0);
     out
 }
 
-/// One JSON array, an element on each line.
+/// A JSON array with one element per line.
 pub(crate) fn lines(values: &[Value]) -> String {
     if values.is_empty() {
         return "[]\n".to_owned();
@@ -18,7 +18,7 @@ pub(crate) fn lines(values: &[Value]) -> String {
     format!("[\n  {}\n]\n", lines.join(",\n  "))
 }
 
-/// The parser bounds how deep this goes.
+/// Recursive; the parser limits the depth.
 fn push(out: &mut String, value: &Value, depth: usize) {
     match value {
         Value::Object(object) if !object.is_empty() => {

@@ -1,7 +1,7 @@
-//! `sheaf query`: asks a running server, page after page, and prints the rows.
+//! `sheaf query`: runs a query on a running server, page by page, and prints the rows.
 //!
-//! In reading order: `asked` turns the command line into requests, `rows` prints what comes back,
-//! `explain` says how it came about.
+//! In reading order: `asked` turns the command line into requests, `rows` prints the results,
+//! `explain` prints how the server executed the query.
 
 mod asked;
 mod explain;
@@ -39,14 +39,14 @@ Exit codes:
   2  the command line is invalid
   4  the query was refused, or the server could not be reached";
 
-/// What `sheaf query` takes.
+/// Arguments of `sheaf query`.
 #[derive(Args, Debug)]
 pub struct QueryArgs {
     /// The query; `-` reads it from stdin
     #[arg(value_name = "SQL")]
     pub query: String,
 
-    /// What is asked.
+    /// The collection to query.
     #[command(flatten)]
     pub at: CollectionArgs,
 
@@ -74,12 +74,12 @@ pub struct QueryArgs {
     #[arg(long)]
     pub explain: bool,
 
-    /// Which server to ask, and by which key.
+    /// The server, and the key to sign with.
     #[command(flatten)]
     pub account: AccountArgs,
 }
 
-/// How rows are printed.
+/// The output format of rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people: a column for each property
@@ -90,7 +90,7 @@ pub enum Format {
     Lines,
 }
 
-/// Asks, and gives the exit code.
+/// Runs the query, and returns the exit code.
 pub(crate) fn run(args: &QueryArgs) -> Result<ExitCode, Failure> {
     let asked = Asked::new(args)?;
     output::block_on(async {
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &QueryArgs) -> Result<ExitCode, Failure> {
     })
 }
 
-/// Why a query ended early.
+/// The reason why a query ended early.
 enum Trouble {
     /// The rows cannot be written.
     Output(io::Error),
@@ -154,12 +154,12 @@ async fn ask(args: &QueryArgs, asked: &Asked) -> Result<(), Trouble> {
         }
     }
     rows.finish()?;
-    // The rows are out; nobody is left to hear about a broken stderr.
+    // The rows are printed; if stderr is closed, nobody reads the summary.
     let _ = write!(io::stderr().lock(), "{}", summary.text(continuation.is_some()));
     Ok(())
 }
 
-/// A page that was answered.
+/// A page of results.
 struct Page {
     rows: Vec<Value>,
     continuation: Option<String>,

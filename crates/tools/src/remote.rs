@@ -1,4 +1,4 @@
-//! A connection to a server that runs, for the commands that ask it something.
+//! A connection to a running server, for commands that send requests.
 
 use std::{fs, path::PathBuf, sync::Arc, time::Duration};
 
@@ -23,13 +23,13 @@ use tokio_rustls::TlsConnector;
 use crate::{args::ServerArgs, failure::Failure, told::Told};
 
 const CONNECT_TIME: Duration = Duration::from_secs(10);
-/// Far more than any answer of a Sheaf server has.
+/// Far more than any answer of a Sheaf server.
 const BODY_BYTES_MAX: usize = 64 << 20;
-/// Where the port of an endpoint is not said.
+/// The port of an endpoint without one.
 const HTTP_PORT: u16 = 80;
 const HTTPS_PORT: u16 = 443;
 
-/// A server, and how it is trusted.
+/// A server, and how to verify its certificate.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Server {
     pub(crate) host: String,
@@ -37,14 +37,14 @@ pub(crate) struct Server {
     pub(crate) trust: Trust,
 }
 
-/// Whose certificate is good.
+/// Which certificates to trust.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Trust {
     /// No TLS: the connection is plain.
     Plain,
     /// The one in this file.
     Certificate(PathBuf),
-    /// Anybody's.
+    /// Any certificate.
     Anyone,
 }
 
@@ -77,7 +77,7 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Connects.
+    /// Opens a connection.
     pub(crate) async fn open(server: &Server) -> anyhow::Result<Self> {
         let Server { host, port, trust } = server;
         let bracketed = if host.contains(':') { format!("[{host}]") } else { host.clone() };
@@ -105,7 +105,7 @@ impl Connection {
         Ok(Self { sender, authority })
     }
 
-    /// Sends a request; its answer must begin within this time.
+    /// Sends a request; the response must begin within this time.
     pub(crate) async fn send(
         &mut self,
         request: Request<Full<Bytes>>,
@@ -122,7 +122,7 @@ impl Connection {
     }
 }
 
-/// The whole body of an answer, which must end within this time.
+/// Reads the whole body of a response, which must end within this time.
 pub(crate) async fn body(response: Response<Incoming>, time: Duration) -> anyhow::Result<Bytes> {
     let body = Limited::new(response.into_body(), BODY_BYTES_MAX);
     match timeout(time, body.collect()).await {
@@ -137,12 +137,12 @@ where
     S: AsyncRead + AsyncWrite + Send + Unpin + 'static,
 {
     let (sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(stream)).await?;
-    // The request that waits for the answer gets its errors.
+    // The pending request gets the connection's errors.
     tokio::spawn(connection);
     Ok(sender)
 }
 
-/// The certificate that the server made for itself.
+/// The certificate that the server generated.
 fn certificate(args: &ServerArgs) -> Result<PathBuf, Failure> {
     let path = args.directory().join("tls").join("cert.pem");
     match fs::metadata(&path) {
@@ -155,7 +155,7 @@ fn certificate(args: &ServerArgs) -> Result<PathBuf, Failure> {
     }
 }
 
-/// What TLS needs, if there is any.
+/// A connector for TLS; `None` without TLS.
 fn tls(trust: &Trust) -> anyhow::Result<Option<TlsConnector>> {
     let provider = Arc::new(ring::default_provider());
     let builder = ClientConfig::builder_with_provider(Arc::clone(&provider))
@@ -176,7 +176,7 @@ fn tls(trust: &Trust) -> anyhow::Result<Option<TlsConnector>> {
     Ok(Some(TlsConnector::from(Arc::new(builder.with_no_client_auth()))))
 }
 
-/// Checks no name, as `--insecure` demands. Signatures must still be valid.
+/// Checks no certificate, as `--insecure` demands. Signatures must still be valid.
 #[derive(Debug)]
 struct Trusting {
     provider: Arc<rustls::crypto::CryptoProvider>,

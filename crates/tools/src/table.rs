@@ -1,4 +1,4 @@
-//! Rows as a table: a column for each property, numbers to the right, long values cut.
+//! Rows as a table: a column for each property, numbers right-aligned, long values truncated.
 
 use std::collections::HashMap;
 
@@ -7,13 +7,13 @@ use value::{Value, json};
 /// Longest cell.
 const CELL_CHARS_MAX: usize = 48;
 
-/// Most columns; a row of more shows the rest in no column.
+/// Most columns; further properties are not shown.
 const COLUMNS_MAX: usize = 40;
 
 /// The column for rows that are not objects.
 const VALUE: &str = "value";
 
-/// What the server adds to every document, and few want to read.
+/// Properties that the server adds to every document, and that few people want to read.
 const SYSTEM: [&str; 5] = ["_rid", "_self", "_etag", "_attachments", "_ts"];
 
 struct Column {
@@ -23,7 +23,7 @@ struct Column {
     is_numeric: bool,
 }
 
-/// The table of these rows; nothing for none.
+/// The table of these rows; an empty text for none.
 pub fn text(rows: &[Value]) -> String {
     if rows.is_empty() {
         return String::new();
@@ -67,19 +67,19 @@ fn cells(rows: &[Value]) -> (Vec<Column>, Vec<Vec<String>>) {
     (columns, lines)
 }
 
-/// What a row shows, under which names.
+/// The names and values to show for a row.
 fn members(row: &Value) -> Vec<(&str, &Value)> {
     match row {
         Value::Object(object) => {
             let shown: Vec<_> = object.iter().filter(|(name, _)| !SYSTEM.contains(name)).collect();
-            // Who asked for nothing else wants to see it.
+            // A row with only system properties shows those.
             if shown.is_empty() { object.iter().collect() } else { shown }
         }
         other => vec![(VALUE, other)],
     }
 }
 
-/// Strings without quotes, everything else as JSON, on one line.
+/// Formats a value on one line: strings without quotes, everything else as JSON.
 fn cell(value: &Value) -> String {
     match value {
         Value::String(text) => shortened(text),

@@ -1,11 +1,11 @@
-//! Command lines for tests, with an environment of their own.
+//! Command lines for tests, with a separate environment.
 
 use clap::{Args, Command, builder::Resettable};
 
 use crate::told::Told;
 
-/// Reads flags as a command with these arguments does, and further ones as if variables had given
-/// them, by names such as `--port`. The environment of the process plays no part.
+/// Parses flags as a command with these arguments does, and `variables` as if they came from the
+/// environment, with names such as `--port`. Ignores the environment of the process.
 pub(crate) fn told<T: Args>(flags: &[&str], variables: &[(&str, &str)]) -> Told<T> {
     let command = T::augment_args(Command::new("test").no_binary_name(true));
     let command = command.mut_args(|argument| argument.env(Resettable::Reset));

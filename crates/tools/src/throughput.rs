@@ -1,5 +1,5 @@
-//! Provisioned throughput: what a command asks for when it creates something, and what the offers
-//! of a server say about existing resources.
+//! Provisioned throughput: what a command requests when it creates a resource, and what the
+//! server's offers say about existing ones.
 
 use std::collections::HashMap;
 
@@ -21,7 +21,7 @@ pub struct ThroughputArgs {
 }
 
 impl ThroughputArgs {
-    /// The headers that ask for it.
+    /// The headers that request it.
     pub(crate) fn headers(&self) -> Vec<(&'static str, String)> {
         let mut headers = Vec::new();
         if let Some(rate) = self.throughput {
@@ -37,13 +37,13 @@ impl ThroughputArgs {
     }
 }
 
-/// What is reserved for the databases and collections of a server, by their rids; nothing, if the
-/// server does not say.
+/// The throughput of a server's databases and collections, by their rids; `None` if the server does
+/// not say.
 #[derive(Debug, Default)]
 pub(crate) struct Offers(Option<HashMap<String, String>>);
 
 impl Offers {
-    /// Asks the server.
+    /// Reads the offers from the server.
     pub(crate) async fn read(client: &mut Client<'_>) -> Self {
         let call = Call::get("/offers", "offers", "");
         let offers = client.feed("list of offers", &Place::account(), call, "Offers").await;
@@ -57,7 +57,7 @@ impl Offers {
         Self(Some(offers.iter().filter_map(read).collect()))
     }
 
-    /// What is reserved for a resource, in words; `none` if nothing is.
+    /// The throughput of a resource in words; `none` if it has none of its own.
     pub(crate) fn text<'a>(&'a self, resource: &Value, none: &'a str) -> &'a str {
         let Some(offers) = &self.0 else { return "unknown" };
         let rid = resource.get("_rid").as_str().unwrap_or_default();

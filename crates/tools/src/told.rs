@@ -4,16 +4,16 @@ use std::ops::Deref;
 
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Id, parser::ValueSource};
 
-/// How somebody said something.
+/// The origin of an argument.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Origin {
-    /// By a flag of the command.
+    /// A flag of the command.
     Flag,
-    /// By a variable of the environment.
+    /// An environment variable.
     Variable,
 }
 
-/// Arguments together with the names of those that variables gave.
+/// Arguments, with the names of those that came from variables.
 #[derive(Debug)]
 pub struct Told<T> {
     args: T,
@@ -21,13 +21,13 @@ pub struct Told<T> {
 }
 
 impl<T> Told<T> {
-    /// Arguments of which variables gave those with these names.
+    /// Arguments of which those with these names came from variables.
     #[cfg(test)]
     pub(crate) fn new(args: T, variables: Vec<String>) -> Self {
         Self { args, variables }
     }
 
-    /// How the argument of this name was given, if it was.
+    /// The origin of the argument of this name, if it was given.
     pub fn origin(&self, name: &str) -> Origin {
         let is_variable = self.variables.iter().any(|variable| variable == name);
         if is_variable { Origin::Variable } else { Origin::Flag }

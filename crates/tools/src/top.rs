@@ -33,7 +33,7 @@ Exit codes:
   2  the command line is invalid
   4  the server refused, or could not be reached";
 
-/// What `sheaf top` takes.
+/// Arguments of `sheaf top`.
 #[derive(Args, Debug)]
 pub struct TopArgs {
     /// Print one table and exit
@@ -44,7 +44,7 @@ pub struct TopArgs {
     #[arg(long)]
     pub json: bool,
 
-    /// Which server to look at.
+    /// The server to watch.
     #[command(flatten)]
     pub server: Told<ServerArgs>,
 }
@@ -58,7 +58,7 @@ const CLEAR: &str = "\x1b[H\x1b[2J";
 /// Partitions on one screen.
 const ROWS_MAX: usize = 40;
 
-/// Looks, and gives the exit code.
+/// Runs the command, and returns the exit code.
 pub(crate) fn run(args: &TopArgs) -> Result<ExitCode, Failure> {
     let server = Server::new(&args.server)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -84,7 +84,7 @@ async fn once(args: &TopArgs, server: &Server) -> anyhow::Result<()> {
     print(&table::text(&read(&page)?, &[], usize::MAX))
 }
 
-/// Draws until it is stopped, or nobody looks any more. A server that is gone may come back.
+/// Redraws until it is stopped or stdout is closed. Reconnects if the server goes away.
 async fn live(server: &Server) -> anyhow::Result<()> {
     let mut ticks = interval(REDRAW);
     ticks.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -118,7 +118,7 @@ async fn live(server: &Server) -> anyhow::Result<()> {
     }
 }
 
-/// What the server says of its partitions.
+/// The server's partition statistics.
 async fn page(connection: &mut Connection) -> anyhow::Result<Bytes> {
     let request = Request::get("/_sheaf/partitions")
         .header("host", &connection.authority)

@@ -1,13 +1,13 @@
-//! Variables of the environment that look like ours and are not: typing mistakes, most likely.
+//! Finds environment variables that resemble ours but are not: probably typing mistakes.
 
 use std::{collections::BTreeSet, env};
 
 use clap::Command;
 
-/// What the names of our variables begin with.
+/// The prefix of our variables.
 const PREFIX: &str = "SHEAF_";
 
-/// What to tell of variables whose names are close to one that a command reads.
+/// Warnings about variables whose names are close to one that a command reads.
 pub fn doubts(command: &Command) -> Vec<String> {
     let names = env::vars_os().filter_map(|(name, _)| name.into_string().ok());
     doubts_of(&known(command), names)
@@ -37,7 +37,7 @@ fn doubts_of(known: &BTreeSet<String>, names: impl Iterator<Item = String>) -> V
     doubts
 }
 
-/// The name that was probably meant; nothing if none is close.
+/// The name that was probably meant; `None` if none is close.
 fn likely<'a>(known: &'a BTreeSet<String>, name: &str) -> Option<&'a str> {
     let said = name.to_uppercase().replace('-', "_");
     let said = said.strip_prefix(PREFIX)?;
@@ -51,7 +51,7 @@ fn likely<'a>(known: &'a BTreeSet<String>, name: &str) -> Option<&'a str> {
     close.min().map(|(_, known)| known)
 }
 
-/// Typing mistakes that a name of this length may have.
+/// The number of typing mistakes to tolerate in a name of this length.
 fn steps_max(length: usize) -> usize {
     match length {
         0..=2 => 0,
@@ -61,14 +61,14 @@ fn steps_max(length: usize) -> usize {
     }
 }
 
-/// Whether all words of a name are words of the other: `DIR` is probably `DATA_DIR`.
+/// Whether all words of a name are words of the other: `DIR` probably means `DATA_DIR`.
 fn is_part(said: &str, meant: &str) -> bool {
     let words: Vec<&str> = meant.split('_').collect();
     !said.is_empty() && said.split('_').all(|word| words.contains(&word))
 }
 
-/// How many letters have to be put in, left out, replaced or swapped with their neighbour to make
-/// one text of the other.
+/// The edit distance: how many letters to insert, delete, replace or swap with their neighbour to
+/// turn one text into the other.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut before: Vec<usize> = Vec::new();

@@ -1,9 +1,9 @@
-//! Keeping a request to one partition key, or to those that begin with it.
+//! Confines a request to one partition key, or to the keys that begin with it.
 //!
-//! A request that names a key must name one of them. One that names none is narrowed if it is about one
-//! document or one execution. Feeds, queries and the change feed without a key are about all
-//! documents of the collection, or of a range of it, and are refused, unless nothing but the key's
-//! documents can lie in that range.
+//! A request that names a partition key must name an allowed one. A request without one is narrowed
+//! if it concerns one document or one execution. Feeds, queries and the change feed without a key
+//! concern all documents of the collection or of a range, so they are refused, unless the range can
+//! hold only documents of the key.
 
 use protocol::{
     Error, Operation, Options, Request,
@@ -17,7 +17,7 @@ use value::partition_key::{Component, Hashing, PartitionKey};
 
 use crate::access::{same::stored, too_little};
 
-/// Keeps a request to `key`. `path` is the collection of the permission; `reads_many` says that the
+/// Confines a request to `key`. `path` is the permission's collection; `reads_many` says that the
 /// operation concerns documents of all keys unless the request names one.
 pub(crate) fn confine(
     view: &View,
@@ -44,7 +44,7 @@ pub(crate) fn confine(
     if let Some(collection) = collection.filter(|_| reads_many) {
         check_range(collection, key, options)?;
     }
-    // The operations of a bulk name their keys themselves, and the range that these are in.
+    // The operations of a bulk name their own keys and the range that these are in.
     if !matches!(operation, Operation::ExecuteBatch { .. }) {
         options.range_id = None;
         options.epk_range = None;
@@ -53,7 +53,7 @@ pub(crate) fn confine(
     Ok(())
 }
 
-/// Refuses media of a document of another key.
+/// Refuses media of another key's document.
 pub(crate) async fn check_media(
     view: &View,
     AttachmentPath { document, .. }: &AttachmentPath,
@@ -66,8 +66,8 @@ pub(crate) async fn check_media(
     if is_granted { Ok(()) } else { Err(too_little()) }
 }
 
-/// Refuses all but a range of effective keys that holds nothing but the key. Python and others read the
-/// documents that begin with a part of a hierarchical key by such a range.
+/// Refuses every range of effective keys that can hold other keys. Python and other SDKs read the
+/// documents under a prefix of a hierarchical key by such a range.
 fn check_range(collection: &Served, key: &PartitionKey, options: &Options) -> Result<(), Error> {
     if options.epk_range.is_none() {
         return Err(too_little());
@@ -75,14 +75,14 @@ fn check_range(collection: &Served, key: &PartitionKey, options: &Options) -> Re
     let only = Options { partition_key: Some(key.clone()), ..Options::default() };
     let granted = Scope::of(collection, &only)?.place();
     let asked = Scope::of(collection, options)?.place();
-    // The answer has all documents of the key, so parts of it must not be asked for one by one.
+    // The answer has all documents of the key, so its parts must not be requested one by one.
     let holders = collection.ranges.iter().filter(|it| it.area.overlaps(&granted)).count();
     let is_all = holders == 1 || asked.covers(&granted);
     if granted.covers(&asked) && !asked.is_empty() && is_all { Ok(()) } else { Err(too_little()) }
 }
 
-/// Whether a key is the granted one or, if it is hierarchical, begins with it. In those, a part that
-/// is absent counts as null, since some SDKs cannot tell the two apart.
+/// Whether a key is the granted one or, if it is hierarchical, begins with it. In hierarchical keys
+/// an absent part counts as null, since some SDKs cannot tell the two apart.
 fn begins_with(named: &PartitionKey, granted: &PartitionKey, is_multi: bool) -> bool {
     let is_one = |part: &Component| matches!(part, Component::Null | Component::Undefined);
     let same = |(one, other): (&Component, &Component)| {

@@ -1,6 +1,6 @@
-//! The table: what each operation asks of the holder of a resource token.
+//! The table of what each operation demands from the holder of a resource token.
 //!
-//! There is a line for every operation and no other case, so a new one does not compile before
+//! The match has one line per operation and no wildcard, so a new operation does not compile until
 //! somebody has decided about it.
 
 use catalog::users::Mode;
@@ -10,10 +10,11 @@ use protocol::{
     request::{AttachmentPath, CollectionPath, DatabasePath, DocumentPath, ScriptPath},
 };
 
-/// What an operation is about: a permission on this, or on what it lies in, may allow it.
+/// The resource an operation concerns: a permission on it, or on something that contains it, may
+/// allow it.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum On<'a> {
-    /// What no permission is about.
+    /// Nothing that a permission could be on.
     Account,
     Database(&'a DatabasePath),
     Collection(&'a CollectionPath),
@@ -24,23 +25,23 @@ pub(crate) enum On<'a> {
     Script(&'a ScriptPath),
 }
 
-/// Who may do it there.
+/// The token that an operation needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Needs {
-    /// Any token at all.
+    /// Any token.
     Nothing,
-    /// A token of this resource, of what it lies in, or of anything in it: SDKs cannot find their
-    /// way to a document otherwise.
+    /// A token of this resource, of something that contains it, or of anything inside it: SDKs need
+    /// these reads to find their way to a document.
     Way,
     /// A token of at least this mode.
     Mode(Mode),
-    /// A token of at least this mode; one for a partition key will do, because the operation concerns
-    /// one document, one execution, or documents that name their keys.
+    /// A token of at least this mode; one for a partition key is enough, because the operation
+    /// concerns one document, one execution, or documents that name their keys.
     Documents(Mode),
-    /// A token of at least this mode; one for a partition key will do if the request names that key,
-    /// because the operation concerns documents of all keys otherwise.
+    /// A token of at least this mode; one for a partition key is enough only if the request names
+    /// that key, because the operation otherwise concerns documents of all keys.
     EveryDocument(Mode),
-    /// No token: only a key of the account.
+    /// No token is enough; it needs an account key.
     Key,
 }
 
@@ -71,7 +72,7 @@ pub(crate) fn demand(operation: &Operation) -> (On<'_>, Needs) {
         Operation::CreateEncryptionKey { database, .. } => (On::Database(database), ALL),
         Operation::ReplaceEncryptionKey { path, .. } => (On::Database(&path.database), ALL),
 
-        // Who could make permissions could have any.
+        // A caller who can create permissions could get any permission.
         Operation::CreateUser { database, .. } => (On::Database(database), Key),
         Operation::ListUsers(path) => (On::Database(path), Key),
         Operation::ReadUser(path)
@@ -133,18 +134,18 @@ pub(crate) fn demand(operation: &Operation) -> (On<'_>, Needs) {
         Operation::ReplaceScript { path, .. } | Operation::DeleteScript(path) => {
             (On::Script(path), ALL)
         }
-        // It may write.
+        // A procedure may write.
         Operation::ExecuteProcedure { path, .. } => (On::Script(path), Documents(Mode::All)),
 
         Operation::Query { feed, .. } => query(feed),
-        // It says what the query's text means, and nothing of documents.
+        // A plan reveals what the query's text means and nothing about documents.
         Operation::PlanQuery { collection, .. } => {
             (On::Collection(collection), Documents(Mode::Read))
         }
     }
 }
 
-/// A query asks what the list of the same feed does.
+/// A query needs the same as listing the same feed.
 fn query(feed: &QueryFeed) -> (On<'_>, Needs) {
     const READ: Needs = Needs::Mode(Mode::Read);
     match feed {

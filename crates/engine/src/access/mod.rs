@@ -1,16 +1,16 @@
-//! What a caller may do: the one place that decides it, before any operation looks at a resource. Keys
-//! and roles are asked of [`protocol::rights`]; the rest of this module is about resource tokens.
+//! Access control: decides what a caller may do, before any operation looks at a resource.
+//! [`protocol::rights`] checks keys and roles; the rest of this module is about resource tokens.
 //!
-//! A token names its permission, which is looked up here: without one, or with other rights than the
-//! token was made for, it is good for nothing. What is about another resource is refused in the same
-//! way whether that exists or not.
+//! A token names its permission, which is looked up here. If the permission is gone, or has other
+//! rights than the token was made for, the token is useless. A request for another resource is
+//! refused in the same way whether that resource exists or not.
 //!
-//! - `link`: what a permission is about,
-//! - `demand`: the table of operations and what each asks for,
-//! - `reach`: how the two lie to each other,
+//! - `link`: what a permission is on,
+//! - `demand`: the table of operations and what each needs,
+//! - `reach`: how the two relate,
 //! - `same`: when two links mean one document,
-//! - `confine`: keeping to one partition key,
-//! - `pin`: keeping to what was looked at, whatever becomes of its name.
+//! - `confine`: confines requests to one partition key,
+//! - `pin`: keeps a request on the resource that was checked, whatever its name comes to mean.
 
 mod confine;
 mod demand;
@@ -32,13 +32,14 @@ use crate::access::{
     reach::{Reach, of_media, reach},
 };
 
-/// Refuses a request that its caller has no right to, and keeps others to what they have a right to.
+/// Refuses a request that its caller has no right to, and narrows others to what the caller may
+/// reach.
 pub(crate) async fn check(
     view: &View,
     principal: Principal,
     request: &mut Request,
 ) -> Result<(), Error> {
-    // Whatever the protocol has checked before: it may have forgotten.
+    // The protocol should have checked this already; check again in case it forgot.
     account::check(principal, &request.operation)?;
     let grant = match principal.proof() {
         Proof::Key | Proof::ReadOnlyKey | Proof::Role(_) => return Ok(()),
@@ -52,15 +53,15 @@ pub(crate) async fn check(
     }
     let media = if let On::Media(name) = on { of_media(name) } else { None };
     let on = media.as_ref().map_or(on, On::Attachment);
-    // Who names no key is kept to that of the permission.
+    // A request without a key gets the permission's.
     let key = request.options.partition_key.as_ref().or(rights.key.as_ref());
     let place = reach(view, &rights.link, on, key).await?;
-    // What is told beside a document tells of others.
+    // Usage figures in an answer reveal other documents.
     request.options.hides_usage = needs != Needs::Way;
     match (place, needs) {
         (Reach::Within | Reach::Above, Needs::Way) => {
             if place == Reach::Above || rights.key.is_some() {
-                // They tell of other documents.
+                // Usage figures reveal other documents.
                 request.options.hides_usage = true;
                 request.options.populate_statistics = false;
             }
@@ -69,7 +70,7 @@ pub(crate) async fn check(
         (Reach::Within, Needs::Key) => return Err(too_little()),
         (Reach::Within, Needs::Mode(mode)) => {
             has(rights, mode)?;
-            // What is no document belongs to all partition keys.
+            // Anything that is not a document belongs to all partition keys.
             if rights.key.is_some() {
                 return Err(too_little());
             }
@@ -79,7 +80,7 @@ pub(crate) async fn check(
             check_triggers(rights, &request.options)?;
             match (&rights.key, &media) {
                 (None, _) => {}
-                // They are addressed without a partition key: their document has it.
+                // Requests for media have no partition key; their document has.
                 (Some(key), Some(media)) => confine::check_media(view, media, key).await?,
                 (Some(key), None) => {
                     let reads_many = matches!(needs, Needs::EveryDocument(_));
@@ -92,8 +93,8 @@ pub(crate) async fn check(
     pin(catalog, &rights.link, request)
 }
 
-/// Triggers may do more than write the one document: they take a permission on the collection, or on
-/// a partition key of it, as procedures do.
+/// Refuses triggers without a permission on the collection or on one of its partition keys, as for
+/// procedures: triggers may do more than write the one document.
 fn check_triggers(rights: &Rights, options: &Options) -> Result<(), Error> {
     let has_triggers = !(options.pre_triggers.is_empty() && options.post_triggers.is_empty());
     match rights.link {
@@ -102,13 +103,13 @@ fn check_triggers(rights: &Rights, options: &Options) -> Result<(), Error> {
     }
 }
 
-/// The rights that a token was made for, if they are still there.
+/// The rights that a token was made for, if its permission still grants them.
 fn rights(catalog: &Catalog, Grant { permission, generation }: Grant) -> Option<&Rights> {
     let database = catalog.databases.get(&permission.user.database.0)?;
     let user = database.users.numbered(permission.user.number.into())?;
     let permission = user.permissions.numbered(permission.number)?;
     let is_current = permission.generation == generation;
-    // A name may have come to mean another database.
+    // The name may mean another database by now.
     let is_inside = catalog.database(permission.rights.link.database())?.rid == database.rid;
     (is_current && is_inside).then_some(&permission.rights)
 }
@@ -117,7 +118,7 @@ fn has(rights: &Rights, mode: Mode) -> Result<(), Error> {
     if rights.mode >= mode { Ok(()) } else { Err(too_little()) }
 }
 
-/// A token whose permission is gone, or is another one now.
+/// The error for a token whose permission is gone or was replaced.
 fn no_longer_good() -> Error {
     Error::new(
         Code::Unauthorized,
@@ -126,7 +127,8 @@ fn no_longer_good() -> Error {
     )
 }
 
-/// A token of another resource. It does not say whether what was asked for exists.
+/// The error for a token of another resource. It does not say whether the requested resource
+/// exists.
 fn elsewhere() -> Error {
     Error::new(
         Code::Forbidden,
@@ -135,7 +137,7 @@ fn elsewhere() -> Error {
     )
 }
 
-/// The service's words for a token that does not grant enough.
+/// The error for a token that does not grant enough, in the service's words.
 fn too_little() -> Error {
     Error::new(
         Code::Forbidden,

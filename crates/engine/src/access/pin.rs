@@ -1,11 +1,11 @@
-//! Keeping a request to what was looked at.
+//! Pins a request to the resources that were checked.
 //!
-//! The first attempt goes by the view that access went by, but it is not always the last look: a write
-//! that begins anew takes the newest view, a change of the catalog is decided on the catalog that it
-//! finds in its turn, a query asks whether the indexing policy still holds, another process has a
-//! catalog of its own, and documents are in no catalog. Somebody may have dropped what a name meant
-//! and made another thing under it since. A permission by rid is for the one that is gone, so its
-//! holder must not get the new one: names are replaced by what cannot come to mean anything else.
+//! The first attempt uses the view that access was checked on, but later steps may use another: a
+//! retried write takes the newest view, a catalog change is decided on the catalog at its turn, a
+//! query checks again whether the indexing policy holds, another process has its own catalog, and
+//! documents are in no catalog. Meanwhile somebody may have dropped the resource and created
+//! another with the same name. A permission by rid is for the old one, so its holder must not reach
+//! the new one. Therefore names are replaced by rids, which never come to mean anything else.
 
 use catalog::{Catalog, link::Link};
 use protocol::{
@@ -19,18 +19,18 @@ use query::served::check_intended;
 
 use crate::access::demand::{On, demand};
 
-/// What a request names, as far as it can be replaced by what cannot come to mean anything else.
+/// The names in a request that can be replaced by rids.
 enum Named<'a> {
-    /// What no token reaches, or what is named by a rid or by its collection alone.
+    /// Resources that no token reaches, or that are named by a rid or by their collection alone.
     Nothing,
-    /// A database, of operations that are about one. What lies in a collection needs none.
+    /// The database of an operation on one. Anything in a collection needs none.
     Database(&'a mut DatabasePath),
     Document(&'a mut DocumentPath),
     Attachment(&'a mut AttachmentPath),
     Script(&'a mut ScriptPath),
 }
 
-/// Replaces names in the request by the rids that were authorised. A permission on `link` grants it.
+/// Replaces names in the request by the authorized rids. A permission on `link` grants it.
 pub(crate) fn pin(catalog: &Catalog, link: &Link, request: &mut Request) -> Result<(), Error> {
     let Request { operation, options } = request;
     if let Some(path) = collection(operation) {
@@ -39,7 +39,7 @@ pub(crate) fn pin(catalog: &Catalog, link: &Link, request: &mut Request) -> Resu
                 check_intended(found, options)?;
                 found.rid.to_string()
             }
-            // One that is made until the operation looks is not the one that is meant.
+            // A collection that is created after this check is not the authorized one.
             Err(_) => options.intended_collection_rid.take().unwrap_or_default(),
         };
         options.intended_collection_rid = Some(intended);
@@ -79,7 +79,7 @@ fn pin_document(granted: &DocumentPath, asked: &mut DocumentPath) {
     pin_child(&granted.document, &mut asked.document);
 }
 
-/// Both mean the same: whichever is a rid is to be used.
+/// Both names mean the same resource. If the granted one is a rid, it replaces the requested one.
 fn pin_child(granted: &str, asked: &mut String) {
     let is_rid = |name: &str| ChildRid::parse(name).is_some();
     if is_rid(granted) && !is_rid(asked) {
@@ -87,7 +87,7 @@ fn pin_child(granted: &str, asked: &mut String) {
     }
 }
 
-/// The collection that an operation is about, or lies in. Media have none: their name is a rid.
+/// The collection that an operation concerns or lies in. Media have none: their name is a rid.
 fn collection(operation: &Operation) -> Option<&CollectionPath> {
     match demand(operation).0 {
         On::Account | On::Database(_) | On::Media(_) => None,
@@ -98,8 +98,8 @@ fn collection(operation: &Operation) -> Option<&CollectionPath> {
     }
 }
 
-/// What an operation names. There is a line for every operation and no other case: one that was
-/// forgotten could be led to a resource that its caller has no permission for.
+/// The names in an operation. The match has one line per operation and no wildcard: a forgotten
+/// operation could reach a resource that its caller has no permission for.
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn named(operation: &mut Operation) -> Named<'_> {
     match operation {
@@ -131,7 +131,7 @@ fn named(operation: &mut Operation) -> Named<'_> {
         // The name of media is a rid.
         Operation::ReadMedia(_)
         | Operation::ReplaceMedia { .. }
-        // The collection is pinned for all of them.
+        // Pinning the collection is enough for these.
         | Operation::ReadCollection(_)
         | Operation::ReplaceCollection { .. }
         | Operation::DeleteCollection(_)
@@ -171,7 +171,7 @@ fn named(operation: &mut Operation) -> Named<'_> {
     }
 }
 
-/// What the feed of a query names.
+/// The names in the feed of a query.
 fn queried(feed: &mut QueryFeed) -> Named<'_> {
     match feed {
         QueryFeed::Collections(path) | QueryFeed::EncryptionKeys(path) => Named::Database(path),

@@ -1,5 +1,5 @@
-//! How what a permission is about lies to what is asked for. Links are compared by what they mean: one
-//! may be made of names and the other of rids.
+//! Relates the resource of a permission to the requested one. Links are compared by what they mean:
+//! one may consist of names and the other of rids.
 
 use catalog::{Catalog, link::Link};
 use protocol::{
@@ -15,18 +15,18 @@ use crate::access::{
     same::{Under, same_attachment, same_document},
 };
 
-/// How they lie.
+/// How a requested resource relates to a permission's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Reach {
-    /// It is the resource itself, or inside of it.
+    /// The request is for the resource itself, or for something inside it.
     Within,
-    /// The resource is inside of it.
+    /// The resource is inside the requested one.
     Above,
-    /// They have nothing to do with each other.
+    /// The two are unrelated.
     Elsewhere,
 }
 
-/// Finds out. `key` is the partition key that the request names, or is kept to.
+/// Relates the two. `key` is the partition key that the request names or is confined to.
 pub(crate) async fn reach(
     view: &View,
     granted: &Link,
@@ -73,7 +73,7 @@ pub(crate) async fn reach(
     Ok(if is_same { Reach::Within } else { Reach::Elsewhere })
 }
 
-/// Whether two permissions are about the same resource.
+/// Whether two permissions are on the same resource.
 pub(crate) async fn is_same(view: &View, one: &Link, other: &Link) -> Result<bool, Error> {
     let catalog = &view.catalog;
     let is_there = |one: &CollectionPath, other| same_collection(catalog, one, other);
@@ -97,7 +97,7 @@ pub(crate) async fn is_same(view: &View, one: &Link, other: &Link) -> Result<boo
     })
 }
 
-/// What does not exist is what it is called.
+/// Compares by name when a database does not exist.
 fn same_database(catalog: &Catalog, one: &DatabasePath, other: &DatabasePath) -> bool {
     let meant = |path: &DatabasePath| catalog.database(path).map(|database| database.rid);
     one == other || meant(one).is_some() && meant(one) == meant(other)
@@ -110,7 +110,7 @@ fn same_collection(catalog: &Catalog, one: &CollectionPath, other: &CollectionPa
             || meant(one).is_some() && meant(one) == meant(other))
 }
 
-/// Of scripts whose collection is the same.
+/// Compares scripts of the same collection.
 fn same_script(catalog: &Catalog, one: &ScriptPath, other: &ScriptPath) -> bool {
     let meant = |path: &ScriptPath| {
         let collection = catalog.collection(&path.collection).ok()?;
@@ -120,7 +120,7 @@ fn same_script(catalog: &Catalog, one: &ScriptPath, other: &ScriptPath) -> bool 
         && (one.script == other.script || meant(one).is_some() && meant(one) == meant(other))
 }
 
-/// The attachment that media belong to, by its rids; `None` if they are nobody's.
+/// The attachment that media belong to, by its rids; `None` if `media` is not a valid name.
 pub(crate) fn of_media(media: &str) -> Option<AttachmentPath> {
     let AttachmentRid { document, .. } = AttachmentRid::parse(media)?;
     let collection = CollectionPath {

@@ -1,5 +1,5 @@
-//! Whether two links mean the same document or the same attachment. Where one is made of ids and the
-//! other of rids, what is stored tells.
+//! Decides whether two links mean the same document or attachment. Where one uses ids and the other
+//! rids, it looks the document up.
 
 use bytes::Bytes;
 use partition::{attachments::List, errors, keys, rows::Header};
@@ -11,12 +11,12 @@ use protocol::{
 use query::{scope::document_key, served::Served};
 use value::{json, partition_key::PartitionKey};
 
-/// Which of the documents with one id is meant.
+/// Which of several documents with the same id is meant.
 #[derive(Clone, Copy)]
 pub(crate) enum Under<'a> {
-    /// The one under this key; without it, none.
+    /// The one with this key; without a key, none.
     Key(Option<&'a PartitionKey>),
-    /// Whichever it is.
+    /// Any of them.
     Any,
 }
 
@@ -29,7 +29,7 @@ impl Under<'_> {
     }
 }
 
-/// Of documents of one collection.
+/// Compares two documents of one collection.
 pub(crate) async fn same_document(
     collection: Option<&Served>,
     (granted, asked): (&str, &str),
@@ -40,13 +40,13 @@ pub(crate) async fn same_document(
     }
     let Some(collection) = collection else { return Ok(false) };
     if let Some(stored) = stored(collection, granted).await? {
-        // Others may have the same id under other keys.
+        // Documents with other keys may have the same id.
         return Ok(stored.id == asked && under.means(&stored.key));
     }
     Ok(stored(collection, asked).await?.is_some_and(|stored| stored.id == granted))
 }
 
-/// Of attachments of documents of one collection.
+/// Compares attachments of two documents of one collection.
 pub(crate) async fn same_attachment(
     collection: Option<&Served>,
     (granted, asked): (&AttachmentPath, &AttachmentPath),
@@ -60,7 +60,7 @@ pub(crate) async fn same_attachment(
         return Ok(true);
     }
     let Some(collection) = collection else { return Ok(false) };
-    // The rid of an attachment names a document, too, which must be the one of the other link.
+    // An attachment's rid also contains a document, which must be the one of the other link.
     if let Some(rid) = AttachmentRid::parse(&granted.attachment)
         && attachment_id(collection, rid).await?.as_ref() == Some(&asked.attachment)
     {
@@ -76,13 +76,13 @@ pub(crate) async fn same_attachment(
     Ok(false)
 }
 
-/// A document's name.
+/// A stored document's id and key.
 pub(crate) struct Stored {
     id: String,
     pub(crate) key: PartitionKey,
 }
 
-/// The document with this rid, if it is one.
+/// The document with this rid, if there is one.
 pub(crate) async fn stored(collection: &Served, rid: &str) -> Result<Option<Stored>, Error> {
     let Some(rid) = ChildRid::parse(rid) else { return Ok(None) };
     let [Some(row), _] = rows(collection, rid).await? else { return Ok(None) };
@@ -102,7 +102,8 @@ async fn attachment_id(
     Ok(entries.into_iter().find(|entry| entry.number == number).map(|entry| entry.id))
 }
 
-/// The rows of a document, and of the list of its attachments: nothing if it is none of the collection.
+/// The rows of a document and of its attachment list: `None`s if the collection has no such
+/// document.
 async fn rows(collection: &Served, rid: ChildRid) -> Result<[Option<Bytes>; 2], Error> {
     if rid.collection != collection.rid || rid.kind != ChildKind::Document {
         return Ok([None, None]);

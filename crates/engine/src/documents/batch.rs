@@ -1,4 +1,4 @@
-//! Several operations in one request: a transaction, or many that have nothing to do with each other.
+//! Several operations in one request: a transaction, or many independent operations.
 
 mod atomic;
 mod bulk;
@@ -26,7 +26,7 @@ pub(crate) async fn run(
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    // Each protocol has its own words for this; none may forget it.
+    // Each protocol reports this in its own words; this check is for one that forgets.
     if operations.len() > BATCH_OPERATIONS_MAX {
         let message = format!("A batch may have at most {BATCH_OPERATIONS_MAX} operations.");
         return Err(Error::bad_request(message));
@@ -49,7 +49,7 @@ fn part(engine: &Inner, operation: &BatchOperation, options: &Options, meter: &M
     meter.part(if operation.is_read() { read_factor(options, account) } else { 1 })
 }
 
-/// An operation that went well.
+/// The result of an operation that succeeded.
 fn done(
     outcome: Outcome,
     etag: Option<String>,
@@ -59,7 +59,7 @@ fn done(
     BatchResult { answer: Ok(outcome), charge, etag, document, retry_after_ms: None, message: None }
 }
 
-/// An operation that failed.
+/// The result of an operation that failed.
 fn failed(error: Error, charge: f64) -> BatchResult {
     BatchResult {
         answer: Err(error.code),
@@ -71,15 +71,15 @@ fn failed(error: Error, charge: f64) -> BatchResult {
     }
 }
 
-/// An operation that was not carried out, since another failed.
+/// The result of an operation that was not carried out because another one failed.
 fn left_out(charge: f64) -> BatchResult {
     let (etag, document, retry_after_ms, message) = (None, None, None, None);
     let answer = Err(Code::FailedDependency);
     BatchResult { answer, charge, etag, document, retry_after_ms, message }
 }
 
-/// Refuses an operation before it is tried if the answer is full already: what it changes may not
-/// go unanswered.
+/// Refuses an operation before it is tried if the answer is already full: a change must not go
+/// unreported.
 fn check_answer(bytes: usize) -> Result<(), Error> {
     if bytes < PAGE_BYTES_MAX {
         return Ok(());

@@ -1,10 +1,11 @@
-//! Deleting all documents of a logical key at once.
+//! Deletes all documents of a logical key in one call.
 //!
-//! What was written before the call goes, what is written after it stays: versions are told apart by
-//! their LSN. It goes in steps, each a transaction of the key, and the caller is answered when the last
-//! is done. A row in the partition says that it was begun, so that the next start finishes what a
-//! crash or a stop interrupts. What fails for a passing reason is told, and goes on in the background.
-//! Two of one key share the row: it has the later LSN, and goes with that.
+//! Versions written before the call are deleted, and later ones stay: their LSNs tell them apart.
+//! The deletion runs in steps, each a transaction of the key, and the caller gets the answer after
+//! the last one. A row in the partition notes that it was begun, so that the next start finishes a
+//! deletion that a crash or a stop interrupted. A temporary failure is reported to the caller, and
+//! the deletion continues in the background. Two deletions of one key share the row: it has the
+//! later LSN, and both end together.
 
 use std::{ops::Bound, sync::Arc, time::Duration};
 
@@ -36,11 +37,11 @@ use crate::{
     documents::{Place, describe, stage::Stage, staging::lock_key, write::Retries},
 };
 
-/// Documents of one step.
+/// Documents per step.
 const STEP: usize = 100;
-/// Bytes of documents of one step, unless it is a single one.
+/// Bytes of documents per step, unless it is a single document.
 const STEP_BYTES: usize = 1 << 20;
-/// The rest before what could not be done is tried again.
+/// How long to rest before a failed step is retried.
 const RETRY_AFTER: Duration = Duration::from_secs(1);
 
 pub(crate) async fn run(
@@ -58,20 +59,20 @@ pub(crate) async fn run(
     admission.enter(engine.now_s(), &place.partition.budget)?;
     let (rid, numbering) = (collection.rid, collection.numbering());
     let mut clear = Clear { engine: Arc::clone(&engine), rid, numbering, key, before: 0 };
-    // Only what is published has its LSN for ever.
+    // Only published versions have their final LSNs.
     let drained = clear.drained(call).await?;
     clear.before = Place::of(&drained, &clear.key)?.partition.lsn();
     drop(drained);
     let (sender, receiver) = oneshot::channel();
     let mut spent = meter.part(1);
     spent.lookup();
-    // It goes on when the caller does not wait.
+    // It continues if the caller does not wait.
     engine.background.run(async move {
         let cleared = match clear.begin().await {
             Ok(()) => clear.run(&mut spent).await.map_err(partly),
-            // The note may be stored, and then it must be followed.
+            // The note may be stored, and then the deletion must be carried out.
             Err(error) if error.code == Code::Unknown => Err(error),
-            // It was not begun: there is nothing to go on with.
+            // It was not begun, so there is nothing to continue.
             Err(error) => return drop(sender.send((Err(error), spent))),
         };
         let is_open = cleared.as_ref().is_err_and(is_passing);
@@ -85,7 +86,7 @@ pub(crate) async fn run(
     admission.settle(engine.now_s(), meter.total());
     place.note_charge(&engine, meter);
     cleared?;
-    // The key may lie in another partition by now.
+    // The key may be in another partition by now.
     let collection = engine.view().intended(path, options)?;
     let key = header_key(&collection, options)?;
     let place = Place::of(&collection, &key)?;
@@ -95,7 +96,7 @@ pub(crate) async fn run(
     Ok(Response { outcome, body, etag: None, continuation: None, meta })
 }
 
-/// Finishes what was begun before the last stop.
+/// Finishes the deletions that were interrupted by the last stop.
 pub(crate) async fn resume(engine: Arc<Inner>) {
     let mut left = begun(&engine).await;
     loop {
@@ -112,7 +113,7 @@ pub(crate) async fn resume(engine: Arc<Inner>) {
     }
 }
 
-/// Waits before what could not be done is tried again; `false` if the database closes.
+/// Rests before a failed step is retried; `false` if the database is closing.
 async fn rest(engine: &Inner) -> bool {
     tokio::select! {
         () = tokio::time::sleep(RETRY_AFTER) => true,
@@ -120,15 +121,15 @@ async fn rest(engine: &Inner) -> bool {
     }
 }
 
-/// What is told of a failure once documents may have been deleted: not that nothing was done.
+/// The error to report once documents may have been deleted: it must not say that nothing was done.
 fn partly(error: Error) -> Error {
     let says_nothing_done = matches!(error.code, Code::Unavailable | Code::NotNow | Code::NotHere);
     if says_nothing_done { errors::unknown() } else { error }
 }
 
-/// Whether it may work later.
+/// Whether a retry may succeed.
 fn is_passing(error: &Error) -> bool {
-    // Deleting what is deleted already does no harm, so a step may be repeated.
+    // Deleting a deleted document does no harm, so a step may be repeated.
     matches!(
         error.code,
         Code::PartitionSplitting
@@ -139,7 +140,7 @@ fn is_passing(error: &Error) -> bool {
     )
 }
 
-/// What the rows of all partitions say.
+/// The unfinished deletions noted in all partitions.
 async fn begun(engine: &Arc<Inner>) -> Vec<Clear> {
     let view = engine.view();
     let mut found = Vec::new();
@@ -162,47 +163,49 @@ async fn begun(engine: &Arc<Inner>) -> Vec<Clear> {
     found
 }
 
-/// The deletion of one key.
+/// The deletion of one key's documents.
 struct Clear {
     engine: Arc<Inner>,
     rid: CollectionRid,
-    /// A collection that is given a partition key has other documents under this one.
+    /// The numbering of the key's documents. After the collection is given a partition key, this
+    /// key has other documents.
     numbering: Vec<u8>,
     key: PartitionKey,
-    /// The LSN of the last version that goes.
+    /// The LSN of the last version to delete.
     before: u64,
 }
 
-/// A document that goes.
+/// A document to delete.
 struct Named {
     id: String,
     bytes: usize,
 }
 
 impl Clear {
-    /// Notes in the partition that it was begun.
+    /// Notes in the partition that the deletion was begun.
     async fn begin(&self) -> Result<(), Error> {
         self.note(|noted| Some(noted.map_or(self.before, |noted| noted.max(self.before)))).await
     }
 
-    /// Notes that it is over, unless a later one is on its way.
+    /// Removes the note, unless a later deletion is in progress.
     async fn end(&self) -> Result<(), Error> {
         self.note(|noted| noted.filter(|noted| *noted > self.before)).await
     }
 
-    /// Deletes all; notes what the first step costs, which is what the caller pays.
+    /// Deletes all documents; `meter` gets the cost of the first step, which is what the caller
+    /// pays.
     async fn run(&self, meter: &mut Meter) -> Result<(), Error> {
         let result = self.steps(meter).await;
         let is_stopped = self.engine.is_closed();
         if is_stopped || result.as_ref().is_err_and(is_passing) {
             return result;
         }
-        // What failed for good has failed: its caller knows, and is not surprised at the next start.
+        // The error is permanent and its caller gets it, so the next start must not try again.
         let ended = self.end().await;
         result.and(ended)
     }
 
-    /// Deletes all, free of charge; whether there is no more to do.
+    /// Deletes all documents, free of charge. `false` if a temporary failure leaves some.
     async fn is_over(&self) -> bool {
         let mut free = Meter::new(self.engine.options.charges, 1, None);
         match self.run(&mut free).await {
@@ -215,7 +218,7 @@ impl Clear {
         true
     }
 
-    /// Changes the LSN that the partition has noted for the key; `None` for no row.
+    /// Changes the LSN that the partition has noted for the key; `None` stands for no row.
     async fn note(&self, change: impl Fn(Option<u64>) -> Option<u64>) -> Result<(), Error> {
         let mut retries = Retries::new(Call::begin(&self.engine));
         loop {
@@ -223,7 +226,7 @@ impl Clear {
             let place = Place::of(&collection, &self.key)?;
             let row_key = place.key.clear();
             let noted = {
-                // Others of the same key read it and change it, too.
+                // Other deletions of the same key read and change the row, too.
                 let _guard = lock_key(&self.engine, &place, Turn::Short).await?;
                 let rows = place.partition.newest(std::slice::from_ref(&row_key)).await?;
                 let row = rows.into_iter().next().flatten();
@@ -284,9 +287,9 @@ impl Clear {
         }
     }
 
-    /// Some documents that were there before; the last row looked at, if there are more.
+    /// Some of the documents written before the call, and the last row read if there are more.
     async fn page(&self, after: Option<Bytes>) -> Result<(Vec<Named>, Option<Bytes>), Error> {
-        // What was queued before the call must be there to be found.
+        // Versions queued before the call must be visible to the scan.
         let collection = self.drained(Call::begin(&self.engine)).await?;
         let place = Place::of(&collection, &self.key)?;
         let prefix = place.key.primaries();
@@ -311,7 +314,8 @@ impl Clear {
         Ok((documents, last.map(|(row_key, _)| row_key.clone())))
     }
 
-    /// Removes documents in one transaction, or one by one if their terms are too many for that.
+    /// Removes documents in one transaction, or one by one if one transaction cannot hold their
+    /// terms.
     async fn remove(&self, documents: &[Named], meter: &mut Meter) -> Result<(), Error> {
         match self.remove_together(documents, meter).await {
             Err(error) if error.code == Code::TooLarge && documents.len() > 1 => {
@@ -349,7 +353,7 @@ impl Clear {
         let bytes = documents.iter().map(|document| document.bytes).sum();
         let mut stage = Stage::begin(&self.engine, place, &self.key, bytes).await?;
         for document in documents {
-            // One that was written since the call stays.
+            // A document written since the call stays.
             if let Some(found) = stage.newest(&document.id).await?
                 && found.primary.lsn <= self.before
             {

@@ -1,4 +1,4 @@
-//! A document on its way in: from the body of a request to the row that will be stored.
+//! Incoming documents: from the body of a request to the row to store.
 
 use bytes::Bytes;
 use catalog::definition::validate_document_id;
@@ -26,7 +26,7 @@ pub(super) fn read(body: &[u8]) -> Result<Document<'_>, Error> {
     json::parse_document(body).map_err(|error| bodies::invalid(&error))
 }
 
-/// The indexing directive of a request, in the words of the index.
+/// The indexing directive of a request, as the index's type.
 pub(super) fn directive(options: &Options) -> Directive {
     match options.indexing_directive {
         IndexingDirective::Default => Directive::Default,
@@ -35,7 +35,7 @@ pub(super) fn directive(options: &Options) -> Directive {
     }
 }
 
-/// A document on its way in: parsed once.
+/// An incoming document, parsed once.
 pub(super) struct Incoming<'a> {
     pub(super) body: &'a [u8],
     pub(super) value: Value,
@@ -51,7 +51,7 @@ impl<'a> Incoming<'a> {
         Self::checked(body, read(body)?, collection)
     }
 
-    /// A document of a body that was read before.
+    /// An incoming document from a body that was already parsed.
     pub(super) fn of(
         body: &'a [u8],
         read: Document<'a>,
@@ -71,8 +71,8 @@ impl<'a> Incoming<'a> {
         Ok(Self { body, value, members, is_compact, id, ttl })
     }
 
-    /// The new version of a document: its row, and the text that the answer returns. The incoming value
-    /// becomes the stored one, with its system properties.
+    /// Makes the new version of a document: its row, and the text that the answer returns. The
+    /// incoming value becomes the stored one, with its system properties.
     pub(super) fn compose(
         &mut self,
         engine: &Inner,

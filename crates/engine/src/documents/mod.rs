@@ -1,4 +1,5 @@
-//! Documents: where they lie, and how one is read. Writing them is in [`write`] and [`batch`].
+//! Documents: where they are stored, and how one is read. Writing them is in [`write`] and
+//! [`batch`].
 
 pub(crate) mod attachments;
 pub(crate) mod batch;
@@ -54,12 +55,12 @@ use crate::{
     missing_collection, usage,
 };
 
-/// Where a document's logical key lives.
+/// Where a document's logical key is stored.
 struct Place<'a> {
     collection: &'a Served,
     partition: &'a Arc<Partition>,
     key: LogicalKey,
-    /// What a writer of the key has read there that is not published yet.
+    /// Unpublished rows that a writer of the key has read there.
     seen: Seen,
 }
 
@@ -72,14 +73,14 @@ impl<'a> Place<'a> {
         Ok(Self { collection, partition, key, seen: Seen::default() })
     }
 
-    /// Notes what a request has spent on its key.
+    /// Notes a request's charge on its key.
     fn note_charge(&self, engine: &Inner, meter: &Meter) {
         let now = engine.clock.now_millis();
         self.partition.hot.note(self.key.as_bytes(), meter.total(), now);
     }
 }
 
-/// The newest version of a document, and where it is.
+/// The newest version of a document, and its location.
 struct Found {
     primary_key: Bytes,
     primary: Primary,
@@ -99,7 +100,7 @@ pub(crate) async fn read(
     options: &Options,
     meter: &mut Meter,
 ) -> Result<Response, Error> {
-    // COMPAT: here the service does not say that it is the collection that is missing.
+    // COMPAT: here the service does not say that the collection is missing.
     let collection = view.collection(&path.collection).map_err(missing_collection)?;
     check_intended(collection, options)?;
     let key = header_key(collection, options)?;
@@ -141,7 +142,7 @@ async fn read_at(
     Ok(Response { outcome, body, etag, continuation: None, meta })
 }
 
-/// What a reader gets of a document: nothing, if it has it already.
+/// The answer to a reader of a document: empty if the reader already has this version.
 fn read_found(found: Found, options: &Options, meter: &mut Meter) -> Done {
     let etag = found.primary.etag;
     let (outcome, document) = if is_unchanged(options, etag) {
@@ -154,14 +155,15 @@ fn read_found(found: Found, options: &Options, meter: &mut Meter) -> Done {
     Done { outcome, etag: Some(etag), document }
 }
 
-/// An answer that found nothing to do: it costs the look-up, and tells session and owner.
+/// Completes an error that found nothing to do: it is charged for the look-up and has session and
+/// owner.
 fn refuse(mut error: Error, place: &Place<'_>, lsn: u64, meter: &mut Meter) -> Error {
     meter.lookup();
     describe(&mut error.meta, place, lsn);
     error
 }
 
-/// Refuses a writer who knows another version.
+/// Refuses a writer who expects another version.
 fn check_etag(
     options: &Options,
     old: &Found,
@@ -172,8 +174,8 @@ fn check_etag(
         .map_err(|error| refuse(error, place, place.partition.lsn(), meter))
 }
 
-/// How rows are read: readers see what is published, writers what is queued, too, and what they have
-/// done themselves.
+/// How rows are read: readers see published rows; writers also see queued ones and their own
+/// changes.
 enum RowReader<'a> {
     Snapshot(&'a dyn store::Snapshot),
     Newest(&'a Place<'a>),
@@ -193,9 +195,10 @@ impl RowReader<'_> {
     }
 }
 
-/// Finds a document by rid or, failing that, by id. One that has expired by now is none.
+/// Finds a document by rid or, failing that, by id. Treats an expired one as missing.
 ///
-/// The rid first: nobody may take over the links of a document by giving its rid to another as id.
+/// The rid comes first: nobody may take over a document's links by giving its rid to another
+/// document as id.
 async fn locate(
     place: &Place<'_>,
     key: &PartitionKey,
@@ -226,14 +229,14 @@ async fn id_of(
     let Some(row) = reader.get(keys::document(rid.number)).await? else { return Ok(None) };
     let (_, document) = Header::decode(&row).map_err(errors::from_damaged)?;
     let Ok(value) = json::parse(&document) else { return Ok(None) };
-    // The caller must name the right partition key, by rid as by name.
+    // The caller must name the right partition key, for links by rid as for links by name.
     if document_key(place.collection, &value) != *key {
         return Ok(None);
     }
     Ok(value.get("id").as_str().map(str::to_owned))
 }
 
-/// The stored document with this id, expired or not.
+/// Finds a stored document by its id, expired or not.
 async fn by_id(
     place: &Place<'_>,
     id: &str,
@@ -253,7 +256,7 @@ async fn found(primary_key: Bytes, row: &[u8], reader: &RowReader<'_>) -> Result
     Ok(Found { primary_key, primary, header, document })
 }
 
-/// Session and owner: SDKs need both on every document answer, a 404's too.
+/// Sets session and owner: SDKs need both on every document answer, including a 404.
 fn describe(meta: &mut Meta, place: &Place<'_>, lsn: u64) {
     meta.partitions = vec![place.partition.point(lsn)];
     meta.owner = Some(place.collection.owner());

@@ -1,4 +1,4 @@
-//! What the operations on a document check before they change it, alone or in a batch.
+//! Checks that the operations on a document make before they change it, alone or in a batch.
 
 use partition::charge::Meter;
 use protocol::{Error, Options};
@@ -28,8 +28,8 @@ impl Stage<'_> {
         self.put(incoming, old, options, meter).await
     }
 
-    /// Replaces a document; with another id in its body, it is renamed. What is wrong with the body
-    /// counts only if there is a document to replace.
+    /// Replaces a document; another id in the body renames it. Errors in the body are reported only
+    /// if the document exists.
     pub(super) async fn replace(
         &mut self,
         name: &str,
@@ -58,7 +58,7 @@ impl Stage<'_> {
         self.remove(old, meter).await
     }
 
-    /// A read among writes: it sees what they have done.
+    /// A read among writes, which sees their changes.
     pub(super) async fn read(
         &mut self,
         name: &str,

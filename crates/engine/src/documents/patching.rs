@@ -1,5 +1,5 @@
-//! A patch as a write: the newest version is read under the lock of its key, changed, and staged
-//! like a replacement, so that of patches at the same time none is lost.
+//! A patch as a write: it reads the newest version under the lock of its key, changes it, and
+//! stages it like a replacement, so that concurrent patches cannot overwrite each other.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -25,14 +25,14 @@ use crate::{
     },
 };
 
-/// How often a condition that takes long is asked before the caller is told to come again: others
-/// may change the document meanwhile.
+/// How often to evaluate a slow condition before telling the caller to retry: others may change the
+/// document meanwhile.
 const ATTEMPTS_MAX: usize = 8;
 
-/// What takes no longer may be done under the lock of a key.
+/// What takes no longer than this may be done under the lock of a key.
 const QUICK: Duration = Duration::from_millis(10);
 
-/// A patch in a collection, checked as far as it can be without the document.
+/// A patch, checked as far as possible without the document.
 pub(super) struct Checked<'p> {
     patch: &'p Patch,
     condition: Option<Arc<Condition>>,
@@ -46,20 +46,20 @@ pub(super) struct Target<'a> {
     pub(super) name: &'a str,
 }
 
-/// What is known of a condition that can take long when the key is locked.
+/// What is known about a slow condition once the key is locked.
 #[derive(Clone, Copy)]
 pub(super) struct Asked {
     /// The version of the document for which it held.
     version: Option<Etag>,
-    /// Whether it is asked of another on a thread of its own, if it can take long.
+    /// Whether a slow condition is evaluated on its own thread for other versions.
     is_apart: bool,
-    /// How long it may take to ask it of another.
+    /// How long evaluating it for another version may take.
     patience: Duration,
 }
 
 impl Asked {
-    /// In a transaction it can only be asked under the lock: operations before it may have changed
-    /// the document.
+    /// Inside a transaction a condition can only be evaluated under the lock: earlier operations
+    /// may have changed the document.
     pub(super) fn within(patience: Duration) -> Self {
         Self { version: None, is_apart: true, patience }
     }
@@ -76,7 +76,7 @@ impl<'p> Checked<'p> {
         self.condition.is_some()
     }
 
-    /// Carries it out on a document.
+    /// Patches a document.
     pub(super) async fn run<'a>(
         &self,
         engine: &'a Inner,
@@ -98,8 +98,8 @@ impl<'p> Checked<'p> {
         Err(told(Error::new(Code::RetryWith, message), place, meter))
     }
 
-    /// Asks a condition that can take long, on a thread of its own and before anything is held that
-    /// others wait for. `None` if there is no such condition.
+    /// Evaluates a slow condition on its own thread, before taking anything that others wait for.
+    /// `None` if there is no such condition.
     async fn ask_apart(
         &self,
         engine: &Inner,
@@ -110,7 +110,7 @@ impl<'p> Checked<'p> {
         else {
             return Ok(None);
         };
-        // From one moment: without the lock the newest rows may be of two.
+        // A snapshot is consistent: without the lock, the newest rows could be of two moments.
         let (snapshot, _) = place.partition.read()?;
         let now = engine.clock.now_seconds();
         let old = locate(place, key, name, &RowReader::Snapshot(&*snapshot), now).await?;
@@ -126,13 +126,13 @@ impl<'p> Checked<'p> {
             Ok(began.elapsed() < QUICK)
         });
         let is_quick = asked.await.map_err(|error| told(error, place, meter))?;
-        // One that took long is not asked again while others wait.
+        // A condition that was slow is not evaluated again while others wait.
         let patience = if is_quick { 10 * QUICK } else { Duration::ZERO };
         Ok(Some(Asked { version, is_apart: false, patience }))
     }
 
-    /// The text of the new version, if the condition holds for the old one. `None` if that would
-    /// take too long to find out under the lock.
+    /// The text of the new version, if the condition holds for the old one. `None` if evaluating it
+    /// under the lock would take too long.
     async fn change(
         &self,
         engine: &Inner,
@@ -172,7 +172,7 @@ impl<'p> Checked<'p> {
 }
 
 impl Stage<'_> {
-    /// `None` if it would take too long to ask the condition under the lock.
+    /// `None` if evaluating the condition under the lock would take too long.
     pub(super) async fn patch(
         &mut self,
         name: &str,
@@ -193,12 +193,13 @@ impl Stage<'_> {
     }
 }
 
-/// A refusal after the document was looked for: it costs that.
+/// An error after the document was looked up, charged for that.
 fn told(error: Error, place: &Place<'_>, meter: &mut Meter) -> Error {
     refuse(error, place, place.partition.lsn(), meter)
 }
 
-/// About how long the document is: how much memory to ask for before it is read under the key's lock.
+/// The approximate length of the document: how much memory to reserve before reading it under the
+/// key's lock.
 pub(super) async fn stored_length(place: &Place<'_>, name: &str) -> Result<usize, Error> {
     let row = RowReader::Newest(place).get(place.key.primary(name)).await?;
     match row {

@@ -1,8 +1,8 @@
-//! Whether there is room for a document: in its logical partition, and in its collection.
+//! Checks whether a document fits into its logical partition and its collection.
 //!
 //! A logical partition is measured exactly, since its writers take turns. A collection is measured
-//! by what its partitions have sequenced: writers of different keys that come at the same moment
-//! can pass its limit by what may be staged at a time, a few megabytes.
+//! by what its partitions have sequenced: concurrent writers of different keys can exceed its limit
+//! by what may be staged at a time, a few megabytes.
 
 use bytes::Bytes;
 use partition::{
@@ -21,10 +21,10 @@ use crate::{
     documents::{Place, staged::Staged},
 };
 
-/// Refuses a document of `new` bytes, in the place of one of `old` bytes, if it does not fit. The
+/// Refuses a document of `new` bytes that replaces one of `old` bytes if it does not fit. The
 /// transaction has already added or removed `staged` bytes, which only the key's counters include;
-/// `changes` are what it did. A write that needs no more space than before always succeeds, so that
-/// a full key or collection can shrink.
+/// `changes` are its changes so far. A write that does not grow the data always succeeds, so that a
+/// full key or collection can shrink.
 pub(super) async fn check(
     engine: &Inner,
     place: &Place<'_>,
@@ -39,12 +39,12 @@ pub(super) async fn check(
         Err(error) if place.collection.definition.default_ttl.is_some() => error,
         answer => return answer,
     };
-    // What has expired takes no room, though it is still there.
+    // Documents that have expired but have not been swept yet take no room.
     let expired = Expired::of(place, changes, engine.clock.now_seconds()).await?;
     if expired.all == 0 { Err(full) } else { wanted.check(expired) }
 }
 
-/// Room that is asked for.
+/// The room a write needs.
 struct Wanted<'a> {
     engine: &'a Inner,
     place: &'a Place<'a>,
@@ -70,7 +70,7 @@ impl Wanted<'_> {
                 return Err(collection_full(limit));
             }
         }
-        // Without a key, the collection's limit is the only one.
+        // Without a key, only the collection's limit applies.
         let used = key.bytes.saturating_sub(expired.key);
         if has_key && used.saturating_add(growth) > logical_partition {
             return Err(key_full(logical_partition));
@@ -79,22 +79,22 @@ impl Wanted<'_> {
     }
 }
 
-/// Most documents that are looked at, of each partition, and those that are read at once.
+/// Most documents examined per partition, and those that are read at once.
 const EXPIRED_MAX: usize = 4096;
 const READ: usize = 16;
 
-/// Bytes of documents that have expired and are not swept yet.
+/// Bytes of documents that have expired but have not been swept yet.
 #[derive(Clone, Copy, Default)]
 struct Expired {
-    /// Of the key.
+    /// In the key.
     key: u64,
-    /// Of the collection.
+    /// In the collection.
     all: u64,
 }
 
 impl Expired {
-    /// What was removed already is not among them: neither by this transaction nor by another that is
-    /// queued. Counters know that it has gone.
+    /// Excludes documents that this transaction or another queued one has already removed: the
+    /// counters no longer include them.
     async fn of(place: &Place<'_>, changes: &[Staged], now: u64) -> Result<Self, Error> {
         let mut sums = Self::default();
         let expiry = Expiry::new(place.collection, now);
@@ -137,7 +137,7 @@ fn used(partition: &dyn Readable) -> u64 {
     counters.bytes.saturating_add(counters.index_bytes)
 }
 
-/// The service's words.
+/// The error for a full key, in the service's words.
 fn key_full(limit: u64) -> Error {
     let limit = size(limit);
     Error::new(

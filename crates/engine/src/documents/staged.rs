@@ -1,4 +1,4 @@
-//! What a stage has done to one document, and what becomes of it when it is queued.
+//! The staged changes to one document, and what becomes of them when they are queued.
 
 use bytes::Bytes;
 use index::Directive;
@@ -12,22 +12,22 @@ use value::Value;
 
 use crate::documents::{Found, Place};
 
-/// What has become of one document. At least one version is there.
+/// The changes to one document. It has an old or a new version, or both.
 pub(super) struct Staged {
     pub(super) number: DocNum,
     pub(super) document_key: Bytes,
-    /// Of the last version that it had.
+    /// The primary key of its last version.
     pub(super) primary_key: Bytes,
     /// The stored version.
     pub(super) old: Option<Found>,
     pub(super) new: Option<Version>,
-    /// Whether it goes because its time is over.
+    /// Whether it is removed because it has expired.
     pub(super) is_expired: bool,
-    /// The keys under which queries have been shown it, unless it has changed since.
+    /// The keys of the rows that queries were shown for it, unless it has changed since.
     pub(super) shown: Option<Vec<Bytes>>,
 }
 
-/// A version that is to be stored, with what the index must know of it.
+/// A version to store, with the data that the index needs.
 pub(super) struct Version {
     pub(super) new: NewVersion,
     pub(super) value: Value,
@@ -47,14 +47,14 @@ impl Staged {
         self.old.as_ref().map(|old| &old.primary_key)
     }
 
-    /// Whether it has another id than the stored version.
+    /// Whether its id differs from the stored version's.
     pub(super) fn is_moved(&self) -> bool {
         self.stored_key().is_some_and(|stored| *stored != self.primary_key)
     }
 
     pub(super) fn primary(&self, version: &Version) -> Primary {
         let length = version.new.length();
-        // The LSN comes with the others', when the transaction is queued.
+        // The LSN is set with the others when the transaction is queued.
         let length = u32::try_from(length).unwrap_or(u32::MAX);
         Primary { docnum: self.number, etag: version.new.etag, lsn: 0, length }
     }
@@ -71,15 +71,15 @@ impl Staged {
         Ok(change)
     }
 
-    /// A copy for the transaction's own queries, while it may still change. The history keeps
-    /// nothing of it yet.
+    /// A copy for the transaction's own queries, while it may still change. The history does not
+    /// keep it yet.
     pub(super) async fn to_change(&self, place: &Place<'_>) -> Result<DocumentChange, Error> {
         let mut change = self.without_version(place, None).await?;
         change.new = self.new.as_ref().map(|version| version.new.clone());
         Ok(change)
     }
 
-    /// The change as far as it is known without the new version itself.
+    /// The change without the new version itself.
     async fn without_version(
         &self,
         place: &Place<'_>,
@@ -128,7 +128,7 @@ impl Staged {
         })
     }
 
-    /// What the history keeps of it, if it keeps it.
+    /// The history's entry for it, if the history keeps it.
     pub(super) fn past(&self, kept_at: Option<u64>) -> Option<Past> {
         let previous = || self.old.as_ref().map(|old| old.document.clone()).unwrap_or_default();
         kept_at.map(|time| Past { previous: previous(), time })

@@ -1,10 +1,10 @@
-//! The memory that writes may take between their parsing and their publication.
+//! Limits the memory that writes take between parsing and publication.
 //!
 //! A writer waits for memory twice: for its document, once it has its key, and for its batch, once
-//! the size of the batch is known. The index can make a batch many times as large as its document, and
-//! the store's queue refuses batches that do not fit. Deadlock freedom: a writer that holds memory
-//! only ever waits for the store. So the writers of a key that a script holds for seconds delay
-//! nobody else. Their number and their waiting time are limited; beyond that they get 429.
+//! the size of the batch is known. The index can make a batch many times as large as its document,
+//! and the store's queue refuses batches that do not fit. Writers cannot deadlock: one that holds
+//! memory only ever waits for the store. So writers that wait for a key that a script holds for
+//! seconds delay nobody else. Their number and waiting time are limited; beyond that they get 429.
 
 use bytes::Bytes;
 use partition::{
@@ -21,23 +21,23 @@ use crate::{Inner, documents::Place};
 
 /// Most bytes of the changes to several documents that are queued together.
 pub(super) const TRANSACTION_BYTES_MAX: usize = QUEUED_MAX * 1024 / 2;
-/// When a writer may come back that found too many waiting.
+/// When a writer may retry if too many are waiting.
 const WAITING_RETRY_MS: u64 = 100;
-/// When a writer may come back after it has waited too long for its key.
+/// When a writer may retry after waiting too long for its key.
 const KEY_RETRY_MS: u64 = 1000;
-/// Most bytes of documents that one script may replace, delete and make. How many scripts run at a
-/// time is limited by their workers.
+/// Most bytes of documents that one script may replace, delete and create. The number of workers
+/// limits how many scripts run at a time.
 pub(super) const SCRIPT_BYTES_MAX: usize = 16 * 1024 * 1024;
 
-/// The room of a write that is being staged.
+/// The memory of a write that is being staged.
 pub(super) struct Staging<'a> {
     partition: &'a Partition,
-    /// A script has none: its worker is its room.
+    /// `None` for a script: the number of workers limits its memory.
     staged: Option<OwnedSemaphorePermit>,
 }
 
 /// Waits until the partition keeps up, and then for the key of a document of this size. Fails if
-/// that takes too long; nothing has been done then.
+/// that takes too long, before anything is done.
 pub(super) async fn wait_for_key<'a>(
     engine: &Inner,
     place: &Place<'a>,
@@ -45,7 +45,7 @@ pub(super) async fn wait_for_key<'a>(
     turn: Turn,
 ) -> Result<KeyGuard<'a>, Error> {
     let partition = place.partition;
-    // Counted here: re-indexing waits at the same place, and is nobody's request.
+    // Counted here because re-indexing, which is not a client request, calls `admit`, too.
     partition.admit().await.inspect_err(|_| partition.budget.note_throttled())?;
     if let Some(guard) = partition.try_lock(place.key.as_bytes()) {
         return Ok(guard);
@@ -71,7 +71,7 @@ pub(super) async fn lock_key<'a>(
     })
 }
 
-/// Turns a writer away that was not let in.
+/// The error for a writer that was not admitted.
 fn come_back(partition: &Partition, message: &str, retry_after_ms: u64) -> Error {
     partition.budget.note_throttled();
     let mut error = Error::new(Code::TooManyRequests, message);
@@ -79,8 +79,8 @@ fn come_back(partition: &Partition, message: &str, retry_after_ms: u64) -> Error
     error
 }
 
-/// What a document on its way in takes. The key stands in the primary row and in the key's counters;
-/// the document is there as it came, as it will be stored, and as it is answered.
+/// The memory an incoming document takes. The key is in the primary row and in the key's counters;
+/// the document is in memory as received, as stored and as returned.
 fn bytes_of(place: &Place<'_>, body: usize) -> usize {
     3 * body + 2 * place.key.as_bytes().len() + 2 * DOCUMENT_ID_BYTES_MAX
 }
@@ -92,7 +92,7 @@ impl<'a> Staging<'a> {
         Ok(Self { partition: place.partition, staged: Some(staged) })
     }
 
-    /// The room of a script.
+    /// The memory of a script.
     pub(super) fn of_script(place: &Place<'a>) -> Self {
         Self { partition: place.partition, staged: None }
     }
@@ -111,7 +111,7 @@ impl<'a> Staging<'a> {
     }
 }
 
-/// About what a change takes in the queue.
+/// The approximate size of a change in the queue.
 pub(super) fn size(change: &DocumentChange) -> usize {
     let row = change.new.as_ref().map_or(Header::LENGTH, |new| new.row.len());
     let (added, removed) = change.terms.bytes();

@@ -1,8 +1,8 @@
-//! The sweep: removes what has expired, in the background, in small steps and without a charge.
+//! The sweep: removes expired documents in the background, in small steps and without a charge.
 //!
-//! Nobody sees an expired document, so nobody waits for the sweep: it rests as long as it works. Each
-//! removal is an ordinary transaction of its key, with its LSN. Rows of expiry that the document
-//! does not call for, as earlier builds left them, are removed on the way.
+//! Readers never see an expired document, so the sweep need not hurry: it rests as long as it
+//! works. Each removal is an ordinary transaction of its key, with its own LSN. The sweep also
+//! removes expiry rows that no document needs, which earlier builds left.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -29,21 +29,21 @@ use crate::{
     },
 };
 
-/// Documents of one step, and those that are read at once.
+/// Documents per step, and those that are read at once.
 const STEP: usize = 64;
 const READ: usize = 16;
-/// Bytes of documents that go in one transaction, unless it is a single one.
+/// Bytes of documents removed in one transaction, unless it is a single document.
 const TRANSACTION_BYTES: usize = 1 << 20;
 /// The longest rest after a step.
 const REST_MAX: Duration = Duration::from_millis(200);
 
-/// A partition by its collection and its range.
+/// A partition, as its collection and its range.
 type At = (CollectionRid, u32);
 
-/// Sweeps all collections until the database closes. Partitions take turns, a step each, so that one in which
-/// documents expire all the time holds up no other.
+/// Sweeps all collections until the database closes. Partitions take turns, a step each, so that
+/// constant expiry in one does not delay the others.
 pub(crate) async fn look_after(engine: Arc<Inner>) {
-    // Where the next step of a partition begins, if its last left something.
+    // Where the next step of a partition begins, if its last one left something.
     let mut open: BTreeMap<At, Bytes> = BTreeMap::new();
     loop {
         if open.is_empty() {
@@ -55,11 +55,11 @@ pub(crate) async fn look_after(engine: Arc<Inner>) {
         let began = Instant::now();
         let mut turn = places(&engine);
         open.retain(|at, _| turn.contains(at));
-        // Those with nothing left wait for the next look at all of them.
+        // Partitions with nothing left wait for the next full round.
         while !turn.is_empty() {
             for at in &turn {
                 let after = open.remove(at);
-                // What is queued is done in any case.
+                // A queued removal is carried out in any case.
                 let swept = tokio::select! {
                     swept = step(&engine, *at, after) => swept,
                     () = engine.closing() => return,
@@ -81,7 +81,7 @@ pub(crate) async fn look_after(engine: Arc<Inner>) {
     }
 }
 
-/// Whether the next round will find things as they should be.
+/// Whether the error is temporary and gone by the next round.
 fn is_passing(code: Code) -> bool {
     matches!(
         code,
@@ -94,7 +94,7 @@ fn is_passing(code: Code) -> bool {
     )
 }
 
-/// The partitions in which documents can expire. Nothing of the catalog is held meanwhile.
+/// The partitions in which documents can expire, by id, so that the sweep holds no view.
 fn places(engine: &Inner) -> BTreeSet<At> {
     let catalog = engine.catalog();
     let collections = catalog.databases.values().flat_map(|db| db.collections.values());
@@ -110,11 +110,12 @@ fn current(engine: &Inner, (rid, range_id): At) -> Option<(Arc<Served>, Arc<Part
     Some((Arc::clone(collection), Arc::clone(partition)))
 }
 
-/// One step in a partition, and a rest as long as it took; where the next one begins, if anything is left.
+/// Sweeps one step of a partition, and rests as long as it took; returns where the next step
+/// begins, if anything is left.
 async fn step(engine: &Inner, at: At, after: Option<Bytes>) -> Result<Option<Bytes>, Error> {
     let began = Instant::now();
     let Some((collection, partition)) = current(engine, at) else { return Ok(None) };
-    // Thousands of collections may be empty, and looking at each costs a read.
+    // Thousands of collections may be empty, and each scan costs a read.
     if partition.counters().documents == 0 {
         return Ok(None);
     }
@@ -134,22 +135,22 @@ struct Step<'a> {
     partition: &'a Arc<Partition>,
 }
 
-/// A document that has expired.
+/// An expired document.
 struct Expired {
     id: String,
     bytes: usize,
 }
 
-/// Documents that have expired, by their logical keys.
+/// Expired documents by their logical keys.
 type ByKey = BTreeMap<Vec<u8>, (PartitionKey, Vec<Expired>)>;
 
 impl Step<'_> {
-    /// Looks at the rows behind `after`; the last of them, if there are more.
+    /// Examines the rows after `after`; returns the last of them if there are more.
     async fn run(&self, after: Option<Bytes>) -> Result<Option<Bytes>, Error> {
         let expiry = Expiry::new(self.collection, self.engine.clock.now_seconds());
         let (snapshot, _) = self.partition.read()?;
         let due = expiry.due(&*snapshot, after, STEP).await?;
-        // Whoever is in a hurry goes first: the next round comes.
+        // Requests go first; the sweep can wait for the next round.
         if !due.rows.is_empty() {
             self.partition.admit().await?;
         }
@@ -163,7 +164,7 @@ impl Step<'_> {
             for ((row_key, number), row) in row_keys.iter().zip(numbers).zip(rows) {
                 match row {
                     Some(row) => self.look_at(row_key, number, &row, expiry, &mut expired).await?,
-                    // Numbers are not given twice, so no writer can want this row.
+                    // Numbers are never reused, so no writer needs this row.
                     None => self.forget(row_key)?,
                 }
             }
@@ -178,7 +179,7 @@ impl Step<'_> {
         Ok(due.rows.last().cloned().filter(|_| due.has_more))
     }
 
-    /// Notes a document that has expired; removes a row of expiry that it does not call for.
+    /// Notes an expired document; removes an expiry row that its document does not need.
     async fn look_at(
         &self,
         row_key: &Bytes,
@@ -224,7 +225,7 @@ impl Step<'_> {
             let (now, later) = rest.split_at(count);
             rest = later;
             match self.remove_together(key, now).await {
-                // Together their terms are too many.
+                // One transaction cannot hold all their terms.
                 Err(Refused::Error(error)) if error.code == Code::TooLarge && now.len() > 1 => {
                     for document in now.chunks(1) {
                         queued.push(self.remove_together(key, document).await.map_err(refused)?);
@@ -245,13 +246,13 @@ impl Step<'_> {
         let bytes = documents.iter().map(|document| document.bytes).sum();
         let mut stage = Stage::begin(self.engine, &place, key, bytes).await?;
         for document in documents {
-            // Looking for one that has expired removes it; one that was renewed stays.
+            // Looking up an expired document removes it; a renewed one stays.
             stage.newest(&document.id).await?;
         }
         stage.commit().await
     }
 
-    /// Removes a row that its document, if it is still the same, does not call for.
+    /// Removes an expiry row if its document is unchanged and does not need it.
     async fn forget_stale(
         &self,
         row_key: &Bytes,
@@ -282,7 +283,8 @@ fn place_key(collection: &Served, document: &value::Value) -> Vec<u8> {
     LogicalKey::new(collection.slot(&key), &key).as_bytes().to_vec()
 }
 
-/// A removal that was not queued: the definition has changed, or other partitions take over.
+/// The error of a removal that was not queued: the definition has changed, or other partitions take
+/// over.
 fn refused(refused: Refused) -> Error {
     match refused {
         Refused::Stale => errors::moving(),

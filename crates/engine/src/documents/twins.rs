@@ -1,7 +1,8 @@
-//! Documents that share the values of a unique key from before it was enforced.
+//! Documents that shared the values of a unique key before it was enforced.
 //!
-//! One of them holds the values; each of the others has a row of its own behind the holder's, and waits.
-//! When the holder goes, the next one holds them: as long as one of them is there, nobody else gets them.
+//! One of them holds the values; each of the others waits and has its own row after the holder's.
+//! When the holder is removed, the next one holds the values: while any of them exists, no other
+//! document can get them.
 
 use std::ops::Bound;
 
@@ -10,13 +11,13 @@ use partition::{Partition, errors, keys::u64_at, rows::Damaged, transaction::Ove
 use protocol::{Error, rid::DocNum};
 use store::{Direction, PageLimit};
 
-/// Rows of those who wait that are looked at at a time.
+/// Rows of waiting documents that are read at a time.
 const PAGE: PageLimit = PageLimit { entries: 128, bytes: 1 << 16 };
 
-/// Follows the number of a holder for whom others wait.
+/// Follows the number of a holder that other documents wait for.
 const SHARED: u8 = 1;
 
-/// Who has the values of a unique key.
+/// The document that holds the values of a unique key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Holder {
     pub(crate) number: DocNum,
@@ -52,14 +53,14 @@ pub(crate) fn twin(key: &Bytes, number: DocNum) -> Bytes {
     [key, &number.to_be_bytes()[..]].concat().into()
 }
 
-/// The first document that waits for some values, but for those that do no longer. Only for a writer
-/// that holds the lock of the key.
+/// The first document that waits for some values, except those that no longer wait. Only for a
+/// writer that holds the lock of the key.
 pub(super) async fn next(
     partition: &std::sync::Arc<Partition>,
     key: &Bytes,
     is_gone: impl Fn(DocNum) -> bool,
 ) -> Result<Option<DocNum>, Error> {
-    // What was queued for the key before must be there to be found.
+    // Anything queued for the key before must be visible to the scan.
     partition.drain().await?;
     let (snapshot, _) = partition.read()?;
     let end = Bound::Included(twin(key, DocNum::MAX));
@@ -78,8 +79,8 @@ pub(super) async fn next(
     }
 }
 
-/// What a document that is brought up changes in a row: the values are its own if nobody has them, or
-/// somebody who has expired. Else it waits.
+/// Adds the row changes for a document that is being re-indexed: it holds the values if nobody does
+/// or `is_free`, which says that the holder has expired. Otherwise it waits.
 pub(crate) fn bring_up(
     key: &Bytes,
     number: DocNum,

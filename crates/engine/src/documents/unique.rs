@@ -1,8 +1,8 @@
 //! Unique keys: combinations of values that no two documents of a logical key may share.
 //!
-//! Each combination that a document has is a row of its own, under the logical key, which says whose
-//! it is. Writers of one logical key take turns, so what one finds is what is there. A missing value
-//! counts as null; numbers are compared as doubles, all else as it is.
+//! Each combination is a row of its own under the logical key, and the row names the document that
+//! has it. Writers of one logical key take turns, so such a row is reliable. A missing value counts
+//! as null; numbers are compared as doubles, and other values as they are.
 
 use std::collections::BTreeMap;
 
@@ -25,18 +25,18 @@ use crate::documents::{
     twins::{self, Holder},
 };
 
-/// Expired documents that give up the same values in one transaction.
+/// Most expired documents that can lose values to one transaction.
 const EXPIRED_MAX: usize = 64;
 
-/// Values of so many bytes stand in the row as they are; longer ones are hashed.
+/// Values of up to so many bytes are stored in the row's key as they are; longer ones are hashed.
 const PLAIN_BYTES_MAX: usize = 200;
 const PLAIN: u8 = 0;
 const HASHED: u8 = 1;
 
-/// Two hashes of 128 bits: nobody meets them by accident.
+/// Two hashes of 128 bits do not collide by accident.
 const SEEDS: [(u64, u64); 2] = [(0, 0), (0x9e37_79b9_7f4a_7c15, 0xc2b2_ae3d_27d4_eb4f)];
 
-/// The keys of the rows that a document calls for.
+/// The keys of the rows that a document needs.
 pub(crate) fn rows(definition: &Definition, key: &LogicalKey, document: &Value) -> Vec<Bytes> {
     let row = |(number, paths): (usize, &Vec<value::path::Path>)| {
         let mut values = Vec::new();
@@ -46,7 +46,7 @@ pub(crate) fn rows(definition: &Definition, key: &LogicalKey, document: &Value) 
                 value => key::encode(value, &mut values),
             }
         }
-        // There are at most ten.
+        // There are at most ten unique keys.
         let number = u8::try_from(number).unwrap_or(u8::MAX);
         key.unique(number, &shortened(values))
     };
@@ -67,7 +67,7 @@ fn shortened(values: Vec<u8>) -> Vec<u8> {
 }
 
 impl Stage<'_> {
-    /// Refuses values that another document of the key has. One that has expired gives them up.
+    /// Refuses values that another document of the key has. An expired document loses them.
     pub(super) async fn claim(&mut self, number: DocNum, wanted: &[Bytes]) -> Result<(), Error> {
         for key in wanted {
             let mut expired = 0;
@@ -76,21 +76,21 @@ impl Stage<'_> {
                 let Some(row) = row else { break };
                 let (header, text) = Header::decode(&row).map_err(errors::from_damaged)?;
                 let is_gone = is_expired(&header, &text, self.place.collection, self.now);
-                // Should there be more of them than fit a transaction, the sweep comes first.
+                // If there are more than fit a transaction, the sweep has to remove some first.
                 if !is_gone || expired == EXPIRED_MAX {
                     return Err(violation());
                 }
                 expired += 1;
                 let document =
                     json::parse(&text).map_err(|_| errors::from_damaged(Damaged("D")))?;
-                // Looking for it by its id takes it away.
+                // Looking it up by its id removes it.
                 self.newest(document.get("id").as_str().unwrap_or_default()).await?;
             }
         }
         Ok(())
     }
 
-    /// The document that has these values, as the changes so far have left it.
+    /// The document that has these values after the changes so far.
     async fn holder(&self, key: &Bytes) -> Result<Option<DocNum>, Error> {
         let has = |change: &&Staged| change.unique().contains(key);
         if let Some(change) = self.changes.iter().find(has) {
@@ -102,7 +102,7 @@ impl Stage<'_> {
         };
         let Holder { number, is_shared } = Holder::decode(&row).map_err(errors::from_damaged)?;
         let is_changed = |number| self.changes.iter().any(|change| change.number == number);
-        // One that was changed has given them up: it would have been found.
+        // If it was changed, it no longer has them: it would have been found above.
         match (is_changed(number), is_shared) {
             (false, _) => Ok(Some(number)),
             (true, false) => Ok(None),
@@ -115,12 +115,12 @@ impl Stage<'_> {
 #[derive(Default)]
 struct Moves {
     given_up: Vec<DocNum>,
-    /// Who has them, now or still.
+    /// The document that takes or keeps them.
     taken: Option<DocNum>,
     is_kept: bool,
 }
 
-/// How the rows change with some documents.
+/// The row changes that these document changes need.
 pub(super) async fn changes(place: &Place<'_>, changes: &[Staged]) -> Result<Overlay, Error> {
     let definition = &place.collection.definition;
     if definition.unique_keys.is_empty() {
@@ -143,7 +143,7 @@ pub(super) async fn changes(place: &Place<'_>, changes: &[Staged]) -> Result<Ove
             moves.entry(key.clone()).or_default().taken = Some(change.number);
         }
     }
-    // Of values that only come, nobody had any: that was found when they were claimed.
+    // If values are only added, nobody had them: claiming them has checked that.
     let is_known = |moves: &Moves| moves.is_kept || !moves.given_up.is_empty();
     let known = moves.iter().filter(|(_, moves)| is_known(moves));
     let wanted: Vec<Bytes> = known.map(|(key, _)| key.clone()).collect();
@@ -180,14 +180,14 @@ impl Moves {
         match (holds, holder) {
             (Some(number), _) => overlay.push((key, Some(Holder { number, is_shared }.encode()))),
             (None, Some(holder)) if given_up.contains(&holder.number) => overlay.push((key, None)),
-            // Documents from before there were rows may share values: the row is of another one.
+            // Documents older than the unique rows may share values, and the row is of another one.
             (None, _) => {}
         }
         Ok(())
     }
 }
 
-/// The service's words.
+/// The error for a violation, in the service's words.
 fn violation() -> Error {
     Error::new(Code::Conflict, "Unique index constraint violation.")
 }

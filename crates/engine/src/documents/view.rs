@@ -1,5 +1,5 @@
-//! What a transaction's own queries read: a snapshot, and over it the rows that the transaction has
-//! changed so far, index and all. A query cannot tell the two apart.
+//! What a transaction's own queries read: a snapshot overlaid with the rows that the transaction
+//! has changed so far, including the index. Queries cannot tell the two apart.
 
 use std::{
     collections::{BTreeMap, HashSet},
@@ -16,18 +16,18 @@ use store::{Batch, BoxFuture, Direction, KeyRange, Page, PageLimit, Snapshot, is
 
 use crate::documents::staged::Staged;
 
-/// Rows by key; `None` where there is none any more.
+/// Rows by key; `None` for a removed row.
 type Rows = BTreeMap<Bytes, Option<Bytes>>;
 
-/// The changes that queries have been shown.
+/// The changes that queries can see.
 pub(super) struct Shown {
     base: Arc<dyn Snapshot>,
     rows: Arc<Rows>,
-    /// About what they take.
+    /// Their approximate size.
     bytes: usize,
 }
 
-/// What a row takes beside its key and value.
+/// The memory of a row apart from its key and value.
 const ROW_BYTES: usize = 64;
 
 fn size(key: &Bytes, row: Option<&Bytes>) -> usize {
@@ -47,16 +47,16 @@ impl Shown {
         Arc::new(View { base: Arc::clone(&self.base), rows: Arc::clone(&self.rows) })
     }
 
-    /// Shows the rows of a change.
+    /// Makes the rows of a change visible.
     pub(super) fn show(&mut self, change: &mut Staged, batch: Batch, counters: &Bytes) {
         let rows = Arc::make_mut(&mut self.rows);
         let mut keys = Vec::with_capacity(batch.changes.len());
         for row in batch.changes {
-            // Counters are of all changes together.
+            // Counters cover all changes together.
             if row.key != META_COUNTERS && row.key != counters {
                 keys.push(row.key.clone());
                 let is_left = row.value.is_none() && row.key.starts_with(&[PRIMARY]);
-                // One document has left an id, and another has it already.
+                // One document gave up this id, and another already has it.
                 if is_left && rows.get(&row.key).is_some_and(Option::is_some) {
                     continue;
                 }
@@ -67,7 +67,7 @@ impl Shown {
         change.shown = Some(keys);
     }
 
-    /// Takes back what was shown of a change.
+    /// Hides the rows of a change.
     pub(super) fn hide(&mut self, change: &mut Staged) {
         self.remove(change.shown.take().iter().flatten());
     }
@@ -81,9 +81,9 @@ impl Shown {
         }
     }
 
-    /// Takes back what was shown under these keys, of a change that is no more or has another id.
-    /// Others may have changed rows under the same keys, such as a document that had the same id:
-    /// they are shown anew.
+    /// Hides the rows under these keys, because their change was undone or got another id. Other
+    /// changes may have rows under the same keys, such as a document that had the same id: those
+    /// are shown again.
     pub(super) fn take_back(&mut self, keys: Option<Vec<Bytes>>, others: &mut [Staged]) {
         let keys: HashSet<Bytes> = keys.into_iter().flatten().collect();
         self.remove(keys.iter());
@@ -101,7 +101,7 @@ impl Shown {
     }
 }
 
-/// A snapshot with changes over it.
+/// A snapshot overlaid with changes.
 struct View {
     base: Arc<dyn Snapshot>,
     rows: Arc<Rows>,
@@ -134,7 +134,7 @@ impl Snapshot for View {
             let mut bytes = 0;
             loop {
                 let page = self.base.scan(range.clone(), direction, limit).await?;
-                // Behind the last entry of a page there may be others of the snapshot.
+                // The snapshot may have more entries after the last one of a page.
                 let last =
                     page.entries.last().filter(|_| page.has_more).map(|(key, _)| key.clone());
                 let stretch = up_to(range.clone(), last.as_ref(), direction);
@@ -171,7 +171,7 @@ impl View {
     }
 }
 
-/// The part of a range up to a key, and with it.
+/// The part of a range up to a key, inclusive.
 fn up_to((from, to): KeyRange, last: Option<&Bytes>, direction: Direction) -> KeyRange {
     match (last, direction) {
         (None, _) => (from, to),
@@ -180,7 +180,7 @@ fn up_to((from, to): KeyRange, last: Option<&Bytes>, direction: Direction) -> Ke
     }
 }
 
-/// The part of a range behind a key.
+/// The part of a range after a key.
 fn behind((from, to): KeyRange, last: Bytes, direction: Direction) -> KeyRange {
     match direction {
         Direction::Forward => (Bound::Excluded(last), to),
@@ -188,7 +188,7 @@ fn behind((from, to): KeyRange, last: Bytes, direction: Direction) -> KeyRange {
     }
 }
 
-/// Entries of a snapshot and changes to them, both in the order of a scan, as one.
+/// Merges the entries of a snapshot and changes to them, both in scan order.
 fn merge(
     page: Page,
     changed: Vec<(Bytes, Option<Bytes>)>,
@@ -242,7 +242,7 @@ mod tests {
     }
 
     proptest! {
-        /// Pages of a view, concatenated, are the snapshot with the changes made to it.
+        /// The pages of a view, concatenated, equal the snapshot with the changes applied.
         #[test]
         fn changes_lie_over_the_snapshot(
             stored in proptest::collection::vec((0_u8..40, 0_u8..9), 0..40),

@@ -1,6 +1,6 @@
 //! Families: the small resources of one kind under one parent, such as the users of a database. All
-//! are created, read, replaced, deleted and listed alike: that is in `requests`. What is a family's
-//! own is its [`Family`].
+//! are created, read, replaced, deleted and listed alike, by the code in `requests`. The [`Family`]
+//! trait has what differs.
 
 pub(crate) mod requests;
 
@@ -18,16 +18,16 @@ use query::served::View;
 
 use crate::{call::Call, family::requests::Put};
 
-/// What has children.
+/// A resource that has children.
 pub(crate) trait Parent: Send + Sync + Sized + 'static {
-    /// As answers name it.
+    /// The owner, as answers name it.
     fn owner(&self) -> Owner;
 
-    /// What the tokens of its feeds belong to.
+    /// The owner in the continuation tokens of its feeds.
     fn rid_bytes(&self) -> Vec<u8>;
 
-    /// Puts it into the catalog in the place of what it was. Its own version stays: it is not the
-    /// parent that changed.
+    /// Replaces the parent in the catalog. It keeps its own version, since only a child has
+    /// changed.
     fn store(&self, catalog: &mut Catalog);
 }
 
@@ -64,25 +64,24 @@ impl Parent for Arc<Collection> {
 type ChildRid<F> = <<F as Family>::Child as Stored>::Rid;
 type ParentRid<F> = <ChildRid<F> as Rid>::Owner;
 
-/// A family, by the parent that a request names. What is said of no family in particular holds for
-/// most.
+/// A family, under the parent that a request names. The defaults suit most families.
 pub(crate) trait Family: Send + Sync + Sized + 'static {
-    /// Where a child is.
+    /// The path of a child.
     type Path: Send;
     type Parent: Parent;
     type Child: Stored + Send + Sync;
-    /// What the body of a request says of a child.
+    /// The contents of a request body for a child.
     type Draft: Send + Sync;
 
-    /// Whether a reader who has a child's version need not be sent the child.
+    /// Whether a reader who already has the child's version gets no body.
     const CAN_BE_UNCHANGED: bool = true;
 
-    /// The family of a child, and its name or rid there.
+    /// The family of a child, and the child's name or rid.
     fn of(path: Self::Path) -> (Self, String);
 
     fn feed(&self) -> (Feed, FeedKind);
 
-    /// The most children that a parent may have, and what both are called.
+    /// The most children that a parent may have, and the words for children and parent.
     fn limit(&self) -> (usize, &'static str, &'static str);
 
     fn parent(&self, catalog: &Catalog, options: &Options) -> Result<Self::Parent, Error>;
@@ -93,13 +92,13 @@ pub(crate) trait Family: Send + Sync + Sized + 'static {
 
     fn children_mut<'a>(&self, parent: &'a mut Self::Parent) -> &'a mut Children<Self::Child>;
 
-    /// Reads the body of a request.
+    /// Parses the body of a request.
     fn parse(&self, body: &[u8]) -> Result<Self::Draft, Error>;
 
-    /// The name that a draft gives.
+    /// The name in a draft.
     fn id(draft: &Self::Draft) -> &str;
 
-    /// The child that a draft makes, anew or of an old one.
+    /// Makes a child from a draft; `old` is the child it replaces, if any.
     fn make(
         draft: Self::Draft,
         rid: ChildRid<Self>,
@@ -109,8 +108,8 @@ pub(crate) trait Family: Send + Sync + Sized + 'static {
 
     fn to_json(child: &Self::Child, options: &Options) -> Bytes;
 
-    /// Whether a child may be replaced by one of this name, which `namesake` may have already. It
-    /// may be given another name, but not another's.
+    /// Whether a child may be replaced by one of this name. `namesake` is the child that already
+    /// has the name. By default a child may be renamed, but not to another child's name.
     fn check_name(
         _id: &str,
         old: &Self::Child,
@@ -122,7 +121,7 @@ pub(crate) trait Family: Send + Sync + Sized + 'static {
         }
     }
 
-    /// Whether a draft fits to what else there is.
+    /// Checks a draft against the rest of the catalog.
     fn check(
         &self,
         _view: &View,
@@ -133,7 +132,7 @@ pub(crate) trait Family: Send + Sync + Sized + 'static {
         async { Ok(()) }
     }
 
-    /// Whether there is room for a draft, beside the number of children.
+    /// Whether there is room for a draft, apart from the number of children.
     fn check_room(
         &self,
         _parent: &Self::Parent,
@@ -143,7 +142,7 @@ pub(crate) trait Family: Send + Sync + Sized + 'static {
         Ok(())
     }
 
-    /// What must be done before the catalog changes, while others need not wait for it.
+    /// Work to do before the catalog changes, without holding up other changes.
     fn prepare(_put: &Put<Self>, _call: &Call) -> impl Future<Output = Result<(), Error>> + Send {
         async { Ok(()) }
     }

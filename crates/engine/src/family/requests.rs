@@ -1,4 +1,4 @@
-//! Create, read, replace, delete and list, as they are for every family.
+//! Create, read, replace, delete and list, as for every family.
 
 use std::sync::Arc;
 
@@ -20,7 +20,7 @@ use crate::{
     family::{Family, Parent as _},
 };
 
-/// What every family serves.
+/// The requests that every family serves.
 pub(crate) trait Requests: Family {
     async fn create(
         self,
@@ -97,7 +97,7 @@ struct Found<F: Family> {
     child: Arc<F::Child>,
 }
 
-/// A child that is to be created or replaced.
+/// A child to create or replace.
 pub(crate) struct Put<F: Family> {
     family: F,
     place: Place,
@@ -105,11 +105,11 @@ pub(crate) struct Put<F: Family> {
     options: Options,
 }
 
-/// Where it is to be put.
+/// The place of a child.
 enum Place {
-    /// Under the name that it gives itself.
+    /// Under the name in its draft.
     New { upsert: bool },
-    /// In the place of the one that a link names.
+    /// In place of the child that a link names.
     Of(String),
 }
 
@@ -124,7 +124,7 @@ impl<F: Family> Put<F> {
         Ok(found.answer(outcome, &options))
     }
 
-    /// The parent, and the child that is to be replaced, if there is one.
+    /// Finds the parent, and the child to replace if there is one.
     pub(crate) async fn find(
         &self,
         view: &View,
@@ -133,7 +133,7 @@ impl<F: Family> Put<F> {
         let parent = family.parent(&view.catalog, options)?;
         let children = family.children(&parent);
         let id = F::id(draft);
-        // By rid too: a name must not take over another child's links.
+        // An id must not equal another child's rid: it would take over that child's links.
         let namesake = children.find(id);
         let old = match place {
             Place::New { upsert } => {

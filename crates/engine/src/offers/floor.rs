@@ -1,4 +1,5 @@
-//! How low an offer may go: by the most it ever was, by what is stored, by how many share it.
+//! The lowest throughput an offer may have: it depends on the highest ever set, the most ever
+//! stored, and the number of collections that share it.
 
 use catalog::{Catalog, Collection, Database, Offer, Throughput};
 use protocol::rid::{CollectionRid, DatabaseRid};
@@ -6,21 +7,21 @@ use query::served::{Served, View};
 
 use catalog::throughput::{Kind, Mode, Range, Rules};
 
-/// Collections that the least throughput of a database is enough for.
+/// Collections that may share the lowest throughput of a database.
 const SHARING_FREE: usize = 25;
 
-/// What an offer is for.
+/// The resource of an offer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Holding {
     pub(crate) kind: Kind,
-    /// The most that was ever stored, as far as anybody looked.
+    /// The most that was ever stored, as far as it was measured.
     pub(crate) storage_kb: u64,
-    /// Collections that share it, if it is a database's.
+    /// Number of collections that share the offer, if it is a database's.
     pub(crate) sharing: usize,
 }
 
 impl Holding {
-    /// What an offer is for. Raises the offer's mark of what was stored.
+    /// Measures the resource of an offer. Raises the offer's mark of stored data.
     pub(crate) fn of(offer: &Offer, view: &View) -> Self {
         let Self { kind, storage_kb, sharing } = Self::now(&offer.resource_rid, view);
         Self { kind, storage_kb: offer.storage_kb.raise(storage_kb), sharing }
@@ -54,18 +55,18 @@ pub(crate) fn sharing<'a>(
     collections.filter(|collection| catalog.offers.of(&collection.rid.to_string()).is_none())
 }
 
-/// Documents and their index.
+/// The size of documents and their index.
 fn storage_kb(collection: &Served) -> u64 {
     let counters = collection.readable.iter().map(|partition| partition.counters());
     counters.map(|counters| counters.bytes + counters.index_bytes).sum::<u64>().div_ceil(1024)
 }
 
-/// What an offer may be replaced with.
+/// The throughput that an offer may be replaced with.
 pub(crate) fn range(rules: Rules, highest: u32, holding: Holding, mode: Mode) -> Range {
     raised(Range::new(rules, holding.kind, mode), highest, holding, mode)
 }
 
-/// What an offer may be replaced with, given the range that new resources may have.
+/// The throughput that an offer may be replaced with, given the range for new resources.
 pub(crate) fn raised(mut range: Range, highest: u32, holding: Holding, mode: Mode) -> Range {
     let gigabytes = holding.storage_kb.div_ceil(1024 * 1024);
     let (of_highest, of_gigabytes) = match mode {
@@ -81,14 +82,14 @@ pub(crate) fn raised(mut range: Range, highest: u32, holding: Holding, mode: Mod
     range
 }
 
-/// The least throughput that so many collections may share.
+/// The lowest throughput that so many collections may share.
 pub(crate) fn least_shared(mode: Mode, collections: usize) -> u64 {
     let (least, step) = (u64::from(mode.least()), u64::from(mode.step()));
     let above = u64::try_from(collections.saturating_sub(SHARING_FREE)).unwrap_or(u64::MAX);
     least.saturating_add(above.saturating_mul(step))
 }
 
-/// Whether an offer's rate is fixed: performance levels are, too.
+/// The kind of an offer's rate: performance levels count as manual.
 pub(crate) fn mode_of(throughput: &Throughput) -> Mode {
     match throughput {
         Throughput::Autoscale { .. } => Mode::Autoscale,

@@ -1,4 +1,4 @@
-//! What the replacement of an offer asks for.
+//! Reads the replacement of an offer.
 
 use catalog::{Offer, Throughput};
 use protocol::{Error, autoscale::Autoscale, limits::PARTITION_THROUGHPUT_MAX, request::Migration};
@@ -13,12 +13,12 @@ const NEEDS_AUTOSCALE_HEADER: &str = "x-ms-cosmos-migrate-offer-to-autopilot mus
      offercontent must not contain autopilotSettings for migration from manual throughput to \
      autoscale.";
 
-/// The refusal of a change to manual throughput without its header, in our own words.
+/// The error for a change to manual throughput without its header. The words are ours.
 const NEEDS_MANUAL_HEADER: &str = "x-ms-cosmos-migrate-offer-to-manual-throughput must be supplied \
      for migration from autoscale to manual throughput, and offercontent must contain \
      autopilotSettings otherwise.";
 
-/// Throughput that may take the place of an offer's.
+/// The throughput that replaces an offer's.
 pub(crate) fn replacement(
     old: &Offer,
     body: &Value,
@@ -50,7 +50,7 @@ pub(crate) fn replacement(
     }
 }
 
-/// The other kind, at a rate that the server chooses: callers change it afterwards.
+/// The other kind of throughput, at a rate that the server chooses: callers change it afterwards.
 fn migrated(
     old: &Throughput,
     content: &Object,
@@ -75,8 +75,8 @@ fn migrated(
     }
 }
 
-/// The performance level that a replacement asks for, if it is not a rate that it asks for: SDKs
-/// that know nothing of levels send the old one back and change the throughput beside it.
+/// The performance level in a replacement, unless the replacement changes the rate: SDKs that do
+/// not support levels send the old level back and change the throughput beside it.
 fn by_level(
     old: &Offer,
     body: &Value,
@@ -99,7 +99,8 @@ fn by_level(
         ))),
         _ => {
             let level = throughput::performance_level(level, holding.kind, rules)?;
-            // A level may lie below what can be asked for by number, but not below what is needed.
+            // A level may be below the lowest rate for a client to choose, but not below the rate
+            // that is needed.
             let least = level.rate();
             let range = Range { least, ..Range::new(rules, holding.kind, Mode::Manual) };
             floor::raised(range, old.highest, holding, Mode::Manual).check_least(least)?;

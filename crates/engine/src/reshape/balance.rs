@@ -1,5 +1,5 @@
-//! Splits that nobody asks for: a partition is full, or its collection has bought more throughput
-//! than its partitions can give.
+//! Automatic splits: a partition is full, or its collection has more throughput than its partitions
+//! can provide.
 
 use std::{sync::Arc, time::Duration};
 
@@ -15,15 +15,15 @@ use crate::{
     reshape::{self, Turn, cut, switch},
 };
 
-/// How often it is looked.
+/// How often to look for partitions to split.
 const ROUND: Duration = Duration::from_secs(1);
 
-/// Looks after all partitions until the database closes.
+/// Splits partitions that need it until the database closes.
 pub(crate) async fn look_after(engine: Arc<Inner>) {
     clear_logs(&engine).await;
     let mut last = None;
     loop {
-        // Nothing of the catalog is held while a split goes on: it would keep what was split.
+        // No view may be held during a split: it would keep the old partitions.
         let next = next(&engine, last);
         let is_done = match next {
             Some(due) => {
@@ -42,7 +42,7 @@ pub(crate) async fn look_after(engine: Arc<Inner>) {
     }
 }
 
-/// Removes what splits that a crash ended have left in the partitions they were of.
+/// Removes the logs that interrupted splits have left in the old partitions.
 async fn clear_logs(engine: &Arc<Inner>) {
     for collection in engine.view().collections() {
         for partition in &collection.partitions {
@@ -53,7 +53,7 @@ async fn clear_logs(engine: &Arc<Inner>) {
     }
 }
 
-/// Why a partition is to be split.
+/// Why a partition should be split.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reason {
     Size,
@@ -67,7 +67,7 @@ struct Due {
     reason: Reason,
 }
 
-/// How many partitions the throughput of a collection needs.
+/// The number of partitions that the throughput of a collection needs.
 pub(crate) fn partitions_needed(engine: &Inner, catalog: &Catalog, collection: &Collection) -> u32 {
     let offer = catalog.offers.of(&collection.rid.to_string());
     let is_partitioned = !collection.definition.partition_key.is_system;
@@ -78,8 +78,9 @@ pub(crate) fn partitions_needed(engine: &Inner, catalog: &Catalog, collection: &
     )
 }
 
-/// The next partition that should be split and can be: nobody else is at its collection. The one
-/// whose turn it was `last` comes last, so that a split that fails again and again keeps up no other.
+/// The next partition that should be split and can be, because its collection is not being
+/// reshaped. The collection that was `last` comes last, so that a split that fails repeatedly does
+/// not hold up others.
 fn next(engine: &Inner, last: Option<CollectionRid>) -> Option<Due> {
     // A split needs room for a second copy of the partition.
     if engine.options.disk.level() != DiskLevel::Ample {
@@ -125,7 +126,7 @@ fn due(engine: &Inner, catalog: &Catalog, collection: &Served) -> Option<Due> {
     Some(Due { rid: collection.rid, partition: Arc::clone(largest), reason })
 }
 
-/// Splits a partition; whether that was done.
+/// Splits a partition; returns whether it did.
 async fn split(engine: &Arc<Inner>, due: Due) -> bool {
     let Due { rid, partition, reason } = due;
     let Ok(turn) = Turn::take(engine, rid) else { return false };
@@ -134,11 +135,11 @@ async fn split(engine: &Arc<Inner>, due: Due) -> bool {
         Ok(collection) if collection.is_served_by(&partition) => {
             cut::middle(&collection, &partition).await
         }
-        // Split or deleted since.
+        // It was split or deleted meanwhile.
         _ => return false,
     };
     let cut = match middle {
-        // Throughput is for the keys to come, too.
+        // Throughput is also for future keys, so halve the slots.
         Ok(None) if reason == Reason::Throughput => cut::halves(&partition.range.slots),
         Ok(cut) => cut,
         Err(error) => {
@@ -173,7 +174,7 @@ mod tests {
         let round = |last| behind([1, 3, 5].into_iter(), last, |it| *it).collect::<Vec<_>>();
         assert_eq!(round(None), [1, 3, 5]);
         assert_eq!(round(Some(1)), [3, 5, 1]);
-        // It may be gone by then.
+        // The last one may be gone by then.
         assert_eq!(round(Some(2)), [3, 5, 1]);
         assert_eq!(round(Some(5)), [1, 3, 5]);
     }

@@ -1,5 +1,5 @@
-//! Where to cut a partition: at the boundary of a slot, so that each side has half of the bytes. Only
-//! if all is in one slot, inside of it.
+//! Chooses where to cut a partition: at a slot boundary that leaves half of the bytes on each side.
+//! It cuts inside a slot only if all documents are in one.
 
 use std::{
     ops::{Bound, Range},
@@ -20,11 +20,12 @@ use crate::reshape::inside;
 
 /// Counters of logical keys read at a time.
 const PAGE: PageLimit = PageLimit { entries: 4096, bytes: 1 << 20 };
-/// The slots are counted in so many groups first, then one by one in the group that matters.
+/// First counts the bytes of so many groups of slots, then of each slot in the group that has the
+/// middle.
 const GROUPS: u32 = 4096;
 
-/// The edge that the right half begins with. `None` if all documents have one key, or share one slot
-/// and only that.
+/// The edge at which the right half begins. `None` if all documents have one key, or if they share
+/// one slot that cannot be cut inside.
 pub(crate) async fn middle(
     collection: &Served,
     partition: &Arc<Partition>,
@@ -66,7 +67,7 @@ pub(crate) async fn middle(
     }
 }
 
-/// The middle of the slots, whatever is in them.
+/// The middle of the slots, whatever they contain.
 pub(crate) fn halves(slots: &Range<u32>) -> Option<Edge> {
     (slots.len() > 1).then(|| Edge::slot(slots.start + (slots.end - slots.start) / 2))
 }
@@ -74,13 +75,13 @@ pub(crate) fn halves(slots: &Range<u32>) -> Option<Edge> {
 /// The best boundary so far.
 struct Cut {
     total: u64,
-    /// Bytes before the boundary that is looked at.
+    /// Bytes before the boundary being considered.
     left: u64,
     best: Option<(u64, u32)>,
 }
 
 impl Cut {
-    /// A boundary is good if it leaves something on both sides.
+    /// Considers a boundary, which must leave something on both sides.
     fn offer(&mut self, slot: u32) {
         if self.left == 0 || self.left >= self.total {
             return;
@@ -92,13 +93,13 @@ impl Cut {
     }
 }
 
-/// The bytes in each of these slots, in their order.
+/// The bytes in each of these slots, in slot order.
 async fn each_slot(
     snapshot: &dyn Snapshot,
     slots: Range<u32>,
     mut each: impl FnMut(u32, u64),
 ) -> Result<(), Error> {
-    // One slot at a time: keys of one slot come together, and a boundary lies between slots.
+    // Keys of one slot are adjacent, so one slot is summed at a time.
     let mut current: Option<(u32, u64)> = None;
     each_key(snapshot, slots, |key, bytes| {
         let Some(slot) = slot_at(key, META_KEY.len()) else { return };
@@ -131,7 +132,7 @@ pub(super) async fn each_key(
         let page = page.map_err(errors::from_store)?;
         for (key, row) in &page.entries {
             let counters = KeyCounters::decode(row).map_err(errors::from_damaged)?;
-            // Empty documents count too: they have to go somewhere.
+            // Counts each document in addition to its bytes, so that empty documents count, too.
             each(key, counters.bytes + counters.documents);
         }
         match page.entries.last() {

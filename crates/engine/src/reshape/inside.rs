@@ -1,8 +1,8 @@
-//! Where to cut a partition all of whose documents share one slot: by the levels of their
-//! hierarchical keys behind the first.
+//! Chooses where to cut a partition whose documents all share one slot: by the levels of their
+//! hierarchical keys after the first.
 //!
-//! The counters of logical keys are read several times: each time two more bytes of the effective
-//! keys are told apart, in the piece that the middle lies in. So memory does not grow with the keys.
+//! Each pass over the counters of logical keys distinguishes two more bytes of the effective keys,
+//! within the piece that has the middle. So memory does not grow with the number of keys.
 
 use std::sync::Arc;
 
@@ -17,10 +17,10 @@ use crate::reshape::{cut::each_key, sides::Keys};
 
 /// The bytes of one level.
 const LEVEL: usize = 16;
-/// Pieces that are counted at a time: two bytes.
+/// Pieces that are counted at a time, one for each value of two bytes.
 const PIECES: usize = 1 << 16;
 
-/// The edge that the right half begins with; `None` if there is only one key.
+/// The edge at which the right half begins; `None` if there is only one key.
 pub(super) async fn middle(
     collection: &Served,
     partition: &Arc<Partition>,
@@ -57,25 +57,25 @@ pub(super) async fn middle(
         (search.before, search.prefix) = (before, piece);
     }
     Ok(best.and_then(|(_, mut bytes)| {
-        // Clients know points of whole levels.
+        // Clients only support points at whole levels.
         bytes.resize(bytes.len().next_multiple_of(LEVEL), 0);
         Edge::of_epk(&Epk::from_bytes(bytes), Hashing::MultiHash)
     }))
 }
 
-/// The keys whose effective keys begin with some bytes.
+/// The keys whose effective keys have a given prefix.
 struct Search<'a> {
     keys: Keys,
     partition: &'a Partition,
     snapshot: &'a dyn Snapshot,
     prefix: Vec<u8>,
-    /// Bytes of documents before them, and of all.
+    /// Bytes of documents before those keys, and of all documents.
     before: u64,
     total: u64,
 }
 
 impl Search<'_> {
-    /// What all their effective keys begin with; `None` if there is only one, or none.
+    /// The common prefix of their effective keys; `None` if there is at most one key.
     async fn common_bytes(&mut self) -> Result<Option<Vec<u8>>, Error> {
         let mut ends: Option<(Vec<u8>, Vec<u8>)> = None;
         let mut total = 0;
@@ -99,7 +99,7 @@ impl Search<'_> {
         Ok(Some(first[..same].to_vec()))
     }
 
-    /// The bytes of documents by the two bytes of their keys at this place.
+    /// The bytes of documents for each value of the two bytes at this position of their keys.
     async fn count(&self, at: usize) -> Result<Vec<u64>, Error> {
         let mut counts = vec![0; PIECES];
         self.each(|epk, bytes| {

@@ -3,14 +3,14 @@
 //! 1. The old partitions begin a log of what they commit ([`partition::log`]).
 //! 2. A snapshot of them is copied into the new key spaces by slot ([`source`]), and by key where a
 //!    slot is cut ([`sides`]).
-//! 3. The log is replayed until the copy is nearly level ([`replay`]).
-//! 4. In one change of the catalog ([`switch`]) the old partitions stop, the rest of the log is
-//!    replayed, and the catalog names the new ones. Writers who wait are staged again there.
+//! 3. The log is replayed until the copy is nearly up to date ([`replay`]).
+//! 4. In one catalog change ([`switch`]) the old partitions stop, the rest of the log is replayed,
+//!    and the catalog names the new ones. Waiting writers are staged again there.
 //! 5. The old key spaces are dropped once nobody reads them any more.
 //!
-//! The commit of the catalog is the switch: before it the old partitions are the truth and the new
-//! key spaces say of themselves that they are being filled; behind it, it is the reverse. A crash
-//! leaves one or the other, and the next start drops the rest. See docs/adr/0007.
+//! The commit of the catalog is the switch: before it the old partitions are authoritative and the
+//! new key spaces are marked as being filled; after it, the new partitions are authoritative. A
+//! crash leaves one state or the other, and the next start drops the rest. See docs/adr/0007.
 
 pub(crate) mod balance;
 mod cut;
@@ -59,24 +59,24 @@ use crate::{
     },
 };
 
-/// How often it is looked whether the old partitions are still read.
+/// How often to check whether the old partitions are still read.
 const READERS_STEP: Duration = Duration::from_millis(20);
 
-/// A split or merge that is done.
+/// The result of a split or merge.
 pub(crate) struct Reshaped {
     pub(crate) parents: Vec<u32>,
     pub(crate) children: Vec<Arc<Partition>>,
-    /// How long writes stood still.
+    /// How long writes were stopped.
     pub(crate) pause: Duration,
 }
 
-/// What splits and merges know of each other.
+/// The state that splits and merges share.
 #[derive(Default)]
 pub(crate) struct Reshaping {
     /// The collections whose partitions are being split or merged.
     busy: Mutex<HashSet<CollectionRid>>,
     done: Mutex<Reshapes>,
-    /// Says that throughput has changed, which may call for splits.
+    /// Signals that throughput has changed, which may require splits.
     pub(crate) wanted: Notify,
 }
 
@@ -95,7 +95,7 @@ impl Reshaping {
         done.longest_pause = done.longest_pause.max(pause);
     }
 
-    /// What was split and merged since the start.
+    /// The splits and merges since the start.
     pub(crate) fn done(&self) -> Reshapes {
         *self.done.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -186,15 +186,15 @@ fn answer(collection: &Served, reshaped: &Reshaped) -> Response {
     }
 }
 
-/// The right to reshape a collection: one at a time.
+/// The right to reshape a collection, held by one task at a time.
 pub(crate) struct Turn {
     engine: Arc<Inner>,
     rid: CollectionRid,
 }
 
 impl Turn {
-    /// Takes the turn, and gives the collection as it is from then on: its partitions change in
-    /// turns only.
+    /// Takes the turn and returns the collection as it is then: its partitions change only in a
+    /// turn.
     pub(crate) fn begin(
         engine: &Arc<Inner>,
         path: &CollectionPath,
@@ -222,9 +222,9 @@ impl Drop for Turn {
     }
 }
 
-/// Moves the documents of `parents`, which are neighbours, into new partitions that are cut at
-/// these edges; as they are, or rewritten for another partition key. In a task of its own: a caller
-/// who goes away does not stop it, closing does.
+/// Moves the documents of `parents`, which are neighbours, into new partitions cut at these edges;
+/// unchanged, or rewritten for another partition key. Runs in its own task: a caller that
+/// disconnects does not stop it, closing does.
 pub(crate) async fn run(
     engine: &Arc<Inner>,
     turn: Turn,
@@ -237,7 +237,7 @@ pub(crate) async fn run(
     let collection = switch::find(&view, turn.rid)?;
     let ranges = ranges(collection, &parents, cuts)?;
     let (keys, cuts) = (Keys::of(collection), cuts.to_vec());
-    // What was split is not to be kept by whoever waits for it.
+    // A waiting caller must not keep the old partitions.
     drop(view);
     let inner = Arc::clone(engine);
     engine.background.run(async move {
@@ -255,14 +255,14 @@ pub(crate) async fn run(
         };
         let moved = tokio::select! {
             moved = moving => moved,
-            // Nothing is called off: the switch may be under way. The next start sees to it.
+            // Do not roll back: the switch may be in progress. The next start cleans up.
             () = engine.closing() => return,
         };
         let moved = match moved {
             Ok(moved) => moved,
             Err(error) => {
                 if work.is_switch_lost.load(Ordering::Relaxed) {
-                    // The turn is never given back: another attempt would drop the new partitions.
+                    // The turn is never released: another attempt would drop the new partitions.
                     std::mem::forget(turn);
                 } else {
                     work.call_off().await;
@@ -285,7 +285,7 @@ pub(crate) async fn run(
     receiver.await.map_err(|_| errors::shut_down())?
 }
 
-/// The new ranges. Their ids count as given once the switch is made: until then nobody sees them.
+/// The new ranges. Their ids are used up only by the switch: until then nobody sees them.
 fn ranges(
     collection: &Served,
     parents: &[Arc<Partition>],
@@ -310,8 +310,8 @@ fn ranges(
     Ok(ranges.into_iter().map(Arc::new).collect())
 }
 
-/// Gives the new ranges sequences in the slots that they share, with each other or with those that
-/// stay.
+/// Gives the new ranges disjoint number classes in slots that they share, with each other or with
+/// remaining partitions.
 fn share_numbers(
     collection: &Served,
     parents: &[Arc<Partition>],
@@ -342,7 +342,7 @@ async fn give_back_unread(engine: &Inner, parents: Vec<Arc<Partition>>) {
         drop(parent);
         while unread.strong_count() > 0 {
             if engine.is_closed() {
-                // The catalog remembers it, and the next start drops it.
+                // The catalog remembers the rest, and the next start drops it.
                 return;
             }
             tokio::time::sleep(READERS_STEP).await;
@@ -351,17 +351,17 @@ async fn give_back_unread(engine: &Inner, parents: Vec<Arc<Partition>>) {
     }
 }
 
-/// A row that nobody here knows: it must not be left behind.
+/// The error for a row that this build does not know: it must not be left behind.
 fn unknown_row() -> Error {
     Error::new(Code::Internal, "The partition has rows unknown to this build.")
 }
 
-/// Two partitions gave one id to different paths, which one index cannot have.
+/// The error for one id that two partitions gave to different paths; one index cannot have both.
 fn contradictory_names() -> Error {
     Error::bad_request("The ranges cannot be merged: their indexes use one id for different paths.")
 }
 
-/// A split or merge under way.
+/// A split or merge in progress.
 struct Work<'a> {
     engine: &'a Arc<Inner>,
     rid: CollectionRid,
@@ -369,7 +369,7 @@ struct Work<'a> {
     parents: &'a [Arc<Partition>],
     cuts: Vec<Edge>,
     ranges: Vec<Arc<Range>>,
-    /// Nobody knows whether the catalog names the new partitions.
+    /// Whether it is unknown if the catalog names the new partitions.
     is_switch_lost: AtomicBool,
 }
 
@@ -388,7 +388,7 @@ impl Work<'_> {
         for range in &self.ranges {
             children.push(self.fill(&source, &sides, range).await?);
         }
-        // A snapshot keeps what has been deleted since.
+        // A snapshot keeps deleted rows.
         drop((source, sides));
         replay::until_level(&self.keys, &mut parents, &mut children).await?;
         let switch = Switch { rid: self.rid, keys: self.keys.clone(), parents, children };
@@ -397,8 +397,8 @@ impl Work<'_> {
         Ok((children, stopped.elapsed()))
     }
 
-    /// A switch whose outcome is unknown is never called off: the catalog may name the new
-    /// partitions by now, and the old ones must not take a write again. The next start sees to it.
+    /// A switch whose outcome is unknown is never rolled back: the catalog may name the new
+    /// partitions by now, and the old ones must not take a write again. The next start cleans up.
     fn note_unchanged(&self, unchanged: Unchanged) -> Error {
         if unchanged.is_lost {
             self.is_switch_lost.store(true, Ordering::Relaxed);
@@ -411,14 +411,14 @@ impl Work<'_> {
         switch::serves(&self.engine.view(), self.rid, partition)
     }
 
-    /// Goes on as if nothing had been begun. What cannot be removed here, the next attempt or the
-    /// next start removes.
+    /// Undoes everything so far. Whatever cannot be removed here, the next attempt or the next
+    /// start removes.
     async fn call_off(&self) {
         for parent in self.parents {
             {
-                // A deletion stops partitions before it is committed: not while one is under way.
+                // A deletion stops partitions before its commit, so wait until none is in progress.
                 let _turn = self.engine.control.lock().await;
-                // One that was replaced or deleted must never take a write again.
+                // A replaced or deleted partition must never take a write again.
                 if !self.is_serving(parent) {
                     continue;
                 }
@@ -437,7 +437,7 @@ impl Work<'_> {
         }
     }
 
-    /// Makes a new partition and copies what it takes.
+    /// Creates a new partition and copies its rows.
     async fn fill(
         &self,
         source: &Source,
@@ -446,7 +446,7 @@ impl Work<'_> {
     ) -> Result<Child, Error> {
         let name = key_space(self.rid, range.id);
         let store = &self.engine.store;
-        // What an attempt before may have left.
+        // An earlier failed attempt may have left a key space.
         store.drop_key_space(&name).await.map_err(errors::from_store)?;
         let intake = Arc::new(Intake::new(range.area.clone(), Arc::clone(sides)));
         let counting = Arc::clone(&intake);

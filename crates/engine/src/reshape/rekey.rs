@@ -1,9 +1,9 @@
-//! A partition key for a collection that was created without one: all its documents, in one
+//! Gives a partition key to a collection that was created without one: all its documents, in one
 //! partition under one key, are rewritten into new partitions by their own keys.
 //!
-//! Unlike in a split, writes stand still from the first document to the switch: a document that is
-//! rewritten gets another number and other terms, so there is no log to replay. Reads go on. What
-//! comes before and behind the switch is as in a split, and so is what a crash leaves.
+//! Unlike in a split, writes stop from the first document to the switch: a rewritten document gets
+//! another number and other terms, so there is no log to replay. Reads continue. The steps before
+//! and after the switch are as in a split, and so is the cleanup after a crash.
 
 mod rewrite;
 
@@ -27,14 +27,14 @@ use crate::{
     reshape::{self, Turn, Work, balance, rekey::rewrite::Rewrite, switch},
 };
 
-/// Partitions that are made at once for the size of the data. More are made by splits.
+/// Partitions that are created at once for the size of the data. Splits create more later.
 const PARTITIONS_BY_SIZE_MAX: u64 = 64;
 
-/// What documents are rewritten for.
+/// The definition that documents are rewritten for.
 pub(crate) struct Rekey {
-    /// The collection as it will be defined.
+    /// The new definition of the collection.
     definition: Arc<Definition>,
-    /// The version of the collection that was asked for it.
+    /// The version of the collection when the change was requested.
     version: Version,
 }
 
@@ -65,7 +65,7 @@ pub(crate) async fn rekey(
     let rekey = Rekey { definition: definition.into(), version: collection.version };
     let cuts = rekey.cuts(engine, &engine.catalog(), &collection, parent);
     let parents = vec![Arc::clone(parent)];
-    // Nothing of the catalog is held meanwhile: it would keep the old partition.
+    // Hold no view meanwhile: it would keep the old partition.
     drop(collection);
     reshape::run(engine, turn, parents, &cuts, Some(rekey)).await?;
     let view = engine.view();
@@ -73,7 +73,7 @@ pub(crate) async fn rekey(
 }
 
 impl Rekey {
-    /// Where the new partitions are cut: as many as throughput and size call for.
+    /// Where to cut the new partitions: as many as throughput and size require.
     fn cuts(
         &self,
         engine: &Inner,
@@ -89,14 +89,14 @@ impl Rekey {
         even_ranges(needed.max(by_size)).map(|slots| Edge::slot(slots.start)).skip(1).collect()
     }
 
-    /// The collection as it will be, still without its partitions.
+    /// The collection after the change, still without its partitions.
     fn after(&self, before: &Collection) -> Collection {
         let definition = Arc::clone(&self.definition);
         Collection { definition, ranges: Vec::new(), ..Collection::clone(before) }
     }
 
-    /// Rewrites everything and switches over; gives the new partitions, and how long writes stood
-    /// still.
+    /// Rewrites everything and switches over; returns the new partitions, and how long writes were
+    /// stopped.
     pub(super) async fn run(
         self,
         work: &Work<'_>,
@@ -109,7 +109,7 @@ impl Rekey {
         let mut after = self.after(&before);
         let mut partitions = Vec::new();
         for range in &work.ranges {
-            // What an attempt before may have left.
+            // An earlier failed attempt may have left a key space.
             let dropped = work.engine.store.drop_key_space(&range.key_space(work.rid)).await;
             dropped.map_err(errors::from_store)?;
             let partition = work.engine.open_partition(work.rid, range).await?;
@@ -131,13 +131,13 @@ impl Rekey {
         }
         let taken = work.engine.change_to_end(TakeOver { before, after }).await;
         let children = taken.map_err(|unchanged| work.note_unchanged(unchanged))?;
-        // The media of what has expired are gone.
+        // The media of expired documents are gone.
         work.engine.media.forget();
         Ok((children, stopped.elapsed()))
     }
 }
 
-/// The collection is no longer the one that the documents were rewritten for.
+/// The error if the collection has changed since the rewriting began.
 fn changed() -> Error {
     Error::new(
         Code::Conflict,
@@ -145,14 +145,14 @@ fn changed() -> Error {
     )
 }
 
-/// Scripts do not say where documents lie: they may change meanwhile.
+/// Scripts may change meanwhile, because they do not affect where documents are stored.
 fn is_same_but_for_scripts(now: &Collection, before: &Collection) -> bool {
     let state =
         |it: &Collection| (it.version, it.map_version, it.index_generation, it.retired.len());
     state(now) == state(before)
 }
 
-/// The switch: the new partitions hold everything, and the catalog names them.
+/// The switch: the new partitions hold everything, and the catalog then names them.
 struct TakeOver {
     before: Arc<Served>,
     after: Served,
@@ -167,9 +167,9 @@ impl AsyncPlan<Vec<Arc<Partition>>> for TakeOver {
         let Self { before, after } = self;
         let children = after.partitions.clone();
         let mut after = Collection::clone(&after);
-        // A change of the definition meanwhile, or a deletion, wins.
+        // Any other change of the definition, or a deletion, takes precedence.
         let now = catalog.collection_by_rid(before.rid).ok_or_else(Error::owner_not_found)?;
-        // A partition that was opened again meanwhile has taken writes that were not rewritten.
+        // A partition that was reopened meanwhile has taken writes that were not rewritten.
         let view = engine.view();
         let is_same = |it: &Arc<Partition>| switch::serves(&view, before.rid, it);
         if !before.partitions.iter().all(|it| it.end().is_none() && is_same(it)) {

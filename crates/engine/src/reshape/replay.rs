@@ -1,4 +1,4 @@
-//! Following the logs of the old partitions in the new ones.
+//! Applies the logs of the old partitions to the new ones.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -15,18 +15,18 @@ use store::{Batch, Change};
 
 use crate::reshape::{contradictory_names, sides::Keys, unknown_row};
 
-/// The copy is nearly level when so few rows were left: they take a few milliseconds.
+/// The copy is nearly up to date when at most so many rows were left: they take a few milliseconds.
 const LEVEL: usize = 64;
-/// Rounds after which the switch is made anyway: writers who are that fast wait for the rest.
+/// Rounds after which the switch happens anyway: writers that are so fast must wait for the rest.
 const ROUNDS_MAX: usize = 50;
 
-/// An old partition, and the row of its log that comes next.
+/// An old partition, and the next row of its log to replay.
 pub(crate) struct Parent {
     pub(crate) partition: Arc<Partition>,
     pub(crate) next: u64,
 }
 
-/// A new partition, and what it holds so far.
+/// A new partition, and its counters so far.
 pub(crate) struct Child {
     pub(crate) partition: Arc<Partition>,
     pub(crate) counters: Counters,
@@ -46,7 +46,7 @@ pub(crate) async fn until_level(
     Ok(())
 }
 
-/// Replays what is in the logs now; gives the number of rows.
+/// Replays the current contents of the logs; returns the number of rows.
 pub(crate) async fn catch_up(
     key_reader: &Keys,
     parents: &mut [Parent],
@@ -68,7 +68,7 @@ pub(crate) async fn catch_up(
     Ok(rows)
 }
 
-/// Gives each row to the partition that holds its slot, or its part of the slot.
+/// Applies each row to the partition that holds its slot, or its part of the slot.
 async fn apply(
     key_reader: &Keys,
     entries: Vec<Entry>,
@@ -77,7 +77,7 @@ async fn apply(
     let mut batches: Vec<Batch> = children.iter().map(|_| Batch::default()).collect();
     let mut names = Vec::new();
     for Entry { counted, changes } in entries {
-        // A batch is about documents of one logical key, or about none.
+        // A batch concerns documents of one logical key, or none.
         let holder = holder(key_reader, &changes, children)?;
         let mut counted = Some(counted);
         for change in changes {
@@ -110,7 +110,7 @@ async fn apply(
     Ok(())
 }
 
-/// Refuses names that another of the old partitions gave to other paths.
+/// Refuses ids that another of the old partitions gave to other paths.
 async fn check_names(children: &[Child], names: &[Change]) -> Result<(), Error> {
     if names.is_empty() {
         return Ok(());
@@ -133,7 +133,7 @@ async fn check_names(children: &[Child], names: &[Change]) -> Result<(), Error> 
     Ok(())
 }
 
-/// The partition that holds the documents which these changes are about.
+/// The partition that holds the documents of these changes.
 fn holder(
     key_reader: &Keys,
     changes: &[Change],

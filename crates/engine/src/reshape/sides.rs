@@ -1,7 +1,7 @@
-//! On which side of a cut a row belongs, where the cut is inside a slot.
+//! Decides on which side of a cut a row belongs, if the cut is inside a slot.
 //!
-//! Most rows know a document by its number only. So the numbers that go right are found first,
-//! from the primary rows, which hold the key. Rows that are written meanwhile come with their key.
+//! Most rows know their document only by its number. So the numbers that go right are determined
+//! first, from the primary rows, which contain the key. Rows written meanwhile come with their key.
 
 use std::{
     ops::{Bound, Range},
@@ -28,7 +28,7 @@ use value::{
 /// Primary rows read at a time.
 const PAGE: PageLimit = PageLimit { entries: 4096, bytes: 1 << 20 };
 
-/// How the keys of a collection are found in its rows, and hashed.
+/// Finds and hashes the partition keys in a collection's rows.
 #[derive(Clone)]
 pub(crate) struct Keys {
     paths: Arc<[Path]>,
@@ -41,12 +41,12 @@ impl Keys {
         Self { paths: definition.paths.clone().into(), hashing: definition.hashing }
     }
 
-    /// Whether several keys share a slot because their first levels are the same.
+    /// Whether several keys share a slot because their first levels are equal.
     pub(crate) fn is_hierarchical(&self) -> bool {
         self.hashing == Hashing::MultiHash && self.paths.len() > 1
     }
 
-    /// The effective key of a row that holds the key itself, or the document.
+    /// The effective key of a row that contains the key itself, or the document.
     pub(crate) fn epk_of_row(&self, key: &[u8], row: Option<&Bytes>) -> Option<Epk> {
         if key.first() == Some(&keys::DOCUMENT) {
             return self.epk_of_document(&Header::decode(row?).ok()?.1);
@@ -71,14 +71,14 @@ impl Keys {
         Some(PartitionKey(components.collect()).effective(self.hashing))
     }
 
-    /// The effective key of what was written together, which is about one logical key.
+    /// The effective key of changes that were written together, which concern one logical key.
     pub(crate) fn epk_of_changes(&self, changes: &[Change]) -> Option<Epk> {
         let mut found = changes.iter();
         found.find_map(|change| self.epk_of_row(&change.key, change.value.as_ref()))
     }
 }
 
-/// Where slot and logical key stand in the key of a row that has them.
+/// The position of slot and logical key in the key of a row that has them.
 fn key_at(key: &[u8]) -> Option<usize> {
     let prefixes: [&[u8]; 4] = [META_KEY, META_CLEAR, &[PRIMARY], &[UNIQUE]];
     prefixes.into_iter().find(|prefix| key.starts_with(prefix)).map(<[u8]>::len)
@@ -90,14 +90,14 @@ struct Cut {
     right: Numbers,
 }
 
-/// Where the documents go of the slots that are cut.
+/// On which side the documents of the cut slots go.
 pub(crate) struct Sides {
     keys: Keys,
     cuts: Vec<Cut>,
 }
 
 impl Sides {
-    /// Finds the sides of all documents in a snapshot, for these cuts.
+    /// Determines the sides of all documents in a snapshot, for these cuts.
     pub(crate) async fn new(
         keys: Keys,
         snapshot: &dyn Snapshot,
@@ -125,10 +125,10 @@ impl Sides {
         self.cuts.iter().any(|cut| cut.edge.slot == slot)
     }
 
-    /// Whether a row of a slot that is cut lies in an area; `None` if that cannot be told. Edges of
-    /// the area that are no cut are those of the old partitions, which hold nothing behind them.
+    /// Whether a row of a cut slot is in an area; `None` if that cannot be decided. Edges of the
+    /// area that are not cuts are those of the old partitions, which have no rows beyond them.
     pub(crate) fn is_in(&self, area: &Area, slot: u32, key: &[u8], row: &[u8]) -> Option<bool> {
-        // The history knows of documents that have no primary row any more.
+        // The history includes documents that have no primary row any more.
         let is_past = key.first() == Some(&keys::HISTORY);
         if is_past || key_at(key).is_some() {
             let row = is_past.then(|| Bytes::copy_from_slice(row));

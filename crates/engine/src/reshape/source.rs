@@ -1,4 +1,4 @@
-//! What the new partitions are filled from: the old ones, read as one.
+//! Reads the old partitions as one source that the new ones are filled from.
 
 use std::sync::{
     Arc,
@@ -17,8 +17,8 @@ use store::{BoxFuture, Direction, Error, KeyRange, Page, PageLimit, Result, Snap
 
 use crate::reshape::sides::Sides;
 
-/// Snapshots of the old partitions, in which the row that says what a partition is says that it is
-/// being filled: so a copy says that of itself from its first moment.
+/// Snapshots of the old partitions, in which the state row reads as being filled: so a copy is
+/// marked as unfinished from its first moment.
 pub(crate) struct Source {
     pub(crate) snapshots: Vec<Arc<dyn Snapshot>>,
     /// Two partitions gave the same id to different paths.
@@ -30,8 +30,8 @@ impl Source {
         Self { snapshots, is_contradictory: AtomicBool::new(false) }
     }
 
-    /// Joins pages that all begin at the same place. Behind the end of one that has more, its own
-    /// partition may have entries that the others' must wait for.
+    /// Joins pages that all begin at the same place. If a page has more, entries after its end must
+    /// wait, since its own partition may have entries that come first.
     fn join(&self, pages: Vec<Page>) -> Page {
         let has_more = pages.iter().any(|page| page.has_more);
         let ends = pages.iter().filter(|page| page.has_more);
@@ -81,15 +81,15 @@ impl Snapshot for Source {
     }
 }
 
-/// Which rows a new partition takes, and what they add up to.
+/// Selects the rows of a new partition, and sums them.
 pub(crate) struct Intake {
     area: Area,
-    /// Of the slots that are cut.
+    /// The sides of the slots that are cut.
     sides: Arc<Sides>,
     documents: AtomicU64,
     bytes: AtomicU64,
     index_bytes: AtomicU64,
-    /// A row that this build does not know: it must not be lost.
+    /// Set by a row that this build does not know and that must not be lost.
     is_unknown: AtomicBool,
 }
 
@@ -105,7 +105,7 @@ impl Intake {
         }
     }
 
-    /// Whether a row is taken; counted if so.
+    /// Whether to take a row; counts it if so.
     pub(crate) fn takes(&self, key: &[u8], row: &[u8]) -> bool {
         let slot = match keys::home(key) {
             Some(Home::Slot(slot)) => slot,
@@ -143,7 +143,7 @@ impl Intake {
         true
     }
 
-    /// What was taken; `None` if there was a row that nobody may leave behind.
+    /// The counters of the rows taken; `None` if there was a row that must not be left behind.
     pub(crate) fn counted(&self) -> Option<Counters> {
         let counters = Counters {
             documents: self.documents.load(Ordering::Relaxed),
@@ -180,7 +180,7 @@ mod tests {
         partition.snapshot()
     }
 
-    /// Pages of any size, joined, hold every row of both partitions once and in order.
+    /// Pages of any size, joined, contain every row of both partitions once and in order.
     #[tokio::test]
     async fn partitions_are_read_as_one() {
         let engine = MemoryStore::new();

@@ -1,4 +1,4 @@
-//! The moment in which new partitions take over from old ones: one change of the catalog.
+//! Switches from old partitions to new ones, in one catalog change.
 
 use std::{
     sync::{Arc, atomic::Ordering},
@@ -27,10 +27,10 @@ use crate::{
     },
 };
 
-/// Ranges of the past that a collection remembers.
+/// Old ranges that a collection remembers.
 const PAST_MAX: usize = 1000;
 
-/// Old partitions and the new ones in their place, nearly level.
+/// The old partitions and the new ones that replace them, nearly up to date.
 pub(crate) struct Switch {
     pub(crate) rid: CollectionRid,
     pub(crate) keys: Keys,
@@ -38,12 +38,12 @@ pub(crate) struct Switch {
     pub(crate) children: Vec<Child>,
 }
 
-/// The collection as it is served, if it still is.
+/// The collection as it is served now, if it still is.
 pub(crate) fn find(view: &View, rid: CollectionRid) -> Result<&Arc<Served>, Error> {
     view.by_rid(rid).ok_or_else(Error::owner_not_found)
 }
 
-/// Notes ranges that are no more, for clients that go on asking for them.
+/// Remembers ranges that no longer exist, for clients that still ask for them.
 pub(crate) fn remember(collection: &mut Collection, old: &[Arc<Range>]) {
     collection.past.extend(old.iter().map(|it| (it.id, it.area.clone())));
     let forgotten = collection.past.len().saturating_sub(PAST_MAX);
@@ -102,7 +102,7 @@ pub(super) fn serves(view: &View, rid: CollectionRid, partition: &Arc<Partition>
     view.by_rid(rid).is_some_and(|served| served.is_served_by(partition))
 }
 
-/// Whether new partitions lie side by side and hold exactly what the old ranges held.
+/// Whether new partitions are adjacent and cover exactly the old ranges.
 fn covers(new: &[Arc<Partition>], old: &[Arc<Range>]) -> bool {
     let (Some(first), Some(last)) = (new.first(), new.last()) else { return false };
     let (Some(from), Some(to)) = (old.first(), old.last()) else { return false };
@@ -111,8 +111,8 @@ fn covers(new: &[Arc<Partition>], old: &[Arc<Range>]) -> bool {
 }
 
 impl Switch {
-    /// How far back the history of a new partition reaches: as far as those of the old ones, each
-    /// for what it held.
+    /// How far back the history of a new partition reaches: for each part, as far as that of the
+    /// old partition that held it.
     fn history(&self, partition: &Partition, is_kept: bool) -> Option<Position> {
         if !is_kept && !self.parents.iter().any(|parent| parent.partition.has_history()) {
             return None;
@@ -129,7 +129,7 @@ impl Switch {
         Some(history)
     }
 
-    /// Stops the old partitions and brings the new ones to exactly where they are.
+    /// Stops the old partitions and replays the rest of their logs into the new ones.
     async fn level(&mut self, collection: &Served, is_kept: bool) -> Result<(), Error> {
         let mut last = Counters::default();
         let mut times = Vec::new();
@@ -140,14 +140,14 @@ impl Switch {
             times.push(counters.times);
         }
         if self.parents.len() > 1 {
-            // No entry of either feed is as new as whatever is written here next.
+            // The next write here must be newer than every entry of both feeds.
             last.last_lsn += 1;
         }
         last.times = Times::merged(&times, last.last_lsn);
         catch_up(&self.keys, &mut self.parents, &mut self.children).await?;
         for Child { partition, counters } in &self.children {
             let Counters { mut next_sequence, last_lsn, times, .. } = last;
-            // Whoever shares a slot with it may hold numbers that are now this one's to give.
+            // A partition that shares a slot may hold numbers that this one may now allocate.
             for other in &collection.partitions {
                 let is_shared = |shared: &SharedSlot| other.range.slots.contains(&shared.slot);
                 if partition.range.shared.iter().any(is_shared) {

@@ -1,4 +1,4 @@
-//! Whether a source is a function: asked of a worker before anything is stored.
+//! Checks that a source is a function, by asking a worker before anything is stored.
 
 use std::sync::Arc;
 
@@ -10,7 +10,7 @@ use crate::Inner;
 /// Characters of a script's line that an error message repeats at most.
 const SHOWN_CHARS_MAX: usize = 200;
 
-/// Refuses a source that is no function, with the place where it goes wrong.
+/// Refuses a source that is not a function, with the place of the error.
 pub(crate) async fn compile(engine: &Inner, id: &str, source: &Arc<str>) -> Result<(), Error> {
     let job = Job {
         name: id.to_owned(),
@@ -38,7 +38,7 @@ fn refused(failure: &Failure, source: &str) -> Error {
     }
 }
 
-/// Compiling asks for nothing.
+/// A host for compiling, which makes no calls.
 struct Nothing;
 
 impl Host for Nothing {

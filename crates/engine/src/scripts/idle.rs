@@ -1,12 +1,12 @@
-//! Workers that nobody has needed for a while are given back to the machine.
+//! Stops workers that have been idle for a while.
 
 use std::{sync::Arc, time::Duration};
 
 use crate::Inner;
 
-/// How long a worker stays for the next script.
+/// How long an idle worker is kept.
 const IDLE_MAX: Duration = Duration::from_mins(1);
-/// How often it is looked for those that stayed too long.
+/// How often to look for idle workers.
 const ROUND: Duration = Duration::from_secs(15);
 
 pub(crate) async fn look_after(engine: Arc<Inner>) {

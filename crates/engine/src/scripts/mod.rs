@@ -1,6 +1,6 @@
 //! Stored procedures, triggers and functions as resources.
 //!
-//! A source is compiled by a worker before the catalog changes, never while others wait for it.
+//! A worker compiles a source before the catalog changes, so that other changes do not wait for it.
 
 mod compile;
 pub(crate) mod idle;
@@ -107,7 +107,7 @@ impl Family for Scripts {
     }
 
     async fn prepare(put: &Put<Self>, call: &Call) -> Result<(), Error> {
-        // What is refused anyway need not be compiled first; the change looks again.
+        // Check first, to compile nothing that is refused anyway; the change checks again.
         put.find(&call.view).await?;
         compile::compile(&call.engine, &put.draft.id, &put.draft.body).await
     }

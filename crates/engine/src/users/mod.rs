@@ -1,4 +1,5 @@
-//! The users of a database. Their permissions are in `permissions`; `catalog::user_bodies` reads bodies.
+//! The users of a database. Their permissions are in `permissions`; `catalog::user_bodies` parses
+//! bodies.
 
 pub(crate) mod permissions;
 

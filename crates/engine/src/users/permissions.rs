@@ -1,4 +1,4 @@
-//! The permissions of a user. Whoever is shown one is given a new token.
+//! The permissions of a user. Every answer with a permission contains a new token.
 
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ impl Family for Permissions {
     type Child = Permission;
     type Draft = (String, Rights);
 
-    /// The token would be missing, and a new one is what is asked for.
+    /// An unchanged answer would lack the token, and a new token is the reason to ask.
     const CAN_BE_UNCHANGED: bool = false;
 
     fn of(path: PermissionPath) -> (Self, String) {
@@ -101,8 +101,8 @@ impl Family for Permissions {
         id
     }
 
-    /// Only other rights make its tokens useless: who asks for the same again wants a token, and
-    /// others may have one.
+    /// Only a change of rights invalidates old tokens: a client that repeats the same rights wants
+    /// a token, and others may still use theirs.
     fn make(
         (id, rights): (String, Rights),
         rid: PermissionRid,
@@ -120,8 +120,8 @@ impl Family for Permissions {
         permission.to_json(options.token_mark)
     }
 
-    /// Refuses rights that another permission of the user has the place of. What they name need not
-    /// be there; in another database than the user's they grant nothing.
+    /// Refuses rights on a resource and key that another permission of the user already has. The
+    /// resource need not exist; in another database than the user's it grants nothing.
     async fn check(
         &self,
         view: &View,

@@ -1,4 +1,4 @@
-//! Attachments: each belongs to a document that is there, stands in its list, and has the media that
+//! Checks attachments: each belongs to an existing document, is in its list, and has the media that
 //! the list says.
 
 use bytes::Bytes;
@@ -12,7 +12,7 @@ use partition::{
 
 use crate::OpenError;
 
-/// What is wrong with the attachments of a partition.
+/// The problems with the attachments of a partition.
 pub(super) async fn check(snapshot: &dyn Snapshot) -> Result<Vec<String>, OpenError> {
     let mut problems = Vec::new();
     let mut pages = Pages::new(vec![keys::ATTACHMENT]);
@@ -47,7 +47,7 @@ fn note(problems: &mut Vec<String>, key: &[u8], problem: Option<&'static str>) {
     }
 }
 
-/// The list of a document: the document is there, and so is all that the list names.
+/// Checks the list of a document: the document exists, and so does everything that the list names.
 async fn list(
     snapshot: &dyn Snapshot,
     document: u64,
@@ -70,7 +70,7 @@ async fn list(
     Ok(None)
 }
 
-/// An attachment, or the media of one without a row: the list names it.
+/// Checks that the list names an attachment, or media that have no attachment row.
 async fn member(
     snapshot: &dyn Snapshot,
     document: u64,

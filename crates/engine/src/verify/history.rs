@@ -1,5 +1,5 @@
-//! Checks the history of changes: each row is readable and in its place, each document's last
-//! change is there as far as the history reaches, and versions follow one another.
+//! Checks the change history: each row is readable and in its place, each document's last change is
+//! there as far as the history reaches, and versions follow one another.
 
 use bytes::Bytes;
 use value::json;
@@ -43,7 +43,7 @@ impl Check<'_> {
         }
     }
 
-    /// One row in itself.
+    /// Checks one row by itself.
     fn change(&self, key: &[u8], row: &Bytes, counters: &Counters) -> Result<(), String> {
         let place = keys::u64_at(key, 1).zip(keys::u64_at(key, 9)).filter(|_| key.len() == 17);
         let (lsn, number) = place.ok_or("malformed key")?;
@@ -66,7 +66,7 @@ impl Check<'_> {
         Ok(())
     }
 
-    /// What the feed has behind the reach of the history, the history has too.
+    /// Checks that the history has every feed entry that is within its reach.
     async fn last_changes(&self, reach: &Position, report: &mut Report) -> Result<(), OpenError> {
         let mut pages = Pages::new(vec![keys::DOCUMENT]);
         while let Some(entries) = pages.next(self.snapshot).await? {
@@ -77,7 +77,7 @@ impl Check<'_> {
                 else {
                     continue;
                 };
-                // Each piece has a reach of its own; the farthest is good enough to check by.
+                // Each part of the range has its own reach; the latest is good enough for a check.
                 let farthest = reach.within(&self.partition.range.area).iter().map(|it| it.1).max();
                 if farthest.is_none_or(|farthest| header.lsn > farthest) {
                     expected.push((keys::change(keys::HISTORY, header.lsn, number), text));

@@ -1,5 +1,5 @@
-//! How the partitions of a collection lie to each other: without gaps, and without two documents of
-//! one number in a slot that they share.
+//! Checks the partitions of a collection against each other: no gaps, and no two documents with one
+//! number in a slot that they share.
 
 use std::{ops::Bound, sync::Arc};
 
@@ -17,7 +17,7 @@ use crate::{
     verify::{Report, place},
 };
 
-/// Checks the map of a collection.
+/// Checks the ranges of a collection.
 pub(super) async fn check(collection: &Served, report: &mut Report) -> Result<(), OpenError> {
     let mut next = Edge::default();
     for partition in &collection.partitions {
@@ -41,7 +41,7 @@ pub(super) async fn check(collection: &Served, report: &mut Report) -> Result<()
     Ok(())
 }
 
-/// Two partitions that share a slot give different numbers, and hold different ones.
+/// Checks that two partitions that share a slot allocate different numbers and hold different ones.
 async fn check_pair(
     collection: &Served,
     slot: u32,

@@ -1,4 +1,4 @@
-//! The index against the documents: every term that a document calls for is there, and no other.
+//! Checks the index against the documents: every term that a document needs is there, and no other.
 
 use std::collections::HashMap;
 
@@ -16,11 +16,11 @@ use value::json;
 
 use crate::{OpenError, verify::Pages};
 
-/// The ids of paths as the partition's rows give them.
+/// The ids of paths in the partition's rows.
 #[derive(Default)]
 pub(super) struct Ids {
     by_path: HashMap<Path, u64>,
-    /// Paths that documents have and no row names.
+    /// Number of paths that documents have and no row names.
     missing: u64,
 }
 
@@ -35,7 +35,7 @@ impl PathIds for Ids {
     }
 }
 
-/// What the index of a partition adds up to.
+/// The sums over a partition's index.
 #[derive(Default)]
 pub(super) struct TermSums {
     ids: Ids,
@@ -57,7 +57,7 @@ impl TermSums {
         Ok(sums)
     }
 
-    /// Checks that the terms of some documents are there; the problems, one line each.
+    /// Checks that the terms of some documents are there; returns the problems, one line each.
     pub(super) async fn check(
         &mut self,
         collection: &Served,

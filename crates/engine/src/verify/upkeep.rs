@@ -1,4 +1,5 @@
-//! What documents are kept with beside their terms: the rows of their expiry and of their unique keys.
+//! Checks the rows that documents have besides their terms: those of their expiry and of their
+//! unique keys.
 
 use bytes::Bytes;
 use partition::{
@@ -18,16 +19,17 @@ use crate::{
     verify::Pages,
 };
 
-/// What has been found so far.
+/// What the check has found so far.
 #[derive(Default)]
 pub(super) struct Upkeep {
-    /// Rows of unique keys that name a document with their values, or one that waits for them.
+    /// Number of unique-key rows that name a document with their values, or one that waits for
+    /// them.
     unique: u64,
 }
 
 impl Upkeep {
-    /// Checks that some documents have their rows; the problems, one line each. Documents that are
-    /// still to be brought to the collection's definition may lack them.
+    /// Checks that some documents have their rows; returns the problems, one line each. Documents
+    /// that are not re-indexed yet may lack them.
     pub(super) async fn check(
         &mut self,
         collection: &Served,
@@ -36,7 +38,7 @@ impl Upkeep {
     ) -> Result<Vec<String>, OpenError> {
         let mut problems = Vec::new();
         let definition = &collection.definition;
-        // The documents that call for rows, and those rows.
+        // The documents that need rows, and those rows.
         let (mut expiring, mut expiries) = (Vec::new(), Vec::new());
         let (mut holders, mut uniques) = (Vec::new(), Vec::new());
         for (row_key, row) in documents {

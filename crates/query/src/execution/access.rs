@@ -1,4 +1,4 @@
-//! From what a query says about paths to what one partition's index can do about it.
+//! Translates a query's filter and order into what one partition's index can do for them.
 
 use std::{
     collections::HashMap,
@@ -34,27 +34,27 @@ use crate::{
     served::Served,
 };
 
-/// The type bytes of strings, and of what follows them.
+/// The type bytes of strings, and of the type that follows them.
 const STRING: u8 = 0x60;
 const BEHIND_STRINGS: u8 = 0x70;
 
-/// The first type byte of a value that is there.
+/// The first type byte of a defined value.
 pub(crate) const DEFINED: u8 = 0x20;
 
-/// What a query asks of each partition.
+/// The filter, order and scope that a query applies to each partition.
 pub(crate) struct Access<'a> {
     pub(crate) collection: &'a Served,
     pub(crate) scope: &'a Scope,
     pub(crate) filter: &'a Filter,
     pub(crate) order: Option<&'a Order>,
-    /// What is read instead of what the partition has stored.
+    /// Read instead of the partition's stored rows.
     pub(crate) view: Option<&'a Arc<dyn Snapshot>>,
-    /// The second that the page is of.
+    /// The page's time, in seconds.
     pub(crate) now: u64,
 }
 
 impl Access<'_> {
-    /// One partition's share of a page.
+    /// Prepares one partition's share of a page.
     pub(crate) async fn part(
         &self,
         partition: &Arc<dyn Readable>,
@@ -79,7 +79,7 @@ impl Access<'_> {
         let mut reader = Reader::new(self.collection, here.map(|it| &it.names));
         let mut known = self.known(&mut reader, has_unindexed);
         if !reader.unknown.is_empty() {
-            // Names are given once and for all: a view may be older than those of its own rows.
+            // Ids of paths never change, so they may come from a newer snapshot than the view.
             reader.found = names::find(&*stored, std::mem::take(&mut reader.unknown)).await?;
             known = self.known(&mut reader, has_unindexed);
         }
@@ -103,8 +103,8 @@ impl Access<'_> {
 }
 
 impl Access<'_> {
-    /// What the index knows of the filter, and the index that has the order, by the names that the
-    /// reader has.
+    /// What the index knows of the filter, and the index to walk for the order, given the ids that
+    /// the reader has.
     fn known(&self, reader: &mut Reader<'_>, has_unindexed: bool) -> (Node, Option<Walked>) {
         let mut node = reader.node(self.filter);
         if has_unindexed {
@@ -120,7 +120,7 @@ impl Access<'_> {
     }
 }
 
-/// Whether the partition holds documents that its policy left out of the index.
+/// Whether the partition has documents that its policy left out of the index.
 async fn has_unindexed(here: Option<&Partition>, snapshot: &dyn Snapshot) -> Result<bool, Error> {
     if here.is_some_and(Partition::is_all_indexed) {
         return Ok(false);
@@ -138,7 +138,7 @@ async fn has_unindexed(here: Option<&Partition>, snapshot: &dyn Snapshot) -> Res
     Ok(is_found)
 }
 
-/// The documents that the index leaves out.
+/// The documents that are not in the index.
 fn unindexed() -> Node {
     let term = unindexed_term();
     let (prefix, value) = term.split_at(key::PREFIX_BYTES);
@@ -153,14 +153,14 @@ fn unindexed() -> Node {
     })
 }
 
-/// Turns paths into the keys of one partition's index.
+/// Translates paths into the keys of one partition's index.
 struct Reader<'a> {
     collection: &'a Served,
-    /// Ids that the partition remembers.
+    /// The ids that the partition has cached.
     names: Option<&'a Names>,
-    /// The ids of paths that were not remembered and had to be read.
+    /// The ids of paths that were not cached and had to be read.
     found: HashMap<index::Path, u64>,
-    /// The paths that have neither. Their ids are to be read, and the work done again.
+    /// The paths in neither of them. Their ids must be read, and the translation repeated.
     unknown: Vec<index::Path>,
 }
 
@@ -170,7 +170,7 @@ impl<'a> Reader<'a> {
         Self { collection, names, found, unknown }
     }
 
-    /// The id of a path; `None` if no document of the partition has it, or if it is unknown yet.
+    /// The id of a path; `None` if no document of the partition has it, or if it is still unknown.
     fn id(&mut self, path: &index::Path) -> Option<u64> {
         let remembered = self.names.and_then(|names| names.remembered(path));
         let id = remembered.or_else(|| self.found.get(path).copied());
@@ -209,7 +209,7 @@ impl<'a> Reader<'a> {
         let Some(id) = self.id(&path) else {
             return Node::Nothing;
         };
-        // Of a string that is cut a check knows only the beginning.
+        // A check sees only the beginning of a truncated string.
         let touches_strings = |interval: &Interval| {
             interval.high[..] > [STRING][..] && interval.low[..] < [BEHIND_STRINGS][..]
         };
@@ -273,7 +273,7 @@ impl<'a> Reader<'a> {
         Node::Ranges(ranges)
     }
 
-    /// The keys of an index that has an order; `None` if the partition has none of them.
+    /// The prefixes of an index to walk; `None` if the partition has no entries of it.
     fn walked(&mut self, index: &OrderIndex) -> Option<Walked> {
         let paths = match index {
             OrderIndex::Path { path, .. } => std::slice::from_ref(path),
@@ -282,7 +282,7 @@ impl<'a> Reader<'a> {
         let mut members = Vec::with_capacity(paths.len());
         for path in paths {
             let id = self.id(path);
-            // A member that has no index of its own is none that a filter knows.
+            // A member without its own index gets a prefix that no filter has.
             let prefix = id.map_or([0; key::PREFIX_BYTES], |id| key::prefix(Kind::Path, id));
             members.push(Bytes::copy_from_slice(&prefix));
         }
@@ -297,7 +297,8 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// What all policies index that some document may follow.
+/// The coverage of a path that all policies guarantee, past ones that some documents still follow
+/// included.
 pub(crate) fn coverage(collection: &Served, path: &index::Path) -> Coverage {
     let current = collection.definition.indexing.coverage(path);
     let retired = collection.retired.iter();
@@ -306,7 +307,7 @@ pub(crate) fn coverage(collection: &Served, path: &index::Path) -> Coverage {
         .all(|coverage| coverage != Coverage::NotIndexed);
     match current {
         _ if !is_indexed_by_all => Coverage::NotIndexed,
-        // Not every document has an entry that says that the path is absent.
+        // Not every document has an entry yet that says that the path is absent.
         Coverage::Explicit if collection.is_reindexing() => Coverage::Wildcard,
         current => current,
     }
@@ -320,7 +321,7 @@ pub(crate) fn index_path(path: &sql::filter::Path) -> index::Path {
     index::Path(path.0.iter().map(segment).collect())
 }
 
-/// The first bytes behind all that begin with these, which end a value.
+/// The first bytes after everything that begins with these, which end a value.
 fn behind(mut bytes: Vec<u8>) -> Vec<u8> {
     if let Some(last) = bytes.last_mut() {
         *last = last.saturating_add(1);

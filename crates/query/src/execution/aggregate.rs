@@ -1,5 +1,5 @@
-//! One row for all documents: COUNT and its kin without GROUP BY. What is summed up so far travels
-//! in the token when a page takes too long.
+//! One row for all documents: COUNT and other aggregates without GROUP BY. When a page takes too
+//! long, its token carries the partial sums.
 
 use partition::{
     keys::META_COUNTERS,
@@ -23,13 +23,13 @@ use crate::{
     together,
 };
 
-/// Most bytes of rows that are put in order before they are added up.
+/// Most bytes of rows that are sorted before they are aggregated.
 const ORDERED_BYTES_MAX: usize = 64 << 20;
 
-/// What such a row takes beside its values.
+/// The memory of such a row apart from its values.
 const ROW_BYTES: usize = 64;
 
-/// Adds up all documents from `start` on, beginning with the partial sums of earlier pages.
+/// Aggregates all documents from `start` on, beginning with the partial sums of earlier pages.
 pub(crate) async fn run(
     job: &Job<'_>,
     page: &mut Page,
@@ -43,7 +43,7 @@ pub(crate) async fn run(
     let groups: Vec<&[Part]> = merge::groups(&job.parts).collect();
     let mut rest = &groups[..];
     while !rest.is_empty() {
-        // A page that is late may end with the first of them.
+        // A late page may end after the first of them.
         let count = if job.is_late() { 1 } else { merge::GROUPS_AHEAD.min(rest.len()) };
         let (groups, later) = rest.split_at(count);
         rest = later;
@@ -77,7 +77,7 @@ pub(crate) async fn run(
     finish(job, page, &accumulators, run).await.map(|()| None)
 }
 
-/// The one row, for a query around this one.
+/// The aggregate row, as the input of an outer query.
 pub(crate) async fn row(job: &Job<'_>, run: &mut Run<'_>) -> Result<Value, Error> {
     let mut accumulators = job.program.accumulators();
     job.documents(run, |_, text, run| add(job, text, &mut accumulators, run)).await?;
@@ -85,8 +85,8 @@ pub(crate) async fn row(job: &Job<'_>, run: &mut Run<'_>) -> Result<Value, Error
     job.program.project_group(&[], &accumulators, run).map_err(halted)
 }
 
-/// Adds up the rows in the order of ORDER BY, which decides what a list holds first. Nothing is
-/// known before all rows are, so there is one page.
+/// Aggregates the rows in ORDER BY order, which determines the order of list results. No row is
+/// final before all are read, so the answer is one page.
 pub(crate) async fn ordered(
     job: &Job<'_>,
     order: &Order,
@@ -110,7 +110,7 @@ pub(crate) async fn ordered(
         })
     })
     .await?;
-    // Rows of one document stay as they are.
+    // The sort is stable: rows of one document keep their order.
     rows.sort_by(|a, b| a.0.cmp(&b.0));
     let mut accumulators = job.program.accumulators();
     for (_, aggregated) in rows {
@@ -119,7 +119,7 @@ pub(crate) async fn ordered(
     finish(job, page, &accumulators, run).await
 }
 
-/// Has the functions answered that SELECT calls beside its aggregates.
+/// Runs the functions that SELECT calls on the aggregates.
 async fn attend(
     job: &Job<'_>,
     accumulators: &[Accumulator],
@@ -155,7 +155,7 @@ fn add(
     })
 }
 
-/// Partial sums for a token; `None` if they do not fit into one.
+/// Partial sums for a token; `None` if they do not fit.
 fn save(accumulators: &[Accumulator]) -> Option<Vec<u8>> {
     let values: Vec<Value> = accumulators.iter().map(Accumulator::to_value).collect();
     let text = json::print(&Value::Array(values)).into_bytes();
@@ -172,8 +172,8 @@ fn restore(job: &Job<'_>, partials: &[u8]) -> Result<Vec<Accumulator>, Error> {
         .ok_or_else(|| Error::bad_request("Invalid Continuation Token: its sums are damaged."))
 }
 
-/// How many documents of a group match, if that is known of each of its partitions and none was
-/// counted before: those that share a slot are counted together, or read together.
+/// Counts the matching documents of a group, if the count of each of its partitions is known and
+/// none was counted before: partitions that share a slot are either all counted or all read.
 async fn count_group(job: &Job<'_>, group: &[Part], start: Position) -> Result<Option<u64>, Error> {
     if start.number > group[0].reach(&job.figures).first() {
         return Ok(None);
@@ -191,7 +191,7 @@ async fn count_group(job: &Job<'_>, group: &[Part], start: Position) -> Result<O
     Ok(Some(counts.iter().sum()))
 }
 
-/// How many documents match, where that is all the query asks and the index alone can tell.
+/// Counts the matching documents if the query asks only for that and the index alone can tell.
 async fn count_without_documents(job: &Job<'_>, part: &Part) -> Result<Option<u64>, Error> {
     if !job.program.shape().counts_all {
         return Ok(None);
@@ -200,7 +200,7 @@ async fn count_without_documents(job: &Job<'_>, part: &Part) -> Result<Option<u6
     let is_whole_partition =
         part.slots == part.partition.range().slots && job.scope.is_whole_slots();
     if job.program.shape().has_filter {
-        // Slots may hold other keys than the one that is asked for.
+        // Slots may hold other keys than the requested one.
         let is_scope_exact = job.scope.is_whole_slots() || job.is_only_key(part).await?;
         if !is_scope_exact || !part.node.is_exact() {
             return Ok(None);

@@ -1,6 +1,6 @@
 //! Reading ahead: several documents are read before the first of them is evaluated, so that their
-//! calls of user-defined functions can be sent to a worker together. Queries without such calls take
-//! one document at a time.
+//! calls of user-defined functions go to a worker together. Queries without such calls take one
+//! document at a time.
 //!
 //! The reader adds documents while [`Ahead::is_hungry`], and otherwise takes the
 //! [next](Ahead::next) one, for which the run then uses the answers of its calls.
@@ -25,42 +25,41 @@ const UNIT_BYTES_MAX: usize = 2 << 20;
 /// Bytes of arguments that are collected before they are sent.
 const ROUND_BYTES_MAX: usize = 8 << 20;
 
-/// Bytes of answers that are kept for what was read ahead.
+/// Bytes of answers that are kept for documents read ahead.
 const ANSWER_BYTES_MAX: usize = 32 << 20;
 
-/// Something with calls of its own.
+/// The unit of evaluation, with its own calls.
 pub(crate) enum Unit<'a> {
     /// A stored document.
     Document(Bytes),
-    /// A document that is in memory.
+    /// A document in memory.
     Value(&'a Value),
     /// The keys and aggregates of a group.
     Group(&'a [Value], &'a [Accumulator]),
 }
 
-/// Documents or groups on their way to being evaluated. `K` is what the reader knows them by.
+/// Documents or groups waiting for evaluation. `K` is the reader's key for them.
 pub(crate) struct Ahead<'a, K> {
     program: &'a Program,
-    /// Where documents come from, if they are stored.
+    /// The source of stored documents.
     job: Option<&'a Job<'a>>,
-    /// Who answers; none if nothing is asked.
+    /// Answers the calls; `None` if there are no calls.
     functions: Option<&'a Functions<'a>>,
-    /// Whether the values of rows are asked for, or only which rows there are.
+    /// Whether the values of rows are needed, or only which rows there are.
     with_values: bool,
     pending: VecDeque<(K, Unit<'a>)>,
     pending_bytes: usize,
     ready: VecDeque<(K, Answers)>,
-    /// How many are read ahead.
+    /// How many units to read ahead.
     size: usize,
-    /// Rows that were wanted when reading began.
+    /// Rows that were wanted at the last read.
     wanted: Option<usize>,
     is_filling: bool,
     is_ended: bool,
 }
 
 impl<'a, K> Ahead<'a, K> {
-    /// For documents of the collection. Without `with_values`, rows are only to be counted or put
-    /// in order.
+    /// For documents of the collection. Without `with_values`, rows are only counted or sorted.
     pub(crate) fn documents(job: &'a Job<'a>, with_values: bool) -> Self {
         let shape = job.program.shape();
         let asks = if with_values { !shape.functions.is_empty() } else { shape.calls_for_rows };
@@ -86,8 +85,8 @@ impl<'a, K> Ahead<'a, K> {
         }
     }
 
-    /// Whether it wants another document. So many rows are still wanted; nothing more is read ahead
-    /// when it is late.
+    /// Whether it needs another document. `wants` is how many rows are still wanted; a late page
+    /// reads nothing more ahead.
     pub(crate) fn is_hungry(&mut self, wants: usize, is_late: bool) -> bool {
         if self.is_ended || !self.ready.is_empty() {
             return false;
@@ -101,8 +100,8 @@ impl<'a, K> Ahead<'a, K> {
             && (self.pending.is_empty() || self.pending_bytes < UNIT_BYTES_MAX && !is_late)
     }
 
-    /// How many to read ahead. What gives a row each time is not read beyond the rows that are
-    /// wanted, and the one that tells whether there are more.
+    /// Sets how many units to read ahead. If most units yield a row, it reads no more than the
+    /// wanted rows and one more, which tells whether there are more.
     fn grow(&mut self, wants: usize) {
         let enough = wants.saturating_add(1);
         if self.functions.is_none() {
@@ -119,7 +118,7 @@ impl<'a, K> Ahead<'a, K> {
         }
     }
 
-    /// Takes a document or group.
+    /// Adds a document or group.
     pub(crate) fn push(&mut self, key: K, unit: Unit<'a>) {
         if let Unit::Document(text) = &unit {
             self.pending_bytes += text.len();
@@ -127,22 +126,22 @@ impl<'a, K> Ahead<'a, K> {
         self.pending.push_back((key, unit));
     }
 
-    /// There is no other, for now.
+    /// No more units for now.
     pub(crate) fn end(&mut self) {
         self.is_ended = true;
     }
 
-    /// There are others again.
+    /// More units may follow.
     pub(crate) fn reopen(&mut self) {
         self.is_ended = false;
     }
 
-    /// Whether nothing is on its way.
+    /// Whether no unit is waiting.
     pub(crate) fn is_empty(&self) -> bool {
         self.ready.is_empty() && self.pending.is_empty()
     }
 
-    /// The next document or group, to whose answers the run attends from here on.
+    /// The next document or group. The run uses its answers from here on.
     pub(crate) async fn next(&mut self, run: &mut Run<'_>) -> Result<Option<K>, Error> {
         let Some(functions) = self.functions else {
             self.is_filling = false;
@@ -156,7 +155,7 @@ impl<'a, K> Ahead<'a, K> {
         Ok(Some(key))
     }
 
-    /// The next of what an iterator gives.
+    /// The next unit from an iterator.
     pub(crate) async fn next_of(
         &mut self,
         items: &mut (impl Iterator<Item = (K, Unit<'a>)> + Send),
@@ -174,8 +173,8 @@ impl<'a, K> Ahead<'a, K> {
         self.next(run).await
     }
 
-    /// Has the calls of what is pending answered. If a call fails, fewer are tried, so that what
-    /// comes before the failure is not lost: a query may end there.
+    /// Gets the answers to the calls of pending units. If a call fails, it tries fewer units, so
+    /// that the units before the failure are not lost: a query may end there.
     async fn prepare(&mut self, functions: &Functions<'_>, run: &mut Run<'_>) -> Result<(), Error> {
         let mut count = self.pending.len().min(self.size);
         let answers = loop {
@@ -203,7 +202,7 @@ impl<'a, K> Ahead<'a, K> {
         Ok(())
     }
 
-    /// The answers for the first few of what is pending.
+    /// The answers for the first `count` pending units.
     async fn attempt(
         &self,
         functions: &Functions<'_>,
@@ -235,7 +234,7 @@ impl<'a, K> Ahead<'a, K> {
         Ok(all)
     }
 
-    /// Evaluates those that wait for what they have to ask; keeps those that still do.
+    /// Evaluates the waiting units to collect their questions; keeps those that have some.
     fn round(
         &self,
         units: &[Subject<'_>],
@@ -294,16 +293,16 @@ impl<'a, K> Ahead<'a, K> {
     }
 }
 
-/// What is evaluated.
+/// A unit in the form that is evaluated.
 enum Subject<'a> {
-    /// A document that the query does not see.
+    /// A document outside the query's scope.
     Nothing,
     Document(Value),
     Value(&'a Value),
     Group(&'a [Value], &'a [Accumulator]),
 }
 
-/// Attends to the answers of one document or group.
+/// Gets the answers for one document or group, and hands them to the run.
 pub(crate) async fn attend<'a>(
     mut ahead: Ahead<'a, ()>,
     unit: Unit<'a>,

@@ -1,5 +1,4 @@
-//! Queries that could hold up others run on threads of their own, so that whatever a query does,
-//! requests of others find a thread.
+//! Runs slow queries on their own threads, so that other requests always find a thread.
 
 use std::{
     sync::{
@@ -22,7 +21,7 @@ use crate::reading::Reading;
 /// How long a query waits for its turn.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Runs a task on a thread of its own. The flag it is given is set when this call is dropped.
+/// Runs a task on its own thread. The flag passed to the task is set when this call is dropped.
 pub async fn run<T: Send + 'static>(
     reading: &Reading,
     meter: &mut Meter,
@@ -32,21 +31,21 @@ pub async fn run<T: Send + 'static>(
     run_with(Some(permit), meter, task).await
 }
 
-/// Waits for a turn to be one of the few that run apart.
+/// Waits for one of the few turns to run apart.
 async fn turn(reading: &Reading) -> Result<OwnedSemaphorePermit, Error> {
     let turn = timeout(PATIENCE, Arc::clone(&reading.slow_queries).acquire_owned()).await;
     turn.map_err(|_| busy())?.map_err(|_| errors::shut_down())
 }
 
-/// Too many run apart already.
+/// The error if too many run apart already.
 fn busy() -> Error {
     let mut error = Error::new(Code::TooManyRequests, "Too many long queries are running.");
     error.meta.retry_after_ms = Some(1000);
     error
 }
 
-/// Runs a task of somebody who holds a key on a thread of its own. Queries may take long, so that the
-/// task does not wait for them: it has a turn of another kind, for which it waits until `end`.
+/// Runs a task of a caller that holds a key on its own thread. Queries may be slow, so that such a
+/// task does not wait for them: it takes a turn of another kind, for which it waits until `end`.
 pub async fn run_with_key<T: Send + 'static>(
     reading: &Reading,
     end: Instant,
@@ -58,7 +57,7 @@ pub async fn run_with_key<T: Send + 'static>(
     run_with(Some(permit.map_err(|_| errors::shut_down())?), meter, task).await
 }
 
-/// Runs a task on a thread of its own, at once: for scripts, of which there are few at a time.
+/// Runs a task on its own thread without waiting: for scripts, of which there are few at a time.
 pub async fn run_at_once<T: Send + 'static>(
     meter: &mut Meter,
     task: impl FnOnce(&mut Meter, &Arc<AtomicBool>) -> Result<T, Error> + Send + 'static,
@@ -85,7 +84,7 @@ async fn run_with<T: Send + 'static>(
     result
 }
 
-/// Says that nobody waits any more, once dropped.
+/// Tells the task, when dropped, that nobody waits for it any more.
 struct Abandoned(Arc<AtomicBool>);
 
 impl Drop for Abandoned {

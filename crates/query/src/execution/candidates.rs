@@ -1,8 +1,9 @@
-//! Which documents can match, as the index knows it: from a filter to streams of document numbers.
+//! The documents that can match, as far as the index knows: from a filter to streams of document
+//! numbers.
 //!
-//! There are no statistics. How selective a range is gets found out by reading it, up to a limit
-//! that rises step by step; a range that is still not at its end then is no help, and the filter
-//! does its work on the documents.
+//! There are no statistics. Only reading a range shows how selective it is, so it is read up to a
+//! limit that rises step by step; a range that does not end within the limit is ignored, and the
+//! filter is evaluated on the documents.
 
 use std::ops::Bound;
 
@@ -17,61 +18,61 @@ use crate::execution::{
     stream::{Intersection, Postings, Reach, Stream, number_of},
 };
 
-/// How many index entries are read to find out which documents can match: first a few, then more,
-/// as long as that is cheaper than reading documents instead.
+/// How many index entries to read to find the documents that can match: few at first, then more,
+/// while that is cheaper than reading documents instead.
 const LIMITS: [usize; 5] = [256, 4_096, 65_536, 524_288, 2_097_152];
 
-/// Terms that are followed side by side; a longer IN is read into a list.
+/// Most terms that are followed side by side; a longer IN is read into a list.
 const POSTINGS_MAX: usize = 64;
 
-/// Conditions that are asked of the index at most, of those that must all hold.
+/// Most conditions of an AND that are looked up in the index.
 const CONDITIONS_MAX: usize = 16;
 
-/// Entries that a range is read by.
+/// Entries per page of a range.
 const PAGE_ENTRIES: usize = 1024;
 
-/// What the index can say about a filter.
+/// What the index knows about a filter.
 #[derive(Clone)]
 pub(crate) enum Node {
     /// No document can match.
     Nothing,
-    /// The index does not know.
+    /// The index does not help.
     Everything,
     Ranges(Ranges),
     And(Vec<Node>),
     Or(Vec<Node>),
 }
 
-/// What a list is wanted for.
+/// What a list is needed for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Need {
-    /// Every document that matches, and perhaps others.
+    /// A list of every document that matches, and perhaps others.
     Superset,
-    /// The documents that match and no others.
+    /// A list of exactly the documents that match.
     Exact,
 }
 
-/// How reading ranges ended.
+/// The result of reading ranges.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Walk {
-    /// What was given is what is in range.
+    /// Exactly the documents in range were found.
     Sure,
-    /// The index does not hold some values as a whole: what was given may be too much.
+    /// Some values are incomplete in the index, so there may be too many documents.
     Unsure,
-    /// The limit came first.
+    /// The limit was reached before the end.
     Limited,
 }
 
-/// The documents with an index entry in one of several ranges.
+/// The documents that have an index entry in one of several ranges.
 #[derive(Clone)]
 pub(crate) struct Ranges {
-    /// The path of the index; empty for the documents that are in none.
+    /// The path of the index; empty for the documents that are not indexed.
     pub(crate) path: index::Path,
-    /// The kind and id that all its keys begin with.
+    /// The kind and id at the beginning of all keys.
     pub(crate) prefix: Bytes,
     /// Sorted and disjoint.
     pub(crate) spans: Vec<Span>,
-    /// What a value in range must pass in addition.
+    /// An additional check on each value in range.
     pub(crate) check: Option<ValueCheck>,
     /// Whether the entries are exactly the documents that match.
     pub(crate) is_exact: bool,
@@ -84,7 +85,7 @@ pub(crate) struct Ranges {
 pub(crate) struct Span {
     pub(crate) low: Vec<u8>,
     pub(crate) high: Vec<u8>,
-    /// Whether `low` is the only value inside.
+    /// Whether `low` is the only value in it.
     pub(crate) is_point: bool,
 }
 
@@ -99,7 +100,7 @@ impl Node {
         }
     }
 
-    /// From now on the documents found are only those that can match.
+    /// Marks the documents found as candidates that may not match.
     fn forget_exactness(&mut self) {
         match self {
             Self::Nothing | Self::Everything => {}
@@ -108,7 +109,7 @@ impl Node {
         }
     }
 
-    /// Both must hold.
+    /// All must hold.
     pub(crate) fn and(nodes: Vec<Node>) -> Node {
         if nodes.iter().any(|node| matches!(node, Self::Nothing)) {
             return Self::Nothing;
@@ -117,7 +118,7 @@ impl Node {
         let mut kept: Vec<Node> =
             nodes.into_iter().filter(|node| !matches!(node, Self::Everything)).collect();
         if kept.len() < count {
-            // What the index does not know is left to the documents.
+            // The documents must be checked for the parts that the index does not know.
             kept.iter_mut().for_each(Self::forget_exactness);
         }
         match kept.len() {
@@ -127,7 +128,7 @@ impl Node {
         }
     }
 
-    /// One must hold.
+    /// At least one must hold.
     pub(crate) fn or(nodes: Vec<Node>) -> Node {
         if nodes.iter().any(|node| matches!(node, Self::Everything)) {
             return Self::Everything;
@@ -141,7 +142,7 @@ impl Node {
         }
     }
 
-    /// A stream that costs next to nothing to find: of a few terms, or of a few documents.
+    /// A stream that is very cheap to find: of a few terms, or of a few documents.
     pub(crate) async fn quick_stream(&self, reach: &Reach<'_>) -> Result<Option<Stream>, Error> {
         let (postings, is_whole) = self.postings();
         if is_whole {
@@ -159,7 +160,7 @@ impl Node {
         self.list_kept(reach, LIMITS[0], Need::Superset).await
     }
 
-    /// The best stream for a reader of everything that matches; `None` if that is all documents.
+    /// The best stream for a reader of everything that matches; `None` for all documents.
     pub(crate) async fn stream(
         &self,
         reach: &Reach<'_>,
@@ -176,8 +177,8 @@ impl Node {
         Ok(list.map(Stream::List).or(postings))
     }
 
-    /// The documents that can match, if finding them is worth it. `unlisted` says how many documents
-    /// would have to be read without the list, if more than so many match.
+    /// The documents that can match, if finding them is worth it. `unlisted` estimates how many
+    /// documents would be read without the list, given that more than so many match.
     pub(crate) async fn list(
         &self,
         reach: &Reach<'_>,
@@ -201,7 +202,8 @@ impl Node {
         Ok(found)
     }
 
-    /// What can be followed without reading ahead, and whether that is all there is to know.
+    /// The streams that can be followed without reading ahead, and whether they cover the whole
+    /// filter.
     fn postings(&self) -> (Option<Stream>, bool) {
         match self {
             Self::Nothing => (Some(Stream::List(Vec::new())), true),
@@ -230,9 +232,9 @@ impl Node {
         }
     }
 
-    /// How many documents match, from the index alone; `None` if that takes more entries than
-    /// reading the documents is worth. Those in `expired`, which is sorted, do not. Only for what is
-    /// exact.
+    /// The number of matching documents from the index alone, without those in the sorted list
+    /// `expired`; `None` if that takes more entries than reading the documents is worth. Only for
+    /// exact nodes.
     pub(crate) async fn count(
         &self,
         reach: &Reach<'_>,
@@ -249,8 +251,8 @@ impl Node {
         Ok(list.map(|list| list.iter().filter(|number| is_alive(number)).count() as u64))
     }
 
-    /// The documents that can match, if they are found within so many entries. The list itself is
-    /// held until the page is done; what finding it took is given back.
+    /// The documents that can match, if they are found within `limit` entries. The list stays
+    /// counted in the memory budget until the page is done; memory used to find it is returned.
     async fn list_kept(
         &self,
         reach: &Reach<'_>,
@@ -284,11 +286,11 @@ impl Node {
                 Self::Everything => Ok(None),
                 Self::Ranges(ranges) => ranges.list(reach, limit, need, taken).await,
                 Self::And(nodes) => {
-                    // For a superset one that is at its end will do: the filter sees to the rest.
+                    // For a superset one complete list is enough: the filter checks the documents.
                     let mut found: Option<Vec<DocNum>> = None;
                     let mut tried = 0;
                     for node in nodes {
-                        // One that is at its end is narrowed only by what costs little more.
+                        // A complete list is narrowed further only if that costs little more.
                         let limit = match (&found, need) {
                             (Some(found), Need::Superset) => limit.min(8 * found.len().max(32)),
                             _ => limit,
@@ -333,7 +335,7 @@ impl Node {
 }
 
 impl Ranges {
-    /// The streams of its terms, if it is made of a few terms.
+    /// Streams of its terms, if it consists of a few terms.
     fn postings(&self) -> Option<Stream> {
         if self.spans.len() > POSTINGS_MAX
             || self.check.is_some()
@@ -349,7 +351,7 @@ impl Ranges {
     }
 
     /// Its documents, sorted; `None` if that takes more than `limit` entries, or if only the
-    /// documents can tell. Adds what they hold to `taken`.
+    /// documents can tell. Adds the memory taken to `taken`.
     async fn list(
         &self,
         reach: &Reach<'_>,
@@ -378,8 +380,8 @@ impl Ranges {
         Ok(Some(numbers))
     }
 
-    /// How many entries there are, without keeping them; `None` if only the documents can tell.
-    /// Only for ranges that are exact and unique.
+    /// Counts the entries without keeping them; `None` if only the documents can tell. Only for
+    /// exact and unique ranges.
     async fn count(
         &self,
         reach: &Reach<'_>,
@@ -394,7 +396,7 @@ impl Ranges {
         Ok((walked == Walk::Sure).then_some(count))
     }
 
-    /// Gives every document in range.
+    /// Calls `each` for every document in range.
     async fn walk(
         &self,
         reach: &Reach<'_>,
@@ -431,15 +433,16 @@ impl Ranges {
                     Some((key, _)) if page.has_more => start = Bound::Excluded(key.clone()),
                     _ => break,
                 }
-                // Where the store has all at hand, nothing here waits: a long walk must let others
-                // have the thread.
+                // A store that answers at once never yields, so a long walk must yield the thread
+                // itself.
                 tokio::task::yield_now().await;
             }
         }
         Ok(if checked.is_unsure { Walk::Unsure } else { Walk::Sure })
     }
 
-    /// A term is read within its slots only: its entries are sorted by document number.
+    /// The bounds of a span. A term is read within its slots only, because its entries are sorted
+    /// by document number.
     fn bounds(&self, span: &Span, reach: &Reach<'_>) -> (Bound<Bytes>, Bound<Bytes>) {
         let low = [&self.prefix[..], &span.low];
         if span.is_point {
@@ -451,12 +454,13 @@ impl Ranges {
     }
 }
 
-/// Tests values of index entries; entries of one value follow each other, so each is tested once.
+/// Checks values of index entries. Entries of one value are adjacent, so each value is checked
+/// once.
 struct Checked<'a> {
     checker: Option<Checker<'a>>,
     prefix: usize,
     last: Option<(Vec<u8>, bool)>,
-    /// Whether it passed a value that is not in the index as a whole.
+    /// Whether it passed a value that is incomplete in the index.
     is_unsure: bool,
 }
 
@@ -469,7 +473,7 @@ impl Checked<'_> {
         {
             return *passed;
         }
-        // Of what is cut or only marked the document knows more.
+        // A truncated or merely marked value must be checked on the document.
         let passed = if let Ok((index::Decoded::Value(value), _)) = index::decode_value(value) {
             checker.passes(&value)
         } else {
@@ -481,7 +485,7 @@ impl Checked<'_> {
     }
 }
 
-/// What two sorted lists have in common.
+/// The intersection of two sorted lists.
 fn common(a: &[DocNum], b: &[DocNum]) -> Vec<DocNum> {
     let (short, long) = if a.len() < b.len() { (a, b) } else { (b, a) };
     short.iter().copied().filter(|number| long.binary_search(number).is_ok()).collect()

@@ -1,4 +1,4 @@
-//! Queries over values that a caller has in memory, as pages with tokens.
+//! Queries over values in the caller's memory, as pages with tokens.
 
 use std::time::Instant;
 
@@ -22,12 +22,12 @@ use crate::{
     scope::Origin,
 };
 
-/// Whether a query over such values can keep its thread busy.
+/// Whether a query over such values can keep its thread busy for long.
 pub fn is_slow(source: &QuerySource) -> bool {
     sql::parse(&source.text).is_ok_and(|query| sql::program::is_slow(&query))
 }
 
-/// A query over resources that are in memory, checked.
+/// A checked query over resources in memory.
 pub struct Compiled {
     source: QuerySource,
     query: Query,
@@ -42,7 +42,7 @@ impl Compiled {
         let query = sql::parse(&source.text)
             .and_then(|query| sql::check_burden(&query, &source.parameters).map(|()| query))
             .map_err(|error| refused(&[error]))?;
-        // Resources have no functions.
+        // Resources have no user-defined functions.
         let settings = Settings {
             parameters: &source.parameters,
             has_udf: Some(&|_| false),
@@ -52,7 +52,7 @@ impl Compiled {
         Ok(Self { source, query, program })
     }
 
-    /// A page of the rows that these resources of an owner give, and where the next one begins.
+    /// A page of the rows over an owner's resources, and the continuation of the next one.
     pub async fn rows(
         &self,
         reading: &Reading,

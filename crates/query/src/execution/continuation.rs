@@ -1,4 +1,4 @@
-//! What a client is given to go on with, and gives back: the text of a token, or JSON around it.
+//! Continuations as clients see them: the text of a token, or JSON around it.
 
 use std::borrow::Cow;
 
@@ -10,10 +10,11 @@ use crate::{
     served::Served,
 };
 
-/// The text of a query's token; refused if the client has no room for it.
+/// The text of a query's token; refused if it exceeds the client's limit.
 ///
-/// Whoever names neither key nor range leaves it to the server to go from partition to partition. The
-/// service gives them JSON that says which partition is next, so this server does.
+/// A request that names neither key nor range lets the server go from partition to partition. For
+/// such requests the service returns JSON that says which partition is next, and so does this
+/// server.
 pub(crate) fn of(
     token: &Token,
     prepared: &Prepared,
@@ -38,7 +39,7 @@ pub(crate) fn of(
     Ok(text)
 }
 
-/// A token with the range of the partition that it goes on in.
+/// A token with the range of the partition where it continues.
 fn wrapped(token: &str, collection: &Served, slot: u32) -> String {
     let range = collection.ranges.iter().find(|range| range.slots.contains(&slot));
     let Some(range) = range.or_else(|| collection.ranges.last()) else {
@@ -48,7 +49,8 @@ fn wrapped(token: &str, collection: &Served, slot: u32) -> String {
     format!(r#"{{"token":"{token}","range":{{"min":"{min}","max":"{max}"}}}}"#)
 }
 
-/// The token in what a client sends: JSON, as it was given, or what is inside.
+/// Extracts the token from a client's continuation: JSON, as this server returned it, or the token
+/// alone.
 pub(crate) fn unwrapped(text: &str) -> Cow<'_, str> {
     if !text.trim_start().starts_with('{') {
         return Cow::Borrowed(text);

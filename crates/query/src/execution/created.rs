@@ -18,19 +18,19 @@ use crate::{
     together,
 };
 
-/// Reads documents of some partitions as one. Which documents can match is asked of the index where
-/// it knows few; else all are looked at.
+/// Reads the documents of some partitions as one. It asks the index for the documents that can
+/// match if those are few, and otherwise reads all.
 pub(crate) struct Created<'a> {
     lanes: Vec<Lane<'a>>,
-    /// What each lane reads.
+    /// The reach of each lane.
     reaches: Vec<Reach<'a>>,
-    /// What is to be read, and of which lane.
+    /// Documents to read next, each with its lane.
     pending: vec::IntoIter<(Creation, usize)>,
-    /// What of it was read ahead.
+    /// Documents that were read ahead.
     fetched: Fetched<Creation>,
-    /// What is created from here on is not in `pending`; `None` if everything is.
+    /// `pending` covers creations before this one; `None` if it covers all.
     until: Option<Creation>,
-    /// Everything below was read.
+    /// Everything before this was read.
     next: Creation,
 }
 
@@ -41,14 +41,14 @@ struct Lane<'a> {
 }
 
 enum Source {
-    /// All documents; whether the index may still be asked for less.
+    /// All documents; whether to ask the index again for fewer.
     All { is_undecided: bool },
-    /// These, sorted.
+    /// These documents, sorted.
     Few(Vec<Creation>),
 }
 
 impl<'a> Created<'a> {
-    /// The documents that were created at or after `first`.
+    /// Reads the documents that were created at or after `first`.
     pub(crate) async fn new(
         members: Vec<(&'a Part, Reach<'a>)>,
         first: Creation,
@@ -71,7 +71,7 @@ impl<'a> Created<'a> {
         Ok(Self { lanes, reaches, pending, fetched, until: Some(first), next: first })
     }
 
-    /// Whether the index may know better which documents can match.
+    /// Whether asking the index may narrow the documents to read.
     pub(crate) fn is_undecided(&self) -> bool {
         let is_undecided =
             |lane: &Lane<'_>| matches!(lane.source, Source::All { is_undecided: true });
@@ -103,7 +103,7 @@ impl<'a> Created<'a> {
         }
     }
 
-    /// Reads on, if nothing is left of what was read, for a page that still wants so many rows;
+    /// Reads ahead if nothing read is left, for a page that still wants so many rows; returns
     /// whether there may be more.
     pub(crate) async fn read_ahead(&mut self, wants: usize) -> Result<bool, Error> {
         if !self.fetched.is_empty() {
@@ -119,14 +119,14 @@ impl<'a> Created<'a> {
         Ok(true)
     }
 
-    /// From now on, what is read counts here.
+    /// Counts later reads in these figures.
     pub(crate) fn count_in(&mut self, figures: &'a Figures) {
         for (lane, reach) in self.lanes.iter().zip(&mut self.reaches) {
             *reach = lane.part.reach_in(reach.slots.clone(), figures);
         }
     }
 
-    /// Finds out what is to be read from here on.
+    /// Determines the next documents to read.
     async fn fill(&mut self, from: Creation) -> Result<(), Error> {
         self.until = None;
         let mut pending = Vec::new();
@@ -146,7 +146,7 @@ impl<'a> Created<'a> {
                 self.until = [self.until, listed.until].into_iter().flatten().min();
             }
         }
-        // What is known of some is of no use before it is known of all.
+        // Drop what is beyond the shortest list: other lanes may have documents there, too.
         if let Some(until) = self.until {
             pending.retain(|(creation, _)| *creation < until);
         }
@@ -159,7 +159,8 @@ impl<'a> Created<'a> {
 }
 
 impl Lane<'_> {
-    /// Asks the index which documents can match, if nobody did yet and it is worth it.
+    /// Asks the index for the documents that can match, if that was not done before and is worth
+    /// it.
     async fn narrow(
         &mut self,
         reach: &Reach<'_>,
@@ -180,8 +181,7 @@ impl Lane<'_> {
         Ok(())
     }
 
-    /// The documents that were created at or after `from`, or the first of them, if all are looked
-    /// at.
+    /// The documents that were created at or after `from`, or the first of them, if all are read.
     async fn listed(
         &self,
         reach: &Reach<'_>,

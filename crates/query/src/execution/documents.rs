@@ -12,7 +12,7 @@ use crate::execution::{
     stream::{Known, Reach, Stream},
 };
 
-/// Rows that a scan is read by: few at first, since many queries stop early.
+/// Rows per page of a scan: few at first, since many queries stop early.
 const FIRST_PAGE: usize = 16;
 const PAGE_MAX: usize = 256;
 const PAGE_BYTES: usize = 1 << 20;
@@ -20,7 +20,7 @@ const PAGE_BYTES: usize = 1 << 20;
 /// Reads documents of one partition, ascending.
 pub(crate) struct Documents {
     source: Source,
-    /// Numbers below were given.
+    /// Lower numbers were already returned.
     next: DocNum,
 }
 
@@ -30,7 +30,7 @@ enum Source {
 }
 
 impl Documents {
-    /// The documents that `stream` finds, or all, from `start` on.
+    /// Reads the documents that `stream` finds, or all, from `start` on.
     pub(crate) fn new(stream: Option<Stream>, start: DocNum) -> Self {
         let source = match stream {
             Some(stream) => Source::Index { stream, fetched: Fetched::default() },
@@ -39,7 +39,7 @@ impl Documents {
         Self { source, next: start }
     }
 
-    /// Numbers from here on are not given yet.
+    /// The first number that was not returned yet.
     pub(crate) fn position(&self) -> DocNum {
         self.next
     }
@@ -65,7 +65,7 @@ impl Documents {
         Ok(None)
     }
 
-    /// The next of what was read ahead; no document if it has expired.
+    /// The next document that was read ahead; its text is `None` if it has expired.
     async fn take(&mut self, reach: &Reach<'_>) -> Result<Option<(DocNum, Option<Bytes>)>, Error> {
         match &mut self.source {
             Source::Index { fetched, .. } => fetched.next(slice::from_ref(reach)).await,
@@ -77,7 +77,7 @@ impl Documents {
         }
     }
 
-    /// Reads on, if nothing is left of what was read, for a page that still wants so many rows.
+    /// Reads ahead if nothing read is left, for a page that still wants so many rows.
     pub(crate) async fn read_ahead(
         &mut self,
         reach: &Reach<'_>,
@@ -107,8 +107,8 @@ impl Documents {
                 buffer.extend(rows.entries);
                 *page = (*page * 2).min(PAGE_MAX);
                 reach.figures.check_time()?;
-                // Where the store has all at hand, nothing here waits: a long scan must let others
-                // have the thread.
+                // A store that answers at once never yields, so a long scan must yield the thread
+                // itself.
                 tokio::task::yield_now().await;
                 Ok(())
             }
@@ -117,7 +117,7 @@ impl Documents {
     }
 }
 
-/// The next numbers that a stream finds: those that it knows once it knows the first.
+/// The next numbers in a stream: the first, and those that then are known without another read.
 async fn numbers(
     stream: &mut Stream,
     reach: &Reach<'_>,
@@ -132,7 +132,7 @@ async fn numbers(
         if numbers.len() >= most {
             break;
         }
-        // What is not known yet is read when the reader has come so far.
+        // Do not read more entries until the reader has come so far.
         found = match stream.known(reach, number + 1) {
             Known::Number(number) => Some(number),
             Known::End | Known::Unread => None,
@@ -141,8 +141,7 @@ async fn numbers(
     Ok(numbers)
 }
 
-/// Passes a document that has expired. There may be many in a row, and they must let others have
-/// the thread.
+/// Skips an expired document. There may be many in a row, so it yields the thread.
 async fn skip(reach: &Reach<'_>) -> Result<(), Error> {
     reach.figures.check_time()?;
     tokio::task::yield_now().await;

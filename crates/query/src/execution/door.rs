@@ -1,6 +1,6 @@
-//! Who answers a query that reads more than one partition key: this server at once, or the client
-//! piece by piece. A client that can follow a plan is told to, as the service tells it, where the
-//! pieces must be merged; everybody else gets the whole answer.
+//! Decides who answers a query that reads more than one partition key: this server, or the client
+//! in pieces. If the pieces must be merged, a client that can follow a plan is told to, as by the
+//! service; other clients get the whole answer.
 
 use protocol::{Code, Error, Options, error::QueryFailure, query::Planning};
 use sql::{
@@ -15,15 +15,15 @@ use crate::{
     served::Served,
 };
 
-/// What to do with a query.
+/// The decision for a query.
 pub(crate) enum Door {
-    /// Answer it, from here.
+    /// Answer it here, over this scope.
     Open(Scope),
-    /// Refuse it.
+    /// Refuse it with this error.
     Closed(Error),
 }
 
-/// Finds what a query reads, and whether this server reads it.
+/// Determines the scope of a query, and whether this server answers it.
 pub(crate) fn open(
     prepared: &Prepared,
     collection: &Served,
@@ -38,7 +38,7 @@ pub(crate) fn open(
     let ranges = plan::key_ranges(prepared, collection);
     match pinned(collection, &ranges)? {
         Some(scope) => return Ok(Door::Open(scope)),
-        // A collection without keys is one key.
+        // A collection without a partition key has only one.
         None if collection.definition.partition_key.is_system => {
             return Scope::of(collection, options).map(Door::Open);
         }
@@ -57,7 +57,7 @@ pub(crate) fn open(
     }
 }
 
-/// What is said to somebody who has to ask for several partition keys aloud.
+/// The error for a query over several partition keys that does not enable cross-partition queries.
 pub fn must_be_enabled() -> Error {
     Error::bad_request(
         "Cross partition query is required but disabled. Please set \
@@ -66,7 +66,7 @@ pub fn must_be_enabled() -> Error {
     )
 }
 
-/// The scope of a query whose filter allows one partition key only, or the beginning of one.
+/// The scope of a query whose filter allows only one partition key, or one prefix.
 fn pinned(collection: &Served, ranges: &[KeyRange]) -> Result<Option<Scope>, Error> {
     let key = match ranges {
         [KeyRange::Point(values) | KeyRange::Prefix(values)] => key_of(values),
@@ -87,7 +87,7 @@ fn points(range: &KeyRange) -> Option<Vec<PartitionKey>> {
     }
 }
 
-/// The keys of documents that equal this one. `0` equals `-0`, but is another key and may lie in
+/// The keys of documents that equal this one. `0` equals `-0`, but is another key and may be in
 /// another partition.
 ///
 /// COMPAT: the plan that clients follow names one key, as the service's does.
@@ -108,14 +108,14 @@ fn with_both_zeros(key: PartitionKey) -> Vec<PartitionKey> {
     keys
 }
 
-/// The partition key of these values; arrays and objects count as absent.
+/// The partition key with these values; arrays and objects count as absent.
 pub(crate) fn key_of(values: &[value::Value]) -> PartitionKey {
     PartitionKey(values.iter().map(Component::of).collect())
 }
 
-/// Whether the caller wants to merge the answers of several partitions, where that is more than
-/// putting one behind the other. Grouping and inner queries are left out unless the service is to be
-/// followed: hardly a client that follows plans can do them.
+/// Whether the client must merge the answers of several partitions, if that is more than
+/// concatenating them. Grouping and inner queries count only in service mode, since few clients
+/// that follow plans can merge them.
 fn must_be_merged(prepared: &Prepared, planning: Planning) -> bool {
     let shape = prepared.program.shape();
     if shape.groups || shape.inner.is_some() {
@@ -137,15 +137,15 @@ fn must_be_merged(prepared: &Prepared, planning: Planning) -> bool {
     }
 }
 
-/// Whether it is an aggregate that clients of 2017 merge rightly. They get MIN wrong when a
-/// partition has no value.
+/// Whether clients of 2017 merge this aggregate correctly. They get MIN wrong if a partition has no
+/// value.
 fn is_early_aggregate(prepared: &Prepared) -> bool {
     let Projection::Value(expr) = &prepared.query.select.projection else { return false };
     let ExprKind::Call(call) = &expr.kind else { return false };
     ["COUNT", "SUM", "AVG", "MAX"].iter().any(|name| call.name.text.eq_ignore_ascii_case(name))
 }
 
-/// The service's answer to a client that should follow the plan, with the plan.
+/// The service's error for a client that should follow the plan, with the plan.
 fn refuse(prepared: &Prepared, collection: &Served) -> Result<Error, Error> {
     let plan = plan::plan_json(prepared, collection, false)?.1;
     let failure = QueryFailure { document: None, plan: Some(plan) };

@@ -1,5 +1,5 @@
-//! Documents that have expired and are still in the index: an answer that comes from the index alone
-//! must leave them out.
+//! Expired documents that are still in the index: an answer from the index alone must leave them
+//! out.
 
 use bytes::Bytes;
 use partition::{
@@ -11,17 +11,17 @@ use protocol::{Error, rid::DocNum};
 
 use crate::execution::job::{Job, Part};
 
-/// Most of them that are looked at; when the sweep is further behind, documents are read.
+/// Most expired documents to examine; with more, the query reads documents instead.
 const NUMBERS_MAX: usize = 4096;
-/// Documents that are looked at together.
+/// Documents that are read together.
 const CHUNK: usize = 16;
 
-/// The numbers of a part's documents that have expired, sorted; `None` if they are not all known.
+/// The numbers of a part's expired documents, sorted; `None` if some may be unknown.
 pub(crate) async fn numbers(job: &Job<'_>, part: &Part) -> Result<Option<Vec<DocNum>>, Error> {
     if !part.expiry.is_on() {
         return Ok(Some(Vec::new()));
     }
-    // Rows of another time to live may come too late.
+    // Rows written for another time to live may be due too late.
     if job.collection.is_transforming() {
         return Ok(None);
     }

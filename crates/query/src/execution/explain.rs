@@ -1,7 +1,7 @@
-//! What a page of a query really did, for people: how each partition was read, through which
-//! ranges of which indexes, what was checked on documents, and what it cost.
+//! Explains to people what a page of a query did: how it read each partition, which ranges of which
+//! indexes it used, what it checked on documents, and what it cost.
 //!
-//! The parts of the query note what they choose where they choose it. Nothing here decides or
+//! The parts of the query record their choices when they make them. Nothing here decides or
 //! guesses.
 
 mod ranges;
@@ -20,30 +20,29 @@ use crate::execution::{
     stream::Stream,
 };
 
-/// Most ranges of one index that are shown, and most parts of a condition.
+/// Most ranges of one index to show, and most parts of a condition.
 const SHOWN_MAX: usize = 32;
 
 /// How a partition was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Access {
-    /// All documents, in their order.
+    /// All documents in their order.
     Scan,
     /// The documents of so many terms, followed side by side.
     Terms(usize),
-    /// So many documents, found in the index before the first was read.
+    /// A list of so many documents, found in the index before the first was read.
     List(usize),
-    /// None: the counters of the partition or of the key knew how many there are.
+    /// No documents: the counters of the partition or of the key had this count.
     Counters(u64),
-    /// None: so many index entries were counted.
+    /// No documents: so many index entries were counted.
     CountEntries(u64),
-    /// The entries of an index in the order that was asked for, so many documents being known to
-    /// match.
+    /// The entries of an index in the requested order; how many documents are known to match.
     Walk(Option<usize>),
-    /// All of so many documents, or of all, to sort them.
+    /// Sorts so many listed documents, or all.
     Sort(Option<usize>),
 }
 
-/// Where what was chosen is noted. Notes nothing unless it was asked for.
+/// Records choices, if the client asked for an explanation.
 #[derive(Debug, Default)]
 pub(crate) struct Recorder {
     is_on: bool,
@@ -55,12 +54,13 @@ impl Recorder {
         Self { is_on, notes: Mutex::default() }
     }
 
-    /// Whether anything is noted.
+    /// Whether it records anything.
     pub(crate) fn is_on(&self) -> bool {
         self.is_on
     }
 
-    /// Notes how a partition is read. A page that reads one again in the same way says it once.
+    /// Records how a partition is read. If a page reads a partition several times in the same way,
+    /// it is recorded once.
     pub(crate) fn note(&self, part: &Part, access: Access) {
         if !self.is_on {
             return;
@@ -72,7 +72,7 @@ impl Recorder {
         }
     }
 
-    /// Notes what a filter became; no stream is a scan.
+    /// Records the stream of a filter; `None` is a scan.
     pub(crate) fn note_stream(&self, part: &Part, stream: Option<&Stream>) {
         let access = match stream {
             None => Access::Scan,
@@ -97,7 +97,7 @@ fn terms(stream: &Stream) -> usize {
     }
 }
 
-/// The account of a page, as JSON.
+/// The explanation of a page, as JSON.
 pub(crate) fn of(
     job: &Job<'_>,
     prepared: &Prepared,
@@ -117,7 +117,7 @@ pub(crate) fn of(
     if let Some(order) = order {
         all.insert("order", order_value(order));
     }
-    // Whatever the index knows, the filter has the last word on each document that is read.
+    // Whatever the index knows, the filter is checked on each document that is read.
     if let Some(filter) = prepared.query.filter.as_ref().filter(|_| reads_documents) {
         all.insert("residualFilter", filter.to_string());
     }
@@ -202,7 +202,7 @@ fn ranges_value(ranges: &Ranges) -> Value {
     object.into()
 }
 
-/// A note that there is more than is shown.
+/// A note that some entries are not shown.
 fn more(count: usize) -> Option<Value> {
     let left_out = count.checked_sub(SHOWN_MAX).filter(|left_out| *left_out > 0)?;
     Some(format!("and {left_out} more").into())

@@ -1,9 +1,9 @@
-//! Documents fetched a batch at a time, ahead of their turn.
+//! Fetches documents ahead of their turn, a batch at a time.
 //!
-//! A store may have to wait for each answer, so that a page of documents must not be a page of
-//! questions. Fetched ahead are only documents that the reader would come to without reading more of
-//! the index, and few at first: a page may want no more. What is fetched counts as read (in charges
-//! and figures) when it is given, not before.
+//! A store may take time for each read, so a page of documents must not need a read per document.
+//! Only documents that the reader reaches without reading more of the index are fetched ahead, and
+//! few at first: a page may want no more. Fetched documents count as read (in charges and figures)
+//! when they are returned, not before.
 
 use std::{collections::VecDeque, sync::Arc};
 
@@ -13,24 +13,24 @@ use protocol::{Error, rid::DocNum};
 
 use crate::{execution::stream::Reach, held::Held, together};
 
-/// Documents that are fetched at once, at first and at most, and bytes of them, roughly.
+/// Documents to fetch at a time, first and maximum, and roughly the most bytes of them.
 const FIRST: usize = 8;
 const MOST: usize = 64;
 const MOST_BYTES: usize = 1 << 20;
 
-/// How many documents are fetched at once.
+/// Decides how many documents to fetch at a time.
 #[derive(Debug, Default)]
 struct Pace {
     size: usize,
-    /// Rows that were wanted when the last ones were fetched.
+    /// Rows that were wanted at the last fetch.
     wanted: Option<usize>,
-    /// Bytes of the last ones, on average.
+    /// Average bytes of a document in the last fetch.
     average: usize,
 }
 
 impl Pace {
-    /// How many are fetched next, for a page that still wants so many rows. Where documents give a
-    /// row each, that is enough; where they do not, as many again are fetched as were needed before.
+    /// How many documents to fetch next, for a page that still wants so many rows. If most
+    /// documents give a row, no more than that; if not, twice as many as last time.
     fn next(&mut self, wants: usize) -> usize {
         self.size = match self.wanted.replace(wants) {
             None => FIRST.min(wants),
@@ -44,10 +44,10 @@ impl Pace {
     }
 }
 
-/// A document to be read: which of the reader's places it is in, and its number.
+/// A document to read: the index of its place in the reader, and its number.
 pub(crate) type Wanted = (usize, DocNum);
 
-/// Documents that were fetched and not given yet. `K` is what the reader knows them by.
+/// Documents that were fetched but not returned yet. `K` is the reader's key for them.
 pub(crate) struct Fetched<K> {
     ready: VecDeque<Entry<K>>,
     pace: Pace,
@@ -60,15 +60,15 @@ struct Entry<K> {
 }
 
 enum Row {
-    /// The reader only wants to be told that it has come so far.
+    /// Not to be fetched: the reader only wants to know when it gets here.
     Unwanted,
-    /// It is fetched when its turn comes.
+    /// To be fetched at its turn.
     Later(Wanted),
-    /// The row of a document in this place, if it is there.
+    /// The row of a document in this place, if it exists.
     Here(usize, Option<Bytes>),
 }
 
-/// The memory of what was fetched.
+/// The memory of fetched documents.
 #[derive(Default)]
 struct Share {
     held: Option<Arc<Held>>,
@@ -105,13 +105,13 @@ impl<K> Fetched<K> {
         self.ready.is_empty()
     }
 
-    /// Forgets what was not given.
+    /// Discards what was not returned.
     pub(crate) fn clear(&mut self) {
         self.ready.clear();
         self.share.give_back();
     }
 
-    /// Fetches documents, to be given in this order. The places are read side by side.
+    /// Fetches documents, to be returned in this order. Reads the places concurrently.
     pub(crate) async fn fetch(
         &mut self,
         entries: Vec<(K, Option<Wanted>)>,
@@ -136,8 +136,8 @@ impl<K> Fetched<K> {
         Ok(())
     }
 
-    /// How many of so many rows, of so many bytes, may be kept. Where the memory of queries is in
-    /// use, that is the one which is in memory in any case.
+    /// How many of `count` rows with `bytes` in total may be kept. If the memory budget is used up,
+    /// only one, since that must be in memory anyway.
     fn keep(&mut self, places: &[Reach<'_>], count: usize, bytes: usize) -> usize {
         let held = places.first().map(|reach| &reach.figures.held).filter(|_| count > 1);
         let Some(held) = held else { return count };
@@ -150,7 +150,7 @@ impl<K> Fetched<K> {
         count
     }
 
-    /// The next one, with its document, if that is wanted and is there. Counts it as read.
+    /// The next key, with its document if it was wanted and exists. Counts the document as read.
     pub(crate) async fn next(
         &mut self,
         places: &[Reach<'_>],
@@ -181,7 +181,7 @@ pub(crate) async fn rows(
     reach.get_many(&wanted).await
 }
 
-/// The rows of documents in several places, which are read side by side.
+/// The rows of documents in several places, read concurrently.
 async fn rows_of(places: &[Reach<'_>], wanted: &[Wanted]) -> Result<Vec<Option<Bytes>>, Error> {
     let mut numbers: Vec<Vec<DocNum>> = vec![Vec::new(); places.len()];
     for (place, number) in wanted {

@@ -1,5 +1,5 @@
-//! What a query has read so far. Counted where it happens, reported in the metrics headers and
-//! charged in the end.
+//! What a query has read so far: counted where it reads, reported in the metrics headers and
+//! charged at the end.
 
 use std::{
     future::poll_fn,
@@ -14,7 +14,7 @@ use protocol::{BoxFuture, Error};
 
 use crate::{execution::job::timed_out, held::Held};
 
-/// Counts of one page of a query. Shared by all that read for it.
+/// Counts of one page of a query, shared by all its readers.
 #[derive(Debug, Default)]
 pub(crate) struct Figures {
     index_entries: AtomicU64,
@@ -29,31 +29,31 @@ pub(crate) struct Figures {
     calls: AtomicU64,
     call_messages: AtomicU64,
     call_nanos: AtomicU64,
-    /// Whether the store had to be waited for.
+    /// Whether some read of the store had to wait.
     has_waited: AtomicBool,
-    /// When all reading must end, and whether whoever asked has gone.
+    /// When all reading must end, and whether the caller has gone.
     end: Option<(Instant, Arc<AtomicBool>)>,
     /// The memory that the page holds.
     pub(crate) held: Arc<Held>,
 }
 
 impl Figures {
-    /// Of a page that must end by then, or when nobody waits for it any more.
+    /// Figures of a page that must end by `timeout` or when nobody waits for it any more.
     pub(crate) fn until(timeout: Instant, is_abandoned: &Arc<AtomicBool>) -> Self {
         Self { end: Some((timeout, Arc::clone(is_abandoned))), ..Self::default() }
     }
 
-    /// Of a page that holds memory which others want, too.
+    /// Figures of a page that holds memory from the shared budget.
     pub(crate) fn holding(self, held: Arc<Held>) -> Self {
         Self { held, ..self }
     }
 
-    /// Of something that this page may come to: it counts when the page does.
+    /// Separate figures for reads that count only if the page gets there.
     pub(crate) fn apart(&self) -> Self {
         Self { end: self.end.clone(), held: Arc::clone(&self.held), ..Self::default() }
     }
 
-    /// Adds what was read in a place that the page has come to, up to now.
+    /// Adds the counts of reads that the page has now reached.
     pub(crate) fn absorb(&self, other: &Self) {
         let Totals { index_entries, documents, document_bytes, .. } = other.totals();
         self.index_entries.fetch_add(index_entries, Ordering::Relaxed);
@@ -68,7 +68,7 @@ impl Figures {
         }
     }
 
-    /// A read of the store. Notes whether the answer was not at hand.
+    /// Awaits a read of the store, and notes whether it had to wait.
     pub(crate) async fn waiting_for<T>(&self, mut read: BoxFuture<'_, T>) -> T {
         poll_fn(|context| {
             let answer = read.as_mut().poll(context);
@@ -80,12 +80,12 @@ impl Figures {
         .await
     }
 
-    /// Whether reads of the store had to be waited for.
+    /// Whether any read of the store had to wait.
     pub(crate) fn has_waited(&self) -> bool {
         self.has_waited.load(Ordering::Relaxed)
     }
 
-    /// Refuses to read on when time is up.
+    /// Fails when time is up.
     pub(crate) fn check_time(&self) -> Result<(), Error> {
         match &self.end {
             Some((timeout, is_abandoned))
@@ -97,50 +97,51 @@ impl Figures {
         }
     }
 
-    /// Time goes into finding out which documents can match, by reading the index.
+    /// Measures the time for listing matching documents from the index, until the result is
+    /// dropped.
     pub(crate) fn lists(&self) -> Running<'_> {
         self.listing.start()
     }
 
-    /// The time that went into listing. It must not count against a page: the next one would list
+    /// The time spent on listing. It must not count against a page's time: the next page would list
     /// again, and get no further.
     pub(crate) fn listing(&self) -> Duration {
         self.listing.total()
     }
 
-    /// Entries of the index were read.
+    /// Counts index entries read.
     pub(crate) fn index_entries(&self, count: usize) {
         self.index_entries.fetch_add(count as u64, Ordering::Relaxed);
     }
 
-    /// A document was read.
+    /// Counts a document read.
     pub(crate) fn document(&self, bytes: usize) {
         self.documents.fetch_add(1, Ordering::Relaxed);
         self.document_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// A document that was read passed the filter.
+    /// Counts a document that passed the filter.
     pub(crate) fn matched(&self, bytes: usize) {
         self.matched.fetch_add(1, Ordering::Relaxed);
         self.matched_bytes.fetch_add(bytes as u64, Ordering::Relaxed);
     }
 
-    /// Time goes into reading the index.
+    /// Measures the time for reading the index, until the result is dropped.
     pub(crate) fn reads_index(&self) -> Running<'_> {
         self.index.start()
     }
 
-    /// Time goes into reading documents.
+    /// Measures the time for reading documents, until the result is dropped.
     pub(crate) fn loads(&self) -> Running<'_> {
         self.load.start()
     }
 
-    /// Time went into evaluating the query since then.
+    /// Adds the time since `since` to the evaluation of the query.
     pub(crate) fn run_time(&self, since: Instant) {
         add(&self.run_nanos, since.elapsed());
     }
 
-    /// A message with so many calls of a user-defined function was answered, sent then.
+    /// Counts an answered message with so many calls of a user-defined function, sent at `since`.
     pub(crate) fn calls(&self, count: usize, since: Instant) {
         self.calls.fetch_add(count as u64, Ordering::Relaxed);
         self.call_messages.fetch_add(1, Ordering::Relaxed);
@@ -170,12 +171,12 @@ fn add(counter: &AtomicU64, elapsed: Duration) {
     counter.fetch_add(nanos, Ordering::Relaxed);
 }
 
-/// Measures the time in which at least one of several things was under way: what partitions do side
-/// by side takes as long as the slowest of them.
+/// Measures the time in which at least one of several things runs: concurrent reads of partitions
+/// take as long as the slowest of them.
 #[derive(Debug, Default)]
 struct Stopwatch {
     nanos: AtomicU64,
-    /// How many are under way, and since when.
+    /// How many are running, and since when.
     running: Mutex<Option<(usize, Instant)>>,
 }
 
@@ -191,7 +192,7 @@ impl Stopwatch {
     }
 }
 
-/// Something that is measured, until it is dropped.
+/// A measurement, which ends when this is dropped.
 #[must_use]
 pub(crate) struct Running<'a>(&'a Stopwatch);
 
@@ -220,7 +221,7 @@ pub(crate) struct Totals {
     pub(crate) index: Duration,
     pub(crate) load: Duration,
     pub(crate) run: Duration,
-    /// Calls of user-defined functions, the messages that they were sent in, and their time.
+    /// Calls of user-defined functions, the number of messages, and their time.
     pub(crate) calls: u64,
     pub(crate) call_messages: u64,
     pub(crate) call: Duration,

@@ -1,5 +1,5 @@
-//! User-defined functions at work: calls are sent to the worker processes many at a time. Who needs
-//! which calls is found out by [`ahead`](super::ahead).
+//! Runs user-defined functions: sends calls to the worker processes, many at a time.
+//! [`ahead`](super::ahead) determines which calls are needed.
 
 use std::{
     sync::{
@@ -21,17 +21,17 @@ use crate::{
     served::Served,
 };
 
-/// Calls that are sent to a worker at a time: few at first, more while they are quick. All of them
-/// share the time of one script.
+/// Calls per message to a worker: few at first, more while they are quick. All of them share the
+/// time limit of one script.
 const FIRST_CALLS: usize = 64;
 const CALLS_MAX: usize = 4096;
 
-/// When more calls would fit into a message, and when fewer would be better. Waiting for a worker
-/// counts too, so slow is close to what a script may take.
+/// Below the first limit, a message gets more calls; above the second, fewer. Waiting for a worker
+/// counts too, so slow is close to the time limit of a script.
 const QUICK: Duration = Duration::from_millis(100);
 const SLOW: Duration = Duration::from_secs(2);
 
-/// Bytes of arguments that are sent at a time, unless a single call has more.
+/// Bytes of arguments per message, unless a single call has more.
 const CALL_BYTES_MAX: usize = 4 << 20;
 
 /// The functions of a collection, for one page of a query.
@@ -41,14 +41,14 @@ pub(crate) struct Functions<'a> {
     figures: Arc<Figures>,
     /// When the page must be done.
     timeout: Instant,
-    /// Where the random numbers of documents begin, and how many documents there were.
+    /// The seed of the random numbers, and how many documents there were.
     seed: u64,
     units: AtomicU64,
-    /// Calls to be sent at a time.
+    /// Calls per message.
     calls: AtomicUsize,
-    /// Most bytes of answers that were kept at a time.
+    /// Most bytes of answers that were held at one time.
     answer_bytes: AtomicUsize,
-    /// What a call of a function that does not exist is refused with.
+    /// The error for a call of a function that does not exist.
     unknown: Option<Error>,
 }
 
@@ -74,31 +74,31 @@ impl<'a> Functions<'a> {
         }
     }
 
-    /// No answers yet, for the next document or group.
+    /// An empty set of answers, for the next document or group.
     pub(crate) fn unanswered(&self) -> Answers {
         let unit = self.units.fetch_add(1, Ordering::Relaxed);
         Answers::new(murmur3_128(&unit.to_be_bytes(), (self.seed, 0)).0)
     }
 
-    /// Refuses to go on when time is up.
+    /// Fails when time is up.
     pub(crate) fn check_time(&self) -> Result<(), Error> {
         self.figures.check_time()
     }
 
-    /// Takes memory for so many bytes of answers. They go as others come: the most that there were
-    /// at a time is held until the page is done.
+    /// Reserves memory for so many bytes of answers. Later answers replace earlier ones, so only
+    /// the maximum is held until the page is done.
     pub(crate) fn hold_answers(&self, bytes: usize) -> Result<(), Halt> {
         let most = self.answer_bytes.fetch_max(bytes, Ordering::Relaxed);
         self.figures.held.take(bytes.saturating_sub(most))
     }
 
-    /// Time went into evaluating the query since then.
+    /// Adds the time since `since` to the evaluation of the query.
     pub(crate) fn run_time(&self, since: Instant) {
         self.figures.run_time(since);
     }
 
-    /// The answers to some questions, in their order. Each function is sent all of its calls
-    /// together, as far as a message goes.
+    /// The answers to some questions, in their order. All calls of one function are sent together,
+    /// as far as the message limit allows.
     pub(crate) async fn answer(&self, questions: &[&Question]) -> Result<Vec<Value>, Trouble> {
         let mut answers = vec![Value::Undefined; questions.len()];
         let mut order: Vec<usize> = (0..questions.len()).collect();
@@ -127,7 +127,7 @@ impl<'a> Functions<'a> {
         Ok(answers)
     }
 
-    /// One message to a worker, with the arguments of some calls.
+    /// Sends one message to a worker, with the arguments of some calls.
     async fn call(&self, function: &str, rows: Vec<Vec<Value>>) -> Result<Vec<Value>, Trouble> {
         let started = Instant::now();
         let calls = rows.len();
@@ -147,7 +147,7 @@ impl<'a> Functions<'a> {
             context: Context::default(),
             limits: Limits { time: limits.time.min(left), ..limits },
         };
-        // Workers may be busy for longer than this query has time.
+        // Limit the wait: workers may be busy for longer than this query has left.
         let patience = left + job.limits.grace;
         let report = timeout(patience, self.workers.run(job, &mut NoDatabase)).await;
         self.figures.calls(calls, started);
@@ -162,21 +162,21 @@ impl<'a> Functions<'a> {
     }
 }
 
-/// Why calls were not answered.
+/// The reason why calls were not answered.
 pub(crate) enum Trouble {
     Failed(Failure),
-    /// The answers are too large to be kept together.
+    /// The answers are too large to keep together.
     TooMuch,
     Other(Error),
 }
 
 impl Trouble {
-    /// By how many fewer calls at a time may do better. Time is not among the reasons: the caller
-    /// has waited long enough.
+    /// The factor by which to reduce the number of calls before a retry; `None` if a retry is
+    /// useless. A timeout is not retried: the caller has waited long enough.
     pub(crate) fn divisor(&self) -> Option<usize> {
         match self {
             Self::Failed(Failure::Thrown { .. }) => Some(2),
-            // Each of these is slow, too.
+            // Each of these failures also takes long.
             Self::Failed(Failure::OutOfMemory | Failure::TooLarge) | Self::TooMuch => Some(8),
             Self::Failed(_) | Self::Other(_) => None,
         }
@@ -210,7 +210,7 @@ pub(crate) fn find<'a>(collection: &'a Served, name: &str) -> Option<&'a Arc<Scr
     collection.scripts.find(ScriptKind::Function, name)
 }
 
-/// What a function finds around it: it computes, and nothing else.
+/// The database a function sees: none, since it only computes.
 struct NoDatabase;
 
 impl Host for NoDatabase {
@@ -219,7 +219,7 @@ impl Host for NoDatabase {
     }
 }
 
-/// What a script that did not end well means to the caller.
+/// The error for a failed script.
 fn script_error(failure: &Failure) -> Error {
     if let Failure::Host(error) = failure {
         return Error::clone(error);

@@ -1,6 +1,6 @@
-//! One row for each group. A group is known only when all documents were read, so every page makes
-//! them anew and goes on behind the group that the last page ended with. Groups come in the order
-//! of their first rows, or in that of ORDER BY.
+//! One row per group. A group is complete only after all documents were read, so every page
+//! recomputes the groups and continues after the last one returned. Groups come in the order of
+//! their first rows, or in that of ORDER BY.
 
 use std::collections::{HashMap, hash_map::Entry};
 
@@ -16,10 +16,10 @@ use crate::execution::{
     token::{Place, Position},
 };
 
-/// Most bytes that the keys of all groups may take.
+/// Most bytes of the keys of all groups.
 const KEY_BYTES_MAX: usize = 64 << 20;
 
-/// What is known of a group beside its sums: added for the hash table's own needs.
+/// The memory of a group apart from its sums, hash table included.
 const GROUP_BYTES: usize = 200;
 
 struct Group {
@@ -116,7 +116,7 @@ async fn collect(job: &Job<'_>, run: &mut Run<'_>) -> Result<Vec<Group>, Error> 
     Ok(groups.into_values().collect())
 }
 
-/// The rows of all groups, in the order of their first rows: for a query around this one.
+/// The rows of all groups, in the order of their first rows, as the input of an outer query.
 pub(crate) async fn rows(job: &Job<'_>, run: &mut Run<'_>) -> Result<Vec<Value>, Error> {
     let mut groups = collect(job, run).await?;
     groups.sort_unstable_by_key(|group| group.first);
@@ -132,7 +132,7 @@ pub(crate) async fn rows(job: &Job<'_>, run: &mut Run<'_>) -> Result<Vec<Value>,
     Ok(rows)
 }
 
-/// Counts bytes that are about to be kept beside others.
+/// Reserves memory for bytes to be kept.
 fn keep(job: &Job<'_>, bytes: &mut usize, more: usize) -> Result<(), Halt> {
     *bytes += more;
     if *bytes > KEY_BYTES_MAX {
@@ -162,7 +162,8 @@ fn sort(
         keep(job, &mut held, bytes.len()).map_err(halted)?;
         keyed.push((bytes, group));
     }
-    // Among equals, documents come in the direction of the first key, and the rows of one as ever.
+    // Among equals, groups come in the direction of the first key by their first documents; rows of
+    // one document keep their order.
     let place = |group: &Group| (order.number(group.first.number), group.first.row);
     keyed.sort_by(|a, b| a.0.cmp(&b.0).then_with(|| place(&a.1).cmp(&place(&b.1))));
     groups.extend(keyed.into_iter().map(|(_, group)| group));

@@ -1,7 +1,6 @@
-//! Index metrics: which indexes a query uses, and which it could use if the policy had them.
+//! Index metrics: the indexes that a query uses, and those it could use if the policy had them.
 //!
-//! They are about the shape of the query and the policy, not about the data: what a page really did
-//! is for `explain` to tell.
+//! They describe the query and the policy, not the data: `explain` tells what a page really did.
 
 use index::{Coverage, Path, Policy};
 use protocol::{Options, query::IndexMetricsVersion};
@@ -19,13 +18,13 @@ use crate::{
     served::Served,
 };
 
-/// Most entries of each list: the answer is a header, and those have little room.
+/// Most entries of each list: the metrics are a header, which must stay short.
 const ENTRIES_MAX: usize = 64;
 
-/// Most members of a composite index, as policies limit them.
+/// Most members of a composite index, as in policies.
 const MEMBERS_MAX: usize = 8;
 
-/// The metrics of a query, as the JSON of that version.
+/// The metrics of a query, as JSON of the requested version.
 pub(crate) fn of(
     prepared: &Prepared,
     collection: &Served,
@@ -62,7 +61,7 @@ pub(crate) fn of(
     }
 }
 
-/// The paths of an order that an index has.
+/// The paths of an order; empty if no index has it.
 fn order_paths(order: &Order) -> Vec<(Path, bool)> {
     let paths = match &order.index {
         Some(OrderIndex::Path { path, .. }) => std::slice::from_ref(path),
@@ -72,7 +71,7 @@ fn order_paths(order: &Order) -> Vec<(Path, bool)> {
     paths.iter().cloned().zip(order.descends.iter().copied()).collect()
 }
 
-/// What a query asks of indexes.
+/// The parts of a query that indexes can serve.
 struct Asked<'a> {
     filter: &'a Filter,
     /// The predicates of SELECT.
@@ -81,16 +80,16 @@ struct Asked<'a> {
     group: Vec<Path>,
     /// The paths of ORDER BY, each with whether it descends.
     order: Vec<(Path, bool)>,
-    /// The paths that are added up.
+    /// The aggregated paths.
     sums: Vec<Path>,
-    /// The paths of the partition key that the caller named beside the query.
+    /// The paths of the partition key that the request names.
     key: Vec<Path>,
 }
 
 /// The index of one path.
 struct Single {
     path: Path,
-    /// What of WHERE it is for; empty for ORDER BY.
+    /// The condition in WHERE it serves; empty for ORDER BY.
     expression: String,
     is_filter_precise: bool,
     is_index_precise: bool,
@@ -124,7 +123,7 @@ impl Metrics {
         };
         let paths = match asked.order.as_slice() {
             [(path, _)] => std::slice::from_ref(path),
-            // Where no other index is looked up, the partition key is.
+            // If no other index is used, the partition key's is.
             [] if metrics.utilized.is_empty() => asked.key.as_slice(),
             _ => &[],
         };
@@ -151,11 +150,11 @@ impl Metrics {
     fn composites(&mut self, asked: &Asked<'_>, policy: &Policy) {
         let shape = Shape::new(asked);
         if asked.order.len() > 1 {
-            // An order by several paths is served by its composite index or not at all.
+            // An order by several paths needs its composite index.
             self.utilized_composites.push(asked.order.clone());
         }
-        // COMPAT: here the indexes of the single paths answer the filter together; the service
-        // takes a composite index where one serves, and says so.
+        // COMPAT: this server combines the indexes of the single paths; the service uses a
+        // composite index if one fits, and reports that.
         for composite in policy.composites() {
             let is_known = self.utilized_composites.iter().any(|known| {
                 known.len() == composite.members.len()
@@ -176,8 +175,8 @@ impl Metrics {
         }
     }
 
-    /// Leaves out the index of a path that is filtered and ordered by, where other paths are filtered
-    /// and no composite index has this one: it is read for the order, from another place on.
+    /// Removes the index of a path that is both filtered and ordered by, if other paths are
+    /// filtered and no composite index has this one: it is read for the order, and reported there.
     ///
     /// COMPAT: as in recorded answers of the service.
     fn fold_order(&mut self, path: &Path) {
@@ -189,7 +188,7 @@ impl Metrics {
         }
     }
 
-    /// The first form. It escapes slashes.
+    /// The first version. It escapes slashes.
     fn first(&self) -> String {
         let single = |entry: &Single| {
             format!(
@@ -214,8 +213,8 @@ impl Metrics {
         )
     }
 
-    /// The second form. COMPAT: only what could be used has a score, as only there clients show it;
-    /// what is used comes last first.
+    /// The second version. COMPAT: only potential indexes have a score, since clients show it only
+    /// there; utilized indexes come in reverse order.
     fn second(&self) -> String {
         let single = |entry: &Single| format!(r#"{{"IndexSpec":{}}}"#, quoted(&single_spec(entry)));
         let composite =
@@ -245,7 +244,7 @@ struct Singles<'a> {
 }
 
 impl Singles<'_> {
-    /// `is_used` is false within an OR of which some part has no index: it is not looked up then.
+    /// `is_used` is false within an OR that has a part without an index: no index is used then.
     fn add(&self, filter: &Filter, is_used: bool, metrics: &mut Metrics) {
         match filter {
             Filter::All | Filter::Always | Filter::Nothing => {}
@@ -272,7 +271,7 @@ impl Singles<'_> {
         }
     }
 
-    /// What SELECT tests is read from the index where that is no more than some ranges.
+    /// Adds the tests in SELECT that the index can answer from some ranges.
     fn add_projected(&self, filter: &Filter, metrics: &mut Metrics) {
         match filter {
             Filter::And(filters) | Filter::Or(filters) => {
@@ -290,7 +289,7 @@ impl Singles<'_> {
         }
     }
 
-    /// Whether the index says anything about the documents that pass.
+    /// Whether the index narrows the documents that pass.
     fn is_answered(&self, filter: &Filter) -> bool {
         match filter {
             Filter::All | Filter::Always => false,
@@ -301,7 +300,7 @@ impl Singles<'_> {
         }
     }
 
-    /// Whether there is an index that answers the test.
+    /// Whether the policy has an index that answers the test.
     fn answers(&self, test: &Test, path: &Path) -> bool {
         match (&test.kind, (self.coverage)(path)) {
             (TestKind::Spatial { .. }, _) => self.policy.has_spatial(path),
@@ -311,14 +310,14 @@ impl Singles<'_> {
         }
     }
 
-    /// Whether another policy would answer it: this one leaves the path out, or includes it in a
-    /// way that tells nothing of documents without it.
+    /// Whether another policy would answer it: this one excludes the path, or includes it in a way
+    /// that says nothing about documents without it.
     fn is_missing(&self, test: &Test, path: &Path) -> bool {
         match (&test.kind, self.policy.coverage(path)) {
             (TestKind::Spatial { .. }, _) => !self.policy.has_spatial(path),
             (_, Coverage::NotIndexed) => true,
             (_, Coverage::Wildcard) => has_undefined(&test.kind),
-            // It is about to: the index is being built.
+            // The index is being built.
             (_, Coverage::Explicit) => false,
         }
     }
@@ -349,13 +348,13 @@ fn push(list: &mut Vec<Single>, entry: Single) {
     }
 }
 
-/// What of a query composite indexes are about.
+/// The parts of a query that composite indexes can serve.
 struct Shape {
-    /// Paths that must equal something, in the order of the query.
+    /// Paths with an equality, in the order of the query.
     equal: Vec<Path>,
-    /// Paths that may stand last: in a range, ordered by, or added up.
+    /// Paths that may come last: in a range, ordered by, or aggregated.
     last: Vec<(Path, bool)>,
-    /// Whether it groups by several paths that all must equal something.
+    /// Whether it groups by several paths, all with equalities.
     groups_equal: bool,
 }
 
@@ -368,7 +367,8 @@ impl Shape {
         let (mut equal, mut last) = (Vec::new(), Vec::new());
         for filter in filters {
             let Filter::Test(test) = filter else { continue };
-            // Elements of arrays have an entry each, and may pass one test each.
+            // Each element of an array has its own entry, so different elements may pass different
+            // tests.
             if !test.path.is_single_valued() || matches!(test.kind, TestKind::Spatial { .. }) {
                 continue;
             }
@@ -380,7 +380,7 @@ impl Shape {
         }
         let mut others = asked.sums.iter().map(|path| (path.clone(), false)).collect::<Vec<_>>();
         if let [order] = asked.order.as_slice() {
-            // One that is filtered too is better named in its own direction.
+            // A path that is also filtered gets the direction of the order.
             last.retain(|(path, _)| *path != order.0);
             others.insert(0, order.clone());
         }
@@ -394,15 +394,15 @@ impl Shape {
         Self { equal, last, groups_equal }
     }
 
-    /// Whether a composite index serves it: equalities first, then at most one other.
+    /// Whether a composite index serves it: equalities first, then at most one other path.
     fn is_served_by(&self, members: &[(Path, bool)]) -> bool {
         let Some(((last, _), first)) = members.split_last() else { return false };
         first.iter().all(|(path, _)| self.equal.contains(path))
             && (self.equal.contains(last) || self.last.iter().any(|(path, _)| path == last))
     }
 
-    /// The composite indexes that would serve it best: one for each path that may stand last. The
-    /// indexes of single paths serve equalities alone as well.
+    /// The composite indexes that would serve it best: one for each path that may come last.
+    /// Equalities alone are served as well by the indexes of single paths.
     fn wanted(&self) -> Vec<Composite> {
         let ascending = |path: &Path| (path.clone(), false);
         if self.last.is_empty() {

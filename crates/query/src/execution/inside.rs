@@ -1,4 +1,4 @@
-//! Queries of a transaction over its own key: they see what it has changed.
+//! Queries of a transaction over its own key, which see its changes.
 
 use std::{
     sync::{Arc, atomic::AtomicBool},
@@ -17,27 +17,27 @@ use crate::{
     served::Served,
 };
 
-/// What a transaction asks.
+/// A query of a transaction.
 pub struct Inside {
-    /// What readers share.
+    /// The state that readers share.
     pub reading: Arc<Reading>,
-    /// How the collection was named.
+    /// The path by which the request named the collection.
     pub path: CollectionPath,
     /// The collection that the transaction writes to.
     pub collection: Arc<Served>,
-    /// What it reads.
+    /// The transaction's view of the rows.
     pub view: Arc<dyn Snapshot>,
-    /// With the key of the transaction.
+    /// Options with the key of the transaction.
     pub options: Options,
     /// The query.
     pub source: QuerySource,
-    /// The second of the transaction: what has expired for its writes has expired here.
+    /// The second of the transaction: documents expired for its writes are expired here, too.
     pub now: u64,
 }
 
 impl Inside {
     /// A page of the rows; `None` if the indexing policy has changed since the transaction began.
-    /// The transaction was let in: its queries are not asked again.
+    /// The transaction was already admitted, so its queries are not admitted again.
     pub async fn page(self, meter: &mut Meter) -> Result<Option<Response>, Error> {
         if self.source.bytes > INLINE_BYTES_MAX {
             return apart::run_at_once(meter, move |meter, is_abandoned| {

@@ -1,4 +1,4 @@
-//! One page of one query at work: what it reads, from where, and until when.
+//! One page of one query: what it reads, from where, and until when.
 
 use std::{
     ops::{Bound, Range},
@@ -42,13 +42,13 @@ use crate::{
     served::Served,
 };
 
-/// When a query may come back that found no memory.
+/// When a query that found no memory may be retried.
 const MEMORY_RETRY_MS: u64 = 1000;
 
-/// How long a query keeps its thread to itself.
+/// How long a query may keep its thread before it yields.
 const TURN: Duration = Duration::from_millis(1);
 
-/// A page at work.
+/// A page being made.
 pub(crate) struct Job<'a> {
     pub(crate) collection: &'a Served,
     pub(crate) program: &'a Program,
@@ -58,11 +58,11 @@ pub(crate) struct Job<'a> {
     pub(crate) figures: Arc<Figures>,
     /// The user-defined functions of the collection.
     pub(crate) functions: Arc<Functions<'a>>,
-    /// What is done, for whoever asks.
+    /// Records what the page does, for an explanation.
     pub(crate) recorder: Arc<Recorder>,
-    /// When a page that can be continued ends.
+    /// When a page ends that can be continued.
     pub(crate) page_end: Instant,
-    /// When a query ends that cannot be.
+    /// When a query ends that cannot be continued.
     pub(crate) timeout: Instant,
 }
 
@@ -83,17 +83,18 @@ pub(crate) struct Part {
     /// Which documents have expired but are not swept yet.
     pub(crate) expiry: Expiry,
     pub(crate) point: PartitionPoint,
-    /// Which transactions the snapshot holds; `None` of a transaction's own view.
+    /// The transactions that the snapshot includes; `None` for a transaction's own view.
     pub(crate) seen: Option<Seen>,
-    /// Whether the page has read anything here: one that is full has not come to the others.
+    /// Whether the page has read anything here: a full page does not reach the remaining
+    /// partitions.
     pub(crate) is_read: AtomicBool,
-    /// What the page has read here, against what it has read elsewhere.
+    /// The work of reading here, relative to that in other partitions.
     pub(crate) work: AtomicU64,
 }
 
 impl Part {
-    /// The partition that remembers things about the rows, and which transactions they hold. `None`
-    /// if it is elsewhere, or the rows are a transaction's own.
+    /// The partition that caches facts about the rows, and the transactions that the rows include.
+    /// `None` if it is in another process, or if the rows are a transaction's own.
     pub(crate) fn memory(&self) -> Option<(&Partition, Seen)> {
         self.partition.here().zip(self.seen)
     }
@@ -102,18 +103,18 @@ impl Part {
         self.reach_in(self.slots.clone(), figures)
     }
 
-    /// Some of its slots only.
+    /// A reach of some of its slots.
     pub(crate) fn reach_in<'a>(&'a self, slots: Range<u32>, figures: &'a Figures) -> Reach<'a> {
         self.is_read.store(true, Ordering::Relaxed);
         self.reach_ahead(slots, figures)
     }
 
-    /// Some of its slots, of which the page does not know yet whether it comes to them.
+    /// A reach of some of its slots, before it is known whether the page gets there.
     pub(crate) fn reach_ahead<'a>(&'a self, slots: Range<u32>, figures: &'a Figures) -> Reach<'a> {
         Reach { snapshot: &*self.snapshot, slots, expiry: self.expiry, figures, work: &self.work }
     }
 
-    /// What the page has read here; `None` if it did not come to this partition.
+    /// The work of reading here; `None` if the page did not get to this partition.
     pub(crate) fn work_done(&self) -> Option<u64> {
         self.is_read.load(Ordering::Relaxed).then(|| self.work.load(Ordering::Relaxed))
     }
@@ -138,19 +139,19 @@ impl Part {
     }
 }
 
-/// How far the rows of a document got.
+/// How many rows of a document were processed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fed {
-    /// All of them are dealt with.
+    /// All of them.
     Whole,
-    /// This one belongs to the next page.
+    /// Up to this one, which belongs to the next page.
     Full(u32),
-    /// The answer is at its end.
+    /// The answer is complete.
     Over,
 }
 
 impl Job<'_> {
-    /// The partitions that the page came to; all of them if it reads none.
+    /// The partitions that the page read; all of them if it read none.
     pub(crate) fn parts_read(&self) -> Vec<&Part> {
         let read: Vec<&Part> =
             self.parts.iter().filter(|part| part.work_done().is_some()).collect();
@@ -162,17 +163,17 @@ impl Job<'_> {
         &self.figures.held
     }
 
-    /// What DISTINCT remembers; `None` without DISTINCT.
+    /// The set for DISTINCT; `None` without DISTINCT.
     pub(crate) fn seen(&self) -> Option<page::Seen> {
         self.program.shape().is_distinct.then(|| page::Seen::new(self.held()))
     }
 
-    /// Whether the page should end where it can be continued.
+    /// Whether the page should end as soon as it can be continued.
     pub(crate) fn is_late(&self) -> bool {
         Instant::now() >= self.page_end + self.figures.listing()
     }
 
-    /// Refuses to go on with what cannot be continued in another page.
+    /// Fails when time is up, for work that the next page cannot continue.
     pub(crate) fn check_timeout(&self) -> Result<(), Error> {
         self.figures.check_time()
     }
@@ -192,7 +193,7 @@ impl Job<'_> {
         }
     }
 
-    /// Whether the slot of the one key that is asked for holds no other key in this partition.
+    /// Whether the slot of the one requested key has no other key in this partition.
     pub(crate) async fn is_only_key(&self, part: &Part) -> Result<bool, Error> {
         let Some(key) = self.scope.full_key(self.collection) else { return Ok(false) };
         let first = [META_KEY, &key.as_bytes()[..3]].concat();
@@ -205,8 +206,8 @@ impl Job<'_> {
         Ok(entries.iter().all(|(found, _)| *found == key.counters()))
     }
 
-    /// Calls `each` with every document that can match, in the order of their numbers. For what
-    /// cannot be continued in another page.
+    /// Calls `each` with every document that can match, in the order of their numbers. For work
+    /// that the next page cannot continue.
     pub(crate) async fn documents(
         &self,
         run: &mut Run<'_>,
@@ -268,8 +269,8 @@ impl Job<'_> {
         }
     }
 
-    /// Puts the rows of a document into the page, from `from_row` on; the rows before were returned
-    /// earlier. With `seen`, only rows that are new.
+    /// Puts the rows of a document into the page, from `from_row` on; earlier ones were returned
+    /// before. With `seen`, only rows that are new.
     pub(crate) fn feed(
         &self,
         text: &Bytes,
@@ -327,7 +328,7 @@ impl Job<'_> {
     }
 }
 
-/// Lets other tasks have the thread now and then.
+/// Yields the thread to other tasks now and then.
 #[derive(Debug)]
 pub(crate) struct Turns(Instant);
 
@@ -351,7 +352,7 @@ pub(crate) fn parse(text: &Bytes) -> Result<Value, Error> {
     json::parse(text).map_err(|_| errors::from_damaged(Damaged("D")))
 }
 
-/// Why a query ended early, for the client.
+/// The client's error for a query that ended early.
 pub fn halted(halt: Halt) -> Error {
     match halt {
         Halt::Cancelled | Halt::Stopped => timed_out(),
@@ -368,7 +369,7 @@ pub fn halted(halt: Halt) -> Error {
     }
 }
 
-/// The service's answer to a query that takes too long.
+/// The service's error for a query that takes too long.
 pub(crate) fn timed_out() -> Error {
     Error::new(Code::Timeout, "The request timed out: the query did not end in time.")
 }

@@ -1,5 +1,4 @@
-//! Queries over values that are in memory: the resources of the account, and the rows of an inner
-//! query.
+//! Queries over values in memory: the resources of the account, and the rows of an inner query.
 
 use std::{collections::HashMap, sync::Arc};
 
@@ -19,16 +18,16 @@ use crate::held::Held;
 /// Most bytes of the rows and groups that a query keeps.
 const KEPT_BYTES_MAX: usize = 64 << 20;
 
-/// What a program may use.
+/// The resources that a program may use.
 #[derive(Clone, Copy)]
 pub(crate) struct Host<'a> {
-    /// Who answers the calls of user-defined functions.
+    /// Answers the calls of user-defined functions.
     pub(crate) functions: Option<&'a Functions<'a>>,
-    /// The memory that it holds.
+    /// The memory that the query holds.
     pub(crate) held: &'a Arc<Held>,
 }
 
-/// Every row of a program over these values, in its order, before TOP, OFFSET and LIMIT.
+/// Every row of a program over these values, sorted, before TOP, OFFSET and LIMIT.
 pub(crate) async fn rows(
     program: &Program,
     values: &[Value],
@@ -59,7 +58,7 @@ pub(crate) async fn rows(
     Ok(kept)
 }
 
-/// Rows to be put in order: among equals in the direction of the first key, as documents are.
+/// Rows to sort. Among equals, they come in the direction of the first key, as documents do.
 struct Sorter<'a, T> {
     order: Option<&'a Order>,
     kept: Vec<(SortKey, T)>,
@@ -67,7 +66,7 @@ struct Sorter<'a, T> {
     held: &'a Held,
 }
 
-/// What a row takes beside its key and value.
+/// The memory of a row apart from its key and value.
 const ROW_BYTES: usize = 64;
 
 impl<'a, T> Sorter<'a, T> {
@@ -75,7 +74,7 @@ impl<'a, T> Sorter<'a, T> {
         Self { order, kept: Vec::new(), bytes: 0, held }
     }
 
-    /// Takes a row of the value with this ordinal.
+    /// Adds a row of the value with this ordinal.
     fn push(&mut self, keys: &[Value], ordinal: usize, bytes: usize, row: T) -> Result<(), Halt> {
         let key = match self.order {
             None => SortKey::default(),
@@ -111,7 +110,7 @@ struct Table<'a> {
 }
 
 impl Table<'_> {
-    /// Calls `each` with every row, and the place of its value.
+    /// Calls `each` with every row, and the ordinal of its value.
     async fn each(
         &self,
         run: &mut Run<'_>,
@@ -201,7 +200,8 @@ impl Table<'_> {
     }
 }
 
-/// Puts rows into a page from the one with this count on; the count to go on with, if there is more.
+/// Puts rows into a page, beginning with the row at `from`; returns where to continue, if there is
+/// more.
 pub(crate) fn fill(page: &mut Page, rows: &[Value], from: u64) -> Option<u64> {
     let from = usize::try_from(from).unwrap_or(usize::MAX);
     for (at, row) in rows.iter().enumerate().skip(from) {

@@ -1,8 +1,8 @@
-//! Partitions read as one, in the order of document numbers.
+//! Reads partitions as one, in the order of document numbers.
 //!
-//! Those that share no slot follow each other. Where a hierarchical key is cut inside its slot, its
-//! partitions have numbers of the same slot, and are read side by side: so the order is the same
-//! however the slot is cut, and a token means the same place before and after.
+//! Partitions that share no slot follow each other. If a hierarchical key is cut inside its slot,
+//! several partitions have numbers of this slot, and are read side by side: so the order does not
+//! depend on the cuts, and a token means the same position before and after a cut.
 
 use std::ops::Range;
 
@@ -27,26 +27,26 @@ use crate::{
 /// Groups of partitions that are read ahead together.
 pub(crate) const GROUPS_AHEAD: usize = 8;
 
-/// The parts in groups: those of a group share slots, and groups follow each other.
+/// Splits the parts into groups, in order: the parts of a group share slots.
 pub(crate) fn groups(parts: &[Part]) -> impl Iterator<Item = &[Part]> {
     parts.chunk_by(|left, right| do_share(&left.slots, &right.slots))
 }
 
-/// Puts the documents of a group in order. The caller reads them: whoever is
-/// [`wanting`](Self::wanting) is given its next one, until the least of all can be taken.
+/// Merges the documents of a group in order. The caller reads: it passes in the next document of
+/// the lane that is [`wanting`](Self::wanting), until it can take the least of all.
 pub(crate) struct Merge {
     lanes: Vec<Lane>,
 }
 
 struct Lane {
-    /// No number of it is below.
+    /// The lower bound of its numbers.
     first: DocNum,
     head: Option<(DocNum, Bytes)>,
     is_done: bool,
 }
 
 impl Merge {
-    /// A group with these slots, from a number on.
+    /// A group of lanes with these slots, from a number on.
     pub(crate) fn new<'a>(group: impl Iterator<Item = &'a Range<u32>>, start: DocNum) -> Self {
         let lane = |slots: &Range<u32>| Lane {
             first: docnum(slots.start, 0).max(start),
@@ -56,7 +56,8 @@ impl Merge {
         Self { lanes: group.map(lane).collect() }
     }
 
-    /// Who must be read before the least document is known. Nobody is read before its time.
+    /// The lane that must be read before the least document is known. No lane is read earlier than
+    /// necessary.
     pub(crate) fn wanting(&self) -> Option<usize> {
         let heads = self.lanes.iter().filter_map(|lane| lane.head.as_ref());
         let least = heads.map(|(number, _)| *number).min().unwrap_or(DocNum::MAX);
@@ -64,31 +65,31 @@ impl Merge {
         self.lanes.iter().position(is_wanting)
     }
 
-    /// What was read; nothing if there is no more.
+    /// Adds a document of a lane; `None` if the lane has no more.
     pub(crate) fn put(&mut self, lane: usize, document: Option<(DocNum, Bytes)>) {
         let lane = &mut self.lanes[lane];
         lane.is_done = document.is_none();
         lane.head = document;
     }
 
-    /// The least document, if nobody is wanting.
+    /// The least document, if no lane is wanting.
     pub(crate) fn take(&mut self) -> Option<(DocNum, Bytes)> {
         let with_heads = self.lanes.iter_mut().filter(|lane| lane.head.is_some());
         with_heads.min_by_key(|lane| lane.head.as_ref().map(|(number, _)| *number))?.head.take()
     }
 }
 
-/// Reads all that can match in some partitions, as one.
+/// Reads all documents that can match in some partitions, as one.
 pub(crate) struct Readers<'a> {
     group: &'a [Part],
     merge: Merge,
-    /// Of each partition, once it is read.
+    /// The readers of the partitions that were opened.
     documents: Vec<Option<Documents>>,
     start: DocNum,
 }
 
 impl<'a> Readers<'a> {
-    /// The documents of a group from a number on.
+    /// Reads the documents of a group from a number on.
     pub(crate) fn new(group: &'a [Part], start: DocNum) -> Self {
         let merge = Merge::new(group.iter().map(|part| &part.slots), start);
         Self { group, merge, documents: group.iter().map(|_| None).collect(), start }
@@ -109,7 +110,7 @@ impl<'a> Readers<'a> {
         Ok(self.merge.take())
     }
 
-    /// Reads the first documents of all its partitions, side by side. For a caller that will come to
+    /// Reads the first documents of all its partitions concurrently. For a caller that will read
     /// all of them.
     async fn read_ahead(&mut self, job: &Job<'_>) -> Result<(), Error> {
         let (merge, start) = (&self.merge, self.start);
@@ -136,8 +137,8 @@ async fn opened(
     Ok(Documents::new(stream, start))
 }
 
-/// Readers of groups that follow each other, for a caller that will come to all of them: their first
-/// documents are read side by side.
+/// Readers of successive groups, for a caller that will read all of them: their first documents are
+/// read concurrently.
 pub(crate) async fn readers<'a>(
     job: &Job<'_>,
     groups: &[&'a [Part]],
@@ -151,7 +152,7 @@ pub(crate) async fn readers<'a>(
 }
 
 impl Readers<'_> {
-    /// The next document that is read ahead, and whose calls of functions are answered.
+    /// The next document, read ahead and with the answers to its function calls.
     pub(crate) async fn next_of(
         &mut self,
         job: &Job<'_>,
@@ -169,7 +170,7 @@ impl Readers<'_> {
 }
 
 impl Job<'_> {
-    /// A document by its number, wherever it is.
+    /// Reads a document by its number from whichever partition has it.
     pub(crate) async fn load(&self, number: DocNum) -> Result<Option<Bytes>, Error> {
         let figures: &Figures = &self.figures;
         for part in self.parts.iter() {
@@ -188,7 +189,7 @@ impl Job<'_> {
 mod tests {
     use super::*;
 
-    /// Reads lanes of these numbers; gives what comes out, and how often each was read.
+    /// Merges lanes of these numbers; returns the merged numbers, and how often each lane was read.
     fn merged(lanes: &[(Range<u32>, Vec<DocNum>)], start: DocNum) -> (Vec<DocNum>, Vec<usize>) {
         let mut merge = Merge::new(lanes.iter().map(|(slots, _)| slots), start);
         let mut rest: Vec<_> = lanes
@@ -218,7 +219,7 @@ mod tests {
         all.sort_unstable();
         assert_eq!(merged(&lanes, 0), (all.clone(), vec![4, 3, 3]));
         assert_eq!(merged(&lanes, docnum(7, 4)).0, all[4..]);
-        // What ends before the start is not read at all.
+        // A lane that ends before the start is not read at all.
         assert_eq!(merged(&lanes, docnum(8, 0)), (vec![docnum(8, 0)], vec![0, 0, 2]));
     }
 

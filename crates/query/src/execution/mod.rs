@@ -1,21 +1,22 @@
 //! Queries: from the text of a request to a page of rows.
 //!
 //! In reading order:
-//! - `resume`: where the rows begin, if the caller says so,
-//! - `door`: who answers a query that reads several partitions, and `plan`, what clients are told,
+//! - `resume`: where the rows begin, if the client says so,
+//! - `door`: who answers a query that reads several partitions, and `plan`, the plan for clients,
 //! - `prepared`: a query checked, compiled and ready to read,
 //! - `access`, `candidates`, `costs`, `stream`, `documents`: what the index knows of the filter, what
-//!   asking it costs, and the documents that can match,
+//!   using it costs, and the documents that can match,
 //! - `fetch`: documents read a batch at a time, ahead of their turn,
-//! - `stretch`, `created`: the order of documents that nobody asks to be sorted,
-//! - `job`, `merge`, `page`, `token`, `continuation`, `figures`: a page at work, partitions read as
-//!   one, what fits into a page, where the next one begins, how clients say that, and what it cost,
-//! - `apart`: pages that could hold up others run on threads of their own,
+//! - `stretch`, `created`: the order of documents in queries that do not sort,
+//! - `job`, `merge`, `page`, `token`, `continuation`, `figures`: one page being made, partitions
+//!   read as one, what fits into a page, where the next one begins, how clients say that, and what
+//!   it cost,
+//! - `apart`: runs slow pages on their own threads,
 //! - `ahead`, `functions`: documents read ahead for the calls of user-defined functions,
-//! - `expired`: what the index still holds though it is gone,
-//! - `unordered`, `ordered`, `aggregate`, `grouped`, `nested`: the ways in which rows come about,
-//! - `memory`, `compiled`: queries over what is in memory, `inside`: queries of a transaction,
-//! - `told`, `index_metrics`, `explain`: what a caller may be told beside the rows.
+//! - `expired`: expired documents that are still in the index,
+//! - `unordered`, `ordered`, `aggregate`, `grouped`, `nested`: the ways to produce rows,
+//! - `memory`, `compiled`: queries over values in memory, `inside`: queries of a transaction,
+//! - `told`, `index_metrics`, `explain`: metadata that a client may get besides the rows.
 
 mod access;
 mod aggregate;
@@ -138,15 +139,15 @@ pub async fn plan(
         .await
 }
 
-/// Longest query that is checked on a thread that others share.
+/// Longest query that is checked on a shared thread.
 pub const INLINE_BYTES_MAX: usize = 8 * 1024;
 
-/// Which thread a query is on.
+/// The thread that a query runs on.
 #[derive(Clone, Copy)]
 enum Where<'a> {
-    /// One that others share.
+    /// A shared thread.
     Shared,
-    /// One of its own; the flag says that nobody waits for it any more.
+    /// Its own thread; the flag says that nobody waits for the result any more.
     Apart(&'a Arc<AtomicBool>),
 }
 
@@ -165,7 +166,7 @@ async fn page_here(
         if let Some(page) = page.await? {
             return Ok(page);
         }
-        // The indexing policy has changed in between.
+        // The indexing policy has changed in the meantime.
         collection = reading.view().intended(path, options)?;
     }
 }
@@ -217,7 +218,7 @@ async fn attempt(
     }
 }
 
-/// A page to be made, with all it needs.
+/// A page to make, with everything it needs.
 struct Work {
     reading: Arc<Reading>,
     path: CollectionPath,
@@ -228,21 +229,21 @@ struct Work {
     now_millis: i64,
     started: Instant,
     compiled: Duration,
-    /// What it reads instead of what is stored: a transaction's own queries see its changes.
+    /// Read instead of the stored rows: a transaction's own queries see its changes.
     view: Option<Arc<dyn Snapshot>>,
 }
 
-/// What a page reads, in which order, and from where on.
+/// The scope, order and start of a page.
 struct Course {
     scope: Scope,
     order: Option<Order>,
     token: Token,
-    /// Where the client says that the rows begin.
+    /// Where the rows begin, if the client says so.
     resumed: Option<Frontier>,
 }
 
 impl Work {
-    /// Makes the page if the partitions that it reads have request units left.
+    /// Makes the page if the partitions in its scope have request units left.
     async fn run(
         &self,
         meter: &mut Meter,
@@ -268,7 +269,7 @@ impl Work {
         answer
     }
 
-    /// What is left to read; `None` if that is nothing.
+    /// The rest of the query to read; `None` if nothing is left.
     fn course(&self) -> Result<Option<Course>, Error> {
         let order = self.prepared.order(&self.collection)?;
         let token = self.prepared.token(&self.options, &self.scope, &self.collection)?;
@@ -280,13 +281,13 @@ impl Work {
         let resumed = resume.map(|filter| resume::frontier(filter, walked)).transpose()?;
         let is_whole = shape.groups || shape.is_aggregate || shape.inner.is_some();
         let scope = self.scope.continued(&self.collection, &token.origin, is_whole)?;
-        // Earlier pages have dealt with what lies before, and nothing of it matters to this one.
+        // Earlier pages have returned everything before, and a plain query does not need it again.
         let first = token.place.slot().filter(|_| shape.is_plain()).unwrap_or(0);
         Ok(scope.map(|scope| Course { scope: scope.beginning_with(first), order, token, resumed }))
     }
 
-    /// Makes the page, unless whoever asked for it has gone, or the indexing policy has changed.
-    /// Notes how much it read in each partition.
+    /// Makes the page, unless the caller has gone or the indexing policy has changed. Notes the
+    /// work in each partition.
     async fn run_admitted(
         &self,
         Course { scope, order, token, resumed }: Course,
@@ -296,8 +297,8 @@ impl Work {
     ) -> Result<Option<Response>, Error> {
         let Work { collection, prepared, options, .. } = self;
         let job = self.job(&scope, order.as_ref(), is_abandoned).await?;
-        // Documents of a newer policy may lack what this one says that the index has: the snapshots
-        // were taken after the view.
+        // Documents written under a newer policy may lack entries that this one promises: the
+        // snapshots were taken after the view.
         let current = self.reading.view().intended(&self.path, options)?;
         if current.index_generation != collection.index_generation {
             return Ok(None);
@@ -314,10 +315,10 @@ impl Work {
             .with_memory_of(&more_bytes)
             .with_plane(collection.definition.is_geometry);
         let next = rows(&job, order.as_ref(), &mut page, (token.place, resumed), &mut run).await;
-        // Whatever came of it: this was read.
+        // These reads are charged even if the query failed.
         charge(meter, &job);
         work.extend(job.parts.iter().map(Part::work_done));
-        // A transaction notes what it has spent when it is over.
+        // A transaction notes its charge at its end.
         if let (Some(key), [part], None) =
             (self.scope.full_key(collection), &*job.parts, &self.view)
             && let Some(partition) = part.partition.here()
@@ -347,12 +348,12 @@ impl Work {
         Response { outcome: Outcome::Ok, body, etag: None, continuation, meta }
     }
 
-    /// The second that the page is of.
+    /// The page's time, in seconds.
     fn now_seconds(&self) -> u64 {
         u64::try_from(self.now_millis.div_euclid(1000)).unwrap_or(0)
     }
 
-    /// What the page reads: each partition's snapshot, and what its index knows.
+    /// Prepares what the page reads: each partition's snapshot, and what its index knows.
     async fn job<'a>(
         &'a self,
         scope: &'a Scope,
@@ -397,7 +398,7 @@ impl Work {
     }
 }
 
-/// A partition's share of a feed: everything that is in scope.
+/// A partition's share of a feed: everything in scope.
 pub(crate) async fn unfiltered(
     collection: &Served,
     scope: &Scope,
@@ -409,7 +410,7 @@ pub(crate) async fn unfiltered(
         .await
 }
 
-/// The rows of a query, in the way that its shape wants.
+/// The rows of a query, produced in the way that its shape requires.
 async fn rows(
     job: &Job<'_>,
     order: Option<&Order>,
@@ -444,7 +445,7 @@ async fn rows(
     }
 }
 
-/// A query without FROM.
+/// Answers a query without FROM.
 async fn without_documents(
     job: &Job<'_>,
     page: &mut Page,

@@ -1,5 +1,5 @@
-//! `SELECT … FROM (SELECT DISTINCT … FROM c)`: the inner query reads the whole collection, the outer
-//! one its rows. They are kept in memory, within bounds.
+//! `SELECT … FROM (SELECT DISTINCT … FROM c)`: the inner query reads the whole collection, and the
+//! outer one reads the inner's rows, which are kept in memory up to a limit.
 
 use protocol::Error;
 use sql::program::{Halt, Program, Run, weight};
@@ -33,8 +33,8 @@ pub(crate) async fn run(
     Ok(memory::fill(page, &rows, from).map(Place::Ordinal))
 }
 
-/// The inner query's rows. As values, not as the JSON of a page: what the outer query makes of NaN
-/// is its own affair.
+/// The inner query's rows. As values, not as the JSON of a page: the outer query handles NaN in its
+/// own way.
 async fn inner_rows(
     job: &Job<'_>,
     inner: &Program,

@@ -1,4 +1,4 @@
-//! A page of rows on its way out: what fits, what OFFSET skips, what LIMIT ends, what DISTINCT has
+//! Collects a page of rows: what fits, what OFFSET skips, where LIMIT ends, and what DISTINCT has
 //! seen before.
 
 use std::{
@@ -22,8 +22,8 @@ use crate::{
 /// Most different rows that DISTINCT remembers.
 const SEEN_MAX: usize = 4_000_000;
 
-/// What the set takes for each row that it has room for: sixteen bytes, one of its own, and the
-/// eighth that it leaves free.
+/// The memory of the set per row of capacity: sixteen bytes, one of metadata, and an eighth that it
+/// keeps free.
 const SEEN_BYTES: usize = 20;
 
 /// The rows of a page.
@@ -32,25 +32,24 @@ pub(crate) struct Page {
     pub(crate) items: Vec<Bytes>,
     bytes: usize,
     limit: usize,
-    /// Rows still to be skipped.
+    /// Rows still to skip.
     pub(crate) skip: u64,
-    /// Rows still to be let through; `None` without a limit.
+    /// Rows still to return; `None` without a limit.
     pub(crate) take: Option<u64>,
-    /// How long rows took to print; `None` if nobody wants to know.
+    /// How long rows took to print; `None` if no metrics were requested.
     written: Option<Duration>,
-    /// Whether a page that is full ends there, and leaves it to the next one to find that there is
-    /// no more.
+    /// Whether a full page ends at once, so that the next one finds out whether there is more.
     ends_when_full: bool,
 }
 
-/// What became of a row.
+/// The result of offering a row.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Offered {
     /// It is in the page, or was skipped.
     Accepted,
     /// It belongs to the next page.
     Full,
-    /// It is behind the last row of the answer.
+    /// It comes after the last row of the answer.
     Over,
 }
 
@@ -60,11 +59,11 @@ impl Page {
         Self { items, bytes, limit, skip, take, written: None, ends_when_full: true }
     }
 
-    /// The page that a request for documents asks for.
+    /// The page for a request.
     ///
-    /// COMPAT: JavaScript, when it asks range by range and is taken up again by its own token, asks
-    /// for ever if the last page of a range is empty. Those that ask so are told at once that there
-    /// is no more.
+    /// COMPAT: JavaScript, when it reads range by range and resumes from its own token, loops
+    /// forever if the last page of a range is empty. Such requests are told at once that there is
+    /// no more.
     pub(crate) fn of(options: &Options, token: &Token) -> Self {
         let limit = options.max_item_count.unwrap_or(PAGE_ITEMS_DEFAULT) as usize;
         let ends_when_full = options.range_id.is_none() || !options.keeps_old_ranges;
@@ -72,17 +71,17 @@ impl Page {
         Self { written, ends_when_full, ..Self::new(limit, token.skip, token.take) }
     }
 
-    /// Whether it ends here, with or without more rows.
+    /// Whether the page ends here, with or without more rows.
     pub(crate) fn is_at_end(&self) -> bool {
         self.ends_when_full && self.is_full()
     }
 
-    /// How long rows took to print, as far as it was measured.
+    /// How long rows took to print, if it was measured.
     pub(crate) fn written(&self) -> Duration {
         self.written.unwrap_or_default()
     }
 
-    /// Whether no further row belongs to the answer.
+    /// Whether the answer has all its rows.
     pub(crate) fn is_over(&self) -> bool {
         self.take == Some(0)
     }
@@ -92,7 +91,7 @@ impl Page {
         self.items.len() >= self.limit
     }
 
-    /// Takes the next row of the answer.
+    /// Offers the next row of the answer.
     pub(crate) fn offer(&mut self, item: impl FnOnce() -> Bytes) -> Offered {
         if self.is_over() {
             return Offered::Over;
@@ -122,27 +121,27 @@ impl Page {
         Offered::Accepted
     }
 
-    /// Rows that the page still wants, those to be skipped included.
+    /// The number of rows that the page still wants, including those to skip.
     pub(crate) fn wants(&self) -> usize {
         let take = self.take.and_then(|take| usize::try_from(take).ok()).unwrap_or(usize::MAX);
         let skip = usize::try_from(self.skip).unwrap_or(usize::MAX);
         (self.limit - self.items.len().min(self.limit)).min(take).saturating_add(skip)
     }
 
-    /// Gives the rows back, to be offered again in another way.
+    /// Discards the rows, to offer them again in another way.
     pub(crate) fn restart(&mut self, (skip, take): (u64, Option<u64>)) {
         self.items.clear();
         self.bytes = 0;
         (self.skip, self.take) = (skip, take);
     }
 
-    /// Bytes of the rows.
+    /// The size of the rows.
     pub(crate) fn bytes(&self) -> usize {
         self.bytes
     }
 }
 
-/// The rows that DISTINCT has met, by a hash of 128 bits.
+/// The rows that DISTINCT has seen, by a hash of 128 bits.
 #[derive(Debug)]
 pub(crate) struct Seen {
     rows: HashSet<(u64, u64)>,
@@ -169,7 +168,7 @@ impl Seen {
         Ok(is_new)
     }
 
-    /// Makes room for as many again, which are counted before they are there.
+    /// Doubles the capacity, reserving the memory first.
     fn grow(&mut self) -> Result<(), Error> {
         let before = self.rows.capacity();
         let more = SEEN_BYTES * (before + 1);
@@ -186,7 +185,7 @@ impl Drop for Seen {
     }
 }
 
-/// A query that would need more memory than it may have.
+/// The error for a query that needs more memory than it may have.
 pub(crate) fn too_large(what: &str) -> Error {
     Error::new(
         Code::BadRequest,

@@ -1,4 +1,5 @@
-//! The plan of a query, as clients ask for it: what to send to which ranges of keys.
+//! The plan of a query, for clients that send the pieces themselves: what to send to which ranges
+//! of keys.
 
 use partition::charge::Meter;
 use protocol::{
@@ -14,7 +15,7 @@ use crate::{
     served::{Served, View},
 };
 
-/// The feature of clients that rank by themselves.
+/// The feature of clients that rank results themselves.
 const SKIPS_RANK_REWRITE: &str = "HybridSearchSkipOrderByRewrite";
 
 /// Answers a request for a plan.
@@ -45,7 +46,7 @@ pub(super) fn plan(
     Ok(Response { outcome: Outcome::Ok, body, etag: None, continuation: None, meta })
 }
 
-/// The plan of a query that was prepared, and its JSON.
+/// The plan of a prepared query, and its JSON.
 pub(crate) fn plan_json(
     prepared: &Prepared,
     collection: &Served,
@@ -96,7 +97,7 @@ fn kind(collection: &Served) -> Kind {
     }
 }
 
-/// The paths of vectors, and how they are compared.
+/// The paths of vectors, and their distance metrics.
 fn vectors(collection: &Served) -> Vec<(Vec<String>, Metric)> {
     let policy = collection.definition.json.get("vectorEmbeddingPolicy");
     let embeddings = policy.map_or(&Value::Undefined, |policy| policy.get("vectorEmbeddings"));
@@ -112,7 +113,7 @@ fn vectors(collection: &Served) -> Vec<(Vec<String>, Metric)> {
     embeddings.as_array().unwrap_or_default().iter().filter_map(vector).collect()
 }
 
-/// Ranges of keys as ranges of their hashes, sorted and apart, as clients want them.
+/// Ranges of keys as ranges of their hashes, sorted and disjoint, as clients expect them.
 fn hex_ranges(ranges: &[KeyRange], hashing: Hashing) -> Vec<HexRange> {
     let whole = || HexRange { min: String::new(), max: "FF".to_owned(), is_max_inclusive: false };
     let mut hex: Vec<HexRange> = Vec::with_capacity(ranges.len());

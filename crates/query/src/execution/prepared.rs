@@ -1,4 +1,4 @@
-//! A query that was checked and compiled, and what it needs to read.
+//! A checked and compiled query, with what it needs to read.
 
 use std::sync::Arc;
 
@@ -28,9 +28,9 @@ pub(crate) struct Prepared {
     pub(crate) query: Query,
     pub(crate) program: Program,
     pub(crate) filter: Filter,
-    /// What a call is answered with whose function the collection does not have.
+    /// The error for a call of a function that the collection does not have.
     pub(crate) unknown_function: Option<Error>,
-    /// Tells this query over this collection from every other: what its tokens are bound to.
+    /// Identifies this query over this collection: its tokens are bound to it.
     pub(crate) identity: Vec<u8>,
 }
 
@@ -58,7 +58,7 @@ impl Prepared {
             if !errors.iter().all(|error| error.code == sql::Code::UnknownUdf) {
                 return Err(refused(&errors));
             }
-            // A query that never comes to call it is answered.
+            // A query that never actually calls the function gets its answer.
             unknown_function = Some(refused(&errors));
             let settings = Settings { has_udf: None, ..settings };
             Program::compile(&query, &settings).map_err(|errors| refused(&errors))
@@ -70,7 +70,7 @@ impl Prepared {
             is_planar: definition.is_geometry,
             computed: &names,
         };
-        // What an inner query leaves out is not for the outer one to say.
+        // The outer query must not filter what the inner one reads.
         let filter = if program.shape().inner.is_some() {
             Filter::All
         } else {
@@ -80,7 +80,7 @@ impl Prepared {
         Ok(Self { source, query, program, filter, unknown_function, identity })
     }
 
-    /// Where a page begins: where the caller's last one ended, or at the start.
+    /// Where a page begins: where the client's last one ended, or at the start.
     pub(crate) fn token(
         &self,
         options: &Options,
@@ -91,12 +91,12 @@ impl Prepared {
         Token::of_page(options, &self.identity, self.program.shape(), origin)
     }
 
-    /// What random numbers begin from. The pages of a query go on from each other's time.
+    /// The seed of random numbers. Each page of a query has its own time, and so its own seed.
     pub(crate) fn seed(&self, now_millis: i64) -> u64 {
         murmur3_128(&self.identity, (now_millis.unsigned_abs(), 0)).0
     }
 
-    /// The order of the rows, if one is asked for; refused if no index has it.
+    /// The order of the rows, if the query has one; refused if it needs an index that is missing.
     pub(crate) fn order(&self, collection: &Served) -> Result<Option<Order>, Error> {
         let shape = self.program.shape();
         if shape.order.is_empty() {
@@ -104,13 +104,13 @@ impl Prepared {
         }
         let descends: Vec<bool> = shape.order.iter().map(|key| key.is_descending).collect();
         if shape.groups || shape.inner.is_some() || shape.is_aggregate {
-            // Groups, rows of inner queries and lists are sorted in memory; no index knows them.
+            // Groups, rows of inner queries and lists are sorted in memory; no index has them.
             return Ok(Some(Order { descends, index: None }));
         }
         let paths: Option<Vec<index::Path>> =
             shape.order.iter().map(|key| key.path.as_deref().and_then(index_path)).collect();
         match paths.as_deref() {
-            // A computed property, or an element of an array: there is no index of it.
+            // A computed property, or an element of an array, has no index.
             None => Ok(Some(Order { descends, index: None })),
             Some([path]) => path_order(collection, path, descends).map(Some),
             Some(paths) => composite_order(collection, paths, descends).map(Some),
@@ -118,7 +118,7 @@ impl Prepared {
     }
 }
 
-/// An order by one path: its own index has it.
+/// An order by one path uses that path's index.
 fn path_order(
     collection: &Served,
     path: &index::Path,
@@ -137,7 +137,7 @@ fn path_order(
     Ok(Order { descends, index })
 }
 
-/// An order by several paths: a composite index must have it.
+/// An order by several paths needs a composite index.
 fn composite_order(
     collection: &Served,
     paths: &[index::Path],
@@ -167,7 +167,8 @@ fn not_served(message: &str) -> Error {
     Error { query: Some(failure.into()), ..Error::new(Code::BadRequest, message) }
 }
 
-/// The path of a sort key; `None` if it leads into an array, whose elements no index orders by.
+/// The path of a sort key; `None` if it leads into an array, since no index orders by array
+/// elements.
 fn index_path(steps: &[PathStep]) -> Option<index::Path> {
     let segment = |step: &PathStep| match step {
         PathStep::Key(name) => Some(index::Segment::Key(name.clone())),
@@ -176,11 +177,11 @@ fn index_path(steps: &[PathStep]) -> Option<index::Path> {
     steps.iter().map(segment).collect::<Option<_>>().map(index::Path)
 }
 
-/// What tells a query over a feed from every other.
+/// The identity of a query over a feed.
 ///
-/// COMPAT: SDKs that resume an ORDER BY send the token they were given with a query whose filter
-/// they have narrowed to what is left. The place in the order is the same, so the filter of such a
-/// query is no part of its identity.
+/// COMPAT: SDKs that resume an ORDER BY send the old token with a query whose filter they have
+/// narrowed to the rest. The position in the order is the same, so the filter of such a query is
+/// not part of its identity.
 pub(crate) fn identity(query: &Query, source: &QuerySource, owner: &[u8]) -> Vec<u8> {
     let mut bytes = owner.to_vec();
     let is_walked =

@@ -1,4 +1,4 @@
-//! Where the rows of a query begin, if the caller names a place in the order of ORDER BY.
+//! Where the rows of a query begin, if the client names a position in the order of ORDER BY.
 
 use protocol::{
     Error,
@@ -8,7 +8,7 @@ use value::Value;
 
 use crate::execution::ordered::{Frontier, Order, SortKey};
 
-/// Where the rows begin. `order` is that of the query; `None` if it has none of its documents.
+/// Where the rows begin. `order` is that of the query; `None` if it does not order documents.
 pub(crate) fn frontier(filter: &ResumeFilter, order: Option<&Order>) -> Result<Frontier, Error> {
     let Some(order) = order else {
         return Err(invalid("the query has no ORDER BY to resume"));

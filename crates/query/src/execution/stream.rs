@@ -1,6 +1,6 @@
 //! Document numbers in ascending order, found in the index: lists, postings, and their unions and
-//! intersections. A stream is asked for the first number at or behind a place, so an intersection
-//! skips what only one side holds.
+//! intersections. The caller asks a stream for the first number at or after a position, so an
+//! intersection skips numbers that only one side has.
 
 use std::{
     collections::VecDeque,
@@ -18,32 +18,32 @@ use store::{Direction, KeyRange, Page, PageLimit, Snapshot};
 
 use crate::{execution::figures::Figures, expiry::Expiry, together};
 
-/// Entries that a posting list is read by: few at first, since most queries want few.
+/// Entries per read of a posting list: few at first, since most queries want few.
 const FIRST_PAGE: usize = 32;
 const PAGE_MAX: usize = 1024;
 
-/// What a stream reads from: one partition's snapshot, within a range of slots.
+/// The source of a stream: one partition's snapshot, within a range of slots.
 pub(crate) struct Reach<'a> {
     pub(crate) snapshot: &'a dyn Snapshot,
     pub(crate) slots: Range<u32>,
     /// Which documents have expired but are not swept yet.
     pub(crate) expiry: Expiry,
     pub(crate) figures: &'a Figures,
-    /// What is read here, of all that the page reads.
+    /// The work done in this partition.
     pub(crate) work: &'a AtomicU64,
 }
 
-/// What reading a document weighs, where an entry of the index weighs one.
+/// The work of reading a document, relative to one index entry.
 const DOCUMENT_WORK: u64 = 1000;
 
 impl Reach<'_> {
-    /// A document was read.
+    /// Counts a document read.
     pub(crate) fn note_document(&self, bytes: usize) {
         self.figures.document(bytes);
         self.work.fetch_add(DOCUMENT_WORK, Ordering::Relaxed);
     }
 
-    /// Entries of the index were read.
+    /// Counts index entries read.
     pub(crate) fn note_index_entries(&self, count: usize) {
         self.figures.index_entries(count);
         self.work.fetch_add(count as u64, Ordering::Relaxed);
@@ -91,19 +91,19 @@ pub(crate) enum Stream {
     Intersection(Intersection),
 }
 
-/// What a stream says without reading.
+/// The state of a stream without further reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Known {
     /// This is the first number.
     Number(DocNum),
-    /// There is none.
+    /// There are no more.
     End,
     /// Entries have to be read first.
     Unread,
 }
 
 impl Stream {
-    /// The first number that is not below `at_least`. Places only rise from call to call.
+    /// The first number that is not below `at_least`, which must not decrease from call to call.
     pub(crate) async fn seek(
         &mut self,
         reach: &Reach<'_>,
@@ -121,8 +121,8 @@ impl Stream {
         }
     }
 
-    /// The first number that is not below `at_least`, if that is known by what was read. Places
-    /// only rise from call to call.
+    /// The first number that is not below `at_least`, if that is known without reading. `at_least`
+    /// must not decrease from call to call.
     pub(crate) fn known(&mut self, reach: &Reach<'_>, at_least: DocNum) -> Known {
         match self {
             Self::List(numbers) => {
@@ -132,7 +132,7 @@ impl Stream {
             Self::Postings(postings) => postings.known(reach, at_least),
             Self::Union(streams) => {
                 let (mut least, mut is_unread) = (None, false);
-                // All are asked, so that all that have to be read are read together.
+                // Ask all of them, so that those that must be read are read together.
                 for stream in streams {
                     match stream.known(reach, at_least) {
                         Known::Number(number) => least = Some(least.unwrap_or(number).min(number)),
@@ -150,7 +150,7 @@ impl Stream {
         }
     }
 
-    /// What kept it from knowing a number.
+    /// Collects the postings that must be read to know the next number.
     fn unread<'s>(&'s mut self, out: &mut Vec<&'s mut Postings>) {
         match self {
             Self::Postings(postings) => out.extend(Some(postings).filter(|it| it.from.is_some())),
@@ -163,20 +163,20 @@ impl Stream {
     }
 }
 
-/// Numbers that all streams have.
+/// The numbers that are in all streams.
 pub(crate) struct Intersection {
     streams: Vec<Stream>,
-    /// Who is asked next, for which number, and how many before it have that number.
+    /// The stream to ask next, for which number, and how many streams before it have that number.
     turn: usize,
     candidate: DocNum,
     agreed: usize,
-    /// Whether that one has to be read first. Then it goes on from there, so that nobody is read for
-    /// a number that another has passed.
+    /// Whether that stream must be read first. It continues with the same stream afterwards, so
+    /// that no stream is read for a number that another has already skipped.
     is_waiting: bool,
 }
 
 impl Intersection {
-    /// What two or more streams have in common.
+    /// The intersection of two or more streams.
     pub(crate) fn of(streams: Vec<Stream>) -> Self {
         Self { streams, turn: 0, candidate: 0, agreed: 0, is_waiting: false }
     }
@@ -215,11 +215,11 @@ impl Intersection {
 pub(crate) struct Postings {
     /// The term's key up to the document number.
     term: Bytes,
-    /// Numbers read and not passed yet.
+    /// Numbers that were read and not passed yet.
     buffer: VecDeque<DocNum>,
     /// Everything below was read.
     read_to: DocNum,
-    /// Where it has to be read from, to know the number that it was asked for last.
+    /// Where to read from, to know the last requested number.
     from: Option<DocNum>,
     page: usize,
     is_done: bool,
@@ -259,8 +259,7 @@ impl Postings {
         let page = reach.scan(range, Direction::Forward, limit).await?;
         reach.note_index_entries(page.entries.len());
         reach.figures.check_time()?;
-        // Where the store has all at hand, nothing here waits: long lists must let others have the
-        // thread.
+        // A store that answers at once never yields, so a long list must yield the thread itself.
         tokio::task::yield_now().await;
         self.buffer.extend(page.entries.iter().filter_map(|(key, _)| number_of(key)));
         self.is_done = !page.has_more;

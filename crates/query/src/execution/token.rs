@@ -1,9 +1,9 @@
-//! Continuation tokens: everything that the next page must know, since the server remembers
-//! nothing. Under 1 KB; they name slots and documents by number, never partitions, so they outlive
-//! splits and merges.
+//! Continuation tokens contain everything that the next page must know, since the server keeps no
+//! state. They have less than 1 KB; they name slots and documents by number, never partitions, so
+//! they stay valid through splits and merges.
 //!
-//! A token carries a checksum over itself and the query it belongs to: a damaged one, or one of
-//! another query, is refused, never guessed at.
+//! A token has a checksum over itself and the query it belongs to, so that a damaged one or one of
+//! another query is rejected.
 
 use std::ops::Range;
 
@@ -19,8 +19,8 @@ use crate::{execution::continuation::unwrapped, scope::Origin};
 /// The format of tokens that this build writes and reads.
 const FORMAT: u8 = 1;
 
-/// Most bytes of a sort key or of partial aggregates in a token: base64 makes 4 of 3, and the
-/// promise is 1,024.
+/// Most bytes of a sort key or of partial aggregates in a token: base64 makes 4 of 3, and tokens
+/// must stay below 1,024.
 pub(crate) const BYTES_MAX: usize = 580;
 
 /// Where the next page begins.
@@ -30,38 +30,38 @@ pub(crate) struct Token {
     pub(crate) skip: u64,
     /// Rows that TOP or LIMIT still let through.
     pub(crate) take: Option<u64>,
-    /// What the first page was asked of.
+    /// The area that the first page was requested for.
     pub(crate) origin: Origin,
     pub(crate) place: Place,
 }
 
-/// Slots have 24 bits. These say that only a part of them is meant, and that the edge lies inside:
-/// its bytes stand behind all else, before their number.
+/// A flag in slot numbers, which have 24 bits. It marks an edge inside the slot, whose bytes are at
+/// the end of the token, before their length.
 const PART: u32 = 1 << 31;
 const INSIDE: u32 = 1 << 30;
 
-/// A row: of which document, and how many rows of that document come before it.
+/// A row: its document, and how many rows of that document come before it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Position {
     pub(crate) number: DocNum,
     pub(crate) row: u32,
 }
 
-/// The first row of the next page, in terms of the order that the query's rows come in.
+/// The first row of the next page, in the order of the query's rows.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Place {
     /// By document number.
     Row(Position),
-    /// By creation, within these slots, where the numbers of positions are [`Creation`]s. What lies
-    /// in lower slots was returned, and nothing of what lies in higher ones.
+    /// By creation, within these slots, where the numbers of positions are [`Creation`]s. Rows in
+    /// lower slots were returned, and none in higher ones.
     ///
     /// [`Creation`]: partition::keys::Creation
     Created { slots: Range<u32>, position: Position },
     /// By sort key, then document number.
     Sorted { key: Vec<u8>, is_cut: bool, position: Position },
-    /// Nothing was returned yet: aggregates of everything before this row.
+    /// No row was returned yet: partial aggregates of everything before this row.
     Partial { position: Position, partials: Vec<u8> },
-    /// By count, for answers that are made anew for each page.
+    /// By count, for answers that are recomputed for each page.
     Ordinal(u64),
 }
 
@@ -72,7 +72,7 @@ impl Default for Place {
 }
 
 impl Place {
-    /// The first slot that has rows of the next page, if it is known.
+    /// The first slot that has rows for the next page, if it is known.
     pub(crate) fn slot(&self) -> Option<u32> {
         match self {
             Self::Row(position) => Some(slot_of(position.number)),
@@ -83,7 +83,7 @@ impl Place {
 }
 
 impl Token {
-    /// Where a page begins: where the caller's last one ended, or at the start.
+    /// Where a page begins: where the client's last one ended, or at the start.
     pub(crate) fn of_page(
         options: &Options,
         identity: &[u8],
@@ -97,11 +97,11 @@ impl Token {
         Ok(Self { skip: shape.offset, take, origin: origin(), place: Place::default() })
     }
 
-    /// The token's text; `identity` tells the query from every other.
+    /// The token's text; `identity` identifies the query.
     pub(crate) fn encode(&self, identity: &[u8]) -> String {
         let mut out = vec![FORMAT];
         out.extend_from_slice(&self.skip.to_be_bytes());
-        // One more, so that zero says that there is no limit.
+        // Add one, so that zero means no limit.
         let take = self.take.map_or(0, |take| take.saturating_add(1));
         out.extend_from_slice(&take.to_be_bytes());
         let Origin { area: Area { start, end }, is_part } = &self.origin;
@@ -153,7 +153,7 @@ impl Token {
             content.get(offset..offset + 4)?.try_into().ok().map(u32::from_be_bytes)
         };
         let (start, end) = (word_of(content, 17)?, word_of(content, 21)?);
-        // The last one first: they are read from behind.
+        // The last one first: they are read from the end.
         let end_edge = take_edge(&mut content, end)?;
         let area = Area { start: take_edge(&mut content, start)?, end: end_edge };
         let origin = Origin { area, is_part: end & PART != 0 };
@@ -176,7 +176,7 @@ impl Token {
     }
 }
 
-/// An edge of the area, whose bytes are taken off the end if it has any.
+/// Decodes an edge of the area, and removes its bytes from the end if it has any.
 fn take_edge(content: &mut &[u8], word: u32) -> Option<Edge> {
     let slot = word & !(PART | INSIDE);
     if slot > SLOT_COUNT {

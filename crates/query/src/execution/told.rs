@@ -1,4 +1,4 @@
-//! What a page of a query tells beside its rows, where that was asked for.
+//! The metadata of a page besides its rows, if the client requests it.
 
 use std::time::Duration;
 
@@ -11,7 +11,7 @@ use crate::execution::{
     explain, index_metrics, job::Job, ordered::Order, page::Page, prepared::Prepared,
 };
 
-/// What the caller asked for.
+/// The metadata that the client requested.
 pub(super) fn of(
     job: &Job<'_>,
     prepared: &Prepared,
@@ -36,8 +36,8 @@ pub(super) fn of(
     (meta != QueryMeta::default()).then(|| meta.into())
 }
 
-/// Whether one partition's rows are not the answer. It depends on the query, not on what was found:
-/// .NET takes a change from page to page for a defect.
+/// Whether the rows of one partition are not the whole answer. This depends on the query, not on
+/// the results: .NET treats a change from page to page as an error.
 fn requires_distribution(job: &Job<'_>) -> bool {
     let shape = job.program.shape();
     let is_merged =
@@ -64,7 +64,7 @@ fn query_metrics(
         plan_ms: millis(planned.saturating_sub(compiled)),
         index_lookup_ms: millis(totals.index),
         document_load_ms: millis(totals.load),
-        // Rows are printed while documents are evaluated.
+        // Rows are printed during evaluation.
         execution_ms: millis(totals.run.saturating_sub(page.written())),
         functions_ms: millis(totals.call),
         write_output_ms: millis(page.written()),

@@ -24,9 +24,9 @@ use crate::{
     together,
 };
 
-/// Fills the page from `place` on; where to go on, if there may be more.
+/// Fills the page from `place` on; returns where to continue, if there may be more.
 ///
-/// DISTINCT begins anew with every page, to learn again what was returned before.
+/// DISTINCT starts over on every page, to learn again which rows were returned before.
 pub(crate) async fn run(
     job: &Job<'_>,
     page: &mut Page,
@@ -57,7 +57,7 @@ pub(crate) async fn run(
             Filled::Over => return Ok(None),
             Filled::Full(position) => return Ok(Some(stretch.place(position))),
             Filled::Exhausted if at + 1 == stretches.len() => {}
-            // A page is of one partition, where the client could have asked one after the other.
+            // A page covers one partition if the client could query one partition after the other.
             Filled::Exhausted if job.program.shape().is_plain() && !page.items.is_empty() => {
                 return Ok(Some(stretch.behind()));
             }
@@ -67,13 +67,13 @@ pub(crate) async fn run(
     Ok(None)
 }
 
-/// How reading a stretch ended.
+/// The result of reading a stretch.
 enum Filled {
     /// Everything was read.
     Exhausted,
     /// The next page begins here.
     Full(Position),
-    /// The answer is at its end.
+    /// The answer is complete.
     Over,
 }
 
@@ -107,7 +107,7 @@ async fn fill(
             Fed::Full(row) => return Ok(Filled::Full(Position { number, row })),
         }
         let next = Position { number: number + 1, row: 0 };
-        // Whether there is more is for the next page to find out.
+        // The next page finds out whether there is more.
         if (page.is_at_end() || job.is_late()) && next > start {
             return Ok(Filled::Full(next));
         }
@@ -116,21 +116,21 @@ async fn fill(
     }
 }
 
-/// Begins to read stretches. Where the store has to be waited for, those that follow are begun
-/// together: few at first, since a page may end with any of them. What is read of a stretch counts
-/// when the page comes to it.
+/// Opens stretches for reading. If the store is slow, it opens the following ones together: few at
+/// first, since a page may end with any of them. Reads of a stretch are counted when the page gets
+/// there.
 struct Coming<'a> {
     job: &'a Job<'a>,
     stretches: &'a [Stretch],
-    /// What is read of each stretch before the page comes to it.
+    /// The reads of each stretch before the page gets there.
     figures: &'a [OnceLock<Figures>],
-    /// Whether earlier pages are read again.
+    /// Whether the stretches of earlier pages are read again.
     is_from_start: bool,
-    /// Of the stretches that come next; `None` of one that could not be read.
+    /// Readers of the next stretches; `None` for one that could not be read.
     begun: VecDeque<(usize, Option<Readers<'a>>)>,
-    /// How many were begun together.
+    /// How many were opened together.
     together: usize,
-    /// Whether the page has come to one.
+    /// Whether the page has reached any stretch.
     has_come: bool,
 }
 
@@ -145,7 +145,7 @@ impl<'a> Coming<'a> {
         Self { job, stretches, figures, is_from_start, begun, together: 1, has_come }
     }
 
-    /// The readers of a stretch that the page has come to, and that still wants so many rows.
+    /// The readers of a stretch that the page has reached, for so many rows still wanted.
     async fn next(&mut self, at: usize, wants: usize) -> Result<Readers<'a>, Error> {
         let is_slow = self.job.figures.has_waited() && !self.job.recorder.is_on();
         if self.begun.is_empty() && self.has_come && is_slow {
@@ -168,7 +168,7 @@ impl<'a> Coming<'a> {
         .await
     }
 
-    /// Begins with some stretches from this one on, side by side.
+    /// Opens some stretches from this one on, concurrently.
     async fn begin(&mut self, from: usize, wants: usize) -> Result<(), Error> {
         let is_read = |at: &usize| self.is_from_start || !self.stretches[*at].is_done();
         let next: Vec<usize> =
@@ -179,8 +179,8 @@ impl<'a> Coming<'a> {
         Ok(())
     }
 
-    /// The readers of a stretch that the page may come to. One that cannot be read is tried again
-    /// if it does.
+    /// The readers of a stretch that the page may reach. If this fails, the page retries when it
+    /// gets there.
     async fn begun(&self, at: usize, wants: usize) -> Result<Option<Readers<'a>>, Error> {
         let figures = self.figures[at].get_or_init(|| self.job.figures.apart());
         let first = self.first(at);
@@ -198,7 +198,8 @@ impl<'a> Coming<'a> {
     }
 }
 
-/// The documents of a stretch that can match, with what the numbers of its positions mean.
+/// Reads the documents of a stretch that can match. The variants differ in the meaning of a
+/// position's number.
 enum Readers<'a> {
     Number(ByNumber<'a>),
     Creation { documents: Created<'a>, progress: Progress },
@@ -248,7 +249,7 @@ impl<'a> Readers<'a> {
         }
     }
 
-    /// The page has come here: from now on, what is read counts.
+    /// The page has reached this stretch: from now on, reads count.
     fn arrive(&mut self, job: &'a Job<'_>) {
         match self {
             Self::Number(readers) => {
@@ -267,13 +268,13 @@ impl<'a> Readers<'a> {
     }
 }
 
-/// Whether looking at documents finds enough that match.
+/// Measures whether enough of the documents that are read match.
 struct Progress {
     read: u64,
     matched_before: u64,
 }
 
-/// Documents that are looked at before their matches say anything, and per match.
+/// Documents to read before the share of matches is trusted, and per match.
 const READ_BEFORE: u64 = 64;
 const READ_PER_MATCH: u64 = 16;
 
@@ -282,7 +283,7 @@ impl Progress {
         Self { read: 0, matched_before: job.figures.totals().matched }
     }
 
-    /// Whether too few match. Asked once for each document that is read.
+    /// Whether too few match. Call it once for each document that is read.
     fn is_poor(&mut self, job: &Job<'_>) -> bool {
         let matched = job.figures.totals().matched - self.matched_before;
         let is_poor = self.read > READ_BEFORE + READ_PER_MATCH * matched;
@@ -295,7 +296,7 @@ impl Progress {
 struct ByNumber<'a> {
     members: Vec<(&'a Part, Reach<'a>)>,
     merge: Merge,
-    /// Of each partition, once it is read.
+    /// The readers of the partitions that were opened.
     documents: Vec<Option<Adaptive>>,
     first: DocNum,
 }
@@ -320,7 +321,7 @@ impl<'a> ByNumber<'a> {
         Ok(self.merge.take())
     }
 
-    /// Reads the first documents of whoever is wanted first.
+    /// Reads the first documents of the partition that is wanted first.
     async fn read_ahead(&mut self, job: &Job<'_>, wants: usize) -> Result<(), Error> {
         let Some(at) = self.merge.wanting() else { return Ok(()) };
         let (part, reach) = &self.members[at];
@@ -329,12 +330,12 @@ impl<'a> ByNumber<'a> {
     }
 }
 
-/// Documents that can match, found by the index where it knows few, and by looking at all where it
-/// does not. How many it knows is seen only by counting them, so documents are looked at first, and
-/// counting begins when too few of them match.
+/// Documents that can match, either listed by the index if they are few, or by reading all. Only
+/// counting shows how many the index would list, so it reads documents first, and tries the index
+/// when too few of them match.
 struct Adaptive {
     documents: Documents,
-    /// Of looking at all, while the index may still be asked.
+    /// The progress of reading all, while the index may still be tried.
     progress: Option<Progress>,
 }
 

@@ -1,5 +1,5 @@
-//! A file that only its owner reads, put aside when it is full: `audit.log`, `audit.log.1` and so on,
-//! the highest number the oldest.
+//! A file that only its owner can read, rotated when it is full: `audit.log`, `audit.log.1` and so
+//! on; the highest number is the oldest.
 
 use std::{
     fs::{self, File},
@@ -12,31 +12,31 @@ use anyhow::Context as _;
 use super::AuditSettings;
 use crate::data_dir;
 
-/// The file that is written, and those before it.
+/// The current file, and how to rotate it.
 pub(super) struct Rotated {
     settings: AuditSettings,
     /// `None` after a failure, until the next line tries again.
     file: Option<BufWriter<File>>,
     bytes: u64,
-    /// The last line could not be written, which was said once.
+    /// The last line could not be written. The error is reported once.
     has_failed: bool,
 }
 
 impl Rotated {
-    /// Goes on with the file, or begins it.
+    /// Opens the file to append to it, or creates it.
     pub(super) fn open(settings: &AuditSettings) -> anyhow::Result<Self> {
         let (file, bytes) = open(&settings.path)
             .with_context(|| format!("cannot write the audit log `{}`", settings.path.display()))?;
         Ok(Self { settings: settings.clone(), file: Some(file), bytes, has_failed: false })
     }
 
-    /// Writes a line, which has its end.
+    /// Writes a line that includes its line break.
     pub(super) fn append(&mut self, line: &str) {
         let outcome = self.try_append(line);
         self.note(outcome);
     }
 
-    /// Hands what was written to the operating system.
+    /// Hands buffered lines to the operating system.
     pub(super) fn flush(&mut self) {
         let outcome = self.file.as_mut().map_or(Ok(()), io::Write::flush);
         self.note(outcome);
@@ -55,7 +55,7 @@ impl Rotated {
         self.file.as_mut().map_or(Ok(()), |file| file.write_all(line.as_bytes()))
     }
 
-    /// Gives every file the next number; the one beyond the last is gone.
+    /// Renames every file to the next number; removes the last one.
     fn put_aside(&mut self) -> io::Result<()> {
         if let Some(mut file) = self.file.take() {
             file.flush()?;
@@ -124,12 +124,12 @@ mod tests {
         assert_eq!(read(&numbered(&path, 1)), "6234\n7234\n");
         assert_eq!(read(&numbered(&path, 2)), "4234\n5234\n");
         assert_eq!(fs::read_dir(scratch.path()).unwrap().count(), 3);
-        // A start goes on where the last one ended.
+        // A restart continues where the last run ended.
         let mut again = Rotated::open(&settings).unwrap();
         again.append("9234\n");
         again.flush();
         assert_eq!(read(&path), "8234\n9234\n");
-        // What is larger than a file is written all the same.
+        // A line larger than a file is written anyway.
         again.append(&"x".repeat(30));
         again.flush();
         assert_eq!(read(&path).len(), 30);

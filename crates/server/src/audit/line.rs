@@ -1,19 +1,19 @@
-//! A line of the audit log: a JSON object without a secret in it.
+//! Formats a line of the audit log: a JSON object without secrets.
 //!
-//! Nothing of a request's headers or body is taken over, and of its URL only the path: there is no
-//! place where a key, a signature or a document could get in.
+//! It contains nothing of a request's headers or body, and only the path of its URL, so a key, a
+//! signature or a document cannot get in.
 
 use std::{net::SocketAddr, time::Duration};
 
 use value::json::quote;
 
-/// Longest path that is written down.
+/// Longest path to log.
 const PATH_CHARS_MAX: usize = 1024;
 
-/// What is to be said. What is `None` is left out.
+/// The contents of a line. Fields that are `None` are omitted.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Line<'a> {
-    /// What kind of thing happened; one of a fixed set of names.
+    /// The kind of event, from a fixed set of names.
     pub(crate) event: &'static str,
     pub(crate) who: Option<Who<'a>>,
     pub(crate) operation: Option<&'static str>,
@@ -24,26 +24,26 @@ pub(crate) struct Line<'a> {
     pub(crate) count: Option<u64>,
 }
 
-/// Who asked, and for what.
+/// The client and its request.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Who<'a> {
     pub(crate) client: SocketAddr,
-    /// Verb and path; `None` if nothing was read.
+    /// Verb and path; `None` if no request was read.
     pub(crate) asked: Option<(&'a str, &'a str)>,
 }
 
 impl<'a> Line<'a> {
-    /// Something happened to the server itself.
+    /// An event of the server itself.
     pub(crate) fn server(event: &'static str, reason: &'a str) -> Self {
         Self { event, reason: Some(reason), ..Self::default() }
     }
 
-    /// So many lines are not here.
+    /// The count of omitted lines.
     pub(crate) fn omitted(count: u64) -> Self {
         Self { event: "omitted", count: Some(count), ..Self::default() }
     }
 
-    /// The line, with the time since the epoch, and its end.
+    /// The text of the line, with the time since the epoch and a line break.
     pub(crate) fn text(&self, now: Duration) -> String {
         let mut members = vec![member("time", &rfc3339(now)), member("event", self.event)];
         if let Some(Who { client, asked }) = self.who {
@@ -69,18 +69,18 @@ fn member(name: &str, value: &str) -> String {
     format!("\"{name}\":{}", String::from_utf8_lossy(&quoted))
 }
 
-/// As in `x-ms-activity-id`.
+/// Formats an id as in `x-ms-activity-id`.
 fn guid(id: u128) -> String {
     let hex = format!("{id:032x}");
     [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
 }
 
-/// The time of day in UTC, to the millisecond.
+/// The time in UTC, to the millisecond.
 fn rfc3339(since_epoch: Duration) -> String {
     let seconds = since_epoch.as_secs();
     let (days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Days are counted from 1 March of the year 0: then the leap day is the last of its year, and
-    // the months before any month have a length that is easily computed.
+    // Count days from 1 March of the year 0: then the leap day is the last day of its year, and the
+    // number of days before a month is easy to compute.
     let days = days + 719_468;
     let (era, day_of_era) = (days / 146_097, days % 146_097);
     let year_of_era =

@@ -1,26 +1,26 @@
-//! How much of the audit log refusals may take.
+//! Limits the share of refusals in the audit log.
 //!
-//! Anybody can cause refusals, as many as they like. Only some per second are logged. Refusals also
-//! have a share of bytes, since old files are dropped: otherwise strangers could push the record of
-//! changes out of the log within minutes.
+//! Any client can cause refusals without limit. Only some per second are logged. They also have a
+//! limited share of bytes, since old files are removed: otherwise an attacker could push the record
+//! of changes out of the log within minutes.
 
 use std::time::{Duration, Instant};
 
 use super::AuditSettings;
 
-/// Refusals that are written down in a second.
+/// Refusals to log per second.
 const LINES_MAX: u32 = 100;
 const SECOND: Duration = Duration::from_secs(1);
-/// Refusals alone do not turn all files over in less time than this.
+/// Refusals alone take at least this long to replace all files.
 const TURN: Duration = Duration::from_hours(7 * 24);
 
-/// What is left to refusals. The default has room for none.
+/// The remaining quota. The default is empty.
 #[derive(Default)]
 pub(super) struct Quota {
-    /// The present second, and what was written down in it.
+    /// The current second, and the lines logged in it.
     since: Option<Instant>,
     taken: u32,
-    /// A bucket of bytes: what it holds, at most, and gets in a second.
+    /// A token bucket of bytes: its contents, its capacity, and its refill per second.
     bytes: f64,
     bytes_max: f64,
     bytes_a_second: f64,
@@ -37,7 +37,7 @@ impl Quota {
         Self { bytes: bytes_max, bytes_max, bytes_a_second, ..Self::default() }
     }
 
-    /// Whether a line may be made.
+    /// Whether another line may be logged in this second.
     pub(super) fn take_line(&mut self, now: Instant) -> bool {
         if self.since.is_none_or(|since| now.duration_since(since) >= SECOND) {
             (self.since, self.taken) = (Some(now), 0);
@@ -46,7 +46,7 @@ impl Quota {
         self.taken <= LINES_MAX
     }
 
-    /// Whether a line of this length may be written down.
+    /// Whether a line of this length may be logged.
     #[expect(clippy::cast_precision_loss, reason = "the length of a line")]
     pub(super) fn take_bytes(&mut self, length: usize, now: Instant) -> bool {
         let passed = self.filled.replace(now).map_or(Duration::ZERO, |at| now.duration_since(at));
@@ -82,15 +82,15 @@ mod tests {
     fn a_flood_leaves_the_files_to_others() {
         let (mut quota, start) = (quota(), Instant::now());
         let mut written = 0_u64;
-        // A day of a flood: a line of 1,300 bytes every second.
+        // A flood for a day: a line of 1,300 bytes every second.
         for second in 0..24 * 60 * 60 {
             let is_written = quota.take_bytes(1300, start + SECOND * second);
             written += if is_written { 1300 } else { 0 };
         }
-        // Half a file at first, then the seventh part of five files.
+        // Half a file at first, then a seventh of five files.
         let expected = (8 << 20) + (80 << 20) / 7;
         assert!((expected - (64 << 10)..=expected).contains(&written), "{written} of {expected}");
-        // It never ends altogether.
+        // Lines are never cut off for good.
         assert!(quota.take_bytes(1300, start + SECOND * (24 * 60 * 60 + 10)));
     }
 }

@@ -1,4 +1,5 @@
-//! Writes a backup: the files of an image that the series has not yet, then the list of all of them.
+//! Writes a backup: copies the files of an image that the series does not have yet, then writes the
+//! list of all files.
 
 use std::{
     fmt,
@@ -17,34 +18,34 @@ use super::{
     series::Series,
 };
 
-/// How far a backup is. Others may look, and may stop it.
+/// The progress of a backup. Other tasks may read it, and may stop the backup.
 #[derive(Debug, Default)]
 pub(crate) struct Progress {
     pub(crate) is_cancelled: AtomicBool,
-    /// The bytes of the files to look at, and of those that were.
+    /// The total bytes of the files, and the bytes done.
     pub(crate) bytes: AtomicU64,
     pub(crate) done_bytes: AtomicU64,
 }
 
-/// What a backup was.
+/// The result of a backup.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Summary {
     pub(crate) name: String,
     pub(crate) files: u64,
     pub(crate) bytes: u64,
-    /// Those that no backup before had.
+    /// Files that no earlier backup had.
     pub(crate) copied_files: u64,
     pub(crate) copied_bytes: u64,
-    /// How long writes waited.
+    /// How long writes were stopped.
     pub(crate) pause: Duration,
-    /// Backups that were removed after it.
+    /// Number of old backups that were removed afterwards.
     pub(crate) removed: u64,
-    /// What went wrong after the backup was made.
+    /// A problem after the backup was made.
     pub(crate) warning: Option<String>,
 }
 
 impl Summary {
-    /// What a server says of a backup that it wrote.
+    /// Parses a server's summary of a backup.
     pub(crate) fn read(said: &Value) -> Option<Self> {
         let number = |name| said.get(name).as_i64().and_then(|number| u64::try_from(number).ok());
         let number = |name| number(name).unwrap_or(0);
@@ -62,7 +63,7 @@ impl Summary {
     }
 }
 
-/// Writes an image into a series. If it fails, nothing of it stays.
+/// Writes an image into a series. If it fails, it removes everything it wrote.
 pub(crate) fn write(
     image: &dyn Image,
     series: &Series,
@@ -97,7 +98,8 @@ pub(crate) fn write(
     })
 }
 
-/// Removes old backups and what belongs to none. The backup is made: a failure is only told.
+/// Removes old backups, and files that no backup needs. The backup is already made, so a failure is
+/// only a warning.
 pub(crate) fn tidy(series: &Series, keep: Option<usize>, mut summary: Summary) -> Summary {
     match series.prune(keep.unwrap_or(usize::MAX)) {
         Ok(removed) => summary.removed = removed.len() as u64,
@@ -135,7 +137,7 @@ fn put(
     Ok(id)
 }
 
-/// The files that were added, until they belong to a backup.
+/// The files that were added; removed on drop unless a backup now has them.
 struct Copied<'a> {
     series: &'a Series,
     ids: Vec<FileId>,

@@ -35,10 +35,10 @@ const BODY_BYTES_MAX: usize = 16 << 10;
 /// Writes backups of a database.
 pub(crate) struct Backups {
     files: Option<Arc<dyn Files>>,
-    /// The data directory; none if the database is in memory.
+    /// The data directory; `None` if the database is in memory.
     source: Option<PathBuf>,
     state: Mutex<State>,
-    /// Whether one is being written.
+    /// Whether a backup is being written.
     is_running: watch::Sender<bool>,
 }
 
@@ -50,19 +50,19 @@ struct State {
     is_stopping: bool,
 }
 
-/// Why a request is refused.
+/// The status and message of a refused request.
 type Refusal = (StatusCode, String);
 
 impl Backups {
-    /// For a database in this data directory, if it has one.
+    /// Backups of the database in this data directory, if it has one.
     pub(crate) fn new(files: Option<Arc<dyn Files>>, source: Option<&Path>) -> Arc<Self> {
         let source = source.map(Path::to_owned);
         let is_running = watch::Sender::new(false);
         Arc::new(Self { files, source, state: Mutex::default(), is_running })
     }
 
-    /// Answers a request to [`tools::backup::PATH`]. `is_local`: it comes from this machine, and calls it by
-    /// a name of this machine.
+    /// Answers a request to [`tools::backup::PATH`]. `is_local` says that it comes from this
+    /// machine and uses one of its own names.
     pub(crate) async fn answer(
         self: &Arc<Self>,
         gateway: &Gateway,
@@ -123,7 +123,7 @@ impl Backups {
         Ok((StatusCode::ACCEPTED, answer))
     }
 
-    /// Takes the directory and begins, unless one is being written.
+    /// Claims the directory and starts a backup, unless one is running.
     async fn begin(
         self: &Arc<Self>,
         directory: PathBuf,
@@ -180,7 +180,7 @@ impl Backups {
         let written = spawn_blocking(move || {
             let now = MachineClock.since_epoch().as_secs();
             let summary = create::write(&*image, &series, now, &progress)?;
-            // Tables that were replaced meanwhile need not wait for the rest.
+            // Release the image: tables that were replaced meanwhile can now be removed.
             drop(image);
             Ok(create::tidy(&series, keep, summary))
         });
@@ -212,7 +212,7 @@ impl Backups {
         page
     }
 
-    /// Stops what is being written, and waits until it has cleaned up.
+    /// Stops the running backup, and waits until it has cleaned up.
     pub(crate) async fn stop(&self) {
         let mut is_running = self.is_running.subscribe();
         {
@@ -222,7 +222,7 @@ impl Backups {
                 progress.is_cancelled.store(true, Ordering::Relaxed);
             }
         }
-        // The sender is ours: it does not go away.
+        // We own the sender, so the channel stays open.
         let _ = is_running.wait_for(|is_running| !is_running).await;
     }
 
@@ -231,7 +231,7 @@ impl Backups {
     }
 }
 
-/// A backup that is being made, however it ends.
+/// A running backup, which ends when this is dropped.
 struct Running {
     backups: Arc<Backups>,
     progress: Arc<Progress>,

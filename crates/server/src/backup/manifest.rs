@@ -24,7 +24,7 @@ pub(crate) struct Manifest {
     pub(crate) name: Name,
     /// The version of the server that wrote it.
     pub(crate) server: String,
-    /// The bytes that no backup before it had.
+    /// The bytes that no earlier backup had.
     pub(crate) copied_bytes: u64,
     pub(crate) files: Vec<Entry>,
 }
@@ -32,12 +32,12 @@ pub(crate) struct Manifest {
 /// One file of a backup.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
-    /// Below the directory of the store.
+    /// The path below the directory of the store.
     pub(crate) path: String,
     pub(crate) id: FileId,
 }
 
-/// What a file is known by: backups that have the same file share it.
+/// Identifies a file: backups that have the same file share it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct FileId {
     /// XXH3 with 128 bits.
@@ -45,7 +45,8 @@ pub(crate) struct FileId {
     pub(crate) bytes: u64,
 }
 
-/// The name of a backup: a number, and the time when it began. Numbers rise, whatever clocks do.
+/// The name of a backup: a number, and the time when it began. Numbers always increase, even if the
+/// clock goes back.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Name {
     number: u64,
@@ -53,13 +54,13 @@ pub(crate) struct Name {
 }
 
 impl Name {
-    /// The name that comes after this one, or the first, at this time.
+    /// The name after this one, or the first one, at this time.
     pub(crate) fn after(last: Option<&Self>, seconds_since_epoch: u64) -> Self {
         let number = last.map_or(1, |last| last.number + 1);
         Self { number, time: stamp(seconds_since_epoch) }
     }
 
-    /// Reads a name. Nothing else is one: a name is part of a path.
+    /// Parses a name strictly, because it becomes part of a path.
     pub(crate) fn parse(text: &str) -> Option<Self> {
         let (number, time) = text.split_once('-')?;
         let is_number = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
@@ -68,7 +69,7 @@ impl Name {
         let is_time = day.len() == 8 && second.len() == 6 && is_number(day) && is_number(second);
         let number = number.parse().ok().filter(|_| is_number(number) && is_time)?;
         let name = Self { number, time: time.to_owned() };
-        // One way to write each.
+        // Accept only the canonical form.
         (name.to_string() == text).then_some(name)
     }
 }
@@ -106,7 +107,7 @@ impl Manifest {
         text
     }
 
-    /// Reads its text. What is not exactly as it was written is refused.
+    /// Parses the text. Rejects anything that is not exactly as it was written.
     pub(crate) fn parse(text: &str) -> anyhow::Result<Self> {
         let first = text.lines().next().unwrap_or_default();
         ensure!(first.starts_with("sheaf backup "), "it is not a list of a backup's files");
@@ -145,7 +146,7 @@ fn entry(line: &str) -> anyhow::Result<Entry> {
     Ok(Entry { path: path.to_owned(), id })
 }
 
-/// Whether a path stays below the directory it is put into, on any system.
+/// Whether a path stays below its base directory on every system.
 pub(crate) fn is_safe(path: &str) -> bool {
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'.' | b'_' | b'-');
     path.split('/').all(|name| {
@@ -153,10 +154,10 @@ pub(crate) fn is_safe(path: &str) -> bool {
     })
 }
 
-/// The time of day in Greenwich, as it stands in names.
+/// The time in UTC, as in names.
 fn stamp(seconds_since_epoch: u64) -> String {
     let (days, second) = (seconds_since_epoch / 86_400, seconds_since_epoch % 86_400);
-    // Years that begin in March end with the leap day: then all months before are of fixed length.
+    // Years that begin in March end with the leap day, so all earlier months have fixed lengths.
     let days = days + 719_468;
     let era = days / 146_097;
     let day_of_era = days % 146_097;

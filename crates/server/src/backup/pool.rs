@@ -1,6 +1,6 @@
 //! The files of all backups of a series, each once, under its length and checksum.
 //!
-//! A file gets its name when it is whole and durable, so what has a name can be relied on.
+//! A file gets its name only when it is complete and durable, so every named file can be relied on.
 
 use std::{
     collections::HashSet,
@@ -15,17 +15,17 @@ use xxhash_rust::xxh3::Xxh3Default;
 use super::manifest::FileId;
 use crate::data_dir::{private_file, sync_directory};
 
-/// What is copied at a time. Between two of these a copy can be stopped.
+/// Bytes to copy at a time. A copy can be stopped between two pieces.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// Where the files are.
+/// The directory of the files.
 #[derive(Debug)]
 pub(crate) struct Pool {
     files: PathBuf,
     incoming: PathBuf,
 }
 
-/// Whether a file was there before.
+/// Whether a file already existed.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Put {
     Known,
@@ -41,13 +41,13 @@ impl Pool {
         self.files.join(id.to_string())
     }
 
-    /// Whether a whole file of this name is there.
+    /// Whether a complete file of this name exists.
     pub(crate) fn has(&self, id: FileId) -> bool {
         fs::metadata(self.path(id)).is_ok_and(|file| file.is_file() && file.len() == id.bytes)
     }
 
-    /// Copies a file in, whose checksum may be known already. `proceed` is told of each piece and
-    /// may refuse to go on.
+    /// Copies a file in, whose checksum may be known already. `proceed` is called for each piece
+    /// and may stop the copy.
     pub(crate) fn put(
         &self,
         mut from: impl Read,
@@ -76,7 +76,7 @@ impl Pool {
         sync_directory(&self.files)
     }
 
-    /// Copies a file out, and checks it on the way. It is not durable yet.
+    /// Copies a file out, and verifies it while copying. It is not durable yet.
     pub(crate) fn get(&self, id: FileId, to: &Path) -> anyhow::Result<()> {
         let from = self.path(id);
         let mut source =
@@ -89,7 +89,7 @@ impl Pool {
         Ok(())
     }
 
-    /// What is wrong with a file, if anything is.
+    /// The problem with a file, if there is one.
     pub(crate) fn problem(&self, id: FileId) -> Option<String> {
         let path = self.path(id);
         let found = File::open(&path).map_err(anyhow::Error::from);
@@ -100,12 +100,12 @@ impl Pool {
         }
     }
 
-    /// Removes one file. It may be gone.
+    /// Removes one file, if it exists.
     pub(crate) fn remove(&self, id: FileId) {
         let _ = fs::remove_file(self.path(id));
     }
 
-    /// Removes the files that are not among these, and says how many bytes they had.
+    /// Removes the files that are not in `wanted`, and returns their size.
     pub(crate) fn sweep(&self, wanted: &HashSet<FileId>) -> io::Result<u64> {
         let wanted: HashSet<String> = wanted.iter().map(FileId::to_string).collect();
         let mut bytes = 0;
@@ -121,7 +121,7 @@ impl Pool {
     }
 }
 
-/// Copies all there is, and says what it was.
+/// Copies everything, and returns its length and checksum.
 fn copy(
     from: &mut impl Read,
     to: &mut impl io::Write,

@@ -1,4 +1,4 @@
-//! Makes a data directory of a backup.
+//! Creates a data directory from a backup.
 
 use std::{
     fs,
@@ -10,8 +10,8 @@ use anyhow::{Context as _, ensure};
 use super::{manifest::Manifest, series::Series};
 use crate::data_dir::{DataDir, private_directories};
 
-/// Restores a backup into a new data directory. If it fails, the directory is left as it was; if it
-/// is killed, no server opens what is there.
+/// Restores a backup into a new data directory. If it fails, it leaves the directory as it was; if
+/// it is killed, no server will open the incomplete data.
 pub(crate) fn run(
     series: &Series,
     manifest: &Manifest,
@@ -24,12 +24,12 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// Puts all files of a backup under their paths.
+/// Writes all files of a backup to their paths.
 pub(crate) fn files(series: &Series, manifest: &Manifest, directory: &Path) -> anyhow::Result<()> {
     for file in &manifest.files {
-        // The list was checked: no path leads elsewhere.
+        // The manifest was checked: no path leads out of the directory.
         let path = directory.join(&file.path);
-        // The store makes everything durable at its end.
+        // The store makes everything durable at the end.
         private_directories().create(path.parent().unwrap_or(directory))?;
         let got = series.pool.get(file.id, &path);
         got.with_context(|| format!("cannot restore `{}`", file.path))?;
@@ -37,7 +37,7 @@ pub(crate) fn files(series: &Series, manifest: &Manifest, directory: &Path) -> a
     Ok(())
 }
 
-/// A data directory that is not whole yet.
+/// A data directory that is not complete yet.
 struct Target {
     directory: DataDir,
     path: PathBuf,
@@ -71,7 +71,7 @@ impl Drop for Target {
         if self.is_kept {
             return;
         }
-        // The store's directory is empty again; if it is not, nothing more can be done here.
+        // The store's directory is empty now; if not, nothing more can be done here.
         let _ = fs::remove_dir(self.path.join("store"));
         let _ = fs::remove_file(self.path.join("lock"));
         if !self.was_there {

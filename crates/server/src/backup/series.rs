@@ -37,7 +37,7 @@ pub(crate) struct Series {
 }
 
 impl Series {
-    /// Takes a directory to add backups to, creating it when it is absent. It must lie apart from
+    /// Claims a directory to add backups to, and creates it if it is missing. It must be outside
     /// the data of `source`.
     pub(crate) fn claim(directory: &Path, source: &Path) -> anyhow::Result<Self> {
         let shown = directory.display();
@@ -65,7 +65,7 @@ impl Series {
         Ok(series)
     }
 
-    /// Takes a series to remove backups from.
+    /// Opens a series to remove backups from it.
     pub(crate) fn own(directory: &Path) -> anyhow::Result<Self> {
         ensure!(is_series(directory)?, "`{}` contains no backups", directory.display());
         let path = directory.join("lock");
@@ -75,12 +75,12 @@ impl Series {
         Ok(Self::at(directory, Some(lock)))
     }
 
-    /// Takes a series to read backups of it, from a place that may be read-only.
+    /// Opens a series to read backups, from a place that may be read-only.
     pub(crate) fn read(directory: &Path) -> anyhow::Result<Self> {
         ensure!(is_series(directory)?, "`{}` contains no backups", directory.display());
         let lock = match File::open(directory.join("lock")) {
             Ok(lock) => Some(lock),
-            // A copy of a series may be without it.
+            // A copy of a series may lack the lock file.
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             Err(error) => {
                 let directory = directory.display();
@@ -104,7 +104,7 @@ impl Series {
         let mut names = Vec::new();
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
-            // Killed before the first one.
+            // An earlier process was killed before its first backup.
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(names),
             Err(error) => {
                 return Err(error).with_context(|| format!("cannot read `{}`", folder.display()));
@@ -117,7 +117,7 @@ impl Series {
         Ok(names)
     }
 
-    /// What a backup consists of.
+    /// The list of a backup's files.
     pub(crate) fn manifest(&self, name: &Name) -> anyhow::Result<Manifest> {
         let path = self.path(name);
         let read = || -> anyhow::Result<Manifest> {
@@ -143,7 +143,7 @@ impl Series {
         }
     }
 
-    /// Adds a backup, all of whose files are there. It is one from now on.
+    /// Adds a backup, all of whose files are there. It exists from now on.
     pub(crate) fn add(&self, manifest: &Manifest) -> anyhow::Result<()> {
         let draft = self.directory.join("incoming").join("list");
         let mut file = private_file().create(true).truncate(true).open(&draft)?;
@@ -158,8 +158,8 @@ impl Series {
         Ok(())
     }
 
-    /// Removes all but the newest backups, then the files that none of those needs, and says which
-    /// backups are gone. Nothing is removed while some list cannot be read.
+    /// Removes all but the newest backups, then the files that none of those needs; returns the
+    /// removed backups. Removes nothing while some list is unreadable.
     pub(crate) fn prune(&self, keep: usize) -> anyhow::Result<Vec<Name>> {
         let mut gone = self.names()?;
         let kept = gone.split_off(gone.len().saturating_sub(keep.max(1)));
@@ -170,13 +170,13 @@ impl Series {
         for name in &gone {
             fs::remove_file(self.path(name))?;
         }
-        // No list may name a file that is gone, whenever the power fails.
+        // No list may name a removed file, even after a power failure.
         sync_directory(&self.directory.join("backups"))?;
         self.pool.sweep(&wanted)?;
         Ok(gone)
     }
 
-    /// Removes what a backup that was cut short left half written.
+    /// Removes incomplete files of an interrupted backup.
     fn clear_incoming(&self) -> anyhow::Result<()> {
         for entry in fs::read_dir(self.directory.join("incoming"))? {
             fs::remove_file(entry?.path())?;
@@ -189,7 +189,7 @@ impl Series {
     }
 }
 
-/// Whether the directory is marked as one of backups.
+/// Whether the directory is marked as a series.
 fn is_series(directory: &Path) -> anyhow::Result<bool> {
     match fs::read_to_string(directory.join(MARK)) {
         Ok(text) if text == MARK_TEXT => Ok(true),
@@ -203,7 +203,7 @@ fn is_series(directory: &Path) -> anyhow::Result<bool> {
     }
 }
 
-/// Refuses a directory that holds what is not ours.
+/// Refuses a directory that contains other files.
 fn refuse_strangers(directory: &Path) -> anyhow::Result<()> {
     let shown = directory.display();
     match fs::read_dir(directory) {
@@ -234,7 +234,7 @@ fn check_lock(directory: &Path, locked: Result<(), TryLockError>) -> anyhow::Res
     }
 }
 
-/// Where a path leads, of which only a part may be there: links are followed as far as they exist.
+/// Resolves a path of which only a part may exist: follows links as far as they exist.
 fn resolve(path: &Path) -> anyhow::Result<PathBuf> {
     for above in path.ancestors() {
         match above.canonicalize() {

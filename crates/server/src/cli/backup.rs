@@ -1,4 +1,4 @@
-//! What `sheaf backup` takes.
+//! Arguments of `sheaf backup`.
 
 use std::path::PathBuf;
 
@@ -24,7 +24,7 @@ Exit codes:
   2  the command line is invalid
   4  the server refused, or could not be reached";
 
-/// What `sheaf backup` does.
+/// Subcommands of `sheaf backup`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum BackupCommand {
     /// Add a backup to a directory
@@ -39,7 +39,7 @@ pub(crate) enum BackupCommand {
     Prune(PruneArgs),
 }
 
-/// What `sheaf backup create` takes.
+/// Arguments of `sheaf backup create`.
 #[derive(Args, Debug)]
 pub(crate) struct CreateArgs {
     /// Directory of the backups on the server's machine: one with backups, an empty one or a new one
@@ -54,12 +54,12 @@ pub(crate) struct CreateArgs {
     #[arg(long, value_name = "DATA_DIR")]
     pub(crate) offline: Option<PathBuf>,
 
-    /// Which server to ask, and by which key.
+    /// The server, and the key to sign with.
     #[command(flatten)]
     pub(crate) account: AccountArgs,
 }
 
-/// What `sheaf backup list` takes.
+/// Arguments of `sheaf backup list`.
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {
     /// Directory of the backups
@@ -67,7 +67,7 @@ pub(crate) struct ListArgs {
     pub(crate) directory: PathBuf,
 }
 
-/// What `sheaf backup verify` takes.
+/// Arguments of `sheaf backup verify`.
 #[derive(Args, Debug)]
 pub(crate) struct VerifyArgs {
     /// Directory of the backups
@@ -79,7 +79,7 @@ pub(crate) struct VerifyArgs {
     pub(crate) at: Option<String>,
 }
 
-/// What `sheaf backup restore` takes.
+/// Arguments of `sheaf backup restore`.
 #[derive(Args, Debug)]
 pub(crate) struct RestoreArgs {
     /// Directory of the backups
@@ -91,12 +91,12 @@ pub(crate) struct RestoreArgs {
     pub(crate) at: Option<String>,
 
     /// Data directory to create; it must not exist, or be empty
-    // Not from the environment: that names the directory of the server.
+    // Not from the environment: the variable names the directory of the server.
     #[arg(long, value_name = "NEW")]
     pub(crate) data_dir: PathBuf,
 }
 
-/// What `sheaf backup prune` takes.
+/// Arguments of `sheaf backup prune`.
 #[derive(Args, Debug)]
 pub(crate) struct PruneArgs {
     /// Directory of the backups
@@ -108,7 +108,7 @@ pub(crate) struct PruneArgs {
     pub(crate) keep: usize,
 }
 
-/// At least one.
+/// Parses a count of at least one.
 fn keep(text: &str) -> Result<usize, String> {
     match text.parse() {
         Ok(0) | Err(_) => Err("at least one backup must stay".to_owned()),

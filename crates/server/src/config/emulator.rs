@@ -1,8 +1,10 @@
-//! Environment variables of Microsoft's emulators, so that a container that was configured for one of them
-//! starts Sheaf unchanged. They are read last: flags, `SHEAF_...` variables and the file win over them.
+//! Environment variables of Microsoft's emulators, so that a container configured for one of them
+//! starts Sheaf unchanged. They have the lowest priority: flags, `SHEAF_...` variables and the file
+//! override them.
 //!
-//! `AZURE_COSMOS_EMULATOR_...` is read always. The newer emulator's variables have names that others use,
-//! too (`PORT`): they are read when the setting `emulator-variables` says so, as in a container.
+//! `AZURE_COSMOS_EMULATOR_...` is always read. The newer emulator's variables have names that other
+//! programs use, too (`PORT`): they are read only if the setting `emulator-variables` says so, as
+//! in a container.
 
 use std::{ffi::OsString, path::PathBuf};
 
@@ -35,19 +37,19 @@ const PLAIN: [&str; 18] = [
     "VERBOSE",
 ];
 
-/// What the variables say.
+/// The values of the variables.
 #[derive(Debug, Default)]
 pub(super) struct Emulator {
-    /// The settings that they stand for.
+    /// The equivalent settings.
     pub(super) settings: Settings,
-    /// The key, if there is no file of keys.
+    /// The key, used if there is no key file.
     pub(super) keys: Option<KeyFile>,
-    /// Lines for the log: what has no equivalent, so that nobody waits for an effect.
+    /// Log lines about variables that have no equivalent, so that nobody expects an effect.
     pub(super) notes: Vec<String>,
 }
 
-/// Reads the variables. `said` is what flags, our own variables and the file say. The error names the
-/// variable.
+/// Reads the variables. `said` are the settings from flags, our own variables and the file. The
+/// error names the variable.
 pub(super) fn read(
     variables: impl IntoIterator<Item = (OsString, OsString)>,
     said: &Settings,
@@ -61,7 +63,7 @@ pub(super) fn read(
             (name.starts_with(PREFIX) || is_plain) && !value.trim().is_empty()
         })
         .collect();
-    // The environment has no order, and the log should have one.
+    // The environment has no order, but the log should have one.
     found.sort();
     let mut emulator = Emulator::default();
     for (name, value) in &found {
@@ -87,7 +89,7 @@ impl Emulator {
             "KEY_FILE" => settings.key_file = Some(PathBuf::from(value)),
             "DATA_PATH" => settings.data_dir = Some(PathBuf::from(value)),
             "LOG_LEVEL" => settings.log_level = Some(log_level(value)?),
-            // It takes the port and the scheme of the others.
+            // The port and the scheme come from other variables.
             "GATEWAY_PUBLIC_ENDPOINT" => {}
             "IP_ADDRESS_OVERRIDE" => {
                 self.note(
@@ -103,7 +105,7 @@ impl Emulator {
         Ok(())
     }
 
-    /// One argument of the Windows emulator, `/Name` or `/Name=value`, in any case.
+    /// Reads one argument of the Windows emulator: `/Name` or `/Name=value`, in any case.
     fn argument(&mut self, argument: &str) -> Result<(), String> {
         let (name, value) = argument.split_once('=').unwrap_or((argument, ""));
         let settings = &mut self.settings;
@@ -116,7 +118,7 @@ impl Emulator {
             "disableratelimiting" => settings.rate_limit = Some(RateLimit::Never),
             "enableratelimiting" => settings.rate_limit = Some(RateLimit::Always),
             "allownetworkaccess" => settings.host = Some("0.0.0.0".to_owned()),
-            // A word that is not a name may be a value, separated from its name.
+            // A word that is not a name may be a value that a space separates from its name.
             word if word.len() <= 40 && word.bytes().all(|byte| byte.is_ascii_lowercase()) => {
                 self.note(&format!("{PREFIX}ARGS {name}"), "has no equivalent and is ignored");
             }
@@ -125,9 +127,9 @@ impl Emulator {
         Ok(())
     }
 
-    /// What takes more than one variable.
+    /// Applies settings that depend on several variables.
     fn finish(&mut self, found: &[(String, String)], said: &Settings) -> Result<(), String> {
-        // A named directory means that the data should be in it.
+        // Naming a directory implies that the data should be stored in it.
         if said.data_dir.is_some() && self.settings.in_memory.take() == Some(true) {
             let name = format!("{PREFIX}ENABLE_DATA_PERSISTENCE");
             self.note(&name, "is ignored: `data-dir` says where the data is");
@@ -150,7 +152,7 @@ impl Emulator {
     }
 }
 
-/// The URL for a host, `host:port` or a URL.
+/// The URL of an endpoint given as a host, `host:port` or a URL.
 fn endpoint(value: &str, scheme: &str, port: u16) -> String {
     let is_address = value.parse::<std::net::Ipv6Addr>().is_ok();
     let has_port = value.rsplit_once(':').is_some_and(|(host, _)| !host.ends_with(':'));

@@ -42,15 +42,15 @@ fn source(args: &KeyFileArgs) -> Source {
 
 fn regenerate(name: KeyName, source: &Source) -> Result<(), Failure> {
     let path = source.path().ok_or_else(|| Failure::usage("there is no key file"))?;
-    // Of a link, what it leads to is replaced: others may read that by its own name.
+    // For a link, replace the file it points to: others may read that by its own name.
     let path = fs::canonicalize(path).or_else(|_| std::path::absolute(path));
     let path = path.map_err(Failure::start)?;
     let directory = path.parent().unwrap_or(&path);
     data_dir::create_private(directory)
         .with_context(|| format!("cannot create the directory `{}`", directory.display()))
         .map_err(Failure::start)?;
-    // Of two commands at the same time, the second must not undo the first. Where a directory
-    // cannot be locked, nobody is in the way.
+    // Two concurrent commands must not undo each other's changes. If the directory cannot be
+    // locked, continue without a lock.
     let _turn = File::open(directory).and_then(|turn| turn.lock().map(|()| turn));
     let mut file = source.read()?;
     file.replace(name, || Ok(Key::generate()?)).map_err(Failure::start)?;

@@ -1,5 +1,4 @@
-//! The key that signs requests, and where it came from, which people need to know if a server
-//! refuses it.
+//! The key that signs requests, and its origin, which people need to know if a server refuses it.
 
 use std::path::{Path, PathBuf};
 
@@ -12,12 +11,12 @@ use crate::{
     told::{Origin, Told},
 };
 
-/// A key, and where it came from.
+/// A key and its origin.
 #[derive(Debug)]
 pub(crate) struct Credential {
     pub(crate) key: Key,
     origin: KeyOrigin,
-    /// The key file of the data directory, which need not be there.
+    /// The path of the data directory's key file, which may be missing.
     own: PathBuf,
 }
 
@@ -29,12 +28,12 @@ enum KeyOrigin {
     File(PathBuf, Origin),
     /// The key file of the data directory.
     Own,
-    /// The key that everybody knows.
+    /// The published key.
     Published,
 }
 
 impl Credential {
-    /// The key that a command line names, or that is found in a data directory.
+    /// The key from the command line or a data directory.
     pub(crate) fn new(args: &Told<KeyArgs>, directory: &Path) -> Result<Self, Failure> {
         let key = args.key.clone().map(|key| (key, args.origin("key")));
         let file = args.key_file.clone().map(|path| (path, args.origin("key_file")));
@@ -54,7 +53,7 @@ impl Credential {
         Ok(Self { key, origin, own })
     }
 
-    /// Which key was used, and where the right one may be; never the key itself.
+    /// Tells which key was used, and where the right one may be; never contains the key itself.
     pub(crate) fn advice(&self) -> String {
         let own = self.own.display();
         let elsewhere = "a server accepts the key in SHEAF_KEY, those of its --key-file, or those \
@@ -93,7 +92,7 @@ fn name(origin: Origin, flag: &'static str, variable: &'static str) -> &'static 
 }
 
 fn is_there(source: &Source) -> bool {
-    // A file that cannot be looked at is there: reading it says why.
+    // If a file cannot be examined, assume it exists: reading it reports the error.
     source.path().is_some_and(|path| path.try_exists().unwrap_or(true))
 }
 

@@ -1,4 +1,4 @@
-//! What of a place is not there, when a server answers 404 without saying so.
+//! Finds out which part of a place is missing, if a 404 does not say so.
 
 use value::Value;
 
@@ -8,8 +8,8 @@ use super::{Call, Client, place::Place};
 const NAMES_MAX: usize = 8;
 
 impl Client<'_> {
-    /// Asks which part of a place is not there, and says so, with the names that are. Nothing, if all
-    /// of it is there, or the server does not say.
+    /// Asks the server which part of a place is missing, and returns a message that lists the
+    /// existing names. `None` if nothing is missing, or the server does not say.
     pub(super) async fn missing(&mut self, place: &Place) -> Option<String> {
         let database = place.database.as_deref()?;
         let owner = Place::database(database);

@@ -2,12 +2,12 @@
 
 use crate::args::{CollectionArgs, escaped};
 
-/// The database and the collection that a request names.
+/// The database and collection that a request names.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Place {
     pub(crate) database: Option<String>,
     pub(crate) collection: Option<String>,
-    /// What of the collection is meant, in words: `document `1``.
+    /// The item within the collection, in words: `document `1``.
     pub(crate) item: Option<String>,
 }
 
@@ -27,17 +27,17 @@ impl Place {
         Self { collection: Some(id.to_owned()), ..Self::database(database) }
     }
 
-    /// Something in this collection.
+    /// An item in this collection.
     pub(crate) fn with_item(self, item: String) -> Self {
         Self { item: Some(item), ..self }
     }
 
-    /// The path, escaped, with a slash before it; empty for the account.
+    /// The path, escaped, with a leading slash; empty for the account.
     pub(crate) fn path(&self) -> String {
         self.link_of(escaped).map_or_else(String::new, |link| format!("/{link}"))
     }
 
-    /// The link that is signed, not escaped; empty for the account.
+    /// The link for the signature, not escaped; empty for the account.
     pub(crate) fn link(&self) -> String {
         self.link_of(str::to_owned).unwrap_or_default()
     }

@@ -1,12 +1,12 @@
-//! Why a server refused something, for people: the reasons, each under the place in the query that
-//! it is about, if there is one.
+//! Formats a server's error for people: the reasons, each under its position in the query if it has
+//! one.
 
 use value::{Value, json};
 
-/// Longest part of a line of the query that is shown around a place.
+/// Longest part of a query line to show around a position.
 const LINE_CHARS_MAX: usize = 100;
 
-/// The text of a refusal of `what`.
+/// The text of the refusal of `what`.
 pub(crate) fn text(what: &str, status: u16, body: &[u8], query: &str) -> String {
     let mut lines = vec![head(what, status, body)];
     let body = json::parse(body).unwrap_or(Value::Undefined);
@@ -22,7 +22,7 @@ pub(crate) fn text(what: &str, status: u16, body: &[u8], query: &str) -> String 
     lines.join("\n")
 }
 
-/// The first line of a refusal of `what`, without the reasons.
+/// The first line of the refusal of `what`, without the reasons.
 pub(crate) fn head(what: &str, status: u16, body: &[u8]) -> String {
     let body = json::parse(body).unwrap_or(Value::Undefined);
     format!("the {what} was refused ({})", meaning(status, &body))
@@ -35,14 +35,14 @@ fn meaning(status: u16, body: &Value) -> String {
     }
 }
 
-/// The JSON that a message holds behind `Message: `.
+/// The JSON after `Message: ` in a message.
 fn document(message: &str) -> Option<Value> {
     let start = message.find("Message: {")? + "Message: ".len();
     let end = message[start..].find("\r\nActivityId").map_or(message.len(), |end| start + end);
     json::parse(message[start..end].trim().as_bytes()).ok()
 }
 
-/// The message without what is only of use to the server's makers.
+/// The message without the parts for developers of the server.
 fn plain(message: &str) -> Option<&str> {
     let ends = ["\r\nActivityId", " Server used the following payload", " For more info: "];
     let end = ends.iter().filter_map(|end| message.find(end)).min().unwrap_or(message.len());
@@ -53,11 +53,11 @@ fn plain(message: &str) -> Option<&str> {
 /// One reason.
 struct Reason {
     text: String,
-    /// The place it is about, in UTF-16 units.
+    /// Its position in the query, in UTF-16 units.
     place: Option<(usize, usize)>,
 }
 
-/// Errors of a query have places, all others are texts.
+/// Parses the reasons. Those in a query have positions, all others are plain text.
 fn reasons(document: &Value) -> Vec<Reason> {
     let texts = document.get("Errors").as_array().unwrap_or_default().iter();
     let texts = texts.filter_map(Value::as_str);
@@ -92,7 +92,7 @@ impl Reason {
     }
 }
 
-/// The line of the query that a place is in, and the place underlined.
+/// The line of the query with the position, and an underline below it.
 fn marked(query: &str, (start, end): (usize, usize)) -> Vec<String> {
     let (start, end) = (byte_at(query, start), byte_at(query, end));
     let line_start = query[..start].rfind('\n').map_or(0, |at| at + 1);
@@ -100,7 +100,7 @@ fn marked(query: &str, (start, end): (usize, usize)) -> Vec<String> {
     let line = query[line_start..line_end].trim_end();
     let before = query[line_start..start].chars().count();
     let length = query[start..end.clamp(start, line_end)].chars().count();
-    // A long line is shown from a little before the place.
+    // Show a long line from a little before the position.
     let skipped = if before < LINE_CHARS_MAX / 2 { 0 } else { before - LINE_CHARS_MAX / 4 };
     let is_plain = |c: char| if c.is_control() { ' ' } else { c };
     let shown: String = line.chars().skip(skipped).take(LINE_CHARS_MAX).map(is_plain).collect();
@@ -109,7 +109,7 @@ fn marked(query: &str, (start, end): (usize, usize)) -> Vec<String> {
     vec![format!("  {shown}"), format!("  {}{sign}", " ".repeat(before - skipped))]
 }
 
-/// The byte at a number of UTF-16 units; the end if there are not so many.
+/// The byte offset of a number of UTF-16 units; the end if the text is shorter.
 fn byte_at(text: &str, units: usize) -> usize {
     let mut seen = 0;
     for (at, letter) in text.char_indices() {

@@ -1,4 +1,4 @@
-//! From the command line to the definition of a collection.
+//! Turns the command line into the definition of a collection.
 
 use std::path::PathBuf;
 
@@ -10,7 +10,7 @@ use crate::{failure::Failure, input};
 /// Levels of a hierarchical partition key.
 const LEVELS_MAX: usize = 3;
 
-/// What a new collection is like.
+/// The definition of a new collection.
 #[derive(Args, Debug)]
 pub struct DefinitionArgs {
     /// Path of the partition key; up to three paths, separated by commas or in separate flags, for a
@@ -33,12 +33,12 @@ pub struct DefinitionArgs {
     pub unique: Vec<String>,
 }
 
-/// The `defaultTtl` of a collection; nothing for none.
+/// The `defaultTtl` of a collection; `None` for none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ttl(Option<i64>);
 
 impl DefinitionArgs {
-    /// The body that creates a collection.
+    /// The request body that creates a collection.
     pub(crate) fn body(&self, id: &str) -> Result<Value, Failure> {
         let mut body = Object::new();
         body.insert("id", id);
@@ -92,7 +92,7 @@ fn checked(said: &[&str]) -> Result<Vec<Value>, Failure> {
     }
 }
 
-/// The parts between the commas that no quotes are around.
+/// Splits a text at commas outside of quotes.
 fn paths(text: &str) -> Vec<&str> {
     let mut is_quoted = false;
     let parts = text.split(move |letter| {

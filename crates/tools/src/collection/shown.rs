@@ -1,4 +1,4 @@
-//! A collection for people: a row of a list, or all there is to say of one.
+//! Formats a collection for people: as a row of a list, or with all details.
 
 use std::fmt::Write as _;
 
@@ -16,7 +16,7 @@ pub(super) fn row(collection: &Value, offers: &Offers) -> Value {
     row.into()
 }
 
-/// The paths of the key, or a note that there is none.
+/// The paths of the partition key, or a note that there is none.
 pub(super) fn partition_key(collection: &Value) -> String {
     let key = collection.get("partitionKey");
     let is_hidden = key.get("systemKey").as_bool() == Some(true);
@@ -26,7 +26,7 @@ pub(super) fn partition_key(collection: &Value) -> String {
     }
 }
 
-/// Lines of names and what stands behind them.
+/// Lines of names and their values.
 pub(super) fn text(database: &str, collection: &Value, offers: &Offers) -> String {
     let id = collection.get("id").as_str().unwrap_or_default();
     let statistics = collection.get("statistics").as_array().unwrap_or_default();

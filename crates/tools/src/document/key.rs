@@ -1,5 +1,5 @@
-//! The partition key of a document: said by a flag, or found by the collection's definition in what
-//! is known of the document.
+//! The partition key of a document: given by a flag, or derived from the document and the
+//! collection's definition.
 
 use value::{Object, Value, path::Path};
 
@@ -10,16 +10,16 @@ use crate::{
     partition_key,
 };
 
-/// What is known of a document.
+/// The known parts of a document.
 #[derive(Debug)]
 pub(super) enum Keyed<'a> {
     /// Its id.
     Id(&'a str),
-    /// All of it.
+    /// The whole document.
     Body(&'a Value),
 }
 
-/// The header that names the key of a document; none for a collection without a partition key.
+/// The header with the key of a document; none for a collection without a partition key.
 pub(super) async fn header(
     client: &mut Client<'_>,
     place: &Place,
@@ -35,7 +35,7 @@ pub(super) async fn header(
     Ok(key.map(|key| ("x-ms-documentdb-partitionkey", key)).into_iter().collect())
 }
 
-/// The key that a definition and a document give.
+/// Derives the key from a definition and a document.
 fn found(definition: &Value, keyed: &Keyed<'_>) -> Result<Option<String>, Failure> {
     let key = definition.get("partitionKey");
     let paths = key.get("paths").as_array().unwrap_or_default();
@@ -60,7 +60,7 @@ fn found(definition: &Value, keyed: &Keyed<'_>) -> Result<Option<String>, Failur
     Ok(Some(partition_key::header_of(levels)))
 }
 
-/// One level of a key; `{}` stands for a value that is not there.
+/// One level of a key; `{}` stands for an absent value.
 fn level(body: &Value, path: &str) -> Result<Value, Failure> {
     let parsed = Path::parse(path)
         .map_err(|error| Failure::usage(format!("the partition key's path `{path}`: {error}")))?;

@@ -1,4 +1,4 @@
-//! The text of a key file: up to four keys by name, or one key and nothing else.
+//! The text of a key file: up to four keys by name, or a single key.
 
 use std::fmt;
 
@@ -18,7 +18,7 @@ pub struct KeyFile {
 }
 
 impl KeyFile {
-    /// What an account has that nobody gave keys to.
+    /// The default keys of an account.
     pub fn published() -> Self {
         Self { primary: PUBLISHED_KEY.to_owned(), ..Self::default() }
     }
@@ -29,12 +29,12 @@ impl KeyFile {
         Key::parse(text).map(|_| file).map_err(|error| error.to_string())
     }
 
-    /// Understands both forms of a key file. No error repeats what may be part of a secret.
+    /// Parses both forms of a key file. No error repeats a part of a secret.
     pub fn parse(text: &str) -> Result<Self, String> {
         let file = if is_bare(text) {
             Self { primary: text.trim().to_owned(), ..Self::default() }
         } else {
-            // Its `Display` would print the line, key and all.
+            // Its `Display` would print the line, including the key.
             toml::from_str(text).map_err(|error| error.message().to_owned())?
         };
         file.keys().map(|_| file)
@@ -53,23 +53,23 @@ impl KeyFile {
         Ok(keys)
     }
 
-    /// Whether everybody knows one of them.
+    /// Whether any of them is the published key.
     pub fn is_published(&self) -> bool {
         self.all().any(|(_, text)| text.trim() == PUBLISHED_KEY)
     }
 
-    /// Whether everybody knows the first of them.
+    /// Whether the primary one is the published key.
     pub fn is_primary_published(&self) -> bool {
         self.primary.trim() == PUBLISHED_KEY
     }
 
-    /// Whether one of them is so short that it can be found by trying: below 16 bytes, as base64.
+    /// Whether one of them is short enough to be guessed: below 16 bytes, as base64.
     pub fn is_guessable(&self) -> bool {
         const CHARS_MIN: usize = 22;
         self.all().any(|(_, text)| text.trim().trim_end_matches('=').len() < CHARS_MIN)
     }
 
-    /// Puts another key in the place of one, or of all.
+    /// Replaces one key, or all of them.
     pub fn replace(
         &mut self,
         name: KeyName,
@@ -92,7 +92,7 @@ impl KeyFile {
         Ok(())
     }
 
-    /// The lines of the file that hold this key, or all of them.
+    /// The lines of the file that contain this key, or all of them.
     pub fn lines(&self, name: KeyName) -> String {
         let is_asked = |other| name == KeyName::All || name == other;
         let asked = self.all().filter(|(other, _)| is_asked(*other));
@@ -119,7 +119,7 @@ impl fmt::Debug for KeyFile {
     }
 }
 
-/// What a key is called in the file.
+/// The name of a key in the file.
 fn word(name: KeyName) -> &'static str {
     match name {
         KeyName::Primary => "primary",
@@ -130,7 +130,7 @@ fn word(name: KeyName) -> &'static str {
     }
 }
 
-/// Whether the file is nothing but a key, as the emulator's key file is.
+/// Whether the file contains a single key and nothing else, as the emulator's key file does.
 fn is_bare(text: &str) -> bool {
     let is_base64 = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/' | '=');
     let text = text.trim();

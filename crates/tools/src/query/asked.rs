@@ -1,4 +1,4 @@
-//! From the command line to requests: the body, its headers, and one request per page.
+//! Turns the command line into requests: the body, its headers, and one request per page.
 
 use std::{io::Read as _, time::Duration};
 
@@ -12,26 +12,26 @@ use crate::{
     partition_key,
 };
 
-/// A query that cannot be cut into pages may take the server longer than a page does.
+/// A query that cannot be continued in another page may take the server longer than a page.
 const ANSWER_TIME: Duration = Duration::from_mins(10);
 /// Most rows of one page.
 const PAGE_ROWS: u64 = 1000;
 
-/// A query, ready to be sent.
+/// A query, ready to send.
 #[derive(Debug)]
 pub(super) struct Asked {
     pub(super) account: Account,
-    /// The collection that is asked.
+    /// The collection to query.
     pub(super) place: Place,
-    /// The query as it was typed, without a semicolon at its end.
+    /// The query as typed, without a final semicolon.
     pub(super) text: String,
-    /// Text and parameters as JSON.
+    /// The text and parameters as JSON.
     pub(super) body: Vec<u8>,
     /// The path of the documents, escaped.
     pub(super) path: String,
-    /// The link that is signed, not escaped.
+    /// The link for the signature, not escaped.
     pub(super) link: String,
-    /// The partition key as its header has it.
+    /// The partition key in the form of its header.
     pub(super) partition_key: Option<String>,
     pub(super) explain: bool,
 }
@@ -64,7 +64,7 @@ impl Asked {
         })
     }
 
-    /// Asks for a page of at most so many rows.
+    /// Requests a page of at most so many rows.
     pub(super) async fn page(
         &self,
         client: &mut Client<'_>,
@@ -99,8 +99,8 @@ impl Asked {
     }
 }
 
-/// The query without the one semicolon that may end it. The service takes none, but fingers that know
-/// other databases type it.
+/// The query without a final semicolon. The service accepts none, but users of other databases type
+/// it.
 fn without_semicolon(text: &str) -> &str {
     text.trim_end().strip_suffix(';').unwrap_or(text)
 }

@@ -1,16 +1,16 @@
-//! What a query cost and how it was run, in words.
+//! Describes what a query cost and how it was executed.
 
 use std::fmt::Write as _;
 
 use value::Value;
 
-/// Added up over the pages of a query.
+/// The sums over the pages of a query.
 #[derive(Debug, Default)]
 pub(super) struct Summary {
     pages: usize,
     rows: usize,
     charge: f64,
-    /// How the first page was run.
+    /// How the first page was executed.
     plan: Option<Value>,
     /// The figures of all pages.
     read: Vec<(String, f64)>,
@@ -34,7 +34,7 @@ impl Summary {
         self.plan.get_or_insert(explain);
     }
 
-    /// All of it; `has_more` if rows were left on the server.
+    /// The whole summary; `has_more` says that rows were left on the server.
     pub(super) fn text(&self, has_more: bool) -> String {
         let mut text = String::new();
         if let Some(plan) = &self.plan {
@@ -120,7 +120,7 @@ fn access(access: &Value) -> String {
     }
 }
 
-/// What the index knows of the filter, one path on each line.
+/// Adds what the index knows of the filter, one path per line.
 fn push_index(text: &mut String, index: &Value, depth: usize) {
     let indent = "  ".repeat(depth.min(20));
     let mut line = |words: &str| {

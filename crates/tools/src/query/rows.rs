@@ -1,4 +1,4 @@
-//! Rows on their way to stdout, in one of three forms.
+//! Prints rows to stdout in one of three formats.
 
 use std::io::{self, Write};
 
@@ -7,10 +7,10 @@ use value::{Value, json};
 use super::Format;
 use crate::table;
 
-/// Rows that a table is made of at a time: its columns must be known before its first line.
+/// Rows per table: the columns must be known before the first line is printed.
 const TABLE_ROWS_MAX: usize = 10_000;
 
-/// Prints rows as they come.
+/// Prints rows as they arrive.
 pub(super) struct Rows<W> {
     format: Format,
     out: W,

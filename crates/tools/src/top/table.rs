@@ -1,35 +1,35 @@
-//! The table: a line for each partition, those that do most first.
+//! The table: a line for each partition, the busiest first.
 
 use value::{Value, json};
 
-/// Longest name of a database or collection, and longest key, before they are cut.
+/// Longest name of a database or collection, and longest key, before truncation.
 const NAME_CHARS_MAX: usize = 24;
 const KEY_CHARS_MAX: usize = 32;
 
 /// Hot keys on one line.
 const HOT_MAX: usize = 3;
 
-/// What is shown of a partition. A figure that the server does not tell is absent.
+/// The statistics of a partition. A figure that the server does not report is `None`.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Partition {
     database: String,
     collection: String,
     range: String,
-    /// Whether it is full and has nowhere to cut.
+    /// Whether it is full and cannot be split.
     is_unsplittable: bool,
     documents: f64,
     bytes: f64,
-    /// Request units per second: spent, and reserved.
+    /// Request units per second: used, and reserved.
     used: Option<f64>,
     reserved: Option<f64>,
-    /// Requests since the server began: served, and refused for their cost.
+    /// Requests since the server started: served, and refused with 429.
     admitted: Option<f64>,
     throttled: Option<f64>,
     hottest: Vec<(String, f64)>,
 }
 
 impl Partition {
-    /// Reads what the server says of one.
+    /// Parses a partition in the server's answer.
     pub(super) fn read(value: &Value) -> Self {
         let text = |name| value.get(name).as_str().unwrap_or_default().to_owned();
         let figure = |name| number(value.get(name));
@@ -59,12 +59,13 @@ impl Partition {
             == (&other.database, &other.collection, &other.range)
     }
 
-    /// What it does, to put the busiest first.
+    /// Its activity, for sorting.
     fn activity(&self) -> f64 {
         self.used.unwrap_or_else(|| self.hottest.iter().map(|(_, rate)| rate).sum())
     }
 
-    /// The part of its requests that it refused since an earlier look, or since the server began.
+    /// The percentage of its requests that it refused since an earlier look, or since the server
+    /// started.
     fn throttled_percent(&self, before: &[Self]) -> Option<f64> {
         let before = before.iter().find(|before| before.is_same(self));
         let since = |now: f64, then: Option<f64>| (now - then.unwrap_or(0.0)).max(0.0);
@@ -106,10 +107,11 @@ const TITLES: [&str; 9] = [
     "HOTTEST KEYS (RU/S)",
 ];
 
-/// Which columns hold figures, and are set to the right.
+/// The columns of figures, which are right-aligned.
 const FIGURES: std::ops::Range<usize> = 3..8;
 
-/// The table of these partitions, at most so many; `before` is what an earlier look has seen.
+/// The table of these partitions, with a limited number of rows; `before` is the result of an
+/// earlier look.
 pub(super) fn text(partitions: &[Partition], before: &[Partition], rows_max: usize) -> String {
     let mut sorted: Vec<&Partition> = partitions.iter().collect();
     sorted.sort_by(|a, b| {
@@ -150,7 +152,7 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-/// Three figures that matter.
+/// Formats a rate: with one decimal below 100, with none above.
 fn rate(rate: f64) -> String {
     if rate >= 100.0 { format!("{rate:.0}") } else { format!("{rate:.1}") }
 }
@@ -166,7 +168,7 @@ fn size(bytes: f64) -> String {
     format!("{figure:.decimals$} {}", units[unit])
 }
 
-/// Cut to a length, and without anything that could move the cursor.
+/// Truncates a text, and removes everything that could move the cursor.
 fn shortened(text: &str, chars_max: usize) -> String {
     let shown = |letter: char| if letter.is_control() { '?' } else { letter };
     if text.chars().count() <= chars_max {
@@ -215,7 +217,7 @@ mod tests {
         assert_eq!(now.throttled_percent(&[]), Some(20.0));
         assert_eq!(now.throttled_percent(&[at(325, 75)]), Some(25.0));
         assert_eq!(now.throttled_percent(std::slice::from_ref(&now)), Some(0.0));
-        // A server that began again counts from nothing.
+        // A restarted server counts from zero again.
         assert_eq!(now.throttled_percent(&[at(1000, 1000)]), Some(0.0));
         let text = text(&[now], &[], 40);
         assert!(text.contains(" 400       400       20 %"), "{text}");

@@ -1,5 +1,5 @@
-//! A request is checked, then what it names is dropped and made again, then it is carried out: by the
-//! view that it was checked by, or anew.
+//! Each test checks a request, drops and recreates what it names, and then carries the request out,
+//! on the view that it was checked on or on a new one.
 
 use std::sync::Arc;
 
@@ -103,7 +103,7 @@ impl Account {
         self.call(create, keyed()).await;
     }
 
-    /// Whoever holds a token of a permission on what this gives, by its rids.
+    /// The holder of a token for the resource that `read` returns, by its rids.
     async fn holder(&self, read: Operation) -> Principal {
         let link = self_link(&self.call(read, keyed()).await);
         let body = format!(r#"{{"id":"p","permissionMode":"All","resource":"{link}"}}"#);
@@ -117,13 +117,13 @@ impl Account {
         Principal::of_token(grant.expect("a mark"))
     }
 
-    /// Why a request that begins anew is refused, if it is.
+    /// The error of a request that is retried on a new view, if it is refused.
     async fn race(&self, who: &Principal, operation: Operation, between: Between) -> Option<Code> {
         let raced = self.race_by(who, operation, between, Call::again).await;
         raced.err().map(|error| error.code)
     }
 
-    /// Checks a request, has something happen, and carries the request out.
+    /// Checks a request, runs `between`, and carries the request out.
     async fn race_by(
         &self,
         who: &Principal,
@@ -147,7 +147,7 @@ impl Account {
     }
 }
 
-/// What is dropped and made again.
+/// What is dropped and recreated.
 #[derive(Clone, Copy, Debug)]
 enum Between {
     Database,
@@ -220,7 +220,7 @@ async fn the_first_attempt_goes_by_the_view_that_let_it_in() {
         assert_eq!(rid(&found.expect("found")), old, "{name}");
         assert_ne!(rid(&account.call(read(), keyed()).await), old, "{name}");
     }
-    // What was dropped takes no writes; a change of the catalog is decided in its turn.
+    // A dropped collection takes no writes; a catalog change is decided at its turn.
     let body = Bytes::from_static(br#"{"id":"e","pk":"a"}"#);
     let create = Operation::CreateDocument { collection: collection_path(), body, upsert: false };
     for (operation, expected) in [
@@ -296,7 +296,7 @@ async fn who_means_another_collection_is_told_at_once() {
     assert_eq!(refused.code, Code::CollectionRidMismatch);
 }
 
-/// Scripts cannot be made here: that takes a worker.
+/// This test cannot create scripts: that takes a worker.
 #[test]
 fn a_script_is_the_one_that_was_granted() {
     const RID: &str = "oAAAAIDQ8QEBAAAAAAAAgA==";
@@ -348,7 +348,7 @@ async fn a_document_is_the_one_that_was_granted() {
     assert_eq!(left.get("id").as_str(), Some(&*rid));
 }
 
-/// The collection is not there when the request is looked at, but in the database that comes after.
+/// The collection does not exist at the check, but does in the database that is created later.
 #[tokio::test]
 async fn a_collection_that_was_not_there_is_not_the_next_one() {
     let account = Account::open().await;

@@ -1,4 +1,4 @@
-//! An attachment on its way in: what a client must and may say of one.
+//! Parses and checks attachments that clients send.
 
 use bytes::Bytes;
 use catalog::definition::{shown, validate_name};
@@ -11,10 +11,10 @@ use value::{Object, Value, json};
 
 use catalog::bodies;
 
-/// What the server says of an attachment, whatever the client says.
+/// Properties that only the server sets.
 const SYSTEM: [&str; 4] = ["_rid", "_self", "_etag", "_ts"];
 
-/// The kinds of media that there are.
+/// The allowed media types.
 const MEDIA_TYPES: [&str; 10] = [
     "application",
     "audio",
@@ -28,10 +28,10 @@ const MEDIA_TYPES: [&str; 10] = [
     "video",
 ];
 
-/// Most bytes of a media type: it comes back as a header.
+/// Most bytes of a media type: it is returned as a header.
 const MEDIA_TYPE_BYTES_MAX: usize = 255;
 
-/// An attachment as a client defines it.
+/// An attachment as a client sends it.
 pub(super) struct Incoming {
     /// `None` for media without a slug, which are named after their rid.
     pub(super) id: Option<String>,
@@ -40,7 +40,7 @@ pub(super) struct Incoming {
 }
 
 impl Incoming {
-    /// Reads a description.
+    /// Parses a description.
     pub(super) fn parse(text: &[u8]) -> Result<Self, Error> {
         bodies::check_size(text, ATTACHMENT_BYTES_MAX)?;
         let value = bodies::parse(text)?;
@@ -52,7 +52,7 @@ impl Incoming {
         Ok(Self { id: Some(id), properties, media: None })
     }
 
-    /// Media as they come. The link to them is the server's.
+    /// Media as sent. The server makes the link to them.
     pub(super) fn media(head: MediaHead, content: Bytes) -> Result<Self, Error> {
         let MediaHead { slug, content_type } = head;
         check_media(&content_type, &content)?;
@@ -65,14 +65,14 @@ impl Incoming {
         Ok(Self { id, properties, media: Some(content) })
     }
 
-    /// Bytes that it brings.
+    /// The number of bytes that the client sent.
     pub(super) fn length(&self) -> usize {
         let media = self.media.as_ref().map_or(0, Bytes::len);
         media + json::print(&Value::Object(self.properties.clone())).len()
     }
 }
 
-/// Refuses media of no known kind, or too large ones.
+/// Refuses media that are too large or of an unknown type.
 pub(super) fn check_media(content_type: &str, content: &Bytes) -> Result<(), Error> {
     if content.len() > MEDIA_BYTES_MAX {
         return Err(Error::new(

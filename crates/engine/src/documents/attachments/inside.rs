@@ -1,4 +1,4 @@
-//! Attachments in the transaction of a script, which sees what it has done to them.
+//! Attachments inside a script's transaction, which sees its own changes to them.
 
 use bytes::Bytes;
 use protocol::{
@@ -15,7 +15,7 @@ use crate::{
     documents::stage::{Done, Stage},
 };
 
-/// A page of attachments, and where the next one begins.
+/// A page of attachments, and the continuation of the next one.
 pub(in crate::documents) type Listed = (Vec<Bytes>, Option<String>);
 
 impl Stage<'_> {
@@ -69,7 +69,7 @@ impl Stage<'_> {
         Ok(items)
     }
 
-    /// A page of them.
+    /// A page of a document's attachments.
     pub(in crate::documents) async fn list_attachments(
         &self,
         document: ChildRid,
@@ -89,7 +89,7 @@ impl Stage<'_> {
 }
 
 impl Write<'_> {
-    /// Carries out the write in a transaction.
+    /// Carries out the write inside a transaction.
     pub(in crate::documents) async fn inside(
         &self,
         stage: &mut Stage<'_>,

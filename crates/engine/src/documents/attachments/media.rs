@@ -1,4 +1,4 @@
-//! Media: read and replaced by the rid of their attachment alone, and bounded over the account.
+//! Media: read and replaced by the rid of their attachment alone, and limited per account.
 
 use std::{
     ops::Bound,
@@ -32,7 +32,7 @@ use query::{
 
 use crate::{Inner, call::Call};
 
-/// Rows that are added up at a time.
+/// Rows that are summed at a time.
 const PAGE: PageLimit = PageLimit { entries: 1024, bytes: 1 << 20 };
 
 /// The link to the media of an attachment.
@@ -68,7 +68,7 @@ pub(crate) async fn read(
         None => meter.lookup(),
     }
     admission.settle(engine.now_s(), meter.total());
-    // An attachment may have a link to elsewhere instead.
+    // The attachment may link to external media instead.
     let Some(content) = content else { return Err(Error::not_found()) };
     let attachment = present(attachment)?;
     let content_type = attachment.properties.get("contentType").and_then(|it| it.as_str());
@@ -97,12 +97,12 @@ pub(crate) async fn replace(
         meter.lookup();
         return Err(Error::not_found());
     };
-    // Media are addressed without a partition key: their document has it.
+    // Requests for media have no partition key; their document has.
     let options = Options { partition_key: Some(key), ..options };
     write.run(call, &path, &options, meter).await
 }
 
-/// An attachment, and where it lies.
+/// An attachment, and the document and partition that it is in.
 struct Found {
     path: DocumentPath,
     key: PartitionKey,
@@ -113,8 +113,8 @@ struct Found {
     lsn: u64,
 }
 
-/// Finds an attachment by its rid alone: the partitions that share its slot are asked one after the
-/// other. One of a document that has expired is none.
+/// Finds an attachment by its rid alone, asking the partitions that share its slot one after the
+/// other. Ignores attachments of expired documents.
 async fn find(Call { engine, view }: &Call, media: &str) -> Result<Option<Found>, Error> {
     let Some(rid) = AttachmentRid::parse(media) else { return Ok(None) };
     let (owner, number) = (rid.document.collection, rid.document.number);
@@ -144,8 +144,8 @@ async fn find(Call { engine, view }: &Call, media: &str) -> Result<Option<Found>
     Ok(None)
 }
 
-/// What all media of the account take together. Added up when it is first asked for, and when a
-/// collection has gone, with its media; kept up from then on.
+/// The size of all media of the account. It is summed on first use and again after a collection
+/// with media was deleted; in between, writes update it.
 #[derive(Debug, Default)]
 pub(crate) struct MediaUsage(Mutex<Option<u64>>);
 
@@ -154,8 +154,8 @@ impl MediaUsage {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Refuses media that have no room. Those that are under way at the same time may exceed it by
-    /// what they bring.
+    /// Refuses media that do not fit. Concurrent writes may together exceed the limit by their own
+    /// size.
     pub(super) async fn check(&self, engine: &Inner, bytes: u64) -> Result<(), Error> {
         if bytes == 0 {
             return Ok(());
@@ -170,14 +170,14 @@ impl MediaUsage {
         check_room(used, bytes)
     }
 
-    /// Notes what came and what went.
+    /// Updates the sum by the bytes added and removed.
     pub(crate) fn note(&self, (come, gone): (u64, u64)) {
         if let Some(used) = self.lock().as_mut() {
             *used = (*used + come).saturating_sub(gone);
         }
     }
 
-    /// What was known is no longer true.
+    /// Discards the sum because it is no longer right.
     pub(crate) fn forget(&self) {
         *self.lock() = None;
     }

@@ -1,13 +1,13 @@
 //! Attachments of the 2015 API: small JSON descriptions that belong to a document, perhaps with media
-//! of their own. They lie with the document, are written under the lock of its key, and vanish with
-//! it in the same transaction. In reading order:
-//! - `incoming`: what clients must and may say,
+//! of their own. They are stored with the document, written under the lock of its key, and deleted
+//! with it in the same transaction. In reading order:
+//! - `incoming`: parses and checks what clients send,
 //! - `write`: create, replace, delete,
-//! - `media`: the media themselves, and what they take in all,
+//! - `media`: the media themselves, and their total size,
 //! - `inside`: attachments in the transaction of a script.
 //!
-//! Every row is found by a number in a key: a writer sees what is queued by key, not by scans. So the
-//! list says which attachments there are.
+//! Every row is found by a number in its key, because a writer can see queued rows by key but
+//! cannot scan them. So a list row says which attachments exist.
 
 mod incoming;
 mod inside;
@@ -76,16 +76,16 @@ pub(crate) async fn list(
     answer
 }
 
-/// A reader that was let in at the partition of its key.
+/// A reader that the partition of its key has admitted.
 struct Entered<'a> {
     collection: Arc<Served>,
     key: PartitionKey,
     admission: Admission<'a>,
-    /// What the request had cost before.
+    /// The request's charge before it was admitted.
     charged: f64,
 }
 
-/// A document's attachments as they are published.
+/// A document's attachments as published.
 struct Looked {
     document: ChildRid,
     list: List,
@@ -111,7 +111,7 @@ impl<'a> Entered<'a> {
         Ok(Self { collection, key, admission, charged: meter.total() })
     }
 
-    /// The work is done: what it cost since it was let in is what the partition pays.
+    /// Charges the partition for the work done since the request was admitted.
     fn settle(&mut self, engine: &Inner, meter: &Meter) {
         let charge = meter.total() - self.charged;
         self.admission.settle(engine.now_s(), charge);
@@ -147,7 +147,7 @@ impl<'a> Entered<'a> {
         Ok(Response { outcome, body, etag, continuation: None, meta })
     }
 
-    /// A page, which costs what it returns.
+    /// A page, charged for what it returns.
     async fn list(
         &self,
         engine: &Inner,
@@ -160,7 +160,7 @@ impl<'a> Entered<'a> {
         let owner = document.bytes();
         let after = position(Feed::Attachments, &owner, options)?;
         let is_ahead = |entry: &&Entry| after.is_none_or(|after| u64::from(entry.number) > after);
-        // One more than the page may have, to know that there is one.
+        // One more than the page may have, to find out whether there are more.
         let limit = page_items(options).saturating_add(1);
         let entries: Vec<&Entry> = list.entries.iter().filter(is_ahead).take(limit).collect();
         let key = |entry: &&Entry| keys::attachment(document.number, entry.number);
@@ -225,7 +225,7 @@ fn print(collection: &Served, document: ChildRid, entry: &Entry, attachment: &At
 }
 
 impl Stage<'_> {
-    /// Writes rows that are no document's, with the bytes of media that they bring and take.
+    /// Writes rows that belong to no document, with the bytes of media that they add and remove.
     async fn put_rows(&mut self, rows: Overlay, media: (u64, u64)) -> Result<(), Error> {
         self.tally().await?;
         self.rows.extend(rows);
@@ -233,7 +233,7 @@ impl Stage<'_> {
         Ok(())
     }
 
-    /// Removes the attachments of a document that is removed.
+    /// Removes the attachments of a deleted document.
     pub(super) async fn remove_attachments(&mut self, document: DocNum) -> Result<(), Error> {
         let Some(row) = self.row(keys::attachments(document)).await? else { return Ok(()) };
         let list = List::decode(&row).map_err(errors::from_damaged)?;
@@ -248,7 +248,7 @@ impl Stage<'_> {
     }
 }
 
-/// Gives a document that is rewritten under another number its attachments, one at a time.
+/// Copies attachments, one at a time, for a document that is rewritten under another number.
 pub(crate) async fn copy(
     from: &dyn Snapshot,
     old: DocNum,

@@ -1,4 +1,4 @@
-//! Writing attachments: under the lock of the document's key, and as one transaction.
+//! Writes attachments, under the lock of the document's key and in one transaction.
 
 use std::sync::Arc;
 
@@ -33,10 +33,10 @@ use crate::{
     },
 };
 
-/// What is to become of an attachment.
+/// A write to an attachment.
 pub(crate) struct Write<'a> {
     action: Action<'a>,
-    /// Bytes that it brings.
+    /// Bytes that the client sent.
     length: usize,
 }
 
@@ -49,7 +49,7 @@ enum Action<'a> {
         name: &'a str,
         incoming: Incoming,
     },
-    /// New media for an attachment that has some.
+    /// New media for an attachment that has media.
     Media {
         name: &'a str,
         content_type: String,
@@ -60,7 +60,7 @@ enum Action<'a> {
     },
 }
 
-/// What a write has done: the outcome, and the attachment if it is still there.
+/// The result of a write: the outcome, and the attachment if it still exists.
 type Done = (Outcome, Option<(Bytes, String)>);
 
 /// A write that is queued or refused.
@@ -114,10 +114,10 @@ impl<'a> Write<'a> {
             | Action::Media { content, .. } => content.len() as u64,
             _ => 0,
         };
-        // Before anything is locked: it may have to be added up.
+        // Before taking any lock: this may have to sum all media.
         let engine = &call.engine;
         if let Err(error) = engine.media.check(engine, media).await {
-            // What is queued counts, too, wherever it is by now.
+            // Media that are still queued count, too, in whichever partition they are.
             seen::settle(seen::everything(&engine.view())).await?;
             return Err(error);
         }
@@ -184,7 +184,7 @@ impl<'a> Write<'a> {
         Ok(Queued { done, published, partition, owner })
     }
 
-    /// Checks the write against what is there, and stages its rows.
+    /// Checks the write against the stored attachments, and stages its rows.
     pub(super) async fn stage(
         &self,
         stage: &mut Stage<'_>,
@@ -211,7 +211,8 @@ impl<'a> Write<'a> {
         self.put(stage, document, list, Some((old, stored)), meter).await
     }
 
-    /// The attachment that is to be changed, if there is one and there may be.
+    /// The stored attachment that the write changes. Refuses a create if it exists, and any other
+    /// write but an upsert if it does not.
     fn old(
         &self,
         document: ChildRid,
@@ -222,7 +223,8 @@ impl<'a> Write<'a> {
         match &self.action {
             Action::Create { incoming: Incoming { id: None, .. }, .. } => Ok(None),
             Action::Create { incoming: Incoming { id: Some(id), .. }, upsert } => {
-                // By rid too: a name must not take over another attachment's links.
+                // An id must not equal another attachment's rid: it would take over that
+                // attachment's links.
                 let old = list.find(document, id).cloned();
                 if old.as_ref().is_some_and(|old| !upsert || old.id != *id) {
                     return Err(stage.refuse(Error::conflict(), meter));
@@ -242,7 +244,7 @@ impl<'a> Write<'a> {
         }
     }
 
-    /// Stages the rows of a new attachment, or of one that changes.
+    /// Stages the rows of a new or changed attachment.
     async fn put(
         &self,
         stage: &mut Stage<'_>,
@@ -292,7 +294,7 @@ impl<'a> Write<'a> {
         Ok((outcome, Some((body, etag))))
     }
 
-    /// What an attachment will be.
+    /// The new version of an attachment.
     fn new_version(
         &self,
         old: Option<&Entry>,
@@ -313,7 +315,7 @@ impl<'a> Write<'a> {
                 let link = properties.get("media").and_then(|link| link.as_str());
                 let media = match &incoming.media {
                     Some(content) => Media::New(content.clone()),
-                    // Who sends back the link keeps the media.
+                    // A client that sends the link back keeps the media.
                     None if old.is_some_and(|old| old.media.is_some())
                         && link == Some(&media::link(rid)) =>
                     {
@@ -355,18 +357,18 @@ async fn remove(
     stage.put_rows(rows, (0, old.media.map_or(0, u64::from))).await
 }
 
-/// What an attachment will be.
+/// The new version of an attachment.
 struct New {
     id: String,
     properties: value::Object,
     media: Media,
 }
 
-/// What becomes of its media.
+/// What happens to an attachment's media.
 enum Media {
-    /// There are none here, or none any more.
+    /// There are none here, or they are removed.
     None,
-    /// They are as they were.
+    /// They stay unchanged.
     Stays,
     New(Bytes),
 }

@@ -1,4 +1,4 @@
-//! The condition of a patch: the FROM and WHERE of a query, asked of the document as it is stored.
+//! The condition of a patch: the FROM and WHERE of a query, evaluated on the stored document.
 
 use protocol::{Code, Error};
 use query::execution::halted;
@@ -8,10 +8,10 @@ use sql::{
 };
 use value::Value;
 
-/// What makes a query of a condition. Its rows say nothing but that there are some.
+/// Turns a condition into a query. Only the existence of rows matters.
 const SELECT: &str = "SELECT VALUE 1 ";
 
-/// A condition that is ready to be asked.
+/// A compiled condition.
 #[derive(Debug)]
 pub(crate) struct Condition {
     program: Program,
@@ -29,7 +29,7 @@ impl Condition {
             return Err(refused("it does not begin with FROM"));
         }
         let refused_query = |mut errors: Vec<sql::Error>| {
-            // The client knows its own text only.
+            // Spans must refer to the client's own text.
             for span in errors.iter_mut().filter_map(|error| error.span.as_mut()) {
                 let own = |at: usize| at.saturating_sub(SELECT.len());
                 *span = Span::new(own(span.start), own(span.end));
@@ -42,7 +42,7 @@ impl Condition {
         if !query.group_by.is_empty() || query.order_by.is_some() || query.offset_limit.is_some() {
             return Err(refused("it has other clauses than FROM and WHERE"));
         }
-        // Functions are for queries only.
+        // User-defined functions are for queries only.
         let has_udf = Some(&(|_: &str| false) as &(dyn Fn(&str) -> bool + Sync));
         let settings = Settings { computed, is_planar, has_udf, ..Settings::default() };
         let program = Program::compile(&query, &settings).map_err(refused_query)?;
@@ -52,12 +52,12 @@ impl Condition {
         Ok(Self { program, is_planar })
     }
 
-    /// Whether asking it can take long: it is to run on a thread of its own then.
+    /// Whether evaluation can be slow and therefore needs its own thread.
     pub(crate) fn is_slow(&self) -> bool {
         self.program.shape().is_slow
     }
 
-    /// Refuses the patch of a document for which the condition does not hold.
+    /// Refuses the patch if the condition does not hold for the document.
     pub(crate) fn check(
         &self,
         document: &Value,
@@ -69,7 +69,7 @@ impl Condition {
             .with_plane(self.is_planar);
         let undefined = Value::Undefined;
         let document = if self.program.shape().reads_container { document } else { &undefined };
-        // One row is enough to know.
+        // One row is enough.
         match self.program.rows(document, &mut run, &mut |_, _| Err(Halt::Stopped)) {
             Err(Halt::Stopped) => Ok(()),
             Err(halt) => Err(halted(halt)),

@@ -1,11 +1,12 @@
 //! Patches: a few changes to one document, all or none of them.
 //!
-//! A patch knows nothing of where the document lies: its condition is asked of a value, it is applied to
-//! the value, and gives the new text. A request and an operation of a batch use it the same way:
+//! A patch does not know where its document is stored: its condition is evaluated on a value, its
+//! operations change the value, and the result is the new text. Requests and batch operations use
+//! it in the same way:
 //!
-//! 1. [`check`] and [`condition()`]: what is wrong with it in a collection,
+//! 1. [`check`] and [`condition()`]: errors that the collection alone can show,
 //! 2. [`Condition::check`] of the stored document,
-//! 3. [`apply`] to its value, and [`text`] for the text of the outcome.
+//! 3. [`apply`] to its value, and [`text`] for the text of the result.
 //!
 //! In reading order: `place`, where in a value an operation works; `operation`, what it does there;
 //! `condition`, the filter that comes first.
@@ -28,9 +29,9 @@ use value::{Object, Value, json, path::Path};
 
 pub(crate) use condition::Condition;
 
-/// Refuses a patch that could change the id, the partition key, or what the server decides.
+/// Refuses a patch that could change the id, the partition key or a system property.
 pub(crate) fn check(patch: &Patch, keys: &[Path]) -> Result<(), Error> {
-    // Each protocol has its own words for this; none may forget it.
+    // Each protocol reports this in its own words; this check is for one that forgets.
     if patch.operations.len() > PATCH_OPERATIONS_MAX {
         let message = format!("A patch may have at most {PATCH_OPERATIONS_MAX} operations.");
         return Err(Error::bad_request(message));
@@ -54,14 +55,14 @@ pub(crate) fn check(patch: &Patch, keys: &[Path]) -> Result<(), Error> {
     Ok(())
 }
 
-/// The condition of a patch, compiled for a collection.
+/// Compiles the condition of a patch for a collection.
 pub(crate) fn condition(patch: &Patch, collection: &Served) -> Result<Option<Condition>, Error> {
     let Some(text) = &patch.condition else { return Ok(None) };
     let definition = &collection.definition;
     Condition::compile(text, &definition.computed, definition.is_geometry).map(Some)
 }
 
-/// Carries out the operations, one after the other. After an error the document is of no use.
+/// Applies the operations one after the other. After an error the document must be discarded.
 pub(crate) fn apply(patch: &Patch, document: &mut Value, keys: &[Path]) -> Result<(), Error> {
     check(patch, keys)?;
     let numbered = patch.operations.iter().enumerate();
@@ -73,8 +74,8 @@ pub(crate) fn apply(patch: &Patch, document: &mut Value, keys: &[Path]) -> Resul
     Ok(())
 }
 
-/// The text of a document that a patch was applied to, without system properties. What no operation
-/// has touched is as it was stored, byte for byte.
+/// The text of a patched document, without system properties. Anything no operation has touched
+/// stays byte for byte as stored.
 pub(crate) fn text(patch: &Patch, stored: &[u8], patched: &Value) -> Result<Vec<u8>, Error> {
     let members = json::members(stored).map_err(|_| errors::from_damaged(Damaged("D")))?;
     let mut members = members.into_iter();
@@ -85,7 +86,7 @@ pub(crate) fn text(patch: &Patch, stored: &[u8], patched: &Value) -> Result<Vec<
         if out.len() > 1 {
             out.push(b',');
         }
-        // Members that stay keep their order: each is found behind the last.
+        // Remaining members keep their order, so each search starts after the last match.
         let same = (!touches(patch, key)).then(|| members.find(|member| member.key == key));
         if let Some(member) = same.flatten() {
             out.extend_from_slice(&stored[member.span]);

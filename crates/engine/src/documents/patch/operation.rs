@@ -1,12 +1,12 @@
-//! The six operations of a patch, on a value in memory. The texts of refusals are the service's
-//! where it documents one.
+//! The six operations of a patch, on a value in memory. Errors use the service's texts where it
+//! documents one.
 
 use protocol::patch::{PatchOperation, Pointer};
 use value::{Number, Value};
 
 use crate::documents::patch::place::{Index, index};
 
-/// Carries out an operation, or says why it cannot be.
+/// Carries out an operation, or says why it cannot.
 pub(super) fn apply(operation: &PatchOperation, document: &mut Value) -> Result<(), String> {
     match operation {
         PatchOperation::Add { path, value } => {
@@ -29,25 +29,25 @@ pub(super) fn apply(operation: &PatchOperation, document: &mut Value) -> Result<
     }
 }
 
-/// What becomes of an element of an array that has the place of a new value.
+/// What happens to an array element at the place of a new value.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Element {
-    /// It moves on.
+    /// It moves up one place.
     Inserted,
     Overwritten,
 }
 
-/// A place in a document: what holds it, and its name there.
+/// A place in a document: its parent, and its name there.
 struct Place<'a> {
     parent: &'a mut Value,
     name: &'a str,
-    /// The whole way to it, as the client wrote it.
+    /// The whole path to it, as the client wrote it.
     path: &'a str,
-    /// How the service speaks of the operation.
+    /// The service's word for the operation.
     word: &'static str,
 }
 
-/// The place that a pointer names. What holds it must be there.
+/// Resolves a pointer. The parent must exist.
 fn place<'a>(
     document: &'a mut Value,
     pointer: &'a Pointer,
@@ -61,7 +61,7 @@ fn place<'a>(
     Ok(Place { parent: value, name, path: pointer.text(), word })
 }
 
-/// What a segment leads to, through objects and arrays alike.
+/// The child that a segment names, in an object or an array.
 fn child<'a>(value: &'a mut Value, segment: &str) -> Option<&'a mut Value> {
     match value {
         Value::Object(object) => object.get_mut(segment),
@@ -94,7 +94,7 @@ fn remove(document: &mut Value, pointer: &Pointer) -> Result<Value, String> {
 }
 
 impl Place<'_> {
-    /// Puts a value here, whether or not there is one.
+    /// Puts a value here, whether or not there is one already.
     fn insert(self, value: Value, element: Element) -> Result<(), String> {
         match self.parent {
             Value::Object(object) => {
@@ -113,7 +113,7 @@ impl Place<'_> {
         Ok(())
     }
 
-    /// Puts a value in the place of the one that is here.
+    /// Replaces the value that is here.
     fn replace(self, value: Value) -> Result<(), String> {
         match self.parent {
             Value::Array(elements) => match index(self.name) {
@@ -142,8 +142,8 @@ impl Place<'_> {
     }
 }
 
-/// The sum of two numbers. Integers are added exactly, and never turn into something less exact;
-/// everything else is added as doubles. `None` if the sum is neither.
+/// The sum of two numbers. Integers are added exactly and never lose precision; everything else is
+/// added as doubles. `None` if the sum fits neither.
 fn sum(left: &Number, right: &Number) -> Option<Number> {
     if let (Some(left), Some(right)) = (left.as_i64(), right.as_i64()) {
         return left.checked_add(right).map(Number::from_i64);

@@ -1,14 +1,14 @@
-//! Places in arrays, as segments of JSON pointers name them.
+//! Array places, as segments of JSON pointers name them.
 
 /// A place in an array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Index {
     At(usize),
-    /// Behind the last element, wherever that is: `-`.
+    /// After the last element: `-`.
     End,
 }
 
-/// A segment as a place in an array: digits without leading zeros, or `-`.
+/// Parses a segment as a place in an array: digits without leading zeros, or `-`.
 pub(super) fn index(segment: &str) -> Option<Index> {
     if segment == "-" {
         return Some(Index::End);

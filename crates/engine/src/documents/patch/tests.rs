@@ -8,7 +8,7 @@ fn key() -> Vec<Path> {
     vec![Path::parse("/key/part").expect("a path")]
 }
 
-/// The text of a document after the operations, or the message of the refusal.
+/// The text of a document after the operations, or the error message.
 fn patched(document: &str, operations: &str) -> Result<String, String> {
     let run = || {
         let patch = read(operations.as_bytes())?;
@@ -120,7 +120,7 @@ fn increment() {
         ("0.1", "0.2", "0.30000000000000004"),
         ("-0.0", "0", "0"),
         ("1e2", "1", "101"),
-        // Beyond what doubles can tell apart, integers stay exact.
+        // Integers stay exact beyond the precision of doubles.
         ("9007199254740993", "2", "9007199254740995"),
         ("9223372036854775806", "1", "9223372036854775807"),
         ("-9223372036854775807", "-1", "-9223372036854775808"),
@@ -205,7 +205,7 @@ fn what_is_not_touched_stays_byte_for_byte() {
         r#"[{"op":"add","path":"/t/-","value":7.00},{"op":"set","path":"/\u006e","value":"\u00e9"}]"#,
         r#"{"id" : "\u0061","x": 1.0,"big":12345678901234567890,"t":[1E3,2,7.00],"n":"é"}"#,
     );
-    // A member that is taken out and put in again stands at the end; the rest keeps its order.
+    // A member that is removed and added again moves to the end; the others keep their order.
     gives(
         document,
         r#"[{"op":"remove","path":"/x"},{"op":"add","path":"/x","value":2}]"#,
@@ -233,7 +233,7 @@ fn what_no_patch_may_touch() {
     gives(document, other, r#"{"id":"a","key":{"part":"p","other":2},"ts":1,"x":{"id":1}}"#);
 }
 
-/// Whether a condition holds for `{"n":5,"tags":["a"],"_ts":7}`, or the message of its refusal.
+/// Whether a condition holds for `{"n":5,"tags":["a"],"_ts":7}`, or its error message.
 fn holds(condition: &str) -> Result<bool, String> {
     let document = json::parse(br#"{"n":5,"tags":["a"],"_ts":7}"#).expect("a document");
     let condition = Condition::compile(condition, &[], false).map_err(|error| {
@@ -312,7 +312,7 @@ fn any_operation() -> impl Strategy<Value = String> {
 }
 
 proptest! {
-    /// Whatever is done, the text is that of the value, and what no operation names keeps its bytes.
+    /// After any operations, the text matches the value, and untouched members keep their bytes.
     #[test]
     fn the_text_is_that_of_the_value(
         values in vec(any_value(), 4),

@@ -1,4 +1,4 @@
-//! What a script's operations on attachments do.
+//! Carries out a script's operations on attachments.
 
 use std::sync::Arc;
 
@@ -34,7 +34,7 @@ impl Session<'_, '_> {
                 let items = self.stage.attachments(document, self.meter).await?;
                 let source = queried::source(call, self.meter).await?;
                 let engine = Arc::clone(self.engine);
-                // It is seldom asked, and may be asked in ways that take long.
+                // Such queries are rare, and can be slow.
                 let page = apart::run_at_once(self.meter, move |_, _| {
                     let compiled = Compiled::new(source)?;
                     let parse = |(_, item): &(u64, Bytes)| json::parse(item).ok();

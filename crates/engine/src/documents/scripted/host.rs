@@ -1,4 +1,4 @@
-//! What a script's operations do: the same as a client's, in the transaction of the script.
+//! Carries out a script's operations like a client's, in the transaction of the script.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use crate::{
 /// Seconds' worth of the partition's throughput that one script may spend: it may run no longer.
 const SPENDING_S: f64 = 5.0;
 
-/// What `readDocuments` asks.
+/// The query of `readDocuments`.
 const EVERYTHING: &str = "SELECT * FROM root";
 
 /// A transaction, as its script sees it.
@@ -34,14 +34,14 @@ pub(super) struct Session<'s, 'p> {
     path: &'s CollectionPath,
     collection: &'s Arc<Served>,
     pub(super) stage: &'s mut Stage<'p>,
-    /// With the key of the transaction.
+    /// They contain the key of the transaction.
     options: Options,
     pub(super) meter: &'s mut Meter,
-    /// From this charge on the script is told to wrap up.
+    /// At this charge the script's operations are refused.
     spending_max: f64,
-    /// Megabytes in the collection and how many it may hold (-1: any).
+    /// The collection's size and limit in megabytes (-1: no limit).
     size_mb: (u64, i64),
-    /// The indexing policy has changed since the transaction began: it is to begin again.
+    /// The indexing policy has changed since the transaction began, which must restart.
     pub(super) is_stale: bool,
 }
 
@@ -62,7 +62,7 @@ impl<'s, 'p> Session<'s, 'p> {
         Self { engine, path, collection, stage, options, meter, spending_max, size_mb, is_stale }
     }
 
-    /// Charges for a script beside what its operations cost.
+    /// Charges for a script's work apart from its operations.
     pub(super) fn charge(&mut self) {
         self.meter.script();
     }
@@ -169,7 +169,7 @@ impl<'s, 'p> Session<'s, 'p> {
         Ok(self.rows(&items, page.continuation))
     }
 
-    /// The id of a document, however it is called.
+    /// The id of a document, given by name or rid.
     pub(super) async fn id(&mut self, name: &Name) -> Result<String, Error> {
         match name {
             Name::Id(id) => Ok(id.clone()),
@@ -180,7 +180,7 @@ impl<'s, 'p> Session<'s, 'p> {
         }
     }
 
-    /// A page as an array.
+    /// A page as a JSON array.
     pub(super) fn rows(&self, items: &[Bytes], continuation: Option<String>) -> Reply {
         let mut rows =
             Vec::with_capacity(items.iter().map(|item| item.len() + 1).sum::<usize>() + 2);
@@ -232,7 +232,7 @@ impl Host for Session<'_, '_> {
     }
 }
 
-/// The number that a script finds in an error; `None` if it is none of the script's business.
+/// The status code that a script gets in an error; `None` if the script must not see the error.
 fn status(code: Code) -> Option<u16> {
     Some(match code {
         Code::BadRequest | Code::PartitionKeyMismatch => 400,

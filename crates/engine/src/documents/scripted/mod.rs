@@ -1,7 +1,8 @@
 //! Scripts at work on documents: stored procedures, and triggers around a write.
 //!
-//! A script holds the lock of its key from before it begins until it is queued, like every writer,
-//! and gives up its changes with it. Others may read the key meanwhile, and write to every other.
+//! A script holds the lock of its key from its start until its changes are queued, as every writer
+//! does. A script that fails releases the lock and discards its changes. Meanwhile others can read
+//! the key and write to other keys.
 
 mod attachments;
 mod host;
@@ -26,13 +27,13 @@ use crate::{
 /// How long a script waits for a worker. Its key is locked meanwhile.
 const WORKER_PATIENCE: Duration = Duration::from_secs(5);
 
-/// What a script that ended well leaves, and what it logged.
+/// The result of a successful script, and its log.
 struct Ran {
     outcome: Outcome,
     log: String,
 }
 
-/// What a script finds around it, whatever it is.
+/// The context that every script gets.
 fn context(collection: &Served, logging: bool) -> Context {
     Context {
         self_link: collection.self_link(),
@@ -42,8 +43,8 @@ fn context(collection: &Served, logging: bool) -> Context {
     }
 }
 
-/// Waits for a worker. Whoever has one keeps it until its changes are queued, so that there are never
-/// more of them in memory than there are workers.
+/// Waits for a worker. A script keeps its worker until its changes are queued, so the number of
+/// workers limits the changes in memory.
 async fn enter(engine: &Inner) -> Result<Turn, Error> {
     let turn = timeout(WORKER_PATIENCE, engine.workers.enter(&Kind::PreTrigger)).await;
     turn.unwrap_or(Err(Failure::Busy)).map_err(|failure| {
@@ -84,7 +85,7 @@ fn told(mut refused: Refused, place: &Place<'_>) -> Refused {
     refused
 }
 
-/// What the caller is told of a script that failed.
+/// The error that the caller of a failed script gets.
 fn error(script: &Script, failure: Failure, log: String) -> Error {
     let code = failure.code();
     let number = match &failure {

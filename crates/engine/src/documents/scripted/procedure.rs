@@ -1,4 +1,4 @@
-//! A stored procedure: called with arguments, on one partition key, all or nothing.
+//! Stored procedures: called with arguments on one partition key, all or nothing.
 
 use std::{fmt::Display, sync::Arc};
 
@@ -50,8 +50,8 @@ pub(crate) async fn execute(
     }
 }
 
-/// The text of the arguments, which are what `Function.apply` takes: SDKs send an array, `null` is
-/// none, and an object has as many as its `length` says.
+/// The text of the arguments, which `Function.apply` will get: SDKs send an array, `null` means no
+/// arguments, and an object has as many as its `length` says.
 fn arguments(body: &[u8]) -> Result<Arc<str>, Error> {
     let body = body.trim_ascii();
     if body.is_empty() {
@@ -80,7 +80,7 @@ fn arguments(body: &[u8]) -> Result<Arc<str>, Error> {
             "A stored procedure takes at most {ARGUMENTS_MAX} arguments."
         )));
     }
-    // The worker reads the text as it is.
+    // The worker takes the text unchanged.
     Ok(str::from_utf8(body).map_err(|error| invalid(&error))?.into())
 }
 

@@ -1,4 +1,4 @@
-//! The query of a script, which comes as JSON: its text alone, or with parameters.
+//! Parses a script's query, which is JSON: its text alone, or with parameters.
 
 use partition::charge::Meter;
 use protocol::{Error, limits::QUERY_PARAMETERS_MAX, query::QuerySource};
@@ -8,7 +8,7 @@ use value::Value;
 
 use catalog::bodies;
 
-/// The query that a script asks. A long one is read on a thread of its own.
+/// The query of a script. A long one is parsed on its own thread.
 pub(super) async fn source(call: &Call, meter: &mut Meter) -> Result<QuerySource, Error> {
     let body = call.body.as_deref().unwrap_or_default();
     if body.len() <= INLINE_BYTES_MAX {

@@ -1,7 +1,7 @@
 //! Triggers: scripts that a client names to run before and after a write, in its transaction.
 //!
 //! The key is locked, the pre-trigger rewrites the document, the write is staged, the post-trigger
-//! sees its answer, and all of it is queued together or not at all.
+//! sees the response, and all of it is queued together or not at all.
 
 use std::{borrow::Cow, sync::Arc};
 
@@ -43,7 +43,7 @@ pub(in crate::documents) struct Triggers<'a> {
 }
 
 impl<'a> Triggers<'a> {
-    /// The triggers of a write; `None` if it has none. A name that does not fit is refused.
+    /// The triggers of a write; `None` if it has none. Refuses a name that does not fit.
     pub(in crate::documents) fn of(
         write: &'a Write<'a>,
         collection: &Served,
@@ -64,7 +64,8 @@ impl<'a> Triggers<'a> {
         Ok(Some(Self { write, options, before, after }))
     }
 
-    /// Carries out the write with its triggers, as far as it must take turns with others.
+    /// Carries out the write with its triggers, up to the point where it must take turns with
+    /// others.
     pub(in crate::documents) async fn attempt(
         &self,
         engine: &Arc<Inner>,
@@ -103,9 +104,9 @@ impl<'a> Triggers<'a> {
         Ok(Queued { done, published, partition, owner, quota_lists, log })
     }
 
-    /// The key of the transaction. The header knows it before a trigger has made the document;
-    /// clients that send none have it in the document from the start. And what was read of the
-    /// document, if that is what will be written.
+    /// The key of the transaction, and the parsed document if it is the one to write. The header
+    /// has the key before a trigger has made the document; clients that send no header have it in
+    /// the document from the start.
     fn key(&self, collection: &Served) -> Result<(PartitionKey, Option<Document<'a>>), Error> {
         let body = match self.write {
             Write::Create { body, .. } | Write::Replace { body, .. } => *body,
@@ -118,7 +119,7 @@ impl<'a> Triggers<'a> {
             None => key_in_body(collection, value, self.options),
         };
         if self.before.is_some() {
-            // A trigger may make an object of anything.
+            // A trigger may turn any body into an object.
             return Ok((key(&bodies::parse(body)?)?, None));
         }
         let read = incoming::read(body)?;
@@ -148,7 +149,7 @@ impl<'a> Triggers<'a> {
         }
     }
 
-    /// Runs the triggers with the write between them, and notes what they log.
+    /// Runs the triggers around the write, and notes their logs.
     async fn run(
         &self,
         engine: &Arc<Inner>,
@@ -216,7 +217,7 @@ impl<'a> Triggers<'a> {
         stage: &mut Stage<'_>,
         meter: &mut Meter,
     ) -> Result<Done, Error> {
-        // The post-trigger sees the document, whether or not the caller wants it.
+        // The post-trigger sees the document, whether or not the client wants it.
         let options = &Options { minimal_response: false, ..self.options.clone() };
         let collection = stage.place.collection;
         let incoming = || {
@@ -254,7 +255,7 @@ impl<'a> Triggers<'a> {
         }
     }
 
-    /// Headers that scripts may ask for.
+    /// Headers that scripts may read.
     fn request_values(&self) -> Vec<Property> {
         let Options { partition_key, if_match, .. } = self.options;
         let key = partition_key.as_ref().map(ToString::to_string);
@@ -269,7 +270,7 @@ impl<'a> Triggers<'a> {
     }
 }
 
-/// A trigger of this name that may run at this moment of this write.
+/// The trigger of this name, if it may run at this point of this write.
 fn trigger(
     write: &Write<'_>,
     collection: &Served,
@@ -305,7 +306,7 @@ fn trigger(
     Ok(Arc::clone(script))
 }
 
-/// A refusal with what was logged before it.
+/// A refusal with the log so far.
 fn logged(mut refused: Refused, log: &str) -> Refused {
     if let Refused::Error(error) = &mut refused
         && !log.is_empty()
@@ -320,7 +321,7 @@ fn no_patch() -> Error {
     Error::bad_request("Triggers cannot be used with patch.")
 }
 
-/// A body as text that scripts can parse; `None` if there is none.
+/// A body as text for scripts to parse; `None` if it is empty.
 fn text(body: &[u8]) -> Result<Option<String>, Error> {
     if body.is_empty() {
         return Ok(None);

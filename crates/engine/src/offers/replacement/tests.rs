@@ -46,7 +46,7 @@ fn replace(old: &Offer, body: &str, migration: Option<Migration>) -> Result<Thro
 fn each_kind_is_replaced_by_its_like() {
     let body = r#"{"content":{"offerThroughput":900}}"#;
     assert_eq!(replace(&manual(400), body, None), Ok(Throughput::Manual(900)));
-    // As SDKs send it: the rate where autoscale stood is still there.
+    // SDKs send the old manual rate together with the autoscale settings.
     let body =
         r#"{"content":{"offerThroughput":400,"offerAutopilotSettings":{"maxThroughput":8000}}}"#;
     let expected = Throughput::Autoscale { max: 8000, increment_percent: None };
@@ -67,7 +67,7 @@ fn another_kind_needs_its_header() {
 fn a_migration_chooses_the_rate() {
     let to_autoscale = Some(Migration::ToAutoscale);
     let max = |old: &Offer| {
-        // The rate that is sent does not matter, nor that there is one.
+        // The rate is ignored, and so is its absence.
         let answers = [r#"{"content":{"offerThroughput":-1}}"#, r#"{"content":{}}"#]
             .map(|body| replace(old, body, to_autoscale));
         assert_eq!(answers[0], answers[1]);

@@ -1,5 +1,5 @@
-//! Rewriting documents for another partition key, a page at a time: memory does not grow with the
-//! data.
+//! Rewrites documents for another partition key, a page at a time, so that memory does not grow
+//! with the data.
 
 use std::{collections::HashSet, ops::Bound, sync::Arc};
 
@@ -24,8 +24,8 @@ const DOCUMENTS: PageLimit = PageLimit { entries: 256, bytes: 1 << 20 };
 /// Primary rows that are counted at a time.
 const PRIMARIES: PageLimit = PageLimit { entries: 4096, bytes: 1 << 20 };
 
-/// The rows that are rewritten, made anew or left behind, beside those of the index. Whatever else a partition may
-/// come to hold must not be lost unnoticed.
+/// The prefixes of rows that are rewritten, recreated or left behind, apart from index rows. If a
+/// partition has any other rows, the rewrite fails rather than lose them.
 const KNOWN: [&[u8]; 15] = [
     &[keys::PRIMARY],
     &[keys::DOCUMENT],
@@ -44,19 +44,19 @@ const KNOWN: [&[u8]; 15] = [
     META_CLEAR,
 ];
 
-/// From an old partition, which stands still, into the new ones of a collection.
+/// Rewrites an old partition, which takes no writes, into the new ones of a collection.
 pub(super) struct Rewrite<'a> {
     after: &'a Served,
     from: &'a dyn Snapshot,
-    /// What has expired stays behind: nobody sees it, and it must not stand in anybody's way.
+    /// Expired documents stay behind: nobody sees them, and they must not conflict with others.
     expiry: Expiry,
     /// What each new partition holds so far.
     sums: Vec<Counters>,
 }
 
-/// A document on its way: where it goes, and its rows.
+/// A document being moved: its destination and its rows.
 struct Moved {
-    /// The place of its partition among the new ones.
+    /// The index of its new partition.
     child: usize,
     number: DocNum,
     id: String,
@@ -75,7 +75,7 @@ impl<'a> Rewrite<'a> {
         Self { after, from, expiry, sums: vec![Counters::default(); after.partitions.len()] }
     }
 
-    /// Fills the new partitions, durably. They go on from where the old one stood.
+    /// Fills the new partitions, durably. They continue from the old one's counters.
     pub(super) async fn run(mut self, last: Counters) -> Result<(), Error> {
         self.check_rows().await?;
         let mut pages = Pages::new(keys::DOCUMENT, DOCUMENTS);
@@ -88,13 +88,13 @@ impl<'a> Rewrite<'a> {
             count_keys(partition, paths).await?;
             let next_sequence = partition.next_sequence();
             let Counters { last_lsn, times, .. } = last;
-            // The history is about documents under their old numbers: it ends here.
+            // The history refers to documents by their old numbers, so it ends here.
             partition.fill(Counters { next_sequence, last_lsn, times, ..*sums }, None).await?;
         }
         Ok(())
     }
 
-    /// Refuses rows that nobody here knows.
+    /// Refuses rows that this build does not know.
     async fn check_rows(&self) -> Result<(), Error> {
         let mut start: Bound<Bytes> = Bound::Unbounded;
         loop {
@@ -118,7 +118,7 @@ impl<'a> Rewrite<'a> {
                 documents.push((number, header, text));
             }
         }
-        // A feed entry says how its document came to be, which the document itself does not.
+        // A feed entry says how its document was created, which the document itself does not.
         let wanted: Vec<Bytes> =
             documents.iter().map(|(number, header, _)| keys::feed(header.lsn, *number)).collect();
         let entries = self.from.get_many(&wanted).await.map_err(errors::from_store)?;
@@ -147,8 +147,8 @@ impl<'a> Rewrite<'a> {
         Ok(())
     }
 
-    /// The rows of one document under its own key. Version, time and feed position stay; what names
-    /// its number changes.
+    /// The rows of one document under its own key. Version, time and feed position stay; rows that
+    /// contain its number change.
     async fn document(
         &self,
         header: Header,
@@ -166,7 +166,7 @@ impl<'a> Rewrite<'a> {
         let key = LogicalKey::new(slot, &key);
         let child = after.partitions.partition_point(|partition| partition.range.slots.end <= slot);
         let partition: &Arc<Partition> = &after.partitions[child];
-        // Not the old sequence: after splits and merges it is unique within its slot only.
+        // The old sequence will not do: after splits and merges it is unique within its slot only.
         let number = partition.allocate(slot)?;
         let header = Header { index_generation: after.index_generation, ..header };
         let system = text::System { rid: after.rid.document(number), etag, ts: header.ts };
@@ -201,9 +201,9 @@ impl<'a> Rewrite<'a> {
         Ok(Moved { child, number, id, primary_key, unique, batch, length, index_bytes })
     }
 
-    /// Refuses two documents with one id, or with the values of one unique key, under one key. A
-    /// collection without a partition key can have them: the service's own `_partitionKey` tells
-    /// them apart if a client writes it.
+    /// Refuses two documents with the same id or the same values of a unique key under one key. A
+    /// collection without a partition key can have them if a client writes the service's own
+    /// `_partitionKey`, which tells them apart.
     async fn check_twins(&self, moved: &[Moved]) -> Result<(), Error> {
         let mut seen = HashSet::new();
         for (child, partition) in self.after.partitions.iter().enumerate() {
@@ -231,7 +231,7 @@ impl<'a> Rewrite<'a> {
     }
 }
 
-/// Writes the counters of each logical key: its primary rows lie side by side.
+/// Writes the counters of each logical key, whose primary rows are adjacent.
 async fn count_keys(partition: &Partition, paths: usize) -> Result<(), Error> {
     let (snapshot, _) = partition.read()?;
     let mut pages = Pages::new(keys::PRIMARY, PRIMARIES);
@@ -269,7 +269,7 @@ fn damaged() -> Error {
     errors::from_damaged(Damaged("D"))
 }
 
-/// A document that keeps the whole collection from getting the key.
+/// The error for a document that prevents the collection from getting the key.
 fn unfit(id: &str, why: &str) -> Error {
     Error::bad_request(format!(
         "The document with the id '{id}' does not fit the partition key, and nothing was changed. \
@@ -277,7 +277,7 @@ fn unfit(id: &str, why: &str) -> Error {
     ))
 }
 
-/// What a key begins with, if this build knows such rows.
+/// The known prefix of a row's key, if this build knows such rows.
 fn known_prefix(key: &[u8]) -> Option<&[u8]> {
     if index::Kind::of(key).is_some() {
         return key.get(..1);
@@ -285,7 +285,8 @@ fn known_prefix(key: &[u8]) -> Option<&[u8]> {
     KNOWN.iter().find(|prefix| key.starts_with(prefix)).copied()
 }
 
-/// Where the keys behind all those with a prefix begin. Prefixes are letters: there is a next one.
+/// Where the keys after all those with a prefix begin. Prefixes are letters, so there is a next
+/// one.
 fn behind(prefix: &[u8]) -> Bound<Bytes> {
     let mut next = prefix.to_vec();
     if let Some(last) = next.last_mut() {
@@ -294,7 +295,7 @@ fn behind(prefix: &[u8]) -> Bound<Bytes> {
     Bound::Included(next.into())
 }
 
-/// The rows under a letter, a page at a time.
+/// The rows under a prefix, a page at a time.
 struct Pages {
     start: Option<Bound<Bytes>>,
     end: Bound<Bytes>,
@@ -308,7 +309,7 @@ impl Pages {
         Self { start, end, limit }
     }
 
-    /// The next page; `None` behind the last one.
+    /// The next page; `None` after the last one.
     async fn next(&mut self, from: &dyn Snapshot) -> Result<Option<Vec<(Bytes, Bytes)>>, Error> {
         let Some(start) = self.start.take() else { return Ok(None) };
         let page = from.scan((start, self.end.clone()), Direction::Forward, self.limit).await;

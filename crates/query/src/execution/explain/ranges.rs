@@ -1,11 +1,11 @@
-//! Ranges of index entries in words: from key bytes back to the values that a query was about.
+//! Prints ranges of index entries: from key bytes back to the values in the query.
 
 use index::{Decoded, decode_value};
 use value::json;
 
 use crate::execution::candidates::Span;
 
-/// The types of values in their order, with the byte that begins each.
+/// The types of values in order, with the first byte of each.
 const TYPES: [(u8, &str); 8] = [
     (0x10, "undefined"),
     (0x20, "null"),
@@ -19,10 +19,10 @@ const TYPES: [(u8, &str); 8] = [
 
 const STRING: u8 = 0x60;
 
-/// Longest text of a value; the rest is left out.
+/// Longest text of a value; longer ones are truncated.
 const VALUE_CHARS_MAX: usize = 80;
 
-/// A range of values, as people write it.
+/// A range of values, in readable form.
 pub(super) fn text(span: &Span) -> String {
     if span.is_point
         && let Some(value) = exact(&span.low)
@@ -36,7 +36,7 @@ pub(super) fn text(span: &Span) -> String {
         return format!("begins with {prefix}");
     }
     let kind = span.low.first().map_or(0, |byte| byte & 0xf0);
-    // A bound that is only the edge of a type says nothing beside one of that type.
+    // A bound at the edge of a type is redundant if the other bound names a value of the type.
     let low = (span.low.len() > 1).then(|| bound(&span.low, "> ", ">= "));
     let high = (span.high.len() > 1).then(|| bound(&span.high, "<= ", "< "));
     let is_same_type = span.high.first().is_some_and(|byte| {
@@ -49,7 +49,7 @@ pub(super) fn text(span: &Span) -> String {
     parts.join(" and ")
 }
 
-/// One end: just behind a value, or at one.
+/// One bound: just after a value, or at one.
 fn bound(bytes: &[u8], behind: &str, at: &str) -> String {
     if let Some(value) = predecessor(bytes).and_then(|before| exact(&before)) {
         return format!("{behind}{value}");
@@ -60,7 +60,7 @@ fn bound(bytes: &[u8], behind: &str, at: &str) -> String {
     }
 }
 
-/// The value that these bytes are, with nothing behind it.
+/// The value of these bytes, if nothing follows it.
 fn exact(bytes: &[u8]) -> Option<String> {
     let (decoded, rest) = decode_value(bytes).ok()?;
     if !rest.is_empty() {
@@ -79,7 +79,7 @@ fn exact(bytes: &[u8]) -> Option<String> {
     })
 }
 
-/// The string that these bytes begin.
+/// The string that begins with these bytes.
 fn prefix(bytes: &[u8]) -> Option<String> {
     if bytes.first() != Some(&STRING) || bytes.len() < 2 {
         return None;
@@ -89,7 +89,7 @@ fn prefix(bytes: &[u8]) -> Option<String> {
     exact(&closed)
 }
 
-/// The bytes just before, if they can be those of a value.
+/// The preceding bytes, if they can be those of a value.
 fn predecessor(bytes: &[u8]) -> Option<Vec<u8>> {
     let mut before = bytes.to_vec();
     let last = before.last_mut().filter(|last| **last > 0)?;
@@ -97,7 +97,7 @@ fn predecessor(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(before)
 }
 
-/// The least bytes behind all that begin with these.
+/// The least bytes after everything that begins with these.
 fn successor(bytes: &[u8]) -> Vec<u8> {
     let mut next = bytes.to_vec();
     while next.last() == Some(&u8::MAX) {
@@ -109,7 +109,7 @@ fn successor(bytes: &[u8]) -> Vec<u8> {
     next
 }
 
-/// The types that begin in a range of type bytes.
+/// The types whose values begin in a range of type bytes.
 fn types(low: u8, high: u8) -> String {
     match (low, high) {
         (0..=0x10, 0x81..) => return "any value, or none".to_owned(),
@@ -120,7 +120,7 @@ fn types(low: u8, high: u8) -> String {
     names.map(|(_, name)| *name).collect::<Vec<_>>().join(", ")
 }
 
-/// The types between two ends, those of the ends included.
+/// The types between two bounds, inclusive.
 fn types_of_ends(low: &[u8], high: &[u8]) -> String {
     let low = low.first().map_or(0, |byte| byte & 0xf0);
     let high = match high {
@@ -149,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    /// The ranges of the one test that a condition becomes.
+    /// The ranges of the single test that a condition becomes.
     fn ranges(condition: &str) -> String {
         let query = sql::parse(&format!("SELECT * FROM c WHERE {condition}")).unwrap();
         let Filter::Test(test) = filter::of(&query, &[]) else { panic!("{condition}") };

@@ -3,7 +3,7 @@ use sql::filter;
 
 use super::*;
 
-/// A policy: everything is indexed but what is excluded, and the composite indexes are there.
+/// A policy that indexes everything except the excluded paths, with these composite indexes.
 fn policy(excluded: &[&str], composites: &[&str]) -> Policy {
     let mut rules = vec![(Rule::parse("/*").unwrap(), true)];
     rules.extend(excluded.iter().map(|text| (Rule::parse(text).unwrap(), false)));
@@ -48,7 +48,7 @@ fn path_of(text: &str) -> Path {
     parse_composite_path(text).unwrap()
 }
 
-/// The four lists, one behind the other.
+/// The four lists, concatenated.
 fn shown(metrics: &Metrics) -> String {
     let singles = |list: &[Single]| {
         let text = |entry: &Single| {
@@ -87,9 +87,9 @@ fn filters_use_the_indexes_of_their_paths() {
         ("ARRAY_CONTAINS(c.tags, 'x')", "/tags/[]/? |  |  | "),
         ("c.hidden.x = 1", " | /hidden/x/? |  | "),
         ("c.hidden.x = 1 AND c.a = 1", "/a/? | /hidden/x/? |  | "),
-        // Of an OR that has a part without an index nothing is looked up.
+        // An OR that has a part without an index uses no index.
         ("c.hidden.x = 1 OR c.a = 1", " | /hidden/x/? |  | "),
-        // Whether there is nothing an index knows only if its path is included by name.
+        // Documents without a path are only indexed if the path is included by name.
         ("NOT IS_DEFINED(c.a)", " | /a/? low |  | "),
         ("c.a + c.b = 1", " |  |  | "),
         ("ST_DISTANCE(c.at, {'type':'Point','coordinates':[1,2]}) < 9", "/at/? |  |  | "),

@@ -1,10 +1,10 @@
-//! The documents without a value to order by, where the index has no entries of them: those of the
-//! documents that can match which have no entry of the path.
+//! Finds the documents without a value to order by if the index has no entries for them: those of
+//! the documents that can match which have no entry of the path.
 //!
-//! What the partition remembers of the path (`partition::presence`) says which they are. Where it
-//! does not, documents are looked at as they come, since most often either many lack the path, or
-//! there are few documents. When too few of them do, all entries are compared with all documents,
-//! once, and the partition remembers the result.
+//! If the partition has cached which documents lack the path (`partition::presence`), it reads
+//! those. Otherwise it reads the documents in order, since usually either many lack the path, or
+//! there are few documents. If too few of them lack it, it compares all entries with all documents
+//! once, and the partition caches the result.
 
 use std::{collections::VecDeque, ops::Bound};
 
@@ -25,56 +25,56 @@ use crate::execution::{
     stream::{Reach, number_of},
 };
 
-/// Documents that are looked at before those without a value say anything, and for each of them.
+/// Documents to read before the share of those without a value is trusted, and per such document.
 const READ_BEFORE: u64 = 64;
 const READ_PER_FOUND: u64 = 16;
 
-/// Documents that are read at a time.
+/// Documents per read.
 const CHUNK: usize = 32;
 
-/// Entries that are read at a time, and that are compared at most.
+/// Entries per read, and the most entries to compare.
 const PAGE_ENTRIES: usize = 1024;
 const ENTRIES_MAX: usize = 4 << 20;
 
-/// Documents that were remembered for nothing before the partition is told.
+/// How many cached documents must be stale before the partition is told.
 const STALE_MIN: usize = 64;
 
-/// Something that a cursor found.
+/// A result of a cursor.
 pub(super) struct Found {
     pub(super) key: SortKey,
-    /// Whether it is a document that may be returned; else it only says how far the search is.
+    /// Whether it is a document that may be returned; if not, it only marks how far the search got.
     pub(super) is_row: bool,
 }
 
-/// Finds the documents of one partition, in the direction of the order.
+/// Finds these documents in one partition, in the direction of the order.
 pub(super) struct Absent {
-    /// The sort bytes of a value that is not there.
+    /// The sort bytes of an absent value.
     values: Vec<u8>,
     path: index::Path,
     direction: Direction,
-    /// Numbers from here on, in this direction, were not looked at.
+    /// The first number, in this direction, that was not examined.
     next: DocNum,
     source: Source,
     /// Whether a comparison may still narrow the search.
     is_undecided: bool,
     looked: u64,
     found: u64,
-    /// Documents that were remembered, and have the path.
+    /// Cached documents that do have the path.
     stale: Vec<DocNum>,
     is_done: bool,
 }
 
 enum Source {
-    /// Nothing was looked at yet.
+    /// Nothing was read yet.
     Unopened,
     /// These documents, in the direction of the order.
     Numbers { numbers: VecDeque<DocNum>, is_remembered: bool },
-    /// All of them.
+    /// All documents.
     Scan,
 }
 
 impl Absent {
-    /// Those at or behind `start`; `None` if there are none.
+    /// Finds the documents at or after `start`; `None` if there are none.
     pub(super) fn new(order: &Order, path: &index::Path, start: &SortKey) -> Option<Self> {
         let values = order.bytes(&[Value::Undefined]);
         let is_backward = order.descends.first() == Some(&true);
@@ -102,7 +102,7 @@ impl Absent {
         })
     }
 
-    /// Looks at further documents until some are found, or there are none left.
+    /// Examines more documents until it finds some, or none are left.
     pub(super) async fn fill(
         &mut self,
         job: &Job<'_>,
@@ -149,7 +149,7 @@ impl Absent {
         Ok(())
     }
 
-    /// Chooses what to look at first.
+    /// Chooses the source to read first.
     fn open(&mut self, part: &Part, list: Option<&Vec<DocNum>>) {
         let remembered =
             part.order.as_ref().zip(part.memory()).and_then(|(walked, (memory, seen))| {
@@ -160,12 +160,13 @@ impl Absent {
             (None, Some(list)) => self.numbers(list.clone(), None, false),
             (None, None) => Source::Scan,
         };
-        // Without an index all documents lack the path, and those of a transaction's view are few.
+        // Comparing is useless without an index, since all documents lack the path, and in a
+        // transaction's view, since its documents are few.
         let is_remembered = matches!(self.source, Source::Numbers { is_remembered: true, .. });
         self.is_undecided = !is_remembered && part.order.is_some() && part.memory().is_some();
     }
 
-    /// Those of ascending `numbers` that were not passed yet and that the filter lets through.
+    /// Those of the ascending `numbers` that were not passed yet and that the filter allows.
     fn numbers(
         &self,
         mut numbers: Vec<DocNum>,
@@ -185,7 +186,7 @@ impl Absent {
         Source::Numbers { numbers: numbers.into(), is_remembered }
     }
 
-    /// Goes on behind a number.
+    /// Continues after a number.
     fn pass(&mut self, number: DocNum) {
         let next = match self.direction {
             Direction::Forward => number.checked_add(1),
@@ -197,7 +198,7 @@ impl Absent {
         }
     }
 
-    /// The next documents to look at, with their rows where they have any.
+    /// The next documents to examine, with their rows if they exist.
     async fn read(&mut self, reach: &Reach<'_>) -> Result<Vec<(DocNum, Option<Bytes>)>, Error> {
         let _loads = reach.figures.loads();
         let rows = match &mut self.source {
@@ -232,7 +233,7 @@ impl Absent {
         Ok(rows)
     }
 
-    /// Whether a document is there, and has no value to order by.
+    /// Whether a document exists and has no value to order by.
     fn lacks_path(
         &mut self,
         reach: &Reach<'_>,
@@ -247,7 +248,7 @@ impl Absent {
                 let lacks = !reach.expiry.is_over(&header, &document)
                     && index::value_at(&parse(&document)?, &self.path.0).is_undefined();
                 if !lacks {
-                    // One that lacks it is read again, and counts then.
+                    // A document that lacks it is read again, and counted then.
                     reach.note_document(document.len());
                 }
                 lacks
@@ -261,7 +262,8 @@ impl Absent {
         Ok(lacks)
     }
 
-    /// Compares all entries of the path with all documents, and goes on with what lacks one.
+    /// Compares all entries of the path with all documents, and continues with those that have
+    /// none.
     async fn compare(
         &mut self,
         part: &Part,
@@ -281,7 +283,7 @@ impl Absent {
         Ok(())
     }
 
-    /// Tells the partition which documents it need not remember.
+    /// Tells the partition which documents it need not cache.
     fn tell_stale(&mut self, part: &Part) {
         let stale = std::mem::take(&mut self.stale);
         if let (Some(walked), Some((memory, seen))) = (&part.order, part.memory())
@@ -319,7 +321,7 @@ async fn without_entry(reach: &Reach<'_>, prefix: &[u8]) -> Result<Option<Vec<Do
     }
     with_entry.sort_unstable();
     let mut without = Vec::new();
-    // The change feed has one short row of each document.
+    // The change feed has one short row per document.
     let feed = |letter: u8| Bytes::copy_from_slice(&[letter]);
     let range = (Bound::Included(feed(FEED)), Bound::Excluded(feed(FEED + 1)));
     let all = each_key(reach, range, |key| {
@@ -334,7 +336,7 @@ async fn without_entry(reach: &Reach<'_>, prefix: &[u8]) -> Result<Option<Vec<Do
     Ok(Some(without))
 }
 
-/// Calls `each` with every key of a range as long as it says yes; whether it saw all of them.
+/// Calls `each` with every key of a range while it returns true; returns whether it saw all keys.
 async fn each_key(
     reach: &Reach<'_>,
     (mut first, end): (Bound<Bytes>, Bound<Bytes>),
@@ -352,8 +354,7 @@ async fn each_key(
             Some((key, _)) if page.has_more => first = Bound::Excluded(key.clone()),
             _ => return Ok(true),
         }
-        // Where the store has all at hand, nothing here waits: a long walk must let others have the
-        // thread.
+        // A store that answers at once never yields, so a long walk must yield the thread itself.
         tokio::task::yield_now().await;
     }
 }

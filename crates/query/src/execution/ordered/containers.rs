@@ -1,5 +1,5 @@
-//! Arrays and objects in an order. An index says only that a document has one, so their entries
-//! are read together, and put in the order of their hashes.
+//! Arrays and objects in an order. The index only says that a document has one, so their entries
+//! are read together, and sorted by their hashes.
 
 use std::{collections::VecDeque, ops::Bound};
 
@@ -13,15 +13,15 @@ use crate::execution::{
     stream::{Reach, number_of},
 };
 
-/// Most documents that are put in order so. With more of them the whole answer is sorted.
+/// Most documents that are sorted in this way. With more, the whole answer is sorted.
 const DOCUMENTS_MAX: usize = 10_000;
 
-/// Entries that are read at a time, and documents.
+/// Entries per read, and documents.
 const PAGE_ENTRIES: usize = 512;
 const PAGE_DOCUMENTS: usize = 32;
 
-/// The documents of some ranges of entries, from `start` on, in their order; `None` if there are too
-/// many. With `list`, only those in it.
+/// The documents in some ranges of entries, from `start` on, sorted; `None` if there are too many.
+/// With `list`, only those in it.
 pub(super) async fn sorted(
     reach: &Reach<'_>,
     ranges: Vec<KeyRange>,
@@ -68,7 +68,7 @@ pub(super) async fn sorted(
     Ok(Some(keys))
 }
 
-/// Whether the sort bytes of several values hold an array or an object.
+/// Whether the sort bytes of several values contain an array or an object.
 pub(super) fn are_in(values: &[u8], order: &Order) -> bool {
     index::has_container(values, &order.descends)
 }

@@ -2,10 +2,10 @@
 //! same however many there are.
 //!
 //! The order is that of *sort bytes*: the key bytes of each expression's value (of an array or an
-//! object, its hash), inverted where the order descends, then the document's number, inverted if
-//! the first expression descends. Two ways lead to it: [`walk`] follows an index that has the order
-//! already, [`sorted`] looks at every document that can match and keeps the first few. Both give
-//! the same rows in the same order, so a token of one may be continued by the other.
+//! object, its hash), inverted if that expression descends, then the document's number, inverted if
+//! the first expression descends. There are two implementations: [`walk`] follows an index that
+//! already has the order, and [`sorted`] reads every document that can match and keeps the first
+//! few. Both return the same rows in the same order, so one can continue a token of the other.
 
 mod absent;
 mod containers;
@@ -26,7 +26,7 @@ use crate::{
     together,
 };
 
-/// An order, as the index can serve it.
+/// The order of a query, and the index for it.
 pub(crate) struct Order {
     /// Whether each expression descends.
     pub(crate) descends: Vec<bool>,
@@ -37,26 +37,26 @@ pub(crate) struct Order {
 /// An index to walk.
 #[derive(Clone, Debug)]
 pub(crate) enum OrderIndex {
-    /// The index of a path.
+    /// The index of one path.
     Path {
         path: index::Path,
         /// Whether documents without a value have an entry, too.
         has_absent: bool,
     },
-    /// A composite one, by its id, with the paths of its members.
+    /// A composite index, by its id, with the paths of its members.
     Composite { id: u64, members: Vec<index::Path> },
 }
 
-/// A place in the order.
+/// A position in the order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SortKey {
     /// The expressions' values.
     pub(crate) values: Vec<u8>,
-    /// The document's number, as it is compared.
+    /// The document's number in the form that is compared.
     pub(crate) number: u64,
 }
 
-/// Where a page begins: the document, and its first row that was not returned.
+/// Where a page begins: the document, and its first row not returned yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Frontier {
     pub(crate) key: SortKey,
@@ -64,7 +64,7 @@ pub(crate) struct Frontier {
 }
 
 impl Frontier {
-    /// The first row of a document that was not returned before.
+    /// The first row of a document that was not returned yet.
     fn row_of(&self, key: &SortKey) -> u32 {
         match key.cmp(&self.key) {
             std::cmp::Ordering::Less => u32::MAX,
@@ -99,7 +99,7 @@ impl Order {
         out
     }
 
-    /// A document's number as it is compared, and back.
+    /// Converts a document's number to the form that is compared, and back.
     pub(crate) fn number(&self, number: u64) -> u64 {
         if self.descends.first() == Some(&true) { !number } else { number }
     }
@@ -111,8 +111,8 @@ pub(crate) fn invert(bytes: &mut [u8]) {
     }
 }
 
-/// Fills the page from `place` on, or from `resumed` if that comes later; where to go on, if there
-/// is more.
+/// Fills the page from `place` on, or from `resumed` if that comes later; returns where to
+/// continue, if there is more.
 pub(crate) async fn run(
     job: &Job<'_>,
     order: &Order,
@@ -143,11 +143,11 @@ pub(crate) async fn run(
     sorted::run(job, order, lists, page, &frontier, seen.as_mut(), run).await
 }
 
-/// The documents of a partition that can match, where a walk that wants so many rows does not find
-/// them as well; `None` if that is not worth it.
+/// The documents of a partition that can match, if listing them is cheaper than a walk for so many
+/// rows; `None` if it is not.
 async fn list(job: &Job<'_>, part: &Part, wanted: f64) -> Result<Option<Vec<DocNum>>, Error> {
     let reach = part.reach(&job.figures);
-    // What the walk keeps to anyway needs no list.
+    // The walk already restricts itself to these ranges.
     let node = match &part.order {
         Some(walked) if !part.has_unindexed => walked.rest(&part.node),
         _ => part.node.clone(),
@@ -160,8 +160,8 @@ async fn list(job: &Job<'_>, part: &Part, wanted: f64) -> Result<Option<Vec<DocN
     node.list(&reach, part.documents, unlisted).await
 }
 
-/// The documents of a partition that can match, for a sort: the ranges that a walk would have kept
-/// to help here, too.
+/// The documents of a partition that can match, for a sort: ranges that a walk would have used
+/// narrow it, too.
 async fn narrowed(
     job: &Job<'_>,
     part: &Part,
@@ -176,7 +176,7 @@ async fn narrowed(
     Ok(narrowed.or(list))
 }
 
-/// The place of a token. A sort key that was too long for it is found in its document again.
+/// The position in a token. A sort key too long for the token is computed again from its document.
 async fn frontier(
     job: &Job<'_>,
     order: &Order,
@@ -191,14 +191,15 @@ async fn frontier(
         let whole = sort_bytes_of(job, order, position.number, run).await?;
         match whole.filter(|whole| whole.starts_with(&values)) {
             Some(whole) => values = whole,
-            // The document has changed or is gone: begin with what sorts behind the part we know.
+            // The document has changed or is gone: continue after the part of the key that is
+            // known.
             None => row = 0,
         }
     }
     Ok(Frontier { key: SortKey { values, number: order.number(position.number) }, row })
 }
 
-/// The sort bytes of a document that is still there.
+/// The sort bytes of a document; `None` if it is gone.
 async fn sort_bytes_of(
     job: &Job<'_>,
     order: &Order,
@@ -218,7 +219,7 @@ fn sort_bytes(
     run: &mut Run<'_>,
 ) -> Result<Option<Vec<u8>>, Error> {
     let mut bytes = None;
-    // The expressions are about the document, so its first row says it for all.
+    // The expressions depend on the document only, so the first row is enough.
     job.rows_uncounted(document, run, &mut |row, run| {
         bytes = Some(order.bytes(&job.program.order_keys(row, run)?));
         Err(sql::program::Halt::Stopped)
@@ -226,7 +227,7 @@ fn sort_bytes(
     Ok(bytes)
 }
 
-/// The token's form of a place.
+/// A position in the form for tokens.
 fn place_at(order: &Order, key: &SortKey, row: u32) -> Place {
     let mut values = key.values.clone();
     let is_cut = values.len() > BYTES_MAX;

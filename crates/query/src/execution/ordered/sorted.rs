@@ -1,5 +1,5 @@
-//! An order without an index: every document that can match is looked at, and the first few behind
-//! the frontier are kept. Memory is bounded by the page, however many documents there are.
+//! An order without an index: reads every document that can match, and keeps the first few after
+//! the frontier. The page bounds the memory, however many documents there are.
 
 use std::{collections::BinaryHeap, sync::Arc};
 
@@ -25,7 +25,7 @@ use crate::together;
 const KEPT_MAX: usize = 100_000;
 const KEPT_BYTES_MAX: usize = 64 << 20;
 
-/// Fills the page; `lists` are the documents of each partition that can match, where known.
+/// Fills the page; `lists` are the documents of each partition that can match, if known.
 pub(crate) async fn run(
     job: &Job<'_>,
     order: &Order,
@@ -39,7 +39,7 @@ pub(crate) async fn run(
         job.recorder.note(part, Access::Sort(list.as_ref().map(Vec::len)));
     }
     let reaches: Vec<Reach<'_>> = job.parts.iter().map(|part| part.reach(&job.figures)).collect();
-    // DISTINCT must meet again what was returned before, and so begins at the beginning.
+    // DISTINCT must see all returned rows again, so it begins at the start.
     let start = if seen.is_some() { SortKey::default() } else { frontier.key.clone() };
     let mut from = start;
     loop {
@@ -62,7 +62,8 @@ pub(crate) async fn run(
                     break;
                 };
                 let text = match text {
-                    // Partitions that share a slot do not tell by the number whose it is.
+                    // The number does not say which of the partitions that share a slot has the
+                    // document.
                     None if reaches.len() > 1 => job.load(order.number(key.number)).await?,
                     text => text,
                 };
@@ -79,16 +80,16 @@ pub(crate) async fn run(
             turns.take().await;
         }
         let Some(last) = keys.last().filter(|_| has_more) else { return Ok(None) };
-        // All that was kept is in the page, and there is more: behind the last of it.
+        // The page has taken all keys that were kept, and there are more: continue after the last.
         from = SortKey { values: last.values.clone(), number: last.number.saturating_add(1) };
         if job.is_late() && seen.is_none() {
-            // By a document that is there: behind its last row.
+            // After the last row of an existing document.
             return Ok(Some(place_at(order, last, u32::MAX)));
         }
     }
 }
 
-/// Looks at every document that can match, and keeps the first of those that are not before `from`.
+/// Reads every document that can match, and keeps the first of those that are not before `from`.
 async fn keep_first(
     job: &Job<'_>,
     order: &Order,
@@ -129,14 +130,14 @@ async fn keep_first(
     Ok(())
 }
 
-/// The documents of one partition that can match, the first of them read.
+/// A reader of one partition's documents that can match, with its first documents read.
 async fn opened<'a>(
     job: &'a Job<'_>,
     part: &'a Part,
     list: Option<&Vec<DocNum>>,
 ) -> Result<(Reach<'a>, Documents), Error> {
     let reach = part.reach(&job.figures);
-    // Documents lie together: most of them are read faster all than one by one.
+    // If most documents match, scanning all is faster than reading them one by one.
     let is_dense = |list: &&Vec<DocNum>| list.len() as u64 * 4 > part.documents;
     let list = list.filter(|list| !is_dense(list));
     let mut documents = Documents::new(list.cloned().map(Stream::List), 0);
@@ -144,16 +145,16 @@ async fn opened<'a>(
     Ok((reach, documents))
 }
 
-/// Where a document is, by its number.
+/// The place of a document in `reaches`, with its number.
 fn place_of(reaches: &[Reach<'_>], order: &Order, key: &SortKey) -> Option<Wanted> {
     let number = order.number(key.number);
     reaches.iter().position(|reach| reach.contains(number)).map(|place| (place, number))
 }
 
-/// What a key takes beside its bytes.
+/// The memory of a key apart from its bytes.
 const KEY_BYTES: usize = 48;
 
-/// The memory of the keys, given back with them.
+/// The memory reserved for the keys, released with them.
 struct Share {
     held: Arc<Held>,
     bytes: usize,
@@ -165,7 +166,7 @@ impl Drop for Share {
     }
 }
 
-/// Keeps the least of the keys that it is given.
+/// Keeps the least of the keys added to it.
 struct First {
     heap: BinaryHeap<SortKey>,
     share: Share,
@@ -186,7 +187,8 @@ impl First {
             return Ok(());
         }
         let bytes = key.values.len() + KEY_BYTES;
-        // A query that may not hold more keeps fewer, and looks again for the rest.
+        // A query that may not hold more memory keeps fewer keys, and finds the rest in another
+        // round.
         while let Err(halt) = self.share.held.take(bytes) {
             if halt != Halt::OutOfMemory || self.heap.is_empty() {
                 return Err(halted(halt));
@@ -213,7 +215,7 @@ impl First {
         }
     }
 
-    /// The keys in order, whether there were others, and their memory.
+    /// The sorted keys, whether there were others, and their memory.
     fn finish(self) -> (Vec<SortKey>, bool, Share) {
         (self.heap.into_sorted_vec(), self.has_more, self.share)
     }
@@ -230,7 +232,8 @@ mod tests {
         SortKey { values, number }
     }
 
-    /// A query that may not hold all that the page wants keeps the first few, and gives them back.
+    /// A query that may not hold all keys that the page wants keeps the first few, and gets the
+    /// rest later.
     #[test]
     fn a_sort_makes_do_with_less() {
         let memory = Arc::new(Memory::new(512 << 10));

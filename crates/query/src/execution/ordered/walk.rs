@@ -1,5 +1,5 @@
-//! An order that an index has: its entries are followed, those of all partitions merged, and only
-//! documents that can match are read.
+//! An order that an index has: follows the index entries, those of all partitions merged, and reads
+//! only documents that can match.
 
 use std::{collections::VecDeque, ops::Bound};
 
@@ -30,20 +30,20 @@ use crate::{
     together,
 };
 
-/// Entries that a cursor reads at a time: few at first, since many queries stop early.
+/// Entries per read of a cursor: few at first, since many queries stop early.
 const FIRST_PAGE: usize = 16;
 const PAGE_MAX: usize = 512;
 
-/// How a walk ended.
+/// The result of a walk.
 pub(crate) enum Ended {
-    /// The page is full, or the answer at its end.
+    /// The page is full, or the answer is complete.
     At(Option<Place>),
-    /// It met a string that the index has cut, or too many arrays and objects, and does not know
-    /// the order any more.
+    /// It found a string that the index has truncated, or too many arrays and objects, so it cannot
+    /// tell the order any more.
     Lost,
 }
 
-/// Whether walking is cheaper than sorting what can match.
+/// Whether walking is cheaper than sorting the documents that can match.
 pub(crate) fn is_better(
     job: &Job<'_>,
     order: &Order,
@@ -77,7 +77,7 @@ pub(crate) async fn run(
     if is_unknown(&frontier.key, order) {
         return Ok(Ended::Lost);
     }
-    // DISTINCT must meet again what was returned before, and so begins at the beginning.
+    // DISTINCT must see all returned rows again, so it begins at the start.
     let start = if seen.is_some() { SortKey::default() } else { frontier.key.clone() };
     let cursors = job.parts.iter().map(|part| Cursor::new(part, order, &start)).collect();
     let reaches: Vec<Reach<'_>> = job.parts.iter().map(|part| part.reach(&job.figures)).collect();
@@ -125,7 +125,7 @@ pub(crate) async fn run(
     }
 }
 
-/// Whether a filter lets a document through, as far as that is known.
+/// Whether a document is in the list, if there is one.
 fn is_in(list: Option<&[DocNum]>, number: DocNum) -> bool {
     list.is_none_or(|list| list.binary_search(&number).is_ok())
 }
@@ -136,16 +136,16 @@ struct Walk<'a> {
     order: &'a Order,
     lists: &'a [Option<Vec<DocNum>>],
     cursors: Vec<Cursor>,
-    /// A document whose rows were all returned: it only marks the place.
+    /// A document whose rows were all returned: it only marks the position.
     passed: Option<&'a SortKey>,
-    /// Whether it ended because it does not know the order any more.
+    /// Whether it ended because it cannot tell the order any more.
     is_lost: bool,
 }
 
 impl Walk<'_> {
-    /// The next entries in the order, at most so many, and the documents of those that a filter lets
-    /// through. There are none at the end. Behind the first, only those are given that were read
-    /// already: whether others are needed is not known yet.
+    /// The next entries in the order, at most `most`, with the documents of those that the filter
+    /// allows. Empty at the end. After the first entry, it returns only entries that were already
+    /// read, since more may not be needed.
     async fn entries(&mut self, most: usize) -> Result<Vec<(SortKey, Option<Wanted>)>, Error> {
         let mut entries = Vec::with_capacity(most);
         while entries.len() < most {
@@ -156,7 +156,7 @@ impl Walk<'_> {
             }
             let Some(at) = self.least() else { break };
             if is_unknown(&self.cursors[at].buffer[0].key, self.order) {
-                // Not before the others are dealt with: the page may end with them.
+                // Return the others first: the page may end with them.
                 self.is_lost = entries.is_empty();
                 break;
             }
@@ -171,7 +171,7 @@ impl Walk<'_> {
         Ok(entries)
     }
 
-    /// Reads on in all partitions of which nothing is left, side by side.
+    /// Reads on in all partitions that have nothing left, concurrently.
     async fn fill(&mut self) -> Result<(), Error> {
         let Self { job, order, lists, cursors, .. } = self;
         let unread = cursors.iter_mut().enumerate().filter(|(_, cursor)| cursor.is_unread());
@@ -182,7 +182,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// Which partition has the first entry; `None` at the end, or if one of them is lost.
+    /// The partition that has the first entry; `None` at the end, or if one of them is lost.
     fn least(&self) -> Option<usize> {
         let cursors = &self.cursors;
         let with_entries = (0..cursors.len()).filter(|at| !cursors[*at].buffer.is_empty());
@@ -192,29 +192,30 @@ impl Walk<'_> {
     }
 }
 
-/// Whether entries do not say where a key lies. A string may be cut in a long one: an entry holds
-/// at most so much of it. Arrays and objects inside a composite entry have no order there.
+/// Whether entries do not determine the position of a key. A long key may contain a truncated
+/// string, since an entry holds a limited part of it. Arrays and objects inside a composite entry
+/// have no order there.
 fn is_unknown(key: &SortKey, order: &Order) -> bool {
     key.values.len() >= index::STRING_BYTES_MAX
         || matches!(order.index, Some(OrderIndex::Composite { .. }))
             && containers::are_in(&key.values, order)
 }
 
-/// Follows the entries of one partition, and finds what has none.
+/// Follows the entries of one partition, and finds the documents that have none.
 struct Cursor {
-    /// The ranges of entries still to be read, the next one first.
+    /// The ranges of entries still to read, the next one first.
     ranges: VecDeque<KeyRange>,
-    /// The ranges of arrays and objects, still to be read. They have the last place in the order,
-    /// or the first if the order descends.
+    /// The ranges of arrays and objects still to read. They come last in the order, or first if it
+    /// descends.
     containers: Vec<KeyRange>,
-    /// The documents without an entry, still to be found. They have the other end of the order.
+    /// Finds the documents without an entry. They are at the other end of the order.
     absent: Option<Absent>,
     /// Where the page begins.
     start: SortKey,
     direction: Direction,
     buffer: VecDeque<Found>,
     page: usize,
-    /// There are too many arrays and objects to put them in order.
+    /// There are too many arrays and objects to sort them.
     is_lost: bool,
 }
 
@@ -261,7 +262,7 @@ impl Cursor {
         cursor
     }
 
-    /// Adds what of a range lies at or behind the edge.
+    /// Adds the part of a range at or after the edge.
     fn add(&mut self, low: Bytes, high: Bytes, edge: &Bytes) {
         if low >= high {
             return;
@@ -283,13 +284,13 @@ impl Cursor {
         }
     }
 
-    /// Whether nothing is left of what was read, and there may be more.
+    /// Whether the buffer is empty and there may be more.
     fn is_unread(&self) -> bool {
         self.buffer.is_empty()
             && !(self.ranges.is_empty() && self.containers.is_empty() && self.absent.is_none())
     }
 
-    /// Reads on.
+    /// Reads more entries into the buffer.
     async fn fill(
         &mut self,
         job: &Job<'_>,
@@ -383,7 +384,7 @@ impl Cursor {
     }
 }
 
-/// The key at which a page begins. Going backward, nothing returned yet is the greatest of all.
+/// The key at which a page begins. Backward, a page without a start begins at the greatest key.
 fn edge(prefix: &[u8], start: &SortKey, is_backward: bool) -> Bytes {
     let mut values = start.values.clone();
     let mut number = start.number;
@@ -407,19 +408,19 @@ fn sort_key(key: &[u8], number: DocNum, order: &Order, direction: Direction) -> 
 
 /// An index to walk in one partition.
 pub(crate) struct Walked {
-    /// What its keys begin with.
+    /// The prefix of its keys.
     pub(crate) prefix: Bytes,
-    /// What the keys of each member's own index begin with: the filter knows values by these.
+    /// The prefixes of each member's own index, which the filter uses for its values.
     pub(crate) members: Vec<Bytes>,
 }
 
 impl Walked {
-    /// The id of the path, of an index of one path.
+    /// The id of the path, if the index has one path.
     pub(crate) fn path_id(&self) -> u64 {
         u64_at(&self.prefix, 1).unwrap_or_default()
     }
 
-    /// What of a filter is left when the walk keeps to the ranges of its own path.
+    /// The rest of a filter when the walk restricts itself to the ranges of its own path.
     pub(crate) fn rest(&self, node: &Node) -> Node {
         let is_own = |node: &Node| {
             matches!(node, Node::Ranges(ranges) if self.prefix == ranges.prefix
@@ -434,13 +435,13 @@ impl Walked {
         }
     }
 
-    /// The ranges of its entries that the filter leaves, ascending.
+    /// The ranges of its entries that the filter allows, ascending.
     fn spans(&self, node: &Node, order: &Order) -> Vec<Span> {
         let whole = |low: Vec<u8>| vec![Span { low, high: vec![u8::MAX], is_point: false }];
         match &order.index {
             Some(OrderIndex::Path { has_absent, .. }) => match self.own_ranges(node) {
                 Some(ranges) => ranges.spans.clone(),
-                // A policy of the past may have left entries for documents without a value.
+                // An earlier policy may have left entries for documents without a value.
                 None => whole(if *has_absent { vec![] } else { vec![DEFINED] }),
             },
             Some(OrderIndex::Composite { .. }) => {
@@ -454,7 +455,7 @@ impl Walked {
                     };
                     let start = low.len();
                     low.extend_from_slice(value);
-                    // Members are stored relative to the first, which ascends.
+                    // Members are stored relative to the first one, which is stored ascending.
                     if *descends != is_first_descending {
                         invert(&mut low[start..]);
                     }
@@ -467,13 +468,13 @@ impl Walked {
         }
     }
 
-    /// What the filter asks of the value that an index of one path is ordered by.
+    /// The filter's ranges of the value by which an index of one path is ordered.
     fn own_ranges<'a>(&self, node: &'a Node) -> Option<&'a Ranges> {
         self.members.first().and_then(|member| ranges_of(node, member))
     }
 }
 
-/// What the filter knows of the values under a prefix.
+/// The filter's ranges of values under a prefix.
 fn ranges_of<'a>(node: &'a Node, prefix: &[u8]) -> Option<&'a Ranges> {
     match node {
         Node::Ranges(ranges) => (ranges.prefix == prefix && ranges.is_unique).then_some(ranges),

@@ -9,7 +9,7 @@ use xxhash_rust::xxh3::xxh3_128;
 use super::*;
 use crate::backup::restore;
 
-/// Files in memory. One of them may refuse to be read, or lie about its checksum.
+/// Files in memory. One of them can fail to be read, or have a wrong checksum.
 struct Files {
     list: Vec<ImageFile>,
     contents: Vec<Vec<u8>>,
@@ -66,7 +66,8 @@ fn only_new_files_are_copied() {
     let summary = written(&first, &series);
     assert_eq!((summary.files, summary.bytes), (3, 5));
     assert_eq!((summary.copied_files, summary.copied_bytes), (3, 5));
-    // A known table is not even opened. A number is given again, to another table.
+    // A table that the series already has is not even opened. Its number can be reused for another
+    // table.
     let mut second =
         Files::new(&[("version", b"3"), ("k/tables/9", b"one"), ("k/tables/1", b"two!")]);
     second.broken = Some(1);
@@ -88,7 +89,7 @@ fn only_new_files_are_copied() {
     };
     assert_eq!(table(&names[0].to_string(), "k/tables/1"), "one");
     assert_eq!(table(&names[1].to_string(), "k/tables/1"), "two!");
-    // The oldest goes, and with it what only it needed.
+    // The oldest backup is removed, with the files that only it needed.
     let summary = tidy(&series, Some(1), summary);
     assert_eq!((summary.removed, summary.warning.as_deref()), (1, None));
     assert_eq!((count(&place), series.names().unwrap().len()), (3, 1));
@@ -119,7 +120,7 @@ fn a_failed_one_leaves_nothing() {
     assert_eq!((count(&place), series.names().unwrap().len()), (1, 1));
 }
 
-/// A process that was killed leaves files that belong to no backup.
+/// A killed process leaves files that belong to no backup.
 #[test]
 fn what_a_kill_left_is_used_or_removed() {
     let scratch = tempfile::tempdir().unwrap();
@@ -148,12 +149,12 @@ fn damage_is_found() {
     assert!(series.pool.problem(id).unwrap().contains("damaged"));
     let error = restore::files(&series, &manifest, &scratch.path().join("out")).unwrap_err();
     assert!(format!("{error:#}").contains("damaged"), "{error:#}");
-    // Removed, as it is said to be, it is copied again.
+    // The next backup copies the file again once it is removed.
     fs::remove_file(&path).unwrap();
     assert!(series.pool.problem(id).is_some());
     assert_eq!(written(&image, &series).copied_files, 1);
     assert_eq!(series.pool.problem(id), None);
-    // While a list cannot be read nothing is removed.
+    // While a list is unreadable, nothing is removed.
     let newest = series.names().unwrap().pop().unwrap();
     fs::write(place.join("backups").join(newest.to_string()), "sheaf backup 1\n").unwrap();
     assert!(series.prune(1).is_err());
