@@ -1,5 +1,13 @@
 //! Activity ids: the GUID that names a request in the answer and in the log.
 
+use std::{
+    hash::{BuildHasher as _, RandomState},
+    sync::{
+        LazyLock,
+        atomic::{AtomicU64, Ordering},
+    },
+};
+
 use hyper::HeaderMap;
 
 /// The id that the client chose, if it is a GUID; a new one otherwise.
@@ -13,8 +21,16 @@ pub(crate) fn id(headers: &HeaderMap) -> u128 {
 
 /// The text form: five groups of hex digits.
 pub(crate) fn text(id: u128) -> String {
-    let hex = format!("{id:032x}");
-    [&hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..]].join("-")
+    const DIGITS: &[u8; 16] = b"0123456789abcdef";
+    let mut text = String::with_capacity(36);
+    for (at, byte) in id.to_be_bytes().into_iter().enumerate() {
+        if [4, 6, 8, 10].contains(&at) {
+            text.push('-');
+        }
+        text.push(char::from(DIGITS[usize::from(byte >> 4)]));
+        text.push(char::from(DIGITS[usize::from(byte & 15)]));
+    }
+    text
 }
 
 fn parse(text: &str) -> Option<u128> {
@@ -26,17 +42,17 @@ fn parse(text: &str) -> Option<u128> {
     is_guid.then(|| u128::from_str_radix(&digits, 16).ok()).flatten()
 }
 
-/// A random GUID (version 4). Without a source of randomness, which no supported system lacks,
-/// it is the nil GUID: a request is worth more than its name.
+/// A GUID (version 4) that no other request has. It is a name and no secret, so a keyed hash of a
+/// counter will do: random numbers of the system would cost a system call for each request.
 fn random() -> u128 {
     const VERSION_4: u128 = 4 << 76;
     const VARIANT_1: u128 = 2 << 62;
-    let mut bytes = [0; 16];
-    if getrandom::fill(&mut bytes).is_err() {
-        return 0;
-    }
-    let random = u128::from_be_bytes(bytes);
-    random & !(0xF << 76) & !(3 << 62) | VERSION_4 | VARIANT_1
+    static KEYS: LazyLock<[RandomState; 2]> =
+        LazyLock::new(|| [RandomState::new(), RandomState::new()]);
+    static COUNTER: AtomicU64 = AtomicU64::new(0);
+    let number = COUNTER.fetch_add(1, Ordering::Relaxed);
+    let [high, low] = [0, 1].map(|at| u128::from(KEYS[at].hash_one(number)));
+    (high << 64 | low) & !(0xF << 76) & !(3 << 62) | VERSION_4 | VARIANT_1
 }
 
 #[cfg(test)]

@@ -1,18 +1,16 @@
 //! Authentication: from the signature of a request to who is asking.
 //!
 //! The signature is an HMAC-SHA256 over verb, resource type, link and date; the body is not
-//! covered, so nothing of it is needed here. SDKs differ in small ways in what they sign: all
-//! accepted forms are computed and compared, in time that depends on the request alone.
+//! covered, so nothing of it is needed here. SDKs differ in small ways in what they sign: each
+//! accepted form is compared, in time that does not depend on how much of the signature is right.
 
 use std::time::{Duration, SystemTime};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use hmac::{Hmac, KeyInit, Mac};
 use hyper::{HeaderMap, Method, header::HeaderValue};
 use percent_encoding::percent_decode_str;
 use protocol::{Code, Error, Principal};
-use sha2::Sha256;
-use subtle::{Choice, ConstantTimeEq};
+use subtle::ConstantTimeEq;
 
 use crate::{
     route::Signed,
@@ -44,15 +42,15 @@ pub(crate) enum Secrecy {
 
 impl Secrecy {
     /// Of a signature that matches the published key, or does not.
-    pub(crate) fn of(is_published: Choice) -> Self {
-        if bool::from(is_published) { Self::Published } else { Self::Secret }
+    pub(crate) fn of(is_published: bool) -> Self {
+        if is_published { Self::Published } else { Self::Secret }
     }
 }
 
 /// Finds out who signed a request.
 pub(crate) fn verify(
     method: &Method,
-    signed: &Signed,
+    signed: &Signed<'_>,
     headers: &HeaderMap,
     signature: &[u8],
     keys: &Keys,
@@ -60,15 +58,16 @@ pub(crate) fn verify(
 ) -> Result<(Principal, Secrecy), Error> {
     let dates = Dates::read(headers)?;
     let payloads = payloads(method, signed, &dates);
-    let (by_read_write, published) = any_match(&keys.read_write, &payloads, signature);
-    let (by_read_only, also_published) = any_match(&keys.read_only, &payloads, signature);
-    if !bool::from(by_read_write | by_read_only) {
-        return Err(wrong_signature(&payloads));
-    }
+    let found = |keys: &[Key]| signer(keys, &payloads, signature).map(Key::is_published);
+    let (principal, is_published) = match found(&keys.read_write) {
+        Some(is_published) => (Principal::of_key(), is_published),
+        None => match found(&keys.read_only) {
+            Some(is_published) => (Principal::of_read_only_key(), is_published),
+            None => return Err(wrong_signature(&payloads)),
+        },
+    };
     dates.check(now)?;
-    let principal =
-        if bool::from(by_read_write) { Principal::of_key() } else { Principal::of_read_only_key() };
-    Ok((principal, Secrecy::of(published | also_published)))
+    Ok((principal, Secrecy::of(is_published)))
 }
 
 /// What `authorization` holds, which is percent-encoded by most clients: decoding leaves a plain one
@@ -89,11 +88,14 @@ pub(crate) fn token(headers: &HeaderMap) -> Result<Token, Error> {
     let kind = part("type").ok_or_else(malformed)?;
     part("ver").ok_or_else(malformed)?;
     let secret = part("sig").ok_or_else(malformed)?;
-    match kind.to_ascii_lowercase().as_str() {
-        "master" => Ok(Token::Signature(STANDARD.decode(secret).map_err(|_| malformed())?)),
-        "resource" => Ok(Token::Resource(secret.to_owned())),
-        "aad" => Ok(Token::Access(secret.to_owned())),
-        _ => Err(unauthorized(
+    let is = |name: &str| kind.eq_ignore_ascii_case(name);
+    match () {
+        () if is("master") => {
+            Ok(Token::Signature(STANDARD.decode(secret).map_err(|_| malformed())?))
+        }
+        () if is("resource") => Ok(Token::Resource(secret.to_owned())),
+        () if is("aad") => Ok(Token::Access(secret.to_owned())),
+        () => Err(unauthorized(
             "The authorization token must be of type 'master', 'resource' or 'aad': this version \
              of Sheaf knows no others.",
         )),
@@ -133,18 +135,12 @@ impl<'a> Dates<'a> {
         }
     }
 
-    /// The last two lines of the payload. A payload without any date would be good forever, so
-    /// `date` may stay unsigned only beside `x-ms-date`.
-    fn lines(&self) -> Vec<String> {
-        let date = self.date.map(str::to_ascii_lowercase);
-        match self.x_ms_date.map(str::to_ascii_lowercase) {
-            Some(first) => {
-                let mut lines = vec![format!("{first}\n\n")];
-                lines.extend(date.map(|second| format!("{first}\n{second}\n")));
-                lines
-            }
-            None => date.map(|second| format!("\n{second}\n")).into_iter().collect(),
-        }
+    /// What may stand in the last two lines of the payload. A payload without any date would be good
+    /// forever, so `date` may stay unsigned only beside `x-ms-date`.
+    fn pairs(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let (first, second) = (self.x_ms_date.unwrap_or_default(), self.date);
+        let alone = self.x_ms_date.map(|first| (first, ""));
+        alone.into_iter().chain(second.map(|second| (first, second)))
     }
 
     fn check(&self, now: SystemTime) -> Result<(), Error> {
@@ -168,6 +164,10 @@ impl<'a> Dates<'a> {
 /// Reads an HTTP date in any case: Rust sends the lower-case form that it signs.
 /// COMPAT: Go's layouts call the zone `UTC` or `+0000`.
 pub(crate) fn parse_date(text: &str) -> Option<SystemTime> {
+    // As most clients write it.
+    if let Ok(date) = httpdate::parse_http_date(text) {
+        return Some(date);
+    }
     let mut is_word_start = true;
     let capitalised = text.chars().map(|letter| {
         let cased =
@@ -185,40 +185,50 @@ pub(crate) fn parse_date(text: &str) -> Option<SystemTime> {
 }
 
 /// Every text that the client may have signed; the first is the documented one.
-fn payloads(method: &Method, signed: &Signed, dates: &Dates<'_>) -> Vec<String> {
-    let verb = method.as_str().to_ascii_lowercase();
-    let date_lines = dates.lines();
-    let mut payloads = Vec::new();
+fn payloads(method: &Method, signed: &Signed<'_>, dates: &Dates<'_>) -> Vec<String> {
+    let mut payloads = Vec::with_capacity(1);
     for kind in &signed.types {
         for link in &signed.links {
-            for lines in &date_lines {
-                payloads.push(format!("{verb}\n{kind}\n{link}\n{lines}"));
+            for (first, second) in dates.pairs() {
+                payloads.push(payload(method, kind, link, (first, second)));
             }
         }
     }
     payloads
 }
 
-/// Compares with every key and payload, never stopping at a match: the time taken must not tell
-/// which of them it was, nor how much of the signature was right. Gives whether there was a match, and
-/// whether it was one of the published key.
-fn any_match(keys: &[Key], payloads: &[String], signature: &[u8]) -> (Choice, Choice) {
-    let (mut found, mut published) = (Choice::from(0), Choice::from(0));
-    for key in keys {
-        for payload in payloads {
-            let is_match = sign(key, payload).ct_eq(signature);
-            found |= is_match;
-            published |= is_match & Choice::from(u8::from(key.is_published()));
-        }
-    }
-    (found, published)
+/// The text to sign: type and link as they are, the rest in lower case.
+fn payload(method: &Method, kind: &str, link: &str, (first, second): (&str, &str)) -> String {
+    let bytes = method.as_str().len() + kind.len() + link.len() + first.len() + second.len() + 5;
+    let mut text = String::with_capacity(bytes);
+    let push_lower = |text: &mut String, part: &str| {
+        let start = text.len();
+        text.push_str(part);
+        text[start..].make_ascii_lowercase();
+        text.push('\n');
+    };
+    push_lower(&mut text, method.as_str());
+    text.push_str(kind);
+    text.push('\n');
+    text.push_str(link);
+    text.push('\n');
+    push_lower(&mut text, first);
+    push_lower(&mut text, second);
+    text
 }
 
-pub(crate) fn sign(key: &Key, payload: &str) -> Vec<u8> {
-    let mut mac =
-        Hmac::<Sha256>::new_from_slice(key.bytes()).expect("HMAC takes a key of any length");
-    mac.update(payload.as_bytes());
-    mac.finalize().into_bytes().to_vec()
+/// The first of these keys that made the signature. Each comparison takes the same time whatever of
+/// the signature is right. The search ends at a match: only who holds a key can learn from that which
+/// one it was.
+fn signer<'a>(keys: &'a [Key], payloads: &[String], signature: &[u8]) -> Option<&'a Key> {
+    keys.iter().find(|key| {
+        payloads.iter().any(|payload| bool::from(sign(key, payload).as_slice().ct_eq(signature)))
+    })
+}
+
+/// The signature of a text.
+pub(crate) fn sign(key: &Key, payload: &str) -> [u8; 32] {
+    key.mac(&[payload.as_bytes()])
 }
 
 fn unauthorized(message: impl Into<String>) -> Error {

@@ -1,10 +1,11 @@
 //! From an answer or an error to a response.
 
+mod document;
 mod query;
 
-use std::time::Duration;
+use std::{fmt::Write as _, time::Duration};
 
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use http_body_util::Full;
 use hyper::{HeaderMap, StatusCode, header::HeaderValue};
 use percent_encoding::{AsciiSet, utf8_percent_encode};
@@ -90,35 +91,66 @@ pub(crate) fn response(
     asked: &Asked<'_>,
     result: Result<Answer, Error>,
 ) -> hyper::Response<Full<Bytes>> {
-    let mut headers = HeaderMap::with_capacity(32);
-    if asked.is_write && result.is_ok() {
-        put_all(&mut headers, &WRITTEN);
-    }
+    let mut headers = match document_head(asked, &result) {
+        Some(headers) => headers,
+        None => other_head(asked, &result),
+    };
     let (status, body) = match result {
         Ok(Answer::Account(body)) => {
             put_all(&mut headers, &account::HEADERS);
-            put_meta(&mut headers, &Meta::default(), asked.version);
             (StatusCode::OK, Bytes::from(body))
         }
         Ok(Answer::Service(answer)) => success(&mut headers, asked, answer),
-        Ok(Answer::Batch(answer, form)) => results(&mut headers, asked, &answer, form),
+        Ok(Answer::Batch(answer, form)) => results(&mut headers, &answer, form),
         Ok(Answer::Offer(answer)) => {
             put(&mut headers, "x-ms-offer-replace-pending", "false");
             success(&mut headers, asked, answer)
         }
         Err(error) => failed(&mut headers, asked, &error),
     };
-    put_all(&mut headers, &CONSTANT);
     put(&mut headers, "x-ms-activity-id", &activity::text(asked.activity_id));
     if let Some(id) = asked.client_request_id {
         headers.insert(CLIENT_REQUEST_ID, id.clone());
     }
-    let elapsed_ms = asked.elapsed.as_secs_f64() * 1000.0;
-    put(&mut headers, "x-ms-request-duration-ms", &format!("{elapsed_ms:.3}"));
+    let micros = asked.elapsed.as_micros();
+    let elapsed_ms = format!("{}.{:03}", micros / 1000, micros % 1000);
+    put(&mut headers, "x-ms-request-duration-ms", &elapsed_ms);
     if asked.is_https {
         put(&mut headers, "strict-transport-security", "max-age=31536000");
     }
     finish(status, headers, body, asked.is_head)
+}
+
+/// The head of the usual answer about a document, as far as it follows from what the service said.
+fn document_head(asked: &Asked<'_>, result: &Result<Answer, Error>) -> Option<HeaderMap> {
+    let Ok(Answer::Service(answer)) = result else { return None };
+    let document = document::Parts::of(&answer.meta, answer.etag.as_deref())?;
+    let mut headers = document.head(asked.version, asked.is_write)?;
+    if matches!(answer.body, Body::Empty) {
+        headers.remove("content-type");
+    }
+    put_rare(&mut headers, &answer.meta);
+    Some(headers)
+}
+
+/// The head of any other answer, as far as it follows from what the service said.
+fn other_head(asked: &Asked<'_>, result: &Result<Answer, Error>) -> HeaderMap {
+    let mut headers = HeaderMap::with_capacity(32);
+    let (meta, etag) = match result {
+        Ok(Answer::Account(_)) => (&Meta::default(), None),
+        Ok(Answer::Service(answer) | Answer::Offer(answer)) => (&answer.meta, answer.etag.as_ref()),
+        Ok(Answer::Batch(answer, _)) => (&answer.meta, None),
+        Err(error) => (&*error.meta, None),
+    };
+    if asked.is_write && result.is_ok() {
+        put_all(&mut headers, &WRITTEN);
+    }
+    put_meta(&mut headers, meta, asked.version);
+    if let Some(etag) = etag {
+        put(&mut headers, "etag", &format!("\"{etag}\""));
+    }
+    put_all(&mut headers, &CONSTANT);
+    headers
 }
 
 fn finish(
@@ -143,12 +175,8 @@ fn finish(
 }
 
 fn success(headers: &mut HeaderMap, asked: &Asked<'_>, answer: Response) -> (StatusCode, Bytes) {
-    put_meta(headers, &answer.meta, asked.version);
     if let Some(query) = &answer.meta.query {
         query::put_query(headers, query, asked.agent);
-    }
-    if let Some(etag) = &answer.etag {
-        put(headers, "etag", &format!("\"{etag}\""));
     }
     if let Some(continuation) = &answer.continuation {
         put(headers, "x-ms-continuation", continuation);
@@ -180,13 +208,7 @@ fn success(headers: &mut HeaderMap, asked: &Asked<'_>, answer: Response) -> (Sta
     (status, body)
 }
 
-fn results(
-    headers: &mut HeaderMap,
-    asked: &Asked<'_>,
-    answer: &Response,
-    form: batch::Form,
-) -> (StatusCode, Bytes) {
-    put_meta(headers, &answer.meta, asked.version);
+fn results(headers: &mut HeaderMap, answer: &Response, form: batch::Form) -> (StatusCode, Bytes) {
     put(headers, "content-type", form.content_type());
     let results = if let Body::Batch(results) = &answer.body { results.as_slice() } else { &[] };
     if batch::found_nothing(results) {
@@ -197,7 +219,6 @@ fn results(
 
 fn failed(headers: &mut HeaderMap, asked: &Asked<'_>, error: &Error) -> (StatusCode, Bytes) {
     let status = Status::of(error.code);
-    put_meta(headers, &error.meta, asked.version);
     let sub_status = error.meta.sub_status.unwrap_or_else(|| u32::from(status.sub));
     if sub_status != 0 {
         put(headers, "x-ms-substatus", &sub_status.to_string());
@@ -269,6 +290,11 @@ fn put_meta(headers: &mut HeaderMap, meta: &Meta, version: Version) {
     } else if let Some(lists) = &meta.quota_lists {
         put_quota(headers, lists);
     }
+    put_rare(headers, meta);
+}
+
+/// The headers of [`put_meta`] that answers about documents seldom have.
+fn put_rare(headers: &mut HeaderMap, meta: &Meta) {
     if meta.shares_throughput {
         put_all(headers, &[("x-ms-share-throughput", "true")]);
     }
@@ -341,10 +367,23 @@ fn put_quota(headers: &mut HeaderMap, lists: &QuotaLists) {
 
 /// Request units with at most two decimals. SDKs add them up, so it must be a number.
 fn charge(units: f64) -> String {
-    if !units.is_finite() || units <= 0.0 {
-        return "0".to_owned();
+    let mut text = BytesMut::with_capacity(16);
+    write_charge(&mut text, units);
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+fn write_charge(text: &mut BytesMut, units: f64) {
+    if !units.is_finite() || units <= 0.0 || write!(text, "{units:.2}").is_err() {
+        text.extend_from_slice(b"0");
+        return;
     }
-    format!("{units:.2}").trim_end_matches('0').trim_end_matches('.').to_owned()
+    // There is a point, so these zeros say nothing.
+    while text.ends_with(b"0") {
+        text.truncate(text.len() - 1);
+    }
+    if text.ends_with(b".") {
+        text.truncate(text.len() - 1);
+    }
 }
 
 fn put_all(headers: &mut HeaderMap, pairs: &[(&'static str, &'static str)]) {

@@ -151,7 +151,7 @@ impl Gateway {
         kind: &'static str,
     ) -> Result<Handled, Box<hyper::Response<Full<Bytes>>>> {
         let activity_id = activity::id(&parts.headers);
-        let signed = Signed { types: vec![kind.to_owned()], links: vec![String::new()] };
+        let signed = Signed { types: vec![kind.into()], links: vec!["".into()] };
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
         let mut credential = None;
         let checked = self.admit(parts, &signed).and_then(|principal| {
@@ -295,7 +295,7 @@ impl Gateway {
     }
 
     /// Finds out who asks.
-    fn admit(&self, parts: &Parts, signed: &Signed) -> Result<Principal, Error> {
+    fn admit(&self, parts: &Parts, signed: &Signed<'_>) -> Result<Principal, Error> {
         let Parts { method, headers, uri, .. } = parts;
         let now = self.clock.now();
         match auth::token(headers)? {
@@ -390,7 +390,7 @@ struct Known {
 
 /// Makes the request again for the resource that a twice encoded path names.
 async fn repeat(
-    again: Option<(Target, Options)>,
+    again: Option<(Target<'_>, Options)>,
     parts: &Parts,
     version: Version,
     body: &Bytes,

@@ -12,7 +12,7 @@ use protocol::{
 use value::partition_key::{Epk, PartitionKey};
 
 use crate::{
-    headers::{agent, flag, integer, invalid, optional_flag, text},
+    headers::{Filtered, Lookup as _, agent, flag, integer, invalid, optional_flag, text},
     query::{self, Kind},
     settings::Settings,
     version::Version,
@@ -20,7 +20,7 @@ use crate::{
 
 /// Reads them all; a value that is not understood is refused, never guessed at.
 pub(crate) fn read(parts: &Parts, version: Version, settings: &Settings) -> Result<Options, Error> {
-    let headers = &parts.headers;
+    let headers = &Filtered::new(&parts.headers);
     check_throughput_bucket(headers)?;
     let owned = |name| Ok::<_, Error>(text(headers, name)?.map(str::to_owned));
     Ok(Options {
@@ -48,9 +48,11 @@ pub(crate) fn read(parts: &Parts, version: Version, settings: &Settings) -> Resu
         post_triggers: list(headers, "x-ms-documentdb-post-trigger-include")?,
         enable_script_logging: flag(headers, "x-ms-documentdb-script-enable-logging")?,
         // JavaScript sends some of the headers of queries with every request.
-        query: match Kind::read(&parts.method, headers)? {
+        query: match Kind::read(&parts.method, &parts.headers)? {
             Kind::Plain | Kind::Batch => QueryOptions::default(),
-            Kind::Query | Kind::Plan => query::options(headers, version, settings.cross_partition)?,
+            Kind::Query | Kind::Plan => {
+                query::options(&parts.headers, version, settings.cross_partition)?
+            }
         },
         // Set where the keys are known.
         token_mark: None,
@@ -68,7 +70,7 @@ pub(crate) fn token_seconds(headers: &HeaderMap) -> Result<u32, Error> {
 /// COMPAT: when a range is gone (410/1002), readers of the change feed of `azure-cosmos` come to read
 /// ranges twice that were split elsewhere than they were merged; queries of `@azure/cosmos` ask the same range forever,
 /// and those of `azure-cosmos` start again and give rows twice. Others refresh and continue.
-fn keeps_old_ranges(headers: &HeaderMap) -> bool {
+fn keeps_old_ranges(headers: &Filtered<'_>) -> bool {
     ["azure-cosmos-js", "azsdk-python-cosmos"].iter().any(|sdk| agent(headers).contains(sdk))
 }
 
@@ -84,9 +86,9 @@ pub(crate) fn told_finally(error: Error, headers: &HeaderMap) -> Error {
 }
 
 /// The key is a JSON array. SDKs escape what is not ASCII; those who do not mean UTF-8.
-fn partition_key(headers: &HeaderMap) -> Result<Option<PartitionKey>, Error> {
+fn partition_key(headers: &Filtered<'_>) -> Result<Option<PartitionKey>, Error> {
     let name = "x-ms-documentdb-partitionkey";
-    let Some(value) = headers.get(name) else { return Ok(None) };
+    let Some(value) = headers.value(name) else { return Ok(None) };
     let text = String::from_utf8_lossy(value.as_bytes());
     // Replacing what is not UTF-8 would change the key.
     if std::str::from_utf8(value.as_bytes()).is_err() {
@@ -101,7 +103,7 @@ fn partition_key(headers: &HeaderMap) -> Result<Option<PartitionKey>, Error> {
 const RANGE_ID: &str = "x-ms-documentdb-partitionkeyrangeid";
 
 /// .NET may put the collection's rid before the id: `rid,0`.
-fn range_id(headers: &HeaderMap) -> Result<Option<&str>, Error> {
+fn range_id<'a>(headers: &'a Filtered<'_>) -> Result<Option<&'a str>, Error> {
     let Some(text) = text(headers, RANGE_ID)? else { return Ok(None) };
     match text.rsplit(',').next().unwrap_or_default().trim() {
         "" => Err(invalid(RANGE_ID, text)),
@@ -110,21 +112,21 @@ fn range_id(headers: &HeaderMap) -> Result<Option<&str>, Error> {
 }
 
 /// The rid before the comma. Anything else there is ignored.
-fn range_collection(headers: &HeaderMap) -> Result<Option<CollectionRid>, Error> {
+fn range_collection(headers: &Filtered<'_>) -> Result<Option<CollectionRid>, Error> {
     let parts = text(headers, RANGE_ID)?.and_then(|text| text.rsplit_once(','));
     Ok(parts.and_then(|(rid, _)| CollectionRid::parse(rid.trim())))
 }
 
 /// Whatever a client sends here: JavaScript sends a token of its own, with letters of any kind, along
 /// with requests for plans, which have no use for it. Where it is used, what is no token is refused.
-fn continuation(headers: &HeaderMap) -> Option<String> {
-    let value = headers.get("x-ms-continuation").filter(|value| !value.is_empty())?;
+fn continuation(headers: &Filtered<'_>) -> Option<String> {
+    let value = headers.value("x-ms-continuation").filter(|value| !value.is_empty())?;
     Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
 /// A sub-range in hex. The bounds count also without the header that announces them: ignoring
 /// them would answer with more than was asked for.
-fn epk_range(headers: &HeaderMap) -> Result<Option<(Epk, Epk)>, Error> {
+fn epk_range(headers: &Filtered<'_>) -> Result<Option<(Epk, Epk)>, Error> {
     let kind_name = "x-ms-read-key-type";
     let kind = text(headers, kind_name)?;
     if let Some(kind) = kind.filter(|kind| !kind.eq_ignore_ascii_case("EffectivePartitionKeyRange"))
@@ -133,11 +135,11 @@ fn epk_range(headers: &HeaderMap) -> Result<Option<(Epk, Epk)>, Error> {
     }
     let (start_name, end_name) = ("x-ms-start-epk", "x-ms-end-epk");
     // COMPAT: Python announces a range and leaves both bounds out when it means a whole partition.
-    if !headers.contains_key(start_name) && !headers.contains_key(end_name) {
+    if headers.value(start_name).is_none() && headers.value(end_name).is_none() {
         return Ok(None);
     }
     let bound = |name| {
-        let Some(value) = headers.get(name) else { return Ok(None) };
+        let Some(value) = headers.value(name) else { return Ok(None) };
         let text = String::from_utf8_lossy(value.as_bytes());
         Epk::parse_hex(text.trim()).map(Some).map_err(|_| invalid(name, &text))
     };
@@ -149,7 +151,7 @@ fn epk_range(headers: &HeaderMap) -> Result<Option<(Epk, Epk)>, Error> {
     Ok(Some((start, end)))
 }
 
-fn max_item_count(headers: &HeaderMap) -> Result<Option<u32>, Error> {
+fn max_item_count(headers: &Filtered<'_>) -> Result<Option<u32>, Error> {
     let name = "x-ms-max-item-count";
     match integer(headers, name)? {
         // Java sends the zero of `TOP 0` here.
@@ -163,7 +165,7 @@ fn max_item_count(headers: &HeaderMap) -> Result<Option<u32>, Error> {
 
 /// Only levels up to the account's own may be asked for. Levels compare from strong to weak.
 fn consistency(
-    headers: &HeaderMap,
+    headers: &Filtered<'_>,
     account: ConsistencyLevel,
 ) -> Result<Option<ConsistencyLevel>, Error> {
     let name = "x-ms-consistency-level";
@@ -181,13 +183,13 @@ fn consistency(
     Ok(Some(level))
 }
 
-fn session(headers: &HeaderMap) -> Result<Option<SessionTokens>, Error> {
+fn session(headers: &Filtered<'_>) -> Result<Option<SessionTokens>, Error> {
     let name = "x-ms-session-token";
     let Some(text) = text(headers, name)? else { return Ok(None) };
     SessionTokens::parse(text).map(Some).ok_or_else(|| invalid(name, text))
 }
 
-fn wants_minimal_response(headers: &HeaderMap) -> Result<bool, Error> {
+fn wants_minimal_response(headers: &Filtered<'_>) -> Result<bool, Error> {
     let prefers = text(headers, "prefer")?
         .is_some_and(|text| text.split(',').any(|word| is_return_minimal(word.trim())));
     let name = "x-ms-cosmos-populate-content-response-on-write";
@@ -201,7 +203,7 @@ fn is_return_minimal(preference: &str) -> bool {
     })
 }
 
-fn indexing_directive(headers: &HeaderMap) -> Result<IndexingDirective, Error> {
+fn indexing_directive(headers: &Filtered<'_>) -> Result<IndexingDirective, Error> {
     let name = "x-ms-indexing-directive";
     match text(headers, name)? {
         None => Ok(IndexingDirective::Default),
@@ -213,9 +215,9 @@ fn indexing_directive(headers: &HeaderMap) -> Result<IndexingDirective, Error> {
 }
 
 /// Names with commas between them. They may be of any letters, as UTF-8.
-fn list(headers: &HeaderMap, name: &str) -> Result<Vec<String>, Error> {
+fn list(headers: &Filtered<'_>, name: &str) -> Result<Vec<String>, Error> {
     let mut names = Vec::new();
-    for value in headers.get_all(name) {
+    for value in headers.values(name).into_iter().flatten() {
         let text = std::str::from_utf8(value.as_bytes())
             .map_err(|_| invalid(name, &String::from_utf8_lossy(value.as_bytes())))?;
         let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());
@@ -226,7 +228,7 @@ fn list(headers: &HeaderMap, name: &str) -> Result<Vec<String>, Error> {
 
 /// Buckets share throughput among workloads. There is one workload here, but SDKs test that a
 /// bucket that does not exist is refused.
-fn check_throughput_bucket(headers: &HeaderMap) -> Result<(), Error> {
+fn check_throughput_bucket(headers: &Filtered<'_>) -> Result<(), Error> {
     let name = "x-ms-cosmos-throughput-bucket";
     match integer(headers, name)? {
         None | Some(1..=5) => Ok(()),

@@ -3,6 +3,8 @@
 //! Names and rids look alike here; the engine tells them apart. Only the first path segment of
 //! each pair, the type, is matched, in any case.
 
+use std::borrow::Cow;
+
 use percent_encoding::percent_decode_str;
 use protocol::{
     Code, Error,
@@ -19,11 +21,11 @@ const SEGMENTS_MAX: usize = 10;
 
 /// What a path means.
 #[derive(Debug)]
-pub(crate) struct Target {
+pub(crate) struct Target<'a> {
     /// The resource or feed.
     pub(crate) resource: Resource,
     /// What a signature for it must cover.
-    pub(crate) signed: Signed,
+    pub(crate) signed: Signed<'a>,
 }
 
 /// The resources and feeds that have an address.
@@ -72,27 +74,35 @@ pub(crate) enum RangeAction {
 /// The resource type and link that clients sign. SDKs differ, so there are alternatives; the
 /// first of each is the documented one.
 #[derive(Debug)]
-pub(crate) struct Signed {
+pub(crate) struct Signed<'a> {
     /// Lower-case resource types.
-    pub(crate) types: Vec<String>,
+    pub(crate) types: Vec<Cow<'a, str>>,
     /// Resource links.
-    pub(crate) links: Vec<String>,
+    pub(crate) links: Vec<Cow<'a, str>>,
 }
 
 /// Finds the target of a path as it stands in the URL, still percent-encoded, with the query behind
 /// it.
-pub(crate) fn parse(path_and_query: &str) -> Result<Target, Error> {
+pub(crate) fn parse(path_and_query: &str) -> Result<Target<'_>, Error> {
     let raw = segments(path_and_query)?;
-    let names = raw.iter().map(|segment| decode(segment)).collect::<Result<Vec<_>, _>>()?;
+    let mut names = raw.iter().map(|segment| decode(segment)).collect::<Result<Vec<_>, _>>()?;
     match raw.as_slice() {
-        ["_sheaf", on @ .., action] => admin_action(on, &names[1..raw.len() - 1], action),
+        ["_sheaf", on @ .., action] => {
+            names.pop();
+            names.remove(0);
+            admin_action(on, names, action)
+        }
         _ => target(&raw, names),
     }
 }
 
 /// `/_sheaf/dbs/../colls/../pkranges/../split`: signed as the resource itself is.
-fn admin_action(raw: &[&str], names: &[String], action: &str) -> Result<Target, Error> {
-    let Target { resource, signed } = target(raw, names.to_vec())?;
+fn admin_action<'a>(
+    raw: &[&'a str],
+    names: Vec<Cow<'a, str>>,
+    action: &str,
+) -> Result<Target<'a>, Error> {
+    let Target { resource, signed } = target(raw, names)?;
     let resource = match (resource, action) {
         (Resource::PartitionKeyRange(path, range), "split") => {
             Resource::RangeAction(path, range, RangeAction::Split)
@@ -108,24 +118,28 @@ fn admin_action(raw: &[&str], names: &[String], action: &str) -> Result<Target, 
 
 /// The target of a path that was encoded twice, as some clients do with links they were given
 /// encoded; `None` if it was not. A name that really contains `%20` goes first: see the caller.
-pub(crate) fn parse_twice(path_and_query: &str) -> Option<Target> {
+pub(crate) fn parse_twice(path_and_query: &str) -> Option<Target<'_>> {
     if !path_and_query.contains("%25") {
         return None;
     }
     let raw = segments(path_and_query).ok()?;
     let once = raw.iter().map(|segment| decode(segment)).collect::<Result<Vec<_>, _>>().ok()?;
-    let twice = once.iter().map(|name| decode(name)).collect::<Result<Vec<_>, _>>().ok()?;
+    let again = |name: &Cow<'_, str>| decode(name).map(|name| Cow::Owned(name.into_owned()));
+    let twice = once.iter().map(again).collect::<Result<Vec<_>, _>>().ok()?;
     if once == twice { None } else { target(&raw, twice).ok() }
 }
 
-fn target(raw: &[&str], names: Vec<String>) -> Result<Target, Error> {
-    let shape: Vec<String> = names
-        .iter()
-        .enumerate()
-        .map(|(at, name)| if at % 2 == 0 { name.to_ascii_lowercase() } else { name.clone() })
-        .collect();
-    let shape: Vec<&str> = shape.iter().map(String::as_str).collect();
-    Ok(Target { resource: resource(&shape)?, signed: signed(&shape, &names, raw) })
+/// The target of a path with these segments, decoded and as they stand.
+fn target<'a>(raw: &[&'a str], names: Vec<Cow<'a, str>>) -> Result<Target<'a>, Error> {
+    let mut shape = names.clone();
+    for kind in shape.iter_mut().step_by(2) {
+        if kind.bytes().any(|byte| byte.is_ascii_uppercase()) {
+            kind.to_mut().make_ascii_lowercase();
+        }
+    }
+    let shape_text: Vec<&str> = shape.iter().map(|name| &**name).collect();
+    let resource = resource(&shape_text)?;
+    Ok(Target { resource, signed: signed(&shape, &names, raw) })
 }
 
 /// The segments of a path. No resource has a query.
@@ -163,7 +177,7 @@ fn split(path: &str) -> Result<Vec<&str>, Error> {
 }
 
 /// Decodes one segment once. What still looks encoded afterwards is part of the name.
-fn decode(segment: &str) -> Result<String, Error> {
+fn decode(segment: &str) -> Result<Cow<'_, str>, Error> {
     let name = percent_decode_str(segment)
         .decode_utf8()
         .map_err(|_| Error::bad_request("The request path is not UTF-8."))?;
@@ -173,7 +187,7 @@ fn decode(segment: &str) -> Result<String, Error> {
     if name.contains('\0') {
         return Err(Error::bad_request("The request path contains a NUL character."));
     }
-    Ok(name.into_owned())
+    Ok(name)
 }
 
 fn resource(shape: &[&str]) -> Result<Resource, Error> {
@@ -281,23 +295,28 @@ fn unknown() -> Error {
 }
 
 /// A feed is signed with its owner's link, a resource with its own; odd paths are those of feeds.
-fn signed(shape: &[&str], names: &[String], raw: &[&str]) -> Signed {
-    let (types, link_len) = match shape {
+fn signed<'a>(shape: &[Cow<'a, str>], names: &[Cow<'a, str>], raw: &[&'a str]) -> Signed<'a> {
+    let text: Vec<&str> = shape.iter().map(|name| &**name).collect();
+    let kind = |at: usize| shape[at].clone();
+    let (types, link_len) = match text.as_slice() {
         // SDKs differ in the type they sign here; the link is the collection's.
-        [.., "operations", _] => (vec!["colls", "partitionkey"], names.len() - 2),
+        [.., "operations", _] => {
+            (vec![Cow::Borrowed("colls"), Cow::Borrowed("partitionkey")], names.len() - 2)
+        }
         // COMPAT: JavaScript signs the read of a conflict as one of a user.
-        [.., "conflicts", _] => (vec!["conflicts", "users"], names.len()),
-        [.., kind, _] if shape.len().is_multiple_of(2) => (vec![*kind], names.len()),
-        [.., kind] => (vec![*kind], names.len() - 1),
-        [] => (vec![""], 0),
+        [.., "conflicts", _] => {
+            (vec![Cow::Borrowed("conflicts"), Cow::Borrowed("users")], names.len())
+        }
+        [] => (vec![Cow::Borrowed("")], 0),
+        all if all.len().is_multiple_of(2) => (vec![kind(all.len() - 2)], names.len()),
+        all => (vec![kind(all.len() - 1)], names.len() - 1),
     };
-    let types = types.into_iter().map(str::to_owned).collect();
-    Signed { types, links: links(shape, &names[..link_len], &raw[..link_len]) }
+    Signed { types, links: links(&text, &names[..link_len], &raw[..link_len]) }
 }
 
 /// The links a client may have signed: the last rid in lower case if the path is made of rids,
 /// the decoded path, and the path as it stands.
-fn links(shape: &[&str], names: &[String], raw: &[&str]) -> Vec<String> {
+fn links<'a>(shape: &[&str], names: &[Cow<'a, str>], raw: &[&'a str]) -> Vec<Cow<'a, str>> {
     let is_by_rid = match shape {
         ["offers" | "media", ..] => true,
         ["dbs", database, ..] => DatabaseRid::parse(database).is_some(),
@@ -305,12 +324,11 @@ fn links(shape: &[&str], names: &[String], raw: &[&str]) -> Vec<String> {
     };
     let mut links = Vec::with_capacity(3);
     if let Some(last) = names.last().filter(|_| is_by_rid) {
-        links.push(last.to_lowercase());
+        links.push(Cow::Owned(last.to_lowercase()));
     }
-    links.push(names.join("/"));
-    let raw = raw.join("/");
-    if !links.contains(&raw) {
-        links.push(raw);
+    links.push(Cow::Owned(names.join("/")));
+    if names.iter().zip(raw).any(|(name, raw)| name != raw) {
+        links.push(Cow::Owned(raw.join("/")));
     }
     links
 }

@@ -3,7 +3,10 @@
 use std::fmt;
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
+use hmac::{Hmac, KeyInit as _, Mac as _};
 use protocol::{limits::REQUEST_BYTES_MAX, request::ConsistencyLevel};
+
+use sha2::Sha256;
 
 use crate::names::Names;
 
@@ -105,7 +108,8 @@ pub struct Keys {
 /// A master key. Its bytes never reach a log: `Debug` hides them.
 #[derive(Clone)]
 pub struct Key {
-    bytes: Vec<u8>,
+    /// An HMAC that has taken in the key, so that signing need not.
+    keyed: Hmac<Sha256>,
     is_published: bool,
 }
 
@@ -114,7 +118,11 @@ impl Key {
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let bytes = STANDARD.decode(text.trim()).map_err(|_| KeyError::NotBase64)?;
         let is_published = text.trim() == PUBLISHED_KEY;
-        if bytes.is_empty() { Err(KeyError::Empty) } else { Ok(Self { bytes, is_published }) }
+        if bytes.is_empty() {
+            return Err(KeyError::Empty);
+        }
+        let keyed = Hmac::new_from_slice(&bytes).expect("HMAC takes a key of any length");
+        Ok(Self { keyed, is_published })
     }
 
     /// The text of a new key: 64 random bytes, as many as the service's keys have.
@@ -124,9 +132,13 @@ impl Key {
         Ok(STANDARD.encode(bytes))
     }
 
-    /// The secret itself, for signing.
-    pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
+    /// The HMAC-SHA256 of these parts, one after the other.
+    pub(crate) fn mac(&self, parts: &[&[u8]]) -> [u8; 32] {
+        let mut mac = self.keyed.clone();
+        for part in parts {
+            mac.update(part);
+        }
+        mac.finalize().into_bytes().into()
     }
 
     /// Whether everybody knows it.
@@ -162,11 +174,11 @@ mod tests {
     #[test]
     fn keys_are_base64_and_stay_hidden() {
         let key = Key::parse(&format!(" {PUBLISHED_KEY}\n")).expect("the published key");
-        assert_eq!(key.bytes().len(), 64);
         let keys = Keys { read_write: vec![key], read_only: vec![] };
         assert_eq!(format!("{keys:?}"), "Keys { read_write: [***], read_only: [] }");
         let (one, other) = (Key::generate().unwrap(), Key::generate().unwrap());
-        assert!(one != other && Key::parse(&one).is_ok_and(|key| key.bytes().len() == 64));
+        assert!(one != other && Key::parse(&one).is_ok());
+        assert_eq!(STANDARD.decode(one).unwrap().len(), 64);
         assert_eq!(Key::parse("").err(), Some(KeyError::Empty));
         assert_eq!(Key::parse("no key").err(), Some(KeyError::NotBase64));
     }

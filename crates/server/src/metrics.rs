@@ -4,8 +4,9 @@
 //! that nothing has to be kept in step.
 
 use std::{
+    collections::HashMap,
     fmt,
-    sync::{Arc, atomic::AtomicU64},
+    sync::{Arc, PoisonError, RwLock, atomic::AtomicU64},
     time::Duration,
 };
 
@@ -79,6 +80,15 @@ struct Requests {
     total: Family<[(&'static str, String); 2], Counter>,
     duration: Family<OperationLabels, Histogram, fn() -> Histogram>,
     charge: Family<OperationLabels, Charge>,
+    /// The figures of each operation and status that there was.
+    known: RwLock<HashMap<(&'static str, u16), Arc<Figures>>>,
+}
+
+/// What is counted of an operation with one status. Their copies in the families count along.
+struct Figures {
+    total: Counter,
+    duration: Histogram,
+    charge: Charge,
 }
 
 impl Requests {
@@ -87,6 +97,7 @@ impl Requests {
             total: Family::default(),
             duration: Family::new_with_constructor(|| Histogram::new(LATENCY_BOUNDS)),
             charge: Family::default(),
+            known: RwLock::default(),
         };
         registry.register("requests", "Requests answered", requests.total.clone());
         let help = "Time from a request's head to its answer, in seconds";
@@ -96,14 +107,32 @@ impl Requests {
     }
 }
 
+impl Requests {
+    /// What is counted of an operation with this status. Making the labels costs more than counting.
+    fn figures(&self, operation: &'static str, status: u16) -> Arc<Figures> {
+        let key = (operation, status);
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner).get(&key).cloned();
+        known.unwrap_or_else(|| {
+            let labels = [("operation", operation)];
+            let with_status = [("operation", operation.to_owned()), ("status", status.to_string())];
+            let figures = Arc::new(Figures {
+                total: self.total.get_or_create(&with_status).clone(),
+                duration: self.duration.get_or_create(&labels).clone(),
+                charge: self.charge.get_or_create(&labels).clone(),
+            });
+            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            Arc::clone(known.entry(key).or_insert(figures))
+        })
+    }
+}
+
 impl gateway::Recorder for Requests {
     fn record(&self, operation: &'static str, status: u16, elapsed: Duration, charge: f64) {
-        let labels = [("operation", operation)];
-        let with_status = [("operation", operation.to_owned()), ("status", status.to_string())];
-        self.total.get_or_create(&with_status).inc();
-        self.duration.get_or_create(&labels).observe(elapsed.as_secs_f64());
+        let figures = self.figures(operation, status);
+        figures.total.inc();
+        figures.duration.observe(elapsed.as_secs_f64());
         // A counter must not fall, whatever the charge may be.
-        self.charge.get_or_create(&labels).inc_by(charge.max(0.0));
+        figures.charge.inc_by(charge.max(0.0));
     }
 }
 

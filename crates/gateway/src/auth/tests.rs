@@ -33,8 +33,8 @@ fn now() -> SystemTime {
     httpdate::parse_http_date(DATE).expect("a date")
 }
 
-fn signed(kind: &str, link: &str) -> Signed {
-    Signed { types: vec![kind.to_owned()], links: vec![link.to_owned()] }
+fn signed<'a>(kind: &'a str, link: &'a str) -> Signed<'a> {
+    Signed { types: vec![kind.into()], links: vec![link.into()] }
 }
 
 fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
@@ -54,7 +54,7 @@ fn verify_get(pairs: &[(&'static str, &str)], now: SystemTime) -> Result<Princip
 
 fn verify_headers(
     method: &Method,
-    signed: &Signed,
+    signed: &Signed<'_>,
     headers: &HeaderMap,
     now: SystemTime,
 ) -> Result<Principal, Error> {

@@ -1,3 +1,5 @@
+use protocol::meta::{Owner, Quota};
+
 use super::*;
 
 #[test]
@@ -72,4 +74,63 @@ fn session_tokens_follow_the_callers_version() {
 fn names_in_headers_are_encoded_like_urls() {
     let encoded = utf8_percent_encode("dbs/ä b/colls/c(1)+%", PATH).to_string();
     assert_eq!(encoded, "dbs/%C3%A4%20b/colls/c(1)%2B%25");
+}
+
+#[test]
+fn a_document_has_the_head_that_other_answers_get_piece_by_piece() {
+    let owner = Owner { name_path: "dbs/ä b/colls/c".to_owned(), rid: "obLD1IAAAAE=".to_owned() };
+    let meta = Meta {
+        charge: 10.5,
+        partitions: vec![PartitionPoint { range_id: 3, lsn: 42 }],
+        item_lsn: Some(41),
+        owner: Some(owner),
+        quota_lists: Some(Quota::default().lists().into()),
+        retry_after_ms: Some(7),
+        ..Meta::default()
+    };
+    let answer = |body| Response {
+        outcome: Outcome::Ok,
+        body,
+        etag: Some("e-1".to_owned()),
+        continuation: None,
+        meta: meta.clone(),
+    };
+    for (body, is_write) in [
+        (Body::Resource(Bytes::from_static(b"{}")), false),
+        (Body::Resource(Bytes::from_static(b"{}")), true),
+        (Body::Empty, true),
+    ] {
+        let asked = Asked {
+            activity_id: 5,
+            version: Version::CURRENT,
+            agent: "",
+            path: "/",
+            is_https: true,
+            is_head: false,
+            is_plan: false,
+            form: Form::default(),
+            is_write,
+            client_request_id: None,
+            elapsed: Duration::from_micros(1_002_003),
+        };
+        let result = Ok(Answer::Service(answer(body.clone())));
+        let mut expected = other_head(&asked, &result);
+        let fast = document_head(&asked, &result).expect("it is a document");
+        assert_eq!(fast["x-ms-activity-id"], "", "put in later");
+        if !matches!(body, Body::Empty) {
+            put(&mut expected, "content-type", "application/json");
+        }
+        put(&mut expected, "x-ms-activity-id", "");
+        put(&mut expected, "x-ms-request-duration-ms", "");
+        let sorted = |headers: &HeaderMap| {
+            let mut all: Vec<_> =
+                headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
+            all.sort_by(|one, other| one.0.as_str().cmp(other.0.as_str()));
+            all
+        };
+        assert_eq!(sorted(&fast), sorted(&expected));
+        let response = response(&asked, result);
+        assert_eq!(response.headers()["x-ms-request-duration-ms"], "1002.003");
+        assert_eq!(response.headers()["x-ms-request-charge"], "10.5");
+    }
 }

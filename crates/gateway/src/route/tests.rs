@@ -15,7 +15,8 @@ fn shown(path: &str) -> String {
 /// The signed types and links of a path.
 fn signed_of(path: &str) -> (Vec<String>, Vec<String>) {
     let target = parse(path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    (target.signed.types, target.signed.links)
+    let owned = |all: Vec<Cow<'_, str>>| all.into_iter().map(Cow::into_owned).collect();
+    (owned(target.signed.types), owned(target.signed.links))
 }
 
 #[test]

@@ -8,7 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use http_body_util::BodyExt as _;
+use http_body_util::{BodyExt as _, Full};
 use hyper::{
     Request, Response, StatusCode,
     body::Incoming,
@@ -183,8 +183,14 @@ async fn answer<H: Handler>(
         Some(Standing::Stranger) => client.fail(now),
         None => {}
     }
-    let bytes = body.collect().await?.to_bytes();
+    let bytes = whole(body).await;
     Ok(Response::from_parts(head, AnswerBody::new(guard, version, bytes)))
+}
+
+/// The bytes of a body that is one piece.
+async fn whole(mut body: Full<Bytes>) -> Bytes {
+    let Some(Ok(frame)) = body.frame().await else { return Bytes::new() };
+    frame.into_data().unwrap_or_default()
 }
 
 /// The answer to a client that has too many concurrent requests, or that is turned away for this
