@@ -8,6 +8,7 @@
 //! whole buffer alive, so pass it its own bytes.
 
 mod journal;
+mod key;
 mod partition;
 mod versions;
 

@@ -14,6 +14,7 @@
 
 use std::{
     collections::{BTreeMap, btree_map::Entry},
+    ops::Bound,
     sync::{
         Arc, Mutex, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
@@ -22,6 +23,7 @@ use std::{
 
 use bytes::Bytes;
 
+use super::key::Key;
 use crate::{Batch, Change, Direction, KeyRange, Page, PageLimit, is_empty_range};
 
 /// How many versions to trim per lock acquisition, so that the end of a long scan does not block
@@ -65,7 +67,7 @@ impl History {
     }
 }
 
-type Map = BTreeMap<Bytes, History>;
+type Map = BTreeMap<Key, History>;
 
 /// The live snapshots by sequence, and the sequence of the next one.
 #[derive(Default)]
@@ -78,14 +80,14 @@ struct Pins {
 #[derive(Default)]
 struct Held {
     snapshots: usize,
-    versions: Vec<(Bytes, u64)>,
+    versions: Vec<(Key, u64)>,
 }
 
 impl Pins {
     /// Lets a snapshot within `since..until` hold that version of `key`; false if there is none.
     ///
     /// Takes the oldest one: it has outlived others already, so it is most likely to stay.
-    fn hold(&mut self, key: &Bytes, since: u64, until: u64) -> bool {
+    fn hold(&mut self, key: &Key, since: u64, until: u64) -> bool {
         let Some((_, held)) = self.alive.range_mut(since..until).next() else { return false };
         held.versions.push((key.clone(), since));
         true
@@ -114,7 +116,7 @@ impl Versions {
 
     fn write(&self, map: &mut Map, pins: &mut Pins, change: Change, sequence: u64) {
         let newest = Version { since: sequence, value: change.value };
-        match map.entry(change.key) {
+        match map.entry(change.key.into()) {
             Entry::Vacant(entry) => {
                 if newest.value.is_some() {
                     self.count(entry.key(), &newest);
@@ -150,16 +152,16 @@ impl Versions {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    fn count(&self, key: &Bytes, version: &Version) {
+    fn count(&self, key: &Key, version: &Version) {
         self.bytes.fetch_add(cost(key, version), Ordering::Relaxed);
     }
 
-    fn discount(&self, key: &Bytes, version: &Version) {
+    fn discount(&self, key: &Key, version: &Version) {
         self.bytes.fetch_sub(cost(key, version), Ordering::Relaxed);
     }
 
     /// Hands versions whose holder was dropped to another one, or removes them.
-    fn trim(&self, versions: &[(Bytes, u64)]) {
+    fn trim(&self, versions: &[(Key, u64)]) {
         let mut map = self.map.write().unwrap_or_else(PoisonError::into_inner);
         let mut pins = self.pins.lock().unwrap_or_else(PoisonError::into_inner);
         for (key, since) in versions {
@@ -180,8 +182,8 @@ impl Versions {
     }
 }
 
-fn cost(key: &Bytes, version: &Version) -> u64 {
-    let bytes = key.len() + version.value.as_ref().map_or(0, Bytes::len);
+fn cost(key: &Key, version: &Version) -> u64 {
+    let bytes = key.bytes().len() + version.value.as_ref().map_or(0, Bytes::len);
     bytes as u64 + ENTRY_OVERHEAD
 }
 
@@ -204,7 +206,8 @@ impl Pin {
     /// The values of `keys`, in their order.
     pub(super) fn get_many(&self, keys: &[Bytes]) -> Vec<Option<Bytes>> {
         let map = self.versions.map.read().unwrap_or_else(PoisonError::into_inner);
-        keys.iter().map(|key| map.get(key)?.at(self.sequence).cloned()).collect()
+        let get = |key: &Bytes| map.get(&Key::from(key.clone()))?.at(self.sequence).cloned();
+        keys.iter().map(get).collect()
     }
 
     /// One page of the entries in `range`.
@@ -214,7 +217,8 @@ impl Pin {
             return Page::default();
         }
         let map = self.versions.map.read().unwrap_or_else(PoisonError::into_inner);
-        let entries = map.range::<Bytes, _>((range.0.as_ref(), range.1.as_ref()));
+        let bound = |bound: &Bound<Bytes>| bound.clone().map(Key::from);
+        let entries = map.range((bound(&range.0), bound(&range.1)));
         match direction {
             Direction::Forward => self.page(entries, limit),
             Direction::Backward => self.page(entries.rev(), limit),
@@ -223,7 +227,7 @@ impl Pin {
 
     fn page<'a>(
         &self,
-        entries: impl Iterator<Item = (&'a Bytes, &'a History)>,
+        entries: impl Iterator<Item = (&'a Key, &'a History)>,
         limit: PageLimit,
     ) -> Page {
         let mut page = Page::default();
@@ -234,8 +238,8 @@ impl Pin {
                 page.has_more = true;
                 break;
             }
-            bytes += key.len() + value.len();
-            page.entries.push((key.clone(), value.clone()));
+            bytes += key.bytes().len() + value.len();
+            page.entries.push((key.bytes().clone(), value.clone()));
         }
         page
     }
