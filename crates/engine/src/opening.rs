@@ -2,7 +2,7 @@
 //! done. Partitions that another process owns are not opened. Only the owner of the catalog finishes that: a key space that the catalog does not name yet
 //! may be one that somebody else is filling.
 
-use std::{collections::HashSet, ops::Bound, sync::Arc};
+use std::{collections::HashSet, ops::Bound, sync::Arc, time::Duration};
 
 use catalog::{
     Catalog,
@@ -32,15 +32,16 @@ pub(crate) struct Opened {
 }
 
 /// Opens a database, new or old; `seed` numbers the resources of a new one. What other processes own
-/// is reached through `elsewhere`.
+/// is reached through `elsewhere`. Answers wait for the store no longer than `patience`.
 pub(crate) async fn open(
     store: &Arc<dyn Store>,
     seed: u32,
     elsewhere: Option<Arc<dyn Elsewhere>>,
+    patience: Duration,
 ) -> Result<Opened, OpenError> {
     let (storage, loaded) = CatalogStore::open(store, seed).await?;
     let Loaded { catalog, dropped, orphans, format } = loaded;
-    let surroundings = Surroundings::new(&**store);
+    let surroundings = Surroundings { patience, ..Surroundings::new(&**store) };
     let partitions = partitions(store, &surroundings, &catalog, elsewhere.as_deref()).await?;
     for partition in &partitions {
         finish_creation(partition).await?;

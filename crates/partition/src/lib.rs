@@ -53,7 +53,10 @@ use bytes::Bytes;
 use catalog::range::Range;
 use protocol::{Code, Error, PartitionPoint};
 use store::{Batch, Durability, Snapshot};
-use tokio::sync::{Notify, oneshot};
+use tokio::{
+    sync::{Notify, oneshot},
+    time::{Instant, timeout, timeout_at},
+};
 
 use crate::{
     budget::Budget,
@@ -71,8 +74,11 @@ use crate::{
     unindexed::Unindexed,
 };
 
-pub use crate::sequencer::Refused;
+pub use crate::sequencer::{Refused, Sequenced};
 
+/// How long an answer waits for the store to confirm what it depends on: the write itself, from when
+/// it was queued, or the writes of others that it was decided on.
+pub const STORE_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a writer waits for a partition that the store is behind with.
 const ADMISSION_PATIENCE: Duration = Duration::from_secs(5);
 /// How often it looks.
@@ -85,12 +91,15 @@ pub struct Surroundings {
     pub room: Arc<Room>,
     /// Rung when one of them ends: see [`tenure`].
     pub bell: Arc<Notify>,
+    /// How long answers wait for the store.
+    pub patience: Duration,
 }
 
 impl Surroundings {
     /// For the partitions of a store.
     pub fn new(store: &dyn store::Store) -> Self {
-        Self { room: Arc::new(Room::new(store)), bell: Arc::default() }
+        let room = Arc::new(Room::new(store));
+        Self { room, bell: Arc::default(), patience: STORE_PATIENCE }
     }
 }
 
@@ -132,6 +141,8 @@ pub struct Partition {
     ending: Ending,
     /// Rung when it ends, by all partitions.
     bell: Arc<Notify>,
+    /// How long answers wait for the store.
+    pub patience: Duration,
     /// The collection was deleted.
     is_retired: AtomicBool,
 }
@@ -183,6 +194,7 @@ impl Partition {
             epoch,
             ending: Ending::default(),
             bell: Arc::clone(&surroundings.bell),
+            patience: surroundings.patience,
             is_retired: AtomicBool::new(false),
         })
     }
@@ -283,16 +295,24 @@ impl Partition {
         self.sequencer().ticket
     }
 
-    /// Waits until the batch with this ticket is published, and all before it. The error says why
-    /// it never will be.
-    pub async fn settled(&self, ticket: u64) -> Result<(), Error> {
-        self.pending.settled(ticket).await
+    /// Waits until the batch with this ticket is published, and all before it, but no longer than
+    /// until then. The error says why it never will be, or that the store has not said so yet.
+    pub async fn settled(&self, ticket: u64, until: Instant) -> Result<(), Error> {
+        let settled = timeout_at(until, self.pending.settled(ticket)).await;
+        settled.unwrap_or_else(|_| Err(errors::stalled()))
     }
 
     /// Waits until everything queued so far is published.
     pub async fn drain(self: &Arc<Self>) -> Result<(), Error> {
         self.check_open(&self.sequencer())?;
         self.barrier(Durability::Buffered).await
+    }
+
+    /// Waits for that on behalf of a request, which has written nothing yet and does not wait for
+    /// ever.
+    pub async fn drain_patiently(self: &Arc<Self>) -> Result<(), Error> {
+        let drained = timeout(self.patience, self.drain()).await;
+        drained.unwrap_or_else(|_| Err(errors::stalled()))
     }
 
     /// Waits until everything queued so far is durable: before something in another key space relies

@@ -78,7 +78,7 @@ impl Names {
         let _turn = self.naming.lock().await;
         if may_forget && self.known().paths > KNOWN_MAX {
             // What was written down must be readable before it may be forgotten.
-            partition.drain().await?;
+            partition.drain_patiently().await?;
             *self.known.write().unwrap_or_else(PoisonError::into_inner) = Known::default();
         }
         let (snapshot, _) = partition.read()?;

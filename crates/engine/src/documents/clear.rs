@@ -24,7 +24,7 @@ use protocol::{
 };
 use query::{scope::header_key, served::Served};
 use store::{Batch, Direction, PageLimit};
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::timeout};
 use value::{key, partition_key::PartitionKey};
 
 use crate::{
@@ -54,7 +54,10 @@ pub(crate) async fn run(
     let (rid, numbering) = (collection.rid, collection.numbering());
     let mut clear = Clear { engine: Arc::clone(engine), rid, numbering, key, before: 0 };
     // Only what is published has its LSN for ever.
-    let drained = clear.drained().await?;
+    let drained = clear.drained().await.map_err(|error| match error.code {
+        Code::Unknown => errors::stalled(),
+        _ => error,
+    })?;
     clear.before = Place::of(&drained, &clear.key)?.partition.lsn();
     drop(drained);
     let (sender, receiver) = oneshot::channel();
@@ -231,7 +234,11 @@ impl Clear {
                 place.partition.maintain(batch, vec![(row_key, row)], (0, 0), None)
             };
             match noted {
-                Ok(published) => return published.await.map_err(|_| errors::unknown())?,
+                Ok(published) => {
+                    let published = timeout(place.partition.patience, published).await;
+                    let published = published.map_err(|_| errors::unknown())?;
+                    return published.map_err(|_| errors::unknown())?;
+                }
                 Err(error) => retries.wait(&self.engine, error.into()).await?,
             }
         }
@@ -266,14 +273,17 @@ impl Clear {
         }
     }
 
-    /// The collection, once everything queued so far in the partition of the key is published.
+    /// The collection, once everything queued so far in the partition of the key is published; the
+    /// outcome of that is unknown if the store takes too long.
     async fn drained(&self) -> Result<Arc<Served>, Error> {
         let retries = Retries::new();
         loop {
             let collection = self.collection()?;
-            match Place::of(&collection, &self.key)?.partition.drain().await {
-                Ok(()) => return Ok(collection),
-                Err(error) => retries.wait(&self.engine, error.into()).await?,
+            let partition = Place::of(&collection, &self.key)?.partition;
+            match timeout(partition.patience, partition.drain()).await {
+                Ok(Ok(())) => return Ok(collection),
+                Err(_) => return Err(errors::unknown()),
+                Ok(Err(error)) => retries.wait(&self.engine, error.into()).await?,
             }
         }
     }

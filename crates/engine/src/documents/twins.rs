@@ -60,7 +60,7 @@ pub(super) async fn next(
     is_gone: impl Fn(DocNum) -> bool,
 ) -> Result<Option<DocNum>, Error> {
     // What was queued for the key before must be there to be found.
-    partition.drain().await?;
+    partition.drain_patiently().await?;
     let (snapshot, _) = partition.read()?;
     let end = Bound::Included(twin(key, DocNum::MAX));
     let mut start = Bound::Excluded(key.clone());

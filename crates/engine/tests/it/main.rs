@@ -54,6 +54,7 @@ mod scripts;
 mod split_crashes;
 mod split_pages;
 mod splitting;
+mod stalls;
 mod storage_limits;
 mod stores;
 mod support;

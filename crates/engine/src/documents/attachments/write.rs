@@ -117,7 +117,8 @@ impl<'a> Write<'a> {
         // Before anything is locked: it may have to be added up.
         if let Err(error) = engine.media.check(engine, media).await {
             // What is queued counts, too.
-            seen::settle(seen::everything(&engine.view())).await?;
+            let until = tokio::time::Instant::now() + engine.options.store_patience;
+            seen::settle(seen::everything(&engine.view()), until).await?;
             return Err(error);
         }
         let (kind, name) = match &self.action {
