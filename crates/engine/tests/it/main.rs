@@ -23,6 +23,7 @@ mod documents;
 mod durability;
 mod elsewhere;
 mod encryption_keys;
+mod feed_waits;
 mod feeds;
 mod formats;
 mod functions;

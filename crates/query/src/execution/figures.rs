@@ -2,7 +2,6 @@
 //! charged in the end.
 
 use std::{
-    future::poll_fn,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -12,7 +11,7 @@ use std::{
 
 use protocol::{BoxFuture, Error};
 
-use crate::{execution::job::timed_out, held::Held};
+use crate::{execution::job::timed_out, held::Held, together::Waits};
 
 /// Counts of one page of a query. Shared by all that read for it.
 #[derive(Debug, Default)]
@@ -30,7 +29,7 @@ pub(crate) struct Figures {
     call_messages: AtomicU64,
     call_nanos: AtomicU64,
     /// Whether the store had to be waited for.
-    has_waited: AtomicBool,
+    waits: Waits,
     /// When all reading must end, and whether whoever asked has gone.
     end: Option<(Instant, Arc<AtomicBool>)>,
     /// The memory that the page holds.
@@ -69,20 +68,17 @@ impl Figures {
     }
 
     /// A read of the store. Notes whether the answer was not at hand.
-    pub(crate) async fn waiting_for<T>(&self, mut read: BoxFuture<'_, T>) -> T {
-        poll_fn(|context| {
-            let answer = read.as_mut().poll(context);
-            if answer.is_pending() {
-                self.has_waited.store(true, Ordering::Relaxed);
-            }
-            answer
-        })
-        .await
+    pub(crate) async fn waiting_for<T>(&self, read: BoxFuture<'_, T>) -> T {
+        self.waits.on(read).await
+    }
+
+    pub(crate) fn waits(&self) -> &Waits {
+        &self.waits
     }
 
     /// Whether reads of the store had to be waited for.
     pub(crate) fn has_waited(&self) -> bool {
-        self.has_waited.load(Ordering::Relaxed)
+        self.waits.has_waited()
     }
 
     /// Refuses to read on when time is up.
