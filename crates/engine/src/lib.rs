@@ -158,7 +158,7 @@ impl Engine {
         let etags = Etags::new(random_u32());
         let workers = script::Pool::new(options.scripts.clone());
         let Opened { storage, view, surroundings } =
-            opening::open(&store, random_u32(), elsewhere.clone()).await?;
+            opening::open(&store, random_u32(), elsewhere.clone(), options.store_patience).await?;
         let reading = Reading::new(options.rules(), clock, workers, options.query_memory);
         let inner = Inner {
             store,

@@ -3,7 +3,7 @@
 //! catalog's owner cleans up: a key space that the catalog does not name yet may be one that
 //! another process is filling.
 
-use std::{collections::HashSet, ops::Bound, sync::Arc};
+use std::{collections::HashSet, ops::Bound, sync::Arc, time::Duration};
 
 use catalog::{
     Catalog,
@@ -33,15 +33,16 @@ pub(crate) struct Opened {
 }
 
 /// Opens a database, new or old; `seed` numbers the resources of a new one. Partitions of other
-/// processes are reached through `elsewhere`.
+/// processes are reached through `elsewhere`. Answers wait for the store no longer than `patience`.
 pub(crate) async fn open(
     store: &Arc<dyn Store>,
     seed: u32,
     elsewhere: Option<Arc<dyn Elsewhere>>,
+    patience: Duration,
 ) -> Result<Opened, OpenError> {
     let (storage, loaded) = CatalogStore::open(store, seed).await?;
     let Loaded { catalog, dropped, orphans, format } = loaded;
-    let surroundings = Surroundings::new(&**store);
+    let surroundings = Surroundings { patience, ..Surroundings::new(&**store) };
     let partitions = partitions(store, &surroundings, &catalog, elsewhere.as_deref()).await?;
     for partition in &partitions {
         finish_creation(partition).await?;

@@ -2,7 +2,7 @@
 
 use std::{sync::Arc, time::Duration};
 
-use partition::charge::Charges;
+use partition::{STORE_PATIENCE, charge::Charges};
 use protocol::{limits::PARTITION_THROUGHPUT_MAX, request::ConsistencyLevel};
 use query::reading::Rules;
 
@@ -43,6 +43,8 @@ pub struct Options {
     pub page_time: Duration,
     /// How long a write waits for other writers of its partition key.
     pub key_patience: Duration,
+    /// How long an answer waits for the store to confirm what it depends on.
+    pub store_patience: Duration,
     /// Bytes of memory that all running queries may hold together. One of them may hold half.
     pub query_memory: usize,
     /// How long a query that cannot be continued may take.
@@ -70,6 +72,7 @@ impl Default for Options {
             default_consistency: ConsistencyLevel::Session,
             page_time: Duration::from_secs(5),
             key_patience: Duration::from_secs(10),
+            store_patience: STORE_PATIENCE,
             query_memory: 256 << 20,
             query_timeout: Duration::from_mins(1),
             scripts: script::PoolOptions {

@@ -81,6 +81,15 @@ pub fn not_now() -> Error {
     retried(Code::NotNow, "The partition is being opened again after a failed write.")
 }
 
+/// The store has not confirmed what an answer rests on. The request itself has written nothing. It is
+/// not staged again at once: it would wait for the same store.
+pub fn stalled() -> Error {
+    retried(
+        Code::Unavailable,
+        "Earlier writes were not confirmed in time. Nothing of this request was executed.",
+    )
+}
+
 /// A refusal that tells the client when to retry.
 fn retried(code: Code, message: &str) -> Error {
     let mut error = Error::new(code, message);

@@ -53,7 +53,10 @@ use bytes::Bytes;
 use catalog::range::Range;
 use protocol::{Code, Error, PartitionPoint};
 use store::{Batch, Durability, Snapshot};
-use tokio::sync::{Notify, oneshot};
+use tokio::{
+    sync::{Notify, oneshot},
+    time::{Instant, timeout, timeout_at},
+};
 
 use crate::{
     budget::Budget,
@@ -71,8 +74,11 @@ use crate::{
     unindexed::Unindexed,
 };
 
-pub use crate::sequencer::Refused;
+pub use crate::sequencer::{Refused, Sequenced};
 
+/// How long an answer waits for the store to confirm what it depends on: the write itself, from when
+/// it was queued, or the writes of others that it was decided on.
+pub const STORE_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a writer waits while the store is behind with its partition.
 const ADMISSION_PATIENCE: Duration = Duration::from_secs(5);
 /// How often a waiting writer checks again.
@@ -85,12 +91,15 @@ pub struct Surroundings {
     pub room: Arc<Room>,
     /// Notified when a partition's tenure ends: see [`tenure`].
     pub bell: Arc<Notify>,
+    /// How long answers wait for the store.
+    pub patience: Duration,
 }
 
 impl Surroundings {
     /// Creates the shared state for the partitions of a store.
     pub fn new(store: &dyn store::Store) -> Self {
-        Self { room: Arc::new(Room::new(store)), bell: Arc::default() }
+        let room = Arc::new(Room::new(store));
+        Self { room, bell: Arc::default(), patience: STORE_PATIENCE }
     }
 }
 
@@ -133,6 +142,8 @@ pub struct Partition {
     ending: Ending,
     /// Notified when this tenure ends. Shared by all partitions.
     bell: Arc<Notify>,
+    /// How long answers wait for the store.
+    pub patience: Duration,
     /// Whether the collection was deleted.
     is_retired: AtomicBool,
 }
@@ -184,6 +195,7 @@ impl Partition {
             epoch,
             ending: Ending::default(),
             bell: Arc::clone(&surroundings.bell),
+            patience: surroundings.patience,
             is_retired: AtomicBool::new(false),
         })
     }
@@ -287,16 +299,24 @@ impl Partition {
         self.sequencer().ticket
     }
 
-    /// Waits until the batch with this ticket and all batches before it are published. The error
-    /// says why that will never happen.
-    pub async fn settled(&self, ticket: u64) -> Result<(), Error> {
-        self.pending.settled(ticket).await
+    /// Waits until the batch with this ticket and all batches before it are published, but no longer
+    /// than `until`. The error says why that will never happen, or that the store has not said yet.
+    pub async fn settled(&self, ticket: u64, until: Instant) -> Result<(), Error> {
+        let settled = timeout_at(until, self.pending.settled(ticket)).await;
+        settled.unwrap_or_else(|_| Err(errors::stalled()))
     }
 
     /// Waits until everything queued so far is published.
     pub async fn drain(self: &Arc<Self>) -> Result<(), Error> {
         self.check_open(&self.sequencer())?;
         self.barrier(Durability::Buffered).await
+    }
+
+    /// Drains for a request that has written nothing yet, and that does not wait longer than
+    /// [`Self::patience`].
+    pub async fn drain_patiently(self: &Arc<Self>) -> Result<(), Error> {
+        let drained = timeout(self.patience, self.drain()).await;
+        drained.unwrap_or_else(|_| Err(errors::stalled()))
     }
 
     /// Waits until everything queued so far is durable. Needed before another key space, which may

@@ -79,7 +79,7 @@ impl Names {
         let _turn = self.naming.lock().await;
         if may_forget && self.known().paths > KNOWN_MAX {
             // Written ids must be readable before the cache forgets them.
-            partition.drain().await?;
+            partition.drain_patiently().await?;
             *self.known.write().unwrap_or_else(PoisonError::into_inner) = Known::default();
         }
         let (snapshot, _) = partition.read()?;

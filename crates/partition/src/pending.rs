@@ -109,7 +109,12 @@ impl Pending {
                 return Err(error.clone());
             }
             let (sender, receiver) = oneshot::channel();
-            state.waiting.entry(ticket).or_default().push(sender);
+            let waiting = state.waiting.entry(ticket).or_default();
+            // While the store stalls, callers come and go. Asked each time that they have doubled.
+            if waiting.len().is_power_of_two() {
+                waiting.retain(|waiter| !waiter.is_closed());
+            }
+            waiting.push(sender);
             receiver
         };
         receiver.await.map_err(|_| errors::shut_down())?
@@ -170,6 +175,20 @@ mod tests {
         assert_eq!(polled!(second), Some(Ok(())));
         assert_eq!(polled!(pin!(pending.settled(3))), Some(Ok(())));
         assert!(pending.state().waiting.is_empty());
+    }
+
+    #[test]
+    fn those_who_have_gone_are_forgotten() {
+        let pending = Pending::default();
+        let mut stays = pin!(pending.settled(1));
+        assert_eq!(polled!(stays), None);
+        for _ in 0..100 {
+            let mut goes = Box::pin(pending.settled(1));
+            assert_eq!(polled!(goes), None);
+        }
+        assert!(pending.state().waiting[&1].len() <= 2);
+        pending.publish(1, &[]);
+        assert_eq!(polled!(stays), Some(Ok(())));
     }
 
     #[test]

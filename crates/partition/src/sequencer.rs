@@ -6,7 +6,10 @@ use std::sync::{Arc, MutexGuard, atomic::Ordering};
 use bytes::Bytes;
 use protocol::Error;
 use store::{Batch, Durability};
-use tokio::sync::oneshot;
+use tokio::{
+    sync::oneshot,
+    time::{Instant, timeout_at},
+};
 
 use crate::{
     Partition, errors,
@@ -71,14 +74,29 @@ impl From<Error> for Refused {
     }
 }
 
+/// A transaction that is queued.
+pub struct Sequenced {
+    answer: oneshot::Receiver<Result<u64, Error>>,
+    /// When its caller stops waiting.
+    until: Instant,
+}
+
+impl Sequenced {
+    /// Waits until it is durable and visible; its LSN. Where the store takes too long, the outcome is
+    /// unknown: the transaction stays queued, and what it holds is given back when it is over.
+    pub async fn lsn(self) -> Result<u64, Error> {
+        match timeout_at(self.until, self.answer).await {
+            Ok(answer) => answer.map_err(|_| errors::unknown())?,
+            Err(_) => Err(errors::unknown()),
+        }
+    }
+}
+
 impl Partition {
     /// Gives a transaction its LSN and queues it. The answer comes once the transaction is durable
     /// and visible; it is carried out whether or not the caller keeps waiting.
-    pub fn sequence(
-        self: &Arc<Self>,
-        transaction: Transaction,
-    ) -> Result<oneshot::Receiver<Result<u64, Error>>, Refused> {
-        let (sender, receiver) = oneshot::channel();
+    pub fn sequence(self: &Arc<Self>, transaction: Transaction) -> Result<Sequenced, Refused> {
+        let (sender, answer) = oneshot::channel();
         let mut sequencer = self.sequencer();
         self.check_open(&sequencer)?;
         if transaction.index_generation < sequencer.index_generation {
@@ -115,7 +133,7 @@ impl Partition {
         // Submit inside the critical section, so that the store's order matches LSN order.
         self.store.submit(batch, Durability::Durable, done);
         drop(sequencer);
-        Ok(receiver)
+        Ok(Sequenced { answer, until: Instant::now() + self.patience })
     }
 
     /// Queues rows that no client asked for: no LSN, no feed entry. Buffered, because the work can

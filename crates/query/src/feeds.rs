@@ -1,6 +1,11 @@
 //! Feeds: pages of resources, and where to go on.
 
-use std::{sync::Arc, time::Instant};
+mod coming;
+
+use std::{
+    sync::{Arc, OnceLock},
+    time::Instant,
+};
 
 use bytes::Bytes;
 use partition::{
@@ -31,13 +36,14 @@ use crate::{
         stretch::{Piece, Sequence, Stretch, stretches},
         token::{Place, Position, Token},
     },
+    feeds::coming::{Begun, Coming, Shelf},
     paging::{Page, invalid_token, page_items},
     readable::{PartitionView, Readable},
     reading::Reading,
     scope::{Origin, Scope},
     served::{Served, View},
     sessions::check_session,
-    together,
+    together::{self, Waits},
 };
 
 /// Rows and bytes that one request may look at without filling its page. A feed of one key in a
@@ -62,17 +68,20 @@ pub async fn documents(
         return Ok(Page::default().answer(collection.rid.to_string(), FeedKind::Documents, meta));
     };
     let partitions: Vec<_> = scope.partitions(&collection).collect();
-    let stretches = stretches(&pieces(&scope, &partitions), &place);
+    let pieces = pieces(&scope, &partitions);
+    let stretches = stretches(&pieces, &place);
     let mut reader = Reader::new(reading, &collection, &scope, page_items(options));
     let mut points = Vec::new();
     let asked = Asked::new(Kind::Feed, path, [&[], &[]], options, meter);
     let mut entered = Entered::default();
+    let shelves: Vec<OnceLock<Box<Shelf>>> = stretches.iter().map(|_| OnceLock::new()).collect();
+    let mut coming = Coming::new(&stretches, (&pieces, &partitions), &shelves);
     let mut next = None;
     for (at, stretch) in stretches.iter().enumerate().filter(|(_, stretch)| !stretch.is_done()) {
         let group: Vec<_> = stretch.members.iter().map(|(at, _)| partitions[*at]).collect();
-        let views = together::all(group.iter().map(|partition| partition.view())).await?;
-        for (partition, view) in group.iter().zip(&views) {
-            check_session(reading, &collection, (partition.range(), view.lsn), options)?;
+        let begun = coming.next(at, &reader).await?;
+        for (partition, lsn) in group.iter().zip(begun.lsns()) {
+            check_session(reading, &collection, (partition.range(), lsn), options)?;
         }
         entered.settle(reading, meter);
         let budgets = group.iter().map(|partition| partition.budget());
@@ -82,7 +91,7 @@ pub async fn documents(
             // What was read is a page: the next one begins with this partition.
             Err(_) => break,
         }
-        let (end, read) = reader.read(stretch, group.into_iter().zip(views), meter).await?;
+        let (end, read) = reader.read(stretch, (group, begun), meter).await?;
         entered.work = read.iter().map(|(_, work)| *work).collect();
         points.extend(read.into_iter().map(|(point, _)| point));
         let is_last = at + 1 == stretches.len();
@@ -98,11 +107,7 @@ pub async fn documents(
         meter.lookup();
     }
     entered.settle(reading, meter);
-    if let Some(key) = scope.full_key(&collection)
-        && let Some(partition) = scope.partitions(&collection).next().and_then(|it| it.here())
-    {
-        partition.hot.note(key.as_bytes(), meter.total(), reading.clock.now_millis());
-    }
+    note_key(reading, &collection, &scope, meter);
     let continuation = next.map(|place| {
         let token = Token { origin: scope.origin(&collection), place, ..Token::default() };
         token.encode(&identity(&collection))
@@ -111,6 +116,15 @@ pub async fn documents(
     let partitions = Scope::points(&collection, options, points).await?;
     let meta = Meta { partitions, owner: Some(collection.owner()), ..Meta::default() };
     Ok(page.answer(collection.rid.to_string(), FeedKind::Documents, meta))
+}
+
+/// What one key costs its partition.
+fn note_key(reading: &Reading, collection: &Served, scope: &Scope, meter: &Meter) {
+    if let Some(key) = scope.full_key(collection)
+        && let Some(partition) = scope.partitions(collection).next().and_then(|it| it.here())
+    {
+        partition.hot.note(key.as_bytes(), meter.total(), reading.clock.now_millis());
+    }
 }
 
 fn pieces(scope: &Scope, partitions: &[&Arc<dyn Readable>]) -> Vec<Piece> {
@@ -175,6 +189,8 @@ struct Reader<'a> {
     bytes: usize,
     scanned_rows: usize,
     scanned_bytes: usize,
+    /// Whether the store has to be waited for.
+    waits: Waits,
 }
 
 impl<'a> Reader<'a> {
@@ -189,7 +205,20 @@ impl<'a> Reader<'a> {
             bytes: 0,
             scanned_rows: 0,
             scanned_bytes: 0,
+            waits: Waits::default(),
         }
+    }
+
+    /// Opens the partitions of a stretch.
+    async fn shelf(
+        &self,
+        group: impl Iterator<Item = (&Arc<dyn Readable>, PartitionView)>,
+    ) -> Result<Shelf, Error> {
+        let parts = group.map(|partition| {
+            execution::unfiltered(self.collection, self.scope, partition, self.now)
+        });
+        let parts = self.waits.on(together::all(parts)).await?;
+        Ok(Shelf { parts, figures: Figures::until(self.timeout, &Arc::default()) })
     }
 
     /// Reads the partitions of a stretch as one. Says where the next page begins if this one ends
@@ -197,19 +226,17 @@ impl<'a> Reader<'a> {
     async fn read(
         &mut self,
         stretch: &Stretch,
-        group: impl Iterator<Item = (&Arc<dyn Readable>, PartitionView)>,
+        (group, begun): (Vec<&Arc<dyn Readable>>, Begun<'_>),
         meter: &mut Meter,
     ) -> Result<(Option<Position>, Vec<(PartitionPoint, u64)>), Error> {
-        let figures = Figures::until(self.timeout, &Arc::default());
-        let parts = group.map(|partition| {
-            execution::unfiltered(self.collection, self.scope, partition, self.now)
-        });
-        let parts = together::all(parts).await?;
-        let reaches = parts.iter().zip(&stretch.members);
-        let reaches = reaches
-            .map(|(part, (_, slots))| (part, part.reach_in(slots.clone(), &figures)))
-            .collect();
-        let mut documents = Documents::new(stretch, reaches).await?;
+        let opened;
+        let (shelf, mut documents) = match begun {
+            Begun::Ahead(shelf, documents) => (shelf, documents),
+            Begun::Now(views) => {
+                opened = self.shelf(group.into_iter().zip(views)).await?;
+                (&opened, Documents::new(stretch, opened.members(stretch)).await?)
+            }
+        };
         let mut turns = Turns::default();
         let mut end = None;
         while end.is_none()
@@ -218,9 +245,8 @@ impl<'a> Reader<'a> {
             end = self.take(number, document, meter);
             turns.take().await;
         }
-        drop(documents);
-        let read = parts.into_iter().map(|part| (part.point, part.work.into_inner())).collect();
-        Ok((end.map(|number| Position { number, row: 0 }), read))
+        self.waits.absorb(shelf.figures.waits());
+        Ok((end.map(|number| Position { number, row: 0 }), shelf.work()))
     }
 
     /// Documents that the page still has room for.
@@ -269,6 +295,18 @@ impl<'a> Documents<'a> {
         let lane = |((_, reach), stream)| (documents::Documents::new(stream, first), reach);
         let lanes = members.into_iter().zip(streams).map(lane).collect();
         Ok(Self::Number { lanes, merge })
+    }
+
+    /// Reads the first ones before the page comes to them.
+    async fn read_ahead(&mut self, wants: usize) -> Result<(), Error> {
+        match self {
+            Self::Creation(documents) => documents.read_ahead(wants).await.map(drop),
+            Self::Number { lanes, merge } => {
+                let Some(at) = merge.wanting() else { return Ok(()) };
+                let (documents, reach) = &mut lanes[at];
+                documents.read_ahead(reach, wants).await
+            }
+        }
     }
 
     /// The next one, for a page that still wants so many.

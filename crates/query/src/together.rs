@@ -3,13 +3,15 @@
 
 use std::{
     future::{Future, poll_fn},
+    pin::pin,
+    sync::atomic::{AtomicBool, Ordering},
     task::{Context, Poll},
 };
 
 use protocol::BoxFuture;
 
 /// How many futures are under way at the same time. Others begin when one of these has ended.
-const AT_ONCE: usize = 16;
+pub(crate) const AT_ONCE: usize = 16;
 
 /// Runs futures side by side, on the caller's own task, and gives their results in their order. The
 /// first error ends all of them.
@@ -49,6 +51,35 @@ fn poll<T, E>(
         }
     }
     if running.is_empty() { Poll::Ready(Ok(())) } else { Poll::Pending }
+}
+
+/// Whether answers had to be waited for. Where they are at hand, nothing is won by asking early.
+#[derive(Debug, Default)]
+pub(crate) struct Waits(AtomicBool);
+
+impl Waits {
+    /// Waits for an answer. Notes whether it was not at hand.
+    pub(crate) async fn on<T>(&self, answer: impl Future<Output = T>) -> T {
+        let mut answer = pin!(answer);
+        poll_fn(|context| {
+            let answer = answer.as_mut().poll(context);
+            if answer.is_pending() {
+                self.0.store(true, Ordering::Relaxed);
+            }
+            answer
+        })
+        .await
+    }
+
+    /// Notes what was noted elsewhere.
+    pub(crate) fn absorb(&self, other: &Self) {
+        self.0.fetch_or(other.has_waited(), Ordering::Relaxed);
+    }
+
+    /// Whether an answer was not at hand.
+    pub(crate) fn has_waited(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 #[cfg(test)]

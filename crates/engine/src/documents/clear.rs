@@ -28,7 +28,7 @@ use query::{
     served::{Served, View},
 };
 use store::{Batch, Direction, PageLimit};
-use tokio::sync::oneshot;
+use tokio::{sync::oneshot, time::timeout};
 use value::{key, partition_key::PartitionKey};
 
 use crate::{
@@ -60,7 +60,10 @@ pub(crate) async fn run(
     let (rid, numbering) = (collection.rid, collection.numbering());
     let mut clear = Clear { engine: Arc::clone(&engine), rid, numbering, key, before: 0 };
     // Only published versions have their final LSNs.
-    let drained = clear.drained(call).await?;
+    let drained = clear.drained(call).await.map_err(|error| match error.code {
+        Code::Unknown => errors::stalled(),
+        _ => error,
+    })?;
     clear.before = Place::of(&drained, &clear.key)?.partition.lsn();
     drop(drained);
     let (sender, receiver) = oneshot::channel();
@@ -240,7 +243,11 @@ impl Clear {
                 place.partition.maintain(batch, vec![(row_key, row)], (0, 0), None)
             };
             match noted {
-                Ok(published) => return published.await.map_err(|_| errors::unknown())?,
+                Ok(published) => {
+                    let published = timeout(place.partition.patience, published).await;
+                    let published = published.map_err(|_| errors::unknown())?;
+                    return published.map_err(|_| errors::unknown())?;
+                }
                 Err(error) => retries.wait(error.into()).await?,
             }
         }
@@ -275,14 +282,17 @@ impl Clear {
         }
     }
 
-    /// The collection, once everything queued so far in the partition of the key is published.
+    /// The collection, once everything queued so far in the partition of the key is published. If
+    /// the store takes too long, the outcome of that is unknown.
     async fn drained(&self, call: Call) -> Result<Arc<Served>, Error> {
         let mut retries = Retries::new(call);
         loop {
             let collection = self.collection(&retries.call.view)?;
-            match Place::of(&collection, &self.key)?.partition.drain().await {
-                Ok(()) => return Ok(collection),
-                Err(error) => retries.wait(error.into()).await?,
+            let partition = Place::of(&collection, &self.key)?.partition;
+            match timeout(partition.patience, partition.drain()).await {
+                Ok(Ok(())) => return Ok(collection),
+                Err(_) => return Err(errors::unknown()),
+                Ok(Err(error)) => retries.wait(error.into()).await?,
             }
         }
     }

@@ -16,6 +16,7 @@ use bytes::Bytes;
 use partition::{Partition, Refused, errors};
 use protocol::{Code, Error};
 use query::served::View;
+use tokio::time::Instant;
 
 use crate::documents::{Place, stage::Published};
 
@@ -32,12 +33,14 @@ pub(super) struct Seen {
 pub(super) struct Unsettled {
     partition: Arc<Partition>,
     tickets: Vec<(Arc<Partition>, u64)>,
+    /// When it stops waiting.
+    until: Instant,
 }
 
 impl Unsettled {
     /// Waits until it is published; the LSN that readers can see then.
     pub(super) async fn lsn(self) -> Result<u64, Error> {
-        settle(self.tickets).await?;
+        settle(self.tickets, self.until).await?;
         Ok(self.partition.lsn())
     }
 }
@@ -50,10 +53,13 @@ pub(super) fn at(mut error: Error, partition: &Partition, lsn: u64) -> Error {
     error
 }
 
-/// Waits until all these batches are published.
-pub(super) async fn settle(tickets: Vec<(Arc<Partition>, u64)>) -> Result<(), Error> {
+/// Waits until all these batches are published, but no longer than until then.
+pub(super) async fn settle(
+    tickets: Vec<(Arc<Partition>, u64)>,
+    until: Instant,
+) -> Result<(), Error> {
     for (partition, ticket) in tickets {
-        partition.settled(ticket).await?;
+        partition.settled(ticket, until).await?;
     }
     Ok(())
 }
@@ -92,7 +98,8 @@ impl Place<'_> {
         if own > 0 {
             tickets.push((Arc::clone(self.partition), own));
         }
-        Unsettled { partition: Arc::clone(self.partition), tickets }
+        let until = Instant::now() + self.partition.patience;
+        Unsettled { partition: Arc::clone(self.partition), tickets, until }
     }
 
     /// What was staged and queued, or else why not, with what it must wait for. Errors for which the

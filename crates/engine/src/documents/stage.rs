@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use partition::{
-    Refused,
+    Refused, Sequenced,
     charge::Meter,
     errors, keys,
     locks::{KeyGuard, Turn},
@@ -19,7 +19,6 @@ use partition::{
 use protocol::{Code, Error, Options, Outcome, etag::Etag, rid::DocNum};
 use query::changes::retention;
 use store::Snapshot;
-use tokio::sync::oneshot;
 use value::{Value, json, partition_key::PartitionKey};
 
 use partition::disk::Effect;
@@ -79,16 +78,16 @@ pub(super) struct Done {
 /// The way to the LSN of an answer.
 pub(super) enum Published {
     /// The writer's own changes are queued.
-    Own(oneshot::Receiver<Result<u64, Error>>),
+    Own(Sequenced),
     /// It has changed nothing: what it has read of others' must be published.
     Others(Unsettled),
 }
 
 impl Published {
-    /// Waits until it is durable and visible.
+    /// Waits until it is durable and visible, for as long as an answer waits for the store.
     pub(super) async fn lsn(self) -> Result<u64, Error> {
         match self {
-            Self::Own(receiver) => receiver.await.map_err(|_| errors::unknown())?,
+            Self::Own(sequenced) => sequenced.lsn().await,
             Self::Others(unsettled) => unsettled.lsn().await,
         }
     }
@@ -390,7 +389,7 @@ impl<'a> Stage<'a> {
             shown
         } else {
             // What was queued for this key before must be in the snapshot.
-            place.partition.drain().await?;
+            place.partition.drain_patiently().await?;
             self.shown.insert(Shown::over(place.partition.read()?.0))
         };
         let counters = place.key.counters();

@@ -61,7 +61,7 @@ pub(super) async fn next(
     is_gone: impl Fn(DocNum) -> bool,
 ) -> Result<Option<DocNum>, Error> {
     // Anything queued for the key before must be visible to the scan.
-    partition.drain().await?;
+    partition.drain_patiently().await?;
     let (snapshot, _) = partition.read()?;
     let end = Bound::Included(twin(key, DocNum::MAX));
     let mut start = Bound::Excluded(key.clone());

@@ -17,14 +17,14 @@ use crate::{
     support::{Database, batch_of, collection, document, keyed, resource},
 };
 
-const KEY: &str = r#"["x"]"#;
+pub(crate) const KEY: &str = r#"["x"]"#;
 
-type Request = (Operation, Options);
-type Answer = Result<Response, Error>;
+pub(crate) type Request = (Operation, Options);
+pub(crate) type Answer = Result<Response, Error>;
 
-struct World {
-    db: Arc<Database>,
-    gate: Arc<Gate>,
+pub(crate) struct World {
+    pub(crate) db: Arc<Database>,
+    pub(crate) gate: Arc<Gate>,
 }
 
 impl World {
@@ -32,7 +32,7 @@ impl World {
         Self::with(engine::Options::default()).await
     }
 
-    async fn with(options: engine::Options) -> Self {
+    pub(crate) async fn with(options: engine::Options) -> Self {
         let store = GatedStore::new();
         let gate = Arc::clone(&store.gate);
         let db = Database::open_with(Arc::new(store), options).await;
@@ -43,7 +43,7 @@ impl World {
         Self { db: Arc::new(db), gate }
     }
 
-    fn begin(&self, (operation, options): Request) -> JoinHandle<Answer> {
+    pub(crate) fn begin(&self, (operation, options): Request) -> JoinHandle<Answer> {
         let db = Arc::clone(&self.db);
         tokio::spawn(async move { db.call(operation, options).await })
     }
@@ -86,7 +86,7 @@ fn body(id: &str, more: &str) -> Bytes {
     Bytes::from(format!(r#"{{"id":"{id}","pk":"x"{more}}}"#))
 }
 
-fn create(id: &str, more: &str) -> Request {
+pub(crate) fn create(id: &str, more: &str) -> Request {
     let body = body(id, more);
     (Operation::CreateDocument { collection: collection(), body, upsert: false }, keyed(KEY))
 }
@@ -97,16 +97,16 @@ fn replace(id: &str, etag: Option<String>) -> Request {
     (Operation::ReplaceDocument { path: document(id), body }, options)
 }
 
-fn delete(id: &str) -> Request {
+pub(crate) fn delete(id: &str) -> Request {
     (Operation::DeleteDocument(document(id)), keyed(KEY))
 }
 
-fn batch(mode: BatchMode, operations: &str) -> Request {
+pub(crate) fn batch(mode: BatchMode, operations: &str) -> Request {
     let operations = batch_of(operations);
     (Operation::ExecuteBatch { collection: collection(), operations, mode }, keyed(KEY))
 }
 
-fn code(answer: &Answer) -> Code {
+pub(crate) fn code(answer: &Answer) -> Code {
     answer.as_ref().expect_err("refused").code
 }
 
@@ -176,7 +176,7 @@ fn sizes(change: impl Fn(&mut Sizes)) -> engine::Options {
     engine::Options { sizes, ..engine::Options::default() }
 }
 
-fn filling(unique: u32, bytes: usize) -> String {
+pub(crate) fn filling(unique: u32, bytes: usize) -> String {
     format!(r#","u":{unique},"filling":"{}""#, "x".repeat(bytes))
 }
 
@@ -276,7 +276,7 @@ async fn a_bulk_request_stops_at_a_refusal() {
     assert_eq!(answers(&done.expect("answers")), expected);
 }
 
-fn execute() -> Request {
+pub(crate) fn execute() -> Request {
     let (kind, script) = (ScriptKind::StoredProcedure, "p".to_owned());
     let path = protocol::request::ScriptPath { collection: collection(), kind, script };
     (Operation::ExecuteProcedure { path, body: Bytes::from("[]") }, keyed(KEY))
@@ -319,16 +319,17 @@ async fn a_write_with_a_trigger_is_refused_like_any_other() {
     assert!(lsn(&refused) >= 1);
 }
 
+pub(crate) fn attach() -> Request {
+    let body = r#"{"id":"t","contentType":"text/plain","media":"http://m"}"#.into();
+    let document = document("a");
+    let attach = Operation::CreateAttachment { document, body, media: None, upsert: false };
+    (attach, keyed(KEY))
+}
+
 #[tokio::test]
 async fn attachments_are_refused_like_documents() {
     let world = World::new().await;
     world.db.create(r#"{"id":"a","pk":"x"}"#).await.expect("created");
-    let attach = || {
-        let body = r#"{"id":"t","contentType":"text/plain","media":"http://m"}"#.into();
-        let document = document("a");
-        let attach = Operation::CreateAttachment { document, body, media: None, upsert: false };
-        (attach, keyed(KEY))
-    };
     let refused = world.decided_on(attach(), attach()).await;
     assert_eq!(code(&refused), Code::Conflict);
     let attachment = AttachmentPath { document: document("a"), attachment: "t".to_owned() };

@@ -33,6 +33,8 @@ pub(crate) struct Watch {
     is_slow: AtomicBool,
     on_their_way: AtomicUsize,
     most: AtomicUsize,
+    /// How often somebody began to wait while nobody else did.
+    waits: AtomicUsize,
     /// Where the first read of each key space waits, and which have passed.
     meeting: Mutex<Option<(Arc<Barrier>, HashSet<String>)>>,
 }
@@ -56,6 +58,7 @@ impl Watch {
     pub(crate) fn set_slow(&self, is_slow: bool) {
         self.is_slow.store(is_slow, Ordering::Relaxed);
         self.most.store(0, Ordering::Relaxed);
+        self.waits.store(0, Ordering::Relaxed);
     }
 
     /// How many answers were waited for at the same time, at most.
@@ -63,10 +66,17 @@ impl Watch {
         self.most.load(Ordering::Relaxed)
     }
 
+    /// How long was waited since, where every answer takes as long, and those that are waited for
+    /// at the same time come at the same time.
+    pub(crate) fn waits(&self) -> usize {
+        self.waits.load(Ordering::Relaxed)
+    }
+
     async fn pass(&self, name: &str) {
         if self.is_slow.load(Ordering::Relaxed) {
             let count = self.on_their_way.fetch_add(1, Ordering::Relaxed) + 1;
             self.most.fetch_max(count, Ordering::Relaxed);
+            self.waits.fetch_add(usize::from(count == 1), Ordering::Relaxed);
             tokio::task::yield_now().await;
             self.on_their_way.fetch_sub(1, Ordering::Relaxed);
         }

@@ -4,11 +4,12 @@
 //! of its latest version. Reading on is a scan from the LSN that the reader has seen.
 //!
 //! - `start`: where a reader begins, `position`: where it was,
-//! - `reader`: a page at work, `rows`: transactions in their order, `item`: what is given of each.
+//! - `coming`: the partitions that are next, `reader`: a page at work, `rows`: transactions in their order, `item`: what is given of each.
 //!
 //! Where a collection's policy asks for all versions and deletes, each change has an `H` row beside,
 //! with the document before and behind it, and readers of that feed scan those.
 
+mod coming;
 mod item;
 mod reader;
 mod rows;
@@ -34,6 +35,7 @@ use protocol::{
 
 use crate::{
     changes::{
+        coming::Coming,
         reader::{Reader, Wanted},
         start::Start,
     },
@@ -149,12 +151,13 @@ impl Feed<'_> {
         if turn < partitions.len() {
             partitions.rotate_left(turn);
         }
+        let mut coming = Coming::new(&partitions);
         let mut points = Vec::new();
         let mut has_more = false;
         let mut settled = 0.0;
         for (at, partition) in partitions.iter().enumerate() {
-            let view = partition.view().await?;
-            check_session(reading, collection, (partition.range(), view.lsn), options)?;
+            let begun = coming.next(at, &reader, &position).await?;
+            check_session(reading, collection, (partition.range(), begun.view.lsn), options)?;
             let tickets = match budget::admit_all(
                 reading.now_s(),
                 asked,
@@ -168,7 +171,7 @@ impl Feed<'_> {
                 }
                 Err(error) => return Err(error),
             };
-            let read = reader.read(&***partition, &view, &position, meter).await?;
+            let read = reader.read(&***partition, begun, &position, meter).await?;
             position.advance(&partition.range().area, read.position);
             points.push(partition.point(read.lsn));
             has_more = read.position < read.lsn || reader.is_full() && at + 1 < partitions.len();

@@ -1,6 +1,6 @@
 //! Fills a page of the change feed from one partition after another.
 
-use std::time::Instant;
+use std::{sync::Arc, time::Instant};
 
 use bytes::Bytes;
 use catalog::{
@@ -29,6 +29,7 @@ use crate::{
     readable::{PartitionView, Readable},
     scope::{Scope, document_key},
     served::Served,
+    together::{self, Waits},
 };
 
 /// Changes that are gathered, rows that are looked at for them, and documents that are loaded at
@@ -68,6 +69,14 @@ pub(super) struct Reader<'a> {
     /// Rows looked at, and documents loaded.
     scanned: usize,
     loaded: usize,
+    /// Whether the store has to be waited for.
+    waits: Arc<Waits>,
+}
+
+/// A partition that is begun: what it holds and, if they were read ahead, its first rows.
+pub(super) struct Begun {
+    pub(super) view: PartitionView,
+    rows: Option<Box<Rows>>,
 }
 
 /// How far a partition was read.
@@ -85,7 +94,7 @@ type Pieces = Vec<(Area, u64)>;
 
 impl<'a> Reader<'a> {
     pub(super) fn new(wanted: Wanted<'a>) -> Self {
-        Self { wanted, items: Vec::new(), bytes: 0, scanned: 0, loaded: 0 }
+        Self { wanted, items: Vec::new(), bytes: 0, scanned: 0, loaded: 0, waits: Arc::default() }
     }
 
     /// Whether the page takes no more.
@@ -97,28 +106,100 @@ impl<'a> Reader<'a> {
             || self.scanned > 0 && Instant::now() >= self.wanted.until
     }
 
+    /// Whether it is worth while to begin partitions before the page comes to them.
+    pub(super) fn has_waited(&self) -> bool {
+        self.waits.has_waited()
+    }
+
+    /// Begins with a partition that the page has come to.
+    pub(super) async fn begin(&self, partition: &dyn Readable) -> Result<Begun, Error> {
+        let view = self.waits.on(partition.view()).await?;
+        Ok(Begun { view, rows: None })
+    }
+
+    /// Begins with some that it may come to, side by side, and reads a page's worth ahead at most:
+    /// so many first rows, and as many documents as it would load next. What cannot be read is tried
+    /// again if the page does come to it.
+    pub(super) async fn begin_ahead(
+        &self,
+        partitions: &[&Arc<dyn Readable>],
+        position: &Position,
+    ) -> Vec<Option<Begun>> {
+        let bytes = PAGE_BYTES_MAX / partitions.len().max(1);
+        let begin = partitions.iter().map(|partition| async {
+            let mut begun = self.begin(&***partition).await?;
+            let pieces = self.pieces(&***partition, position);
+            if let Ok(mut rows) = self.rows(&***partition, &begun.view, &pieces).await
+                && rows.read_ahead(bytes).await.is_ok()
+            {
+                begun.rows = Some(rows.into());
+            }
+            Ok::<_, Error>(begun)
+        });
+        let begin = begin.map(|begin| async { Ok::<_, Error>(begin.await.ok()) });
+        let mut begun = together::all(begin).await.unwrap_or_default();
+        if self.wanted.mode == ChangeMode::Latest {
+            let mut room = self.chunk();
+            let mut loads = Vec::new();
+            for (partition, begun) in partitions.iter().zip(&mut begun) {
+                let rows = begun.as_mut().and_then(|begun| begun.rows.as_mut());
+                let Some(rows) = rows.filter(|_| room > 0) else { continue };
+                let pieces = self.pieces(&***partition, position);
+                let slots = self.wanted.scope.slots_in(partition.range());
+                let entries = rows.coming().filter(|entry| self.admits(&slots, &pieces, entry));
+                let numbers: Vec<_> = entries.take(room).map(|entry| entry.number).collect();
+                room -= numbers.len();
+                loads.push((rows, numbers));
+            }
+            let load = loads.into_iter().map(|(rows, numbers)| async {
+                // They are loaded in their turn otherwise.
+                Ok::<_, Error>(rows.load_ahead(numbers).await.ok())
+            });
+            drop(together::all(load).await);
+        }
+        begun
+    }
+
     /// Reads on in a partition, as far as the page has room.
     pub(super) async fn read(
         &mut self,
         partition: &dyn Readable,
-        view: &PartitionView,
+        begun: Begun,
         position: &Position,
         meter: &mut Meter,
     ) -> Result<Read, Error> {
-        let PartitionView { snapshot, lsn, .. } = view;
-        let (range, lsn) = (&**partition.range(), *lsn);
-        let pieces = position.within(&self.wanted.scope.place().common(&range.area));
-        let after = self.start(partition, view, &pieces).await?;
-        let letter = match self.wanted.mode {
-            ChangeMode::Latest => keys::FEED,
-            ChangeMode::All => keys::HISTORY,
+        let Begun { view, rows } = begun;
+        let (range, lsn) = (&**partition.range(), view.lsn);
+        let pieces = self.pieces(partition, position);
+        let mut rows = match rows {
+            Some(rows) => *rows,
+            None => self.rows(partition, &view, &pieces).await?,
         };
-        let mut rows = Rows::new(&**snapshot, letter, after, lsn);
         let before = (self.items.len(), self.loaded);
         let position = self.fill(&mut rows, range, &pieces, meter).await?;
         meter.feed_entries(rows.scanned.saturating_sub(self.items.len() - before.0));
         let work = 1000 * (self.loaded - before.1) + rows.scanned;
         Ok(Read { lsn, position, work: work as u64 })
+    }
+
+    fn pieces(&self, partition: &dyn Readable, position: &Position) -> Pieces {
+        position.within(&self.wanted.scope.place().common(&partition.range().area))
+    }
+
+    /// The rows of a partition that are to be read.
+    async fn rows(
+        &self,
+        partition: &dyn Readable,
+        view: &PartitionView,
+        pieces: &Pieces,
+    ) -> Result<Rows, Error> {
+        let after = self.start(partition, view, pieces).await?;
+        let letter = match self.wanted.mode {
+            ChangeMode::Latest => keys::FEED,
+            ChangeMode::All => keys::HISTORY,
+        };
+        let (snapshot, waits) = (Arc::clone(&view.snapshot), Arc::clone(&self.waits));
+        Ok(Rows::new(snapshot, waits, letter, (after, view.lsn)))
     }
 
     /// Everything up to the LSN that this gives was read before, or is not asked for.
@@ -134,19 +215,21 @@ impl<'a> Reader<'a> {
         }
         if self.wanted.mode == ChangeMode::All {
             // Asked once the rows are held: what is swept from now on is in the snapshot.
-            start::check_history(&partition.history_from().await?, pieces)?;
+            let history = self.waits.on(partition.history_from()).await?;
+            start::check_history(&history, pieces)?;
         }
         let after = pieces.iter().map(|(_, position)| *position).min().unwrap_or(lsn);
         let Some(since) = self.wanted.since else { return Ok(after) };
         let collection = self.wanted.collection;
-        start::of_time(collection, partition.range(), view, since, after).await
+        let rows = start::Look { view, waits: &self.waits };
+        start::of_time(collection, partition.range(), rows, since, after).await
     }
 
     /// Adds transactions to the page until it is full or there are no more; gives the LSN up to
     /// which it has everything.
     async fn fill(
         &mut self,
-        rows: &mut Rows<'_>,
+        rows: &mut Rows,
         range: &Range,
         pieces: &Pieces,
         meter: &mut Meter,
@@ -160,11 +243,7 @@ impl<'a> Reader<'a> {
             let (mut chunk, mut bytes, mut has_more) = (Vec::new(), 0, true);
             while has_more && chunk.len() < want && bytes < room && rows.scanned - seen < CHUNK_ROWS
             {
-                let admits = |entry: &Entry| {
-                    slots.contains(&slot_of(entry.number))
-                        && self.is_recent(entry)
-                        && may_be_new(pieces, entry)
-                };
+                let admits = |entry: &Entry| self.admits(&slots, pieces, entry);
                 let before = chunk.len();
                 has_more = rows.next(&mut chunk, admits).await?;
                 bytes += chunk[before..].iter().map(|entry| entry.row.len()).sum::<usize>();
@@ -194,7 +273,7 @@ impl<'a> Reader<'a> {
     /// everything if that fills it.
     async fn take_all(
         &mut self,
-        rows: &Rows<'_>,
+        rows: &Rows,
         pieces: &Pieces,
         mut chunk: Vec<Entry>,
         meter: &mut Meter,
@@ -249,6 +328,11 @@ impl<'a> Reader<'a> {
         is_latest.then(|| self.wanted.scope.primaries_in(range)).flatten()
     }
 
+    /// Whether a change may be asked for.
+    fn admits(&self, slots: &std::ops::Range<u32>, pieces: &Pieces, entry: &Entry) -> bool {
+        slots.contains(&slot_of(entry.number)) && self.is_recent(entry) && may_be_new(pieces, entry)
+    }
+
     fn is_recent(&self, entry: &Entry) -> bool {
         self.wanted.since.is_none_or(|since| match self.wanted.mode {
             ChangeMode::Latest => feed_time(&entry.row).is_none_or(|time| time > since),
@@ -259,18 +343,14 @@ impl<'a> Reader<'a> {
     /// The items of some changes, by transaction. What is not asked for is left out.
     async fn load(
         &mut self,
-        rows: &Rows<'_>,
+        rows: &Rows,
         pieces: &Pieces,
         chunk: Vec<Entry>,
     ) -> Result<Vec<Loaded>, Error> {
         let mut loaded: Vec<Loaded> = Vec::new();
         self.loaded += chunk.len();
         let documents = match self.wanted.mode {
-            ChangeMode::Latest => {
-                let wanted: Vec<Bytes> =
-                    chunk.iter().map(|entry| keys::document(entry.number)).collect();
-                rows.snapshot.get_many(&wanted).await.map_err(errors::from_store)?
-            }
+            ChangeMode::Latest => rows.documents(&chunk).await?,
             ChangeMode::All => vec![None; chunk.len()],
         };
         for (entry, row) in chunk.into_iter().zip(documents) {

@@ -1,8 +1,9 @@
 //! The rows of a change feed in their order: transaction after transaction.
 
 use std::{
-    collections::{BTreeSet, VecDeque},
+    collections::{BTreeSet, HashMap, VecDeque},
     ops::{Bound, Range},
+    sync::Arc,
 };
 
 use bytes::Bytes;
@@ -12,7 +13,9 @@ use partition::{
     rows::{Damaged, Primary},
 };
 use protocol::{Error, rid::DocNum};
-use store::{Direction, PageLimit, Snapshot};
+use store::{Direction, Page, PageLimit, Snapshot};
+
+use crate::together::Waits;
 
 /// Rows that are read at a time: few at first, since most pages are small.
 const FIRST_PAGE: usize = 32;
@@ -33,15 +36,27 @@ pub(super) struct Entry {
     pub(super) row: Bytes,
 }
 
+impl Entry {
+    fn of(key: &Bytes, row: Bytes) -> Result<Self, Error> {
+        let place = u64_at(key, 1).zip(u64_at(key, 9));
+        let (lsn, number) = place.ok_or_else(|| errors::from_damaged(Damaged("F")))?;
+        Ok(Self { lsn, number, row })
+    }
+}
+
 /// Reads the rows under a letter that have LSNs from here to there.
-pub(super) struct Rows<'a> {
-    pub(super) snapshot: &'a dyn Snapshot,
+pub(super) struct Rows {
+    snapshot: Arc<dyn Snapshot>,
+    /// Whether the store has to be waited for.
+    waits: Arc<Waits>,
     letter: u8,
     /// Transactions behind this one are not given yet.
     after: u64,
     /// And none behind this one will be.
     last: u64,
     buffer: VecDeque<Entry>,
+    /// What was read before the page came here.
+    ahead: Option<Box<Ahead>>,
     /// Where the next rows are to be read; `None` if all were.
     from: Option<(u64, DocNum)>,
     /// The last transaction that is read meanwhile.
@@ -53,6 +68,14 @@ pub(super) struct Rows<'a> {
     only: Option<Few>,
 }
 
+/// What was read of a partition that the page may come to.
+struct Ahead {
+    /// The first rows, until the page comes to them.
+    page: Option<Page>,
+    /// Documents of them.
+    documents: HashMap<DocNum, Option<Bytes>>,
+}
+
 /// The next transactions in which a few documents have changed.
 struct Few {
     lsns: VecDeque<u64>,
@@ -60,15 +83,22 @@ struct Few {
     is_all: bool,
 }
 
-impl<'a> Rows<'a> {
+impl Rows {
     /// Transactions behind `after`, up to `last`.
-    pub(super) fn new(snapshot: &'a dyn Snapshot, letter: u8, after: u64, last: u64) -> Self {
+    pub(super) fn new(
+        snapshot: Arc<dyn Snapshot>,
+        waits: Arc<Waits>,
+        letter: u8,
+        (after, last): (u64, u64),
+    ) -> Self {
         Self {
             snapshot,
+            waits,
             letter,
             after,
             last,
             buffer: VecDeque::new(),
+            ahead: None,
             from: (after < last).then(|| (after + 1, 0)),
             until: last,
             page: FIRST_PAGE,
@@ -143,27 +173,85 @@ impl<'a> Rows<'a> {
     }
 
     async fn fill(&mut self) -> Result<(), Error> {
-        let Some((lsn, number)) = self.from else { return Ok(()) };
-        let range = (
-            Bound::Included(keys::change(self.letter, lsn, number)),
-            Bound::Included(keys::change(self.letter, self.until, DocNum::MAX)),
-        );
-        let limit = PageLimit { entries: self.page, bytes: PAGE_BYTES };
-        let page = self.snapshot.scan(range, Direction::Forward, limit).await;
-        let page = page.map_err(errors::from_store)?;
+        let Some(from) = self.from else { return Ok(()) };
+        let page = match self.ahead.as_mut().and_then(|ahead| ahead.page.take()) {
+            Some(page) => page,
+            None => self.scan(from, PAGE_BYTES).await?,
+        };
         self.scanned += page.entries.len();
         self.page = (self.page * 2).min(PAGE_MAX);
         self.from = None;
         for (key, row) in page.entries {
-            let place = u64_at(&key, 1).zip(u64_at(&key, 9));
-            let (lsn, number) = place.ok_or_else(|| errors::from_damaged(Damaged("F")))?;
-            self.from = page.has_more.then(|| (lsn, number + 1));
-            self.buffer.push_back(Entry { lsn, number, row });
+            let entry = Entry::of(&key, row)?;
+            self.from = page.has_more.then(|| (entry.lsn, entry.number + 1));
+            self.buffer.push_back(entry);
         }
         // Where the store has all at hand, nothing here waits: a long scan must let others have the
         // thread.
         tokio::task::yield_now().await;
         Ok(())
+    }
+
+    async fn scan(&self, (lsn, number): (u64, DocNum), bytes: usize) -> Result<Page, Error> {
+        let range = (
+            Bound::Included(keys::change(self.letter, lsn, number)),
+            Bound::Included(keys::change(self.letter, self.until, DocNum::MAX)),
+        );
+        let limit = PageLimit { entries: self.page, bytes };
+        let page = self.waits.on(self.snapshot.scan(range, Direction::Forward, limit)).await;
+        page.map_err(errors::from_store)
+    }
+
+    /// Reads the first rows before the page comes here, if they have no more than so many bytes.
+    /// Nothing counts as read by that.
+    pub(super) async fn read_ahead(&mut self, bytes: usize) -> Result<(), Error> {
+        let Some(from) = self.from else { return Ok(()) };
+        let page = self.scan(from, bytes).await?;
+        // What was cut short is read as ever.
+        let is_whole = !page.has_more || page.entries.len() >= self.page;
+        let page = Some(page).filter(|_| is_whole);
+        self.ahead = Some(Ahead { page, documents: HashMap::new() }.into());
+        Ok(())
+    }
+
+    /// The changes that were read ahead.
+    pub(super) fn coming(&self) -> impl Iterator<Item = Entry> {
+        let page = self.ahead.iter().filter_map(|ahead| ahead.page.as_ref());
+        let entries = page.flat_map(|page| &page.entries);
+        entries.filter_map(|(key, row)| Entry::of(key, row.clone()).ok())
+    }
+
+    /// Loads documents of them.
+    pub(super) async fn load_ahead(&mut self, numbers: Vec<DocNum>) -> Result<(), Error> {
+        let documents = self.load(numbers.iter().copied()).await?;
+        if let Some(ahead) = &mut self.ahead {
+            ahead.documents = numbers.into_iter().zip(documents).collect();
+        }
+        Ok(())
+    }
+
+    /// The rows of the documents that these changes made.
+    pub(super) async fn documents(&self, chunk: &[Entry]) -> Result<Vec<Option<Bytes>>, Error> {
+        let numbers = chunk.iter().map(|entry| entry.number);
+        let Some(ahead) = &self.ahead else { return self.load(numbers).await };
+        let missing = numbers.clone().filter(|number| !ahead.documents.contains_key(number));
+        let mut read = self.load(missing).await?.into_iter();
+        let row = |number| match ahead.documents.get(&number) {
+            Some(row) => row.clone(),
+            None => read.next().flatten(),
+        };
+        Ok(numbers.map(row).collect())
+    }
+
+    async fn load(
+        &self,
+        numbers: impl Iterator<Item = DocNum>,
+    ) -> Result<Vec<Option<Bytes>>, Error> {
+        let wanted: Vec<Bytes> = numbers.map(keys::document).collect();
+        if wanted.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.waits.on(self.snapshot.get_many(&wanted)).await.map_err(errors::from_store)
     }
 
     /// Whether it goes on with some transactions only, and then perhaps with the rest.
@@ -187,7 +275,7 @@ impl<'a> Rows<'a> {
         loop {
             let limit = PageLimit { entries: PRIMARIES.entries.min(most - read), ..PRIMARIES };
             let page = self.snapshot.scan((start, end.clone()), Direction::Forward, limit);
-            let page = page.await.map_err(errors::from_store)?;
+            let page = self.waits.on(page).await.map_err(errors::from_store)?;
             read += page.entries.len();
             self.scanned += page.entries.len();
             for (_, row) in &page.entries {

@@ -13,9 +13,9 @@ use partition::{
     rows::{Damaged, SLACK_S, feed_time},
 };
 use protocol::{Error, Options, etag::strip_quotes, request::ChangeMode};
-use store::{Direction, PageLimit, Snapshot};
+use store::{Direction, PageLimit};
 
-use crate::{readable::PartitionView, served::Served};
+use crate::{readable::PartitionView, served::Served, together::Waits};
 
 /// Where a reader begins.
 pub(super) enum Start {
@@ -84,6 +84,13 @@ pub(super) fn check_history(history: &Position, pieces: &[(Area, u64)]) -> Resul
     Ok(())
 }
 
+/// Where to look for times.
+pub(super) struct Look<'a> {
+    pub(super) view: &'a PartitionView,
+    /// Whether the store has to be waited for.
+    pub(super) waits: &'a Waits,
+}
+
 /// An LSN from `after` on such that nothing behind `after` and up to it was written later than this
 /// second.
 ///
@@ -92,11 +99,11 @@ pub(super) fn check_history(history: &Position, pieces: &[(Area, u64)]) -> Resul
 pub(super) async fn of_time(
     collection: &Served,
     range: &Range,
-    view: &PartitionView,
+    rows: Look<'_>,
     since: u64,
     after: u64,
 ) -> Result<u64, Error> {
-    let (snapshot, last) = (&*view.snapshot, view.lsn);
+    let (view, last) = (rows.view, rows.view.lsn);
     // They may know of more than the rows do, never of less.
     let times = view.counters.times;
     let is_in_order = match times.step {
@@ -108,12 +115,12 @@ pub(super) async fn of_time(
     }
     let (mut low, mut high) = (after.max(times.step.saturating_sub(1).min(last)), last);
     // A reader that is on its way has passed all that is older.
-    if low < high && !is_before(first_behind(snapshot, low).await?, high, since) {
+    if low < high && !is_before(rows.first_behind(low).await?, high, since) {
         return Ok(low);
     }
     while low < high {
         let middle = low + (high - low) / 2;
-        match first_behind(snapshot, middle).await? {
+        match rows.first_behind(middle).await? {
             Some((lsn, time)) if is_before(Some((lsn, time)), high, since) => low = lsn,
             _ => high = middle,
         }
@@ -136,13 +143,16 @@ fn is_in_order_of_time(collection: &Served, range: &Range) -> bool {
     range.parents.len() < PARENTS_MAX && range.parents.iter().all(held_all)
 }
 
-/// The LSN and time of the first entry behind an LSN.
-async fn first_behind(snapshot: &dyn Snapshot, lsn: u64) -> Result<Option<(u64, u64)>, Error> {
-    let end = keys::feed(u64::MAX, u64::from(SLOT_COUNT) << keys::SEQUENCE_BITS);
-    let range = (Bound::Included(keys::feed(lsn + 1, 0)), Bound::Included(end));
-    let limit = PageLimit { entries: 1, bytes: 1 };
-    let page = snapshot.scan(range, Direction::Forward, limit).await.map_err(errors::from_store)?;
-    let Some((key, row)) = page.entries.first() else { return Ok(None) };
-    let entry = u64_at(key, 1).zip(feed_time(row));
-    entry.map(Some).ok_or_else(|| errors::from_damaged(Damaged("F")))
+impl Look<'_> {
+    /// The LSN and time of the first entry behind an LSN.
+    async fn first_behind(&self, lsn: u64) -> Result<Option<(u64, u64)>, Error> {
+        let end = keys::feed(u64::MAX, u64::from(SLOT_COUNT) << keys::SEQUENCE_BITS);
+        let range = (Bound::Included(keys::feed(lsn + 1, 0)), Bound::Included(end));
+        let limit = PageLimit { entries: 1, bytes: 1 };
+        let page = self.view.snapshot.scan(range, Direction::Forward, limit);
+        let page = self.waits.on(page).await.map_err(errors::from_store)?;
+        let Some((key, row)) = page.entries.first() else { return Ok(None) };
+        let entry = u64_at(key, 1).zip(feed_time(row));
+        entry.map(Some).ok_or_else(|| errors::from_damaged(Damaged("F")))
+    }
 }

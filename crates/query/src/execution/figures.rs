@@ -2,7 +2,6 @@
 //! charged at the end.
 
 use std::{
-    future::poll_fn,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, AtomicU64, Ordering},
@@ -12,7 +11,7 @@ use std::{
 
 use protocol::{BoxFuture, Error};
 
-use crate::{execution::job::timed_out, held::Held};
+use crate::{execution::job::timed_out, held::Held, together::Waits};
 
 /// Counts of one page of a query, shared by all its readers.
 #[derive(Debug, Default)]
@@ -30,7 +29,7 @@ pub(crate) struct Figures {
     call_messages: AtomicU64,
     call_nanos: AtomicU64,
     /// Whether some read of the store had to wait.
-    has_waited: AtomicBool,
+    waits: Waits,
     /// When all reading must end, and whether the caller has gone.
     end: Option<(Instant, Arc<AtomicBool>)>,
     /// The memory that the page holds.
@@ -69,20 +68,17 @@ impl Figures {
     }
 
     /// Awaits a read of the store, and notes whether it had to wait.
-    pub(crate) async fn waiting_for<T>(&self, mut read: BoxFuture<'_, T>) -> T {
-        poll_fn(|context| {
-            let answer = read.as_mut().poll(context);
-            if answer.is_pending() {
-                self.has_waited.store(true, Ordering::Relaxed);
-            }
-            answer
-        })
-        .await
+    pub(crate) async fn waiting_for<T>(&self, read: BoxFuture<'_, T>) -> T {
+        self.waits.on(read).await
+    }
+
+    pub(crate) fn waits(&self) -> &Waits {
+        &self.waits
     }
 
     /// Whether any read of the store had to wait.
     pub(crate) fn has_waited(&self) -> bool {
-        self.has_waited.load(Ordering::Relaxed)
+        self.waits.has_waited()
     }
 
     /// Fails when time is up.

@@ -118,7 +118,8 @@ impl<'a> Write<'a> {
         let engine = &call.engine;
         if let Err(error) = engine.media.check(engine, media).await {
             // Media that are still queued count, too, in whichever partition they are.
-            seen::settle(seen::everything(&engine.view())).await?;
+            let until = tokio::time::Instant::now() + engine.options.store_patience;
+            seen::settle(seen::everything(&engine.view()), until).await?;
             return Err(error);
         }
         let (kind, name) = match &self.action {
