@@ -61,7 +61,7 @@ async fn numbered(count: usize) -> Database {
     db
 }
 
-/// The same functions in JavaScript and here.
+/// Functions in JavaScript that the test also has in Rust.
 const SOURCES: [(&str, &str); 5] = [
     ("double", "x => typeof x === 'number' ? 2 * x : undefined"),
     ("isBig", "x => typeof x === 'number' ? x > 20 : undefined"),

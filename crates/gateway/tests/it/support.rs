@@ -88,7 +88,7 @@ impl Harness {
         Self::merging(CrossPartition::Auto, answers)
     }
 
-    /// The same, with a setting for queries.
+    /// Calls are answered by `answers`; `cross_partition` says who merges queries.
     pub(crate) fn merging(
         cross_partition: CrossPartition,
         answers: impl Fn(&Request) -> Result<Response, Error> + Send + Sync + 'static,

@@ -104,7 +104,7 @@ pub(crate) fn connect_tls(address: SocketAddr, protocols: &[&str]) -> std::io::R
 /// A certificate of a client, and its key.
 pub(crate) type Identity = (CertificateDer<'static>, PrivateKeyDer<'static>);
 
-/// The same, with a certificate to show.
+/// Connects with TLS as a client that shows this certificate.
 pub(crate) fn connect_tls_as(
     address: SocketAddr,
     protocols: &[&str],

@@ -21,7 +21,7 @@ fn filled(args: &[&str], keys: usize) -> Sheaf {
     sheaf
 }
 
-/// The same in a running server, by this definition.
+/// Creates a collection by this definition in a running server, and documents of this many keys.
 fn fill(sheaf: &Sheaf, definition: &str, keys: usize) {
     let post = |path: &str, kind: &str, link: &str, body: &str| {
         let headers = signed(PUBLISHED_KEY, "POST", kind, link);

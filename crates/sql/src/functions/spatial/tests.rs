@@ -31,7 +31,7 @@ fn square(west: f64, south: f64, east: f64, north: f64) -> String {
     )
 }
 
-/// The same, clockwise: all but the rectangle.
+/// The ring of a rectangle, clockwise: everything but the rectangle.
 fn around(west: f64, south: f64, east: f64, north: f64) -> String {
     format!(
         "polygon [[[{west},{south}],[{west},{north}],[{east},{north}],[{east},{south}],[{west},{south}]]]"
