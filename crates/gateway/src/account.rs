@@ -1,4 +1,4 @@
-//! The answer to `GET /`: what SDKs read before anything else.
+//! The answer to `GET /`, which SDKs read before anything else.
 
 use protocol::request::ConsistencyLevel;
 use value::json::quote;
@@ -20,8 +20,8 @@ const QUERY_ENGINE: &str = concat!(
     r#""clientDisableOptimisticDirectExecution":false}"#,
 );
 
-/// Headers that only this answer has; a single-node account has no plan. How much of the room for media is taken
-/// is not said: it would have to be added up.
+/// Headers that only the account document has. A single-node account has no plan, hence the zeros.
+/// The current media usage is left out: it would have to be added up.
 pub(crate) const HEADERS: [(&str, &str); 4] = [
     ("x-ms-max-media-storage-usage-mb", "2048"),
     ("x-ms-databaseaccount-consumed-mb", "0"),
@@ -29,8 +29,8 @@ pub(crate) const HEADERS: [(&str, &str); 4] = [
     ("x-ms-databaseaccount-provisioned-mb", "0"),
 ];
 
-/// The account as JSON. SDKs switch to the endpoint that it names, so the client must be able to reach
-/// the server there.
+/// Writes the account as JSON. SDKs switch to the endpoint that it names, so the client must be
+/// able to reach the server there.
 pub(crate) fn body(settings: &Settings, endpoint: &Endpoint) -> Vec<u8> {
     let location = format!(
         r#"[{{"name":{},"databaseAccountEndpoint":{}}}]"#,
@@ -62,7 +62,7 @@ pub(crate) fn body(settings: &Settings, endpoint: &Endpoint) -> Vec<u8> {
     .into_bytes()
 }
 
-/// The account's level; how far reads may be behind is told where it means something.
+/// The account's consistency policy; only bounded staleness comes with its limits.
 fn consistency_policy(settings: &Settings) -> String {
     let level = json(settings.default_consistency.name());
     if settings.default_consistency != ConsistencyLevel::BoundedStaleness {

@@ -1,4 +1,4 @@
-//! Activity ids: the GUID that names a request in the answer and in the log.
+//! Activity ids: the GUID that identifies a request in its answer and in the log.
 
 use std::{
     hash::{BuildHasher as _, RandomState},
@@ -10,7 +10,7 @@ use std::{
 
 use hyper::HeaderMap;
 
-/// The id that the client chose, if it is a GUID; a new one otherwise.
+/// Returns the client's id if it is a GUID, else a new one.
 pub(crate) fn id(headers: &HeaderMap) -> u128 {
     headers
         .get("x-ms-activity-id")
@@ -19,7 +19,7 @@ pub(crate) fn id(headers: &HeaderMap) -> u128 {
         .unwrap_or_else(random)
 }
 
-/// The text form: five groups of hex digits.
+/// Formats an id as five groups of hex digits.
 pub(crate) fn text(id: u128) -> String {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     let mut text = String::with_capacity(36);
@@ -36,14 +36,14 @@ pub(crate) fn text(id: u128) -> String {
 fn parse(text: &str) -> Option<u128> {
     let groups: Vec<&str> = text.trim().split('-').collect();
     let digits = groups.concat();
-    // `from_str_radix` would take a sign.
+    // `from_str_radix` would accept a sign.
     let is_guid = groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12])
         && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
     is_guid.then(|| u128::from_str_radix(&digits, 16).ok()).flatten()
 }
 
-/// A GUID (version 4) that no other request has. It is a name and no secret, so a keyed hash of a
-/// counter will do: random numbers of the system would cost a system call for each request.
+/// Makes a version 4 GUID that no other request has. It is a name, not a secret, so a keyed hash of
+/// a counter is enough; random numbers from the system would cost a system call per request.
 fn random() -> u128 {
     const VERSION_4: u128 = 4 << 76;
     const VARIANT_1: u128 = 2 << 62;

@@ -1,8 +1,8 @@
-//! Authentication: from the signature of a request to who is asking.
+//! Authentication: checks a request's signature and returns the principal.
 //!
-//! The signature is an HMAC-SHA256 over verb, resource type, link and date; the body is not
-//! covered, so nothing of it is needed here. SDKs differ in small ways in what they sign: each
-//! accepted form is compared, in time that does not depend on how much of the signature is right.
+//! The signature is an HMAC-SHA256 over verb, resource type, link and date. It does not cover the
+//! body, so this module does not need it. SDKs differ in small ways in what they sign: the module
+//! compares each accepted form, in time that does not depend on how much of the signature is right.
 
 use std::time::{Duration, SystemTime};
 
@@ -17,37 +17,37 @@ use crate::{
     settings::{Key, Keys},
 };
 
-/// How far the date of a request may lie from the server's clock, either way.
+/// Largest difference between a request's date and the server's clock, either way.
 const SKEW_MAX: Duration = Duration::from_mins(15);
 
-/// What a request brings along.
+/// The credential in a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Token {
-    /// A signature by a key of the account.
+    /// A signature with a key of the account.
     Signature(Vec<u8>),
-    /// The token of a permission.
+    /// A resource token, made for a permission.
     Resource(String),
-    /// An access token of somebody else's.
+    /// An access token from another issuer.
     Access(String),
 }
 
-/// What a good signature is worth.
+/// Whether a valid credential proves that its sender knows a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Secrecy {
-    /// Who signed has a secret.
+    /// The key is secret.
     Secret,
-    /// Everybody has the key.
+    /// The key is published, so everybody has it.
     Published,
 }
 
 impl Secrecy {
-    /// Of a signature that matches the published key, or does not.
+    /// `Published` if the key is the published one.
     pub(crate) fn of(is_published: bool) -> Self {
         if is_published { Self::Published } else { Self::Secret }
     }
 }
 
-/// Finds out who signed a request.
+/// Checks the signature and the date of a request, and returns who signed it.
 pub(crate) fn verify(
     method: &Method,
     signed: &Signed<'_>,
@@ -70,8 +70,8 @@ pub(crate) fn verify(
     Ok((principal, Secrecy::of(is_published)))
 }
 
-/// What `authorization` holds, which is percent-encoded by most clients: decoding leaves a plain one
-/// as it is, since base64 has no `%`.
+/// Reads the `authorization` header. Most clients percent-encode it; decoding does not change a
+/// plain one, since base64 has no `%`.
 pub(crate) fn token(headers: &HeaderMap) -> Result<Token, Error> {
     let header = only(headers, "authorization").map_err(|_| malformed())?.ok_or_else(|| {
         unauthorized(
@@ -102,10 +102,11 @@ pub(crate) fn token(headers: &HeaderMap) -> Result<Token, Error> {
     }
 }
 
-/// More than one header of a name of which there must be one.
+/// The error for a header that must not occur more than once.
 struct Repeated;
 
-/// The one header of this name. Of two, a proxy on the way may have looked at the other.
+/// Returns the only header of this name. Refuses two, since a proxy on the way may have checked the
+/// other.
 fn only<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a HeaderValue>, Repeated> {
     let mut all = headers.get_all(name).iter();
     let first = all.next();
@@ -135,8 +136,8 @@ impl<'a> Dates<'a> {
         }
     }
 
-    /// What may stand in the last two lines of the payload. A payload without any date would be good
-    /// forever, so `date` may stay unsigned only beside `x-ms-date`.
+    /// The pairs that the last two lines of the payload may have. A payload without a date would be
+    /// valid forever, so a client may leave `date` unsigned only if it signs `x-ms-date`.
     fn pairs(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
         let (first, second) = (self.x_ms_date.unwrap_or_default(), self.date);
         let alone = self.x_ms_date.map(|first| (first, ""));
@@ -161,10 +162,10 @@ impl<'a> Dates<'a> {
     }
 }
 
-/// Reads an HTTP date in any case: Rust sends the lower-case form that it signs.
+/// Parses an HTTP date in any case: the Rust SDK sends the lower-case form that it signs.
 /// COMPAT: Go's layouts call the zone `UTC` or `+0000`.
 pub(crate) fn parse_date(text: &str) -> Option<SystemTime> {
-    // As most clients write it.
+    // Most clients send this form.
     if let Ok(date) = httpdate::parse_http_date(text) {
         return Some(date);
     }
@@ -184,7 +185,7 @@ pub(crate) fn parse_date(text: &str) -> Option<SystemTime> {
     httpdate::parse_http_date(&date).ok()
 }
 
-/// Every text that the client may have signed; the first is the documented one.
+/// Every text that the client may have signed, the documented one first.
 fn payloads(method: &Method, signed: &Signed<'_>, dates: &Dates<'_>) -> Vec<String> {
     let mut payloads = Vec::with_capacity(1);
     for kind in &signed.types {
@@ -197,7 +198,7 @@ fn payloads(method: &Method, signed: &Signed<'_>, dates: &Dates<'_>) -> Vec<Stri
     payloads
 }
 
-/// The text to sign: type and link as they are, the rest in lower case.
+/// Builds the text to sign: resource type and link as they are, the rest in lower case.
 fn payload(method: &Method, kind: &str, link: &str, (first, second): (&str, &str)) -> String {
     let bytes = method.as_str().len() + kind.len() + link.len() + first.len() + second.len() + 5;
     let mut text = String::with_capacity(bytes);
@@ -217,16 +218,16 @@ fn payload(method: &Method, kind: &str, link: &str, (first, second): (&str, &str
     text
 }
 
-/// The first of these keys that made the signature. Each comparison takes the same time whatever of
-/// the signature is right. The search ends at a match: only who holds a key can learn from that which
-/// one it was.
+/// Returns the first key that made the signature. Each comparison takes the same time however much
+/// of the signature is right. The search stops at a match, so its time tells which key matched, but
+/// only to a client that has a key.
 fn signer<'a>(keys: &'a [Key], payloads: &[String], signature: &[u8]) -> Option<&'a Key> {
     keys.iter().find(|key| {
         payloads.iter().any(|payload| bool::from(sign(key, payload).as_slice().ct_eq(signature)))
     })
 }
 
-/// The signature of a text.
+/// Signs a text.
 pub(crate) fn sign(key: &Key, payload: &str) -> [u8; 32] {
     key.mac(&[payload.as_bytes()])
 }
@@ -245,8 +246,8 @@ fn invalid_date() -> Error {
     )
 }
 
-/// Says what was signed here, so that who builds signatures by hand can compare. It is made of
-/// the caller's own request; the key stays out of it.
+/// An error that shows the text that the server signed, so that people who build signatures by hand
+/// can compare. The text comes from the caller's own request and does not contain the key.
 fn wrong_signature(payloads: &[String]) -> Error {
     unauthorized(format!(
         "The input authorization token can't serve the request. The wrong key is being used or \

@@ -1,4 +1,4 @@
-//! Batches: how their headers are read, and how their results are written.
+//! Batches: reads their headers and writes their results.
 
 mod rows;
 
@@ -14,16 +14,16 @@ use crate::{
     status::Status,
 };
 
-/// How operations are written, and so their results.
+/// The format of a batch's operations and of its results.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Json,
-    /// COMPAT: .NET sends HybridRow, and takes an answer in any other form for a broken one.
+    /// COMPAT: .NET sends HybridRow, and treats an answer in any other format as broken.
     HybridRow,
 }
 
 impl Form {
-    /// The form that a request has: the body alone says it.
+    /// Detects the format of a request's body; no header says it.
     pub(crate) fn of(body: &[u8]) -> Self {
         if hybrid_row::is_stream(body) { Self::HybridRow } else { Self::Json }
     }
@@ -36,7 +36,7 @@ impl Form {
     }
 }
 
-/// A batch, its body still missing.
+/// The batch operation that a request asks for, without its body.
 pub(crate) fn operation(resource: Resource, headers: &HeaderMap) -> Result<Operation, Error> {
     match resource {
         Resource::Documents(collection) => {
@@ -47,8 +47,10 @@ pub(crate) fn operation(resource: Resource, headers: &HeaderMap) -> Result<Opera
     }
 }
 
-/// COMPAT: JavaScript says with its bulk requests whether to go on behind a failure, and expects 424
-/// for the rest if not. Who says nothing means operations that have nothing to do with each other.
+/// Reads the mode of a batch.
+///
+/// COMPAT: JavaScript says in its bulk requests whether to continue after a failure; if not, it
+/// expects 424 for the rest. Without that header the operations are independent of each other.
 fn mode(headers: &HeaderMap) -> Result<BatchMode, Error> {
     if flag(headers, "x-ms-cosmos-batch-atomic")? {
         return Ok(BatchMode::Atomic);
@@ -57,7 +59,7 @@ fn mode(headers: &HeaderMap) -> Result<BatchMode, Error> {
     Ok(BatchMode::Independent { stops_at_failure: !goes_on })
 }
 
-/// The status and body of an answer to a batch.
+/// Builds the status and body of the answer to a batch.
 pub(crate) fn answer(results: &[BatchResult], form: Form) -> (StatusCode, Bytes) {
     let is_plain = |result: &BatchResult| {
         matches!(result.answer, Ok(Outcome::Ok | Outcome::Created | Outcome::Deleted))
@@ -74,7 +76,7 @@ pub(crate) fn answer(results: &[BatchResult], form: Form) -> (StatusCode, Bytes)
     (status, Bytes::from(body))
 }
 
-/// Whether a batch failed because a document was not there.
+/// Whether a batch failed because one document was not found.
 pub(crate) fn found_nothing(results: &[BatchResult]) -> bool {
     let is_left_out = |result: &BatchResult| result.answer == Err(Code::FailedDependency);
     let mut others = results.iter().filter(|result| !is_left_out(result));
@@ -95,7 +97,7 @@ fn json(results: &[BatchResult], capacity: usize) -> Vec<u8> {
     body
 }
 
-/// The status of an operation, and what comes with it.
+/// The status and substatus of an operation.
 fn codes(result: &BatchResult) -> (u16, u16) {
     match result.answer {
         Ok(Outcome::Ok) => (200, 0),
@@ -109,7 +111,7 @@ fn codes(result: &BatchResult) -> (u16, u16) {
     }
 }
 
-/// How long to wait before the operation is tried again.
+/// How long the client should wait before it retries the operation, in milliseconds.
 fn wait(result: &BatchResult) -> Option<u64> {
     let codes = [Code::TooManyRequests, Code::NotNow, Code::NotHere];
     let is_retried = |code: &Code| codes.contains(code);
@@ -122,7 +124,7 @@ fn write(result: &BatchResult, body: &mut Vec<u8>) {
     if sub != 0 {
         body.extend_from_slice(format!(r#","subStatusCode":{sub}"#).as_bytes());
     }
-    // Rounded where it is added up, so that the sum is the header's.
+    // The service rounds charges when it adds them up, so that the sum equals the header's.
     body.extend_from_slice(format!(r#","requestCharge":{}"#, result.charge).as_bytes());
     if let Some(etag) = &result.etag {
         body.extend_from_slice(br#","eTag":"#);

@@ -1,4 +1,4 @@
-//! Reading request bodies: bounded in size and time, and always JSON text in the end.
+//! Reads request bodies: bounded in size and time. JSON bodies always end up as text.
 
 use std::{io, time::Duration};
 
@@ -10,13 +10,14 @@ use value::binary::{ErrorKind, is_binary, to_text};
 
 use crate::headers;
 
-/// What a body may fail with.
+/// The error that a body may fail with.
 pub type BodyError = Box<dyn std::error::Error + Send + Sync>;
 
-/// A client that needs longer to send at most a few megabytes is not sending any more.
+/// Longest time that a client may take to send its body: a few megabytes take less, unless it has
+/// stopped sending.
 const TIME_MAX: Duration = Duration::from_mins(1);
 
-/// Reads the body of a create or replace: not empty, and converted to text if it is binary JSON.
+/// Reads the body of a create or replace. Refuses an empty one, and converts binary JSON to text.
 pub(crate) async fn read<B>(headers: &HeaderMap, body: B, bytes_max: usize) -> Result<Bytes, Error>
 where
     B: Body<Data = Bytes> + Unpin,
@@ -31,7 +32,7 @@ where
     Ok(bytes)
 }
 
-/// Reads the body of an operation that may come without one.
+/// Reads a body that may be empty.
 pub(crate) async fn read_any<B>(
     headers: &HeaderMap,
     body: B,
@@ -49,7 +50,7 @@ where
     as_text(collect(headers, body, bytes_max, Keep::All).await?)
 }
 
-/// Reads a body that is not JSON: the bytes as they come, perhaps none.
+/// Reads a body that is not JSON, byte for byte. It may be empty.
 pub(crate) async fn read_raw<B>(
     headers: &HeaderMap,
     body: B,
@@ -62,8 +63,8 @@ where
     collect(headers, body, bytes_max, Keep::All).await
 }
 
-/// Reads and forgets a body that the operation does not have, so that the connection can be used
-/// for the next request.
+/// Reads and discards a body that the operation does not use, so that the connection can serve the
+/// next request.
 pub(crate) async fn drain<B>(headers: &HeaderMap, body: B, bytes_max: usize) -> Result<(), Error>
 where
     B: Body<Data = Bytes> + Unpin,
@@ -114,7 +115,7 @@ where
         if length > bytes_max {
             return Err(too_large());
         }
-        // Most bodies are one frame, which is kept as it is.
+        // Most bodies are a single frame, which needs no copy.
         match keep {
             Keep::Nothing => {}
             Keep::All if first.is_empty() => first = data,
@@ -129,7 +130,8 @@ where
     Ok(if rest.is_empty() { first } else { rest.freeze() })
 }
 
-/// A body that stalled, or found no room in time, may be sent again; a broken one is broken.
+/// Maps a body error. If the body stalled, or found no room in time, the client may send it again;
+/// any other failure is final.
 fn unreadable(error: &BodyError) -> Error {
     match error.downcast_ref::<io::Error>() {
         Some(error) if error.kind() == io::ErrorKind::TimedOut => {
@@ -143,7 +145,7 @@ fn declared_length(headers: &HeaderMap) -> Option<u64> {
     headers.get("content-length")?.to_str().ok()?.trim().parse().ok()
 }
 
-/// The Rust SDK writes binary JSON, and says so by the first byte alone.
+/// Converts binary JSON to text. The Rust SDK writes binary JSON, and only the first byte says so.
 fn as_text(bytes: Bytes) -> Result<Bytes, Error> {
     if !is_binary(&bytes) {
         return Ok(bytes);
@@ -154,7 +156,7 @@ fn as_text(bytes: Bytes) -> Result<Bytes, Error> {
     })
 }
 
-/// The service's words.
+/// The service's wording.
 fn too_large() -> Error {
     Error::new(Code::TooLarge, "Request size is too large")
 }

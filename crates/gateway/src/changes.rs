@@ -1,4 +1,4 @@
-//! What a reader of the change feed asks for, in its headers.
+//! Reads the headers of a request for the change feed.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -10,12 +10,13 @@ use crate::{
     headers::{invalid, text},
 };
 
-/// The wire format of all versions that is written here.
+/// The wire format in which the gateway writes the feed of all versions.
 const WIRE_FORMAT: &str = "2021-09-15";
 
-/// Which feed is asked for, and since when; `None` if it is the plain feed of documents.
+/// Returns the mode of the change feed and the time to start from; `None` for a plain document
+/// feed.
 ///
-/// The position is in `If-None-Match`; readers of the 2015 libraries send it as a continuation.
+/// The position is in `If-None-Match`; the libraries of 2015 send it as a continuation.
 pub(crate) fn asked(
     headers: &HeaderMap,
     options: &mut Options,
@@ -35,7 +36,8 @@ pub(crate) fn asked(
     Ok(Some((mode, since(headers)?)))
 }
 
-/// The format is a date; any from the first one with metadata of its own on is answered alike.
+/// Checks the wire format, which is a date. All formats from the first one with separate metadata
+/// get the same answer.
 fn check_format(headers: &HeaderMap) -> Result<(), Error> {
     let name = "x-ms-cosmos-changefeed-wire-format-version";
     match text(headers, name)? {
@@ -44,7 +46,7 @@ fn check_format(headers: &HeaderMap) -> Result<(), Error> {
     }
 }
 
-/// Times before 1970 are the beginning.
+/// Reads `If-Modified-Since`. Times before 1970 mean the beginning of the feed.
 fn since(headers: &HeaderMap) -> Result<Option<u64>, Error> {
     let name = "if-modified-since";
     let Some(date) = text(headers, name)? else { return Ok(None) };

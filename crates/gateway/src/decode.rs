@@ -1,7 +1,7 @@
-//! From target, method and headers to an operation.
+//! Decodes target, method and headers into an operation.
 //!
-//! The operation is made without its body: everything that can be refused is refused before a
-//! body is read.
+//! The operation comes without its body, so that the gateway can refuse a request before it reads
+//! the body.
 
 use bytes::Bytes;
 use hyper::{HeaderMap, Method};
@@ -27,7 +27,7 @@ const PUT: Method = Method::PUT;
 const PATCH: Method = Method::PATCH;
 const DELETE: Method = Method::DELETE;
 
-/// The operation that a request asks for, its body still missing.
+/// The operation that a request asks for, without its body.
 #[expect(clippy::too_many_lines, reason = "a table")]
 pub(crate) fn operation(
     resource: Resource,
@@ -40,15 +40,15 @@ pub(crate) fn operation(
         Kind::Plain => resource,
         Kind::Batch => return batch::operation(resource, headers),
         Kind::Plan => return query::plan(resource),
-        // What has no feed to query refuses the verb below.
+        // For a resource without a feed to query, the match on verbs below refuses the request.
         Kind::Query => match query::query(resource) {
             Ok(operation) => return Ok(operation),
-            // A query is not a list of arguments.
+            // The body of a query is not a list of arguments.
             Err(Resource::Script(_)) => return Err(method_not_allowed()),
             Err(resource) => resource,
         },
     };
-    // A HEAD is a GET whose body is left out in the end.
+    // A HEAD is a GET; the encoder drops the body.
     let method = if *method == Method::HEAD { &GET } else { method };
     let body = Bytes::new();
     let upsert = || is_upsert(headers);
@@ -64,7 +64,7 @@ pub(crate) fn operation(
         (Resource::EncryptionKeys(database), &POST) => {
             Operation::CreateEncryptionKey { database, body, upsert: upsert()? }
         }
-        // A key is never deleted: what it encrypted could not be read any more.
+        // A key cannot be deleted: what it encrypted could never be read again.
         (Resource::EncryptionKey(path), &GET) => Operation::ReadEncryptionKey(path),
         (Resource::EncryptionKey(path), &PUT) => Operation::ReplaceEncryptionKey { path, body },
         (Resource::Users(path), &GET) => Operation::ListUsers(path),
@@ -102,7 +102,7 @@ pub(crate) fn operation(
         (Resource::Document(path), &GET) => Operation::ReadDocument(path),
         (Resource::Document(path), &PUT) => Operation::ReplaceDocument { path, body },
         (Resource::Document(path), &DELETE) => Operation::DeleteDocument(path),
-        // SDKs name many content types here, or none: the body says what it is.
+        // SDKs send many content types here, or none: the body itself tells.
         (Resource::Document(path), &PATCH) => {
             Operation::PatchDocument { path, patch: Patch::default() }
         }
@@ -136,8 +136,8 @@ pub(crate) fn operation(
             Operation::ExecuteProcedure { path, body }
         }
         (Resource::PartitionKeyDelete(path), &POST) => Operation::DeleteByPartitionKey(path),
-        // Here `If-None-Match` is the version that the reader has of the whole feed. It counts with
-        // or without `A-IM`: SDKs read until they are told 304.
+        // Here `If-None-Match` is the version of the whole feed that the reader has. It counts with
+        // or without `A-IM`: SDKs read until they get a 304.
         (Resource::PartitionKeyRanges(path), &GET) => {
             let known = options.if_none_match.take().map(|etag| strip_quotes(&etag).to_owned());
             Operation::ListPartitionKeyRanges { path, known }
@@ -161,14 +161,14 @@ pub(crate) fn operation(
     })
 }
 
-/// The service's words for a verb that a resource does not know.
+/// The error for a verb that a resource does not support, in the service's wording.
 pub(crate) fn method_not_allowed() -> Error {
     Error::new(Code::MethodNotAllowed, "The requested verb is not supported.")
 }
 
-/// What is to be made of the body of a new attachment, if it is media and not a description.
+/// The head of the media if the body of a new attachment is media; `None` if it is a description.
 fn new_media(headers: &HeaderMap) -> Result<Option<MediaHead>, Error> {
-    // A JSON file may be media, too: only those have a slug.
+    // A JSON file can be media, too; only media have a slug.
     let is_description =
         text(headers, "slug")?.is_none() && text(headers, "content-type")?.is_none_or(is_json);
     if is_description { Ok(None) } else { media_head(headers).map(Some) }

@@ -1,4 +1,4 @@
-//! From an answer or an error to a response.
+//! Encodes an answer or an error as a response.
 
 mod document;
 mod query;
@@ -24,7 +24,7 @@ use crate::{
     version::Version,
 };
 
-/// Every response has these.
+/// Headers of every response.
 const CONSTANT: [(&str, &str); 6] = [
     ("cache-control", "no-store, no-cache"),
     ("pragma", "no-cache"),
@@ -34,59 +34,60 @@ const CONSTANT: [(&str, &str); 6] = [
     ("x-ms-version", "2020-07-15"),
 ];
 
-/// What was written is written once: there is one replica.
+/// Headers of every successful write. There is one replica, so each write is written once.
 const WRITTEN: [(&str, &str); 2] =
     [("x-ms-current-replica-set-size", "1"), ("x-ms-current-write-quorum", "1")];
 
-/// How long a throttled client waits when the engine does not say. Without the header, Python
-/// would not wait at all.
+/// How long a throttled client waits if the engine does not say. Without the header Python would
+/// not wait at all.
 const RETRY_AFTER_MS_DEFAULT: u64 = 100;
 
-/// Bytes of what scripts logged, encoded. Node refuses an answer whose head has more than 16 KB.
+/// Longest script log in a header, encoded. Node refuses an answer whose head has more than 16 KB.
 const SCRIPT_LOG_BYTES_MAX: usize = 8 << 10;
 
-/// A request's own name, given by the client.
+/// The header with the client's own id for the request.
 pub(crate) const CLIENT_REQUEST_ID: &str = "x-ms-client-request-id";
 
-/// The rid of the owner. COMPAT: what was not found has none, and .NET tests that.
+/// The header with the owner's rid. COMPAT: a 404 must not have it; .NET tests for that.
 const CONTENT_PATH: &str = "x-ms-content-path";
 
-/// What URLs leave as it is in a name; a path's slashes are not part of one.
+/// Characters to escape in a path. Slashes separate names, so they stay.
 const PATH: &AsciiSet = &query::COMPONENT.remove(b'/');
 
-/// What a successful request is answered with.
+/// The answer to a successful request.
 pub(crate) enum Answer {
     /// The account, as JSON.
     Account(Vec<u8>),
-    /// An answer of the service.
+    /// A response from the service.
     Service(Response),
-    /// A response about a single offer, which has a header of its own.
+    /// A response about a single offer, which needs an extra header.
     Offer(Response),
-    /// A response to a batch, in the form that the batch had.
+    /// A response to a batch, in the format of the batch.
     Batch(Response, batch::Form),
 }
 
-/// What a response needs to know of its request.
+/// The parts of a request that its response depends on.
 pub(crate) struct Asked<'a> {
     pub(crate) activity_id: u128,
     pub(crate) version: Version,
-    /// What the client calls itself.
+    /// The client's user agent.
     pub(crate) agent: &'a str,
     pub(crate) path: &'a str,
     pub(crate) is_https: bool,
     pub(crate) is_head: bool,
-    /// Whether it asked for the plan of a query.
+    /// Whether the request asked for a query plan.
     pub(crate) is_plan: bool,
-    /// The form in which its client wants documents.
+    /// The form in which the client wants documents.
     pub(crate) form: Form,
-    /// Whether it changes something.
+    /// Whether the operation writes.
     pub(crate) is_write: bool,
-    /// The client's own name for the request, echoed so that it can match answers to requests.
+    /// The client's own id for the request. The response repeats it, so that the client can match
+    /// the two.
     pub(crate) client_request_id: Option<&'a HeaderValue>,
     pub(crate) elapsed: Duration,
 }
 
-/// Dresses an answer or an error.
+/// Builds the complete response for an answer or an error.
 pub(crate) fn response(
     asked: &Asked<'_>,
     result: Result<Answer, Error>,
@@ -121,7 +122,8 @@ pub(crate) fn response(
     finish(status, headers, body, asked.is_head)
 }
 
-/// The head of the usual answer about a document, as far as it follows from what the service said.
+/// The headers of a usual answer about a document that follow from the service's metadata; `None`
+/// for any other answer.
 fn document_head(asked: &Asked<'_>, result: &Result<Answer, Error>) -> Option<HeaderMap> {
     let Ok(Answer::Service(answer)) = result else { return None };
     let document = document::Parts::of(&answer.meta, answer.etag.as_deref())?;
@@ -133,7 +135,7 @@ fn document_head(asked: &Asked<'_>, result: &Result<Answer, Error>) -> Option<He
     Some(headers)
 }
 
-/// The head of any other answer, as far as it follows from what the service said.
+/// The headers of any other answer that follow from the service's metadata.
 fn other_head(asked: &Asked<'_>, result: &Result<Answer, Error>) -> HeaderMap {
     let mut headers = HeaderMap::with_capacity(32);
     let (meta, etag) = match result {
@@ -195,7 +197,7 @@ fn success(headers: &mut HeaderMap, asked: &Asked<'_>, answer: Response) -> (Sta
             content
         }
         Body::Feed { owner_rid, kind, items } => {
-            // COMPAT: .NET counts the items of a 304 of the change feed, too.
+            // COMPAT: .NET reads the item count from a 304 of the change feed, too.
             put(headers, "x-ms-item-count", &items.len().to_string());
             if !has_body {
                 return (status, Bytes::new());
@@ -234,8 +236,8 @@ fn failed(headers: &mut HeaderMap, asked: &Asked<'_>, error: &Error) -> (StatusC
     (status.http(), Bytes::from(body))
 }
 
-/// The envelope of a page. `explain` says how the page came about: too long for a header, and of
-/// no use to clients that do not ask.
+/// Builds the body of a page. `explain` describes how the query ran: it is too long for a header,
+/// and useful only to clients that ask for it.
 fn feed(owner_rid: &str, kind: FeedKind, items: &[Bytes], explain: Option<&str>) -> Bytes {
     let key = match kind {
         FeedKind::Databases => "Databases",
@@ -272,7 +274,7 @@ fn feed(owner_rid: &str, kind: FeedKind, items: &[Bytes], explain: Option<&str>)
     Bytes::from(body)
 }
 
-/// The headers that errors have too.
+/// Adds the headers that answers and errors share.
 fn put_meta(headers: &mut HeaderMap, meta: &Meta, version: Version) {
     put(headers, "x-ms-request-charge", &charge(meta.charge));
     put_partition(headers, &meta.partitions, version);
@@ -293,7 +295,7 @@ fn put_meta(headers: &mut HeaderMap, meta: &Meta, version: Version) {
     put_rare(headers, meta);
 }
 
-/// The headers of [`put_meta`] that answers about documents seldom have.
+/// Adds those headers of [`put_meta`] that answers about documents seldom have.
 fn put_rare(headers: &mut HeaderMap, meta: &Meta) {
     if meta.shares_throughput {
         put_all(headers, &[("x-ms-share-throughput", "true")]);
@@ -305,8 +307,8 @@ fn put_rare(headers: &mut HeaderMap, meta: &Meta) {
             &percent.to_string(),
         );
     }
-    // COMPAT: SDKs test that the header is there for these collections only. Their index is as
-    // consistent as any here, so it has nothing to catch up with.
+    // COMPAT: SDKs test that only these collections have the header. Their index is as consistent
+    // as any other here, so it never lags.
     if meta.is_lazy {
         put(headers, "x-ms-documentdb-collection-lazy-indexing-progress", "100");
     }
@@ -321,8 +323,8 @@ fn put_rare(headers: &mut HeaderMap, meta: &Meta) {
     }
 }
 
-/// What scripts logged, encoded as in URLs: SDKs decode it, and a space must not become a plus. The
-/// rest is cut off, between characters.
+/// Encodes a script log as in URLs: SDKs decode it, and a space must not become a plus. Cuts off
+/// what does not fit, between characters.
 fn script_log(log: &str) -> String {
     let mut encoded = String::new();
     let mut buffer = [0; 4];
@@ -336,10 +338,11 @@ fn script_log(log: &str) -> String {
     encoded
 }
 
-/// The session token and the place of one partition: the last of those that served the request.
-/// COMPAT: clients of 2015 to 2019 read a list of tokens as one, with an LSN that nothing reaches.
+/// Adds the session token and the LSNs of one partition: the last of those that served the request.
+/// COMPAT: clients of 2015 to 2019 read a list of tokens as one token, with an LSN that no
+/// partition ever reaches.
 fn put_partition(headers: &mut HeaderMap, partitions: &[PartitionPoint], version: Version) {
-    // Present and empty would make SDKs forget what they have seen.
+    // An empty header would make SDKs forget the tokens that they have.
     let Some(PartitionPoint { range_id, lsn }) = partitions.last() else { return };
     let separator = if version.has_vector_tokens() { ":-1#" } else { ":" };
     put(headers, "x-ms-session-token", &format!("{range_id}{separator}{lsn}"));
@@ -365,7 +368,7 @@ fn put_quota(headers: &mut HeaderMap, lists: &QuotaLists) {
     }
 }
 
-/// Request units with at most two decimals. SDKs add them up, so it must be a number.
+/// Formats request units with at most two decimals. SDKs add them up, so the text must be a number.
 fn charge(units: f64) -> String {
     let mut text = BytesMut::with_capacity(16);
     write_charge(&mut text, units);
@@ -377,7 +380,7 @@ fn write_charge(text: &mut BytesMut, units: f64) {
         text.extend_from_slice(b"0");
         return;
     }
-    // There is a point, so these zeros say nothing.
+    // The text has a decimal point, so trailing zeros are redundant.
     while text.ends_with(b"0") {
         text.truncate(text.len() - 1);
     }
@@ -392,7 +395,8 @@ fn put_all(headers: &mut HeaderMap, pairs: &[(&'static str, &'static str)]) {
     }
 }
 
-/// Leaves a header out if its value cannot be one; none that matters can come to that.
+/// Adds a header, or leaves it out if the text is not a valid value; no important header has such a
+/// text.
 fn put(headers: &mut HeaderMap, name: &'static str, value: &str) {
     if let Ok(value) = HeaderValue::from_str(value) {
         headers.insert(name, value);

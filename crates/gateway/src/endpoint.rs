@@ -1,4 +1,5 @@
-//! Where clients reach the server: a scheme, a host, and a port if it is not the scheme's own.
+//! The address at which clients reach the server: a scheme, a host, and a port unless it is the
+//! scheme's default.
 
 use std::fmt;
 
@@ -11,16 +12,17 @@ pub struct Endpoint {
     authority: String,
 }
 
-/// What a proxy that is trusted says of the request that it got, as an extension of the request.
+/// What a trusted proxy says about the request that it forwards. The server attaches it to the
+/// request as an extension.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Forwarded {
     /// `http` or `https`.
     pub scheme: Option<&'static str>,
-    /// The name and port that its client called.
+    /// The host and port that the proxy's client called.
     pub host: Option<Authority>,
 }
 
-/// A host, and perhaps a port, that is known to be well-formed.
+/// A well-formed host with an optional port.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Authority(String);
 
@@ -30,19 +32,19 @@ impl Authority {
         split(text).map(|_| Self(text.to_ascii_lowercase()))
     }
 
-    /// The text.
+    /// Returns the text.
     pub fn as_str(&self) -> &str {
         &self.0
     }
 }
 
 impl Endpoint {
-    /// The endpoint of a well-formed authority.
+    /// Makes an endpoint of a well-formed authority.
     pub(crate) fn new(scheme: &'static str, authority: &str) -> Self {
         Self { scheme, authority: authority.to_owned() }
     }
 
-    /// Reads `https://host:port/`. The error says what is expected.
+    /// Parses `https://host:port/`. The error says what is expected.
     pub fn parse(text: &str) -> Result<Self, String> {
         let wrong = || {
             let text: String = text.chars().take(100).collect();
@@ -55,12 +57,12 @@ impl Endpoint {
         Ok(Self { scheme, authority })
     }
 
-    /// The host, and the port if it is said.
+    /// Returns the host, with the port if there is one.
     pub fn authority(&self) -> &str {
         &self.authority
     }
 
-    /// The host alone; an IPv6 address without its brackets.
+    /// Returns the host alone; an IPv6 address comes without brackets.
     pub fn host(&self) -> &str {
         split(&self.authority).map_or("", |(host, _)| host.trim_matches(['[', ']']))
     }
@@ -72,7 +74,7 @@ impl fmt::Display for Endpoint {
     }
 }
 
-/// The scheme of this name, in any case.
+/// Returns the scheme with this name, in any case.
 pub fn scheme_of(name: &str) -> Option<&'static str> {
     ["http", "https"].into_iter().find(|scheme| name.eq_ignore_ascii_case(scheme))
 }

@@ -1,30 +1,31 @@
-//! The body of an error: `{"code":…,"message":…}`, with what a person needs to report it.
+//! The body of an error, `{"code":…,"message":…}`, with the details that a person needs to report
+//! it.
 
 use protocol::{Code, Error, error::QueryFailure};
 use value::json::quote;
 
 use crate::{activity, handled, status::Status};
 
-/// What the message names as the speaker.
+/// The SDK that the message names.
 const SDK: &str = concat!("sheaf/", env!("CARGO_PKG_VERSION"));
 
-/// What the service's own gateway calls itself in the errors that it finds alone.
+/// The name that the service's own gateway uses in the errors that it detects itself.
 ///
 /// COMPAT: people and tools match on the whole text of these errors.
 const FRONT_DOOR: &str = "Microsoft.Azure.Documents.Common/2.14.0";
 
-/// The longest path repeated in a message.
+/// Longest path that a message repeats.
 const PATH_CHARS_MAX: usize = 4096;
 
-/// What an error's body needs to know of its request.
+/// The parts of a request that its error body needs.
 pub(crate) struct Failed<'a> {
     pub(crate) activity_id: u128,
     pub(crate) path: &'a str,
-    /// Whether the plan of a query was asked for.
+    /// Whether the request asked for a query plan.
     pub(crate) is_plan: bool,
 }
 
-/// The body for an error in answer to a request.
+/// Builds the body of an error.
 pub(crate) fn body(error: &Error, failed: &Failed<'_>) -> Vec<u8> {
     let query = error.query.as_deref();
     let message = match query.and_then(|query| query.document.as_deref()) {
@@ -33,7 +34,7 @@ pub(crate) fn body(error: &Error, failed: &Failed<'_>) -> Vec<u8> {
     };
     let mut body = format!(r#"{{"code":"{}","message":"#, Status::of(error.code).name).into_bytes();
     quote(&message, &mut body);
-    // Old SDKs have no other way to the plan: they parse this text.
+    // Old SDKs get the plan only by parsing this text.
     if let Some(QueryFailure { plan: Some(plan), .. }) = query {
         body.extend_from_slice(br#","additionalErrorInfo":"#);
         quote(plan, &mut body);
@@ -42,7 +43,8 @@ pub(crate) fn body(error: &Error, failed: &Failed<'_>) -> Vec<u8> {
     body
 }
 
-/// A query's errors are a document of their own, and who asked for a plan reads that it failed.
+/// The message of a query error, which is a JSON document of its own. A request for a plan gets
+/// another prefix.
 fn query_message(document: &str, failed: &Failed<'_>) -> String {
     let activity_id = activity::text(failed.activity_id);
     if failed.is_plan {
@@ -67,7 +69,8 @@ fn message(error: &Error, failed: &Failed<'_>) -> String {
     )
 }
 
-/// Errors of the database are JSON inside the message; those of the front door are plain text.
+/// Wraps the message as the service does: errors from the database are JSON inside the message,
+/// errors from the front door are plain text.
 /// COMPAT: people and tools match on both forms.
 fn inner(error: &Error) -> String {
     if handled::is_refusal(error.code) {

@@ -1,7 +1,7 @@
-//! From bytes to the body of an operation.
+//! Reads request bodies into their operations.
 //!
-//! Bodies of resources stay as they came. What REST writes in its own way is read here ([`crate::read`]):
-//! short bodies at once, long ones on threads of their own, of which there are few.
+//! Bodies of resources stay as they came. Patches, batches and queries are parsed
+//! ([`crate::read`]): short ones at once, long ones on a limited number of separate threads.
 
 use std::{
     sync::{Arc, LazyLock},
@@ -15,38 +15,39 @@ use tokio::{sync::Semaphore, task::spawn_blocking, time::timeout};
 
 use crate::{query, read};
 
-/// What the body of an operation is.
+/// The kind of body that an operation takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wants {
-    /// Nothing: what came is read and forgotten.
+    /// No body: the gateway discards whatever comes.
     Nothing,
     /// JSON text.
     Text,
-    /// JSON text, or nothing: a stored procedure may have no arguments, and what is replaced may not
-    /// be there, which comes before the body.
+    /// JSON text, or nothing. A stored procedure may have no arguments; and a replace must report a
+    /// missing document before it reports a missing body.
     TextOrNothing,
     /// Bytes that are not JSON.
     Raw,
 }
 
-/// Longest body that is read on a thread that others share.
+/// Longest body that is parsed on the shared threads.
 const INLINE_BYTES_MAX: usize = 8 * 1024;
 
-/// Longest batch that is read on a thread that others share: its documents are stepped over, which is
+/// Longest batch that is parsed on the shared threads. Parsing skips over its documents, so it is
 /// quick.
 const BATCH_INLINE_BYTES_MAX: usize = 64 * 1024;
 
-/// How long a body waits for its turn.
+/// How long a body may wait for a turn on a separate thread.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// Bodies that may be read apart at a time. More would only take the processor from each other.
+/// Limits how many bodies are parsed on separate threads at a time; more would only compete for the
+/// processors.
 static TURNS: LazyLock<Arc<Semaphore>> = LazyLock::new(|| {
     let threads = std::thread::available_parallelism().map_or(2, usize::from);
     Arc::new(Semaphore::new((2 * threads).max(4)))
 });
 
-/// Which body an operation has. There is a line for every operation and no other case: one that was
-/// forgotten would lose its body.
+/// The kind of body that an operation takes. The match in `slot` lists every operation and has no
+/// catch-all: one that was forgotten would lose its body.
 pub(crate) fn wants(operation: &mut Operation) -> Wants {
     match slot(operation) {
         Slot::Nothing => Wants::Nothing,
@@ -56,7 +57,7 @@ pub(crate) fn wants(operation: &mut Operation) -> Wants {
     }
 }
 
-/// Where an operation has its body.
+/// The place of the body in an operation.
 enum Slot<'a> {
     Nothing,
     Text(&'a mut Bytes),
@@ -133,7 +134,7 @@ fn slot(operation: &mut Operation) -> Slot<'_> {
     }
 }
 
-/// Puts a body where the operation has it.
+/// Parses a body and stores it in its operation.
 pub(crate) async fn fill(
     operation: &mut Operation,
     headers: &HeaderMap,
@@ -159,7 +160,7 @@ pub(crate) async fn fill(
     Ok(())
 }
 
-/// Reads a body, on a thread of its own if it is longer than that.
+/// Parses a body, on a separate thread if it is longer than `inline_bytes_max`.
 async fn apart<T: Send + 'static>(
     body: Bytes,
     inline_bytes_max: usize,
@@ -175,7 +176,7 @@ async fn apart<T: Send + 'static>(
         return Err(error);
     };
     let turn = turn.map_err(|_| failed())?;
-    // The turn is over when the work is, whether or not somebody still waits for it.
+    // The turn ends with the work, even if nobody waits for the result any more.
     let task = spawn_blocking(move || {
         let result = read(&body);
         drop(turn);

@@ -1,4 +1,4 @@
-//! The form that a client wants documents in: as text or as binary JSON, and with which of the system
+//! The form in which a client wants documents: text or binary JSON, and with which system
 //! properties.
 
 use bytes::Bytes;
@@ -11,8 +11,8 @@ use value::{
 
 use crate::headers::{flag, invalid, text};
 
-/// What `x-ms-exclude-system-properties` leaves out. The others are needed to find and to replace a
-/// document.
+/// Properties that `x-ms-exclude-system-properties` leaves out. Clients need the others to find and
+/// replace a document.
 const EXCLUDED: [&str; 2] = ["_self", "_attachments"];
 
 /// The form of documents in an answer.
@@ -23,7 +23,7 @@ pub(crate) struct Form {
     excludes_system: bool,
 }
 
-/// The forms that clients name.
+/// The serialization formats that clients name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Format {
     Text,
@@ -46,22 +46,23 @@ impl Format {
 }
 
 impl Form {
-    /// The form that the headers ask for. Only answers with documents have one.
+    /// Reads the form from the headers. Only answers with documents have one.
     pub(crate) fn read(headers: &HeaderMap, operation: &Operation) -> Result<Self, Error> {
         let wanted = wanted(headers)?;
         let excludes_system = flag(headers, "x-ms-exclude-system-properties")?;
         let is_binary = match Documents::of(operation) {
             None => return Ok(Self::default()),
-            // COMPAT: the service gives feeds as text to those who say what they take.
+            // COMPAT: the service sends feeds as text even to clients that list the formats they
+            // accept.
             Some(Documents::Feed) => wanted == Some(Format::Binary),
             Some(_) => wanted.map_or_else(|| takes_only_binary(headers), |it| it == Format::Binary),
         };
-        // Rows of a query are what the query says.
+        // The query itself defines its rows.
         let is_rows = Documents::of(operation) == Some(Documents::Rows);
         Ok(Self { is_binary, excludes_system: excludes_system && !is_rows })
     }
 
-    /// Leaves out what the client does not want to see.
+    /// Removes the properties that the client does not want.
     pub(crate) fn trim(self, mut response: Response) -> Response {
         if self.excludes_system {
             match &mut response.body {
@@ -73,17 +74,18 @@ impl Form {
         response
     }
 
-    /// The body of an answer as the client reads it.
+    /// Converts a body to the format that the client wants.
     pub(crate) fn encode(self, body: Bytes) -> Bytes {
         if !self.is_binary || body.is_empty() {
             return body;
         }
-        // What is nested too deeply for a page stays text: clients tell the two by the first byte.
+        // A page that is nested too deeply for binary JSON stays text; clients tell the two apart
+        // by the first byte.
         from_text(&body).map_or(body, Bytes::from)
     }
 }
 
-/// How the answer to an operation has documents.
+/// The kind of documents in the answer to an operation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Documents {
     One,
@@ -105,14 +107,15 @@ impl Documents {
     }
 }
 
-/// The one form that a client wants, if it wants one.
+/// Reads the format that the client demands, if it demands one.
 fn wanted(headers: &HeaderMap) -> Result<Option<Format>, Error> {
     let name = "x-ms-documentdb-content-serialization-format";
     let Some(word) = text(headers, name)? else { return Ok(None) };
     Format::parse(word).map(Some).ok_or_else(|| invalid(name, word))
 }
 
-/// Whether a client takes binary JSON and no text. A list with anything unknown in it says nothing.
+/// Whether a client accepts binary JSON but not text. A list with an unknown format counts for
+/// nothing.
 fn takes_only_binary(headers: &HeaderMap) -> bool {
     let list = headers.get("x-ms-cosmos-supported-serialization-formats");
     let Some(list) = list.and_then(|list| list.to_str().ok()) else { return false };
@@ -128,7 +131,7 @@ fn takes_only_binary(headers: &HeaderMap) -> bool {
     has_binary && !has_text
 }
 
-/// Takes the excluded properties out of a document's text.
+/// Removes the excluded properties from a document's text.
 fn trim(document: &mut Bytes) {
     let Ok(found) = members(document) else { return };
     let is_kept = |member: &&Member<'_>| !EXCLUDED.contains(&&*member.key);

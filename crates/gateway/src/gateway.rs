@@ -1,4 +1,5 @@
-//! The pipeline: path, principal, operation, body, one call, response. `door` has the checks before it.
+//! The pipeline: path, principal, operation, body, one call to the service, response. `door` holds
+//! the checks that run before it.
 
 mod door;
 
@@ -41,27 +42,27 @@ use crate::{
     version::Version,
 };
 
-/// Told of every request when it is over.
+/// Gets notified of every request when it is over.
 pub trait Recorder: Send + Sync {
-    /// `operation` is one of a fixed set of names; `charge` is in request units.
+    /// Records a request. `operation` is one of a fixed set of names; `charge` is in request units.
     fn record(&self, operation: &'static str, status: u16, elapsed: Duration, charge: f64);
 }
 
-/// The connection that a request came by, as an extension of the request.
+/// The connection that a request came over. The server attaches it to the request as an extension.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Connection(pub SocketAddr);
 
-/// The time of day, for the dates in signatures.
+/// The time of day, against which dates in signatures are checked.
 pub trait Clock: Send + Sync {
-    /// Now.
+    /// Returns the current time.
     fn now(&self) -> SystemTime;
 }
 
-/// Speaks the REST protocol in front of a service. One serves all connections.
+/// Speaks the REST protocol in front of a service. One gateway serves all connections.
 pub struct Gateway {
     service: Arc<dyn Service>,
     settings: Settings,
-    /// Apart from the settings, because they change while requests are served.
+    /// Separate from the settings because they change while requests are served.
     keys: RwLock<Arc<Keys>>,
     issuers: RwLock<Arc<Issuers>>,
     recorder: Arc<dyn Recorder>,
@@ -69,7 +70,7 @@ pub struct Gateway {
 }
 
 impl Gateway {
-    /// A gateway in front of `service`.
+    /// Makes a gateway in front of `service`.
     pub fn new(
         service: Arc<dyn Service>,
         mut settings: Settings,
@@ -80,20 +81,21 @@ impl Gateway {
         Self { service, settings, keys, issuers: RwLock::default(), recorder, clock }
     }
 
-    /// Takes these keys in the place of those before, from the next request on.
+    /// Replaces the keys, from the next request on.
     pub fn set_keys(&self, keys: Keys) {
         *self.keys.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(keys);
     }
 
-    /// Takes the access tokens of these issuers from the next request on. At first there are none.
+    /// Replaces the trusted issuers of access tokens, from the next request on. A new gateway has
+    /// none.
     pub fn set_issuers(&self, issuers: Issuers) {
         *self.issuers.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(issuers);
     }
 
-    /// Answers one request; whatever goes wrong is an answer too. `scheme` is `http` or `https`,
-    /// as the connection came in.
+    /// Answers one request; errors become answers, too. `scheme` is the connection's: `http` or
+    /// `https`.
     ///
-    /// Cancel-safe as far as the service is: nothing is kept here between requests.
+    /// As cancel-safe as the service: the gateway keeps nothing between requests.
     pub async fn handle<B>(
         &self,
         scheme: &'static str,
@@ -141,9 +143,9 @@ impl Gateway {
         response
     }
 
-    /// Checks the signature of a request outside of the protocol, over this resource type and an empty
-    /// link: by any key if it reads, else by one that may write. What is refused has its answer; of
-    /// the rest it is told what is to be said of it, as of any request.
+    /// Checks the signature of a request outside the protocol. The signature covers `kind` as the
+    /// resource type and an empty link. Any key may read; only a read-write key may write. Returns
+    /// the outcome to attach to the response, or the complete answer to a refused request.
     pub fn check_signature(
         &self,
         scheme: &'static str,
@@ -160,7 +162,7 @@ impl Gateway {
                 Proof::Key => Ok(()),
                 Proof::ReadOnlyKey if is_read => Ok(()),
                 Proof::ReadOnlyKey => rights::check_may_write(principal),
-                // Roles are about data, and tokens about resources.
+                // Roles apply to data, and tokens to single resources.
                 Proof::Role(_) | Proof::Token(_) => {
                     Err(Error::new(Code::Forbidden, "This request needs an account key."))
                 }
@@ -179,7 +181,7 @@ impl Gateway {
         }
     }
 
-    /// The straight path. `known` is told the operation as soon as there is one.
+    /// Processes a request. Fills in `known` as soon as it knows the operation.
     async fn answer<B>(
         &self,
         scheme: &str,
@@ -213,7 +215,7 @@ impl Gateway {
             return Ok(Answer::Account(account::body(&self.settings, &endpoint)));
         }
 
-        // Only a POST can be either: a query reads, a create writes.
+        // A POST may read (a query) or write (a create).
         if !is_read && parts.method != Method::POST {
             rights::check_may_write(principal)?;
         }
@@ -229,7 +231,7 @@ impl Gateway {
         known.is_plan = matches!(operation, Operation::PlanQuery { .. });
         known.form = Form::read(headers, &operation)?;
         known.is_write = !operation.is_read();
-        // The service decides; asked here, too, a request is refused before its body is read.
+        // The service decides. Checking here, too, refuses a request before its body is read.
         rights::check(principal, &operation)?;
         let body = collect(&mut operation, headers, body, bytes_max).await?;
         let form = batch::Form::of(&body);
@@ -256,7 +258,8 @@ impl Gateway {
         })
     }
 
-    /// Calls the service, and once more for the other meaning of the path if it has one.
+    /// Calls the service. If the path has a second meaning and the first one finds nothing, calls
+    /// it again with that.
     async fn ask(
         &self,
         context: &Context,
@@ -266,7 +269,8 @@ impl Gateway {
         let answer = guarded(self.service.as_ref(), context, request).await;
         let is_nothing = |error: &Error| match error.code {
             Code::NotFound | Code::OwnerNotFound => true,
-            // A token of what the path really names is not one of what it first seems to.
+            // A token for the resource that the path really names does not cover the one that it
+            // seems to name.
             Code::Forbidden => matches!(context.principal.proof(), Proof::Token(_)),
             _ => false,
         };
@@ -278,7 +282,7 @@ impl Gateway {
         }
     }
 
-    /// Refuses a token whose permission is gone, which only the database knows.
+    /// Refuses a token whose permission is gone; only the database knows that.
     async fn check_grant(&self, principal: Principal, activity_id: u128) -> Result<(), Error> {
         if !matches!(principal.proof(), Proof::Token(_)) {
             return Ok(());
@@ -288,13 +292,13 @@ impl Gateway {
         guarded(self.service.as_ref(), &context, request).await.map(|_| ())
     }
 
-    /// Who makes tokens, where some may be asked for.
+    /// Returns a maker of tokens if the resource may need some.
     fn mint(&self, resource: &Resource, seconds: u32) -> Option<Mint> {
         let is_asked = matches!(resource, Resource::Permissions(_) | Resource::Permission(_));
         is_asked.then(|| Mint::new(read(&self.keys), self.clock.now(), seconds)).flatten()
     }
 
-    /// Finds out who asks.
+    /// Authenticates the request.
     fn admit(&self, parts: &Parts, signed: &Signed<'_>) -> Result<Principal, Error> {
         let Parts { method, headers, uri, .. } = parts;
         let now = self.clock.now();
@@ -342,7 +346,7 @@ impl Gateway {
     }
 }
 
-/// Reads the body that an operation has.
+/// Reads the kind of body that the operation takes.
 async fn collect<B>(
     operation: &mut Operation,
     headers: &HeaderMap,
@@ -361,12 +365,13 @@ where
     }
 }
 
-/// What is in force at this moment. Nothing can fail while it is replaced, so it is whole.
+/// Returns the current value. A poisoned lock still holds a whole value, since replacing it cannot
+/// fail.
 fn read<T>(lock: &RwLock<Arc<T>>) -> Arc<T> {
     Arc::clone(&lock.read().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// A number for the connection, if requests come by it one at a time.
+/// Returns a number for the connection if requests come over it one at a time, as before HTTP/2.
 fn connection_of(parts: &Parts) -> Option<u64> {
     let Connection(peer) = parts.extensions.get()?;
     (parts.version < hyper::Version::HTTP_2).then(|| {
@@ -376,11 +381,11 @@ fn connection_of(parts: &Parts) -> Option<u64> {
     })
 }
 
-/// What is known of a request's operation, whatever becomes of it.
+/// What the gateway knows about a request's operation, also if the request fails.
 struct Known {
-    /// For the recorder.
+    /// The operation's name, for the recorder.
     name: &'static str,
-    /// Errors of a plan have words of their own.
+    /// Whether the request asks for a query plan, which changes the text of errors.
     is_plan: bool,
     is_write: bool,
     is_control: bool,
@@ -388,7 +393,7 @@ struct Known {
     credential: Option<Credential>,
 }
 
-/// Makes the request again for the resource that a twice encoded path names.
+/// Builds a second request, for the resource that a twice encoded path names.
 async fn repeat(
     again: Option<(Target<'_>, Options)>,
     parts: &Parts,

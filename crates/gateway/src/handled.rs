@@ -1,39 +1,41 @@
-//! What became of a request, for the audit log and for counting failures to authenticate.
+//! The outcome of a request, for the audit log and for counting failures to authenticate.
 
 use protocol::{Code, Principal, Proof};
 
-/// What became of a request, as an extension of its response.
+/// The outcome of a request. The gateway attaches it to the response as an extension.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handled {
-    /// One of a fixed set of names; `refused` if it did not get as far as to have one.
+    /// The operation, from a fixed set of names; `refused` if the request was refused before it had
+    /// one.
     pub operation: &'static str,
-    /// It changes what the account consists of rather than documents.
+    /// Whether the operation changes the account's resources rather than documents.
     pub is_control: bool,
-    /// It was refused for who asked, rather than for what: limits of storage are a 403, too.
+    /// Whether the gateway refused the request because of the caller, not because of a limit:
+    /// storage limits are a 403, too.
     pub is_refused: bool,
-    /// By what the caller was let in; `None` if by nothing.
+    /// The credential that let the caller in, if any did.
     pub credential: Option<Credential>,
-    /// Names the request in answers and logs.
+    /// The id of the request in answers and logs.
     pub activity_id: u128,
-    /// Why it was refused, if it was: words of ours, and names from the request's own path.
+    /// Why the request was refused. The text is ours, plus names from the request's own path.
     pub reason: Option<String>,
 }
 
-/// What a caller proved to have.
+/// The kind of credential that a caller presented.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Credential {
-    /// A key that may do everything.
+    /// A key with full access.
     Key,
-    /// A key that may read.
+    /// A read-only key.
     ReadOnlyKey,
-    /// The token of a permission.
+    /// A resource token, made for a permission.
     ResourceToken,
     /// An access token.
     AccessToken,
 }
 
 impl Credential {
-    /// Its name in logs.
+    /// The name of the credential in logs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Key => "key",
@@ -53,7 +55,7 @@ impl Credential {
     }
 }
 
-/// Whether an error is about who asked. Limits that are reached are a 403, too, by codes of their own.
+/// Whether an error refuses the caller. Limits are a 403, too, but have codes of their own.
 pub(crate) fn is_refusal(code: Code) -> bool {
     matches!(
         code,
@@ -61,7 +63,7 @@ pub(crate) fn is_refusal(code: Code) -> bool {
     )
 }
 
-/// The first sentence of an error: what follows may repeat what the client signed.
+/// Returns the first sentence of an error message. The rest may repeat what the client signed.
 pub(crate) fn reason(message: &str) -> String {
     const CHARS_MAX: usize = 200;
     let sentence = message.split_once(". ").map_or(message, |(first, _)| first);

@@ -1,4 +1,4 @@
-//! Reading header values: present or not, well formed or refused by name.
+//! Reads header values. A malformed value is refused by the header's name.
 
 use hyper::{
     HeaderMap,
@@ -6,15 +6,15 @@ use hyper::{
 };
 use protocol::Error;
 
-/// How much of a refused value is repeated in the message.
+/// Longest part of a refused value that the message repeats.
 const ECHO_CHARS_MAX: usize = 100;
 
-/// Headers that can be looked up by name.
+/// A set of headers with lookup by name.
 pub(crate) trait Lookup {
-    /// The first value of a header.
+    /// Returns the first value of a header.
     fn value(&self, name: &str) -> Option<&HeaderValue>;
 
-    /// All values of a header; `None` if there is none.
+    /// Returns all values of a header; the result may be `None` if there are none.
     fn values(&self, name: &str) -> Option<GetAll<'_, HeaderValue>>;
 }
 
@@ -28,11 +28,11 @@ impl Lookup for HeaderMap {
     }
 }
 
-/// The headers of a request, with a filter of their names. A request may have any of some fifty
-/// headers and has a dozen: the filter answers for most of the others, without hashing their names.
+/// The headers of a request, with a filter on their names. A request may have about fifty different
+/// headers and has a dozen: for most of the others the filter answers without hashing the name.
 pub(crate) struct Filtered<'a> {
     headers: &'a HeaderMap,
-    /// A bit for the mark of each name that is there.
+    /// The marks of all names that the request has.
     marks: u128,
 }
 
@@ -57,16 +57,16 @@ impl Lookup for Filtered<'_> {
     }
 }
 
-/// One of 128 bits, by the length of a name and the letters in which names differ: the last, and one
-/// in the middle. Names are in lower case.
+/// Maps a name to one of 128 bits, by its length and the letters in which names differ: the last
+/// one, and one in the middle. Names must be in lower case.
 fn mark(name: &str) -> u128 {
     let (bytes, length) = (name.as_bytes(), name.len());
     let letter = |at: usize| bytes.get(at).copied().map_or(0, usize::from);
     1 << ((length * 37 + letter(length.wrapping_sub(1)) * 7 + letter(length / 2) * 11) % 128)
 }
 
-/// The value of a header, trimmed; `None` if it is absent or empty (old SDKs send some headers
-/// without a value). Refuses anything but visible ASCII.
+/// Returns a header's value, trimmed; `None` if it is absent or empty, since old SDKs send some
+/// headers without a value. Refuses anything but visible ASCII.
 pub(crate) fn text<'a>(headers: &'a impl Lookup, name: &str) -> Result<Option<&'a str>, Error> {
     let Some(value) = headers.value(name) else { return Ok(None) };
     let text = value.to_str().map_err(|_| {
@@ -78,13 +78,13 @@ pub(crate) fn text<'a>(headers: &'a impl Lookup, name: &str) -> Result<Option<&'
     Ok((!text.is_empty()).then_some(text))
 }
 
-/// Whether a boolean header is true, in any case of letters. A repeated header counts if any of
-/// its values is true: none of the headers read here may be overlooked.
+/// Returns whether a boolean header is true, in any case of letters. A repeated header is true if
+/// any of its values is, so that none is overlooked.
 pub(crate) fn flag(headers: &impl Lookup, name: &str) -> Result<bool, Error> {
     Ok(optional_flag(headers, name)?.unwrap_or(false))
 }
 
-/// Reads a header that is `true` or `false`; `None` if the request does not have it.
+/// Reads a header that is `true` or `false`; `None` if it is absent or empty.
 pub(crate) fn optional_flag(headers: &impl Lookup, name: &str) -> Result<Option<bool>, Error> {
     let mut found = None;
     for value in headers.values(name).into_iter().flatten() {
@@ -99,18 +99,18 @@ pub(crate) fn optional_flag(headers: &impl Lookup, name: &str) -> Result<Option<
     Ok(found)
 }
 
-/// An integer header.
+/// Reads an integer header.
 pub(crate) fn integer(headers: &impl Lookup, name: &str) -> Result<Option<i64>, Error> {
     let Some(text) = text(headers, name)? else { return Ok(None) };
     text.parse().map(Some).map_err(|_| invalid(name, text))
 }
 
-/// What the client calls itself; empty if it does not say.
+/// The client's user agent; empty if it sends none.
 pub(crate) fn agent(headers: &impl Lookup) -> &str {
     headers.value(USER_AGENT.as_str()).and_then(|agent| agent.to_str().ok()).unwrap_or_default()
 }
 
-/// The service's words for a header value it does not take.
+/// The error for an invalid header value, in the service's wording.
 pub(crate) fn invalid(name: &str, value: &str) -> Error {
     let value: String = value.chars().take(ECHO_CHARS_MAX).collect();
     Error::bad_request(format!("The value '{value}' specified for the header '{name}' is invalid."))

@@ -1,5 +1,5 @@
-//! The name by which a request addresses the server. A request must have exactly one: with two, a
-//! proxy on the way may have checked the other one.
+//! The name by which a request addresses the server. A request must have exactly one: if it had
+//! two, a proxy on the way may have checked the other.
 
 use hyper::{
     HeaderMap, Uri, Version,
@@ -11,10 +11,10 @@ use hyper::{
 };
 use protocol::Error;
 
-/// Longest name (253) with a port.
+/// Longest host name (253 bytes) with a port.
 const HOST_BYTES_MAX: usize = 260;
 
-/// Refuses a request that names the server not at all, twice, or by an invalid name.
+/// Refuses a request that does not name the server, names it twice, or uses an invalid name.
 pub(crate) fn check(Parts { version, headers, uri, .. }: &Parts) -> Result<(), Error> {
     let mut named = headers.get_all(HOST).iter();
     let (first, second) = (named.next(), named.next());
@@ -42,7 +42,7 @@ pub(crate) fn check(Parts { version, headers, uri, .. }: &Parts) -> Result<(), E
     }
 }
 
-/// The name and port that the client called: `Host`, or the authority of an HTTP/2 request.
+/// Returns the name and port that the client called: `Host`, or the authority of an HTTP/2 request.
 pub(crate) fn named<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<&'a str> {
     let host = match headers.get(HOST) {
         Some(value) => value.to_str().unwrap_or_default().trim(),
@@ -51,8 +51,7 @@ pub(crate) fn named<'a>(headers: &'a HeaderMap, uri: &'a Uri) -> Option<&'a str>
     split(host).map(|_| host)
 }
 
-/// The host and the port of `host` or `host:port`; `None` if the text is neither. An IPv6 address keeps
-/// its brackets.
+/// Splits `host` or `host:port`; `None` if the text is neither. An IPv6 address keeps its brackets.
 pub(crate) fn split(text: &str) -> Option<(&str, Option<u16>)> {
     if text.len() > HOST_BYTES_MAX {
         return None;
@@ -72,7 +71,7 @@ pub(crate) fn split(text: &str) -> Option<(&str, Option<u16>)> {
     }
     match rest.strip_prefix(':') {
         None => rest.is_empty().then_some((host, None)),
-        // `parse` takes a sign, which no port has.
+        // `parse` would accept a sign.
         Some(digits) if digits.bytes().all(|byte| byte.is_ascii_digit()) => {
             digits.parse().ok().map(|port| (host, Some(port)))
         }
@@ -80,7 +79,7 @@ pub(crate) fn split(text: &str) -> Option<(&str, Option<u16>)> {
     }
 }
 
-/// Whether two names lead to the same place. The port of a scheme need not be said.
+/// Whether two names are the same host and port. Either may omit the scheme's default port.
 fn is_same(
     (host, port): (&str, Option<u16>),
     (other, other_port): (&str, Option<u16>),

@@ -1,16 +1,16 @@
 //! HybridRow: the binary form in which .NET sends batches and expects their results.
 //!
-//! A stream is a segment header and records; a record is a header, with length and checksum, and a
-//! row; a row is laid out by a schema that both sides know. Of all that the format can do this is
-//! what a batch needs: rows of plain values by four schemas. It is read without copying, and
-//! everything that is not exactly such a stream is refused.
+//! A stream consists of a segment header and records. A record is a header, with length and
+//! checksum, and a row. A row follows a schema that both sides know. This module implements only
+//! what batches need of the format: rows of plain values in four schemas. It reads without copying,
+//! and refuses anything that is not exactly such a stream.
 //!
-//! - `cursor`: bytes one after the other,
+//! - `cursor`: reads bytes in sequence,
 //! - `layout`: schemas, and the order and kinds of their columns,
-//! - `row`: one row by its layout,
+//! - `row`: one row in its layout,
 //! - `checksum`: CRC-32,
 //! - `stream`: segments and records,
-//! - `batch`: the rows of an operation and of a result.
+//! - `batch`: the rows for operations and for results.
 //!
 //! Format: `microsoft/HybridRow`, `Docs/Grammar.md` and `Docs/RecordIO.md`; schemas of the batch:
 //! `Azure/azure-cosmos-dotnet-v3`, `HybridRowBatchSchemas.json`.
@@ -37,45 +37,45 @@ pub fn is_stream(body: &[u8]) -> bool {
     body.first() == Some(&VERSION)
 }
 
-/// Why bytes are not the stream or row that they should be.
+/// The reason why bytes are not a valid stream or row.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Error {
-    /// Something is announced that does not follow.
+    /// The bytes end before the data that they announce.
     #[error("the bytes end too early")]
     Ended,
-    /// A row of another version of the format.
+    /// The row has another version of the format.
     #[error("a row begins with the byte {0:#04x} instead of {VERSION:#04x}")]
     Version(u8),
-    /// A row of another schema.
+    /// The row has another schema.
     #[error("a row has the schema {found} instead of {expected}")]
     Schema {
-        /// The schema that it names.
+        /// The schema that the row names.
         found: i32,
-        /// The one that belongs there.
+        /// The schema that belongs there.
         expected: i32,
     },
-    /// The header of a segment or record that says nothing sensible.
+    /// The header of a segment or record has an invalid length.
     #[error("the length of a segment or record is wrong")]
     Length,
-    /// The row of a record is not the one that was written.
+    /// The row of a record does not match its checksum.
     #[error("the checksum of a record is wrong")]
     Checksum,
-    /// A number of more bytes than there are in one.
+    /// A length takes more bytes than a length can have.
     #[error("a length has too many bytes")]
     Number,
-    /// Presence is said of columns that the schema does not have.
+    /// The presence bits name columns that the schema does not have.
     #[error("a row has columns that its schema does not have")]
     Presence,
-    /// A column that the schema does not have.
+    /// The row has a column that the schema does not have.
     #[error("a row has an unknown column")]
     Unknown,
-    /// A column that is not what the schema says.
+    /// A column does not match the schema.
     #[error("the column {0} is not at the place or of the type that its schema says")]
     Kind(&'static str),
-    /// A column that is there twice.
+    /// A column occurs twice.
     #[error("the column {0} occurs twice")]
     Twice(&'static str),
-    /// Text that is none.
+    /// Text is not valid UTF-8.
     #[error("the column {0} is not valid UTF-8")]
     Utf8(&'static str),
 }

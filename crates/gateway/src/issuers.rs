@@ -1,9 +1,9 @@
-//! Access tokens: JSON Web Tokens of issuers that the operator trusts, checked against key sets in
-//! files. Nothing is fetched from the network.
+//! Access tokens: JSON Web Tokens from issuers that the operator trusts, checked against key sets
+//! in files. The server fetches nothing from the network.
 //!
-//! A token says for whom and until when it is valid, and names the roles or the object id of its
-//! holder; the operator says what those may do. `ring` verifies the signatures. Only asymmetric
-//! algorithms are accepted, and the key decides which of them, never the token alone.
+//! A token names its audience, its expiry, and the roles or the object id of its holder; the
+//! operator defines what those may do. `ring` verifies the signatures. The server accepts only
+//! asymmetric algorithms, and the key decides which of them, never the token alone.
 
 mod key_set;
 
@@ -21,49 +21,49 @@ use value::{Value, json};
 
 pub use self::key_set::KeySet;
 
-/// Longest token. Those of Entra have one to four thousand bytes.
+/// Longest accepted token. Entra's have one to four thousand bytes.
 const TOKEN_BYTES_MAX: usize = 16 * 1024;
-/// How far clocks may differ.
+/// Largest accepted difference between clocks.
 const LEEWAY: Duration = Duration::from_mins(5);
-/// Tokens that are known to be good: SDKs send the same one for an hour, and checking a signature
-/// takes longer than a point read.
+/// Most tokens in the cache of verified ones. SDKs send the same token for an hour, and verifying a
+/// signature takes longer than a point read.
 const KNOWN_MAX: usize = 1024;
 
-/// An issuer of tokens.
+/// A trusted issuer of tokens.
 #[derive(Clone, Debug)]
 pub struct Issuer {
-    /// What its tokens say in `iss`, to the letter.
+    /// The exact value of `iss` in its tokens.
     pub name: String,
-    /// What `aud` must be, or contain: one of these.
+    /// Accepted values of `aud`; a token must have one of them.
     pub audiences: Vec<String>,
     /// Its public keys.
     pub keys: KeySet,
-    /// What the values of `roles`, and of `oid`, may do.
+    /// The role for each accepted value of `roles` and of `oid`.
     pub roles: BTreeMap<String, Role>,
 }
 
-/// Whose tokens are good. Without an issuer, nobody's.
+/// The trusted issuers. Without any, the server accepts no access tokens.
 #[derive(Default)]
 pub struct Issuers {
     trusted: Vec<Issuer>,
     trusts_any: bool,
-    /// By the digest of a token, what it grants and until when.
+    /// Verified tokens by their digest: the role that each grants, and until when.
     known: Mutex<HashMap<[u8; 32], (Role, u64)>>,
 }
 
 impl Issuers {
-    /// The tokens of these issuers are good.
+    /// Trusts these issuers.
     pub fn new(issuers: Vec<Issuer>) -> Self {
         Self { trusted: issuers, ..Self::default() }
     }
 
-    /// Every token is good for everything: for development on one machine.
+    /// Accepts every token and gives it every right: for development on one machine.
     pub fn trusting_any() -> Self {
         Self { trusts_any: true, ..Self::default() }
     }
 
-    /// Whoever trusts everybody answers under names of this machine only: web pages that have their
-    /// own name stand for it may not come in.
+    /// Refuses a request under a name that is not this machine's if every token is trusted: a web
+    /// page could make its own name resolve to this machine.
     pub(crate) fn check_name(&self, is_local: bool) -> Result<(), Error> {
         if self.trusts_any && !is_local {
             return Err(unauthorized("every token is trusted, but only under a loopback name"));
@@ -71,7 +71,7 @@ impl Issuers {
         Ok(())
     }
 
-    /// What a token grants.
+    /// Verifies a token and returns the role that it grants.
     pub fn verify(&self, token: &str, now: SystemTime) -> Result<Role, Error> {
         if self.trusts_any && !token.is_empty() {
             return Ok(Role::Owner);
@@ -97,7 +97,7 @@ impl Issuers {
         Ok(role)
     }
 
-    /// Checks everything; what the token grants, and until when.
+    /// Checks every part of a token. Returns its role, and the time until which it is valid.
     fn check(&self, token: &str, now: u64) -> Result<(Role, u64), Error> {
         let malformed = || unauthorized("the access token is not a JSON Web Token");
         let (signed, signature) = token.rsplit_once('.').ok_or_else(malformed)?;
@@ -105,7 +105,7 @@ impl Issuers {
         let head = part(head).ok_or_else(malformed)?;
         let signature = URL_SAFE_NO_PAD.decode(signature).map_err(|_| malformed())?;
         let claims = part(claims).ok_or_else(malformed)?;
-        // Extensions that must be understood: we understand none.
+        // `crit` lists extensions that the verifier must understand; we support none.
         if *head.get("crit") != Value::Undefined {
             return Err(malformed());
         }
@@ -129,7 +129,7 @@ impl Issuers {
     }
 
     fn known(&self) -> std::sync::MutexGuard<'_, HashMap<[u8; 32], (Role, u64)>> {
-        // Every critical section leaves the map whole.
+        // Every critical section leaves the map consistent.
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -141,7 +141,7 @@ impl fmt::Debug for Issuers {
 }
 
 impl Issuer {
-    /// For whom the token is, and when; until when it is good.
+    /// Checks audience and times. Returns the time until which the token is valid.
     fn check_claims(&self, claims: &Value, now: u64) -> Result<u64, Error> {
         let is_ours = |audience: &str| self.audiences.iter().any(|ours| ours == audience);
         let audience = claims.get("aud");
@@ -170,7 +170,7 @@ impl Issuer {
         Ok(until)
     }
 
-    /// The best of what its roles and its object may do.
+    /// The highest role that the token's roles and object id grant.
     fn role(&self, claims: &Value) -> Option<Role> {
         let roles = claims.get("roles").as_array().into_iter().flatten();
         let names = roles.chain([claims.get("oid")]).filter_map(Value::as_str);
@@ -178,13 +178,13 @@ impl Issuer {
     }
 }
 
-/// One part of a token: an object as JSON as base64.
+/// Decodes one part of a token: a JSON object in base64.
 fn part(text: &str) -> Option<Value> {
     let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
     json::parse(&bytes).ok().filter(|value| value.as_object().is_some())
 }
 
-/// A time of a claim: a number of seconds, which may have a fraction.
+/// Reads a time in seconds, dropping any fraction.
 fn seconds(value: &Value) -> Option<u64> {
     const LATEST: f64 = 1e12;
     let seconds = value.as_f64().filter(|seconds| (0.0..=LATEST).contains(seconds))?;

@@ -1,20 +1,22 @@
 //! The Cosmos DB REST protocol: bytes in, one call on a `Service`, bytes out.
 //!
-//! In reading order, which is the order a request passes through:
+//! In reading order, which is the order in which a request passes through:
 //! - `gateway`: the pipeline,
-//! - [`settings`]: keys and the properties of the account,
-//! - `route`: path to target, `auth`: signature to principal, `resource_token`: token of a permission to principal,
-//!   `issuers`: access token to principal,
-//! - `decode`, `query`, `batch`, `changes`, `options`, `body`: target, headers and body to [`protocol::Request`],
-//!   `fill`, [`read`], [`hybrid_row`]: the body of an operation from its bytes,
+//! - [`settings`]: the keys and the properties of the account,
+//! - `route`: path to target, `auth`: signature to principal, `resource_token`: resource token to
+//!   principal, `issuers`: access token to principal,
+//! - `decode`, `query`, `batch`, `changes`, `options`, `body`: target, headers and body to
+//!   [`protocol::Request`], `fill`, [`read`], [`hybrid_row`]: body bytes to the body of an
+//!   operation,
 //! - [`protocol::service`]: the one inward call,
 //! - `encode`, `failure`, `status`: answer or error to a response,
 //! - `sign`: the client side of `auth`, for our own tools,
-//! - `handled`: what became of a request, for the audit log and for counting failures,
+//! - `handled`: the outcome of a request, for the audit log and for counting failures,
 //! - `account`: the answer to `GET /`,
-//! - `host`, `local`, `names`, `endpoint`: the name by which a request addresses the server, whether
-//!   it is one of this machine or could be a web page's, and where clients reach the server,
-//! - `activity`, `headers`, `version`: what several of these share.
+//! - `host`, `local`, `names`, `endpoint`: the name by which a request addresses the server,
+//!   whether it belongs to this machine or could be a web page's, and where clients reach the
+//!   server,
+//! - `activity`, `headers`, `version`: helpers that several of these share.
 
 mod account;
 mod activity;

@@ -1,8 +1,8 @@
 //! Whether a request addresses the server by a name of this machine.
 //!
-//! A web page can make its own name resolve to 127.0.0.1 at any moment. Its browser then connects
-//! from this machine, and lets the page read the answers. But `Host` still has the page's name, so
-//! what this machine may have without a signature is available only under names of this machine.
+//! A web page can make its own name resolve to 127.0.0.1 at any moment. The browser then connects
+//! from this machine and lets the page read the answers. But `Host` still has the page's name, so
+//! the server grants access without a signature only under names of this machine.
 //!
 //! A client of a proxy on this machine does not count as local either, if the proxy identifies
 //! itself.
@@ -13,7 +13,7 @@ use hyper::{HeaderMap, Uri, header::HOST, http::uri::Authority};
 
 use crate::host::split;
 
-/// What proxies add.
+/// Headers that proxies add.
 const FORWARDED: [&str; 8] = [
     "forwarded",
     "via",
@@ -25,13 +25,14 @@ const FORWARDED: [&str; 8] = [
     "x-real-ip",
 ];
 
-/// Whether a proxy sent the request on for somebody else.
+/// Whether a proxy forwarded the request.
 pub fn is_forwarded(headers: &HeaderMap) -> bool {
     FORWARDED.iter().any(|name| headers.contains_key(*name))
 }
 
-/// Whether every name that the request has for the server is a loopback name or address; it needs one.
-/// What a proxy sent on is called by others, whatever name the proxy has for the server.
+/// Whether every name by which the request addresses the server is a loopback name or address;
+/// there must be one. A forwarded request never counts: its client is elsewhere, whatever name the
+/// proxy uses.
 pub fn is_called_local(headers: &HeaderMap, uri: &Uri) -> bool {
     if is_forwarded(headers) {
         return false;
@@ -41,7 +42,7 @@ pub fn is_called_local(headers: &HeaderMap, uri: &Uri) -> bool {
     hosts.peek().is_some() && hosts.all(is_local)
 }
 
-/// Of `host` or `host:port`.
+/// Whether `host` or `host:port` is a loopback name or address.
 fn is_local(host: &str) -> bool {
     let Some((host, _)) = split(host) else { return false };
     if let Some(address) = host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {

@@ -1,10 +1,10 @@
-//! Which names are this server's own, and which could be a web page's.
+//! Decides which names are this server's own, and which could be a web page's.
 //!
-//! A signature with the published key proves nothing: such a server is protected only because just
-//! this machine, or a closed network, can connect. A page in a browser there can connect too, once
-//! its own name resolves to the server's address; but then it uses that name. So the published key
-//! is refused under a name that somebody could have registered, unless the operator says that it is
-//! the server's.
+//! A signature with the published key proves nothing. Such a server is protected only because
+//! nobody outside this machine, or outside a closed network, can connect. A page in a browser there
+//! can connect, too, once its own name resolves to the server's address; but then it uses that
+//! name. So the server refuses the published key under any name that somebody could have
+//! registered, unless the operator says that the name is the server's.
 
 use std::net::Ipv4Addr;
 
@@ -16,21 +16,21 @@ use crate::{
     host::{named, split},
 };
 
-/// What ends names that nobody can register.
+/// Suffixes of names that nobody can register.
 const RESERVED: [&str; 5] = [".localhost", ".internal", ".local", ".test", ".home.arpa"];
 
-/// The names that an operator gave the server.
+/// The names that the operator gave the server.
 #[derive(Clone, Debug, Default)]
 pub struct Names {
-    /// The advertised endpoint, if it is not the one that the client used.
+    /// The endpoint to advertise; without it, the server advertises the one that the client used.
     pub advertised: Option<Endpoint>,
-    /// Further names: the machine's, and the one that the server listens on.
+    /// Further names: the machine's, and the one on which the server listens.
     pub others: Vec<String>,
 }
 
 impl Names {
-    /// Where the sender of a request reaches the server: where the operator says; else where a trusted
-    /// proxy was called; else where the request itself went.
+    /// Returns the endpoint at which the sender of a request reaches the server: the advertised
+    /// one; else the one that a trusted proxy reports; else the one that the request names.
     pub(crate) fn endpoint(
         &self,
         scheme: &str,
@@ -49,7 +49,8 @@ impl Names {
         Ok(Endpoint::new(scheme, host))
     }
 
-    /// Whether `host:port` is the advertised host. Its port does not matter: a proxy has another.
+    /// Whether `host:port` is the advertised host. The port does not matter, since a proxy listens
+    /// on another one.
     pub(crate) fn is_advertised(&self, authority: &str) -> bool {
         let advertised = self.advertised.as_ref().and_then(|endpoint| split(endpoint.authority()));
         match (split(authority), advertised) {
@@ -58,7 +59,8 @@ impl Names {
         }
     }
 
-    /// Refuses a request that has the published key and calls the server by somebody else's name.
+    /// Refuses a request that calls the server by a foreign name. For requests with the published
+    /// key.
     pub(crate) fn check<'a>(
         &self,
         authorities: impl IntoIterator<Item = &'a str>,
@@ -82,7 +84,7 @@ impl Names {
         let Some((host, _)) = split(authority) else { return false };
         let name = bare(host);
         let is_single = !name.contains('.');
-        // The split checked what is in brackets.
+        // `split` has checked the address in the brackets.
         name.starts_with('[')
             || is_single
             || name.parse::<Ipv4Addr>().is_ok()
@@ -92,7 +94,7 @@ impl Names {
     }
 }
 
-/// The name as it is compared: in lower case, without the dot that ends a full name.
+/// Normalises a name for comparison: in lower case, without the final dot of a full name.
 fn bare(host: &str) -> String {
     host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
 }

@@ -1,4 +1,4 @@
-//! From headers to the options that any operation may have.
+//! Reads from the headers the options that any operation may have.
 
 use hyper::{HeaderMap, http::request::Parts};
 use protocol::{
@@ -18,7 +18,7 @@ use crate::{
     version::Version,
 };
 
-/// Reads them all; a value that is not understood is refused, never guessed at.
+/// Reads all options. Refuses a value that it does not understand, and never guesses.
 pub(crate) fn read(parts: &Parts, version: Version, settings: &Settings) -> Result<Options, Error> {
     let headers = &Filtered::new(&parts.headers);
     check_throughput_bucket(headers)?;
@@ -43,23 +43,24 @@ pub(crate) fn read(parts: &Parts, version: Version, settings: &Settings) -> Resu
         keeps_legacy_indexes: version.keeps_legacy_indexes(),
         populate_statistics: flag(headers, "x-ms-documentdb-populatepartitionstatistics")?,
         indexing_directive: indexing_directive(headers)?,
-        // Triggers run only when included, so the headers that exclude some change nothing.
+        // Triggers run only if a header includes them, so the headers that exclude triggers change
+        // nothing.
         pre_triggers: list(headers, "x-ms-documentdb-pre-trigger-include")?,
         post_triggers: list(headers, "x-ms-documentdb-post-trigger-include")?,
         enable_script_logging: flag(headers, "x-ms-documentdb-script-enable-logging")?,
-        // JavaScript sends some of the headers of queries with every request.
+        // JavaScript sends some of the query headers with every request.
         query: match Kind::read(&parts.method, &parts.headers)? {
             Kind::Plain | Kind::Batch => QueryOptions::default(),
             Kind::Query | Kind::Plan => {
                 query::options(&parts.headers, version, settings.cross_partition)?
             }
         },
-        // Set where the keys are known.
+        // The gateway sets it, since it has the keys.
         token_mark: None,
     })
 }
 
-/// How long the token of a permission is to be good.
+/// Reads how long resource tokens made for this request stay valid.
 pub(crate) fn token_seconds(headers: &HeaderMap) -> Result<u32, Error> {
     let name = "x-ms-documentdb-expiry-seconds";
     let Some(seconds) = integer(headers, name)? else { return Ok(TOKEN_SECONDS_DEFAULT) };
@@ -67,15 +68,20 @@ pub(crate) fn token_seconds(headers: &HeaderMap) -> Result<u32, Error> {
     allowed.ok_or_else(|| invalid(name, &seconds.to_string()))
 }
 
-/// COMPAT: when a range is gone (410/1002), readers of the change feed of `azure-cosmos` come to read
-/// ranges twice that were split elsewhere than they were merged; queries of `@azure/cosmos` ask the same range forever,
-/// and those of `azure-cosmos` start again and give rows twice. Others refresh and continue.
+/// Whether the client needs the server to keep serving old ranges.
+///
+/// COMPAT: three clients fail when a range is gone (410/1002). Change feed readers of
+/// `azure-cosmos` end up reading ranges twice that were split at other bounds than they were merged
+/// at; queries of `@azure/cosmos` ask for the same range forever; queries of `azure-cosmos` start
+/// again and return rows twice. All other clients refresh and continue.
 fn keeps_old_ranges(headers: &Filtered<'_>) -> bool {
     ["azure-cosmos-js", "azsdk-python-cosmos"].iter().any(|sdk| agent(headers).contains(sdk))
 }
 
-/// COMPAT: a range that is not even remembered is one of a collection that was deleted and made
-/// again. Queries of `@azure/cosmos` would ask for it forever, so they get 404.
+/// Turns a 410 into a 404 for a client that would retry forever.
+///
+/// COMPAT: a range that the server does not even remember belongs to a collection that was deleted
+/// and created again. Queries of `@azure/cosmos` would ask for it forever.
 pub(crate) fn told_finally(error: Error, headers: &HeaderMap) -> Error {
     if error.code != Code::PartitionGone || !agent(headers).contains("azure-cosmos-js") {
         return error;
@@ -85,12 +91,13 @@ pub(crate) fn told_finally(error: Error, headers: &HeaderMap) -> Error {
     Error { code: Code::NotFound, message: message.to_owned(), ..error }
 }
 
-/// The key is a JSON array. SDKs escape what is not ASCII; those who do not mean UTF-8.
+/// Reads the partition key, a JSON array. SDKs escape non-ASCII characters; other clients send
+/// UTF-8.
 fn partition_key(headers: &Filtered<'_>) -> Result<Option<PartitionKey>, Error> {
     let name = "x-ms-documentdb-partitionkey";
     let Some(value) = headers.value(name) else { return Ok(None) };
     let text = String::from_utf8_lossy(value.as_bytes());
-    // Replacing what is not UTF-8 would change the key.
+    // Replacing invalid UTF-8 would change the key.
     if std::str::from_utf8(value.as_bytes()).is_err() {
         return Err(invalid(name, &text));
     }
@@ -102,7 +109,7 @@ fn partition_key(headers: &Filtered<'_>) -> Result<Option<PartitionKey>, Error> 
 
 const RANGE_ID: &str = "x-ms-documentdb-partitionkeyrangeid";
 
-/// .NET may put the collection's rid before the id: `rid,0`.
+/// Reads the range id. .NET may put the collection's rid before it: `rid,0`.
 fn range_id<'a>(headers: &'a Filtered<'_>) -> Result<Option<&'a str>, Error> {
     let Some(text) = text(headers, RANGE_ID)? else { return Ok(None) };
     match text.rsplit(',').next().unwrap_or_default().trim() {
@@ -111,21 +118,22 @@ fn range_id<'a>(headers: &'a Filtered<'_>) -> Result<Option<&'a str>, Error> {
     }
 }
 
-/// The rid before the comma. Anything else there is ignored.
+/// Reads the rid before the comma. Ignores anything else there.
 fn range_collection(headers: &Filtered<'_>) -> Result<Option<CollectionRid>, Error> {
     let parts = text(headers, RANGE_ID)?.and_then(|text| text.rsplit_once(','));
     Ok(parts.and_then(|(rid, _)| CollectionRid::parse(rid.trim())))
 }
 
-/// Whatever a client sends here: JavaScript sends a token of its own, with letters of any kind, along
-/// with requests for plans, which have no use for it. Where it is used, what is no token is refused.
+/// Returns the continuation as sent, valid or not. JavaScript sends a token of its own, with any
+/// Unicode letters, along with requests for plans, which do not use it. Operations that use the
+/// token check it.
 fn continuation(headers: &Filtered<'_>) -> Option<String> {
     let value = headers.value("x-ms-continuation").filter(|value| !value.is_empty())?;
     Some(String::from_utf8_lossy(value.as_bytes()).into_owned())
 }
 
-/// A sub-range in hex. The bounds count also without the header that announces them: ignoring
-/// them would answer with more than was asked for.
+/// Reads a sub-range of effective partition keys in hex. The bounds count even without the header
+/// that announces them: without them the answer would have more than the client asked for.
 fn epk_range(headers: &Filtered<'_>) -> Result<Option<(Epk, Epk)>, Error> {
     let kind_name = "x-ms-read-key-type";
     let kind = text(headers, kind_name)?;
@@ -134,7 +142,7 @@ fn epk_range(headers: &Filtered<'_>) -> Result<Option<(Epk, Epk)>, Error> {
         return Err(invalid(kind_name, kind));
     }
     let (start_name, end_name) = ("x-ms-start-epk", "x-ms-end-epk");
-    // COMPAT: Python announces a range and leaves both bounds out when it means a whole partition.
+    // COMPAT: to read a whole partition, Python announces a range but leaves out both bounds.
     if headers.value(start_name).is_none() && headers.value(end_name).is_none() {
         return Ok(None);
     }
@@ -143,7 +151,8 @@ fn epk_range(headers: &Filtered<'_>) -> Result<Option<(Epk, Epk)>, Error> {
         let text = String::from_utf8_lossy(value.as_bytes());
         Epk::parse_hex(text.trim()).map(Some).map_err(|_| invalid(name, &text))
     };
-    // COMPAT: .NET leaves out the least key, which has no digits. It never leaves out the end.
+    // COMPAT: .NET leaves out the start if it is the least key, which has no digits. It always
+    // sends the end.
     let start = bound(start_name)?.unwrap_or_else(Epk::min);
     let end = bound(end_name)?.ok_or_else(|| {
         Error::bad_request(format!("A range of effective keys needs the header '{end_name}'."))
@@ -154,7 +163,7 @@ fn epk_range(headers: &Filtered<'_>) -> Result<Option<(Epk, Epk)>, Error> {
 fn max_item_count(headers: &Filtered<'_>) -> Result<Option<u32>, Error> {
     let name = "x-ms-max-item-count";
     match integer(headers, name)? {
-        // Java sends the zero of `TOP 0` here.
+        // For `TOP 0` Java sends a zero here.
         None | Some(-1 | 0) => Ok(None),
         Some(count) if count >= 1 => {
             Ok(Some(u32::try_from(count).unwrap_or(u32::MAX).min(PAGE_ITEMS_MAX)))
@@ -163,7 +172,8 @@ fn max_item_count(headers: &Filtered<'_>) -> Result<Option<u32>, Error> {
     }
 }
 
-/// Only levels up to the account's own may be asked for. Levels compare from strong to weak.
+/// Reads the consistency level. Refuses one that is stronger than the account's. Levels compare
+/// from strong to weak.
 fn consistency(
     headers: &Filtered<'_>,
     account: ConsistencyLevel,
@@ -214,7 +224,7 @@ fn indexing_directive(headers: &Filtered<'_>) -> Result<IndexingDirective, Error
     }
 }
 
-/// Names with commas between them. They may be of any letters, as UTF-8.
+/// Reads a comma-separated list of names, which may have any letters in UTF-8.
 fn list(headers: &Filtered<'_>, name: &str) -> Result<Vec<String>, Error> {
     let mut names = Vec::new();
     for value in headers.values(name).into_iter().flatten() {
@@ -226,8 +236,8 @@ fn list(headers: &Filtered<'_>, name: &str) -> Result<Vec<String>, Error> {
     Ok(names)
 }
 
-/// Buckets share throughput among workloads. There is one workload here, but SDKs test that a
-/// bucket that does not exist is refused.
+/// Refuses a throughput bucket that does not exist, since SDKs test that. Buckets share throughput
+/// among workloads, of which there is only one here.
 fn check_throughput_bucket(headers: &Filtered<'_>) -> Result<(), Error> {
     let name = "x-ms-cosmos-throughput-bucket";
     match integer(headers, name)? {

@@ -1,4 +1,4 @@
-//! Queries: how a POST says that it is one, and what it may ask beside its rows.
+//! Queries: recognises a POST that is one, and reads its options.
 
 use hyper::{HeaderMap, Method};
 use protocol::{
@@ -13,22 +13,22 @@ use crate::{
     version::Version,
 };
 
-/// What a request with this verb and these headers is, whatever its path. A query that is taken
-/// for a create would be stored as a document, so every sign of one counts.
+/// The kind of request, by its verb and headers, whatever its path. A query taken for a create
+/// would be stored as a document, so any sign of a query counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// None of the others.
+    /// Neither a query, a plan nor a batch.
     Plain,
     /// A query.
     Query,
-    /// A question for the plan of a query.
+    /// A request for the plan of a query.
     Plan,
     /// Several operations in one.
     Batch,
 }
 
 impl Kind {
-    /// Reads every header that can say so.
+    /// Reads every header that may tell the kind.
     pub(crate) fn read(method: &Method, headers: &HeaderMap) -> Result<Self, Error> {
         if *method != Method::POST {
             return Ok(Self::Plain);
@@ -46,16 +46,16 @@ impl Kind {
     }
 }
 
-/// The media types that only queries have.
+/// The media types that only queries use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Language {
     /// A JSON object with text and parameters.
     Json,
-    /// The text itself.
+    /// The query text itself.
     Sql,
 }
 
-/// Whether the body of a query is its text, and not JSON.
+/// Whether the body of a query is its text rather than JSON.
 pub(crate) fn is_text(headers: &HeaderMap) -> bool {
     language(headers) == Some(Language::Sql)
 }
@@ -71,7 +71,7 @@ fn language(headers: &HeaderMap) -> Option<Language> {
     })
 }
 
-/// The query of a feed, its body still missing. Returns the resource if it is not a feed.
+/// The query operation over a feed, without its body. Returns the resource if it is not a feed.
 pub(crate) fn query(resource: Resource) -> Result<Operation, Resource> {
     let feed = match resource {
         Resource::Databases => QueryFeed::Databases,
@@ -90,9 +90,9 @@ pub(crate) fn query(resource: Resource) -> Result<Operation, Resource> {
     Ok(Operation::Query { feed, query: QuerySource::default() })
 }
 
-/// The plan of a query, its body still missing.
+/// The operation that asks for a query plan, without its body.
 ///
-/// COMPAT: documents and conflicts are spread over partitions, and SDKs ask for no other plans.
+/// COMPAT: only documents and conflicts are spread over partitions; SDKs ask for no other plans.
 pub(crate) fn plan(resource: Resource) -> Result<Operation, Error> {
     match resource {
         Resource::Documents(collection) | Resource::Conflicts(collection) => {
@@ -102,7 +102,7 @@ pub(crate) fn plan(resource: Resource) -> Result<Operation, Error> {
     }
 }
 
-/// The options that only queries have.
+/// Reads the options that only queries have.
 pub(crate) fn options(
     headers: &HeaderMap,
     version: Version,
@@ -122,12 +122,13 @@ pub(crate) fn options(
     })
 }
 
-/// The names in a list with commas.
+/// Splits a comma-separated list of names.
 fn names(list: &str) -> Vec<String> {
     list.split(',').map(|name| name.trim().to_owned()).collect()
 }
 
-/// Which plans the caller runs itself, and so wants to be refused what needs one.
+/// Returns which query plans the caller runs itself. It wants the server to refuse queries that
+/// need one.
 fn planning(
     headers: &HeaderMap,
     version: Version,
@@ -137,8 +138,8 @@ fn planning(
     Ok(match cross_partition {
         CrossPartition::Service => Planning::Service,
         CrossPartition::Direct => Planning::None,
-        // Python and JavaScript name their capabilities on every request; older SDKs do not know
-        // the header, but all of them run plans of their time. Go names capabilities, too, and
+        // Python and JavaScript name their capabilities on every request. Older SDKs do not know
+        // the header, but all of them run the plans of their time. Go names capabilities, too, but
         // cannot merge.
         CrossPartition::Auto => {
             if agent(headers).contains("azsdk-go-azcosmos") {
@@ -156,7 +157,7 @@ fn planning(
     })
 }
 
-/// A caller that asks for both forms reads the newer one.
+/// Reads the format of index metrics. A caller that asks for both gets the newer one.
 fn index_metrics(headers: &HeaderMap) -> Result<Option<IndexMetricsVersion>, Error> {
     let first = flag(headers, "x-ms-cosmos-populateindexmetrics")?;
     let second = flag(headers, "x-ms-cosmos-populateindexmetrics-v2")?;
@@ -167,7 +168,8 @@ fn index_metrics(headers: &HeaderMap) -> Result<Option<IndexMetricsVersion>, Err
     })
 }
 
-/// With 0 no token fits at all: an answer of several pages is refused.
+/// Reads the size limit of continuation tokens. With 0 no token fits, and the service refuses an
+/// answer of several pages.
 fn continuation_kb_max(headers: &HeaderMap) -> Result<Option<u32>, Error> {
     let name = "x-ms-documentdb-responsecontinuationtokenlimitinkb";
     match integer(headers, name)? {

@@ -1,5 +1,5 @@
-//! Reading the bodies that REST writes in its own way: batches, patches and queries. What comes out is
-//! the engine's to carry out; documents in them stay text.
+//! Parses the bodies that have their own syntax in REST: batches, patches and queries. The engine
+//! executes the result; documents inside stay text.
 //!
 //! - [`batch`]: the operations of a batch, as JSON, or as rows of HybridRow (`rows`),
 //! - [`patch`]: the changes of a patch,
@@ -24,7 +24,7 @@ fn parse(text: &[u8]) -> Result<Value, Error> {
         .map_err(|error| Error::bad_request(format!("The input content is invalid JSON: {error}")))
 }
 
-/// The service's words.
+/// The error for a body that is too large, in the service's wording.
 fn too_large() -> Error {
     Error::new(Code::TooLarge, "Request size is too large")
 }

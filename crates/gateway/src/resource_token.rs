@@ -1,8 +1,8 @@
-//! Resource tokens: made for permissions, and recognised when they come back.
+//! Resource tokens: made for permissions, and verified when clients present them.
 //!
-//! A token names its permission and the second it expires in, under an HMAC of a key of the account.
-//! It is made with the primary key and taken from either, so a key that is regenerated takes the
-//! tokens made with it along. Clients see `type=resource&ver=1&sig=<HMAC>;<content>;`.
+//! A token names its permission and the second in which it expires, under an HMAC with a key of the
+//! account. The primary key signs; either key verifies, so regenerating a key invalidates the
+//! tokens made with it. Clients see `type=resource&ver=1&sig=<HMAC>;<content>;`.
 
 use std::{
     sync::Arc,
@@ -23,25 +23,26 @@ use crate::{
     settings::{Key, Keys},
 };
 
-/// Stands before what is signed: no signature of a request begins so, and none can pass for a token.
+/// A prefix of the signed bytes. No signature of a request covers a text that begins like this, so
+/// none can pass for a token.
 const PURPOSE: &[u8] = b"sheaf resource token\n";
 
-/// The first byte of the content. Version 1, whose generations were counted, is no longer accepted.
+/// The first byte of the content. Version 1, which counted generations, is no longer accepted.
 const VERSION: u8 = 2;
 
-/// Version, permission, generation, expiry, and what makes every token another one.
+/// Version, permission, generation, expiry, and a nonce that makes every token unique.
 const CONTENT_BYTES: usize = 1 + 16 + 8 + 8 + 8;
 
-/// Makes the tokens of one answer, with the keys of this moment.
+/// Makes the tokens for one answer, with the keys in force at the time.
 pub(crate) struct Mint {
     keys: Arc<Keys>,
-    /// The second in which the tokens expire.
+    /// The second in which the tokens expire, since 1970.
     expiry: u64,
     mark: TokenMark,
 }
 
 impl Mint {
-    /// `None` if no tokens can be made.
+    /// Prepares tokens that are valid for `seconds`; `None` if there is no key or no randomness.
     pub(crate) fn new(keys: Arc<Keys>, now: SystemTime, seconds: u32) -> Option<Self> {
         keys.read_write.first()?;
         let mut random = [0; 16];
@@ -50,12 +51,12 @@ impl Mint {
         Some(Self { keys, expiry, mark: TokenMark::new(u128::from_be_bytes(random)) })
     }
 
-    /// What stands for tokens in the answer.
+    /// The placeholder for tokens in the answer.
     pub(crate) fn mark(&self) -> TokenMark {
         self.mark
     }
 
-    /// Puts tokens in the places of their marks.
+    /// Replaces the placeholders in a response with tokens.
     pub(crate) fn fill(&self, mut response: Response) -> Result<Response, Error> {
         let filled = |text: &Bytes| self.mark.replace(text, |grant| self.token(grant));
         match &mut response.body {
@@ -76,7 +77,7 @@ impl Mint {
             .ok_or_else(|| Error::new(Code::Internal, "Cannot generate random numbers for tokens."))
     }
 
-    /// The text of a token, unlike any other.
+    /// Makes a token. No two tokens have the same text.
     fn mint(&self, grant: Grant) -> Option<String> {
         let key = self.keys.read_write.first()?;
         let mut nonce = [0; 8];
@@ -91,7 +92,8 @@ impl Mint {
     }
 }
 
-/// What a token grants; `text` is what follows `sig=`. Everybody can make one with the published key.
+/// Verifies a token and returns what it grants. `text` is the part after `sig=`. With the published
+/// key anybody can make a token, so the result says whether the key is secret.
 pub(crate) fn verify(text: &str, keys: &Keys, now: SystemTime) -> Result<(Grant, Secrecy), Error> {
     let (mac, content) = decode(text).ok_or_else(invalid)?;
     let is_signer = |key: &&Key| bool::from(sign(key, &content).as_slice().ct_eq(&mac));
@@ -111,13 +113,14 @@ pub(crate) fn verify(text: &str, keys: &Keys, now: SystemTime) -> Result<(Grant,
     Ok((grant, Secrecy::of(key.is_published())))
 }
 
-/// The two parts of a signature. The semicolon in the end belongs to it, but may be lost on the way.
+/// Splits a signature into HMAC and content. The final semicolon belongs to it, but may get lost on
+/// the way.
 fn decode(signature: &str) -> Option<(Vec<u8>, Vec<u8>)> {
     let (mac, content) = signature.trim().trim_end_matches(';').split_once(';')?;
     Some((STANDARD.decode(mac).ok()?, STANDARD.decode(content).ok()?))
 }
 
-/// What a signed content says, and when it expires.
+/// Parses the signed content into the grant and its expiry.
 fn read(content: &[u8]) -> Option<(Grant, u64)> {
     let content: [u8; CONTENT_BYTES] = content.try_into().ok()?;
     let number =
@@ -137,7 +140,7 @@ fn seconds_of(time: SystemTime) -> u64 {
     time.duration_since(UNIX_EPOCH).map_or(0, |time| time.as_secs())
 }
 
-/// Whatever is wrong with it: who made it up learns nothing.
+/// The error for any invalid token. It gives no details, so that forgers learn nothing.
 fn invalid() -> Error {
     Error::new(
         Code::Unauthorized,
@@ -213,7 +216,7 @@ mod tests {
         assert_eq!(check(&token, &keys(&[OTHER, PUBLISHED_KEY]), NOW), Ok(Some(grant())));
         assert_eq!(check(&token, &keys(&[OTHER]), NOW), Err(Code::Unauthorized));
         assert_eq!(check(&token, &Keys::default(), NOW), Err(Code::Unauthorized));
-        // A key that may only read makes none.
+        // A read-only key makes no tokens.
         let by_reader = self::token(&keys(&["cmVhZA=="]));
         assert_eq!(check(&by_reader, &keys(&[PUBLISHED_KEY]), NOW), Err(Code::Unauthorized));
     }

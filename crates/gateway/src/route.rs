@@ -1,7 +1,7 @@
-//! Paths: from the text of a URL to the resource it means, and to what its signature covers.
+//! Paths: from the text of a URL to the resource that it names, and to what its signature covers.
 //!
-//! Names and rids look alike here; the engine tells them apart. Only the first path segment of
-//! each pair, the type, is matched, in any case.
+//! Names and rids look alike here; the engine tells them apart. The gateway matches only the first
+//! path segment of each pair, the type, in any case.
 
 use std::borrow::Cow;
 
@@ -16,15 +16,15 @@ use protocol::{
     rid::DatabaseRid,
 };
 
-/// The longest path, an attachment's, has eight segments.
+/// Most segments in a path. The longest path, an attachment's, has eight.
 const SEGMENTS_MAX: usize = 10;
 
-/// What a path means.
+/// The resource that a path names.
 #[derive(Debug)]
 pub(crate) struct Target<'a> {
-    /// The resource or feed.
+    /// The resource or feed itself.
     pub(crate) resource: Resource,
-    /// What a signature for it must cover.
+    /// What a signature for the resource must cover.
     pub(crate) signed: Signed<'a>,
 }
 
@@ -46,7 +46,7 @@ pub(crate) enum Resource {
     Document(DocumentPath),
     Attachments(DocumentPath),
     Attachment(Box<AttachmentPath>),
-    /// Media, by the rid of their attachment.
+    /// Media, identified by the rid of their attachment.
     Media(String),
     Conflicts(CollectionPath),
     Conflict(CollectionPath, String),
@@ -56,23 +56,23 @@ pub(crate) enum Resource {
     PartitionKeyDelete(CollectionPath),
     PartitionKeyRanges(CollectionPath),
     PartitionKeyRange(CollectionPath, String),
-    /// What administrators may do with a range.
+    /// An administrator's action on a range.
     RangeAction(CollectionPath, String, RangeAction),
-    /// The partition key that administrators may give to a collection without one.
+    /// The partition key that an administrator gives to a collection without one.
     NewPartitionKey(CollectionPath),
     Offers,
     Offer(String),
 }
 
-/// What can be done with a range.
+/// The actions on a range.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum RangeAction {
     Split,
     Merge,
 }
 
-/// The resource type and link that clients sign. SDKs differ, so there are alternatives; the
-/// first of each is the documented one.
+/// The resource type and link that clients sign. SDKs differ, so there are alternatives, the
+/// documented one first.
 #[derive(Debug)]
 pub(crate) struct Signed<'a> {
     /// Lower-case resource types.
@@ -81,8 +81,7 @@ pub(crate) struct Signed<'a> {
     pub(crate) links: Vec<Cow<'a, str>>,
 }
 
-/// Finds the target of a path as it stands in the URL, still percent-encoded, with the query behind
-/// it.
+/// Finds the target of a path as it stands in the URL: percent-encoded, and with the query string.
 pub(crate) fn parse(path_and_query: &str) -> Result<Target<'_>, Error> {
     let raw = segments(path_and_query)?;
     let mut names = raw.iter().map(|segment| decode(segment)).collect::<Result<Vec<_>, _>>()?;
@@ -96,7 +95,8 @@ pub(crate) fn parse(path_and_query: &str) -> Result<Target<'_>, Error> {
     }
 }
 
-/// `/_sheaf/dbs/../colls/../pkranges/../split`: signed as the resource itself is.
+/// Finds the target of an administrator's action: `/_sheaf/dbs/../colls/../pkranges/../split`.
+/// Clients sign the path of the resource.
 fn admin_action<'a>(
     raw: &[&'a str],
     names: Vec<Cow<'a, str>>,
@@ -116,8 +116,9 @@ fn admin_action<'a>(
     Ok(Target { resource, signed })
 }
 
-/// The target of a path that was encoded twice, as some clients do with links they were given
-/// encoded; `None` if it was not. A name that really contains `%20` goes first: see the caller.
+/// Finds the target of a path that was encoded twice; `None` if it was not. Some clients encode
+/// links that they got encoded. A name that really contains `%20` takes precedence; the caller
+/// takes care of that.
 pub(crate) fn parse_twice(path_and_query: &str) -> Option<Target<'_>> {
     if !path_and_query.contains("%25") {
         return None;
@@ -129,7 +130,7 @@ pub(crate) fn parse_twice(path_and_query: &str) -> Option<Target<'_>> {
     if once == twice { None } else { target(&raw, twice).ok() }
 }
 
-/// The target of a path with these segments, decoded and as they stand.
+/// Finds the target of a path, given its segments both decoded and as they stand in the URL.
 fn target<'a>(raw: &[&'a str], names: Vec<Cow<'a, str>>) -> Result<Target<'a>, Error> {
     let mut shape = names.clone();
     for kind in shape.iter_mut().step_by(2) {
@@ -142,9 +143,10 @@ fn target<'a>(raw: &[&'a str], names: Vec<Cow<'a, str>>) -> Result<Target<'a>, E
     Ok(Target { resource, signed: signed(&shape, &names, raw) })
 }
 
-/// The segments of a path. No resource has a query.
+/// Splits a path into segments, without the query string: no resource takes one.
 ///
-/// COMPAT: .NET does not escape a question mark in the id of a document, and means it.
+/// COMPAT: .NET does not escape a question mark in the id of a document, so there it is part of the
+/// id.
 fn segments(path_and_query: &str) -> Result<Vec<&str>, Error> {
     let Some((path, _)) = path_and_query.split_once('?') else { return split(path_and_query) };
     let mut segments = split(path)?;
@@ -159,8 +161,9 @@ fn segments(path_and_query: &str) -> Result<Vec<&str>, Error> {
     Ok(segments)
 }
 
-/// Python ends its paths with a slash, and the account's own links begin with two. An empty
-/// segment in between is an empty name, which must not make its neighbours mean something else.
+/// Splits a path at its slashes. Python ends its paths with one, and the account's own links begin
+/// with two. An empty segment in between is an empty name; it is refused, since dropping it would
+/// give its neighbours another meaning.
 fn split(path: &str) -> Result<Vec<&str>, Error> {
     let path = path.trim_matches('/');
     if path.is_empty() {
@@ -176,7 +179,7 @@ fn split(path: &str) -> Result<Vec<&str>, Error> {
     Ok(segments)
 }
 
-/// Decodes one segment once. What still looks encoded afterwards is part of the name.
+/// Decodes one segment once. Anything that still looks encoded is part of the name.
 fn decode(segment: &str) -> Result<Cow<'_, str>, Error> {
     let name = percent_decode_str(segment)
         .decode_utf8()
@@ -246,7 +249,7 @@ fn resource(shape: &[&str]) -> Result<Resource, Error> {
     })
 }
 
-/// The scripts of a collection, and one of them.
+/// Matches the scripts of a collection, or one of them.
 fn scripts(shape: &[&str]) -> Option<Resource> {
     let ["dbs", db, "colls", coll, segment, rest @ ..] = shape else { return None };
     let kind = ScriptKind::ALL.into_iter().find(|kind| kind.segment() == *segment)?;
@@ -277,7 +280,8 @@ fn document(db: &str, coll: &str, doc: &str) -> DocumentPath {
     DocumentPath { collection: collection(db, coll), document: doc.to_owned() }
 }
 
-/// Direct mode asks for the addresses of replicas, to speak to them in a binary protocol.
+/// The error for direct mode, in which clients ask for the addresses of replicas to speak a binary
+/// protocol with them.
 fn direct_mode() -> Error {
     Error::bad_request(
         "Direct mode is not supported: use gateway mode (ConnectionMode.Gateway in .NET, \
@@ -285,7 +289,8 @@ fn direct_mode() -> Error {
     )
 }
 
-/// Offers have nothing below them, and links to them are made of rids.
+/// The error for a path below `/offers` that names no offer. Offers have no children, and their
+/// links consist of rids.
 fn no_offer() -> Error {
     Error::bad_request("The request path below '/offers' does not name an offer.")
 }
@@ -294,16 +299,17 @@ fn unknown() -> Error {
     Error::new(Code::NotFound, "The request path does not name a resource.")
 }
 
-/// A feed is signed with its owner's link, a resource with its own; odd paths are those of feeds.
+/// Returns what clients sign: a feed's owner or a resource's own link. A path with an odd number of
+/// segments is a feed.
 fn signed<'a>(shape: &[Cow<'a, str>], names: &[Cow<'a, str>], raw: &[&'a str]) -> Signed<'a> {
     let text: Vec<&str> = shape.iter().map(|name| &**name).collect();
     let kind = |at: usize| shape[at].clone();
     let (types, link_len) = match text.as_slice() {
-        // SDKs differ in the type they sign here; the link is the collection's.
+        // SDKs sign different types here, but always the collection's link.
         [.., "operations", _] => {
             (vec![Cow::Borrowed("colls"), Cow::Borrowed("partitionkey")], names.len() - 2)
         }
-        // COMPAT: JavaScript signs the read of a conflict as one of a user.
+        // COMPAT: JavaScript signs the read of a conflict with the type of users.
         [.., "conflicts", _] => {
             (vec![Cow::Borrowed("conflicts"), Cow::Borrowed("users")], names.len())
         }
@@ -314,8 +320,8 @@ fn signed<'a>(shape: &[Cow<'a, str>], names: &[Cow<'a, str>], raw: &[&'a str]) -
     Signed { types, links: links(&text, &names[..link_len], &raw[..link_len]) }
 }
 
-/// The links a client may have signed: the last rid in lower case if the path is made of rids,
-/// the decoded path, and the path as it stands.
+/// The links that a client may have signed: the last rid in lower case if the path consists of
+/// rids, the decoded path, and the path as it stands in the URL.
 fn links<'a>(shape: &[&str], names: &[Cow<'a, str>], raw: &[&'a str]) -> Vec<Cow<'a, str>> {
     let is_by_rid = match shape {
         ["offers" | "media", ..] => true,

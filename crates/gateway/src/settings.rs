@@ -1,4 +1,4 @@
-//! What the operator decides: the keys, and what the account says of itself.
+//! The operator's settings: the keys, and the properties that the account reports.
 
 use std::fmt;
 
@@ -10,35 +10,35 @@ use sha2::Sha256;
 
 use crate::names::Names;
 
-/// The key that Microsoft publishes for its emulator: every SDK sample knows it, so it protects
-/// nothing. The server uses it only where nobody but this machine can connect.
+/// The key that Microsoft publishes for its emulator. Every SDK sample contains it, so it protects
+/// nothing. The server uses it only where nobody outside this machine can connect.
 pub const PUBLISHED_KEY: &str =
     "C2y6yDjf5/R+ob0N8A7Cgv30VRDJIWEHLM+4QDU5DE2nQ9nDuVTqobD4b8mGGyPMbIZnqyMsEcaGQy67XIw/Jw==";
 
 /// The settings of the gateway.
 #[derive(Clone, Debug)]
 pub struct Settings {
-    /// Who may come in at first; see [`crate::Gateway::set_keys`].
+    /// The keys at startup; see [`crate::Gateway::set_keys`].
     pub keys: Keys,
     /// The account's name. Must not be `localhost`: the JavaScript SDK then reads the account
     /// again before every request.
     pub account_id: String,
     /// The one region. SDKs match it with their preferred regions, so use a name that Azure uses.
     pub region: String,
-    /// The consistency of requests that ask for none; none may ask for a stronger one.
+    /// The consistency of requests that do not name one. A request may not ask for a stronger one.
     pub default_consistency: ConsistencyLevel,
-    /// How far a read may be behind, if that consistency is bounded staleness.
+    /// How far a read may lag behind writes under bounded staleness.
     pub staleness: Staleness,
-    /// Who is refused a query over partitions that a client can merge.
+    /// Which clients are refused a cross-partition query whose results they can merge themselves.
     pub cross_partition: CrossPartition,
-    /// What a request may cost.
+    /// Limits on a request.
     pub limits: Limits,
-    /// What the server is called.
+    /// The names of the server.
     pub names: Names,
 }
 
 impl Default for Settings {
-    /// An account without keys: nobody can come in.
+    /// An account without keys: it refuses every request.
     fn default() -> Self {
         Self {
             keys: Keys::default(),
@@ -53,39 +53,40 @@ impl Default for Settings {
     }
 }
 
-/// How far reads may be behind writes. With one replica they never are; it is only shown to clients.
+/// How far reads may lag behind writes. With one replica they never lag; the gateway only shows the
+/// values to clients.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Staleness {
-    /// In writes.
+    /// The lag as a number of writes.
     pub prefix_max: u32,
-    /// In seconds.
+    /// The lag in seconds.
     pub interval_seconds_max: u64,
 }
 
 impl Default for Staleness {
-    /// What the service gives an account that does not say.
+    /// The service's default.
     fn default() -> Self {
         Self { prefix_max: 100, interval_seconds_max: 5 }
     }
 }
 
-/// Who is treated as a client that runs the plans of queries itself. The service refuses such a
-/// client what has to be merged over partitions, and leaves the merging to it.
+/// Which clients the server treats as ones that run query plans themselves. To such a client the
+/// service refuses a query whose results need merging over partitions, and the client merges them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CrossPartition {
-    /// Those whose headers show that they do.
+    /// Clients whose headers show that they run plans.
     #[default]
     Auto,
-    /// Everyone, as the service does.
+    /// All clients, as the service does.
     Service,
-    /// Nobody: every query is answered directly.
+    /// No client: the server answers every query directly.
     Direct,
 }
 
-/// What a request may cost before it reaches the database.
+/// Limits on a request before it reaches the database.
 #[derive(Clone, Debug)]
 pub struct Limits {
-    /// Largest body; a larger one is answered 413 without being read to its end.
+    /// Largest body. A larger one gets a 413, and the server does not read it to its end.
     pub body_bytes_max: usize,
 }
 
@@ -95,26 +96,26 @@ impl Default for Limits {
     }
 }
 
-/// The keys of the account, a primary and a secondary of each kind, so that one can be replaced
-/// while the other is in use.
+/// The keys of the account: a primary and a secondary of each kind, so that the operator can
+/// replace one while the other is in use.
 #[derive(Clone, Debug, Default)]
 pub struct Keys {
-    /// These may do everything.
+    /// Keys with full access.
     pub read_write: Vec<Key>,
-    /// These may read and query.
+    /// Keys that may read and query.
     pub read_only: Vec<Key>,
 }
 
 /// A master key. Its bytes never reach a log: `Debug` hides them.
 #[derive(Clone)]
 pub struct Key {
-    /// An HMAC that has taken in the key, so that signing need not.
+    /// An HMAC that is already initialised with the key, which saves work on every signature.
     keyed: Hmac<Sha256>,
     is_published: bool,
 }
 
 impl Key {
-    /// Reads the base64 text that the operator and the SDKs hold.
+    /// Parses the base64 text that the operator and the SDKs have.
     pub fn parse(text: &str) -> Result<Self, KeyError> {
         let bytes = STANDARD.decode(text.trim()).map_err(|_| KeyError::NotBase64)?;
         let is_published = text.trim() == PUBLISHED_KEY;
@@ -125,14 +126,14 @@ impl Key {
         Ok(Self { keyed, is_published })
     }
 
-    /// The text of a new key: 64 random bytes, as many as the service's keys have.
+    /// Generates the text of a new key: 64 random bytes, as many as the service's keys have.
     pub fn generate() -> Result<String, KeyError> {
         let mut bytes = [0; 64];
         getrandom::fill(&mut bytes).map_err(|_| KeyError::NoRandomness)?;
         Ok(STANDARD.encode(bytes))
     }
 
-    /// The HMAC-SHA256 of these parts, one after the other.
+    /// Computes the HMAC-SHA256 of these parts in sequence.
     pub(crate) fn mac(&self, parts: &[&[u8]]) -> [u8; 32] {
         let mut mac = self.keyed.clone();
         for part in parts {
@@ -141,7 +142,7 @@ impl Key {
         mac.finalize().into_bytes().into()
     }
 
-    /// Whether everybody knows it.
+    /// Whether this is the published key.
     pub(crate) fn is_published(&self) -> bool {
         self.is_published
     }
@@ -153,16 +154,16 @@ impl fmt::Debug for Key {
     }
 }
 
-/// Why a text is not a key. It does not repeat the text, which may be most of a secret.
+/// The reason why a text is not a key. It does not repeat the text, which may be most of a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum KeyError {
-    /// Not base64 with padding.
+    /// The text is not base64 with padding.
     #[error("a key must be base64 text")]
     NotBase64,
-    /// The operating system gives no random numbers.
+    /// The operating system provides no random numbers.
     #[error("cannot generate random numbers on this machine")]
     NoRandomness,
-    /// Anyone can sign with no key at all.
+    /// The key is empty, so anyone could sign with it.
     #[error("a key must not be empty")]
     Empty,
 }

@@ -1,4 +1,4 @@
-//! Signing a request, for the clients that are part of Sheaf itself.
+//! Signs requests, for the clients that are part of Sheaf itself.
 
 use std::time::SystemTime;
 
@@ -7,17 +7,17 @@ use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::{auth, settings::Key};
 
-/// The two headers that a signature takes.
+/// The two headers of a signed request.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signed {
     /// The value of `authorization`.
     pub authorization: String,
-    /// The value of `x-ms-date`, which is signed.
+    /// The value of `x-ms-date`, which the signature covers.
     pub date: String,
 }
 
-/// Signs a request with this verb (`POST`) to resources of this type (`docs`) that `link` owns
-/// (`dbs/d/colls/c`, names unescaped).
+/// Signs a request. `method` is its verb (`POST`), `kind` the resource type (`docs`), and `link`
+/// the owner (`dbs/d/colls/c`, names unescaped).
 pub fn signed(key: &Key, method: &str, kind: &str, link: &str, now: SystemTime) -> Signed {
     let date = httpdate::fmt_http_date(now);
     let (verb, signed_date) = (method.to_ascii_lowercase(), date.to_ascii_lowercase());
@@ -35,7 +35,7 @@ mod tests {
     use super::*;
     use crate::settings::PUBLISHED_KEY;
 
-    /// The documentation's own example of a signature.
+    /// The example of a signature in the service's documentation.
     #[test]
     fn the_documented_example() {
         let key = Key::parse(

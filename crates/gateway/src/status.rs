@@ -1,9 +1,9 @@
-//! The one table from error codes to what the wire calls them.
+//! The table from error codes to statuses and names on the wire.
 
 use hyper::StatusCode;
 use protocol::Code;
 
-/// How the wire names an error.
+/// The representation of an error on the wire.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Status {
     /// The HTTP status.
@@ -15,7 +15,7 @@ pub(crate) struct Status {
 }
 
 impl Status {
-    /// The row of the table.
+    /// Looks up an error code.
     pub(crate) fn of(code: Code) -> Self {
         let (http, sub, name) = match code {
             Code::BadRequest => (400, 0, "BadRequest"),
@@ -34,7 +34,7 @@ impl Status {
             Code::SessionNotAvailable => (404, 1002, "NotFound"),
             Code::OwnerNotFound => (404, 1003, "NotFound"),
             Code::MethodNotAllowed => (405, 0, "MethodNotAllowed"),
-            // Not 503: that says that nothing was written.
+            // Not 503, which would promise that nothing was written.
             Code::Timeout | Code::Unknown => (408, 0, "RequestTimeout"),
             Code::Conflict => (409, 0, "Conflict"),
             Code::NameCacheStale => (410, 1000, "Gone"),
@@ -53,7 +53,7 @@ impl Status {
         Self { http, sub, name }
     }
 
-    /// The HTTP status as the HTTP library names it.
+    /// The HTTP status as the HTTP library's type.
     pub(crate) fn http(self) -> StatusCode {
         StatusCode::from_u16(self.http).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
     }

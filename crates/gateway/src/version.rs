@@ -1,4 +1,4 @@
-//! The version of the REST API that a caller speaks, and what hangs on it.
+//! The version of the REST API that a client speaks, and the behaviour that depends on it.
 
 use hyper::HeaderMap;
 use protocol::Error;
@@ -9,7 +9,7 @@ use crate::headers;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Version([u8; 10]);
 
-/// The versions that there are, the oldest first.
+/// The known versions, oldest first.
 const KNOWN: [Version; 21] = [
     Version(*b"2014-08-21"),
     Version(*b"2015-04-08"),
@@ -35,7 +35,7 @@ const KNOWN: [Version; 21] = [
 ];
 
 impl Version {
-    /// What current SDKs send, and what a caller that says nothing gets.
+    /// The version of current SDKs, and the default for clients that send none.
     pub(crate) const CURRENT: Self = Self(*b"2020-07-15");
 
     const VECTOR_TOKENS: Self = Self(*b"2018-06-18");
@@ -43,7 +43,7 @@ impl Version {
     const PLANS_ON_REQUEST: Self = Self(*b"2018-12-31");
     const NO_LEGACY_INDEXES: Self = Self(*b"2020-07-15");
 
-    /// Reads `x-ms-version`. Versions later than all known ones are accepted, too.
+    /// Reads `x-ms-version`. Accepts versions later than all known ones, too.
     pub(crate) fn read(headers: &HeaderMap) -> Result<Self, Error> {
         match headers::text(headers, "x-ms-version")? {
             Some(text) => parse(text).filter(|version| version.is_served()).ok_or_else(unknown),
@@ -67,25 +67,25 @@ impl Version {
         self < Self::PARTITION_KEY_REQUIRED
     }
 
-    /// Whether a collection without a partition key is shown with the key that stands for none. SDKs
-    /// of an earlier age would want a value of it with every document.
+    /// Whether to hide the system key of a collection without a partition key. SDKs that do not
+    /// know that key would require a value for it in every document.
     pub(crate) fn hides_system_key(self) -> bool {
         self < Self::PARTITION_KEY_REQUIRED
     }
 
-    /// Whether the `indexes` of included paths stay when a policy is replaced.
+    /// Whether the `indexes` of included paths survive the replacement of a policy.
     pub(crate) fn keeps_legacy_indexes(self) -> bool {
         self < Self::NO_LEGACY_INDEXES
     }
 
-    /// Whether a caller that says nothing of its capabilities waits to be handed a plan with the
-    /// refusal of a query: SDKs of this age cannot ask for one.
+    /// Whether a client that names no capabilities expects the refusal of a query to contain its
+    /// plan. SDKs of this age cannot ask for one.
     pub(crate) fn runs_plans(self) -> bool {
         self < Self::PLANS_ON_REQUEST
     }
 }
 
-/// The service's words for a version that it does not serve.
+/// The error for an unsupported version, in the service's wording.
 fn unknown() -> Error {
     Error::bad_request(
         "Invalid API version. Ensure a valid x-ms-version header value is passed. Please update to \
@@ -94,7 +94,7 @@ fn unknown() -> Error {
 }
 
 fn parse(text: &str) -> Option<Version> {
-    // Previews carry their date first.
+    // Preview versions start with their date.
     let (date, rest) = text.as_bytes().split_at_checked(10)?;
     let bytes: [u8; 10] = date.try_into().ok()?;
     let is_date = bytes.iter().enumerate().all(|(at, byte)| match at {

@@ -5,7 +5,8 @@ use crate::settings::PUBLISHED_KEY;
 
 const DATE: &str = "Tue, 01 Jan 2030 00:00:00 GMT";
 
-/// Verb, type, link and signature, for [`PUBLISHED_KEY`] and [`DATE`]; made by independent code.
+/// Verb, type, link and signature, for [`PUBLISHED_KEY`] and [`DATE`], computed by independent
+/// code.
 const VECTORS: [(&str, &str, &str, &str); 11] = [
     ("GET", "", "", "pTYhS4ox9QI3Bc8GVhbE/l3B/UQLk86E2gdybMBk1rU="),
     ("GET", "dbs", "", "1cCm4N43xTlahC4HaAse8g2E+n267PXGLAMRmEfg1GU="),
@@ -47,7 +48,7 @@ fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
         .collect()
 }
 
-/// Verifies a `GET dbs` made of these headers.
+/// Verifies a `GET dbs` with these headers.
 fn verify_get(pairs: &[(&'static str, &str)], now: SystemTime) -> Result<Principal, Error> {
     verify_headers(&Method::GET, &signed("dbs", ""), &headers(pairs), now)
 }
@@ -81,7 +82,7 @@ fn the_published_vectors_verify() {
             let principal = verify_headers(&method, &signed(kind, link), &headers, now());
             let principal = principal.unwrap_or_else(|error| panic!("{verb} {kind}: {error}"));
             assert_eq!(principal, Principal::of_key());
-            // The same signature is good for nothing else.
+            // The same signature must not fit any other request.
             let other = verify_headers(&method, &signed(kind, "other"), &headers, now());
             assert_eq!(other.expect_err("another link").code, Code::Unauthorized);
         }
@@ -116,7 +117,7 @@ fn either_date_may_be_signed_but_one_must() {
     assert_eq!(with(&format!("get\ndbs\n\n{date}\n\n"), &both), ok);
     assert_eq!(with(&format!("get\ndbs\n\n{date}\n{date}\n"), &both), ok);
     assert_eq!(with(&format!("get\ndbs\n\n\n{date}\n"), &[("date", DATE)]), ok);
-    // Rust sends the date in lower case.
+    // The Rust SDK sends the date in lower case.
     assert_eq!(with(&format!("get\ndbs\n\n{date}\n\n"), &[("x-ms-date", &date)]), ok);
     let refused = Err(Code::Unauthorized);
     assert_eq!(with("get\ndbs\n\n\n\n", &[]), refused, "no date");
@@ -165,7 +166,7 @@ fn what_does_not_verify_says_what_was_expected() {
     assert!(missing.message.contains("authorization is missing"));
 }
 
-/// Whoever stands in front of the server may have looked at the other of the two.
+/// A proxy in front of the server may have checked the other of the two.
 #[test]
 fn what_must_be_there_once_is_not_there_twice() {
     let signature = VECTORS[1].3;

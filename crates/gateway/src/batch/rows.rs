@@ -1,11 +1,12 @@
-//! The results of a batch as rows of HybridRow.
+//! Writes the results of a batch as HybridRow rows.
 
 use protocol::response::BatchResult;
 
 use super::{codes, wait};
 use crate::hybrid_row::{ResultRow, StreamWriter};
 
-/// What is said of a failure in words has no column: .NET shows the status alone.
+/// Writes a stream with one row per result. Error messages have no column: .NET shows the status
+/// alone.
 pub(super) fn stream(results: &[BatchResult], capacity: usize) -> Vec<u8> {
     let mut stream = StreamWriter::with_capacity(capacity);
     for result in results {

@@ -1,8 +1,8 @@
-//! The head of the usual answer about one document.
+//! The headers of the usual answer about one document.
 //!
-//! It has some twenty headers, always the same ones. Inserting each by its name costs more than
-//! anything else in the gateway, so they are cloned from a template, and only the values that differ
-//! are put in their places. Whatever else an answer has is inserted behind that.
+//! There are about twenty, always the same ones. Inserting each by its name costs more than
+//! anything else in the gateway, so this module clones a template and replaces only the values that
+//! differ. Any other headers are inserted afterwards.
 
 use std::{fmt::Write as _, sync::LazyLock};
 
@@ -17,7 +17,7 @@ use protocol::{
 use super::{CONSTANT, CONTENT_PATH, PATH, WRITTEN, write_charge};
 use crate::version::Version;
 
-/// A header that every answer about a document has, with a value of its own.
+/// A header value that differs between answers about documents.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Field {
     Charge,
@@ -50,13 +50,14 @@ const FIELDS: [(&str, Field); 15] = [
     ("etag", Field::Etag),
 ];
 
-/// Headers that are inserted into every answer later; the template has a place for them.
+/// Headers that [`super::response`] sets later; the template reserves their places.
 const LATER: [&str; 2] = ["x-ms-activity-id", "x-ms-request-duration-ms"];
 
-/// What a document is sent as.
+/// The content type of a document.
 const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
 
-/// A complete head, and what each of its places is for; `None` for what never differs.
+/// A complete set of headers, and the field that belongs in each place; `None` for a constant
+/// value.
 struct Template {
     headers: HeaderMap,
     places: Vec<Option<Field>>,
@@ -84,7 +85,7 @@ impl Template {
 static READ: LazyLock<Template> = LazyLock::new(|| Template::new(false));
 static WRITE: LazyLock<Template> = LazyLock::new(|| Template::new(true));
 
-/// What an answer about a document has, whole.
+/// The metadata that the usual answer about a document has.
 pub(super) struct Parts<'a> {
     meta: &'a Meta,
     point: &'a PartitionPoint,
@@ -95,7 +96,7 @@ pub(super) struct Parts<'a> {
 }
 
 impl<'a> Parts<'a> {
-    /// `None` if something of it is missing.
+    /// Collects the metadata; `None` if any of it is missing.
     pub(super) fn of(meta: &'a Meta, etag: Option<&'a str>) -> Option<Self> {
         if meta.quota.is_some() {
             return None;
@@ -110,7 +111,8 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// The head, complete but for what [`LATER`] names. `None` if a value cannot be one.
+    /// Builds the headers, complete except for [`LATER`]. `None` if a text is not a valid header
+    /// value.
     pub(super) fn head(&self, version: Version, is_write: bool) -> Option<HeaderMap> {
         let Template { headers, places } = if is_write { &*WRITE } else { &*READ };
         let mut headers = headers.clone();
@@ -123,7 +125,7 @@ impl<'a> Parts<'a> {
         Some(headers)
     }
 
-    /// A value for each field, in the order of their declaration. They share one piece of memory.
+    /// Formats a value for each field, in the order of declaration. All of them share one buffer.
     fn values(&self, version: Version) -> Option<[HeaderValue; 10]> {
         let mut text = BytesMut::with_capacity(320);
         let mut ends = [0; 7];

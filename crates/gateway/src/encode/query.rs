@@ -1,4 +1,4 @@
-//! The headers that only the answers to queries have.
+//! The headers that only answers to queries have.
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use hyper::HeaderMap;
@@ -7,7 +7,8 @@ use protocol::query::{IndexMetricsVersion, QueryMeta, QueryMetrics};
 
 use super::put;
 
-/// What `encodeURIComponent` leaves as it is; clients decode with its inverse.
+/// Characters to escape: all except those that `encodeURIComponent` leaves alone. Clients decode
+/// with its inverse.
 pub(super) const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'-')
     .remove(b'_')
@@ -19,14 +20,15 @@ pub(super) const COMPONENT: &AsciiSet = &NON_ALPHANUMERIC
     .remove(b'(')
     .remove(b')');
 
-/// A longer hint is left out: clients drop an answer whose headers are too large as a whole, Node
-/// at 16 KB, and its rows are worth more. The name of a property may have 10,000 characters.
+/// Longest hint; a longer one is left out. Clients drop the whole answer if its headers are too
+/// large (Node at 16 KB), and the rows matter more. A property name alone may have 10,000
+/// characters.
 const HINT_BYTES_MAX: usize = 14 * 1024;
 
-/// Most bytes of that header for .NET, which drops an answer whose headers reach 64 KB.
+/// Longest hint for .NET, which drops an answer whose headers reach 64 KB.
 const DOTNET_HINT_BYTES_MAX: usize = 56 * 1024;
 
-/// What was asked for beside the rows.
+/// Adds the headers that a query asked for: metrics, index metrics and advice.
 pub(super) fn put_query(headers: &mut HeaderMap, meta: &QueryMeta, agent: &str) {
     let most = if is_dotnet(agent) { DOTNET_HINT_BYTES_MAX } else { HINT_BYTES_MAX };
     if let Some(requires) = meta.requires_distribution {
@@ -64,11 +66,11 @@ fn component(text: &str) -> String {
     utf8_percent_encode(text, COMPONENT).to_string()
 }
 
-/// All members, always: JavaScript reads them without looking whether they are there.
+/// Formats query metrics. All members must be present: JavaScript reads them without a check.
 fn metrics_text(metrics: &QueryMetrics) -> String {
     let QueryMetrics { index_lookup_ms, document_load_ms, write_output_ms, .. } = *metrics;
-    // Clients take the last three from this one to find the time of the evaluation, of which the
-    // users' functions are a part.
+    // To get the evaluation time, clients subtract the last three times from this one. It includes
+    // user-defined functions.
     let evaluation_ms = [metrics.execution_ms, metrics.functions_ms];
     let other_ms = [index_lookup_ms, document_load_ms, write_output_ms];
     let machine_ms = evaluation_ms.into_iter().chain(other_ms).map(finite).sum();
@@ -95,15 +97,16 @@ fn metrics_text(metrics: &QueryMetrics) -> String {
     .join(";")
 }
 
-/// A number with two decimals. What is not nothing is not printed as nothing: clients take a zero
-/// for a time that was not spent.
+/// Formats a number with two decimals. A positive one never becomes zero: clients take zero for no
+/// time spent.
 fn decimal(value: f64) -> String {
     let value = finite(value);
     let least = if value > 0.0 { 0.01 } else { 0.0 };
     format!("{:.2}", value.max(least))
 }
 
-/// Clients read numbers here, and nothing here can be less than nothing.
+/// Replaces NaN, infinities and negative numbers with zero: clients expect a number here, and none
+/// of these values can be negative.
 fn finite(value: f64) -> f64 {
     if value.is_finite() { value.max(0.0) } else { 0.0 }
 }

@@ -1,4 +1,4 @@
-//! Checks before a request is processed: by which name it addresses the server, and whether its
+//! Checks before a request is processed: the name by which it addresses the server, and whether its
 //! credential is valid under that name.
 
 use std::time::Duration;
@@ -22,8 +22,8 @@ use crate::{
 };
 
 impl Gateway {
-    /// Refuses a request that does not say by which name it calls the server, or says two. Every other
-    /// door comes behind this one.
+    /// Refuses a request that does not name the server, or names it twice. Must run before every
+    /// other check.
     pub fn check_host(
         &self,
         scheme: &'static str,
@@ -32,7 +32,7 @@ impl Gateway {
         host::check(parts).map_err(|error| self.refuse(scheme, parts, error))
     }
 
-    /// The answer to a request that is not looked at any further.
+    /// Builds the answer to a request that is refused before it is processed.
     pub fn refuse(
         &self,
         scheme: &'static str,
@@ -42,7 +42,7 @@ impl Gateway {
         self.refused(scheme, parts, error, activity::id(&parts.headers), None)
     }
 
-    /// Where the sender of a request reaches the server.
+    /// Returns the endpoint at which the sender of a request reaches the server.
     pub fn endpoint(&self, scheme: &str, parts: &Parts) -> Result<Endpoint, Error> {
         let forwarded = parts.extensions.get();
         self.settings.names.endpoint(scheme, forwarded, &parts.headers, &parts.uri)
@@ -54,8 +54,9 @@ impl Gateway {
         host.is_some_and(|host| self.settings.names.is_advertised(host))
     }
 
-    /// Refuses what everybody can sign under a name that may be a web page's. The account document
-    /// is exempt: it holds no data, and it tells clients which endpoint they called.
+    /// Refuses a credential that anyone can make with the published key, under a name that a web
+    /// page could have. The account document is exempt: it holds no data, and it tells clients
+    /// which endpoint they called.
     pub(super) fn check_name(&self, parts: &Parts, secrecy: Secrecy) -> Result<(), Error> {
         if secrecy == Secrecy::Secret || parts.uri.path() == "/" {
             return Ok(());
@@ -65,7 +66,7 @@ impl Gateway {
         self.settings.names.check(hosts.into_iter().flatten())
     }
 
-    /// The answer to a request that is not processed any further, whoever sent it.
+    /// Builds the answer to a refused request, with the credential of its caller if known.
     pub(super) fn refused(
         &self,
         scheme: &'static str,

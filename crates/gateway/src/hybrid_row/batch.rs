@@ -1,4 +1,4 @@
-//! The rows of a batch: an operation, and what became of it.
+//! The rows of a batch: operations and their results.
 
 use super::{
     Error,
@@ -6,33 +6,33 @@ use super::{
     row::{self, Cell, Cells},
 };
 
-/// An operation, as far as its row says anything. What is missing or wrong with it is for the reader
-/// to say.
+/// An operation, as far as its row gives it. The reader decides which missing or wrong values to
+/// refuse.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OperationRow<'a> {
-    /// What to do: one of the constants.
+    /// The operation to run: one of the constants of this type.
     pub operation_type: Option<i32>,
-    /// To what: a [`OperationRow::DOCUMENT`].
+    /// The type of the resource: [`OperationRow::DOCUMENT`].
     pub resource_type: Option<i32>,
-    /// The partition key, as the header of a single operation has it.
+    /// The partition key, in the format of the header of a single operation.
     pub partition_key: Option<&'a str>,
-    /// What the service hashes that to.
+    /// The hash of the partition key, as the service computes it.
     pub effective_partition_key: Option<&'a [u8]>,
-    /// The document.
+    /// The id of the document.
     pub id: Option<&'a str>,
-    /// The document, for callers whose ids are no text.
+    /// The id of the document, for callers whose ids are not text.
     pub binary_id: Option<&'a [u8]>,
     /// The new document, or the patch.
     pub resource_body: Option<&'a [u8]>,
-    /// Whether to index it, against the collection's default.
+    /// Whether to index the document, overriding the collection's default.
     pub indexing_directive: Option<&'a str>,
-    /// Only if the stored etag is this one.
+    /// Run the operation only if the stored etag is this one.
     pub if_match: Option<&'a str>,
-    /// Only if the stored etag is not this one.
+    /// Run the operation only if the stored etag is not this one.
     pub if_none_match: Option<&'a str>,
-    /// How long the document lives.
+    /// The document's time to live.
     pub time_to_live_seconds: Option<i32>,
-    /// Leave the document out of the result.
+    /// Whether to leave the document out of the result.
     pub minimal_return_preference: Option<bool>,
 }
 
@@ -49,7 +49,7 @@ impl OperationRow<'_> {
 }
 
 impl<'a> OperationRow<'a> {
-    /// Reads a row.
+    /// Parses a row.
     pub fn read(row: &'a [u8]) -> Result<Self, Error> {
         let cells = row::read(&OPERATION, row)?;
         let [kind, resource, key, effective, id, binary, body, index, equal, other, life, minimal] =
@@ -70,7 +70,7 @@ impl<'a> OperationRow<'a> {
         })
     }
 
-    /// Appends it as a row.
+    /// Appends the operation to `out` as a row.
     pub fn write(&self, out: &mut Vec<u8>) {
         let cells: Cells<'_, 12> = [
             self.operation_type.map(Cell::Int32),
@@ -90,25 +90,25 @@ impl<'a> OperationRow<'a> {
     }
 }
 
-/// What became of an operation.
+/// The result of an operation.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ResultRow<'a> {
-    /// The status that the operation alone would have been answered with.
+    /// The status that the operation alone would have.
     pub status_code: Option<i32>,
-    /// Zero if there is none.
+    /// The substatus; zero if there is none.
     pub sub_status_code: Option<i32>,
-    /// With its quotes.
+    /// The etag with its quotes.
     pub etag: Option<&'a str>,
     /// The document.
     pub resource_body: Option<&'a [u8]>,
-    /// When to try again.
+    /// The time to wait before a retry.
     pub retry_after_ms: Option<u32>,
-    /// In request units.
+    /// The charge in request units.
     pub request_charge: Option<f64>,
 }
 
 impl<'a> ResultRow<'a> {
-    /// Reads a row.
+    /// Parses a row.
     pub fn read(row: &'a [u8]) -> Result<Self, Error> {
         let [status, sub, etag, body, wait, charge] = row::read(&RESULT, row)?;
         Ok(Self {
@@ -121,7 +121,7 @@ impl<'a> ResultRow<'a> {
         })
     }
 
-    /// Appends it as a row.
+    /// Appends the result to `out` as a row.
     pub fn write(&self, out: &mut Vec<u8>) {
         let cells: Cells<'_, 6> = [
             self.status_code.map(Cell::Int32),

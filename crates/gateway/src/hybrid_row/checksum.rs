@@ -1,9 +1,9 @@
-//! CRC-32 as in ISO 3309, the one that zip files have: polynomial 0xEDB88320, reflected, the register
-//! set to ones before and inverted behind.
+//! CRC-32 as in ISO 3309, which zip files use: polynomial 0xEDB88320, reflected; the register
+//! starts with all ones and is inverted at the end.
 
 const POLYNOMIAL: u32 = 0xedb8_8320;
 
-/// What each byte does to an empty register.
+/// The effect of each byte on an empty register.
 static TABLE: [u32; 256] = table();
 
 const fn table() -> [u32; 256] {
@@ -39,7 +39,7 @@ pub(super) fn crc32(bytes: &[u8]) -> u32 {
 mod tests {
     use super::crc32;
 
-    /// The check value of the algorithm's definition, and others that are widely known.
+    /// The check value from the algorithm's definition, and other well-known values.
     #[test]
     fn known_values() {
         assert_eq!(crc32(b"123456789"), 0xcbf4_3926);

@@ -1,4 +1,4 @@
-//! Bytes, taken one after the other. Numbers are little-endian.
+//! Reads bytes in sequence. Numbers are little-endian.
 
 use super::Error;
 
@@ -15,7 +15,7 @@ impl<'a> Cursor<'a> {
         self.rest.is_empty()
     }
 
-    /// What is left, without taking it.
+    /// Returns the remaining bytes without consuming them.
     pub(super) fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -44,8 +44,8 @@ impl<'a> Cursor<'a> {
         self.array().map(u32::from_le_bytes)
     }
 
-    /// A length: seven bits a byte, the lowest first, the top bit set in all but the last. It counts
-    /// bytes of a request, so that five of them are more than enough.
+    /// Reads a length: seven bits per byte, the lowest first; all bytes but the last have the top
+    /// bit set. A length counts bytes of a request, so five are more than enough.
     pub(super) fn length(&mut self) -> Result<usize, Error> {
         let mut length = 0_u64;
         for shift in [0, 7, 14, 21, 28] {
@@ -58,7 +58,7 @@ impl<'a> Cursor<'a> {
         Err(Error::Number)
     }
 
-    /// As many bytes as the length before them says.
+    /// Reads a length and as many bytes as it says.
     pub(super) fn counted(&mut self) -> Result<&'a [u8], Error> {
         let length = self.length()?;
         self.take(length)

@@ -1,9 +1,9 @@
-//! Schemas: which columns a row has, of what kind, and where they are.
+//! Schemas: the columns of a row, their kinds and their places.
 //!
-//! A row has first a bit for each column that may be absent, then the fixed columns, absent or not,
-//! then the variable ones that are there, then any sparse ones in any order. Sparse columns are named
-//! by their place in the schema, counted from one: so the list of columns must be complete and in
-//! order even if nobody sends half of them.
+//! A row starts with a bit for each column that may be absent. Then come the fixed columns, even
+//! absent ones; then the variable columns that are present; then any sparse columns, in any order.
+//! A sparse column is identified by its position in the schema, counted from one, so the list of
+//! columns must be complete and in order even if no client sends half of them.
 
 use super::VERSION;
 
@@ -19,7 +19,7 @@ pub(super) struct Column {
     pub(super) storage: Storage,
 }
 
-/// The kinds of values that a batch has.
+/// The kinds of values that batches use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Bool,
@@ -32,13 +32,13 @@ pub(super) enum Kind {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Storage {
-    /// Always there.
+    /// The column is always present.
     Required,
-    /// Its bytes are always there, a bit says whether they mean anything.
+    /// The bytes of the column are always there; a bit says whether they count.
     Fixed,
-    /// A bit says whether it is there.
+    /// A bit says whether the column is present.
     Variable,
-    /// It says itself what it is.
+    /// The column names its own position and kind.
     Sparse,
 }
 
@@ -53,13 +53,13 @@ impl<const N: usize> Layout<N> {
         Self { schema, columns }
     }
 
-    /// The five bytes that every row of it begins with.
+    /// The five bytes that every row of this schema begins with.
     pub(super) fn head(&self) -> [u8; 5] {
         let [a, b, c, d] = self.schema.to_le_bytes();
         [VERSION, a, b, c, d]
     }
 
-    /// How many columns have a bit.
+    /// The number of columns with a presence bit.
     pub(super) fn bits(&self) -> usize {
         self.columns.iter().filter(|column| column.storage.has_bit()).count()
     }
@@ -69,12 +69,12 @@ const fn column(name: &'static str, kind: Kind, storage: Storage) -> Column {
     Column { name, kind, storage }
 }
 
-/// The header of a segment: the length is its own, and counts everything in it. What else may be in
-/// one (comments, schemas) is not looked at.
+/// The header of a segment. The length includes the header itself. Other columns (comments,
+/// schemas) are ignored.
 pub(super) static SEGMENT: Layout<1> =
     Layout::new(2_147_473_648, [column("length", Kind::Int32, Storage::Fixed)]);
 
-/// The header of a record: length and checksum of the row behind it.
+/// The header of a record: length and checksum of the row that follows.
 pub(super) static RECORD: Layout<2> = Layout::new(
     2_147_473_649,
     [

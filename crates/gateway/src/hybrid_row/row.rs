@@ -1,4 +1,4 @@
-//! One row: its head, the bits, and the columns.
+//! One row: head, presence bits and columns.
 
 use super::{
     Error, VERSION,
@@ -20,7 +20,7 @@ pub(super) enum Cell<'a> {
 /// The columns of a row, in the schema's order.
 pub(super) type Cells<'a, const N: usize> = [Option<Cell<'a>>; N];
 
-/// The codes that sparse values say their kind with.
+/// The codes for the kinds of sparse values.
 mod code {
     pub(super) const NULL: u8 = 1;
     pub(super) const FALSE: u8 = 2;
@@ -82,7 +82,7 @@ impl<'a> Cell<'a> {
 
     fn read(column: &Column, cursor: &mut Cursor<'a>) -> Result<Self, Error> {
         Ok(match column.kind {
-            // Only sparse columns are booleans here, and these have them in their code.
+            // All boolean columns here are sparse, and a sparse boolean has its value in its code.
             Kind::Bool => return Err(Error::Kind(column.name)),
             Kind::Int32 => Self::Int32(cursor.i32()?),
             Kind::UInt32 => Self::UInt32(cursor.u32()?),
@@ -113,7 +113,7 @@ impl<'a> Cell<'a> {
     }
 }
 
-/// Reads a row that has nothing behind it.
+/// Reads a row that takes up all the bytes.
 pub(super) fn read<'a, const N: usize>(
     layout: &'static Layout<N>,
     bytes: &'a [u8],
@@ -166,14 +166,15 @@ pub(super) fn read_schematized<'a, const N: usize>(
     Ok(cells)
 }
 
-/// Reads a sparse column, and says which it is: its code, its path, its value. Null is none.
+/// Reads a sparse column (code, path, value) and returns its position with the value. Null counts
+/// as absent.
 fn read_sparse<'a, const N: usize>(
     layout: &'static Layout<N>,
     cursor: &mut Cursor<'a>,
 ) -> Result<(usize, Option<Cell<'a>>), Error> {
     let code = cursor.byte()?;
-    // Zero is the empty path; numbers behind the last column begin a path that is spelled out. .NET
-    // does neither: it writes no column that is not in the schema.
+    // Zero is the empty path, and numbers after the last column begin a path that is spelled out.
+    // .NET uses neither: it writes only columns of the schema.
     let at = cursor.length()?.checked_sub(1).ok_or(Error::Unknown)?;
     let column = layout.columns.get(at).ok_or(Error::Unknown)?;
     if column.storage != Storage::Sparse {
@@ -193,7 +194,7 @@ fn read_sparse<'a, const N: usize>(
     Ok((at, cell))
 }
 
-/// Writes a row. A cell that is not of its column's kind is left out.
+/// Writes a row. Leaves out a cell whose kind is not its column's.
 pub(super) fn write<const N: usize>(
     layout: &'static Layout<N>,
     cells: &Cells<'_, N>,

@@ -1,4 +1,4 @@
-//! Segments and records: what rows are sent in.
+//! Segments and records, the containers of rows.
 
 use super::{
     Error,
@@ -8,13 +8,13 @@ use super::{
     row::{self, Cell},
 };
 
-/// The head of a segment that says nothing but its length.
+/// Length of a segment header that contains only its length.
 const SEGMENT_BYTES: usize = 10;
 
-/// The header of a record.
+/// Length of a record header.
 const RECORD_BYTES: usize = 13;
 
-/// The rows of a stream. Their checksums are right; what is in them has not been looked at.
+/// Splits a stream into rows. Verifies their checksums, but does not parse them.
 pub fn records(bytes: &[u8]) -> Result<Vec<&[u8]>, Error> {
     let mut cursor = Cursor::new(bytes);
     skip_segment(&mut cursor)?;
@@ -29,7 +29,7 @@ pub fn records(bytes: &[u8]) -> Result<Vec<&[u8]>, Error> {
     Ok(records)
 }
 
-/// What a segment says of itself (comments, schemas) is for others.
+/// Skips a segment header, including its comments and schemas.
 fn skip_segment(cursor: &mut Cursor<'_>) -> Result<(), Error> {
     let mut head = Cursor::new(cursor.rest());
     let [length] = row::read_schematized(&SEGMENT, &mut head)?;
@@ -58,18 +58,18 @@ pub struct StreamWriter {
 }
 
 impl StreamWriter {
-    /// An empty stream, with room for about so many bytes.
+    /// Starts a stream, with room for about `bytes` bytes.
     pub fn with_capacity(bytes: usize) -> Self {
         let mut writer = Self { bytes: Vec::with_capacity(bytes + SEGMENT_BYTES) };
         row::write(&SEGMENT, &[Some(length_of(SEGMENT_BYTES))], &mut writer.bytes);
         writer
     }
 
-    /// Adds a record with the row that `write` appends. None may have more than 2 GB, and those of
-    /// batches have some megabytes.
+    /// Adds a record with the row that `write` appends. A row must have less than 2 GB; those of
+    /// batches have a few megabytes.
     pub fn push(&mut self, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.bytes.len();
-        // The header comes first and is known last.
+        // Leave room for the header, which depends on the row.
         self.bytes.resize(start + RECORD_BYTES, 0);
         write(&mut self.bytes);
         let row = &self.bytes[start + RECORD_BYTES..];
@@ -79,7 +79,7 @@ impl StreamWriter {
         self.bytes[start..start + RECORD_BYTES].copy_from_slice(&head);
     }
 
-    /// The bytes of it all.
+    /// Returns the stream.
     pub fn finish(self) -> Vec<u8> {
         self.bytes
     }

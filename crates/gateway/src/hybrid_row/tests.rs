@@ -1,11 +1,11 @@
-//! Rows and streams against bytes that were written out by hand from the grammar, and against bytes
-//! that .NET and the service really sent, as the tests of the Java SDK record them.
+//! Tests rows and streams against bytes written by hand from the grammar, and against bytes that
+//! .NET and the service really sent, recorded in the tests of the Java SDK.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// A stream of these rows.
+/// Builds a stream of these rows.
 fn stream(rows: &[&[u8]]) -> Vec<u8> {
     let mut writer = StreamWriter::with_capacity(0);
     for row in rows {
@@ -35,7 +35,7 @@ fn hex(text: &str) -> Vec<u8> {
     digits.chunks(2).map(pair).collect()
 }
 
-/// Every column of an operation.
+/// An operation with every column.
 fn full() -> OperationRow<'static> {
     OperationRow {
         operation_type: Some(OperationRow::UPSERT),
@@ -96,7 +96,7 @@ fn an_operation_with_little_in_it() {
     };
     assert_eq!(operation(&row), bytes);
     assert_eq!(OperationRow::read(&bytes), Ok(row));
-    // Fixed columns that are absent have their place, and what is in it means nothing.
+    // Absent fixed columns keep their place; its content means nothing.
     let nothing = hex("81 7054e17f 00 01020304 05060708");
     assert_eq!(OperationRow::read(&nothing), Ok(OperationRow::default()));
     assert_eq!(operation(&OperationRow::default()), hex("81 7054e17f 00 00000000 00000000"));
@@ -162,7 +162,7 @@ fn a_stream_byte_for_byte() {
     assert_eq!(stream(&[]), expected[..10]);
 }
 
-/// What .NET wrote for a create whose document is binary JSON.
+/// The bytes that .NET wrote for a create with a binary JSON document.
 #[test]
 fn a_recorded_create() {
     let body = hex("80ea472c95687962726964726f772d676f6c64656e2d6974656d8573686172649a687962\
@@ -183,7 +183,7 @@ fn a_recorded_create() {
     assert_eq!(stream(&[&operation(&row)]), recorded);
 }
 
-/// What .NET wrote for a read of what has changed.
+/// The bytes that .NET wrote for a conditional read.
 #[test]
 fn a_recorded_read() {
     let recorded = hex("817054e17f1302000000020000001d687962726964726f772d6f7074696f6e732d676f6c\
@@ -199,7 +199,7 @@ fn a_recorded_read() {
     assert_eq!(OperationRow::read(&recorded), Ok(row));
 }
 
-/// What the service answered.
+/// The bytes that the service answered.
 #[test]
 fn a_recorded_result() {
     let recorded = hex(
@@ -288,7 +288,7 @@ fn damaged_rows() {
         (&format!("{head} 00 00000000 00000000 1409"), Error::Ended),
         (&format!("{head} 00 00000000 00000000 1409 0561"), Error::Ended),
         (&format!("{head} 00 00000000 00000000 1409 01c3"), Error::Utf8("ifMatch")),
-        // A path that is spelled out, and the end of a scope that was never begun.
+        // A spelled-out path, and the end of a scope that never began.
         (&format!("{head} 00 00000000 00000000 140e6101"), Error::Unknown),
         (&format!("{head} 00 00000000 00000000 46"), Error::Ended),
         (&format!("{head} 00 00000000 00000000 0709 01000000"), Error::Kind("ifMatch")),
@@ -302,7 +302,7 @@ fn damaged_rows() {
     assert!(ResultRow::read(&hex("81 7154e17f 10 00000000 00000000")).is_err());
 }
 
-/// A stream is refused wherever it is cut, unless between records.
+/// A stream must be refused wherever it is cut, except between records.
 #[test]
 fn cut_streams() {
     let whole = stream(&[FULL, FULL]);
@@ -311,7 +311,7 @@ fn cut_streams() {
         assert_eq!(records(&whole[..end]).is_ok(), is_whole, "{end}");
     }
     for end in 0..FULL.len() {
-        // What a shorter row says, it says as the whole one does.
+        // A shorter row must have the same values as the whole one.
         if let Ok(row) = OperationRow::read(&FULL[..end]) {
             assert_eq!(operation(&row), FULL[..end]);
         }
@@ -359,7 +359,7 @@ proptest! {
         let _ = ResultRow::read(&bytes);
     }
 
-    /// Bytes that begin well get further.
+    /// Bytes with a valid head get further.
     #[test]
     fn any_bytes_behind_a_head(row in any_operation(), tail in any::<Vec<u8>>(), at in any::<usize>()) {
         let mut damaged = row.clone();

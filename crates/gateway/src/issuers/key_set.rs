@@ -9,20 +9,21 @@ use ring::signature::{
 };
 use value::{Value, json};
 
-/// Most keys of a set.
+/// Most keys in a set.
 const KEYS_MAX: usize = 64;
-/// Most keys that are tried for one token. Anybody can send one that does not name its key, and a
-/// signature takes as long as some requests; who issues such tokens has a key and the next one.
+/// Most keys to try for one token. Anybody can send a token that does not name its key, and
+/// verifying a signature takes as long as some requests. An issuer of such tokens has two keys: the
+/// current and the next.
 const TRIED_MAX: usize = 4;
 
-/// The keys that can be used; there is at least one.
+/// The usable keys of a set; there is at least one.
 #[derive(Clone, Debug)]
 pub struct KeySet(Vec<PublicKey>);
 
 #[derive(Clone, Debug)]
 struct PublicKey {
     id: Option<String>,
-    /// The only algorithm that it is for, if it says so.
+    /// The only algorithm that the key allows, if it names one.
     algorithm: Option<String>,
     kind: Kind,
 }
@@ -35,7 +36,7 @@ enum Kind {
 }
 
 impl KeySet {
-    /// Reads a set. Keys of kinds that we do not know are left out, as the standard asks.
+    /// Parses a key set. Skips keys of unknown kinds, as the standard requires.
     pub fn parse(text: &[u8]) -> Result<Self, String> {
         let set = json::parse(text).map_err(|error| format!("not JSON: {error}"))?;
         let keys = set.get("keys").as_array().ok_or("there is no array `keys`")?;
@@ -49,8 +50,8 @@ impl KeySet {
         Ok(Self(keys))
     }
 
-    /// Whether one of the keys made this signature: the named one if one is named, else one of the
-    /// first that are for the algorithm.
+    /// Whether one of the keys made this signature. Tries the key with this id; without an id, the
+    /// first few keys for the algorithm.
     pub(super) fn verifies(
         &self,
         algorithm: &str,

@@ -24,11 +24,12 @@ fn token(name: &str) -> String {
     vectors().get(name).as_str().expect(name).to_owned()
 }
 
-/// Between the times that the tokens name.
+/// A time in seconds since 1970.
 fn at(seconds: u64) -> SystemTime {
     UNIX_EPOCH + Duration::from_secs(seconds)
 }
 
+/// A time between those that the tokens name.
 const NOW: u64 = 1_893_455_000;
 
 fn verify(token: &str) -> Result<Role, Code> {
@@ -55,7 +56,7 @@ fn others_are_not() {
     {
         assert_eq!(verify(bad), Err(Code::Unauthorized), "{bad}");
     }
-    // Claims of one token with the signature of another.
+    // The claims of one token with the signature of another.
     let (claims, _) = good.rsplit_once('.').expect("three parts");
     let other = token("writer");
     let (_, signature) = other.rsplit_once('.').expect("three parts");
@@ -66,7 +67,7 @@ fn others_are_not() {
 
 #[test]
 fn the_key_decides_about_the_algorithm() {
-    // A token that claims RSA, signed with nothing, by the id of another kind of key.
+    // A token that claims RSA with an invalid signature, and names a key of another kind.
     let [head, claims] =
         [r#"{"alg":"RS256","kid":"ec-1"}"#, r#"{"iss":"https://issuer.example/v2.0"}"#]
             .map(|text| URL_SAFE_NO_PAD.encode(text));
@@ -114,7 +115,7 @@ fn a_token_that_names_no_key_is_tried_with_a_few() {
     let jwks = vectors();
     let keys = jwks.get("jwks").get("keys").as_array().expect("keys").to_vec();
     let right = keys.iter().find(|key| key.get("kid").as_str() == Some("rsa-1")).expect("a key");
-    // Of another kind, which costs nothing, and of the same kind.
+    // First a key of another kind, which costs nothing, then one of the same kind.
     let other = r#"{"kty":"EC","crv":"P-384","x":"","y":""}"#;
     let wrong = r#"{"kty":"RSA","kid":"old","n":"AQAB","e":"AQAB"}"#;
     let verify = |wrongs: usize, name: &str| {

@@ -1,7 +1,7 @@
-//! The operations of a batch, read from its body.
+//! Parses the operations of a batch from its body.
 //!
-//! The documents in it stay text: the engine parses them when their turn comes, and stores them byte for
-//! byte.
+//! Documents stay text: the engine parses each one when it runs the operation, and stores it byte
+//! for byte.
 
 use std::collections::HashSet;
 
@@ -16,7 +16,8 @@ use value::{Value, json, partition_key::PartitionKey};
 use super::{patch, rows, too_large};
 use crate::hybrid_row;
 
-/// Reads the operations of a batch. What is wrong with one of them is wrong with the request.
+/// Parses the operations of a batch. An invalid operation fails the whole request; an invalid patch
+/// only fails its own operation.
 pub fn operations(body: &Bytes) -> Result<Vec<BatchOperation>, Error> {
     if body.len() > BATCH_BYTES_MAX {
         return Err(too_large());
@@ -49,7 +50,7 @@ pub(super) fn refused(index: usize, reason: &str) -> Error {
     Error::bad_request(format!("Operation {index} of the batch: {reason}"))
 }
 
-/// The members of an operation, as they came.
+/// The members of an operation as the client sent them.
 #[derive(Default)]
 pub(super) struct Members {
     pub(super) kind: Option<String>,
@@ -69,7 +70,7 @@ fn operation(text: &Bytes) -> Result<BatchOperation, String> {
         let span = &text[member.value.clone()];
         let name = &*member.key;
         if name == "resourceBody" && span != b"null" {
-            // Parsed when its turn comes, as what it has to be.
+            // Parsed later, as the kind of operation requires.
             found.body = Some(text.slice(member.value));
         } else {
             let value = json::parse(span).map_err(|error| format!("{name}: {error}"))?;
@@ -95,7 +96,7 @@ fn operation(text: &Bytes) -> Result<BatchOperation, String> {
 }
 
 impl Members {
-    /// The operation, if it has all that its kind needs.
+    /// Builds the operation if all members that its kind needs are there.
     pub(super) fn into_operation(self) -> Result<BatchOperation, String> {
         let Members { kind, id, body, key, if_match, if_none_match, directive, is_minimal } = self;
         let kind = kind.ok_or("operationType is missing.")?;
@@ -149,14 +150,14 @@ pub(super) fn directive(word: &str) -> Result<IndexingDirective, String> {
     }
 }
 
-/// The key is text: the same that the header of a single operation has. An array is as good, and a
-/// value that is no array is the key itself.
+/// Parses the partition key. It is text, as in the header of a single operation. An array works as
+/// well, and any other value is the key itself.
 fn key(value: &Value) -> Result<Option<PartitionKey>, String> {
     match value {
         Value::Null => Ok(None),
         Value::String(text) if text.trim_start().starts_with('[') => key_of_text(text).map(Some),
         Value::Array(_) => key_of_text(&json::print(value)).map(Some),
-        // COMPAT: in a transaction, some versions of JavaScript pass on what their caller wrote.
+        // COMPAT: in a transaction, some versions of JavaScript send the caller's value unchanged.
         value => key_of_text(&format!("[{}]", json::print(value))).map(Some),
     }
 }
@@ -219,7 +220,7 @@ mod tests {
         assert_eq!(own.indexing_directive, Some(IndexingDirective::Exclude));
     }
 
-    /// Others of the batch may have nothing to do with it.
+    /// Other operations of the batch may be unrelated to it.
     #[test]
     fn a_patch_that_cannot_be_read_is_the_fate_of_its_operation() {
         let body = r#"[{"operationType":"Patch","id":"a","resourceBody":[{"op":"x"}]},

@@ -1,4 +1,4 @@
-//! A patch, read from its body. The texts of refusals are the service's where it documents one.
+//! Parses a patch from its body. The texts of refusals are the service's where it documents them.
 
 use protocol::{
     Error,
@@ -9,10 +9,11 @@ use value::Value;
 
 use super::{parse, too_large};
 
-/// The service's words for what is not a patch.
+/// The service's wording for an invalid patch.
 const SYNTAX: &str = "Invalid patch request: check syntax of patch specification.";
 
-/// Reads a patch: an object with operations and perhaps a condition, or the operations alone.
+/// Parses a patch: an object with operations and an optional condition, or just the array of
+/// operations.
 pub fn patch(body: &[u8]) -> Result<Patch, Error> {
     if body.len() > DOCUMENT_BYTES_MAX {
         return Err(too_large());
@@ -38,7 +39,7 @@ pub fn patch(body: &[u8]) -> Result<Patch, Error> {
     Ok(Patch { operations, condition, bytes: body.len() })
 }
 
-/// Reads an operation, the first of a patch having the number 1.
+/// Parses an operation. The first of a patch has the number 1.
 fn operation(operation: &Value, number: usize) -> Result<PatchOperation, Error> {
     let refuse = |reason: String| invalid(&format!("operation {number} {reason}"));
     let Some(name) = operation.get("op").as_str() else {
@@ -76,7 +77,7 @@ fn operation(operation: &Value, number: usize) -> Result<PatchOperation, Error> 
     }
 }
 
-/// The service's words for what is not a patch, and ours for why.
+/// An error with the service's wording for an invalid patch, and our own for the reason.
 fn invalid(reason: &str) -> Error {
     Error::bad_request(format!("{SYNTAX} Reason: {reason}."))
 }

@@ -1,11 +1,11 @@
-//! The body of a query: its text, its parameters, and where its rows begin.
+//! Reads the body of a query: its text, its parameters, and where its rows begin.
 
 use protocol::{Error, limits::QUERY_PARAMETERS_MAX, query::QuerySource};
 use value::Value;
 
 use super::{parse, resume::resume};
 
-/// Reads a query: `{"query": ..., "parameters": [...]}`, or its text alone, with `is_text` as it is.
+/// Parses a query: `{"query": ..., "parameters": [...]}`, or the bare text if `is_text`.
 pub fn query(body: &[u8], is_text: bool) -> Result<QuerySource, Error> {
     if is_text {
         let text =
@@ -15,7 +15,7 @@ pub fn query(body: &[u8], is_text: bool) -> Result<QuerySource, Error> {
     let content = parse(body)?;
     let text =
         match &content {
-            // Python and curl users send the text as a JSON string.
+            // Python and users of curl send the text as a JSON string.
             Value::String(text) => text.clone(),
             other => other.get("query").as_str().map(str::to_owned).ok_or_else(|| {
                 Error::bad_request("The body of a query must have a string `query`.")

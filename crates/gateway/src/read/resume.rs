@@ -1,5 +1,5 @@
-//! The resume filter of a query's body: where in the order of ORDER BY the rows begin. The .NET
-//! client sends it with every page that it continues from a token of its own.
+//! The resume filter in a query's body: the point in the ORDER BY order at which the rows begin.
+//! The .NET client sends it with every page that it continues from its own token.
 
 use protocol::{
     Error,
@@ -8,7 +8,7 @@ use protocol::{
 };
 use value::{Number, Value, distinct};
 
-/// Reads `resumeFilter`.
+/// Parses `resumeFilter`.
 pub(super) fn resume(filter: &Value) -> Result<ResumeFilter, Error> {
     let values =
         filter.get("value").as_array().ok_or_else(|| invalid("`value` is not an array"))?;
@@ -31,7 +31,7 @@ pub(super) fn resume(filter: &Value) -> Result<ResumeFilter, Error> {
 
 fn item(value: &Value) -> Result<ResumeValue, Error> {
     match value {
-        // Undefined has no JSON.
+        // JSON has no undefined, so an empty array stands for it.
         Value::Array(elements) if elements.is_empty() => Ok(ResumeValue::Value(Value::Undefined)),
         Value::Array(_) => Err(invalid("an array in `value` is not empty")),
         Value::Object(_) => {
@@ -47,7 +47,7 @@ fn item(value: &Value) -> Result<ResumeValue, Error> {
     }
 }
 
-/// Half of a hash, which clients write as a signed number.
+/// Parses half of a hash, which clients write as a signed number.
 fn word(value: &Value) -> Result<u64, Error> {
     let Value::Number(number) = value else { return Err(invalid("a hash needs `low` and `high`")) };
     let exact = |number: &Number| {

@@ -1,4 +1,4 @@
-//! The operations of a batch from the binary form that .NET sends.
+//! Parses the operations of a batch from the binary format that .NET sends.
 
 use bytes::Bytes;
 use protocol::{Error, limits::BATCH_BYTES_MAX, request::BatchOperation};
@@ -10,7 +10,7 @@ use super::{
 };
 use crate::hybrid_row::{self, OperationRow};
 
-/// Reads the operations of a batch from its rows.
+/// Parses the operations of a batch from its rows.
 pub(super) fn operations(stream: &Bytes) -> Result<Vec<BatchOperation>, Error> {
     let rows = hybrid_row::records(stream).map_err(|error| {
         Error::bad_request(format!("The batch is not a HybridRow stream of operations: {error}."))
@@ -27,8 +27,8 @@ pub(super) fn operations(stream: &Bytes) -> Result<Vec<BatchOperation>, Error> {
     rows.into_iter().enumerate().map(read).collect()
 }
 
-/// A document as text. Clients that write binary JSON do so in batches, too; what they have together
-/// as text is bounded like the text of other batches.
+/// Converts a document to text. Clients that write binary JSON do so in batches, too. Their
+/// converted text has the same size limit as the text of other batches.
 fn text(index: usize, body: Bytes, translated: &mut usize) -> Result<Bytes, Error> {
     if !binary::is_binary(&body) {
         return Ok(body);
@@ -47,8 +47,8 @@ fn members(row: &OperationRow<'_>, body: Option<Bytes>) -> Result<Members, Strin
         Some(other) => return Err(format!("the resourceType {other} is not that of documents.")),
         None => return Err("resourceType is missing.".to_owned()),
     }
-    // Both are for callers inside of the service. Without them the operation would be another one;
-    // an effective partition key only says again what the partition key does.
+    // Both members are for callers inside the service. Ignoring them would change the operation; an
+    // effective partition key only repeats the partition key, so it may be ignored.
     if row.binary_id.is_some() {
         return Err("binaryId is not supported.".to_owned());
     }
@@ -67,7 +67,7 @@ fn members(row: &OperationRow<'_>, body: Option<Bytes>) -> Result<Members, Strin
     })
 }
 
-/// The name that the operation has in JSON.
+/// The JSON name of an operation type.
 fn name(operation_type: i32) -> Result<String, String> {
     let name = match operation_type {
         OperationRow::CREATE => "Create",
@@ -149,7 +149,7 @@ mod tests {
 
     #[test]
     fn documents_in_binary_json() {
-        // An object of two members: id "Item 1", pk "a".
+        // An object with two members: id "Item 1", pk "a".
         let binary = [&b"\x80\xed\x0f\x02"[..], b"\x82id\x86Item 1\x82pk\x81a"].concat();
         let create = OperationRow { resource_body: Some(&binary), ..row(OperationRow::CREATE) };
         let stream = stream(&[create]);
@@ -212,10 +212,12 @@ mod tests {
         assert_eq!(refused(&long).code, Code::TooLarge);
     }
 
-    /// A document that is short only because it refers to itself counts as long as its text.
+    /// A document that is short only because it refers to itself counts with the length of its
+    /// text.
     #[test]
     fn documents_that_are_long_as_text() {
-        // An array with two bytes of length: a text of 1000 letters at 4, and 600 references to it.
+        // An array with a two-byte length: a text of 1000 letters at offset 4, and 600 references
+        // to it.
         let content = [&[0xc1, 0xe8, 0x03][..], &[b'x'; 1000], &[0xc3, 0x04].repeat(600)].concat();
         let length = u16::try_from(content.len()).expect("length").to_le_bytes();
         let body = [&[0x80, 0xe3], &length[..], &content].concat();

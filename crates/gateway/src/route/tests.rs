@@ -12,7 +12,7 @@ fn shown(path: &str) -> String {
     }
 }
 
-/// The signed types and links of a path.
+/// Returns the signed types and links of a path.
 fn signed_of(path: &str) -> (Vec<String>, Vec<String>) {
     let target = parse(path).unwrap_or_else(|error| panic!("{path}: {error}"));
     let owned = |all: Vec<Cow<'_, str>>| all.into_iter().map(Cow::into_owned).collect();
@@ -97,7 +97,7 @@ fn ids_of_documents_may_contain_what_ends_a_segment() {
         assert_eq!(found.document, id);
         assert_eq!(signed.links[0], format!("dbs/a/colls/b/docs/{id}"), "{path}");
     }
-    // Elsewhere a query counts for nothing.
+    // Elsewhere the query string is ignored.
     for (path, same) in [
         (format!("{docs}?x"), docs.to_owned()),
         (format!("{docs}/?x"), docs.to_owned()),
