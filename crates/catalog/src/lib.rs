@@ -317,8 +317,9 @@ impl Database {
     }
 
     /// The database as the owner of its children, for response headers.
-    pub fn owner(&self) -> Owner {
-        Owner { name_path: format!("dbs/{}", self.id), rid: self.rid.to_string() }
+    pub fn owner(&self) -> Arc<Owner> {
+        let name_path = format!("dbs/{}", self.id);
+        Arc::new(Owner { name_path, rid: self.rid.to_string() })
     }
 
     /// The database as clients see it, with system properties.
@@ -375,17 +376,15 @@ impl Collection {
     }
 
     /// The collection as the owner of its documents.
-    pub fn owner(&self) -> Owner {
-        Owner {
-            name_path: format!("dbs/{}/colls/{}", self.database_id, self.definition.id),
-            rid: self.rid.to_string(),
-        }
+    pub fn owner(&self) -> Arc<Owner> {
+        let name_path = format!("dbs/{}/colls/{}", self.database_id, self.definition.id);
+        Arc::new(Owner { name_path, rid: self.rid.to_string() })
     }
 
     /// The database as the owner of the collection.
-    pub fn database_owner(&self) -> Owner {
+    pub fn database_owner(&self) -> Arc<Owner> {
         let name_path = format!("dbs/{}", self.database_id);
-        Owner { name_path, rid: self.rid.database.to_string() }
+        Arc::new(Owner { name_path, rid: self.rid.database.to_string() })
     }
 
     /// The index of the range that holds a full key with this slot.

@@ -7,12 +7,13 @@
 use std::time::{Duration, SystemTime};
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
-use hyper::{HeaderMap, Method, header::HeaderValue};
-use percent_encoding::percent_decode_str;
+use hyper::{Method, header::HeaderValue};
 use protocol::{Code, Error, Principal};
 use subtle::ConstantTimeEq;
 
 use crate::{
+    headers::Lookup,
+    percent,
     route::Signed,
     settings::{Key, Keys},
 };
@@ -51,7 +52,7 @@ impl Secrecy {
 pub(crate) fn verify(
     method: &Method,
     signed: &Signed<'_>,
-    headers: &HeaderMap,
+    headers: &impl Lookup,
     signature: &[u8],
     keys: &Keys,
     now: SystemTime,
@@ -72,7 +73,7 @@ pub(crate) fn verify(
 
 /// Reads the `authorization` header. Most clients percent-encode it; decoding does not change a
 /// plain one, since base64 has no `%`.
-pub(crate) fn token(headers: &HeaderMap) -> Result<Token, Error> {
+pub(crate) fn token(headers: &impl Lookup) -> Result<Token, Error> {
     let header = only(headers, "authorization").map_err(|_| malformed())?.ok_or_else(|| {
         unauthorized(
             "Required Header authorization is missing. Ensure a valid Authorization token is \
@@ -80,7 +81,7 @@ pub(crate) fn token(headers: &HeaderMap) -> Result<Token, Error> {
         )
     })?;
     let header = header.to_str().map_err(|_| malformed())?;
-    let token = percent_decode_str(header.trim()).decode_utf8().map_err(|_| malformed())?;
+    let token = percent::decode(header.trim()).ok_or_else(malformed)?;
     let mut parts = token.splitn(3, '&');
     let mut part = |name: &str| {
         parts.next()?.trim().split_once('=').filter(|(key, _)| *key == name).map(|(_, value)| value)
@@ -107,8 +108,8 @@ struct Repeated;
 
 /// Returns the only header of this name. Refuses two, since a proxy on the way may have checked the
 /// other.
-fn only<'a>(headers: &'a HeaderMap, name: &str) -> Result<Option<&'a HeaderValue>, Repeated> {
-    let mut all = headers.get_all(name).iter();
+fn only<'a>(headers: &'a impl Lookup, name: &str) -> Result<Option<&'a HeaderValue>, Repeated> {
+    let mut all = headers.values(name).into_iter().flatten();
     let first = all.next();
     if all.next().is_some() { Err(Repeated) } else { Ok(first) }
 }
@@ -120,7 +121,7 @@ struct Dates<'a> {
 }
 
 impl<'a> Dates<'a> {
-    fn read(headers: &'a HeaderMap) -> Result<Self, Error> {
+    fn read(headers: &'a impl Lookup) -> Result<Self, Error> {
         let read = |name| {
             let value = only(headers, name).map_err(|_| invalid_date())?;
             let value = value.map(|value| value.to_str().map_err(|_| invalid_date()));

@@ -4,7 +4,7 @@
 //! the body.
 
 use bytes::Bytes;
-use hyper::{HeaderMap, Method};
+use hyper::{Method, http::request::Parts};
 use protocol::{
     Code, Error, Operation, Options,
     autoscale::Autoscale,
@@ -15,7 +15,7 @@ use protocol::{
 
 use crate::{
     batch, changes,
-    headers::{flag, integer, text},
+    headers::{Filtered, Lookup, flag, integer, text},
     query::{self, Kind},
     route::{RangeAction, Resource},
     version::Version,
@@ -31,14 +31,15 @@ const DELETE: Method = Method::DELETE;
 #[expect(clippy::too_many_lines, reason = "a table")]
 pub(crate) fn operation(
     resource: Resource,
-    method: &Method,
-    headers: &HeaderMap,
+    parts: &Parts,
+    headers: &Filtered<'_>,
     version: Version,
     options: &mut Options,
 ) -> Result<Operation, Error> {
+    let method = &parts.method;
     let resource = match Kind::read(method, headers)? {
         Kind::Plain => resource,
-        Kind::Batch => return batch::operation(resource, headers),
+        Kind::Batch => return batch::operation(resource, &parts.headers),
         Kind::Plan => return query::plan(resource),
         // For a resource without a feed to query, the match on verbs below refuses the request.
         Kind::Query => match query::query(resource) {
@@ -92,7 +93,7 @@ pub(crate) fn operation(
         (Resource::Collection(path), &GET) => Operation::ReadCollection(path),
         (Resource::Collection(path), &PUT) => Operation::ReplaceCollection { path, body },
         (Resource::Collection(path), &DELETE) => Operation::DeleteCollection(path),
-        (Resource::Documents(collection), &GET) => match changes::asked(headers, options)? {
+        (Resource::Documents(collection), &GET) => match changes::asked(&parts.headers, options)? {
             Some((mode, since)) => Operation::ReadChanges { collection, mode, since },
             None => Operation::ListDocuments(collection),
         },
@@ -167,7 +168,7 @@ pub(crate) fn method_not_allowed() -> Error {
 }
 
 /// The head of the media if the body of a new attachment is media; `None` if it is a description.
-fn new_media(headers: &HeaderMap) -> Result<Option<MediaHead>, Error> {
+fn new_media(headers: &impl Lookup) -> Result<Option<MediaHead>, Error> {
     // A JSON file can be media, too; only media have a slug.
     let is_description =
         text(headers, "slug")?.is_none() && text(headers, "content-type")?.is_none_or(is_json);
@@ -179,17 +180,17 @@ fn is_json(content_type: &str) -> bool {
     name.eq_ignore_ascii_case("application/json")
 }
 
-fn media_head(headers: &HeaderMap) -> Result<MediaHead, Error> {
+fn media_head(headers: &impl Lookup) -> Result<MediaHead, Error> {
     let slug = text(headers, "slug")?.map(str::to_owned);
     let content_type = text(headers, "content-type")?.unwrap_or("application/octet-stream");
     Ok(MediaHead { slug, content_type: content_type.to_owned() })
 }
 
-fn is_upsert(headers: &HeaderMap) -> Result<bool, Error> {
+fn is_upsert(headers: &impl Lookup) -> Result<bool, Error> {
     flag(headers, "x-ms-documentdb-is-upsert")
 }
 
-fn throughput(headers: &HeaderMap) -> Result<ThroughputRequest, Error> {
+fn throughput(headers: &impl Lookup) -> Result<ThroughputRequest, Error> {
     let autoscale = text(headers, "x-ms-cosmos-offer-autopilot-settings")?;
     Ok(ThroughputRequest {
         manual: integer(headers, "x-ms-offer-throughput")?,
@@ -198,7 +199,7 @@ fn throughput(headers: &HeaderMap) -> Result<ThroughputRequest, Error> {
     })
 }
 
-fn migration(headers: &HeaderMap) -> Result<Option<Migration>, Error> {
+fn migration(headers: &impl Lookup) -> Result<Option<Migration>, Error> {
     let autoscale = "x-ms-cosmos-migrate-offer-to-autopilot";
     let manual = "x-ms-cosmos-migrate-offer-to-manual-throughput";
     match (flag(headers, autoscale)?, flag(headers, manual)?) {

@@ -1,10 +1,10 @@
 //! The body of an error, `{"code":…,"message":…}`, with the details that a person needs to report
 //! it.
 
-use protocol::{Code, Error, error::QueryFailure};
+use protocol::{Code, Error, error::QueryFailure, guid};
 use value::json::quote;
 
-use crate::{activity, handled, status::Status};
+use crate::{handled, status::Status};
 
 /// The SDK that the message names.
 const SDK: &str = concat!("sheaf/", env!("CARGO_PKG_VERSION"));
@@ -46,7 +46,7 @@ pub(crate) fn body(error: &Error, failed: &Failed<'_>) -> Vec<u8> {
 /// The message of a query error, which is a JSON document of its own. A request for a plan gets
 /// another prefix.
 fn query_message(document: &str, failed: &Failed<'_>) -> String {
-    let activity_id = activity::text(failed.activity_id);
+    let activity_id = guid::text(failed.activity_id);
     if failed.is_plan {
         format!(
             "Gateway Failed to Retrieve Query Plan: Message: {document}\r\n\
@@ -58,7 +58,7 @@ fn query_message(document: &str, failed: &Failed<'_>) -> String {
 }
 
 fn message(error: &Error, failed: &Failed<'_>) -> String {
-    let activity_id = activity::text(failed.activity_id);
+    let activity_id = guid::text(failed.activity_id);
     if error.code == Code::CrossPartitionQuery {
         return format!("{}\r\nActivityId: {activity_id}, {FRONT_DOOR}", error.message);
     }

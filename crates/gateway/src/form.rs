@@ -2,14 +2,13 @@
 //! properties.
 
 use bytes::Bytes;
-use hyper::HeaderMap;
 use protocol::{Body, Error, Operation, Response, query::QueryFeed};
 use value::{
     binary::from_text,
     json::{Member, members},
 };
 
-use crate::headers::{flag, invalid, text};
+use crate::headers::{Lookup, flag, invalid, text};
 
 /// Properties that `x-ms-exclude-system-properties` leaves out. Clients need the others to find and
 /// replace a document.
@@ -47,7 +46,7 @@ impl Format {
 
 impl Form {
     /// Reads the form from the headers. Only answers with documents have one.
-    pub(crate) fn read(headers: &HeaderMap, operation: &Operation) -> Result<Self, Error> {
+    pub(crate) fn read(headers: &impl Lookup, operation: &Operation) -> Result<Self, Error> {
         let wanted = wanted(headers)?;
         let excludes_system = flag(headers, "x-ms-exclude-system-properties")?;
         let is_binary = match Documents::of(operation) {
@@ -108,7 +107,7 @@ impl Documents {
 }
 
 /// Reads the format that the client demands, if it demands one.
-fn wanted(headers: &HeaderMap) -> Result<Option<Format>, Error> {
+fn wanted(headers: &impl Lookup) -> Result<Option<Format>, Error> {
     let name = "x-ms-documentdb-content-serialization-format";
     let Some(word) = text(headers, name)? else { return Ok(None) };
     Format::parse(word).map(Some).ok_or_else(|| invalid(name, word))
@@ -116,8 +115,8 @@ fn wanted(headers: &HeaderMap) -> Result<Option<Format>, Error> {
 
 /// Whether a client accepts binary JSON but not text. A list with an unknown format counts for
 /// nothing.
-fn takes_only_binary(headers: &HeaderMap) -> bool {
-    let list = headers.get("x-ms-cosmos-supported-serialization-formats");
+fn takes_only_binary(headers: &impl Lookup) -> bool {
+    let list = headers.value("x-ms-cosmos-supported-serialization-formats");
     let Some(list) = list.and_then(|list| list.to_str().ok()) else { return false };
     let (mut has_text, mut has_binary) = (false, false);
     for word in list.split(',') {
@@ -149,6 +148,8 @@ fn trim(document: &mut Bytes) {
 
 #[cfg(test)]
 mod tests {
+    use hyper::HeaderMap;
+
     use super::*;
 
     fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {

@@ -18,8 +18,8 @@ use hyper::{
     http::{request::Parts, uri::PathAndQuery},
 };
 use protocol::{
-    Code, Context, Error, Operation, Options, Principal, Proof, Request, Response, Service, rights,
-    service::guarded,
+    Code, Context, Error, Operation, Options, Principal, Proof, Request, Response, Service, guid,
+    rights, service::guarded,
 };
 
 use crate::{
@@ -32,7 +32,7 @@ use crate::{
     fill::{Wants, fill, wants},
     form::Form,
     handled::{self, Credential, Handled},
-    headers::agent,
+    headers::{Filtered, Lookup, agent},
     issuers::Issuers,
     local::is_called_local,
     options,
@@ -107,7 +107,8 @@ impl Gateway {
     {
         let started = Instant::now();
         let (parts, body) = request.into_parts();
-        let activity_id = activity::id(&parts.headers);
+        let headers = Filtered::new(&parts.headers);
+        let activity_id = activity::id(&headers);
         let mut known = Known {
             name: "refused",
             is_plan: false,
@@ -116,18 +117,18 @@ impl Gateway {
             form: Form::default(),
             credential: None,
         };
-        let result = self.answer(scheme, &parts, body, activity_id, &mut known).await;
+        let result = self.answer(scheme, (&parts, &headers), body, activity_id, &mut known).await;
         let asked = Asked {
             activity_id,
-            version: Version::read(&parts.headers).unwrap_or(Version::CURRENT),
-            agent: agent(&parts.headers),
+            version: Version::read(&headers).unwrap_or(Version::CURRENT),
+            agent: agent(&headers),
             path: parts.uri.path(),
             is_https: scheme == "https",
             is_head: parts.method == Method::HEAD,
             is_plan: known.is_plan,
             form: known.form,
             is_write: known.is_write,
-            client_request_id: parts.headers.get(encode::CLIENT_REQUEST_ID),
+            client_request_id: headers.value(encode::CLIENT_REQUEST_ID),
             elapsed: started.elapsed(),
         };
         let charge = charge_of(&result);
@@ -156,7 +157,7 @@ impl Gateway {
         let signed = Signed { types: vec![kind.into()], links: vec!["".into()] };
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
         let mut credential = None;
-        let checked = self.admit(parts, &signed).and_then(|principal| {
+        let checked = self.admit(parts, &parts.headers, &signed).and_then(|principal| {
             credential = Some(Credential::of(principal));
             match principal.proof() {
                 Proof::Key => Ok(()),
@@ -185,7 +186,7 @@ impl Gateway {
     async fn answer<B>(
         &self,
         scheme: &str,
-        parts: &Parts,
+        (parts, headers): (&Parts, &Filtered<'_>),
         body: B,
         activity_id: u128,
         known: &mut Known,
@@ -200,8 +201,7 @@ impl Gateway {
         if let Some(other) = &other {
             target.signed.links.extend(other.signed.links.iter().cloned());
         }
-        let headers = &parts.headers;
-        let principal = self.admit(parts, &target.signed)?;
+        let principal = self.admit(parts, headers, &target.signed)?;
         known.credential = Some(Credential::of(principal));
         let bytes_max = self.settings.limits.body_bytes_max;
         let version = Version::read(headers)?;
@@ -209,7 +209,7 @@ impl Gateway {
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
         if is_read && matches!(target.resource, Resource::Account) {
             known.name = "read_account";
-            body::drain(headers, body, bytes_max).await?;
+            body::drain(&parts.headers, body, bytes_max).await?;
             self.check_grant(principal, activity_id).await?;
             let endpoint = self.endpoint(scheme, parts)?;
             return Ok(Answer::Account(account::body(&self.settings, &endpoint)));
@@ -219,13 +219,13 @@ impl Gateway {
         if !is_read && parts.method != Method::POST {
             rights::check_may_write(principal)?;
         }
-        let mut options = options::read(parts, version, &self.settings)?;
+        let mut options = options::read(parts, headers, version, &self.settings)?;
         let seconds = options::token_seconds(headers)?;
         let mint = self.mint(&target.resource, seconds);
         options.token_mark = mint.as_ref().map(Mint::mark);
         let again = other.map(|other| (other, options.clone()));
         let mut operation =
-            decode::operation(target.resource, &parts.method, headers, version, &mut options)?;
+            decode::operation(target.resource, parts, headers, version, &mut options)?;
         known.name = operation.name();
         known.is_control = operation.is_control();
         known.is_plan = matches!(operation, Operation::PlanQuery { .. });
@@ -233,10 +233,10 @@ impl Gateway {
         known.is_write = !operation.is_read();
         // The service decides. Checking here, too, refuses a request before its body is read.
         rights::check(principal, &operation)?;
-        let body = collect(&mut operation, headers, body, bytes_max).await?;
+        let body = collect(&mut operation, &parts.headers, body, bytes_max).await?;
         let form = batch::Form::of(&body);
         let again = repeat(again, parts, version, &body).await;
-        fill(&mut operation, headers, body).await?;
+        fill(&mut operation, &parts.headers, body).await?;
 
         let is_offer =
             matches!(operation, Operation::ReadOffer(_) | Operation::ReplaceOffer { .. });
@@ -299,14 +299,18 @@ impl Gateway {
     }
 
     /// Authenticates the request.
-    fn admit(&self, parts: &Parts, signed: &Signed<'_>) -> Result<Principal, Error> {
-        let Parts { method, headers, uri, .. } = parts;
+    fn admit(
+        &self,
+        parts: &Parts,
+        headers: &impl Lookup,
+        signed: &Signed<'_>,
+    ) -> Result<Principal, Error> {
         let now = self.clock.now();
         match auth::token(headers)? {
             Token::Signature(signature) => {
                 let keys = read(&self.keys);
                 let (principal, secrecy) =
-                    auth::verify(method, signed, headers, &signature, &keys, now)?;
+                    auth::verify(&parts.method, signed, headers, &signature, &keys, now)?;
                 self.check_name(parts, secrecy)?;
                 Ok(principal)
             }
@@ -317,7 +321,7 @@ impl Gateway {
             }
             Token::Access(token) => {
                 let issuers = read(&self.issuers);
-                issuers.check_name(is_called_local(headers, uri))?;
+                issuers.check_name(is_called_local(&parts.headers, &parts.uri))?;
                 let role = issuers.verify(&token, now)?;
                 Ok(Principal::of_role(role))
             }
@@ -335,7 +339,7 @@ impl Gateway {
         // A 503 follows from a state that was logged when it began.
         if status == 500 {
             tracing::error!(
-                activity_id = %activity::text(asked.activity_id),
+                activity_id = %guid::text(asked.activity_id),
                 operation,
                 status,
                 cause = cause.as_deref().unwrap_or_default(),
@@ -401,10 +405,10 @@ async fn repeat(
     body: &Bytes,
 ) -> Option<Request> {
     let (other, mut options) = again?;
-    let (method, headers) = (&parts.method, &parts.headers);
-    let again = decode::operation(other.resource, method, headers, version, &mut options);
+    let headers = Filtered::new(&parts.headers);
+    let again = decode::operation(other.resource, parts, &headers, version, &mut options);
     let mut again = again.ok()?;
-    fill(&mut again, headers, body.clone()).await.ok()?;
+    fill(&mut again, &parts.headers, body.clone()).await.ok()?;
     Some(Request { operation: again, options })
 }
 

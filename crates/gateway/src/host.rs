@@ -58,7 +58,7 @@ pub(crate) fn split(text: &str) -> Option<(&str, Option<u16>)> {
     }
     let end = match text.strip_prefix('[') {
         Some(rest) => rest.find(']')? + 2,
-        None => text.find(':').unwrap_or(text.len()),
+        None => text.bytes().position(|byte| byte == b':').unwrap_or(text.len()),
     };
     let (host, rest) = text.split_at(end);
     let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);

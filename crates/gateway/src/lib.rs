@@ -39,6 +39,7 @@ mod issuers;
 mod local;
 mod names;
 mod options;
+mod percent;
 mod query;
 pub mod read;
 mod resource_token;

@@ -1,6 +1,6 @@
 //! Reads from the headers the options that any operation may have.
 
-use hyper::{HeaderMap, http::request::Parts};
+use hyper::http::request::Parts;
 use protocol::{
     Code, Error, Options,
     limits::{PAGE_ITEMS_MAX, TOKEN_SECONDS, TOKEN_SECONDS_DEFAULT},
@@ -12,15 +12,19 @@ use protocol::{
 use value::partition_key::{Epk, PartitionKey};
 
 use crate::{
-    headers::{Filtered, Lookup as _, agent, flag, integer, invalid, optional_flag, text},
+    headers::{Filtered, Lookup, agent, flag, integer, invalid, optional_flag, text},
     query::{self, Kind},
     settings::Settings,
     version::Version,
 };
 
 /// Reads all options. Refuses a value that it does not understand, and never guesses.
-pub(crate) fn read(parts: &Parts, version: Version, settings: &Settings) -> Result<Options, Error> {
-    let headers = &Filtered::new(&parts.headers);
+pub(crate) fn read(
+    parts: &Parts,
+    headers: &Filtered<'_>,
+    version: Version,
+    settings: &Settings,
+) -> Result<Options, Error> {
     check_throughput_bucket(headers)?;
     let owned = |name| Ok::<_, Error>(text(headers, name)?.map(str::to_owned));
     Ok(Options {
@@ -49,7 +53,7 @@ pub(crate) fn read(parts: &Parts, version: Version, settings: &Settings) -> Resu
         post_triggers: list(headers, "x-ms-documentdb-post-trigger-include")?,
         enable_script_logging: flag(headers, "x-ms-documentdb-script-enable-logging")?,
         // JavaScript sends some of the query headers with every request.
-        query: match Kind::read(&parts.method, &parts.headers)? {
+        query: match Kind::read(&parts.method, headers)? {
             Kind::Plain | Kind::Batch => QueryOptions::default(),
             Kind::Query | Kind::Plan => {
                 query::options(&parts.headers, version, settings.cross_partition)?
@@ -61,7 +65,7 @@ pub(crate) fn read(parts: &Parts, version: Version, settings: &Settings) -> Resu
 }
 
 /// Reads how long resource tokens made for this request stay valid.
-pub(crate) fn token_seconds(headers: &HeaderMap) -> Result<u32, Error> {
+pub(crate) fn token_seconds(headers: &impl Lookup) -> Result<u32, Error> {
     let name = "x-ms-documentdb-expiry-seconds";
     let Some(seconds) = integer(headers, name)? else { return Ok(TOKEN_SECONDS_DEFAULT) };
     let allowed = u32::try_from(seconds).ok().filter(|seconds| TOKEN_SECONDS.contains(seconds));
@@ -82,7 +86,7 @@ fn keeps_old_ranges(headers: &Filtered<'_>) -> bool {
 ///
 /// COMPAT: a range that the server does not even remember belongs to a collection that was deleted
 /// and created again. Queries of `@azure/cosmos` would ask for it forever.
-pub(crate) fn told_finally(error: Error, headers: &HeaderMap) -> Error {
+pub(crate) fn told_finally(error: Error, headers: &impl Lookup) -> Error {
     if error.code != Code::PartitionGone || !agent(headers).contains("azure-cosmos-js") {
         return error;
     }

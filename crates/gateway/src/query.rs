@@ -7,7 +7,7 @@ use protocol::{
 };
 
 use crate::{
-    headers::{agent, flag, integer, invalid, text},
+    headers::{Lookup, agent, flag, integer, invalid, text},
     route::Resource,
     settings::CrossPartition,
     version::Version,
@@ -29,7 +29,7 @@ pub(crate) enum Kind {
 
 impl Kind {
     /// Reads every header that may tell the kind.
-    pub(crate) fn read(method: &Method, headers: &HeaderMap) -> Result<Self, Error> {
+    pub(crate) fn read(method: &Method, headers: &impl Lookup) -> Result<Self, Error> {
         if *method != Method::POST {
             return Ok(Self::Plain);
         }
@@ -60,8 +60,8 @@ pub(crate) fn is_text(headers: &HeaderMap) -> bool {
     language(headers) == Some(Language::Sql)
 }
 
-fn language(headers: &HeaderMap) -> Option<Language> {
-    headers.get_all("content-type").iter().find_map(|value| {
+fn language(headers: &impl Lookup) -> Option<Language> {
+    headers.values("content-type").into_iter().flatten().find_map(|value| {
         let value = String::from_utf8_lossy(value.as_bytes());
         match value.split(';').next().unwrap_or_default().trim() {
             word if word.eq_ignore_ascii_case("application/query+json") => Some(Language::Json),

@@ -5,7 +5,6 @@
 
 use std::borrow::Cow;
 
-use percent_encoding::percent_decode_str;
 use protocol::{
     Code, Error,
     limits::DOCUMENT_ID_BYTES_MAX,
@@ -15,6 +14,8 @@ use protocol::{
     },
     rid::DatabaseRid,
 };
+
+use crate::percent;
 
 /// Most segments in a path. The longest path, an attachment's, has eight.
 const SEGMENTS_MAX: usize = 10;
@@ -84,7 +85,7 @@ pub(crate) struct Signed<'a> {
 /// Finds the target of a path as it stands in the URL: percent-encoded, and with the query string.
 pub(crate) fn parse(path_and_query: &str) -> Result<Target<'_>, Error> {
     let raw = segments(path_and_query)?;
-    let mut names = raw.iter().map(|segment| decode(segment)).collect::<Result<Vec<_>, _>>()?;
+    let mut names = decode_all(&raw)?;
     match raw.as_slice() {
         ["_sheaf", on @ .., action] => {
             names.pop();
@@ -124,7 +125,7 @@ pub(crate) fn parse_twice(path_and_query: &str) -> Option<Target<'_>> {
         return None;
     }
     let raw = segments(path_and_query).ok()?;
-    let once = raw.iter().map(|segment| decode(segment)).collect::<Result<Vec<_>, _>>().ok()?;
+    let once = decode_all(&raw).ok()?;
     let again = |name: &Cow<'_, str>| decode(name).map(|name| Cow::Owned(name.into_owned()));
     let twice = once.iter().map(again).collect::<Result<Vec<_>, _>>().ok()?;
     if once == twice { None } else { target(&raw, twice).ok() }
@@ -132,14 +133,16 @@ pub(crate) fn parse_twice(path_and_query: &str) -> Option<Target<'_>> {
 
 /// Finds the target of a path, given its segments both decoded and as they stand in the URL.
 fn target<'a>(raw: &[&'a str], names: Vec<Cow<'a, str>>) -> Result<Target<'a>, Error> {
-    let mut shape = names.clone();
-    for kind in shape.iter_mut().step_by(2) {
-        if kind.bytes().any(|byte| byte.is_ascii_uppercase()) {
-            kind.to_mut().make_ascii_lowercase();
-        }
-    }
-    let shape_text: Vec<&str> = shape.iter().map(|name| &**name).collect();
-    let resource = resource(&shape_text)?;
+    let is_lower = |kind: &str| !kind.bytes().any(|byte| byte.is_ascii_uppercase());
+    // Most clients write the types in lower case.
+    let lowered: Vec<Option<String>> = names
+        .iter()
+        .enumerate()
+        .map(|(at, kind)| (at % 2 == 0 && !is_lower(kind)).then(|| kind.to_ascii_lowercase()))
+        .collect();
+    let shape: Vec<&str> =
+        lowered.iter().zip(&names).map(|(lower, name)| lower.as_deref().unwrap_or(name)).collect();
+    let resource = resource(&shape)?;
     Ok(Target { resource, signed: signed(&shape, &names, raw) })
 }
 
@@ -169,25 +172,45 @@ fn split(path: &str) -> Result<Vec<&str>, Error> {
     if path.is_empty() {
         return Ok(Vec::new());
     }
-    let segments: Vec<&str> = path.split('/').take(SEGMENTS_MAX + 1).collect();
-    if segments.len() > SEGMENTS_MAX {
-        return Err(Error::bad_request("The request path has too many segments."));
+    let mut segments = Vec::with_capacity(SEGMENTS_MAX);
+    let mut rest = path.as_bytes();
+    let mut has_empty = false;
+    loop {
+        if segments.len() == SEGMENTS_MAX {
+            return Err(Error::bad_request("The request path has too many segments."));
+        }
+        let end = rest.iter().position(|byte| *byte == b'/');
+        let start = path.len() - rest.len();
+        let length = end.unwrap_or(rest.len());
+        has_empty |= length == 0;
+        segments.push(&path[start..start + length]);
+        match end {
+            Some(end) => rest = &rest[end + 1..],
+            None => break,
+        }
     }
-    if segments.iter().any(|segment| segment.is_empty()) {
+    if has_empty {
         return Err(Error::bad_request("The request path has an empty segment."));
     }
     Ok(segments)
 }
 
+fn decode_all<'a>(segments: &[&'a str]) -> Result<Vec<Cow<'a, str>>, Error> {
+    let mut names = Vec::with_capacity(segments.len());
+    for segment in segments {
+        names.push(decode(segment)?);
+    }
+    Ok(names)
+}
+
 /// Decodes one segment once. Anything that still looks encoded is part of the name.
 fn decode(segment: &str) -> Result<Cow<'_, str>, Error> {
-    let name = percent_decode_str(segment)
-        .decode_utf8()
-        .map_err(|_| Error::bad_request("The request path is not UTF-8."))?;
+    let name = percent::decode(segment)
+        .ok_or_else(|| Error::bad_request("The request path is not UTF-8."))?;
     if name.len() > DOCUMENT_ID_BYTES_MAX {
         return Err(Error::bad_request("The request path has a segment that is too long."));
     }
-    if name.contains('\0') {
+    if name.as_bytes().contains(&0) {
         return Err(Error::bad_request("The request path contains a NUL character."));
     }
     Ok(name)
@@ -301,10 +324,12 @@ fn unknown() -> Error {
 
 /// Returns what clients sign: a feed's owner or a resource's own link. A path with an odd number of
 /// segments is a feed.
-fn signed<'a>(shape: &[Cow<'a, str>], names: &[Cow<'a, str>], raw: &[&'a str]) -> Signed<'a> {
-    let text: Vec<&str> = shape.iter().map(|name| &**name).collect();
-    let kind = |at: usize| shape[at].clone();
-    let (types, link_len) = match text.as_slice() {
+fn signed<'a>(shape: &[&str], names: &[Cow<'a, str>], raw: &[&'a str]) -> Signed<'a> {
+    // The name itself where it is in lower case, so that the usual type is borrowed from the URL.
+    let kind = |at: usize| {
+        if names[at] == shape[at] { names[at].clone() } else { Cow::Owned(shape[at].to_owned()) }
+    };
+    let (types, link_len) = match shape {
         // SDKs sign different types here, but always the collection's link.
         [.., "operations", _] => {
             (vec![Cow::Borrowed("colls"), Cow::Borrowed("partitionkey")], names.len() - 2)
@@ -317,7 +342,7 @@ fn signed<'a>(shape: &[Cow<'a, str>], names: &[Cow<'a, str>], raw: &[&'a str]) -
         all if all.len().is_multiple_of(2) => (vec![kind(all.len() - 2)], names.len()),
         all => (vec![kind(all.len() - 1)], names.len() - 1),
     };
-    Signed { types, links: links(&text, &names[..link_len], &raw[..link_len]) }
+    Signed { types, links: links(shape, &names[..link_len], &raw[..link_len]) }
 }
 
 /// The links that a client may have signed: the last rid in lower case if the path consists of

@@ -1,9 +1,8 @@
 //! The version of the REST API that a client speaks, and the behaviour that depends on it.
 
-use hyper::HeaderMap;
 use protocol::Error;
 
-use crate::headers;
+use crate::headers::{self, Lookup};
 
 /// A version is a date, and dates of this form sort as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -44,7 +43,7 @@ impl Version {
     const NO_LEGACY_INDEXES: Self = Self(*b"2020-07-15");
 
     /// Reads `x-ms-version`. Accepts versions later than all known ones, too.
-    pub(crate) fn read(headers: &HeaderMap) -> Result<Self, Error> {
+    pub(crate) fn read(headers: &impl Lookup) -> Result<Self, Error> {
         match headers::text(headers, "x-ms-version")? {
             Some(text) => parse(text).filter(|version| version.is_served()).ok_or_else(unknown),
             None => Ok(Self::CURRENT),
@@ -106,6 +105,8 @@ fn parse(text: &str) -> Option<Version> {
 
 #[cfg(test)]
 mod tests {
+    use hyper::HeaderMap;
+
     use super::*;
 
     #[test]

@@ -29,6 +29,11 @@ pub struct HotKeys {
 
 #[derive(Debug, Default)]
 struct Sketch {
+    /// The hashes of the keys of `counters`, in the same order: all of them are searched for each
+    /// request.
+    hashes: Vec<u64>,
+    /// The request units spent on the keys of `counters`, in the same order.
+    spent: Vec<f64>,
     counters: Vec<Counter>,
     /// When counting began; `None` before the first count.
     began: Option<i64>,
@@ -39,10 +44,8 @@ struct Sketch {
 
 #[derive(Debug)]
 struct Counter {
-    hash: u64,
     key: Box<[u8]>,
-    spent: f64,
-    /// The part of `spent` that may belong to another key.
+    /// The part of what was spent that may belong to another key.
     overstated: f64,
 }
 
@@ -77,20 +80,23 @@ impl Sketch {
             (self.began, self.scale) = (Some(now), now);
         }
         let units = units * self.weight(now);
-        let is_key = |counter: &&mut Counter| counter.hash == hash && *counter.key == *key;
-        if let Some(counter) = self.counters.iter_mut().find(is_key) {
-            counter.spent += units;
+        let mut same = self.hashes.iter().enumerate().filter(|(_, other)| **other == hash);
+        if let Some((at, _)) = same.find(|(at, _)| *self.counters[*at].key == *key) {
+            self.spent[at] += units;
             return;
         }
         let key = key.into();
         if self.counters.len() < KEYS_MAX {
-            self.counters.push(Counter { hash, key, spent: units, overstated: 0.0 });
+            self.hashes.push(hash);
+            self.spent.push(units);
+            self.counters.push(Counter { key, overstated: 0.0 });
             return;
         }
-        let least = self.counters.iter_mut().min_by(|a, b| a.spent.total_cmp(&b.spent));
-        if let Some(counter) = least {
-            let overstated = counter.spent;
-            *counter = Counter { hash, key, spent: overstated + units, overstated };
+        let least = self.spent.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
+        if let Some((at, &overstated)) = least {
+            self.hashes[at] = hash;
+            self.spent[at] += units;
+            self.counters[at] = Counter { key, overstated };
         }
     }
 
@@ -101,8 +107,8 @@ impl Sketch {
             return ages.exp();
         }
         let fade = (-ages).exp();
-        for counter in &mut self.counters {
-            counter.spent *= fade;
+        for (counter, spent) in self.counters.iter_mut().zip(&mut self.spent) {
+            *spent *= fade;
             counter.overstated *= fade;
         }
         self.scale = now;
@@ -115,9 +121,10 @@ impl Sketch {
         // The total weight of a steady spender: less while counting is younger than the memory.
         let collected = MEMORY_MS * (1.0 - (-age(began, now).max(1000.0) / MEMORY_MS).exp());
         let rate =
-            |counter: &Counter| (counter.spent - counter.overstated) * fade / collected * 1000.0;
+            |counter: &Counter, spent| (spent - counter.overstated) * fade / collected * 1000.0;
+        let spent = self.counters.iter().zip(&self.spent);
         let mut keys: Vec<(&Counter, f64)> =
-            self.counters.iter().map(|counter| (counter, rate(counter))).collect();
+            spent.map(|(counter, spent)| (counter, rate(counter, *spent))).collect();
         keys.sort_by(|a, b| b.1.total_cmp(&a.1).then_with(|| a.0.key.cmp(&b.0.key)));
         // Below a hundredth of a unit per second a key counts as idle.
         let keys = keys.into_iter().filter(|(_, rate)| *rate >= 0.01).take(count);

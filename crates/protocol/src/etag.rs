@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use crate::guid;
+
 /// The version of a resource: 16 bytes, printed in the service's 8-4-4-4-12 form.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Etag(pub u128);
@@ -16,16 +18,7 @@ impl Etag {
 
     /// Parses an etag with or without quotes, with hex digits in either case.
     pub fn parse(text: &str) -> Option<Self> {
-        let bare = strip_quotes(text);
-        let groups: Vec<&str> = bare.split('-').collect();
-        if !groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12]) {
-            return None;
-        }
-        let digits = groups.concat();
-        if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-            return None;
-        }
-        u128::from_str_radix(&digits, 16).ok().map(Self)
+        guid::parse(strip_quotes(text)).map(Self)
     }
 }
 
@@ -38,8 +31,7 @@ pub fn strip_quotes(text: &str) -> &str {
 
 impl fmt::Display for Etag {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hex = format!("{:032x}", self.0);
-        write!(f, "{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+        f.write_str(&guid::text(self.0))
     }
 }
 

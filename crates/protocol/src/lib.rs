@@ -7,6 +7,7 @@ pub mod autoscale;
 pub mod continuation;
 pub mod error;
 pub mod etag;
+pub mod guid;
 pub mod limits;
 pub mod meta;
 pub mod operator;

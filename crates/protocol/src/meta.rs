@@ -17,7 +17,7 @@ pub struct Meta {
     /// The LSN of the document, if the request is about a single one.
     pub item_lsn: Option<u64>,
     /// The collection or database that owns the resource: SDKs key session state by it.
-    pub owner: Option<Owner>,
+    pub owner: Option<Arc<Owner>>,
     /// Quota and usage of a collection, if requested.
     pub quota: Option<Quota>,
     /// Quota and usage of the collection that holds the resource. They may be slightly outdated.

@@ -300,8 +300,9 @@ fn encode(bytes: &[u8]) -> String {
 }
 
 fn decode(text: &str) -> Option<Vec<u8>> {
-    // The longest rid (an attachment's) has 28 characters.
-    if text.len() > 28 {
+    // The longest rid (an attachment's) has 28 characters. Most names are seen to be no rid here.
+    let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"+-=/".contains(&byte);
+    if text.len() > 28 || !text.len().is_multiple_of(4) || !text.bytes().all(is_letter) {
         return None;
     }
     STANDARD.decode(text.replace('-', "/")).ok()

@@ -6,7 +6,7 @@ use std::{collections::HashMap, ops::Deref, sync::Arc};
 
 use catalog::{Catalog, Collection, Database, Missing, groups::Groups};
 use partition::{Partition, errors};
-use protocol::{Code, Error, Options, request::CollectionPath, rid::CollectionRid};
+use protocol::{Code, Error, Options, Owner, request::CollectionPath, rid::CollectionRid};
 use value::partition_key::PartitionKey;
 
 use crate::{
@@ -40,6 +40,8 @@ pub struct Served {
     pub partitions: Vec<Arc<Partition>>,
     /// Quota and usage for answers about its documents.
     pub quota_lists: Arc<CachedLists>,
+    /// The collection as the owner of its documents, for response headers.
+    owner: Arc<Owner>,
 }
 
 impl View {
@@ -169,7 +171,8 @@ impl Next<'_> {
             partitions.push(Arc::clone(partition));
         }
         let quota_lists = old.map(|old| Arc::clone(&old.quota_lists)).unwrap_or_default();
-        Ok(Served { collection: Arc::clone(collection), readable, partitions, quota_lists })
+        let owner = collection.owner();
+        Ok(Served { collection: Arc::clone(collection), readable, partitions, quota_lists, owner })
     }
 }
 
@@ -177,7 +180,8 @@ impl Served {
     /// A collection with these partitions, all of them open here.
     pub fn new(collection: Arc<Collection>, partitions: Vec<Arc<Partition>>) -> Self {
         let readable = partitions.iter().map(|it| Arc::clone(it) as Arc<dyn Readable>).collect();
-        Self { collection, readable, partitions, quota_lists: Arc::default() }
+        let owner = collection.owner();
+        Self { collection, readable, partitions, quota_lists: Arc::default(), owner }
     }
 
     fn with_partition(&self, partition: &Arc<Partition>) -> Self {
@@ -193,7 +197,13 @@ impl Served {
             readable: readable.collect(),
             partitions: self.partitions.iter().map(replaced).collect(),
             quota_lists: Arc::clone(&self.quota_lists),
+            owner: Arc::clone(&self.owner),
         }
+    }
+
+    /// The collection as the owner of its documents.
+    pub fn owner(&self) -> Arc<Owner> {
+        Arc::clone(&self.owner)
     }
 
     /// The partition that holds a full key of this slot, if it is open here.

@@ -22,13 +22,16 @@ pub(crate) struct Process {
 }
 
 impl Process {
-    /// Starts a worker with an empty environment, none of our folders, and no open files but its
-    /// two pipes. Rust's library marks everything the server opens as close-on-exec; but
+    /// Starts a worker with an empty environment but for one setting, none of our folders, and no open
+    /// files but its two pipes. Rust's library marks everything the server opens as close-on-exec; but
     /// descriptors that the server itself inherited, beyond the usual three, are passed on.
     pub(crate) fn start(program: &Path, arguments: &[OsString]) -> std::io::Result<Process> {
         let mut child = Command::new(program)
             .args(arguments)
             .env_clear()
+            // The allocator reserves a gibibyte of addresses at its first use otherwise, which is all
+            // that a worker may have.
+            .env("MIMALLOC_ARENA_RESERVE", "8MiB")
             .current_dir("/")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

@@ -50,6 +50,10 @@ use clap::{CommandFactory as _, Parser as _};
 
 use crate::cli::{Cli, Command};
 
+/// A request makes some dozens of small allocations, often freed on another thread than theirs.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// The hidden command that starts script workers. It is not for people, so `cli` does not list it.
 pub(crate) const SCRIPT_WORKER: &str = "script-worker";
 

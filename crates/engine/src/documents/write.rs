@@ -118,7 +118,7 @@ pub(super) struct Queued {
     pub(super) done: Result<Done, Error>,
     pub(super) published: Published,
     pub(super) partition: Arc<Partition>,
-    pub(super) owner: Owner,
+    pub(super) owner: Arc<Owner>,
     /// What is told of the collection.
     pub(super) quota_lists: Option<Arc<QuotaLists>>,
     /// What triggers logged.

@@ -21,7 +21,7 @@ use crate::{call::Call, family::requests::Put};
 /// A resource that has children.
 pub(crate) trait Parent: Send + Sync + Sized + 'static {
     /// The owner, as answers name it.
-    fn owner(&self) -> Owner;
+    fn owner(&self) -> Arc<Owner>;
 
     /// The owner in the continuation tokens of its feeds.
     fn rid_bytes(&self) -> Vec<u8>;
@@ -32,7 +32,7 @@ pub(crate) trait Parent: Send + Sync + Sized + 'static {
 }
 
 impl Parent for Arc<Database> {
-    fn owner(&self) -> Owner {
+    fn owner(&self) -> Arc<Owner> {
         Database::owner(self)
     }
 
@@ -46,7 +46,7 @@ impl Parent for Arc<Database> {
 }
 
 impl Parent for Arc<Collection> {
-    fn owner(&self) -> Owner {
+    fn owner(&self) -> Arc<Owner> {
         Collection::owner(self)
     }
 

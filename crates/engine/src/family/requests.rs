@@ -197,8 +197,8 @@ struct Delete<F> {
     options: Options,
 }
 
-impl<F: Family> AsyncPlan<Owner> for Delete<F> {
-    async fn run(self, _: &Arc<Inner>, mut catalog: Catalog) -> Result<Change<Owner>, Error> {
+impl<F: Family> AsyncPlan<Arc<Owner>> for Delete<F> {
+    async fn run(self, _: &Arc<Inner>, mut catalog: Catalog) -> Result<Change<Arc<Owner>>, Error> {
         let Self { family, name, options } = self;
         let Found { mut parent, child } = find(&catalog, &family, &name, &options)?;
         require_match(&options, child.version().etag)?;

@@ -35,9 +35,9 @@ pub(crate) struct Holder {
 }
 
 impl Parent for Holder {
-    fn owner(&self) -> Owner {
+    fn owner(&self) -> Arc<Owner> {
         let name_path = format!("dbs/{}/users/{}", self.database.id, self.user.id);
-        Owner { name_path, rid: self.user.rid.to_string() }
+        Arc::new(Owner { name_path, rid: self.user.rid.to_string() })
     }
 
     fn rid_bytes(&self) -> Vec<u8> {

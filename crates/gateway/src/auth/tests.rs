@@ -1,4 +1,4 @@
-use hyper::header::HeaderValue;
+use hyper::{HeaderMap, header::HeaderValue};
 
 use super::*;
 use crate::settings::PUBLISHED_KEY;

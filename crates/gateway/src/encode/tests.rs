@@ -83,7 +83,7 @@ fn a_document_has_the_head_that_other_answers_get_piece_by_piece() {
         charge: 10.5,
         partitions: vec![PartitionPoint { range_id: 3, lsn: 42 }],
         item_lsn: Some(41),
-        owner: Some(owner),
+        owner: Some(owner.into()),
         quota_lists: Some(Quota::default().lists().into()),
         retry_after_ms: Some(7),
         ..Meta::default()

@@ -19,10 +19,10 @@ fn meta() -> Meta {
         charge: 5.714,
         partitions: vec![PartitionPoint { range_id: 3, lsn: 42 }],
         item_lsn: Some(17),
-        owner: Some(Owner {
-            name_path: "dbs/d é/colls/c".to_owned(),
-            rid: "obLD1IAAAAE=".to_owned(),
-        }),
+        owner: Some(
+            Owner { name_path: "dbs/d é/colls/c".to_owned(), rid: "obLD1IAAAAE=".to_owned() }
+                .into(),
+        ),
         ..Meta::default()
     }
 }

@@ -68,7 +68,7 @@ struct Queued {
     done: Result<Done, Error>,
     published: Published,
     partition: Arc<Partition>,
-    owner: protocol::Owner,
+    owner: Arc<protocol::Owner>,
 }
 
 impl<'a> Write<'a> {

@@ -37,7 +37,7 @@ struct Ran {
 fn context(collection: &Served, logging: bool) -> Context {
     Context {
         self_link: collection.self_link(),
-        alt_link: collection.owner().name_path,
+        alt_link: collection.owner().name_path.clone(),
         logging,
         ..Context::default()
     }
