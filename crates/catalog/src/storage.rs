@@ -29,9 +29,9 @@ use crate::{
 pub const CATALOG: &str = "catalog";
 
 /// The data format that this build writes. Format 1 had no index; format 2 had no history of
-/// changes, no unique key rows, and expiry rows that could be out of date. Fixtures of every
-/// released format are in `crates/engine/testdata/formats`.
-pub const CATALOG_FORMAT: u8 = 3;
+/// changes, no unique key rows, and expiry rows that could be out of date; format 3 had longer index
+/// keys. Fixtures of every released format are in `crates/engine/testdata/formats`.
+pub const CATALOG_FORMAT: u8 = 4;
 
 /// Key of the data format of the whole directory.
 const FORMAT_KEY: &[u8] = b"V";

@@ -80,6 +80,12 @@ pub enum OpenError {
         /// The newest format this build knows.
         supported: u8,
     },
+    /// An earlier build wrote the index, and this check must not change it.
+    #[error(
+        "an earlier build wrote the data: start the server once to upgrade it, or check it with \
+         that build"
+    )]
+    Older,
     /// The catalog or a partition cannot be read.
     #[error("the catalog is damaged: restore a backup, or run `sheaf verify` to see what is left")]
     Damaged,

@@ -1,5 +1,5 @@
-//! Opens a database: the catalog, then the partitions that it names. Then it finishes or removes
-//! unfinished work that a crash left. Partitions that another process owns are not opened. Only the
+//! Opens a database: the catalog, then the partitions that it names. Then it upgrades what an earlier
+//! build wrote, and finishes or removes unfinished work that a crash left. Partitions that another process owns are not opened. Only the
 //! catalog's owner cleans up: a key space that the catalog does not name yet may be one that
 //! another process is filling.
 
@@ -44,7 +44,10 @@ pub(crate) async fn open(
     let Loaded { catalog, dropped, orphans, format } = loaded;
     let surroundings = Surroundings { patience, ..Surroundings::new(&**store) };
     let partitions = partitions(store, &surroundings, &catalog, elsewhere.as_deref()).await?;
+    // First the catalog, so that no earlier build opens a partition that is half upgraded.
+    storage.upgrade(&catalog, format).await?;
     for partition in &partitions {
+        partition.upgrade().await?;
         finish_creation(partition).await?;
     }
     for name in dropped {
@@ -53,7 +56,6 @@ pub(crate) async fn open(
     }
     storage.drop_orphans(orphans).await?;
     drop_unfinished(&**store, &catalog).await?;
-    storage.upgrade(&catalog, format).await?;
     let view = View::among(elsewhere).next(catalog, &partitions)?;
     Ok(Opened { storage, view, surroundings })
 }
@@ -64,6 +66,11 @@ pub(crate) async fn inspect(store: &Arc<dyn Store>) -> Result<(View, usize), Ope
     let Loaded { catalog, orphans, .. } = CatalogStore::inspect(store).await?;
     let surroundings = Surroundings::new(&**store);
     let partitions = partitions(store, &surroundings, &catalog, None).await?;
+    for partition in &partitions {
+        if partition.has_older_index().await? {
+            return Err(OpenError::Older);
+        }
+    }
     Ok((View::default().next(catalog, &partitions)?, orphans.len()))
 }
 

@@ -1,10 +1,13 @@
 //! Turns ranges of values into ranges of terms. A query asks for a range of full key bytes
-//! ([`value::key`]); terms contain truncated strings and bare types, so the range to scan is
-//! slightly wider at its ends.
+//! ([`value::key`]); terms encode numbers and strings in fewer bytes, truncate strings and contain
+//! bare types, so the range to scan may be slightly wider at its ends.
 
 use crate::encoding::{
-    ARRAY, CUT, ESCAPED, OBJECT, STRING, STRING_BYTES_MAX, decode_value, invert, string_end,
+    ARRAY, CUT, END, ESCAPE, NUMBER, OBJECT, STRING, STRING_BYTES_MAX, encode_bits, invert,
 };
+
+/// The byte after a `00` inside a string, in full key bytes.
+const ESCAPED: u8 = 0xff;
 
 /// The range of terms to scan for values whose full key bytes are at least `low` and less than
 /// `high`. The flag tells whether the range is exact, that is, contains only terms of such values.
@@ -19,56 +22,56 @@ pub fn clip(low: &[u8], high: &[u8]) -> (Vec<u8>, Vec<u8>, bool) {
 
 fn clip_bound(bound: &[u8], is_high: bool) -> (Vec<u8>, bool) {
     match bound {
+        [] | [_] => (bound.to_vec(), true),
         // Inside the arrays or objects, which all have the same term.
-        [kind @ (ARRAY | OBJECT), _, ..] => (vec![kind + u8::from(is_high)], false),
-        [STRING, content @ ..] => clip_string(bound, content, is_high),
-        // A bound just above a value is just above everything that begins with its bytes.
-        _ => match decode_value(bound) {
-            Ok((_, rest)) if !rest.is_empty() => {
-                (successor(&bound[..bound.len() - rest.len()]), true)
-            }
-            _ => (bound.to_vec(), true),
-        },
+        [kind @ (ARRAY | OBJECT), ..] => (vec![kind + u8::from(is_high)], false),
+        [STRING, content @ ..] => clip_string(content, is_high),
+        [NUMBER, content @ ..] => (clip_number(content), true),
+        // A bound above a value that is only a type byte is above everything that begins with it.
+        [..] => (successor(&bound[..1]), true),
     }
 }
 
-/// `bound` with the type byte, `content` without.
-fn clip_string(bound: &[u8], content: &[u8], is_high: bool) -> (Vec<u8>, bool) {
-    let (length, end) = string_end(content);
-    let kept = kept_bytes(&content[..length]);
-    if kept < length {
-        // All strings with this prefix have the same term, wherever the bound lies among them.
-        let mut clipped = bound[..=kept].to_vec();
-        clipped.extend_from_slice(&[0, CUT + u8::from(is_high)]);
-        return (clipped, false);
-    }
-    let mut clipped = bound.to_vec();
-    // No full key bytes lie between the whole string and the longer ones, so any bound between them
-    // is equivalent; the terms of truncated strings are above.
-    let is_above_whole = match end {
-        Some(0) => content.len() > length + 2,
-        Some(byte) => byte < ESCAPED,
-        None => false,
-    };
-    if is_above_whole {
-        clipped.truncate(length + 1);
-        clipped.extend_from_slice(&[0, CUT]);
-    }
-    (clipped, true)
+/// `content` is a bound among numbers without its type byte: the bits that sort like the double, or
+/// the first of them, a tail byte (0), and whatever follows above the number.
+fn clip_number(content: &[u8]) -> Vec<u8> {
+    let mut bits = [0; 8];
+    let given = content.len().min(bits.len());
+    bits[..given].copy_from_slice(&content[..given]);
+    let mut clipped = vec![NUMBER];
+    encode_bits(u64::from_be_bytes(bits), &mut clipped);
+    let is_above = content.get(given..).is_some_and(|behind| !matches!(behind, [] | [0]));
+    if is_above { successor(&clipped) } else { clipped }
 }
 
-/// How many of a string's encoded bytes a term keeps.
-fn kept_bytes(content: &[u8]) -> usize {
-    if content.len() <= STRING_BYTES_MAX {
-        return content.len();
-    }
-    let mut kept = 0;
+/// `content` is a bound among strings without its type byte.
+fn clip_string(mut content: &[u8], is_high: bool) -> (Vec<u8>, bool) {
+    let mut clipped = vec![STRING];
     loop {
-        let width = if content[kept] == 0 { 2 } else { 1 };
-        if kept + width > STRING_BYTES_MAX {
-            return kept;
+        let (bytes, rest): (&[u8], _) = match content {
+            [] => return (clipped, true),
+            [0, ESCAPED, rest @ ..] => (&[ESCAPE, 0], rest),
+            [0] | [0, 0] => {
+                clipped.push(END);
+                return (clipped, true);
+            }
+            // No full key bytes lie between the whole string and the longer ones, so any bound
+            // between them is equivalent; the terms of truncated strings are above.
+            [0, ..] => {
+                clipped.push(CUT);
+                return (clipped, true);
+            }
+            [1, rest @ ..] => (&[ESCAPE, 1], rest),
+            [2, rest @ ..] => (&[ESCAPE, 2], rest),
+            [_, rest @ ..] => (&content[..1], rest),
+        };
+        if clipped.len() + bytes.len() > 1 + STRING_BYTES_MAX {
+            // All strings with this prefix have the same term, wherever the bound lies among them.
+            clipped.push(CUT + u8::from(is_high));
+            return (clipped, false);
         }
-        kept += width;
+        clipped.extend_from_slice(bytes);
+        content = rest;
     }
 }
 

@@ -6,6 +6,7 @@ use value::key::KeyError;
 
 use crate::encoding::{Decoded, decode_descending, decode_value, encode_descending, encode_value};
 use crate::encoding::{MANY, invert};
+use crate::key;
 use crate::path::{Path, PathHash, Segment, Step, path_hash, value_at};
 
 /// The most elements of an array for which a composite index has separate entries. More would
@@ -17,7 +18,8 @@ pub const ELEMENTS_MAX: usize = 256;
 /// lead into an array. A member without a value is encoded as undefined.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Composite {
-    /// The id in its keys, which depends only on the members.
+    /// The id in its keys. It depends only on the members, and on the indexes of its policy that
+    /// have taken its first one.
     pub id: u64,
     /// The paths, and whether each is descending. The first never is: reversing all directions
     /// gives the same index, read backward.
@@ -44,7 +46,19 @@ impl Composite {
         let flip = members.first()?.1;
         let members: Vec<_> =
             members.iter().map(|(path, descends)| (path.clone(), descends ^ flip)).collect();
-        Some(Composite { id: id(&members), array: array.map(<[_]>::to_vec), members })
+        Some(Composite { id: id(&members, 0), array: array.map(<[_]>::to_vec), members })
+    }
+
+    /// Takes another id than these indexes, which have other members. An earlier policy may have
+    /// given it to an index with other members still: a query uses no composite index until all
+    /// documents follow one policy.
+    pub(crate) fn set_apart(&mut self, others: &[Composite]) {
+        for attempt in 1.. {
+            if others.iter().all(|other| other.id != self.id) {
+                break;
+            }
+            self.id = id(&self.members, attempt);
+        }
     }
 
     /// Whether members lead into an array, so that a document may have several entries.
@@ -116,11 +130,12 @@ pub(crate) enum Element<'a> {
     Many,
 }
 
-/// Hashes the members: for each, the hash of its path and its direction. Stored in keys.
-fn id(members: &[(Path, bool)]) -> u64 {
+/// The id of an index with these members, from a hash of each path and its direction. If it is
+/// taken, the index gets that of the next attempt.
+fn id(members: &[(Path, bool)], attempt: u32) -> u64 {
     let hash = |hash: PathHash, (path, descends): &(Path, bool)| {
-        let text = format!("{:016x}{}", path_hash(path.steps(), 0), u8::from(*descends));
+        let text = format!("{:016x}{}", path_hash(path.steps(), attempt), u8::from(*descends));
         hash.step(Step::Key(&text))
     };
-    members.iter().fold(PathHash::ROOT, hash).0
+    key::id(members.iter().fold(PathHash::ROOT, hash).0)
 }

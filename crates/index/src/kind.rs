@@ -5,11 +5,11 @@
 #[repr(u8)]
 pub enum Kind {
     /// A single path.
-    Path = b'I',
+    Path = b'V',
     /// Several paths together.
-    Composite = b'C',
+    Composite = b'W',
     /// The cells that a geometry covers.
-    Spatial = b'G',
+    Spatial = b'L',
 }
 
 impl Kind {

@@ -10,10 +10,12 @@
 //! - `composite`: indexes over several paths together,
 //! - `terms`: from a document to its terms,
 //! - [`Kind`], [`key`], `encoding`, `clip`: the bytes of a term, and the ranges to scan for a range of values,
+//! - [`older`]: what earlier builds wrote, for the upgrade,
 //! - [`cells`], `geometry`, `ring`: the spatial index.
 
 pub mod cells;
 pub mod key;
+pub mod older;
 
 mod clip;
 mod composite;
@@ -33,7 +35,7 @@ pub use composite::{Composite, ELEMENTS_MAX};
 pub use definition::{Definition, Directive, Mode, Spatial};
 pub use encoding::{
     CONTAINERS, Decoded, STRING_BYTES_MAX, decode_descending, decode_value, encode_descending,
-    encode_value, has_container,
+    encode_value, encode_whole, has_container,
 };
 pub use kind::Kind;
 pub use path::{Path, Segment, Step, path_hash, value_at};

@@ -1,5 +1,5 @@
 //! Places in a document: `/a/b` by property names, `/a/[]` for all elements of an array. Stored as
-//! a 64-bit hash.
+//! the first bits of a 64-bit hash.
 
 use std::fmt;
 
@@ -106,8 +106,8 @@ pub fn value_at<'a>(mut value: &'a Value, segments: &[Segment]) -> &'a Value {
 /// The hash of a place, a stored format: 64-bit FNV-1a over `FF` and the UTF-8 name for each
 /// property, and `FE` for each element. Neither byte occurs in UTF-8, so different places never
 /// hash the same bytes. For later attempts the bytes begin with `FD` and the attempt (4 bytes,
-/// big-endian): if a place's hash is taken, the place gets the hash of the next attempt, on which
-/// the two are unlikely to collide again.
+/// big-endian): if the [id](crate::key::id) of a place's hash is taken, the place gets that of the
+/// next attempt, on which the two are unlikely to collide again.
 pub fn path_hash<'a>(steps: impl IntoIterator<Item = Step<'a>>, attempt: u32) -> u64 {
     let mut hash = PathHash::ROOT;
     if attempt > 0 {

@@ -55,10 +55,10 @@ impl Policy {
             tree.add_spatial(spatial, number);
         }
         let mut composites: Vec<Composite> = Vec::new();
-        for composite in definition.composites.iter().filter_map(|members| Composite::new(members))
-        {
+        for mut composite in definition.composites.iter().filter_map(|it| Composite::new(it)) {
             // An index may be listed twice, for example with all directions reversed.
-            if composites.iter().all(|other| other.id != composite.id) {
+            if composites.iter().all(|other| other.members != composite.members) {
+                composite.set_apart(&composites);
                 composites.push(composite);
             }
         }

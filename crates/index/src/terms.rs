@@ -14,22 +14,22 @@ use crate::path::{Path, PathHash, Step, path_hash, value_at};
 use crate::policy::Policy;
 use crate::tree::Place;
 
-/// Maps places to the ids in keys. Hashes may collide, so the caller that stores terms keeps a
-/// dictionary of known places, and gives a place whose hash is taken another id (the hash of a
-/// later attempt, [`path_hash`]).
+/// Maps places to the ids in keys. Ids of different places may collide, so the caller that stores
+/// terms keeps a dictionary of known places, and gives a place whose id is taken another one (that
+/// of the hash of a later attempt, [`path_hash`]).
 pub trait PathIds {
-    /// The id of a place whose hash is `hash`, normally `hash` itself. May be called repeatedly for
-    /// the same place, even for one document.
+    /// The id of a place whose hash is `hash`, normally [`key::id`] of it. May be called repeatedly
+    /// for the same place, even for one document.
     fn id(&mut self, path: &[Step<'_>], hash: u64) -> u64;
 }
 
-/// Uses hashes as ids, for callers without a dictionary.
+/// Gives every place the first id of its hash, for callers without a dictionary.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HashIds;
 
 impl PathIds for HashIds {
     fn id(&mut self, _: &[Step<'_>], hash: u64) -> u64 {
-        hash
+        key::id(hash)
     }
 }
 

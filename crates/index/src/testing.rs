@@ -47,17 +47,19 @@ pub(crate) fn spatial(path: &str) -> Spatial {
 
 /// Any scalar, with strings around the length at which they are cut and with zero bytes.
 pub(crate) fn scalar() -> impl Strategy<Value = Value> {
-    let long = ("[a\\x00é]{0,2}", 245..262_usize, "[ab\\x00\\x01\u{ff}]{0,12}")
+    let long = ("[a\\x00\\x02é]{0,2}", 120..134_usize, "[ab\\x00\\x01\\x02\u{ff}]{0,12}")
         .prop_map(|(start, length, end)| Value::from(start + &"x".repeat(length) + &end));
-    let zeros = (120..140_usize, "[ab\\x00]{0,4}")
+    let zeros = (58..70_usize, "[ab\\x00]{0,4}")
         .prop_map(|(length, end)| Value::from("\0".repeat(length) + &end));
     prop_oneof![
         1 => Just(Value::Null),
         2 => any::<bool>().prop_map(Value::from),
         2 => any::<f64>().prop_filter("finite", |double| double.is_finite()).prop_map(Value::from),
         4 => (-3..3_i64).prop_map(Value::from),
+        2 => any::<i64>().prop_map(Value::from),
+        2 => any::<i32>().prop_map(|number| Value::from(f64::from(number) / 64.0)),
         2 => ".*".prop_map(Value::from),
-        4 => "[ab\\x00\\x01\u{ff}]{0,3}".prop_map(Value::from),
+        4 => "[ab\\x00\\x01\\x02\\x03\u{ff}]{0,3}".prop_map(Value::from),
         4 => long,
         1 => zeros,
     ]

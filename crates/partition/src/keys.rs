@@ -201,10 +201,12 @@ pub fn media(docnum: DocNum, number: u32) -> Bytes {
 
 /// The key of the row that maps this id to its path.
 pub(crate) fn name(id: u64) -> Bytes {
-    let mut out = Vec::with_capacity(9);
-    out.push(NAME);
-    out.extend_from_slice(&id.to_be_bytes());
-    out.into()
+    [&[NAME][..], &index::key::id_bytes(id)].concat().into()
+}
+
+/// The key of the row that mapped a hash to its path before ids had five bytes.
+pub(crate) fn older_name(hash: u64) -> Bytes {
+    [&[NAME][..], &hash.to_be_bytes()].concat().into()
 }
 
 /// The key of a document's change feed entry, under the LSN of its latest version.

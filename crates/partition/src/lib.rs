@@ -40,6 +40,7 @@ pub mod terms;
 pub mod text;
 pub mod transaction;
 mod unindexed;
+mod upgrade;
 
 use std::{
     sync::{

@@ -1,5 +1,6 @@
-//! The ids of paths in a partition's index. An id is the hash of its path. `N` rows record which
-//! path an id stands for; on a collision the second path gets another id, so terms stay exact.
+//! The ids of paths in a partition's index. An id is the beginning of its path's hash. `N` rows
+//! record which path an id stands for; on a collision the second path gets another id, so terms stay
+//! exact. An id is never given up, so a path has all ids before its own taken by others.
 
 use std::{
     collections::HashMap,
@@ -7,7 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
-use index::{Path, PathIds, Segment, Step, path_hash};
+use index::{Path, PathIds, Segment, Step, key, path_hash};
 use protocol::Error;
 use store::{Batch, Snapshot};
 
@@ -29,17 +30,15 @@ pub struct Names {
 struct Known {
     /// By first hash, nearly always with a single path each.
     by_hash: HashMap<u64, Vec<(Path, u64)>>,
-    /// Paths whose id is not their first hash, by id.
-    moved: HashMap<u64, Path>,
-    /// How many paths are cached.
-    paths: usize,
+    /// The first hash of the path with each id.
+    hashes: HashMap<u64, u64>,
 }
 
 impl Known {
     /// The path with this id.
     fn owner(&self, id: u64) -> Option<&Path> {
-        let mut paths = self.by_hash.get(&id).into_iter().flatten();
-        paths.find(|(_, given)| *given == id).map(|(path, _)| path).or_else(|| self.moved.get(&id))
+        let mut paths = self.by_hash.get(self.hashes.get(&id)?)?.iter();
+        paths.find(|(_, given)| *given == id).map(|(path, _)| path)
     }
 }
 
@@ -57,7 +56,7 @@ impl PathIds for Lookup<'_> {
             return *id;
         }
         self.unknown.push(Path::of_steps(path));
-        hash
+        key::id(hash)
     }
 }
 
@@ -77,7 +76,7 @@ impl Names {
         may_forget: bool,
     ) -> Result<(), Error> {
         let _turn = self.naming.lock().await;
-        if may_forget && self.known().paths > KNOWN_MAX {
+        if may_forget && self.known().hashes.len() > KNOWN_MAX {
             // Written ids must be readable before the cache forgets them.
             partition.drain_patiently().await?;
             *self.known.write().unwrap_or_else(PoisonError::into_inner) = Known::default();
@@ -90,7 +89,7 @@ impl Names {
             if open.is_empty() {
                 break;
             }
-            let ids: Vec<u64> = open.iter().map(|path| path_hash(path.steps(), attempt)).collect();
+            let ids: Vec<u64> = open.iter().map(|path| id(path, attempt)).collect();
             let owners = self.owners(&*snapshot, &ids).await?;
             let mut taken = Vec::new();
             for ((path, id), owner) in open.into_iter().zip(ids).zip(&owners) {
@@ -148,15 +147,15 @@ impl Names {
 
     fn remember(&self, hash: u64, path: Path, id: u64) {
         let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-        if id != hash {
-            known.moved.insert(id, path.clone());
-        }
-        let paths = known.by_hash.entry(hash).or_default();
-        if !paths.iter().any(|(known, _)| *known == path) {
-            paths.push((path, id));
-            known.paths += 1;
+        if known.hashes.insert(id, hash).is_none() {
+            known.by_hash.entry(hash).or_default().push((path, id));
         }
     }
+}
+
+/// The id that a path gets if those of all earlier attempts are taken.
+fn id(path: &Path, attempt: u32) -> u64 {
+    key::id(path_hash(path.steps(), attempt))
 }
 
 /// Looks up the stored ids of some paths for a reader. Omits paths that no document of the
@@ -168,7 +167,7 @@ pub async fn find(snapshot: &dyn Snapshot, paths: Vec<Path>) -> Result<HashMap<P
         if open.is_empty() {
             break;
         }
-        let ids: Vec<u64> = open.iter().map(|path| path_hash(path.steps(), attempt)).collect();
+        let ids: Vec<u64> = open.iter().map(|path| id(path, attempt)).collect();
         let owners = stored(snapshot, &ids).await?;
         let mut taken = Vec::new();
         for ((path, id), owner) in open.into_iter().zip(ids).zip(owners) {

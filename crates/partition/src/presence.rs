@@ -157,7 +157,7 @@ impl Presence {
         }
         self.paths().tracked.retain(|path_id, tracked| {
             let prefix = key::prefix(Kind::Path, *path_id);
-            for change in changes.iter().filter(|change| loses(change, &prefix)) {
+            for change in changes.iter().filter(|change| loses(change, prefix)) {
                 tracked.lacking.insert(change.docnum, lsn);
             }
             tracked.lacking.len() <= LACKING_MAX
@@ -185,10 +185,10 @@ impl Partition {
 
 /// Whether this change makes a document lack a path: it is new and has no entry, or loses its
 /// entry. A document that lacked the path before was recorded then.
-fn loses(change: &DocumentChange, prefix: &[u8; PREFIX_BYTES]) -> bool {
+fn loses(change: &DocumentChange, prefix: [u8; PREFIX_BYTES]) -> bool {
     let has = |rows: &[IndexRow]| {
         let is_defined = |key: &[u8]| key.get(PREFIX_BYTES).is_some_and(|b| *b >= DEFINED);
-        rows.iter().any(|(key, _)| key.starts_with(prefix) && is_defined(key))
+        rows.iter().any(|(key, _)| key.starts_with(&prefix) && is_defined(key))
     };
     change.new.is_some()
         && !has(&change.terms.added)

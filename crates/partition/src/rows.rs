@@ -19,9 +19,12 @@ pub use self::{
 };
 use crate::keys::u64_at;
 
-/// The partition format that this build writes. Fixtures of every released format are in
+/// The format of the rows below but for the state's. Fixtures of every released format are in
 /// `crates/engine/testdata/formats`.
 pub(crate) const FORMAT: u8 = 1;
+
+/// The format of a partition's index, which its state row names. Format 1 had longer keys.
+const INDEX_FORMAT: u8 = 2;
 
 /// The `P` row: where a document is, and its version.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -252,19 +255,25 @@ pub enum State {
 }
 
 impl State {
-    /// Encodes the `Ms` row, format byte first.
+    /// Encodes the `Ms` row: the format of the index, then the state.
     pub fn encode(self) -> Bytes {
-        Bytes::from(vec![FORMAT, self as u8])
+        Bytes::from(vec![INDEX_FORMAT, self as u8])
     }
 
-    /// Decodes an `Ms` row; fails if a newer build wrote the partition.
+    /// Decodes an `Ms` row, also an [older](Self::is_older) one; fails if a newer build wrote the
+    /// partition.
     pub(crate) fn decode(bytes: &[u8]) -> Result<Self, Damaged> {
         match bytes {
-            [FORMAT, 1] => Ok(Self::Creating),
-            [FORMAT, 2] => Ok(Self::Open),
-            [FORMAT, 3] => Ok(Self::Filling),
+            [1..=INDEX_FORMAT, 1] => Ok(Self::Creating),
+            [1..=INDEX_FORMAT, 2] => Ok(Self::Open),
+            [1..=INDEX_FORMAT, 3] => Ok(Self::Filling),
             _ => Err(Damaged("Ms")),
         }
+    }
+
+    /// Whether the index of the partition with this `Ms` row must be upgraded before it is used.
+    pub(crate) fn is_older(bytes: &[u8]) -> bool {
+        bytes.first().is_some_and(|format| *format < INDEX_FORMAT)
     }
 }
 
@@ -318,7 +327,10 @@ mod tests {
             assert_eq!(Primary::decode(&bytes).is_err(), length != 36, "{length}");
             assert_eq!(KeyCounters::decode(&bytes).is_err(), length != 16, "{length}");
         }
-        assert!(State::decode(&[FORMAT + 1, 2]).is_err());
+        assert!(State::decode(&[INDEX_FORMAT + 1, 2]).is_err());
+        assert!(State::decode(&[0, 2]).is_err());
+        assert_eq!(State::decode(&[1, 2]), Ok(State::Open));
+        assert!(State::is_older(&[1, 2]) && !State::is_older(&State::Open.encode()));
     }
 
     /// These bytes are on disk and must not change when the enum does.

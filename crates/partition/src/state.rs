@@ -21,12 +21,13 @@ impl Partition {
 
     /// Reads the recorded state of a key space that is not open as a partition.
     pub async fn state_of(store: &dyn store::KeySpace) -> Result<Option<State>, Error> {
-        let keys = [Bytes::from_static(META_STATE)];
-        let rows = store.snapshot().get_many(&keys).await.map_err(errors::from_store)?;
-        match rows.first() {
-            Some(Some(row)) => State::decode(row).map(Some).map_err(errors::from_damaged),
-            _ => Ok(None),
-        }
+        let row = state_row(store).await?;
+        row.map(|row| State::decode(&row)).transpose().map_err(errors::from_damaged)
+    }
+
+    /// Whether an earlier build wrote the index: it must be [upgraded](Self::upgrade) before use.
+    pub async fn has_older_index(&self) -> Result<bool, Error> {
+        Ok(state_row(&*self.store).await?.is_some_and(|row| State::is_older(&row)))
     }
 
     /// Initializes a new partition at this LSN. It stays unfinished until the catalog names it.
@@ -47,4 +48,10 @@ impl Partition {
         batch.put(META_STATE, state.encode());
         self.submit(batch, Durability::Durable).await
     }
+}
+
+async fn state_row(store: &dyn store::KeySpace) -> Result<Option<Bytes>, Error> {
+    let keys = [Bytes::from_static(META_STATE)];
+    let rows = store.snapshot().get_many(&keys).await.map_err(errors::from_store)?;
+    Ok(rows.into_iter().next().flatten())
 }

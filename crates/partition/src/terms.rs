@@ -10,15 +10,13 @@ use value::Value;
 
 use crate::Partition;
 
-/// Documents that the policy leaves out of the index are listed under the path of the document
-/// root, which no value has. Queries check them in addition to the index's results.
-const UNINDEXED_HASH: u64 = 0xcbf2_9ce4_8422_2325;
+/// Documents that the policy leaves out of the index are listed under an id that no path has.
+/// Queries check them in addition to the index's results.
+pub(crate) const UNINDEXED_ID: u64 = 0;
 
 /// The term of documents that the policy leaves out of the index.
 pub fn unindexed_term() -> Bytes {
-    let mut term = key::prefix(Kind::Path, UNINDEXED_HASH).to_vec();
-    term.push(0x10);
-    term.into()
+    [&key::prefix(Kind::Path, UNINDEXED_ID)[..], &[0x10]].concat().into()
 }
 
 impl Indexed<'_> {

@@ -13,8 +13,12 @@ use crate::settings::{LogFormat, LogLevel};
 const OURS: &[&str] = &[
     "sheaf",
     "gateway",
+    "catalog",
     "engine",
+    "net",
+    "partition",
     "protocol",
+    "query",
     "store",
     "store_lsm",
     "index",

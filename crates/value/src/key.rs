@@ -111,12 +111,23 @@ pub fn encode_name(text: &str, out: &mut Vec<u8>) {
 
 /// Appends the key bytes of a double, with a tail byte that breaks ties among equal doubles.
 pub(crate) fn encode_f64(double: f64, tail: u8, out: &mut Vec<u8>) {
+    out.push(NUMBER);
+    out.extend_from_slice(&sortable(double).to_be_bytes());
+    out.push(tail);
+}
+
+/// Bits that sort like the double, as unsigned integers. Equal doubles have equal bits.
+pub fn sortable(double: f64) -> u64 {
     let bits = canonical(double).to_bits();
     // Positive doubles sort like their bits; negative ones in reverse, below them.
-    let sortable = if bits >> 63 == 0 { bits | 1 << 63 } else { !bits };
-    out.push(NUMBER);
-    out.extend_from_slice(&sortable.to_be_bytes());
-    out.push(tail);
+    if bits >> 63 == 0 { bits | 1 << 63 } else { !bits }
+}
+
+/// The double of [`sortable`] bits; an error if no double has them.
+pub fn from_sortable(sortable: u64) -> Result<f64, KeyError> {
+    let bits = if sortable >> 63 == 1 { sortable & !(1 << 63) } else { !sortable };
+    let double = f64::from_bits(bits);
+    if bits == canonical(double).to_bits() { Ok(double) } else { Err(KeyError::InvalidNumber) }
 }
 
 /// Decodes the value at the start of `bytes` and returns the rest. Accepts exactly the output of
@@ -150,13 +161,7 @@ fn decode_at(bytes: &[u8], depth: usize) -> Result<(Value, &[u8]), KeyError> {
 pub(crate) fn decode_f64(bytes: &[u8]) -> Result<(f64, u8, &[u8]), KeyError> {
     let (number, rest) = bytes.split_first_chunk::<8>().ok_or(KeyError::Truncated)?;
     let (tail, rest) = rest.split_first().ok_or(KeyError::Truncated)?;
-    let sortable = u64::from_be_bytes(*number);
-    let bits = if sortable >> 63 == 1 { sortable & !(1 << 63) } else { !sortable };
-    let double = f64::from_bits(bits);
-    if bits != canonical(double).to_bits() {
-        return Err(KeyError::InvalidNumber);
-    }
-    Ok((double, *tail, rest))
+    Ok((from_sortable(u64::from_be_bytes(*number))?, *tail, rest))
 }
 
 /// Decodes a string after its type byte.

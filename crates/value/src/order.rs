@@ -35,8 +35,8 @@ pub fn ranked(byte: u8) -> u8 {
     }
 }
 
-/// Reverses [`ranked`].
-pub(crate) fn unranked(byte: u8) -> Option<u8> {
+/// Reverses [`ranked`]; `None` if it maps no byte to this one.
+pub fn unranked(byte: u8) -> Option<u8> {
     match byte {
         0xF6 => Some(0xEE),
         0xF7 => Some(0xEF),

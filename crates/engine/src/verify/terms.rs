@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use bytes::Bytes;
-use index::{Kind, Path, PathIds, Step};
+use index::{Kind, Path, PathIds, Step, key, older};
 use partition::{
     keys::{self, u64_at},
     names,
@@ -31,7 +31,7 @@ impl PathIds for Ids {
             return *id;
         }
         self.missing += 1;
-        hash
+        key::id(hash)
     }
 }
 
@@ -49,7 +49,7 @@ impl TermSums {
         let mut pages = Pages::new(vec![keys::NAME]);
         while let Some(entries) = pages.next(snapshot).await? {
             for (key, row) in &entries {
-                let id = u64_at(key, 1).ok_or(Damaged("N"))?;
+                let id = key::id_at(key).ok_or(Damaged("N"))?;
                 let path = names::decode(row).ok_or(Damaged("N"))?;
                 sums.ids.by_path.insert(path, id);
             }
@@ -99,8 +99,9 @@ impl TermSums {
     ) -> Result<Vec<String>, OpenError> {
         let mut problems = Vec::new();
         let mut entries = 0;
-        for kind in Kind::ALL {
-            let mut pages = Pages::new(vec![kind.prefix()]);
+        // An upgrade leaves none of the older ones behind.
+        for prefix in Kind::ALL.map(Kind::prefix).into_iter().chain(older::PREFIXES) {
+            let mut pages = Pages::new(vec![prefix]);
             while let Some(page) = pages.next(snapshot).await? {
                 entries += page.len() as u64;
             }

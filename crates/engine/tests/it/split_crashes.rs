@@ -24,9 +24,9 @@ use crate::{
 };
 
 /// A store that dies after so many changes: from then on nothing changes any more.
-struct Mortal {
-    inner: Arc<dyn Store>,
-    left: Arc<AtomicI64>,
+pub(crate) struct Mortal {
+    pub(crate) inner: Arc<dyn Store>,
+    pub(crate) left: Arc<AtomicI64>,
 }
 
 /// Takes one of the changes that are left.

@@ -24,33 +24,72 @@ fn inverted(value: &Value) -> Vec<u8> {
 fn the_bytes_are_a_stored_format() {
     assert_eq!(encoded(&Value::Undefined), [0x10]);
     assert_eq!(encoded(&Value::Null), [0x20]);
-    assert_eq!(encoded(&value_of("1")), [0x50, 0xbf, 0xf0, 0, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(encoded(&value_of(r#""a\u0000""#)), [0x60, b'a', 0, 255, 0, 0]);
-    assert_eq!(encoded(&value_of("[1]")), [0x70, 0]);
-    assert_eq!(encoded(&value_of(r#"{"a":1}"#)), [0x80, 0]);
+    assert_eq!(encoded(&value_of("0")), [0x50, 0x80]);
+    assert_eq!(encoded(&value_of("1")), [0x50, 0xbf, 0xf8]);
+    assert_eq!(encoded(&value_of("42")), [0x50, 0xc1, 0x23, 0x40]);
+    assert_eq!(
+        encoded(&value_of("-42")),
+        [0x50, 0x3f, 0xdd, 0xbf, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x80]
+    );
+    let third = [0x50, 0xbf, 0xeb, 0x55, 0xab, 0x55, 0xab, 0x55, 0xab, 0x55, 0x80];
+    assert_eq!(encoded(&value_of("0.3333333333333333")), third);
+    assert_eq!(encoded(&value_of(r#""a\u0000""#)), [0x60, b'a', 2, 0, 0]);
+    assert_eq!(encoded(&value_of(r#""\u0001\u0002\u0003""#)), [0x60, 2, 1, 2, 2, 3, 0]);
+    assert_eq!(encoded(&value_of(r#""\uff5e""#)), [0x60, 0xf7, 0xbd, 0x9e, 0]);
+    assert_eq!(encoded(&value_of("[1]")), [0x70]);
+    assert_eq!(encoded(&value_of(r#"{"a":1}"#)), [0x80]);
     assert_eq!(inverted(&value_of("null")), [0xdf]);
 
-    let whole = "x".repeat(256);
-    assert_eq!(encoded(&whole.as_str().into()), [b"\x60", whole.as_bytes(), &[0, 0]].concat());
+    let whole = "x".repeat(128);
+    assert_eq!(encoded(&whole.as_str().into()), [b"\x60", whole.as_bytes(), &[0]].concat());
     for longer in ["x", "y", "\0"] {
         let text = whole.clone() + longer;
-        assert_eq!(encoded(&text.into()), [b"\x60", whole.as_bytes(), &[0, 1]].concat());
+        assert_eq!(encoded(&text.as_str().into()), [b"\x60", whole.as_bytes(), &[1]].concat());
+        let mut uncut = Vec::new();
+        encode_whole(&text.into(), &mut uncut);
+        assert!(uncut.len() > 130 && uncut.ends_with(&[0]));
     }
-    // A zero byte is kept whole or not at all.
-    let split = "x".repeat(255) + "\0";
-    assert_eq!(encoded(&split.into()), [&[0x60], &[b'x'; 255][..], &[0, 1]].concat());
+    // An escaped byte is kept whole or not at all.
+    let split = "x".repeat(127) + "\u{2}";
+    assert_eq!(encoded(&split.into()), [&[0x60], &[b'x'; 127][..], &[1]].concat());
 }
 
 #[test]
 fn broken_bytes_are_refused() {
     assert_eq!(decode_value(&[]), Err(KeyError::Truncated));
-    assert_eq!(decode_value(&[0x70]), Err(KeyError::Truncated));
-    assert_eq!(decode_value(&[0x70, 0x20, 0]), Err(KeyError::UnknownType(0x70)));
-    assert_eq!(decode_value(&[0x60, b'a', 0]), Err(KeyError::Truncated));
-    assert_eq!(decode_value(&[0x60, b'a', 0, 1]), Err(KeyError::InvalidString), "nothing was cut");
-    assert_eq!(decode_value(&[0x60, b'a', 0, 2]), Err(KeyError::InvalidString));
-    let long = [&[0x60], &[b'x'; 300][..], &[0, 0]].concat();
+    assert_eq!(decode_value(&[0x71]), Err(KeyError::UnknownType(0x71)));
+    assert_eq!(decode_value(&[0x60, b'a']), Err(KeyError::Truncated));
+    assert_eq!(decode_value(&[0x60, b'a', 2]), Err(KeyError::Truncated));
+    assert_eq!(decode_value(&[0x60, b'a', 1]), Err(KeyError::InvalidString), "nothing was cut");
+    assert_eq!(decode_value(&[0x60, b'a', 2, 3, 0]), Err(KeyError::InvalidString));
+    let long = [&[0x60], &[b'x'; 300][..], &[0]].concat();
     assert_eq!(decode_value(&long), Err(KeyError::InvalidString), "should have been cut");
+    assert_eq!(decode_value(&[0x50]), Err(KeyError::Truncated));
+    assert_eq!(decode_value(&[0x50, 0xc1, 0x01]), Err(KeyError::Truncated));
+    assert_eq!(decode_value(&[0x50, 0xc1, 0x00]), Err(KeyError::InvalidNumber), "not the shortest");
+    let spare = [0x50, 0xbf, 0xf5, 0xab, 0xab, 0xab, 0xab, 0xab, 0xab, 0xab, 0x82];
+    assert_eq!(decode_value(&spare), Err(KeyError::InvalidNumber), "a tail of a newer build");
+    let eleven = [&[0x50], &[0xab; 10][..], &[0x80]].concat();
+    assert_eq!(decode_value(&eleven), Err(KeyError::InvalidNumber));
+}
+
+#[test]
+fn containers_are_found_behind_other_values() {
+    let values = [value_of("0.1"), value_of(r#""a\u0000\u0001""#), "y".repeat(500).into()];
+    for last in ["[]", "{}", "null"] {
+        for descends in [[false; 4], [true; 4], [false, true, false, true]] {
+            let mut bytes = Vec::new();
+            for (value, descends) in values.iter().chain([&value_of(last)]).zip(descends) {
+                let start = bytes.len();
+                encode_whole(value, &mut bytes);
+                if descends {
+                    bytes[start..].iter_mut().for_each(|byte| *byte = invert(*byte));
+                }
+            }
+            assert_eq!(has_container(&bytes, &descends), last != "null");
+            assert!(!has_container(&bytes, &descends[..3]));
+        }
+    }
 }
 
 proptest! {

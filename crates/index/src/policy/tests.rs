@@ -91,10 +91,24 @@ fn an_order_is_served_as_declared_or_reversed() {
 #[test]
 fn the_ids_of_composite_indexes_are_a_stored_format() {
     let id = |members: &[&str]| Composite::new(&composite(members)).unwrap().id;
-    assert_eq!(id(&["/a", "/b"]), 0xbf4e_6710_f8be_52bd);
-    assert_eq!(id(&["/a", "-/b"]), 0xbf4e_6610_f8be_510a);
+    assert_eq!(id(&["/a", "/b"]), 0xbf_4e67_10f8);
+    assert_eq!(id(&["/a", "-/b"]), 0xbf_4e66_10f8);
     assert_eq!(id(&["-/a", "/b"]), id(&["/a", "-/b"]));
     assert_ne!(id(&["/a", "/b"]), id(&["/b", "/a"]));
+}
+
+#[test]
+fn composite_indexes_of_one_hash_are_told_apart() {
+    let twins = [composite(&["/a", "/p1594950"]), composite(&["/a", "/p2121783"])];
+    let alone = twins.each_ref().map(|members| Composite::new(members).unwrap());
+    assert_eq!(alone[0].id, alone[1].id, "the names are chosen so");
+    let mut definition = definition(&["/*"], &[]);
+    definition.composites = [&twins[..], &twins[..]].concat();
+    let policy = policy(&definition);
+    let [first, second] = policy.composites() else { panic!("one for each") };
+    assert_eq!(first, &alone[0]);
+    assert_eq!(second.members, alone[1].members);
+    assert_ne!(second.id, first.id);
 }
 
 #[test]

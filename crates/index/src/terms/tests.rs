@@ -15,7 +15,7 @@ use crate::testing::{any_value, composite, definition, document, policy, spatial
 use crate::{Composite, Coverage};
 
 fn term(path: &Path, value: &Value) -> Vec<u8> {
-    let mut term = key::prefix(Kind::Path, path_hash(path.steps(), 0)).to_vec();
+    let mut term = key::prefix(Kind::Path, key::id(path_hash(path.steps(), 0))).to_vec();
     encode_value(value, &mut term);
     term
 }

@@ -27,7 +27,7 @@ pub(crate) fn frontier(filter: &ResumeFilter, order: Option<&Order>) -> Result<F
 
 fn encode(value: &ResumeValue, out: &mut Vec<u8>) {
     let (container, hash) = match value {
-        ResumeValue::Value(value) => return value::key::encode(value, out),
+        ResumeValue::Value(value) => return index::encode_whole(value, out),
         ResumeValue::Array(hash) => (Value::Array(Vec::new()), hash),
         ResumeValue::Object(hash) => (Value::Object(value::Object::new()), hash),
     };

@@ -111,8 +111,9 @@ impl Token {
         }
         match &self.place {
             Place::Row(position) => put(&mut out, 0, *position, &[]),
+            // Earlier builds gave 1 and 2 to places with other sort keys.
             Place::Sorted { key, is_cut, position } => {
-                put(&mut out, 1 + u8::from(*is_cut), *position, key);
+                put(&mut out, 6 + u8::from(*is_cut), *position, key);
             }
             Place::Partial { position, partials } => put(&mut out, 3, *position, partials),
             Place::Ordinal(count) => {
@@ -138,7 +139,8 @@ impl Token {
     pub(crate) fn decode(text: &str, identity: &[u8]) -> Result<Self, Error> {
         Self::read(text, identity).ok_or_else(|| {
             Error::bad_request(
-                "Invalid Continuation Token: it is damaged or belongs to another query.",
+                "Invalid Continuation Token: it is damaged, belongs to another query or was given by \
+                 an earlier version.",
             )
         })
     }
@@ -161,7 +163,7 @@ impl Token {
         let rest = content.get(38..)?.to_vec();
         let place = match content.get(25)? {
             0 => Place::Row(position),
-            kind @ (1 | 2) => Place::Sorted { key: rest, is_cut: *kind == 2, position },
+            kind @ (6 | 7) => Place::Sorted { key: rest, is_cut: *kind == 7, position },
             3 => Place::Partial { position, partials: rest },
             4 => Place::Ordinal(position.number),
             5 => {
@@ -244,6 +246,17 @@ mod tests {
     fn other_and_damaged_tokens_are_refused() {
         let text = Token::default().encode(b"query");
         assert!(Token::decode(&text, b"other").is_err());
+        // What an earlier build gave for a place in an order: its sort keys were others.
+        let place = Place::Sorted { key: vec![0x20], is_cut: false, position: Position::default() };
+        let sorted = Token { place, ..Token::default() }.encode(b"query");
+        let mut bytes = URL_SAFE_NO_PAD.decode(sorted).expect("base64");
+        bytes.truncate(bytes.len() - 4);
+        for (kind, is_known) in [(6, true), (1, false), (2, false)] {
+            bytes[25] = kind;
+            let sum = checksum(&bytes, b"query").to_be_bytes();
+            let text = URL_SAFE_NO_PAD.encode([&bytes[..], &sum].concat());
+            assert_eq!(Token::decode(&text, b"query").is_ok(), is_known);
+        }
         for bad in ["", "x", "!", &text[1..], &format!("{text}AAAA"), &text.to_lowercase()] {
             assert!(Token::decode(bad, b"query").is_err(), "{bad}");
         }

@@ -70,8 +70,9 @@ fn exact(bytes: &[u8]) -> Option<String> {
         Decoded::Value(value) if value.is_undefined() => "undefined".to_owned(),
         Decoded::Value(value) => shortened(&json::print(&value)),
         Decoded::CutString(text) => {
-            let text = String::from_utf8_lossy(&text).into_owned();
-            shortened(&json::print(&text.into()))
+            let text = String::from_utf8_lossy(&text);
+            let text = json::print(&text.trim_end_matches(char::REPLACEMENT_CHARACTER).into());
+            shortened(&format!("{}…", &text[..text.len() - 1]))
         }
         Decoded::Array => "an array".to_owned(),
         Decoded::Object => "an object".to_owned(),
@@ -85,7 +86,7 @@ fn prefix(bytes: &[u8]) -> Option<String> {
         return None;
     }
     let mut closed = bytes.to_vec();
-    closed.extend_from_slice(&[0, 0]);
+    closed.push(0);
     exact(&closed)
 }
 
@@ -204,7 +205,7 @@ mod tests {
     #[test]
     fn any_bytes_have_a_text() {
         for low in 0..=u8::MAX {
-            for tail in [&[][..], &[0], &[0, 0], &[0, 1], &[0xff; 9], b"ab"] {
+            for tail in [&[][..], &[0], &[1], &[0, 0], &[2, 0], &[0xff; 9], b"ab", b"a\0"] {
                 let low = [&[low][..], tail].concat();
                 for is_point in [true, false] {
                     let span = Span { low: low.clone(), high: successor(&low), is_point };

@@ -1,9 +1,9 @@
 //! Rows in the order of ORDER BY. All partitions are merged into one order, so the answer is the
 //! same however many there are.
 //!
-//! The order is that of *sort bytes*: the key bytes of each expression's value (of an array or an
-//! object, its hash), inverted if that expression descends, then the document's number, inverted if
-//! the first expression descends. There are two implementations: [`walk`] follows an index that
+//! The order is that of *sort bytes*: of each expression's value the bytes of an index entry, but
+//! with strings whole, and with the hash of an array or an object; inverted if that expression
+//! descends; then the document's number, inverted if the first expression descends. There are two implementations: [`walk`] follows an index that
 //! already has the order, and [`sorted`] reads every document that can match and keeps the first
 //! few. Both return the same rows in the same order, so one can continue a token of the other.
 
@@ -77,12 +77,11 @@ impl Frontier {
 impl Order {
     /// The sort bytes of values.
     pub(crate) fn bytes(&self, values: &[Value]) -> Vec<u8> {
-        self.bytes_with(values, |value, out| match value {
-            Value::Array(_) | Value::Object(_) => {
-                index::encode_value(value, out);
+        self.bytes_with(values, |value, out| {
+            index::encode_whole(value, out);
+            if matches!(value, Value::Array(_) | Value::Object(_)) {
                 out.extend_from_slice(&distinct::hash(value));
             }
-            scalar => value::key::encode(scalar, out),
         })
     }
 

@@ -4,7 +4,6 @@
 use std::{collections::VecDeque, ops::Bound};
 
 use bytes::Bytes;
-use partition::keys::u64_at;
 use protocol::{Error, rid::DocNum};
 use sql::program::Run;
 use store::{Direction, KeyRange, PageLimit};
@@ -417,7 +416,7 @@ pub(crate) struct Walked {
 impl Walked {
     /// The id of the path, if the index has one path.
     pub(crate) fn path_id(&self) -> u64 {
-        u64_at(&self.prefix, 1).unwrap_or_default()
+        index::key::id_at(&self.prefix).unwrap_or_default()
     }
 
     /// The rest of a filter when the walk restricts itself to the ranges of its own path.
