@@ -3,7 +3,7 @@
 mod document;
 mod query;
 
-use std::{fmt::Write as _, time::Duration};
+use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
 use http_body_util::Full;
@@ -109,13 +109,9 @@ pub(crate) fn response(
         }
         Err(error) => failed(&mut headers, asked, &error),
     };
-    put(&mut headers, "x-ms-activity-id", &guid::text(asked.activity_id));
     if let Some(id) = asked.client_request_id {
         headers.insert(CLIENT_REQUEST_ID, id.clone());
     }
-    let micros = asked.elapsed.as_micros();
-    let elapsed_ms = format!("{}.{:03}", micros / 1000, micros % 1000);
-    put(&mut headers, "x-ms-request-duration-ms", &elapsed_ms);
     if asked.is_https {
         put(&mut headers, "strict-transport-security", "max-age=31536000");
     }
@@ -127,7 +123,7 @@ pub(crate) fn response(
 fn document_head(asked: &Asked<'_>, result: &Result<Answer, Error>) -> Option<HeaderMap> {
     let Ok(Answer::Service(answer)) = result else { return None };
     let document = document::Parts::of(&answer.meta, answer.etag.as_deref())?;
-    let mut headers = document.head(asked.version, asked.is_write)?;
+    let mut headers = document.head(asked)?;
     if matches!(answer.body, Body::Empty) {
         headers.remove("content-type");
     }
@@ -147,6 +143,10 @@ fn other_head(asked: &Asked<'_>, result: &Result<Answer, Error>) -> HeaderMap {
     if asked.is_write && result.is_ok() {
         put_all(&mut headers, &WRITTEN);
     }
+    put(&mut headers, "x-ms-activity-id", &guid::text(asked.activity_id));
+    let mut duration = BytesMut::new();
+    write_millis(&mut duration, asked.elapsed);
+    put(&mut headers, "x-ms-request-duration-ms", &String::from_utf8_lossy(&duration));
     put_meta(&mut headers, meta, asked.version);
     if let Some(etag) = etag {
         put(&mut headers, "etag", &format!("\"{etag}\""));
@@ -344,7 +344,7 @@ fn script_log(log: &str) -> String {
 fn put_partition(headers: &mut HeaderMap, partitions: &[PartitionPoint], version: Version) {
     // An empty header would make SDKs forget the tokens that they have.
     let Some(PartitionPoint { range_id, lsn }) = partitions.last() else { return };
-    let separator = if version.has_vector_tokens() { ":-1#" } else { ":" };
+    let separator = session_separator(version);
     put(headers, "x-ms-session-token", &format!("{range_id}{separator}{lsn}"));
     put(headers, "x-ms-documentdb-partitionkeyrangeid", &range_id.to_string());
     let lsn = lsn.to_string();
@@ -357,6 +357,11 @@ fn put_partition(headers: &mut HeaderMap, partitions: &[PartitionPoint], version
     ] {
         put(headers, name, &lsn);
     }
+}
+
+/// What stands between range and LSN in a session token.
+fn session_separator(version: Version) -> &'static str {
+    if version.has_vector_tokens() { ":-1#" } else { ":" }
 }
 
 fn put_quota(headers: &mut HeaderMap, lists: &QuotaLists) {
@@ -380,13 +385,13 @@ fn write_charge(text: &mut BytesMut, units: f64) {
         text.extend_from_slice(b"0");
         return;
     }
-    let written = match whole_hundredths(units) {
-        Some(hundredths) => write!(text, "{}.{:02}", hundredths / 100, hundredths % 100),
-        None => write!(text, "{units:.2}"),
-    };
-    if written.is_err() {
-        text.extend_from_slice(b"0");
-        return;
+    match whole_hundredths(units) {
+        Some(hundredths) => {
+            write_number(text, u64::from(hundredths / 100), 1);
+            text.extend_from_slice(b".");
+            write_number(text, u64::from(hundredths % 100), 2);
+        }
+        None => text.extend_from_slice(format!("{units:.2}").as_bytes()),
     }
     // The text has a decimal point, so trailing zeros are redundant.
     while text.ends_with(b"0") {
@@ -405,6 +410,27 @@ fn whole_hundredths(units: f64) -> Option<u32> {
     let whole = hundredths.round();
     let is_whole = (0.0..1e9).contains(&whole) && (hundredths - whole).abs() < 1e-6;
     is_whole.then_some(whole as u32)
+}
+
+/// Writes a duration in milliseconds.
+fn write_millis(text: &mut BytesMut, duration: Duration) {
+    let micros = u64::try_from(duration.as_micros()).unwrap_or(u64::MAX);
+    write_number(text, micros / 1000, 1);
+    text.extend_from_slice(b".");
+    write_number(text, micros % 1000, 3);
+}
+
+/// Writes a number with at least so many digits. The formatter of the library takes several times as
+/// long, and an answer has seven numbers in its head.
+fn write_number(text: &mut BytesMut, mut number: u64, digits_min: usize) {
+    let mut digits = [b'0'; 20];
+    let mut start = digits.len();
+    while number > 0 || digits.len() - start < digits_min {
+        start -= 1;
+        digits[start] = b"0123456789"[(number % 10) as usize];
+        number /= 10;
+    }
+    text.extend_from_slice(&digits[start..]);
 }
 
 fn put_all(headers: &mut HeaderMap, pairs: &[(&'static str, &'static str)]) {

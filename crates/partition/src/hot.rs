@@ -80,10 +80,14 @@ impl Sketch {
             (self.began, self.scale) = (Some(now), now);
         }
         let units = units * self.weight(now);
-        let mut same = self.hashes.iter().enumerate().filter(|(_, other)| **other == hash);
-        if let Some((at, _)) = same.find(|(at, _)| *self.counters[*at].key == *key) {
-            self.spent[at] += units;
-            return;
+        // Without an early end, so that the compiler compares several at a time.
+        let is_known = self.hashes.iter().fold(false, |known, other| known | (*other == hash));
+        if is_known {
+            let mut same = self.hashes.iter().enumerate().filter(|(_, other)| **other == hash);
+            if let Some((at, _)) = same.find(|(at, _)| *self.counters[*at].key == *key) {
+                self.spent[at] += units;
+                return;
+            }
         }
         let key = key.into();
         if self.counters.len() < KEYS_MAX {
@@ -92,12 +96,16 @@ impl Sketch {
             self.counters.push(Counter { key, overstated: 0.0 });
             return;
         }
-        let least = self.spent.iter().enumerate().min_by(|a, b| a.1.total_cmp(b.1));
-        if let Some((at, &overstated)) = least {
-            self.hashes[at] = hash;
-            self.spent[at] += units;
-            self.counters[at] = Counter { key, overstated };
+        let mut least = (0, f64::INFINITY);
+        for (at, spent) in self.spent.iter().enumerate() {
+            if *spent < least.1 {
+                least = (at, *spent);
+            }
         }
+        let (at, overstated) = least;
+        self.hashes[at] = hash;
+        self.spent[at] += units;
+        self.counters[at] = Counter { key, overstated };
     }
 
     /// The weight of a request unit now. Moves the scale once it has drifted far.

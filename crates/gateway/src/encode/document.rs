@@ -4,18 +4,20 @@
 //! anything else in the gateway, so this module clones a template and replaces only the values that
 //! differ. Any other headers are inserted afterwards.
 
-use std::{fmt::Write as _, sync::LazyLock};
+use std::sync::LazyLock;
 
-use bytes::{Bytes, BytesMut};
+use bytes::BytesMut;
 use hyper::{HeaderMap, header::HeaderValue};
 use percent_encoding::utf8_percent_encode;
 use protocol::{
-    Meta, PartitionPoint,
+    Meta, PartitionPoint, guid,
     meta::{Owner, QuotaLists},
 };
 
-use super::{CONSTANT, CONTENT_PATH, PATH, WRITTEN, write_charge};
-use crate::version::Version;
+use super::{
+    Asked, CONSTANT, CONTENT_PATH, PATH, WRITTEN, session_separator, write_charge, write_millis,
+    write_number,
+};
 
 /// A header value that differs between answers about documents.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -27,12 +29,14 @@ enum Field {
     ItemLsn,
     AltContentPath,
     ContentPath,
+    Etag,
+    Activity,
+    Duration,
     Quota,
     Usage,
-    Etag,
 }
 
-const FIELDS: [(&str, Field); 15] = [
+const FIELDS: [(&str, Field); 17] = [
     ("x-ms-request-charge", Field::Charge),
     ("x-ms-session-token", Field::SessionToken),
     ("x-ms-documentdb-partitionkeyrangeid", Field::RangeId),
@@ -48,10 +52,9 @@ const FIELDS: [(&str, Field); 15] = [
     ("x-ms-resource-quota", Field::Quota),
     ("x-ms-resource-usage", Field::Usage),
     ("etag", Field::Etag),
+    ("x-ms-activity-id", Field::Activity),
+    ("x-ms-request-duration-ms", Field::Duration),
 ];
-
-/// Headers that [`super::response`] sets later; the template reserves their places.
-const LATER: [&str; 2] = ["x-ms-activity-id", "x-ms-request-duration-ms"];
 
 /// The content type of a document.
 const JSON: [(&str, &str); 1] = [("content-type", "application/json")];
@@ -71,9 +74,6 @@ impl Template {
             headers.insert(*name, HeaderValue::from_static(value));
         }
         for (name, _) in FIELDS {
-            headers.insert(name, HeaderValue::from_static(""));
-        }
-        for name in LATER {
             headers.insert(name, HeaderValue::from_static(""));
         }
         let field = |name: &str| FIELDS.iter().find(|(it, _)| *it == name).map(|(_, field)| *field);
@@ -111,12 +111,11 @@ impl<'a> Parts<'a> {
         })
     }
 
-    /// Builds the headers, complete except for [`LATER`]. `None` if a text is not a valid header
-    /// value.
-    pub(super) fn head(&self, version: Version, is_write: bool) -> Option<HeaderMap> {
-        let Template { headers, places } = if is_write { &*WRITE } else { &*READ };
+    /// Builds the headers. `None` if a text is not a valid header value.
+    pub(super) fn head(&self, asked: &Asked<'_>) -> Option<HeaderMap> {
+        let Template { headers, places } = if asked.is_write { &*WRITE } else { &*READ };
         let mut headers = headers.clone();
-        let values = self.values(version)?;
+        let values = self.values(asked)?;
         for (place, slot) in places.iter().zip(headers.values_mut()) {
             if let Some(field) = place {
                 slot.clone_from(&values[*field as usize]);
@@ -125,45 +124,70 @@ impl<'a> Parts<'a> {
         Some(headers)
     }
 
-    /// Formats a value for each field, in the order of declaration. All of them share one buffer.
-    fn values(&self, version: Version) -> Option<[HeaderValue; 10]> {
-        let mut text = BytesMut::with_capacity(320);
-        let mut ends = [0; 7];
-        let PartitionPoint { range_id, lsn } = self.point;
-        let separator = if version.has_vector_tokens() { ":-1#" } else { ":" };
-        write_charge(&mut text, self.meta.charge);
-        ends[0] = text.len();
-        write!(text, "{range_id}{separator}{lsn}").ok()?;
-        ends[1] = text.len();
-        write!(text, "{range_id}").ok()?;
-        ends[2] = text.len();
-        write!(text, "{lsn}").ok()?;
-        ends[3] = text.len();
-        write!(text, "{}", self.item_lsn).ok()?;
-        ends[4] = text.len();
-        for part in utf8_percent_encode(&self.owner.name_path, PATH) {
-            text.extend_from_slice(part.as_bytes());
-        }
-        ends[5] = text.len();
-        write!(text, "\"{}\"", self.etag).ok()?;
-        ends[6] = text.len();
-        let text = text.freeze();
-        let value = |bytes: Bytes| HeaderValue::from_maybe_shared(bytes).ok();
-        let part = |at: usize| {
-            let start = if at == 0 { 0 } else { ends[at - 1] };
-            value(text.slice(start..ends[at]))
-        };
+    /// Formats a value for each field, in the order of declaration.
+    fn values(&self, asked: &Asked<'_>) -> Option<[HeaderValue; 12]> {
+        let PartitionPoint { range_id, lsn } = *self.point;
+        let mut texts = Texts { text: BytesMut::with_capacity(384), ends: [0; 10], count: 0 };
+        texts.add(|text| write_charge(text, self.meta.charge));
+        texts.add(|text| {
+            write_number(text, range_id.into(), 1);
+            text.extend_from_slice(session_separator(asked.version).as_bytes());
+            write_number(text, lsn, 1);
+        });
+        texts.add(|text| write_number(text, range_id.into(), 1));
+        texts.add(|text| write_number(text, lsn, 1));
+        texts.add(|text| write_number(text, self.item_lsn, 1));
+        texts.add(|text| {
+            for part in utf8_percent_encode(&self.owner.name_path, PATH) {
+                text.extend_from_slice(part.as_bytes());
+            }
+        });
+        texts.add(|text| text.extend_from_slice(self.owner.rid.as_bytes()));
+        texts.add(|text| {
+            text.extend_from_slice(b"\"");
+            text.extend_from_slice(self.etag.as_bytes());
+            text.extend_from_slice(b"\"");
+        });
+        texts.add(|text| text.extend_from_slice(guid::text(asked.activity_id).as_bytes()));
+        texts.add(|text| write_millis(text, asked.elapsed));
+        let [charge, session, range_id, lsn, item_lsn, path, rid, etag, activity, duration] =
+            texts.values()?;
+        let [quota, usage] = [&self.lists.quota, &self.lists.usage]
+            .map(|list| HeaderValue::from_maybe_shared(list.clone()).ok());
         Some([
-            part(0)?,
-            part(1)?,
-            part(2)?,
-            part(3)?,
-            part(4)?,
-            part(5)?,
-            HeaderValue::from_str(&self.owner.rid).ok()?,
-            value(self.lists.quota.clone())?,
-            value(self.lists.usage.clone())?,
-            part(6)?,
+            charge, session, range_id, lsn, item_lsn, path, rid, etag, activity, duration, quota?,
+            usage?,
         ])
+    }
+}
+
+/// Texts that share one buffer.
+struct Texts {
+    text: BytesMut,
+    /// Where each of them ends.
+    ends: [usize; 10],
+    count: usize,
+}
+
+impl Texts {
+    fn add(&mut self, write: impl FnOnce(&mut BytesMut)) {
+        write(&mut self.text);
+        self.ends[self.count] = self.text.len();
+        self.count += 1;
+    }
+
+    /// The texts as header values; `None` if one of them is not a valid value.
+    fn values(self) -> Option<[HeaderValue; 10]> {
+        let text = self.text.freeze();
+        let (mut start, mut is_valid) = (0, true);
+        let values = self.ends.map(|end| {
+            let part = text.slice(start..end);
+            start = end;
+            HeaderValue::from_maybe_shared(part).unwrap_or_else(|_| {
+                is_valid = false;
+                HeaderValue::from_static("")
+            })
+        });
+        is_valid.then_some(values)
     }
 }

@@ -11,6 +11,10 @@ fn charges_have_at_most_two_decimals() {
         (5.714, "5.71"),
         (2.5, "2.5"),
         (-1.0, "0"),
+        (0.05, "0.05"),
+        (1_234.005, "1234.01"),
+        (12e9, "12000000000"),
+        (0.004, "0"),
         (f64::NAN, "0"),
         (f64::INFINITY, "0"),
     ] {
@@ -116,12 +120,9 @@ fn a_document_has_the_head_that_other_answers_get_piece_by_piece() {
         let result = Ok(Answer::Service(answer(body.clone())));
         let mut expected = other_head(&asked, &result);
         let fast = document_head(&asked, &result).expect("it is a document");
-        assert_eq!(fast["x-ms-activity-id"], "", "put in later");
         if !matches!(body, Body::Empty) {
             put(&mut expected, "content-type", "application/json");
         }
-        put(&mut expected, "x-ms-activity-id", "");
-        put(&mut expected, "x-ms-request-duration-ms", "");
         let sorted = |headers: &HeaderMap| {
             let mut all: Vec<_> =
                 headers.iter().map(|(name, value)| (name.clone(), value.clone())).collect();
