@@ -81,8 +81,8 @@ impl Sketch {
         }
         let units = units * self.weight(now);
         // Without an early end, so that the compiler compares several at a time.
-        let is_known = self.hashes.iter().fold(false, |known, other| known | (*other == hash));
-        if is_known {
+        let known: u8 = self.hashes.iter().map(|other| u8::from(*other == hash)).sum();
+        if known > 0 {
             let mut same = self.hashes.iter().enumerate().filter(|(_, other)| **other == hash);
             if let Some((at, _)) = same.find(|(at, _)| *self.counters[*at].key == *key) {
                 self.spent[at] += units;
