@@ -111,6 +111,7 @@ impl Gateway {
         let activity_id = activity::id(&headers);
         let mut known = Known {
             name: "refused",
+            version: None,
             is_plan: false,
             is_write: false,
             is_control: false,
@@ -120,7 +121,10 @@ impl Gateway {
         let result = self.answer(scheme, (&parts, &headers), body, activity_id, &mut known).await;
         let asked = Asked {
             activity_id,
-            version: Version::read(&headers).unwrap_or(Version::CURRENT),
+            version: known
+                .version
+                .or_else(|| Version::read(&headers).ok())
+                .unwrap_or(Version::CURRENT),
             agent: agent(&headers),
             path: parts.uri.path(),
             is_https: scheme == "https",
@@ -205,6 +209,7 @@ impl Gateway {
         known.credential = Some(Credential::of(principal));
         let bytes_max = self.settings.limits.body_bytes_max;
         let version = Version::read(headers)?;
+        known.version = Some(version);
 
         let is_read = matches!(parts.method, Method::GET | Method::HEAD);
         if is_read && matches!(target.resource, Resource::Account) {
@@ -389,6 +394,8 @@ fn connection_of(parts: &Parts) -> Option<u64> {
 struct Known {
     /// The operation's name, for the recorder.
     name: &'static str,
+    /// `None` if the request was refused before its version was read.
+    version: Option<Version>,
     /// Whether the request asks for a query plan, which changes the text of errors.
     is_plan: bool,
     is_write: bool,
