@@ -119,6 +119,11 @@ impl Terms {
         self.spans.len()
     }
 
+    /// Bytes of their keys and values, or a little more.
+    pub fn size_bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.spans.is_empty()

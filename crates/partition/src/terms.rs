@@ -58,10 +58,7 @@ impl TermChange {
     ) -> Result<Self, Error> {
         let old = terms(partition, old).await?;
         let new = terms(partition, new).await?;
-        Ok(Self {
-            removed: old.difference(&new).map(|term| index_row(term, number)).collect(),
-            added: new.difference(&old).map(|term| index_row(term, number)).collect(),
-        })
+        Ok(Self { removed: index_rows(&old, &new, number), added: index_rows(&new, &old, number) })
     }
 
     /// Bytes of the added rows and of the removed rows.
@@ -86,6 +83,25 @@ pub fn index_row(term: Term<'_>, number: DocNum) -> IndexRow {
     let key = [term.key, &number.to_be_bytes()].concat();
     // An empty value allocates nothing.
     (key.into(), Bytes::copy_from_slice(term.value))
+}
+
+/// The index rows for the terms of a document's version that another one lacks. Their keys share one
+/// buffer, which lives as long as any of them: a store copies the keys that it keeps.
+fn index_rows(terms: &Terms, lacking: &Terms, number: DocNum) -> Vec<IndexRow> {
+    let number = number.to_be_bytes();
+    let mut keys = Vec::with_capacity(terms.size_bytes() + terms.len() * number.len());
+    let mut rows = Vec::with_capacity(terms.len());
+    for term in terms.difference(lacking) {
+        keys.extend_from_slice(term.key);
+        keys.extend_from_slice(&number);
+        // An empty value allocates nothing.
+        rows.push((Bytes::new(), Bytes::copy_from_slice(term.value)));
+    }
+    let mut keys = Bytes::from(keys);
+    for ((key, _), term) in rows.iter_mut().zip(terms.difference(lacking)) {
+        *key = keys.split_to(term.key.len() + number.len());
+    }
+    rows
 }
 
 /// What an index row adds to the counter of index bytes.

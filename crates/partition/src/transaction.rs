@@ -83,6 +83,10 @@ pub struct Past {
     pub time: u64,
 }
 
+/// The most rows that a change of one document writes besides those of the index: its history, its
+/// old and new feed entry, expiry and primary key, and the document.
+const ROWS_MAX: usize = 8;
+
 /// Staged changes to documents of one logical key.
 #[derive(Debug)]
 pub struct Transaction {
@@ -116,9 +120,17 @@ impl Transaction {
         self.changes.iter().all(|change| keys::slot_of(change.docnum) == self.key.slot)
     }
 
+    /// At least as many rows as the transaction changes.
+    fn rows_max(&self) -> usize {
+        let terms = |change: &DocumentChange| change.terms.added.len() + change.terms.removed.len();
+        self.changes.iter().map(|change| terms(change) + ROWS_MAX).sum::<usize>()
+            + self.rows.len()
+            + 2
+    }
+
     /// Builds the batch and the overlay for this LSN, and updates the counters.
     pub fn finish(self, lsn: u64, counters: &mut Counters) -> (Batch, Overlay, Option<Permit>) {
-        let mut batch = Batch::default();
+        let mut batch = Batch::with_capacity(self.rows_max());
         let mut overlay = Overlay::new();
         let mut key_counters = self.key_counters;
         // Free all ids before taking new ones: two documents may have swapped theirs.

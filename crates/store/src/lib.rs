@@ -81,6 +81,11 @@ pub struct Batch {
 }
 
 impl Batch {
+    /// A batch that is empty, and has room for so many changes.
+    pub fn with_capacity(changes: usize) -> Self {
+        Self { changes: Vec::with_capacity(changes) }
+    }
+
     /// Writes `value` under `key`.
     pub fn put(&mut self, key: impl Into<Bytes>, value: impl Into<Bytes>) {
         self.changes.push(Change { key: key.into(), value: Some(value.into()) });

@@ -4,8 +4,8 @@
 //! Each partition is one ordered map whose entries hold several versions (`versions`), with a queue
 //! of batches in front of it (`partition`).
 //!
-//! Keys and values are stored as given. A small value that is a slice of a large buffer keeps the
-//! whole buffer alive, so pass it its own bytes.
+//! Keys are copied, values are stored as given. A small value that is a slice of a large buffer keeps
+//! the whole buffer alive, so pass it its own bytes.
 
 mod journal;
 mod key;

@@ -30,7 +30,8 @@ use crate::{Batch, Change, Direction, KeyRange, Page, PageLimit, is_empty_range}
 /// others for long.
 const TRIM_CHUNK: usize = 1024;
 
-/// The approximate overhead of an entry beyond its bytes: two `Bytes` and the tree's own.
+/// The approximate overhead of an entry beyond its bytes: the rest of its key and value in the tree,
+/// and the tree's own.
 const ENTRY_OVERHEAD: u64 = 128;
 
 /// The value of a key from a certain sequence on; `None` if deleted.
@@ -45,7 +46,34 @@ struct Version {
 /// in the map.
 struct History {
     newest: Version,
-    older: Vec<Version>,
+    older: Older,
+}
+
+/// Old versions of a key. Boxed, because few keys have any, and the map moves its entries.
+#[derive(Default)]
+struct Older(Option<Box<OldVersions>>);
+
+#[derive(Default)]
+struct OldVersions(Vec<Version>);
+
+impl Older {
+    fn versions(&self) -> &[Version] {
+        self.0.as_ref().map_or(&[], |older| &older.0)
+    }
+
+    fn push(&mut self, version: Version) {
+        self.0.get_or_insert_default().0.push(version);
+    }
+
+    /// Requires that there is one at `index`.
+    fn remove(&mut self, index: usize) -> Option<Version> {
+        let versions = &mut self.0.as_mut()?.0;
+        let version = versions.remove(index);
+        if versions.is_empty() {
+            self.0 = None;
+        }
+        Some(version)
+    }
 }
 
 impl History {
@@ -53,17 +81,18 @@ impl History {
         if self.newest.since <= sequence {
             return self.newest.value.as_ref();
         }
-        let version = self.older.iter().rev().find(|version| version.since <= sequence)?;
+        let version =
+            self.older.versions().iter().rev().find(|version| version.since <= sequence)?;
         version.value.as_ref()
     }
 
     /// The sequence at which the older version at `index` was overwritten.
     fn until(&self, index: usize) -> u64 {
-        self.older.get(index + 1).map_or(self.newest.since, |next| next.since)
+        self.older.versions().get(index + 1).map_or(self.newest.since, |next| next.since)
     }
 
     fn is_nothing(&self) -> bool {
-        self.newest.value.is_none() && self.older.is_empty()
+        self.newest.value.is_none() && self.older.0.is_none()
     }
 }
 
@@ -116,11 +145,11 @@ impl Versions {
 
     fn write(&self, map: &mut Map, pins: &mut Pins, change: Change, sequence: u64) {
         let newest = Version { since: sequence, value: change.value };
-        match map.entry(change.key.into()) {
+        match map.entry(Key::from(&change.key[..])) {
             Entry::Vacant(entry) => {
                 if newest.value.is_some() {
                     self.count(entry.key(), &newest);
-                    entry.insert(History { newest, older: Vec::new() });
+                    entry.insert(History { newest, older: Older::default() });
                 }
             }
             Entry::Occupied(mut entry) => {
@@ -166,13 +195,15 @@ impl Versions {
         let mut pins = self.pins.lock().unwrap_or_else(PoisonError::into_inner);
         for (key, since) in versions {
             let Some(history) = map.get_mut(key) else { continue };
-            let found = history.older.binary_search_by_key(since, |version| version.since);
+            let found =
+                history.older.versions().binary_search_by_key(since, |version| version.since);
             let Ok(index) = found else { continue };
             if pins.hold(key, *since, history.until(index)) {
                 continue;
             }
-            let removed = history.older.remove(index);
-            self.discount(key, &removed);
+            if let Some(removed) = history.older.remove(index) {
+                self.discount(key, &removed);
+            }
             if history.is_nothing()
                 && let Some(history) = map.remove(key)
             {
@@ -183,7 +214,7 @@ impl Versions {
 }
 
 fn cost(key: &Key, version: &Version) -> u64 {
-    let bytes = key.bytes().len() + version.value.as_ref().map_or(0, Bytes::len);
+    let bytes = key.len() + version.value.as_ref().map_or(0, Bytes::len);
     bytes as u64 + ENTRY_OVERHEAD
 }
 
@@ -206,7 +237,7 @@ impl Pin {
     /// The values of `keys`, in their order.
     pub(super) fn get_many(&self, keys: &[Bytes]) -> Vec<Option<Bytes>> {
         let map = self.versions.map.read().unwrap_or_else(PoisonError::into_inner);
-        let get = |key: &Bytes| map.get(&Key::from(key.clone()))?.at(self.sequence).cloned();
+        let get = |key: &Bytes| map.get(&Key::from(&key[..]))?.at(self.sequence).cloned();
         keys.iter().map(get).collect()
     }
 
@@ -217,7 +248,7 @@ impl Pin {
             return Page::default();
         }
         let map = self.versions.map.read().unwrap_or_else(PoisonError::into_inner);
-        let bound = |bound: &Bound<Bytes>| bound.clone().map(Key::from);
+        let bound = |bound: &Bound<Bytes>| bound.as_ref().map(|key| Key::from(&key[..]));
         let entries = map.range((bound(&range.0), bound(&range.1)));
         match direction {
             Direction::Forward => self.page(entries, limit),
@@ -238,8 +269,8 @@ impl Pin {
                 page.has_more = true;
                 break;
             }
-            bytes += key.bytes().len() + value.len();
-            page.entries.push((key.bytes().clone(), value.clone()));
+            bytes += key.len() + value.len();
+            page.entries.push((key.to_bytes(), value.clone()));
         }
         page
     }
