@@ -2,7 +2,7 @@
 
 use partition::charge::Meter;
 use protocol::{
-    Body, Error, Meta, Operation, Options, Outcome, Request, Response, query::QueryFeed,
+    Body, Code, Error, Meta, Operation, Options, Outcome, Request, Response, query::QueryFeed,
 };
 use query::{changes, execution, feeds};
 
@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Carries out an operation. A future is as large as the largest that it may await, and it is moved
-/// when a request begins: a point read does not pay for what the other operations need.
+/// when a request begins: reads and writes of one document do not pay for what the others need.
 pub(crate) async fn dispatch(
     call: Call,
     request: Request,
@@ -29,11 +29,28 @@ pub(crate) async fn dispatch(
     let Request { operation, options } = request;
     match operation {
         Operation::ReadDocument(path) => documents::read(&call, &path, &options, meter).await,
+        Operation::CreateDocument { collection, body, upsert } => {
+            let write = Write::Create { collection: &collection, body: &body, upsert };
+            Box::pin(write.run(call, &options, meter)).await
+        }
+        Operation::ReplaceDocument { path, body } => {
+            let write = Write::Replace { path: &path, body: &body };
+            Box::pin(write.run(call, &options, meter)).await
+        }
+        Operation::PatchDocument { path, patch } => {
+            let write = Write::Patch { path: &path, patch: &patch };
+            Box::pin(write.run(call, &options, meter)).await
+        }
+        Operation::DeleteDocument(path) => {
+            let write = Write::Delete { path: &path };
+            Box::pin(write.run(call, &options, meter)).await
+        }
         operation => Box::pin(others(call, operation, options, meter)).await,
     }
 }
 
-/// One line per operation; the work is in the modules.
+/// Carries out an operation on anything but one document. One line per operation; the work is in the
+/// modules.
 #[expect(clippy::too_many_lines, reason = "a table")]
 async fn others(
     call: Call,
@@ -86,19 +103,12 @@ async fn others(
         Operation::GivePartitionKey { path, body } => {
             rekey(&call.leave(), &path, &body, &options).await
         }
-        Operation::CreateDocument { collection, body, upsert } => {
-            let write = Write::Create { collection: &collection, body: &body, upsert };
-            write.run(call, &options, meter).await
-        }
-        Operation::ReadDocument(path) => documents::read(&call, &path, &options, meter).await,
-        Operation::ReplaceDocument { path, body } => {
-            Write::Replace { path: &path, body: &body }.run(call, &options, meter).await
-        }
-        Operation::PatchDocument { path, patch } => {
-            Write::Patch { path: &path, patch: &patch }.run(call, &options, meter).await
-        }
-        Operation::DeleteDocument(path) => {
-            Write::Delete { path: &path }.run(call, &options, meter).await
+        Operation::ReadDocument(_)
+        | Operation::CreateDocument { .. }
+        | Operation::ReplaceDocument { .. }
+        | Operation::PatchDocument { .. }
+        | Operation::DeleteDocument(_) => {
+            Err(Error::new(Code::Internal, "an operation on one document took the long way"))
         }
         Operation::DeleteByPartitionKey(path) => {
             documents::clear::run(call, &path, &options, meter).await

@@ -52,12 +52,30 @@ pub struct Terms {
 /// The location of a term in the buffer: its key, then its value.
 #[derive(Clone, Copy, Debug)]
 struct Span {
+    /// The first bytes of the key as a big-endian number, with zeros behind a shorter key. They
+    /// decide most comparisons.
+    head: u64,
     start: usize,
     key_end: usize,
     end: usize,
 }
 
 impl Span {
+    /// A term without a value, whose key is all of the buffer from `start` on.
+    fn new(bytes: &[u8], start: usize) -> Self {
+        let key = &bytes[start..];
+        let mut first = [0; size_of::<u64>()];
+        let length = key.len().min(first.len());
+        first[..length].copy_from_slice(&key[..length]);
+        Self { head: u64::from_be_bytes(first), start, key_end: bytes.len(), end: bytes.len() }
+    }
+
+    /// The order of keys.
+    fn order(&self, other: &Self, bytes: &[u8]) -> Ordering {
+        let heads = self.head.cmp(&other.head);
+        heads.then_with(|| self.key(bytes).cmp(other.key(bytes)))
+    }
+
     fn key(self, bytes: &[u8]) -> &[u8] {
         &bytes[self.start..self.key_end]
     }
@@ -150,8 +168,7 @@ impl Terms {
         if let Err(at) = self.spans.binary_search_by(|span| span.key(&self.bytes).cmp(key)) {
             let start = self.bytes.len();
             self.bytes.extend_from_slice(key);
-            let end = self.bytes.len();
-            self.spans.insert(at, Span { start, key_end: end, end });
+            self.spans.insert(at, Span::new(&self.bytes, start));
         }
     }
 
@@ -162,14 +179,13 @@ impl Terms {
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&key::prefix(kind, id));
         write(&mut self.bytes);
-        let end = self.bytes.len();
-        self.spans.push(Span { start, key_end: end, end });
+        self.spans.push(Span::new(&self.bytes, start));
     }
 
     fn sort(&mut self) {
         let bytes = &self.bytes;
-        self.spans.sort_unstable_by(|a, b| a.key(bytes).cmp(b.key(bytes)));
-        self.spans.dedup_by(|a, b| a.key(bytes) == b.key(bytes));
+        self.spans.sort_unstable_by(|a, b| a.order(b, bytes));
+        self.spans.dedup_by(|a, b| a.order(b, bytes).is_eq());
     }
 }
 

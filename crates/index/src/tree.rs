@@ -29,6 +29,9 @@ pub(crate) struct Tree {
     /// The spatial index of `/*` here.
     shapes: Option<usize>,
     properties: BTreeMap<String, Tree>,
+    /// The [marks](mark) of all properties. Most names of a document have no rule of their own, and
+    /// are seen here to have none.
+    marks: u64,
     elements: Option<Box<Tree>>,
     /// Whether any rule here or below includes something. If not, and nothing is inherited, the
     /// walk can skip the document's values.
@@ -67,8 +70,9 @@ impl Tree {
             }
         }
         for name in UNINDEXED {
-            let unindexed = || Tree { subtree: Some(false), ..Tree::default() };
-            root.properties.entry(name.to_owned()).or_insert_with(unindexed);
+            if !root.properties.contains_key(name) {
+                root.property(name).subtree = Some(false);
+            }
         }
         root
     }
@@ -117,13 +121,19 @@ impl Tree {
         }
     }
 
+    /// The node of a property, created if missing.
+    fn property(&mut self, name: &str) -> &mut Tree {
+        self.marks |= mark(name);
+        self.properties.entry(name.to_owned()).or_default()
+    }
+
     /// The node at these steps, created if missing.
     fn node<'a>(&mut self, steps: impl Iterator<Item = Step<'a>>, is_included: bool) -> &mut Tree {
         let mut node = self;
         node.has_included |= is_included;
         for step in steps {
             node = match step {
-                Step::Key(name) => node.properties.entry(name.to_owned()).or_default(),
+                Step::Key(name) => node.property(name),
                 Step::Element => node.elements.get_or_insert_default(),
             };
             node.has_included |= is_included;
@@ -136,6 +146,7 @@ impl<'t> Place<'t> {
     /// The place one step further down.
     pub(crate) fn step(self, step: Step<'_>) -> Place<'t> {
         let node = self.node.and_then(|node| match step {
+            Step::Key(name) if node.marks & mark(name) == 0 => None,
             Step::Key(name) => node.properties.get(name),
             Step::Element => node.elements.as_deref(),
         });
@@ -166,6 +177,13 @@ impl<'t> Place<'t> {
     pub(crate) fn is_bare(self) -> bool {
         !self.subtree && self.shapes.is_none() && !self.node.is_some_and(|node| node.has_included)
     }
+}
+
+/// One bit of 64, by the length of a name and its first and last byte.
+fn mark(name: &str) -> u64 {
+    let byte = |byte: Option<&u8>| byte.map_or(0, |byte| usize::from(*byte));
+    let bytes = name.as_bytes();
+    1 << ((name.len() * 11 + byte(bytes.first()) * 5 + byte(bytes.last())) % 64)
 }
 
 /// How many scalars of the document are indexed. The service's own properties do not count.

@@ -11,6 +11,7 @@ use std::{
     sync::{Mutex, MutexGuard, PoisonError},
 };
 
+use foldhash::fast::RandomState;
 use tokio::sync::oneshot;
 
 /// How long a key will be held.
@@ -28,7 +29,7 @@ const SHORT_TURNS_MAX: u32 = 64;
 /// The locks of one partition. The table contains the keys that are held.
 #[derive(Debug, Default)]
 pub struct KeyLocks {
-    held: Mutex<HashMap<Box<[u8]>, Queue>>,
+    held: Mutex<HashMap<Box<[u8]>, Queue, RandomState>>,
 }
 
 /// The waiters for a key that is held, in arrival order.
@@ -112,7 +113,7 @@ impl KeyLocks {
     }
 
     /// Gives the key to its next waiter.
-    fn pass_on(held: &mut HashMap<Box<[u8]>, Queue>, key: &[u8]) {
+    fn pass_on(held: &mut HashMap<Box<[u8]>, Queue, RandomState>, key: &[u8]) {
         let Some(queue) = held.get_mut(key) else { return };
         match queue.next() {
             // If the waiter is being dropped, it passes the key on.
@@ -121,7 +122,7 @@ impl KeyLocks {
         }
     }
 
-    fn table(&self) -> MutexGuard<'_, HashMap<Box<[u8]>, Queue>> {
+    fn table(&self) -> MutexGuard<'_, HashMap<Box<[u8]>, Queue, RandomState>> {
         self.held.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

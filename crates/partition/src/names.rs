@@ -8,6 +8,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use foldhash::fast::RandomState;
 use index::{Path, PathIds, Segment, Step, key, path_hash};
 use protocol::Error;
 use store::{Batch, Snapshot};
@@ -29,9 +30,9 @@ pub struct Names {
 #[derive(Debug, Default)]
 struct Known {
     /// By first hash, nearly always with a single path each.
-    by_hash: HashMap<u64, Vec<(Path, u64)>>,
+    by_hash: HashMap<u64, Vec<(Path, u64)>, RandomState>,
     /// The first hash of the path with each id.
-    hashes: HashMap<u64, u64>,
+    hashes: HashMap<u64, u64, RandomState>,
 }
 
 impl Known {

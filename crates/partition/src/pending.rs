@@ -10,6 +10,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use foldhash::fast::RandomState;
 use protocol::Error;
 use tokio::sync::oneshot;
 
@@ -22,7 +23,7 @@ pub(super) struct Pending(Mutex<State>);
 struct State {
     /// Rows by key, with the ticket of the batch that wrote them; `None` where the batch deleted
     /// the row.
-    rows: HashMap<Bytes, (u64, Option<Bytes>)>,
+    rows: HashMap<Bytes, (u64, Option<Bytes>), RandomState>,
     /// Every batch up to this ticket is published.
     published: u64,
     /// Why publishing has stopped.

@@ -6,7 +6,11 @@
 
 use std::io::Write as _;
 
-use protocol::{Error, etag::Etag, rid::ChildRid};
+use protocol::{
+    Error,
+    etag::Etag,
+    rid::{ChildRid, CollectionRid},
+};
 use value::{
     Value,
     json::{self, Member},
@@ -17,48 +21,69 @@ use crate::rows::Header;
 /// Properties that the server sets, in the order in which they are appended.
 pub const SYSTEM_PROPERTIES: [&str; 5] = ["_rid", "_self", "_etag", "_attachments", "_ts"];
 
+/// The value of `_attachments`.
+const ATTACHMENTS: &str = "attachments/";
+
 /// Bytes that the system properties take in every stored document. A test checks it.
 pub const SYSTEM_BYTES: usize = 206;
 
-/// The values of the system properties.
+/// The values of the system properties, as text.
 pub struct System {
-    /// The document's rid, which also determines `_self`.
-    pub rid: ChildRid,
-    /// The etag of the version being written.
-    pub etag: Etag,
+    /// The document's rid.
+    rid: String,
+    /// The link made of rids.
+    link: String,
+    /// The etag of the version being written, in quotes.
+    etag: String,
     /// When the document is written, in seconds.
-    pub ts: u64,
+    ts: u64,
 }
 
 impl System {
+    /// The properties of a version with this etag, written in the second `ts`.
+    pub fn new(rid: ChildRid, etag: Etag, ts: u64) -> Self {
+        let CollectionRid { database, .. } = rid.collection;
+        let (collection, rid) = (rid.collection, rid.to_string());
+        let link = format!("dbs/{database}/colls/{collection}/docs/{rid}/");
+        Self { rid, link, etag: format!("\"{etag}\""), ts }
+    }
+
     /// Turns the document into the stored one, overwriting what the client sent under these names.
-    pub fn insert_into(&self, document: &mut Value) {
+    pub fn insert_into(self, document: &mut Value) {
         let Some(object) = document.as_object_mut() else { return };
-        let rid = self.rid;
-        object.insert("_rid", rid.to_string());
-        object.insert("_self", self_link(rid));
-        object.insert("_etag", format!("\"{}\"", self.etag));
-        object.insert("_attachments", "attachments/");
+        object.insert("_rid", self.rid);
+        object.insert("_self", self.link);
+        object.insert("_etag", self.etag);
+        object.insert("_attachments", ATTACHMENTS);
         object.insert("_ts", i64::try_from(self.ts).unwrap_or(i64::MAX));
     }
 
     /// Appends the system property with this index in [`SYSTEM_PROPERTIES`].
     fn write(&self, at: usize, out: &mut Vec<u8>) {
-        let System { rid, etag, ts } = self;
-        let written = match at {
-            0 => write!(out, "\"_rid\":\"{rid}\""),
-            1 => write!(out, "\"_self\":\"{}\"", self_link(*rid)),
-            2 => write!(out, "\"_etag\":\"\\\"{etag}\\\"\""),
-            3 => write!(out, "\"_attachments\":\"attachments/\""),
-            _ => write!(out, "\"_ts\":{ts}"),
+        let Some(name) = SYSTEM_PROPERTIES.get(at) else { return };
+        out.push(b'"');
+        out.extend_from_slice(name.as_bytes());
+        out.extend_from_slice(b"\":");
+        // Nothing in these texts needs an escape but the quotes of the etag.
+        let text = match at {
+            0 => &self.rid,
+            1 => &self.link,
+            2 => {
+                out.extend_from_slice(b"\"\\\"");
+                out.extend_from_slice(self.etag.trim_matches('"').as_bytes());
+                out.extend_from_slice(b"\\\"\"");
+                return;
+            }
+            3 => ATTACHMENTS,
+            _ => {
+                write!(out, "{}", self.ts).expect("a vector takes all that is written to it");
+                return;
+            }
         };
-        written.expect("a vector takes all that is written to it");
+        out.push(b'"');
+        out.extend_from_slice(text.as_bytes());
+        out.push(b'"');
     }
-}
-
-fn self_link(rid: ChildRid) -> String {
-    let collection = rid.collection;
-    format!("dbs/{}/colls/{collection}/docs/{rid}/", collection.database)
 }
 
 /// A document's text as received, and its parsed members.
@@ -166,7 +191,7 @@ mod tests {
 
     fn stored(body: &str) -> String {
         let rid = CollectionRid { database: DatabaseRid(7), number: 1 }.document(9);
-        let system = System { rid, etag: Etag(5), ts: 1_700_000_000 };
+        let system = System::new(rid, Etag(5), 1_700_000_000);
         let directive = index::Directive::Default;
         let header = Header { lsn: 0, ts: 0, ttl: 0, index_generation: 0, directive };
         let json::Document { members, is_compact, .. } =
@@ -218,7 +243,7 @@ mod tests {
         let json::Document { members, is_compact, .. } =
             json::parse_document(text.as_bytes()).expect("a document");
         let rid = CollectionRid { database: DatabaseRid(7), number: 1 }.document(10);
-        let system = System { rid, etag: Etag(5), ts: 1_700_000_000 };
+        let system = System::new(rid, Etag(5), 1_700_000_000);
         let directive = index::Directive::Default;
         let header = Header { lsn: 0, ts: 0, ttl: 0, index_generation: 0, directive };
         let source = Source { text: text.as_bytes(), members: &members, is_compact };

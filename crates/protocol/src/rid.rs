@@ -6,7 +6,14 @@
 
 use std::fmt;
 
-use base64::{Engine as _, engine::general_purpose::STANDARD};
+use base64::{
+    Engine as _,
+    alphabet::Alphabet,
+    engine::{
+        GeneralPurpose,
+        general_purpose::{PAD, STANDARD},
+    },
+};
 
 use crate::paths::ScriptKind;
 
@@ -295,14 +302,30 @@ fn word(bytes: &[u8]) -> u32 {
     bytes.iter().fold(0, |sum, byte| sum << 8 | u32::from(*byte))
 }
 
-fn encode(bytes: &[u8]) -> String {
-    STANDARD.encode(bytes).replace('/', "-")
+/// The letters of rids: those of base64, but `-` for `/`.
+const LETTERS: GeneralPurpose = GeneralPurpose::new(
+    &match Alphabet::new("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+-") {
+        Ok(alphabet) => alphabet,
+        Err(_) => panic!("64 different letters are an alphabet"),
+    },
+    PAD,
+);
+
+/// Most characters of a rid: an attachment's.
+const TEXT_BYTES_MAX: usize = 28;
+
+/// Writes the text form of a rid.
+fn write(bytes: &[u8], f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let mut text = [0; TEXT_BYTES_MAX];
+    let length = LETTERS.encode_slice(bytes, &mut text).map_err(|_| fmt::Error)?;
+    f.write_str(str::from_utf8(&text[..length]).map_err(|_| fmt::Error)?)
 }
 
 fn decode(text: &str) -> Option<Vec<u8>> {
-    // The longest rid (an attachment's) has 28 characters. Most names are seen to be no rid here.
+    // Most names are seen to be no rid here.
     let is_letter = |byte: u8| byte.is_ascii_alphanumeric() || b"+-=/".contains(&byte);
-    if text.len() > 28 || !text.len().is_multiple_of(4) || !text.bytes().all(is_letter) {
+    if text.len() > TEXT_BYTES_MAX || !text.len().is_multiple_of(4) || !text.bytes().all(is_letter)
+    {
         return None;
     }
     STANDARD.decode(text.replace('-', "/")).ok()
@@ -310,49 +333,49 @@ fn decode(text: &str) -> Option<Vec<u8>> {
 
 impl fmt::Display for DatabaseRid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&encode(&self.bytes()))
+        write(&self.bytes(), f)
     }
 }
 
 impl fmt::Display for CollectionRid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&encode(&self.bytes()))
+        write(&self.bytes(), f)
     }
 }
 
 impl fmt::Display for ChildRid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&encode(&self.bytes()))
+        write(&self.bytes(), f)
     }
 }
 
 impl fmt::Display for AttachmentRid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&encode(&self.bytes()))
+        write(&self.bytes(), f)
     }
 }
 
 impl fmt::Display for EncryptionKeyRid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&encode(&self.bytes()))
+        write(&self.bytes(), f)
     }
 }
 
 impl fmt::Display for UserRid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&encode(&self.bytes()))
+        write(&self.bytes(), f)
     }
 }
 
 impl fmt::Display for PermissionRid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&encode(&self.bytes()))
+        write(&self.bytes(), f)
     }
 }
 
 impl fmt::Display for OfferRid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&encode(&self.0.to_le_bytes()[..3]))
+        write(&self.0.to_le_bytes()[..3], f)
     }
 }
 

@@ -6,7 +6,7 @@ use std::hash::{BuildHasher, RandomState};
 use crate::Value;
 
 /// Up to this many members a linear search is faster than hashing the key.
-const LINEAR_MAX: usize = 16;
+const LINEAR_MAX: usize = 32;
 
 /// A JSON object. Keys are unique; members keep the order in which they were first inserted.
 #[derive(Clone, Debug, Default)]
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn insertion_order_is_kept_and_replacement_happens_in_place() {
-        for count in [3, 16, 17, 100, 1000] {
+        for count in [3, 32, 33, 100, 1000] {
             let mut object = numbered(count);
             assert_eq!(object.insert("k1", "new"), Some(Value::from(1)));
             let keys: Vec<_> = object.iter().map(|(key, _)| key.to_owned()).collect();
@@ -192,7 +192,7 @@ mod tests {
 
     #[test]
     fn removal_keeps_the_others_reachable() {
-        for count in [3, 17, 18, 100] {
+        for count in [3, 33, 34, 100] {
             let mut object = numbered(count);
             assert_eq!(object.remove("k1"), Some(Value::from(1)));
             assert_eq!(object.remove("k1"), None);

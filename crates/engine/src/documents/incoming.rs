@@ -90,7 +90,7 @@ impl<'a> Incoming<'a> {
             directive: directive(options),
         };
         let rid = place.collection.rid.document(number);
-        let system = text::System { rid, etag, ts };
+        let system = text::System::new(rid, etag, ts);
         let Self { body: text, ref members, is_compact, .. } = *self;
         let row = text::compose(&header, text::Source { text, members, is_compact }, &system);
         system.insert_into(&mut self.value);

@@ -169,7 +169,7 @@ impl<'a> Rewrite<'a> {
         // The old sequence will not do: after splits and merges it is unique within its slot only.
         let number = partition.allocate(slot)?;
         let header = Header { index_generation: after.index_generation, ..header };
-        let system = text::System { rid: after.rid.document(number), etag, ts: header.ts };
+        let system = text::System::new(after.rid.document(number), etag, header.ts);
         let source = text::Source { text, members: &members, is_compact };
         let row = text::compose(&header, source, &system);
         system.insert_into(&mut value);
