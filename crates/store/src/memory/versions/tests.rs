@@ -20,7 +20,7 @@ fn get(pin: &Pin, key: &'static str) -> Option<Bytes> {
 
 /// How many versions the map holds, tombstones included.
 fn held(versions: &Versions) -> usize {
-    versions.map.read().unwrap().values().map(|history| 1 + history.older.len()).sum()
+    versions.map.read().unwrap().values().map(|history| 1 + history.older.versions().len()).sum()
 }
 
 #[test]
