@@ -123,6 +123,16 @@ impl Names {
         self.known().by_hash.get(&hash)?.iter().find(|(known, _)| known == path).map(|(_, id)| *id)
     }
 
+    /// Caches ids that a reader has found in the store, unless there are many already.
+    pub fn learn(&self, found: &HashMap<Path, u64>) {
+        if self.known().hashes.len() >= KNOWN_MAX {
+            return;
+        }
+        for (path, id) in found {
+            self.remember(path_hash(path.steps(), 0), path.clone(), *id);
+        }
+    }
+
     /// The paths that own these ids, cached (perhaps not yet readable in the store) or stored.
     async fn owners(
         &self,

@@ -3,7 +3,7 @@
 //! In reading order:
 //! - `resume`: where the rows begin, if the client says so,
 //! - `door`: who answers a query that reads several partitions, and `plan`, the plan for clients,
-//! - `prepared`: a query checked, compiled and ready to read,
+//! - `prepared`: a query checked, compiled and ready to read, `plans`: those of recent queries,
 //! - `access`, `candidates`, `costs`, `stream`, `documents`: what the index knows of the filter, what
 //!   using it costs, and the documents that can match,
 //! - `fetch`: documents read a batch at a time, ahead of their turn,
@@ -11,7 +11,7 @@
 //! - `job`, `merge`, `page`, `token`, `continuation`, `figures`: one page being made, partitions
 //!   read as one, what fits into a page, where the next one begins, how clients say that, and what
 //!   it cost,
-//! - `apart`: runs slow pages on their own threads,
+//! - `apart`: runs slow pages on their own threads; `turns`: lets others run meanwhile,
 //! - `ahead`, `functions`: documents read ahead for the calls of user-defined functions,
 //! - `expired`: expired documents that are still in the index,
 //! - `unordered`, `ordered`, `aggregate`, `grouped`, `nested`: the ways to produce rows,
@@ -44,12 +44,14 @@ mod nested;
 mod ordered;
 mod page;
 mod plan;
+pub(crate) mod plans;
 mod prepared;
 mod resume;
 pub(crate) mod stream;
 pub(crate) mod stretch;
 pub(crate) mod token;
 mod told;
+pub(crate) mod turns;
 mod unordered;
 
 use std::{
@@ -184,7 +186,7 @@ async fn attempt(
 ) -> Result<Option<Response>, Error> {
     let started = Instant::now();
     let now_millis = reading.clock.now_millis();
-    let prepared = Prepared::new(Arc::clone(source), &collection, now_millis)?;
+    let prepared = Prepared::new(Arc::clone(source), &collection, &reading.plans, now_millis)?;
     let compiled = started.elapsed();
     let scope = match door::open(&prepared, &collection, options)? {
         Door::Open(scope) => scope,
@@ -388,6 +390,7 @@ impl Work {
             collection,
             program: &prepared.program,
             scope,
+            needs: scope.needs(collection, prepared.program.needs()),
             parts: parts.into(),
             figures,
             functions: functions.into(),

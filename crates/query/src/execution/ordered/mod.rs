@@ -19,7 +19,7 @@ use value::{Value, distinct};
 use crate::{
     execution::{
         ahead::{self, Ahead, Unit},
-        job::{Job, Part, parse},
+        job::{Job, Part},
         page::Page,
         token::{BYTES_MAX, Place, Position},
     },
@@ -207,7 +207,7 @@ async fn sort_bytes_of(
 ) -> Result<Option<Vec<u8>>, Error> {
     let Some(text) = job.load(number).await? else { return Ok(None) };
     ahead::attend(Ahead::documents(job, false), Unit::Document(text.clone()), run).await?;
-    sort_bytes(job, order, &parse(&text)?, run)
+    sort_bytes(job, order, &job.document(&text)?, run)
 }
 
 /// The sort bytes of a document; `None` if it has no row.

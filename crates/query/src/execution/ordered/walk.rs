@@ -16,7 +16,7 @@ use crate::{
         costs::READ_COSTS,
         explain::Access,
         fetch::{Fetched, Wanted},
-        job::{Fed, Job, Part, Turns},
+        job::{Fed, Job, Part},
         ordered::{
             Frontier, Order, OrderIndex, SortKey,
             absent::{Absent, Found},
@@ -86,7 +86,6 @@ pub(crate) async fn run(
     for (part, list) in job.parts.iter().zip(lists) {
         job.recorder.note(part, Access::Walk(list.as_ref().map(Vec::len)));
     }
-    let mut turns = Turns::default();
     let mut ahead = Ahead::documents(job, true);
     loop {
         while ahead.is_hungry(page.wants(), job.is_late()) {
@@ -106,7 +105,7 @@ pub(crate) async fn run(
                 return Ok(Ended::At(Some(place_at(order, &key, u32::MAX))));
             }
             job.check_timeout()?;
-            turns.take().await;
+            job.figures.turns.take().await;
         }
         let Some((key, text)) = ahead.next(run).await? else {
             return Ok(if walk.is_lost { Ended::Lost } else { Ended::At(None) });
@@ -120,7 +119,7 @@ pub(crate) async fn run(
             return Ok(Ended::At(Some(place_at(order, &key, u32::MAX))));
         }
         job.check_timeout()?;
-        turns.take().await;
+        job.figures.turns.take().await;
     }
 }
 
@@ -377,7 +376,7 @@ impl Cursor {
             }
             drop(index);
             reach.figures.check_time()?;
-            tokio::task::yield_now().await;
+            reach.figures.turns.take().await;
         }
         Ok(())
     }
