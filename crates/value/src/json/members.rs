@@ -97,7 +97,7 @@ pub(super) fn skip_value(bytes: &[u8], at: usize) -> Result<usize, Error> {
 }
 
 /// The offset after the closing quote of the string that starts at `at`.
-fn skip_string(bytes: &[u8], at: usize) -> Result<usize, Error> {
+pub(super) fn skip_string(bytes: &[u8], at: usize) -> Result<usize, Error> {
     let mut at = at + 1;
     loop {
         at = plain_end(bytes, at);

@@ -46,9 +46,9 @@ pub fn parse_document(text: &[u8]) -> Result<Document<'_>, Error> {
     Ok(Document { value: Value::Object(object), members, is_compact, escape_bytes })
 }
 
-pub(super) struct Parser<'a> {
+struct Parser<'a> {
     text: &'a str,
-    pub(super) at: usize,
+    at: usize,
     /// Outside strings.
     has_white_space: bool,
     /// How many bytes escaping raw control characters adds.
@@ -56,7 +56,7 @@ pub(super) struct Parser<'a> {
 }
 
 impl<'a> Parser<'a> {
-    pub(super) fn new(text: &'a [u8]) -> Result<Self, Error> {
+    fn new(text: &'a [u8]) -> Result<Self, Error> {
         let text =
             str::from_utf8(text).map_err(|error| ErrorKind::InvalidUtf8.at(error.valid_up_to()))?;
         let mut parser = Parser { text, at: 0, has_white_space: false, escape_bytes: 0 };
@@ -69,28 +69,28 @@ impl<'a> Parser<'a> {
         if self.at < self.text.len() { Err(ErrorKind::Trailing.at(self.at)) } else { Ok(()) }
     }
 
-    pub(super) fn peek(&self) -> Option<u8> {
+    fn peek(&self) -> Option<u8> {
         self.text.as_bytes().get(self.at).copied()
     }
 
-    pub(super) fn eat(&mut self, byte: u8) -> bool {
+    fn eat(&mut self, byte: u8) -> bool {
         let found = self.peek() == Some(byte);
         self.at += usize::from(found);
         found
     }
 
-    pub(super) fn white_space(&mut self) {
+    fn white_space(&mut self) {
         let start = self.at;
         self.at = skip_white_space(self.text.as_bytes(), start);
         self.has_white_space |= self.at > start;
     }
 
-    pub(super) fn unexpected(&self) -> Error {
+    fn unexpected(&self) -> Error {
         unexpected(self.text.as_bytes(), self.at)
     }
 
     /// Parses a value; `depth` counts it and the arrays and objects around it.
-    pub(super) fn value(&mut self, depth: usize) -> Result<Value, Error> {
+    fn value(&mut self, depth: usize) -> Result<Value, Error> {
         match self.peek() {
             Some(b'"') => self.string().map(|text| Value::String(text.into_owned())),
             Some(b'{') => self.object(depth, None).map(Value::Object),
@@ -112,7 +112,7 @@ impl<'a> Parser<'a> {
         Ok(value)
     }
 
-    pub(super) fn string(&mut self) -> Result<Cow<'a, str>, Error> {
+    fn string(&mut self) -> Result<Cow<'a, str>, Error> {
         let string::Quoted { text, end, escape_bytes } = string::read(self.text, self.at)?;
         self.at = end;
         self.escape_bytes += escape_bytes;

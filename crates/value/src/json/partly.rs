@@ -1,8 +1,7 @@
 //! A stored document as a value of which only some members are needed: the others are skipped.
 
-use super::members::skip_value;
-use super::parse::Parser;
-use super::{Error, ErrorKind, skip_white_space, unexpected};
+use super::members::{skip_string, skip_value};
+use super::{Error, ErrorKind, skip_white_space, string, unexpected};
 use crate::{Object, Value};
 
 /// Which top-level members of a document are needed.
@@ -37,43 +36,58 @@ impl Wanted {
 /// [`parse`](super::parse) has accepted: others are skipped without checking, and what follows the
 /// last wanted one is not looked at. A text of any other value is parsed as a whole.
 pub fn parse_wanted(text: &[u8], wanted: &Wanted) -> Result<Value, Error> {
-    let Wanted::Some(names) = wanted else { return super::parse(text) };
-    if text.get(skip_white_space(text, 0)) != Some(&b'{') {
+    let start = skip_white_space(text, 0);
+    let (Wanted::Some(names), Some(b'{')) = (wanted, text.get(start)) else {
         return super::parse(text);
-    }
-    let mut parser = Parser::new(text)?;
+    };
     let mut object = Object::new();
-    parser.at += 1;
-    parser.white_space();
-    if parser.peek() == Some(b'}') {
+    let mut at = skip_white_space(text, start + 1);
+    if text.get(at) == Some(&b'}') {
         return Ok(Value::Object(object));
     }
     while object.len() < names.len() {
-        let key = parser.string()?;
-        parser.white_space();
-        if !parser.eat(b':') {
-            return Err(parser.unexpected());
+        let (name, end) = wanted_name(text, at, names)?;
+        at = skip_white_space(text, end);
+        if text.get(at) != Some(&b':') {
+            return Err(unexpected(text, at));
         }
-        parser.white_space();
-        if names.iter().any(|name| *name == key) {
-            if object.contains_key(&key) {
-                return Err(ErrorKind::DuplicateKey(key.into_owned()).at(parser.at));
+        let value_start = skip_white_space(text, at + 1);
+        at = skip_value(text, value_start)?;
+        if let Some(name) = name {
+            if object.contains_key(name) {
+                return Err(ErrorKind::DuplicateKey(name.clone()).at(value_start));
             }
-            // The object around it counts, too.
-            let value = parser.value(2)?;
-            object.push_unique(key.into_owned(), value);
-        } else {
-            parser.at = skip_value(text, parser.at)?;
+            object.push_unique(name.clone(), super::parse(&text[value_start..at])?);
         }
-        parser.white_space();
-        match parser.peek() {
+        at = skip_white_space(text, at);
+        match text.get(at) {
             Some(b'}') => break,
-            Some(b',') => parser.at += 1,
-            _ => return Err(unexpected(text, parser.at)),
+            Some(b',') => at = skip_white_space(text, at + 1),
+            _ => return Err(unexpected(text, at)),
         }
-        parser.white_space();
     }
     Ok(Value::Object(object))
+}
+
+/// Which of the names the key at `at` is, if it is one, and the offset after it.
+fn wanted_name<'n>(
+    text: &[u8],
+    at: usize,
+    names: &'n [String],
+) -> Result<(Option<&'n String>, usize), Error> {
+    if text.get(at) != Some(&b'"') {
+        return Err(unexpected(text, at));
+    }
+    let end = skip_string(text, at)?;
+    let quoted = text.get(at..end).unwrap_or_default();
+    if !quoted.contains(&b'\\') {
+        let key = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
+        return Ok((names.iter().find(|name| name.as_bytes() == key), end));
+    }
+    let quoted =
+        str::from_utf8(quoted).map_err(|error| ErrorKind::InvalidUtf8.at(error.valid_up_to()))?;
+    let key = string::read(quoted, 0)?.text;
+    Ok((names.iter().find(|name| **name == key), end))
 }
 
 #[cfg(test)]

@@ -5,9 +5,11 @@
 //! with strings whole, and with the hash of an array or an object; inverted if that expression
 //! descends; then the document's number, inverted if the first expression descends. There are two implementations: [`walk`] follows an index that
 //! already has the order, and [`sorted`] reads every document that can match and keeps the first
-//! few. Both return the same rows in the same order, so one can continue a token of the other.
+//! few. Both return the same rows in the same order, so one can continue a token of the other;
+//! `choice` says which is cheaper.
 
 mod absent;
+mod choice;
 mod containers;
 mod sorted;
 pub(crate) mod walk;
@@ -127,7 +129,7 @@ pub(crate) async fn run(
     let mut seen = job.seen();
     let wanted = page.wants() as f64;
     let lists = together::all(job.parts.iter().map(|part| list(job, part, wanted))).await?;
-    if walk::is_better(job, order, &lists, page) {
+    if choice::is_walk(job, order, &lists, page) {
         let before = (page.skip, page.take);
         match walk::run(job, order, &lists, page, &frontier, seen.as_mut(), run).await? {
             walk::Ended::At(place) => return Ok(place),
@@ -166,7 +168,9 @@ async fn narrowed(
     part: &Part,
     list: Option<Vec<DocNum>>,
 ) -> Result<Option<Vec<DocNum>>, Error> {
-    if part.order.is_none() {
+    let Some(walked) = &part.order else { return Ok(list) };
+    let is_whole = part.has_unindexed || !walked.restricts(&part.node);
+    if list.is_some() && is_whole {
         return Ok(list);
     }
     let reach = part.reach(&job.figures);

@@ -13,7 +13,7 @@ use crate::execution::{
     fetch::{Fetched, Wanted},
     job::{Fed, Job, Part, halted},
     merge::GROUPS_AHEAD,
-    ordered::{Frontier, Order, SortKey, place_at, sort_bytes},
+    ordered::{Frontier, Order, SortKey, choice::is_dense, place_at, sort_bytes},
     page::{Page, Seen},
     stream::{Reach, Stream},
     token::Place,
@@ -135,9 +135,7 @@ async fn opened<'a>(
     list: Option<&Vec<DocNum>>,
 ) -> Result<(Reach<'a>, Documents), Error> {
     let reach = part.reach(&job.figures);
-    // If most documents match, scanning all is faster than reading them one by one.
-    let is_dense = |list: &&Vec<DocNum>| list.len() as u64 * 4 > part.documents;
-    let list = list.filter(|list| !is_dense(list));
+    let list = list.filter(|list| !is_dense(list, part));
     let mut documents = Documents::new(list.cloned().map(Stream::List), 0);
     documents.read_ahead(&reach, usize::MAX).await?;
     Ok((reach, documents))

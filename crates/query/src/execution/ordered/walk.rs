@@ -6,14 +6,13 @@ use std::{collections::VecDeque, ops::Bound};
 use bytes::Bytes;
 use protocol::{Error, rid::DocNum};
 use sql::program::Run;
-use store::{Direction, KeyRange, PageLimit};
+use store::{Direction, KeyRange, Page as StorePage, PageLimit};
 
 use crate::{
     execution::{
         access::DEFINED,
         ahead::{Ahead, Unit},
         candidates::{Node, Ranges, Span},
-        costs::READ_COSTS,
         explain::Access,
         fetch::{Fetched, Wanted},
         job::{Fed, Job, Part},
@@ -40,27 +39,6 @@ pub(crate) enum Ended {
     /// It found a string that the index has truncated, or too many arrays and objects, so it cannot
     /// tell the order any more.
     Lost,
-}
-
-/// Whether walking is cheaper than sorting the documents that can match.
-pub(crate) fn is_better(
-    job: &Job<'_>,
-    order: &Order,
-    lists: &[Option<Vec<DocNum>>],
-    page: &Page,
-) -> bool {
-    if order.index.is_none() || job.parts.iter().any(|part| part.has_unindexed) {
-        return false;
-    }
-    let (mut matching, mut all) = (0.0, 0.0);
-    for (part, list) in job.parts.iter().zip(lists) {
-        all += part.partition_documents as f64;
-        let known = list.as_ref().map(|list| list.len() as f64);
-        matching += known.unwrap_or(part.documents as f64).min(part.documents as f64);
-    }
-    let wanted = (page.wants() as f64).min(matching);
-    wanted / matching.max(1.0) * all * READ_COSTS.entry + wanted * READ_COSTS.document
-        < matching * READ_COSTS.document
 }
 
 /// Fills the page from the frontier on.
@@ -304,6 +282,7 @@ impl Cursor {
                 self.fill_containers(&reach, order, list).await
             }
             Direction::Backward => {
+                self.skip_containers(&reach, order).await?;
                 self.fill_containers(&reach, order, list).await?;
                 self.fill_entries(&reach, order).await?;
                 self.fill_absent(job, part, order, list).await
@@ -356,29 +335,62 @@ impl Cursor {
                 continue;
             }
             let index = reach.figures.reads_index();
-            let limit = PageLimit { entries: self.page, bytes: 1 << 20 };
-            let page = reach.scan(range.clone(), self.direction, limit).await?;
-            reach.note_index_entries(page.entries.len());
-            self.page = (self.page * 2).min(PAGE_MAX);
-            if let Some((last, _)) = page.entries.last().filter(|_| page.has_more) {
-                let last = Bound::Excluded(last.clone());
-                self.ranges.push_front(match self.direction {
-                    Direction::Forward => (last, range.1),
-                    Direction::Backward => (range.0, last),
-                });
-            }
-            for (key, _) in &page.entries {
-                let Some(number) = number_of(key) else { continue };
-                if reach.contains(number) {
-                    let key = sort_key(key, number, order, self.direction);
-                    self.buffer.push_back(Found { key, is_row: true });
-                }
-            }
+            let page = reach.scan(range.clone(), self.direction, self.limit()).await?;
+            self.take(page, range, reach, order);
             drop(index);
             reach.figures.check_time()?;
             reach.figures.turns.take().await;
         }
         Ok(())
+    }
+
+    /// Backward, arrays and objects come first, but seldom are there any: reads the first entries
+    /// with the range of those in front of them, and takes what was read if none is among it. To
+    /// look for them alone would cost as much again.
+    async fn skip_containers(&mut self, reach: &Reach<'_>, order: &Order) -> Result<(), Error> {
+        let ([(Bound::Included(first), end)], Some((low, Bound::Excluded(high)))) =
+            (&self.containers[..], self.ranges.front())
+        else {
+            return Ok(());
+        };
+        if !self.buffer.is_empty() || first != high || reach.slots.is_empty() {
+            return Ok(());
+        }
+        let index = reach.figures.reads_index();
+        let whole = (low.clone(), end.clone());
+        let page = reach.scan(whole, self.direction, self.limit()).await?;
+        if page.entries.first().is_none_or(|(greatest, _)| greatest < first) {
+            self.containers.clear();
+            if let Some(range) = self.ranges.pop_front() {
+                self.take(page, range, reach, order);
+            }
+        }
+        drop(index);
+        reach.figures.check_time()
+    }
+
+    fn limit(&self) -> PageLimit {
+        PageLimit { entries: self.page, bytes: 1 << 20 }
+    }
+
+    /// Takes the entries of a page of a range.
+    fn take(&mut self, page: StorePage, range: KeyRange, reach: &Reach<'_>, order: &Order) {
+        reach.note_index_entries(page.entries.len());
+        self.page = (self.page * 2).min(PAGE_MAX);
+        if let Some((last, _)) = page.entries.last().filter(|_| page.has_more) {
+            let last = Bound::Excluded(last.clone());
+            self.ranges.push_front(match self.direction {
+                Direction::Forward => (last, range.1),
+                Direction::Backward => (range.0, last),
+            });
+        }
+        for (key, _) in &page.entries {
+            let Some(number) = number_of(key) else { continue };
+            if reach.contains(number) {
+                let key = sort_key(key, number, order, self.direction);
+                self.buffer.push_back(Found { key, is_row: true });
+            }
+        }
     }
 }
 
@@ -420,17 +432,26 @@ impl Walked {
 
     /// The rest of a filter when the walk restricts itself to the ranges of its own path.
     pub(crate) fn rest(&self, node: &Node) -> Node {
-        let is_own = |node: &Node| {
-            matches!(node, Node::Ranges(ranges) if self.prefix == ranges.prefix
-                && ranges.is_unique && ranges.check.is_none())
-        };
         match node {
-            node if is_own(node) => Node::Everything,
+            node if self.is_own(node) => Node::Everything,
             Node::And(nodes) => {
-                Node::and(nodes.iter().filter(|node| !is_own(node)).cloned().collect())
+                Node::and(nodes.iter().filter(|node| !self.is_own(node)).cloned().collect())
             }
             node => node.clone(),
         }
+    }
+
+    /// Whether a filter has ranges to which the walk restricts itself.
+    pub(crate) fn restricts(&self, node: &Node) -> bool {
+        match node {
+            Node::And(nodes) => nodes.iter().any(|node| self.is_own(node)),
+            node => self.is_own(node),
+        }
+    }
+
+    fn is_own(&self, node: &Node) -> bool {
+        matches!(node, Node::Ranges(ranges) if self.prefix == ranges.prefix
+            && ranges.is_unique && ranges.check.is_none())
     }
 
     /// The ranges of its entries that the filter allows, ascending.
