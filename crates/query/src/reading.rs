@@ -9,7 +9,7 @@ use catalog::Catalog;
 use protocol::request::ConsistencyLevel;
 use tokio::sync::Semaphore;
 
-use crate::{clock::Clock, execution::plans::Plans, held::Memory, served::View};
+use crate::{clock::Clock, held::Memory, plans::Plans, served::View};
 
 /// The rules that readers apply.
 #[derive(Clone, Copy, Debug)]

@@ -26,7 +26,7 @@ use crate::{
     execution::{
         candidates::{Node, Ranges, Span},
         job::Part,
-        ordered::{Order, OrderIndex, walk::Walked},
+        ordered::{Order, OrderIndex, walked::Walked},
     },
     expiry::Expiry,
     readable::{PartitionView, Readable},

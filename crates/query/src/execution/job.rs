@@ -35,7 +35,7 @@ use crate::{
         figures::Figures,
         functions::Functions,
         merge,
-        ordered::walk::Walked,
+        ordered::walked::Walked,
         page::{self, Offered, Page, too_large},
         stream::Reach,
     },

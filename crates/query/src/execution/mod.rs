@@ -3,7 +3,7 @@
 //! In reading order:
 //! - `resume`: where the rows begin, if the client says so,
 //! - `door`: who answers a query that reads several partitions, and `plan`, the plan for clients,
-//! - `prepared`: a query checked, compiled and ready to read, `plans`: those of recent queries,
+//! - `prepared`: a query checked, compiled and ready to read,
 //! - `access`, `candidates`, `costs`, `stream`, `documents`: what the index knows of the filter, what
 //!   using it costs, and the documents that can match,
 //! - `fetch`: documents read a batch at a time, ahead of their turn,
@@ -44,7 +44,6 @@ mod nested;
 mod ordered;
 mod page;
 mod plan;
-pub(crate) mod plans;
 mod prepared;
 mod resume;
 pub(crate) mod stream;

@@ -16,9 +16,9 @@ use crate::{
         access::coverage,
         functions,
         ordered::{Order, OrderIndex},
-        plans::{Key, Plans},
         token::Token,
     },
+    plans::{Key, Plan, Plans},
     scope::Scope,
     served::Served,
 };
@@ -27,17 +27,6 @@ use crate::{
 pub(crate) struct Prepared {
     pub(crate) source: Arc<QuerySource>,
     plan: Arc<Plan>,
-}
-
-/// What is made of a query's text and parameters.
-pub(crate) struct Plan {
-    pub(crate) query: Arc<Query>,
-    pub(crate) program: Program,
-    pub(crate) filter: Filter,
-    /// The error for a call of a function that the collection does not have.
-    pub(crate) unknown_function: Option<Error>,
-    /// Identifies this query over this collection: its tokens are bound to it.
-    pub(crate) identity: Vec<u8>,
 }
 
 impl Deref for Prepared {

@@ -12,7 +12,8 @@ mod absent;
 mod choice;
 mod containers;
 mod sorted;
-pub(crate) mod walk;
+mod walk;
+pub(crate) mod walked;
 
 use protocol::{Error, rid::DocNum};
 use sql::program::Run;

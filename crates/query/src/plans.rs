@@ -13,11 +13,9 @@ use std::{
 };
 
 use catalog::Collection;
-use protocol::query::QuerySource;
-use sql::Query;
+use protocol::{Error, query::QuerySource};
+use sql::{Query, filter::Filter, program::Program};
 use value::{Value, json};
-
-use crate::execution::prepared::Plan;
 
 /// Most entries of a generation, and most bytes of them, roughly. There are two generations.
 const ENTRIES_MAX: usize = 128;
@@ -35,6 +33,17 @@ const CONSTANT_COPIES: usize = 3;
 
 /// The bytes of a computed property in a plan.
 const COMPUTED_BYTES: usize = 8 << 10;
+
+/// What is made of a query's text and parameters.
+pub(crate) struct Plan {
+    pub(crate) query: Arc<Query>,
+    pub(crate) program: Program,
+    pub(crate) filter: Filter,
+    /// The error for a call of a function that the collection does not have.
+    pub(crate) unknown_function: Option<Error>,
+    /// Identifies this query over this collection: its tokens are bound to it.
+    pub(crate) identity: Vec<u8>,
+}
 
 /// What is remembered of queries.
 #[derive(Default)]
