@@ -9,12 +9,12 @@
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
+    sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak},
 };
 
 use catalog::Collection;
 use protocol::{Error, query::QuerySource};
-use sql::{Query, filter::Filter, program::Program};
+use sql::{Query, filter::Filter, plan::KeyRange, program::Program};
 use value::{Value, json};
 
 /// Most entries of a generation, and most bytes of them, roughly. There are two generations.
@@ -28,8 +28,8 @@ const ENTRY_BYTES_MAX: usize = BYTES_MAX / 8;
 const TREE_BYTES: usize = 64;
 const PLAN_BYTES: usize = 128;
 
-/// A constant may be in the program and at both ends of an interval of the filter.
-const CONSTANT_COPIES: usize = 3;
+/// A constant may be in the program, at both ends of an interval of the filter, and in a key.
+const CONSTANT_COPIES: usize = 4;
 
 /// The bytes of a computed property in a plan.
 const COMPUTED_BYTES: usize = 8 << 10;
@@ -43,6 +43,8 @@ pub(crate) struct Plan {
     pub(crate) unknown_function: Option<Error>,
     /// Identifies this query over this collection: its tokens are bound to it.
     pub(crate) identity: Vec<u8>,
+    /// The partition keys that the filter allows, once somebody has asked.
+    pub(crate) key_ranges: OnceLock<Vec<KeyRange>>,
 }
 
 /// What is remembered of queries.

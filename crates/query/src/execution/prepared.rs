@@ -1,6 +1,9 @@
 //! A checked and compiled query, with what it needs to read.
 
-use std::{ops::Deref, sync::Arc};
+use std::{
+    ops::Deref,
+    sync::{Arc, OnceLock},
+};
 
 use index::Coverage;
 use protocol::{Code, Error, Options, error::QueryFailure, query::QuerySource};
@@ -142,7 +145,8 @@ impl Plan {
             filter::of_with(&query, &source.parameters, &settings)
         };
         let identity = identity(&query, source, &collection.numbering());
-        Ok(Self { query, program, filter, unknown_function, identity })
+        let key_ranges = OnceLock::new();
+        Ok(Self { query, program, filter, unknown_function, identity, key_ranges })
     }
 }
 
