@@ -253,4 +253,17 @@ mod tests {
             assert_eq!(decode(damaged), None);
         }
     }
+
+    #[test]
+    fn readers_remember_what_they_found_up_to_a_limit() {
+        let names = Names::default();
+        let path = |number: usize| Path(vec![Segment::Key(number.to_string())]);
+        assert_eq!(names.remembered(&path(0)), None);
+        for number in 0..KNOWN_MAX + 2 {
+            names.learn(&HashMap::from([(path(number), number as u64)]));
+        }
+        assert_eq!(names.remembered(&path(0)), Some(0));
+        assert_eq!(names.remembered(&path(KNOWN_MAX - 1)), Some(KNOWN_MAX as u64 - 1));
+        assert_eq!(names.remembered(&path(KNOWN_MAX)), None);
+    }
 }
