@@ -124,6 +124,16 @@ impl Names {
         self.known().by_hash.get(&hash)?.iter().find(|(known, _)| known == path).map(|(_, id)| *id)
     }
 
+    /// Caches ids that a reader has found in the store, unless there are many already.
+    pub fn learn(&self, found: &HashMap<Path, u64>) {
+        if self.known().hashes.len() >= KNOWN_MAX {
+            return;
+        }
+        for (path, id) in found {
+            self.remember(path_hash(path.steps(), 0), path.clone(), *id);
+        }
+    }
+
     /// The paths that own these ids, cached (perhaps not yet readable in the store) or stored.
     async fn owners(
         &self,
@@ -243,5 +253,18 @@ mod tests {
         for damaged in [&b"a"[..], b"\xFE\x61", b"\xFF\x80"] {
             assert_eq!(decode(damaged), None);
         }
+    }
+
+    #[test]
+    fn readers_remember_what_they_found_up_to_a_limit() {
+        let names = Names::default();
+        let path = |number: usize| Path(vec![Segment::Key(number.to_string())]);
+        assert_eq!(names.remembered(&path(0)), None);
+        for number in 0..KNOWN_MAX + 2 {
+            names.learn(&HashMap::from([(path(number), number as u64)]));
+        }
+        assert_eq!(names.remembered(&path(0)), Some(0));
+        assert_eq!(names.remembered(&path(KNOWN_MAX - 1)), Some(KNOWN_MAX as u64 - 1));
+        assert_eq!(names.remembered(&path(KNOWN_MAX)), None);
     }
 }

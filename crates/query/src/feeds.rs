@@ -30,11 +30,12 @@ use crate::{
         documents,
         explain::Recorder,
         figures::Figures,
-        job::{Part, Turns},
+        job::Part,
         merge::Merge,
         stream::Reach,
         stretch::{Piece, Sequence, Stretch, stretches},
         token::{Place, Position, Token},
+        turns::Turns,
     },
     feeds::coming::{Begun, Coming, Shelf},
     paging::{Page, invalid_token, page_items},
@@ -237,7 +238,7 @@ impl<'a> Reader<'a> {
                 (&opened, Documents::new(stretch, opened.members(stretch)).await?)
             }
         };
-        let mut turns = Turns::default();
+        let turns = Turns::default();
         let mut end = None;
         while end.is_none()
             && let Some((number, document)) = documents.next(self.wants()).await?

@@ -3,7 +3,7 @@
 //!
 //! [`served`] is a collection with the partitions that are open here, [`scope`] the part of it that
 //! a request covers, [`execution`] a query from its text to a page of rows. [`reading`] is the
-//! state of the process that all of them share.
+//! state of the process that all of them share, plans of recent queries among it.
 
 pub mod changes;
 pub mod clock;
@@ -14,6 +14,7 @@ pub mod expiry;
 pub mod feeds;
 mod held;
 pub mod paging;
+mod plans;
 pub mod quota_lists;
 pub mod readable;
 pub mod reading;

@@ -9,7 +9,7 @@ use catalog::Catalog;
 use protocol::request::ConsistencyLevel;
 use tokio::sync::Semaphore;
 
-use crate::{clock::Clock, held::Memory, served::View};
+use crate::{clock::Clock, held::Memory, plans::Plans, served::View};
 
 /// The rules that readers apply.
 #[derive(Clone, Copy, Debug)]
@@ -34,6 +34,8 @@ pub struct Reading {
     pub clock: Arc<dyn Clock>,
     /// The processes that run users' scripts.
     pub workers: script::Pool,
+    /// What is remembered of recent queries.
+    pub(crate) plans: Plans,
     /// The memory budget of queries.
     pub(crate) query_memory: Arc<Memory>,
     /// Limits the queries that run on their own threads.
@@ -56,6 +58,7 @@ impl Reading {
             rules,
             clock,
             workers,
+            plans: Plans::default(),
             query_memory: Arc::new(Memory::new(query_memory)),
             slow_queries: threads_apart(),
             slow_conditions: threads_apart(),

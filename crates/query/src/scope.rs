@@ -12,7 +12,8 @@ use catalog::{
 use partition::keys::{LogicalKey, PRIMARY, SLOT_COUNT, slot_rows};
 use protocol::{Code, Error, Options, PartitionPoint};
 use value::{
-    Value, json,
+    Value,
+    json::{self, Wanted},
     partition_key::{Component, Epk, Hashing, PartitionKey},
 };
 
@@ -37,6 +38,22 @@ const FEW_SLOTS: usize = 64;
 pub fn document_key(collection: &Collection, document: &Value) -> PartitionKey {
     let paths = &collection.definition.partition_key.paths;
     PartitionKey(paths.iter().map(|path| Component::of(document.at(path))).collect())
+}
+
+/// The members of a document that its partition key is made of.
+pub(crate) fn key_members(collection: &Collection) -> Wanted {
+    let mut members = Wanted::Some(Vec::new());
+    add_key_members(collection, &mut members);
+    members
+}
+
+fn add_key_members(collection: &Collection, members: &mut Wanted) {
+    for path in &collection.definition.partition_key.paths {
+        match path.segments().first() {
+            Some(name) => members.add(name),
+            None => *members = Wanted::All,
+        }
+    }
 }
 
 /// The key of a document to write: the body has it, and the header must match.
@@ -372,8 +389,20 @@ impl Scope {
 
     /// Whether a document, given as text, is covered. Parses it only if necessary.
     pub fn admits_text(&self, collection: &Collection, document: &[u8]) -> bool {
-        self.is_whole_slots()
-            || json::parse(document).is_ok_and(|document| self.admits(collection, &document))
+        if self.is_whole_slots() {
+            return true;
+        }
+        let document = json::parse_wanted(document, &key_members(collection));
+        document.is_ok_and(|document| self.admits(collection, &document))
+    }
+
+    /// The wanted members of a document, and those by which [`admits`](Self::admits) decides.
+    pub(crate) fn needs(&self, collection: &Collection, wanted: &Wanted) -> Wanted {
+        let mut needs = wanted.clone();
+        if !self.is_whole_slots() {
+            add_key_members(collection, &mut needs);
+        }
+        needs
     }
 
     /// Whether a document in the covered slots is covered itself.

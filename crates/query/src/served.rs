@@ -201,6 +201,11 @@ impl Served {
         }
     }
 
+    /// The collection as the catalog has it. Every change of it makes another one.
+    pub(crate) fn row(&self) -> &Arc<Collection> {
+        &self.collection
+    }
+
     /// The collection as the owner of its documents.
     pub fn owner(&self) -> Arc<Owner> {
         Arc::clone(&self.owner)

@@ -39,6 +39,7 @@ mod ordering;
 mod page_ends;
 mod patching;
 mod path_ids;
+mod plan_cache;
 mod principals;
 mod procedure_races;
 mod procedures;

@@ -7,7 +7,10 @@ use partition::{
     rows::{ChangeKind, Damaged, HistoryRow},
 };
 use protocol::Error;
-use value::{Object, Value, json};
+use value::{
+    Object, Value,
+    json::{self, Wanted},
+};
 
 use crate::{execution::job, served::Served};
 
@@ -53,7 +56,7 @@ pub(super) fn change(collection: &Served, change: &HistoryRow, lsn: u64) -> Resu
     }
     if change.kind == ChangeKind::Delete {
         metadata.insert("timeToLiveExpired", change.is_expired);
-        let document = job::parse(&change.previous)?;
+        let document = job::parse(&change.previous, &Wanted::All)?;
         metadata.insert("id", document.get("id").clone());
         let mut key = Object::new();
         for path in &collection.definition.partition_key.paths {

@@ -27,7 +27,7 @@ use crate::{
     execution::job,
     expiry::Expiry,
     readable::{PartitionView, Readable},
-    scope::{Scope, document_key},
+    scope::{Scope, document_key, key_members},
     served::Served,
     together::{self, Waits},
 };
@@ -399,7 +399,7 @@ impl<'a> Reader<'a> {
         if self.wanted.scope.is_whole_slots() && is_sure {
             return Ok(true);
         }
-        let document = job::parse(text)?;
+        let document = job::parse(text, &key_members(self.wanted.collection))?;
         if !self.wanted.scope.admits(self.wanted.collection, &document) {
             return Ok(false);
         }

@@ -26,7 +26,7 @@ use crate::{
     execution::{
         candidates::{Node, Ranges, Span},
         job::Part,
-        ordered::{Order, OrderIndex, walk::Walked},
+        ordered::{Order, OrderIndex, walked::Walked},
     },
     expiry::Expiry,
     readable::{PartitionView, Readable},
@@ -81,6 +81,9 @@ impl Access<'_> {
         if !reader.unknown.is_empty() {
             // Ids of paths never change, so they may come from a newer snapshot than the view.
             reader.found = names::find(&*stored, std::mem::take(&mut reader.unknown)).await?;
+            if let Some(here) = here {
+                here.names.learn(&reader.found);
+            }
             known = self.known(&mut reader, has_unindexed);
         }
         let (node, order) = known;

@@ -14,7 +14,7 @@ use crate::{
         ahead::{self, Ahead, Unit},
         expired,
         explain::Access,
-        job::{Job, Part, Turns, halted, parse},
+        job::{Job, Part, halted},
         merge,
         ordered::{Order, SortKey},
         page::Page,
@@ -38,7 +38,6 @@ pub(crate) async fn run(
     run: &mut Run<'_>,
 ) -> Result<Option<Place>, Error> {
     let mut accumulators = restore(job, partials)?;
-    let mut turns = Turns::default();
     let mut ahead = Ahead::documents(job, true);
     let groups: Vec<&[Part]> = merge::groups(&job.parts).collect();
     let mut rest = &groups[..];
@@ -70,7 +69,7 @@ pub(crate) async fn run(
                     return Ok(Some(Place::Partial { position, partials }));
                 }
                 job.check_timeout()?;
-                turns.take().await;
+                job.figures.turns.take().await;
             }
         }
     }
@@ -95,7 +94,7 @@ pub(crate) async fn ordered(
 ) -> Result<(), Error> {
     let (mut rows, mut bytes) = (Vec::new(), 0);
     job.documents(run, |number, text, run| {
-        let document = parse(text)?;
+        let document = job.document(text)?;
         job.rows(&document, text.len(), run, &mut |row, run| {
             let values = order.bytes(&job.program.order_keys(row, run)?);
             let aggregated = job.program.aggregated(row, run)?;
@@ -149,7 +148,7 @@ fn add(
     accumulators: &mut [Accumulator],
     run: &mut Run<'_>,
 ) -> Result<(), Error> {
-    let document = parse(text)?;
+    let document = job.document(text)?;
     job.rows(&document, text.len(), run, &mut |row, run| {
         job.program.accumulate(accumulators, row, run)
     })

@@ -10,7 +10,7 @@ use std::{collections::VecDeque, time::Instant};
 use bytes::Bytes;
 use protocol::Error;
 use sql::program::{Accumulator, Answers, Halt, Program, Question, Run, weight};
-use value::Value;
+use value::{Value, json::Wanted};
 
 use crate::execution::{
     functions::{Functions, Trouble},
@@ -271,7 +271,10 @@ impl<'a, K> Ahead<'a, K> {
     fn subject<'s>(&self, unit: &'s Unit<'a>) -> Result<Subject<'s>, Error> {
         Ok(match unit {
             Unit::Document(text) => {
-                let document = parse(text)?;
+                let document = match self.job {
+                    Some(job) => job.document(text)?,
+                    None => parse(text, &Wanted::All)?,
+                };
                 let is_in_scope =
                     self.job.is_none_or(|job| job.scope.admits(job.collection, &document));
                 if is_in_scope { Subject::Document(document) } else { Subject::Nothing }

@@ -107,9 +107,7 @@ impl Documents {
                 buffer.extend(rows.entries);
                 *page = (*page * 2).min(PAGE_MAX);
                 reach.figures.check_time()?;
-                // A store that answers at once never yields, so a long scan must yield the thread
-                // itself.
-                tokio::task::yield_now().await;
+                reach.figures.turns.take().await;
                 Ok(())
             }
             _ => Ok(()),
@@ -144,6 +142,6 @@ async fn numbers(
 /// Skips an expired document. There may be many in a row, so it yields the thread.
 async fn skip(reach: &Reach<'_>) -> Result<(), Error> {
     reach.figures.check_time()?;
-    tokio::task::yield_now().await;
+    reach.figures.turns.take().await;
     Ok(())
 }

@@ -36,7 +36,7 @@ pub(crate) fn open(
         return Scope::of(collection, options).map(Door::Open);
     }
     let ranges = plan::key_ranges(prepared, collection);
-    match pinned(collection, &ranges)? {
+    match pinned(collection, ranges)? {
         Some(scope) => return Ok(Door::Open(scope)),
         // A collection without a partition key has only one.
         None if collection.definition.partition_key.is_system => {

@@ -11,7 +11,11 @@ use std::{
 
 use protocol::{BoxFuture, Error};
 
-use crate::{execution::job::timed_out, held::Held, together::Waits};
+use crate::{
+    execution::{job::timed_out, turns::Turns},
+    held::Held,
+    together::Waits,
+};
 
 /// Counts of one page of a query, shared by all its readers.
 #[derive(Debug, Default)]
@@ -34,6 +38,8 @@ pub(crate) struct Figures {
     end: Option<(Instant, Arc<AtomicBool>)>,
     /// The memory that the page holds.
     pub(crate) held: Arc<Held>,
+    /// The page's turn on its thread.
+    pub(crate) turns: Turns,
 }
 
 impl Figures {

@@ -10,7 +10,7 @@ use value::{Value, json, key};
 
 use crate::execution::{
     ahead::{Ahead, Unit},
-    job::{Job, Turns, halted, parse},
+    job::{Job, halted},
     ordered::Order,
     page::{Offered, Page},
     token::{Place, Position},
@@ -51,7 +51,6 @@ pub(crate) async fn run(
         Some(order) => sort(job, order, &mut groups, run)?,
     }
     let mut seen = job.seen();
-    let mut turns = Turns::default();
     let mut ahead = Ahead::in_memory(job.program, Some(&job.functions));
     let mut units = groups.iter().enumerate().map(|(at, group)| ((at, group), group.unit()));
     while let Some((ordinal, group)) = ahead.next_of(&mut units, run).await? {
@@ -83,7 +82,7 @@ pub(crate) async fn run(
                 }));
             }
         }
-        turns.take().await;
+        job.figures.turns.take().await;
     }
     Ok(None)
 }
@@ -93,7 +92,7 @@ async fn collect(job: &Job<'_>, run: &mut Run<'_>) -> Result<Vec<Group>, Error> 
     let mut bytes = 0;
     let aggregates = job.program.accumulators().len();
     job.documents(run, |number, text, run| {
-        let document = parse(text)?;
+        let document = job.document(text)?;
         let mut row_index = 0;
         job.rows(&document, text.len(), run, &mut |row, run| {
             let first = Position { number, row: row_index };

@@ -60,7 +60,7 @@ impl Inside {
         let Inside { reading, path, collection, view, options, source, now } = self;
         let started = Instant::now();
         let now_millis = i64::try_from(now.saturating_mul(1000)).unwrap_or(i64::MAX);
-        let prepared = Prepared::new(Arc::new(source), &collection, now_millis)?;
+        let prepared = Prepared::new(Arc::new(source), &collection, &reading.plans, now_millis)?;
         let scope = Scope::of(&collection, &options)?;
         let (compiled, view) = (started.elapsed(), Some(view));
         Ok(Work {

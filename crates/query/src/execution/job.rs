@@ -6,7 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicBool, AtomicU64, Ordering},
     },
-    time::{Duration, Instant},
+    time::Instant,
 };
 
 use bytes::Bytes;
@@ -21,7 +21,10 @@ use partition::{
 use protocol::{Code, Error, PartitionPoint, rid::DocNum};
 use sql::program::{Halt, Program, Row, Run};
 use store::{Direction, PageLimit, Snapshot};
-use value::{Value, json};
+use value::{
+    Value,
+    json::{self, Wanted},
+};
 
 use crate::held::Held;
 use crate::{
@@ -32,7 +35,7 @@ use crate::{
         figures::Figures,
         functions::Functions,
         merge,
-        ordered::walk::Walked,
+        ordered::walked::Walked,
         page::{self, Offered, Page, too_large},
         stream::Reach,
     },
@@ -45,14 +48,13 @@ use crate::{
 /// When a query that found no memory may be retried.
 const MEMORY_RETRY_MS: u64 = 1000;
 
-/// How long a query may keep its thread before it yields.
-const TURN: Duration = Duration::from_millis(1);
-
 /// A page being made.
 pub(crate) struct Job<'a> {
     pub(crate) collection: &'a Served,
     pub(crate) program: &'a Program,
     pub(crate) scope: &'a Scope,
+    /// The members of a document that the program and the scope look at.
+    pub(crate) needs: Wanted,
     /// The partitions to read, in the order of their slots.
     pub(crate) parts: Arc<[Part]>,
     pub(crate) figures: Arc<Figures>,
@@ -182,6 +184,7 @@ impl Job<'_> {
     pub(crate) fn of_program<'a>(&'a self, program: &'a Program) -> Job<'a> {
         Job {
             program,
+            needs: self.scope.needs(self.collection, program.needs()),
             parts: Arc::clone(&self.parts),
             figures: Arc::clone(&self.figures),
             functions: Arc::clone(&self.functions),
@@ -213,7 +216,6 @@ impl Job<'_> {
         run: &mut Run<'_>,
         mut each: impl FnMut(DocNum, &Bytes, &mut Run<'_>) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let mut turns = Turns::default();
         let mut ahead = Ahead::documents(self, true);
         let groups: Vec<&[Part]> = merge::groups(&self.parts).collect();
         for groups in groups.chunks(merge::GROUPS_AHEAD) {
@@ -222,11 +224,16 @@ impl Job<'_> {
                 while let Some((number, text)) = readers.next_of(self, &mut ahead, run).await? {
                     each(number, &text, run)?;
                     self.check_timeout()?;
-                    turns.take().await;
+                    self.figures.turns.take().await;
                 }
             }
         }
         Ok(())
+    }
+
+    /// A stored document as a value, with what the program and the scope look at.
+    pub(crate) fn document(&self, text: &[u8]) -> Result<Value, Error> {
+        parse(text, &self.needs)
     }
 
     /// Calls `each` with every row of a document.
@@ -279,7 +286,7 @@ impl Job<'_> {
         mut seen: Option<&mut page::Seen>,
         run: &mut Run<'_>,
     ) -> Result<Fed, Error> {
-        let document = parse(text)?;
+        let document = self.document(text)?;
         let is_document = self.program.shape().projects_document;
         let (mut index, mut fed, mut failure) = (0_u32, Fed::Whole, None);
         self.rows(&document, text.len(), run, &mut |row, run| {
@@ -328,28 +335,9 @@ impl Job<'_> {
     }
 }
 
-/// Yields the thread to other tasks now and then.
-#[derive(Debug)]
-pub(crate) struct Turns(Instant);
-
-impl Default for Turns {
-    fn default() -> Self {
-        Self(Instant::now())
-    }
-}
-
-impl Turns {
-    pub(crate) async fn take(&mut self) {
-        if self.0.elapsed() >= TURN {
-            tokio::task::yield_now().await;
-            self.0 = Instant::now();
-        }
-    }
-}
-
-/// A stored document as a value.
-pub(crate) fn parse(text: &Bytes) -> Result<Value, Error> {
-    json::parse(text).map_err(|_| errors::from_damaged(Damaged("D")))
+/// The wanted members of a stored document.
+pub(crate) fn parse(text: &[u8], wanted: &Wanted) -> Result<Value, Error> {
+    json::parse_wanted(text, wanted).map_err(|_| errors::from_damaged(Damaged("D")))
 }
 
 /// The client's error for a query that ended early.

@@ -11,7 +11,7 @@
 //! - `job`, `merge`, `page`, `token`, `continuation`, `figures`: one page being made, partitions
 //!   read as one, what fits into a page, where the next one begins, how clients say that, and what
 //!   it cost,
-//! - `apart`: runs slow pages on their own threads,
+//! - `apart`: runs slow pages on their own threads; `turns`: lets others run meanwhile,
 //! - `ahead`, `functions`: documents read ahead for the calls of user-defined functions,
 //! - `expired`: expired documents that are still in the index,
 //! - `unordered`, `ordered`, `aggregate`, `grouped`, `nested`: the ways to produce rows,
@@ -50,6 +50,7 @@ pub(crate) mod stream;
 pub(crate) mod stretch;
 pub(crate) mod token;
 mod told;
+pub(crate) mod turns;
 mod unordered;
 
 use std::{
@@ -184,7 +185,7 @@ async fn attempt(
 ) -> Result<Option<Response>, Error> {
     let started = Instant::now();
     let now_millis = reading.clock.now_millis();
-    let prepared = Prepared::new(Arc::clone(source), &collection, now_millis)?;
+    let prepared = Prepared::new(Arc::clone(source), &collection, &reading.plans, now_millis)?;
     let compiled = started.elapsed();
     let scope = match door::open(&prepared, &collection, options)? {
         Door::Open(scope) => scope,
@@ -388,6 +389,7 @@ impl Work {
             collection,
             program: &prepared.program,
             scope,
+            needs: scope.needs(collection, prepared.program.needs()),
             parts: parts.into(),
             figures,
             functions: functions.into(),

@@ -7,7 +7,7 @@ use value::Value;
 
 use crate::execution::{
     aggregate, grouped,
-    job::{Job, parse},
+    job::Job,
     memory,
     ordered::Order,
     page::{Page, Seen, too_large},
@@ -69,7 +69,7 @@ async fn listed(job: &Job<'_>, run: &mut Run<'_>) -> Result<Vec<Value>, Error> {
     let mut seen = job.seen();
     let (mut rows, mut bytes, mut failure) = (Vec::new(), 0, None);
     job.documents(run, |_, text, run| {
-        let document = parse(text)?;
+        let document = job.document(text)?;
         job.rows(&document, text.len(), run, &mut |row, run| {
             let value = job.program.project(row, run)?;
             if value.is_undefined() {

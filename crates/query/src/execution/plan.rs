@@ -56,12 +56,14 @@ pub(crate) fn plan_json(
 }
 
 /// The partition keys that a query's filter allows.
-pub(crate) fn key_ranges(prepared: &Prepared, collection: &Served) -> Vec<KeyRange> {
-    let paths = key_paths(collection);
-    let key = PartitionKeyPaths { paths: &paths, kind: kind(collection) };
-    let is_planar = collection.definition.is_geometry;
-    let container = Container { is_planar, ..Container::new(key) };
-    plan::key_ranges(&prepared.query, &prepared.source.parameters, &container)
+pub(crate) fn key_ranges<'a>(prepared: &'a Prepared, collection: &Served) -> &'a [KeyRange] {
+    prepared.key_ranges.get_or_init(|| {
+        let paths = key_paths(collection);
+        let key = PartitionKeyPaths { paths: &paths, kind: kind(collection) };
+        let is_planar = collection.definition.is_geometry;
+        let container = Container { is_planar, ..Container::new(key) };
+        plan::key_ranges(&prepared.query, &prepared.source.parameters, &container)
+    })
 }
 
 fn of(

@@ -1,6 +1,9 @@
 //! A checked and compiled query, with what it needs to read.
 
-use std::sync::Arc;
+use std::{
+    ops::Deref,
+    sync::{Arc, OnceLock},
+};
 
 use index::Coverage;
 use protocol::{Code, Error, Options, error::QueryFailure, query::QuerySource};
@@ -18,6 +21,7 @@ use crate::{
         ordered::{Order, OrderIndex},
         token::Token,
     },
+    plans::{Key, Plan, Plans},
     scope::Scope,
     served::Served,
 };
@@ -25,59 +29,41 @@ use crate::{
 /// A query ready to run over one collection.
 pub(crate) struct Prepared {
     pub(crate) source: Arc<QuerySource>,
-    pub(crate) query: Query,
-    pub(crate) program: Program,
-    pub(crate) filter: Filter,
-    /// The error for a call of a function that the collection does not have.
-    pub(crate) unknown_function: Option<Error>,
-    /// Identifies this query over this collection: its tokens are bound to it.
-    pub(crate) identity: Vec<u8>,
+    plan: Arc<Plan>,
+}
+
+impl Deref for Prepared {
+    type Target = Plan;
+
+    fn deref(&self) -> &Plan {
+        &self.plan
+    }
 }
 
 impl Prepared {
+    /// Checks and compiles a query, unless that was done lately.
     pub(crate) fn new(
         source: Arc<QuerySource>,
         collection: &Served,
+        plans: &Plans,
         now_millis: i64,
     ) -> Result<Self, Error> {
-        let refused =
-            |errors: &[sql::Error]| Error::query(sql::error::to_json(errors, &source.text));
-        let query = sql::parse(&source.text)
-            .and_then(|query| sql::check_burden(&query, &source.parameters).map(|()| query))
-            .map_err(|error| refused(&[error]))?;
-        let definition = &collection.definition;
-        let settings = Settings {
-            parameters: &source.parameters,
-            computed: &definition.computed,
-            has_udf: Some(&|name| functions::find(collection, name).is_some()),
-            is_planar: definition.is_geometry,
-            ..Settings::default()
-        };
-        let mut unknown_function = None;
-        let program = Program::compile(&query, &settings).or_else(|errors| {
-            if !errors.iter().all(|error| error.code == sql::Code::UnknownUdf) {
-                return Err(refused(&errors));
-            }
-            // A query that never actually calls the function gets its answer.
-            unknown_function = Some(refused(&errors));
-            let settings = Settings { has_udf: None, ..settings };
-            Program::compile(&query, &settings).map_err(|errors| refused(&errors))
-        })?;
-        let names: Vec<String> =
-            definition.computed.iter().map(|computed| computed.name.clone()).collect();
-        let settings = filter::Settings {
-            now_millis: Some(now_millis),
-            is_planar: definition.is_geometry,
-            computed: &names,
-        };
-        // The outer query must not filter what the inner one reads.
-        let filter = if program.shape().inner.is_some() {
-            Filter::All
+        let key = Key::new(&source, collection.row());
+        if let Some(plan) = plans.plan(&key, collection.row()) {
+            return Ok(Self { source, plan });
+        }
+        let refused = |error: sql::Error| Error::query(sql::error::to_json(&[error], &source.text));
+        let query = if let Some(query) = plans.tree(&source.text) {
+            query
         } else {
-            filter::of_with(&query, &source.parameters, &settings)
+            let query = Arc::new(sql::parse(&source.text).map_err(refused)?);
+            plans.keep_tree(&source.text, &query);
+            query
         };
-        let identity = identity(&query, &source, &collection.numbering());
-        Ok(Self { source, query, program, filter, unknown_function, identity })
+        sql::check_burden(&query, &source.parameters).map_err(refused)?;
+        let plan = Arc::new(Plan::new(query, &source, collection, now_millis)?);
+        plans.keep_plan(&key, &source, collection.row(), &plan);
+        Ok(Self { source, plan })
     }
 
     /// Where a page begins: where the client's last one ended, or at the start.
@@ -115,6 +101,52 @@ impl Prepared {
             Some([path]) => path_order(collection, path, descends).map(Some),
             Some(paths) => composite_order(collection, paths, descends).map(Some),
         }
+    }
+}
+
+impl Plan {
+    fn new(
+        query: Arc<Query>,
+        source: &QuerySource,
+        collection: &Served,
+        now_millis: i64,
+    ) -> Result<Self, Error> {
+        let refused =
+            |errors: &[sql::Error]| Error::query(sql::error::to_json(errors, &source.text));
+        let definition = &collection.definition;
+        let settings = Settings {
+            parameters: &source.parameters,
+            computed: &definition.computed,
+            has_udf: Some(&|name| functions::find(collection, name).is_some()),
+            is_planar: definition.is_geometry,
+            ..Settings::default()
+        };
+        let mut unknown_function = None;
+        let program = Program::compile(&query, &settings).or_else(|errors| {
+            if !errors.iter().all(|error| error.code == sql::Code::UnknownUdf) {
+                return Err(refused(&errors));
+            }
+            // A query that never actually calls the function gets its answer.
+            unknown_function = Some(refused(&errors));
+            let settings = Settings { has_udf: None, ..settings };
+            Program::compile(&query, &settings).map_err(|errors| refused(&errors))
+        })?;
+        let names: Vec<String> =
+            definition.computed.iter().map(|computed| computed.name.clone()).collect();
+        let settings = filter::Settings {
+            now_millis: Some(now_millis),
+            is_planar: definition.is_geometry,
+            computed: &names,
+        };
+        // The outer query must not filter what the inner one reads.
+        let filter = if program.shape().inner.is_some() {
+            Filter::All
+        } else {
+            filter::of_with(&query, &source.parameters, &settings)
+        };
+        let identity = identity(&query, source, &collection.numbering());
+        let key_ranges = OnceLock::new();
+        Ok(Self { query, program, filter, unknown_function, identity, key_ranges })
     }
 }
 

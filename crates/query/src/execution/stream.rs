@@ -259,8 +259,7 @@ impl Postings {
         let page = reach.scan(range, Direction::Forward, limit).await?;
         reach.note_index_entries(page.entries.len());
         reach.figures.check_time()?;
-        // A store that answers at once never yields, so a long list must yield the thread itself.
-        tokio::task::yield_now().await;
+        reach.figures.turns.take().await;
         self.buffer.extend(page.entries.iter().filter_map(|(key, _)| number_of(key)));
         self.is_done = !page.has_more;
         self.read_to = self.buffer.back().map_or(from, |last| last + 1);

@@ -14,7 +14,7 @@ use crate::{
         created::Created,
         documents::Documents,
         figures::Figures,
-        job::{Fed, Job, Part, Turns},
+        job::{Fed, Job, Part},
         merge::{GROUPS_AHEAD, Merge},
         page::{Page, Seen},
         stream::{Reach, Stream},
@@ -87,7 +87,6 @@ async fn fill(
     run: &mut Run<'_>,
 ) -> Result<Filled, Error> {
     let start = stretch.start;
-    let mut turns = Turns::default();
     loop {
         while ahead.is_hungry(page.wants(), job.is_late()) {
             match readers.next(job, page).await? {
@@ -112,7 +111,7 @@ async fn fill(
             return Ok(Filled::Full(next));
         }
         job.check_timeout()?;
-        turns.take().await;
+        job.figures.turns.take().await;
     }
 }
 

@@ -12,7 +12,7 @@ use super::node::{AggregateCall, Node, PathStep, Projection, Select, Source, Sou
 use super::parameters::Parameters;
 use super::run::Run;
 use super::shape::{OrderKey, Shape};
-use super::{Program, Settings, refusal, walk};
+use super::{Program, Settings, needs, refusal, walk};
 use crate::ast::{
     self, Collection, Count, Direction, Expr, ExprKind, OrderByKind, OrderItem, Query, Step,
 };
@@ -73,7 +73,9 @@ fn compile_as(
     }
     compiler.outline(query, &select);
     if compiler.errors.is_empty() {
-        Ok(Program { select, order, shape: compiler.shape, is_inner })
+        let needs = needs::of(&select, &order, &compiler.shape);
+        let constant_bytes = compiler.constant_bytes();
+        Ok(Program { select, order, shape: compiler.shape, is_inner, needs, constant_bytes })
     } else {
         Err(compiler.errors)
     }
@@ -94,6 +96,12 @@ impl<'q> Compiler<'q> {
             errors: Vec::new(),
             shape: Shape::default(),
         }
+    }
+
+    /// About how much the constants take that the program holds, at most.
+    fn constant_bytes(&self) -> usize {
+        let of_inner = self.shape.inner.as_ref().map_or(0, |inner| inner.constant_bytes);
+        self.folding.mark() + self.parameters.copied_bytes() + of_inner
     }
 
     /// Compiles the expressions of the computed properties, which do not know each other.

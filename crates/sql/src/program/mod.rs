@@ -12,6 +12,7 @@
 //! - `evaluate`, `operators`, `like`: the value of an expression,
 //! - `aggregate`: COUNT and its kin, as state that grows row by row,
 //! - `shape`, `slow`, `computed`: the outline of a program; computed properties,
+//! - `needs`: the members of a document that it looks at,
 //! - `walk`: the parts of a tree.
 //!
 //! Recursion follows the tree, whose height the parser bounds.
@@ -28,6 +29,7 @@ mod keys;
 mod like;
 mod lower;
 mod names;
+mod needs;
 mod node;
 mod operators;
 mod parameters;
@@ -45,7 +47,7 @@ mod tests;
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-use value::{Object, Value};
+use value::{Object, Value, json::Wanted};
 
 pub use aggregate::{Accumulator, Aggregate};
 pub use answers::{Answers, Question};
@@ -112,6 +114,8 @@ pub struct Program {
     shape: Shape,
     /// Whether its values go to another program, which knows NaN and the infinities.
     is_inner: bool,
+    needs: Wanted,
+    constant_bytes: usize,
 }
 
 impl std::fmt::Debug for Program {
@@ -145,6 +149,18 @@ impl Program {
     /// The clauses that are left to the caller.
     pub fn shape(&self) -> &Shape {
         &self.shape
+    }
+
+    /// The members of a document that it looks at. Where it
+    /// [projects the document](Shape::projects_document) without DISTINCT, those that it looks at
+    /// before: [`project`](Self::project) is not to be called then.
+    pub fn needs(&self) -> &Wanted {
+        &self.needs
+    }
+
+    /// About how many bytes its parameters and the values of its constant expressions take.
+    pub fn constant_bytes(&self) -> usize {
+        self.constant_bytes
     }
 
     /// Every row (FROM, JOIN, WHERE) of one document, as it is found. The document is undefined

@@ -30,6 +30,11 @@ impl<'q> Parameters<'q> {
         }
     }
 
+    /// How much the copies take.
+    pub(super) fn copied_bytes(&self) -> usize {
+        COPIES_BYTES_MAX - self.copies_bytes_left
+    }
+
     /// The value of a parameter.
     pub(super) fn get(&self, name: &str) -> Option<&'q Value> {
         self.values.get(name).copied()

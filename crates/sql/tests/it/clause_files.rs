@@ -1,5 +1,5 @@
-//! A program run as an engine runs it: the filter picks the documents, partitions are read one by
-//! one, and the state of aggregates is written down after each document.
+//! A program run as an engine runs it: the filter picks the documents, of which only what the
+//! program needs is parsed, partitions are read one by one, and the state of aggregates is written down after each document.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -26,7 +26,8 @@ pub(crate) fn values(
         // The filter is that of the query around; the one within reads everything.
         Some(inner) => values(inner, &Filter::All, documents, now_millis),
         None if shape.reads_container => {
-            documents.iter().filter(|document| filter.matches(document)).cloned().collect()
+            let matching = documents.iter().filter(|document| filter.matches(document));
+            matching.map(|document| restricted(program, document)).collect()
         }
         None => vec![Value::Undefined],
     };
@@ -51,6 +52,17 @@ pub(crate) fn values(
     let limit = shape.limit.map_or(usize::MAX, size);
     let top = shape.top.map_or(usize::MAX, size);
     values.into_iter().skip(size(shape.offset)).take(limit).take(top).collect()
+}
+
+/// A document with what a program needs of it. Where the stored document is the row's value, an
+/// engine gives its text.
+pub(crate) fn restricted(program: &Program, document: &Value) -> Value {
+    let shape = program.shape();
+    if shape.projects_document && !shape.is_distinct {
+        return document.clone();
+    }
+    let text = json::print(document);
+    json::parse_wanted(text.as_bytes(), program.needs()).expect("JSON")
 }
 
 fn sort(program: &Program, rows: &mut Rows) {

@@ -2,8 +2,13 @@
 //! is exact, nothing else may.
 
 use proptest::prelude::*;
-use sql::filter;
+use sql::{
+    filter,
+    program::{Program, Run, Settings},
+};
 use value::{Value, json};
+
+use crate::clause_files::restricted;
 
 fn parse(text: &str) -> Value {
     json::parse(text.as_bytes()).expect("JSON")
@@ -241,6 +246,10 @@ proptest! {
         for item in &items {
             let item = parse(item);
             let rows = sql::eval::run(&query, &[], std::slice::from_ref(&item), 0).expect(&text);
+            let program = Program::compile(&query, &Settings::default()).expect(&text);
+            let needed = restricted(&program, &item);
+            let rows_of_needed = sql::eval::values(&program, &[needed], &mut Run::new(0, 0));
+            prop_assert_eq!(rows_of_needed.as_ref(), Ok(&rows), "{}\n{:?}", text, program.needs());
             let passes = filter.matches(&item);
             prop_assert!(passes || rows.is_empty(), "{text}\n{filter:?}\nlost {item:?}");
             if filter.is_exact() {

@@ -81,7 +81,7 @@ fn expect(bytes: &[u8], at: usize, byte: u8) -> Result<usize, Error> {
 }
 
 /// The offset after the value at `at`.
-fn skip_value(bytes: &[u8], at: usize) -> Result<usize, Error> {
+pub(super) fn skip_value(bytes: &[u8], at: usize) -> Result<usize, Error> {
     match bytes.get(at) {
         Some(b'"') => skip_string(bytes, at),
         Some(b'{' | b'[') => skip_container(bytes, at),
@@ -97,7 +97,7 @@ fn skip_value(bytes: &[u8], at: usize) -> Result<usize, Error> {
 }
 
 /// The offset after the closing quote of the string that starts at `at`.
-fn skip_string(bytes: &[u8], at: usize) -> Result<usize, Error> {
+pub(super) fn skip_string(bytes: &[u8], at: usize) -> Result<usize, Error> {
     let mut at = at + 1;
     loop {
         at = plain_end(bytes, at);

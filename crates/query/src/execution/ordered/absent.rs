@@ -16,7 +16,7 @@ use partition::{
 };
 use protocol::{Error, rid::DocNum};
 use store::{Direction, PageLimit};
-use value::Value;
+use value::{Value, json::Wanted};
 
 use crate::execution::{
     access::DEFINED,
@@ -141,7 +141,7 @@ impl Absent {
                 buffer.push_back(Found { key, is_row: false });
             }
             reach.figures.check_time()?;
-            tokio::task::yield_now().await;
+            reach.figures.turns.take().await;
         }
         if self.is_done || self.stale.len() >= STALE_MIN {
             self.tell_stale(part);
@@ -246,7 +246,8 @@ impl Absent {
             Some(row) => {
                 let (header, document) = Header::decode(&row).map_err(errors::from_damaged)?;
                 let lacks = !reach.expiry.is_over(&header, &document)
-                    && index::value_at(&parse(&document)?, &self.path.0).is_undefined();
+                    && index::value_at(&parse(&document, &Wanted::All)?, &self.path.0)
+                        .is_undefined();
                 if !lacks {
                     // A document that lacks it is read again, and counted then.
                     reach.note_document(document.len());
@@ -355,6 +356,6 @@ async fn each_key(
             _ => return Ok(true),
         }
         // A store that answers at once never yields, so a long walk must yield the thread itself.
-        tokio::task::yield_now().await;
+        reach.figures.turns.take().await;
     }
 }

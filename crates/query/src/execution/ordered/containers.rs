@@ -5,6 +5,7 @@ use std::{collections::VecDeque, ops::Bound};
 
 use protocol::{Error, rid::DocNum};
 use store::{Direction, KeyRange, PageLimit};
+use value::json::Wanted;
 
 use crate::execution::{
     fetch,
@@ -48,7 +49,8 @@ pub(super) async fn sorted(
             for (number, row) in numbers.iter().zip(fetch::rows(reach, numbers).await?) {
                 let Some(row) = row else { continue };
                 let Some(text) = fetch::open(reach, &row)? else { continue };
-                let values = order.bytes(&[index::value_at(&parse(&text)?, &path.0).clone()]);
+                let values =
+                    order.bytes(&[index::value_at(&parse(&text, &Wanted::All)?, &path.0).clone()]);
                 let key = SortKey { values, number: order.number(*number) };
                 if key >= *start {
                     keys.push(key);
@@ -62,7 +64,7 @@ pub(super) async fn sorted(
         if let Some((last, _)) = page.entries.last().filter(|_| page.has_more) {
             ranges.push_front((Bound::Excluded(last.clone()), end));
         }
-        tokio::task::yield_now().await;
+        reach.figures.turns.take().await;
     }
     keys.sort_unstable();
     Ok(Some(keys))

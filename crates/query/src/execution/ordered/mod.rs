@@ -5,12 +5,15 @@
 //! with strings whole, and with the hash of an array or an object; inverted if that expression
 //! descends; then the document's number, inverted if the first expression descends. There are two implementations: [`walk`] follows an index that
 //! already has the order, and [`sorted`] reads every document that can match and keeps the first
-//! few. Both return the same rows in the same order, so one can continue a token of the other.
+//! few. Both return the same rows in the same order, so one can continue a token of the other;
+//! `choice` says which is cheaper.
 
 mod absent;
+mod choice;
 mod containers;
 mod sorted;
-pub(crate) mod walk;
+mod walk;
+pub(crate) mod walked;
 
 use protocol::{Error, rid::DocNum};
 use sql::program::Run;
@@ -19,7 +22,7 @@ use value::{Value, distinct};
 use crate::{
     execution::{
         ahead::{self, Ahead, Unit},
-        job::{Job, Part, parse},
+        job::{Job, Part},
         page::Page,
         token::{BYTES_MAX, Place, Position},
     },
@@ -127,7 +130,7 @@ pub(crate) async fn run(
     let mut seen = job.seen();
     let wanted = page.wants() as f64;
     let lists = together::all(job.parts.iter().map(|part| list(job, part, wanted))).await?;
-    if walk::is_better(job, order, &lists, page) {
+    if choice::is_walk(job, order, &lists, page) {
         let before = (page.skip, page.take);
         match walk::run(job, order, &lists, page, &frontier, seen.as_mut(), run).await? {
             walk::Ended::At(place) => return Ok(place),
@@ -166,7 +169,9 @@ async fn narrowed(
     part: &Part,
     list: Option<Vec<DocNum>>,
 ) -> Result<Option<Vec<DocNum>>, Error> {
-    if part.order.is_none() {
+    let Some(walked) = &part.order else { return Ok(list) };
+    let is_whole = part.has_unindexed || !walked.restricts(&part.node);
+    if list.is_some() && is_whole {
         return Ok(list);
     }
     let reach = part.reach(&job.figures);
@@ -207,7 +212,7 @@ async fn sort_bytes_of(
 ) -> Result<Option<Vec<u8>>, Error> {
     let Some(text) = job.load(number).await? else { return Ok(None) };
     ahead::attend(Ahead::documents(job, false), Unit::Document(text.clone()), run).await?;
-    sort_bytes(job, order, &parse(&text)?, run)
+    sort_bytes(job, order, &job.document(&text)?, run)
 }
 
 /// The sort bytes of a document; `None` if it has no row.

@@ -11,9 +11,9 @@ use crate::execution::{
     documents::Documents,
     explain::Access,
     fetch::{Fetched, Wanted},
-    job::{Fed, Job, Part, Turns, halted, parse},
+    job::{Fed, Job, Part, halted},
     merge::GROUPS_AHEAD,
-    ordered::{Frontier, Order, SortKey, place_at, sort_bytes},
+    ordered::{Frontier, Order, SortKey, choice::is_dense, place_at, sort_bytes},
     page::{Page, Seen},
     stream::{Reach, Stream},
     token::Place,
@@ -46,7 +46,6 @@ pub(crate) async fn run(
         let mut first = First::new(page.wants().saturating_add(1).min(KEPT_MAX), job.held());
         keep_first(job, order, &lists, &from, &mut first, run).await?;
         let (keys, has_more, _held) = first.finish();
-        let mut turns = Turns::default();
         let mut ahead = Ahead::documents(job, true);
         let mut rest = keys.iter();
         let mut fetched = Fetched::default();
@@ -77,7 +76,7 @@ pub(crate) async fn run(
                 Fed::Over => return Ok(None),
                 Fed::Full(row) => return Ok(Some(place_at(order, key, row))),
             }
-            turns.take().await;
+            job.figures.turns.take().await;
         }
         let Some(last) = keys.last().filter(|_| has_more) else { return Ok(None) };
         // The page has taken all keys that were kept, and there are more: continue after the last.
@@ -98,7 +97,6 @@ async fn keep_first(
     first: &mut First,
     run: &mut Run<'_>,
 ) -> Result<(), Error> {
-    let mut turns = Turns::default();
     let mut ahead = Ahead::documents(job, false);
     let parts: Vec<_> = job.parts.iter().zip(lists).collect();
     for parts in parts.chunks(GROUPS_AHEAD) {
@@ -115,7 +113,7 @@ async fn keep_first(
                     }
                 }
                 let Some((number, text)) = ahead.next(run).await? else { break };
-                let values = sort_bytes(job, order, &parse(&text)?, run)?;
+                let values = sort_bytes(job, order, &job.document(&text)?, run)?;
                 if let Some(values) = values {
                     let key = SortKey { values, number: order.number(number) };
                     if key >= *from {
@@ -123,7 +121,7 @@ async fn keep_first(
                     }
                 }
                 job.check_timeout()?;
-                turns.take().await;
+                job.figures.turns.take().await;
             }
         }
     }
@@ -137,9 +135,7 @@ async fn opened<'a>(
     list: Option<&Vec<DocNum>>,
 ) -> Result<(Reach<'a>, Documents), Error> {
     let reach = part.reach(&job.figures);
-    // If most documents match, scanning all is faster than reading them one by one.
-    let is_dense = |list: &&Vec<DocNum>| list.len() as u64 * 4 > part.documents;
-    let list = list.filter(|list| !is_dense(list));
+    let list = list.filter(|list| !is_dense(list, part));
     let mut documents = Documents::new(list.cloned().map(Stream::List), 0);
     documents.read_ahead(&reach, usize::MAX).await?;
     Ok((reach, documents))

@@ -6,17 +6,14 @@ use std::{collections::VecDeque, ops::Bound};
 use bytes::Bytes;
 use protocol::{Error, rid::DocNum};
 use sql::program::Run;
-use store::{Direction, KeyRange, PageLimit};
+use store::{Direction, KeyRange, Page as StorePage, PageLimit};
 
 use crate::{
     execution::{
-        access::DEFINED,
         ahead::{Ahead, Unit},
-        candidates::{Node, Ranges, Span},
-        costs::READ_COSTS,
         explain::Access,
         fetch::{Fetched, Wanted},
-        job::{Fed, Job, Part, Turns},
+        job::{Fed, Job, Part},
         ordered::{
             Frontier, Order, OrderIndex, SortKey,
             absent::{Absent, Found},
@@ -42,27 +39,6 @@ pub(crate) enum Ended {
     Lost,
 }
 
-/// Whether walking is cheaper than sorting the documents that can match.
-pub(crate) fn is_better(
-    job: &Job<'_>,
-    order: &Order,
-    lists: &[Option<Vec<DocNum>>],
-    page: &Page,
-) -> bool {
-    if order.index.is_none() || job.parts.iter().any(|part| part.has_unindexed) {
-        return false;
-    }
-    let (mut matching, mut all) = (0.0, 0.0);
-    for (part, list) in job.parts.iter().zip(lists) {
-        all += part.partition_documents as f64;
-        let known = list.as_ref().map(|list| list.len() as f64);
-        matching += known.unwrap_or(part.documents as f64).min(part.documents as f64);
-    }
-    let wanted = (page.wants() as f64).min(matching);
-    wanted / matching.max(1.0) * all * READ_COSTS.entry + wanted * READ_COSTS.document
-        < matching * READ_COSTS.document
-}
-
 /// Fills the page from the frontier on.
 pub(crate) async fn run(
     job: &Job<'_>,
@@ -86,7 +62,6 @@ pub(crate) async fn run(
     for (part, list) in job.parts.iter().zip(lists) {
         job.recorder.note(part, Access::Walk(list.as_ref().map(Vec::len)));
     }
-    let mut turns = Turns::default();
     let mut ahead = Ahead::documents(job, true);
     loop {
         while ahead.is_hungry(page.wants(), job.is_late()) {
@@ -106,7 +81,7 @@ pub(crate) async fn run(
                 return Ok(Ended::At(Some(place_at(order, &key, u32::MAX))));
             }
             job.check_timeout()?;
-            turns.take().await;
+            job.figures.turns.take().await;
         }
         let Some((key, text)) = ahead.next(run).await? else {
             return Ok(if walk.is_lost { Ended::Lost } else { Ended::At(None) });
@@ -120,7 +95,7 @@ pub(crate) async fn run(
             return Ok(Ended::At(Some(place_at(order, &key, u32::MAX))));
         }
         job.check_timeout()?;
-        turns.take().await;
+        job.figures.turns.take().await;
     }
 }
 
@@ -305,6 +280,7 @@ impl Cursor {
                 self.fill_containers(&reach, order, list).await
             }
             Direction::Backward => {
+                self.skip_containers(&reach, order).await?;
                 self.fill_containers(&reach, order, list).await?;
                 self.fill_entries(&reach, order).await?;
                 self.fill_absent(job, part, order, list).await
@@ -357,29 +333,62 @@ impl Cursor {
                 continue;
             }
             let index = reach.figures.reads_index();
-            let limit = PageLimit { entries: self.page, bytes: 1 << 20 };
-            let page = reach.scan(range.clone(), self.direction, limit).await?;
-            reach.note_index_entries(page.entries.len());
-            self.page = (self.page * 2).min(PAGE_MAX);
-            if let Some((last, _)) = page.entries.last().filter(|_| page.has_more) {
-                let last = Bound::Excluded(last.clone());
-                self.ranges.push_front(match self.direction {
-                    Direction::Forward => (last, range.1),
-                    Direction::Backward => (range.0, last),
-                });
-            }
-            for (key, _) in &page.entries {
-                let Some(number) = number_of(key) else { continue };
-                if reach.contains(number) {
-                    let key = sort_key(key, number, order, self.direction);
-                    self.buffer.push_back(Found { key, is_row: true });
-                }
-            }
+            let page = reach.scan(range.clone(), self.direction, self.limit()).await?;
+            self.take(page, range, reach, order);
             drop(index);
             reach.figures.check_time()?;
-            tokio::task::yield_now().await;
+            reach.figures.turns.take().await;
         }
         Ok(())
+    }
+
+    /// Backward, arrays and objects come first, but seldom are there any: reads the first entries
+    /// with the range of those in front of them, and takes what was read if none is among it. To
+    /// look for them alone would cost as much again.
+    async fn skip_containers(&mut self, reach: &Reach<'_>, order: &Order) -> Result<(), Error> {
+        let ([(Bound::Included(first), end)], Some((low, Bound::Excluded(high)))) =
+            (&self.containers[..], self.ranges.front())
+        else {
+            return Ok(());
+        };
+        if !self.buffer.is_empty() || first != high || reach.slots.is_empty() {
+            return Ok(());
+        }
+        let index = reach.figures.reads_index();
+        let whole = (low.clone(), end.clone());
+        let page = reach.scan(whole, self.direction, self.limit()).await?;
+        if page.entries.first().is_none_or(|(greatest, _)| greatest < first) {
+            self.containers.clear();
+            if let Some(range) = self.ranges.pop_front() {
+                self.take(page, range, reach, order);
+            }
+        }
+        drop(index);
+        reach.figures.check_time()
+    }
+
+    fn limit(&self) -> PageLimit {
+        PageLimit { entries: self.page, bytes: 1 << 20 }
+    }
+
+    /// Takes the entries of a page of a range.
+    fn take(&mut self, page: StorePage, range: KeyRange, reach: &Reach<'_>, order: &Order) {
+        reach.note_index_entries(page.entries.len());
+        self.page = (self.page * 2).min(PAGE_MAX);
+        if let Some((last, _)) = page.entries.last().filter(|_| page.has_more) {
+            let last = Bound::Excluded(last.clone());
+            self.ranges.push_front(match self.direction {
+                Direction::Forward => (last, range.1),
+                Direction::Backward => (range.0, last),
+            });
+        }
+        for (key, _) in &page.entries {
+            let Some(number) = number_of(key) else { continue };
+            if reach.contains(number) {
+                let key = sort_key(key, number, order, self.direction);
+                self.buffer.push_back(Found { key, is_row: true });
+            }
+        }
     }
 }
 
@@ -403,81 +412,4 @@ fn sort_key(key: &[u8], number: DocNum, order: &Order, direction: Direction) -> 
         invert(&mut values);
     }
     SortKey { values, number: order.number(number) }
-}
-
-/// An index to walk in one partition.
-pub(crate) struct Walked {
-    /// The prefix of its keys.
-    pub(crate) prefix: Bytes,
-    /// The prefixes of each member's own index, which the filter uses for its values.
-    pub(crate) members: Vec<Bytes>,
-}
-
-impl Walked {
-    /// The id of the path, if the index has one path.
-    pub(crate) fn path_id(&self) -> u64 {
-        index::key::id_at(&self.prefix).unwrap_or_default()
-    }
-
-    /// The rest of a filter when the walk restricts itself to the ranges of its own path.
-    pub(crate) fn rest(&self, node: &Node) -> Node {
-        let is_own = |node: &Node| {
-            matches!(node, Node::Ranges(ranges) if self.prefix == ranges.prefix
-                && ranges.is_unique && ranges.check.is_none())
-        };
-        match node {
-            node if is_own(node) => Node::Everything,
-            Node::And(nodes) => {
-                Node::and(nodes.iter().filter(|node| !is_own(node)).cloned().collect())
-            }
-            node => node.clone(),
-        }
-    }
-
-    /// The ranges of its entries that the filter allows, ascending.
-    fn spans(&self, node: &Node, order: &Order) -> Vec<Span> {
-        let whole = |low: Vec<u8>| vec![Span { low, high: vec![u8::MAX], is_point: false }];
-        match &order.index {
-            Some(OrderIndex::Path { has_absent, .. }) => match self.own_ranges(node) {
-                Some(ranges) => ranges.spans.clone(),
-                // An earlier policy may have left entries for documents without a value.
-                None => whole(if *has_absent { vec![] } else { vec![DEFINED] }),
-            },
-            Some(OrderIndex::Composite { .. }) => {
-                let mut low = Vec::new();
-                let is_first_descending = order.descends.first() == Some(&true);
-                for (member, descends) in self.members.iter().zip(&order.descends) {
-                    let Some([Span { low: value, is_point: true, .. }]) =
-                        ranges_of(node, member).map(|ranges| &ranges.spans[..])
-                    else {
-                        break;
-                    };
-                    let start = low.len();
-                    low.extend_from_slice(value);
-                    // Members are stored relative to the first one, which is stored ascending.
-                    if *descends != is_first_descending {
-                        invert(&mut low[start..]);
-                    }
-                }
-                let mut high = low.clone();
-                high.push(u8::MAX);
-                vec![Span { low, high, is_point: false }]
-            }
-            None => whole(vec![]),
-        }
-    }
-
-    /// The filter's ranges of the value by which an index of one path is ordered.
-    fn own_ranges<'a>(&self, node: &'a Node) -> Option<&'a Ranges> {
-        self.members.first().and_then(|member| ranges_of(node, member))
-    }
-}
-
-/// The filter's ranges of values under a prefix.
-fn ranges_of<'a>(node: &'a Node, prefix: &[u8]) -> Option<&'a Ranges> {
-    match node {
-        Node::Ranges(ranges) => (ranges.prefix == prefix && ranges.is_unique).then_some(ranges),
-        Node::And(nodes) => nodes.iter().find_map(|node| ranges_of(node, prefix)),
-        _ => None,
-    }
 }
