@@ -60,18 +60,18 @@ impl Ord for Key {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
         // Not with an iterator: searches spend most of their time here.
-        let ([a, b, c, d], [e, f, g, h]) = (self.head, other.head);
-        if a != e {
-            return a.cmp(&e);
+        let (head, others) = (self.head, other.head);
+        if head[0] != others[0] {
+            return head[0].cmp(&others[0]);
         }
-        if b != f {
-            return b.cmp(&f);
+        if head[1] != others[1] {
+            return head[1].cmp(&others[1]);
         }
-        if c != g {
-            return c.cmp(&g);
+        if head[2] != others[2] {
+            return head[2].cmp(&others[2]);
         }
-        if d != h {
-            return d.cmp(&h);
+        if head[3] != others[3] {
+            return head[3].cmp(&others[3]);
         }
         // A key of which the other one is the beginning, or that has zeros where the other one ends.
         match (&self.tail, &other.tail) {
