@@ -19,6 +19,7 @@ mod arguments;
 mod backup;
 mod cell;
 mod changes;
+mod compare;
 mod cycles;
 mod flood;
 mod floor;
@@ -33,13 +34,27 @@ mod ttl;
 use anyhow::{Result, bail};
 use arguments::Arguments;
 
-/// One thread on purpose: the driver leaves the other cores to the server.
-#[tokio::main(flavor = "current_thread")]
-async fn main() -> Result<()> {
+/// The allocator of the server, for the floor's sake.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> Result<()> {
     let mut words = std::env::args().skip(1);
     let command = words.next().unwrap_or_default();
+    if command == "floor" {
+        return floor::serve(words.next().as_ref().map(std::path::Path::new));
+    }
+    // One thread on purpose: the driver leaves the other cores to the server.
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(drive(&command, words))
+}
+
+async fn drive(command: &str, words: impl Iterator<Item = String>) -> Result<()> {
+    if command == "compare" {
+        return compare::run(words).await;
+    }
     let arguments = Arguments::parse(words)?;
-    match command.as_str() {
+    match command {
         "run" => table::run(&arguments).await,
         "startup" => startup::run(&arguments).await,
         "backup" => backup::run(&arguments).await,
@@ -51,7 +66,6 @@ async fn main() -> Result<()> {
         "ttl" => ttl::run(&arguments).await,
         "scripts" => scripts::cost::run(&arguments).await,
         "hostile" => scripts::hostile::run(&arguments).await,
-        "floor" => floor::serve(),
         "spin" => scripts::hostile::spin(),
         _ => bail!(
             "usage: load run | startup | backup | query | changes | cycles | idle | ttl | scripts | \

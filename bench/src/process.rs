@@ -53,7 +53,8 @@ impl Kind {
             Self::SheafMemory | Self::SheafDisk => Command::new(sheaf),
         };
         match self {
-            Self::Floor => command.arg("floor"),
+            // Its answers have been recorded there.
+            Self::Floor => command.arg("floor").arg(data_dir),
             Self::Vercel => {
                 command.arg(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("vercel/serve.js"))
             }
@@ -81,6 +82,24 @@ struct Times {
     own: Duration,
     /// CPU time of its children that have ended.
     of_ended_children: Duration,
+}
+
+/// CPU time that a process and all below it used so far, those that have ended included.
+pub(crate) fn cpu_of_tree(root: u32) -> Result<Duration> {
+    let processes = std::fs::read_dir("/proc")?.flatten();
+    let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    // One that has ended meanwhile is counted at its parent.
+    let all: Vec<(u32, Times)> = ids.filter_map(|id| Some((id, Times::of(id).ok()?))).collect();
+    let own = Times::of(root)?;
+    let mut sum = own.own + own.of_ended_children;
+    let mut parents = vec![root];
+    while let Some(parent) = parents.pop() {
+        for (id, times) in all.iter().filter(|(_, times)| times.parent == parent) {
+            sum += times.own + times.of_ended_children;
+            parents.push(*id);
+        }
+    }
+    Ok(sum)
 }
 
 impl Times {
@@ -112,14 +131,28 @@ pub(crate) struct Server {
 impl Server {
     /// Starts a server and waits until it is ready.
     pub(crate) fn start(kind: Kind, sheaf: &Path, data_dir: &Path) -> Result<Self> {
+        Self::start_with(kind, sheaf, data_dir, &[])
+    }
+
+    /// Starts a server with more arguments than usual.
+    pub(crate) fn start_with(
+        kind: Kind,
+        sheaf: &Path,
+        data_dir: &Path,
+        more: &[&str],
+    ) -> Result<Self> {
+        Self::launch(kind.name(), kind.command(sheaf, data_dir)?.args(more))
+    }
+
+    /// Starts a program that prints the ready line.
+    pub(crate) fn launch(name: &str, command: &mut Command) -> Result<Self> {
         let begin = Instant::now();
-        let mut child = kind
-            .command(sheaf, data_dir)?
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .with_context(|| format!("cannot start {}", kind.name()))?;
+            .with_context(|| format!("cannot start {name}"))?;
         let output = child.stdout.take().context("the child has a piped stdout")?;
         for line in BufReader::new(output).lines() {
             if let Some(rest) = line?.strip_prefix(READY) {
@@ -128,7 +161,12 @@ impl Server {
             }
         }
         child.wait()?;
-        bail!("{} ended before it was ready", kind.name())
+        bail!("{name} ended before it was ready")
+    }
+
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// CPU time used so far, all threads.
