@@ -26,6 +26,7 @@ mod floor;
 mod idle;
 mod process;
 mod query;
+mod raw;
 mod scripts;
 mod startup;
 mod table;
@@ -43,6 +44,9 @@ fn main() -> Result<()> {
     let command = words.next().unwrap_or_default();
     if command == "floor" {
         return floor::serve(words.next().as_ref().map(std::path::Path::new));
+    }
+    if command == "raw" {
+        return raw::run(words);
     }
     // One thread on purpose: the driver leaves the other cores to the server.
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -1,6 +1,6 @@
 //! The workloads, measured in turns: each round of a cell goes over all servers.
 
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use anyhow::Result;
 
@@ -10,6 +10,7 @@ use super::{
     figures::Figures,
     load,
     options::Options,
+    raw::Raw,
     results::{Cell, Outcome, Results},
     workload::Workload,
 };
@@ -47,6 +48,7 @@ pub(crate) fn plan(options: &Options, documents: usize) -> Vec<Cell> {
 pub(crate) async fn run(
     options: &Options,
     servers: &[Competitor],
+    raw: &mut Option<Raw>,
     plan: &[Cell],
     results: &mut Results,
 ) -> Result<()> {
@@ -56,15 +58,23 @@ pub(crate) async fn run(
             .filter(|server| server.speaks(cell.transport))
             .map(|server| Outcome { cell: *cell, who: server.who, rounds: Ok(Vec::new()) })
             .collect();
+        let of_raw = raw.iter().flat_map(|_| Raw::parts(cell));
+        outcomes.extend(of_raw.map(|who| Outcome { cell: *cell, who, rounds: Ok(Vec::new()) }));
         let mut is_slow = Vec::new();
         for _ in 0..options.rounds {
             for outcome in &mut outcomes {
                 if is_slow.contains(&outcome.who) {
                     continue;
                 }
+                if let (true, Some(raw)) = (outcome.who.is_raw(), raw.as_mut()) {
+                    note(outcome, raw.turn(outcome.who, cell, options).await);
+                    continue;
+                }
                 let Some(server) = servers.iter().find(|it| it.who == outcome.who) else { continue };
                 let begin = Instant::now();
-                turn(options, server, cell, outcome).await;
+                if outcome.rounds.is_ok() {
+                    note(outcome, turn(options, server, cell).await);
+                }
                 if begin.elapsed().as_secs_f64() > options.seconds * PATIENCE + 10.0 {
                     is_slow.push(outcome.who);
                 }
@@ -77,28 +87,25 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// One round of a cell for one server. What fails once is not tried again.
-async fn turn(options: &Options, server: &Competitor, cell: &Cell, outcome: &mut Outcome) {
-    let Ok(rounds) = &mut outcome.rounds else { return };
-    let job = match server.job(cell.workload) {
-        Ok(Some(job)) => job,
-        Ok(None) => return,
-        Err(error) => {
-            outcome.rounds = Err(format!("{error:#}"));
-            return;
-        }
-    };
-    let mut times = options.times();
-    if !cell.workload.is_write() {
-        times.rest_max = Duration::ZERO;
+/// Adds a round. Who fails once is not asked again.
+fn note(outcome: &mut Outcome, round: Result<Option<Figures>>) {
+    match (&mut outcome.rounds, round) {
+        (Ok(rounds), Ok(round)) => rounds.extend(round),
+        (Ok(_), Err(error)) => outcome.rounds = Err(format!("{error:#}")),
+        (Err(_), _) => {}
     }
+}
+
+/// One round of a cell for one server, if it has a counterpart.
+async fn turn(
+    options: &Options,
+    server: &Competitor,
+    cell: &Cell,
+) -> Result<Option<Figures>> {
+    let Some(job) = server.job(cell.workload)? else { return Ok(None) };
     let (target, next) = (server.target(cell.transport), server.next(cell.workload));
-    let is_write = cell.workload.is_write();
-    let figures = load::measure(&target, &job, &next, cell.connections, times, is_write);
-    match figures.await {
-        Ok(figures) => rounds.push(figures),
-        Err(error) => outcome.rounds = Err(format!("{error:#}")),
-    }
+    let (times, is_write) = (options.times(), cell.workload.is_write());
+    load::measure(&target, &job, &next, cell.connections, times, is_write).await.map(Some)
 }
 
 fn print_cell(cell: &Cell, outcomes: &[Outcome]) {

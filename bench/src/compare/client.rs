@@ -10,7 +10,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::{net::TcpStream, time::timeout};
 
 use super::{
-    framing::{Answer, find},
+    framing::{Answer, find, rows_of},
     job::Job,
     stream::Stream,
 };
@@ -74,7 +74,7 @@ impl Client {
     /// Does the operation with this number: one request, or one for each page.
     pub(crate) async fn operate(&mut self, job: &Job, number: usize, checks: bool) -> Result<()> {
         let mut continuation: Option<Vec<u8>> = None;
-        let mut is_right = !checks || job.says.is_none();
+        let (mut is_right, mut rows) = (!checks || job.says.is_none(), 0);
         for _ in 0..PAGES_MAX {
             let outbox = self.outbox();
             outbox.clear();
@@ -86,13 +86,19 @@ impl Client {
             if let (false, Some(says)) = (is_right, job.says) {
                 is_right = find(self.body(&answer), says.as_bytes()).is_some();
             }
-            let last = self.text_if(!is_right, &answer);
-            self.forget(&answer);
-            continuation = answer.continuation.filter(|_| job.has_pages);
+            if checks && job.rows.is_some() {
+                rows += answer.rows + rows_of(self.body(&answer));
+            }
+            continuation = answer.continuation.clone().filter(|_| job.has_pages);
             if continuation.is_none() {
-                ensure!(is_right, "the answer is not `{}`: {last}", job.says.unwrap_or_default());
+                let says = job.says.unwrap_or_default();
+                ensure!(is_right, "the answer is not `{says}`: {}", self.text(&answer));
+                let wanted = job.rows.filter(|_| checks).unwrap_or(rows);
+                ensure!(rows == wanted, "{rows} rows, not {wanted}: {}", self.text(&answer));
+                self.forget(&answer);
                 return Ok(());
             }
+            self.forget(&answer);
         }
         bail!("an answer of more than {PAGES_MAX} pages")
     }
@@ -116,7 +122,7 @@ impl Client {
                 let response = sender.send_request(request_of(outbox)?).await?;
                 let status = response.status().as_u16();
                 let end = response.into_body().collect().await?.to_bytes().len();
-                Ok(Answer { status, end, body: 0..0, continuation: None })
+                Ok(Answer { status, end, body: 0..0, rows: 0, continuation: None })
             }
         }
     }
@@ -136,11 +142,7 @@ impl Client {
 
     fn text(&self, answer: &Answer) -> String {
         let body = self.body(answer);
-        String::from_utf8_lossy(&body[..body.len().min(300)]).replace(['\0', '\n'], " ")
-    }
-
-    fn text_if(&self, is_wanted: bool, answer: &Answer) -> String {
-        if is_wanted { self.text(answer) } else { String::new() }
+        String::from_utf8_lossy(&body[..body.len().min(160)]).replace(['\0', '\n'], " ")
     }
 
     fn forget(&mut self, answer: &Answer) {

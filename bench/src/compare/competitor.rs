@@ -48,11 +48,15 @@ pub(crate) enum Who {
     PostgresOrdered,
     Cosmium,
     Ferret,
+    /// The store alone, in a process of its own: see `raw`.
+    RawStore,
+    /// A file that is appended to.
+    RawAppend,
 }
 
 impl Who {
     /// All of them, in the order of the tables.
-    pub(crate) const ALL: [Self; 8] = [
+    pub(crate) const ALL: [Self; 10] = [
         Self::Floor,
         Self::SheafMemory,
         Self::SheafDisk,
@@ -61,6 +65,8 @@ impl Who {
         Self::Postgres,
         Self::PostgresOrdered,
         Self::Ferret,
+        Self::RawStore,
+        Self::RawAppend,
     ];
 
     /// Its word in the tables.
@@ -74,7 +80,13 @@ impl Who {
             Self::PostgresOrdered => "postgres-btree",
             Self::Cosmium => "cosmium",
             Self::Ferret => "ferretdb",
+            Self::RawStore => "raw-store",
+            Self::RawAppend => "raw-append",
         }
+    }
+
+    pub(crate) fn is_raw(self) -> bool {
+        matches!(self, Self::RawStore | Self::RawAppend)
     }
 
     pub(crate) fn is_sheaf(self) -> bool {
@@ -86,7 +98,7 @@ impl Who {
 enum Guard {
     Server(Server),
     Postgres(Arc<Postgres>),
-    Other(Running),
+    Other { _running: Running },
 }
 
 /// A server that is compared; it ends when dropped.
@@ -153,7 +165,7 @@ impl Competitor {
     async fn fill(&mut self, rest_max: Duration) -> Result<()> {
         let rest = || Rest::new(&self.address, &self.pool, self.data);
         let (job, count) = match self.who {
-            Who::Floor | Who::PostgresOrdered => return Ok(()),
+            Who::Floor | Who::PostgresOrdered | Who::RawStore | Who::RawAppend => return Ok(()),
             Who::Postgres => return postgres::fill(&self.address, self.data),
             Who::Ferret => (mongo::load_job(self.data), self.data.documents.div_ceil(MANY)),
             Who::Vercel | Who::Cosmium => {
@@ -246,6 +258,7 @@ fn launch(who: Who, place: &Place<'_>, directory: &Path) -> Result<(String, u32,
             let (address, process) = (postgres.address.clone(), postgres.id());
             return Ok((address, process, Guard::Postgres(Arc::new(postgres))));
         }
+        Who::RawStore | Who::RawAppend => bail!("it is no server"),
         Who::Cosmium => {
             let port = free_port()?;
             let mut command = Command::new(place.programs.cosmium()?);
@@ -287,7 +300,7 @@ impl Running {
             std::thread::sleep(Duration::from_millis(20));
         }
         let process = running.0.id();
-        Ok((address, process, Guard::Other(running)))
+        Ok((address, process, Guard::Other { _running: running }))
     }
 }
 

@@ -22,6 +22,8 @@ pub(crate) struct Answer {
     pub(crate) end: usize,
     /// Where its body is; of HTTP in chunks, the chunks with their lengths.
     pub(crate) body: Range<usize>,
+    /// Rows of PostgreSQL; of HTTP see [`rows_of`].
+    pub(crate) rows: usize,
     /// The token with which the next page is asked for.
     pub(crate) continuation: Option<Vec<u8>>,
 }
@@ -65,7 +67,20 @@ fn http(bytes: &[u8]) -> Result<Option<Answer>> {
     }
     let end = if is_chunked { end_of_chunks(bytes, start)? } else { Some(start + length) };
     let end = end.filter(|end| *end <= bytes.len());
-    Ok(end.map(|end| Answer { status, end, body: start..end, continuation }))
+    Ok(end.map(|end| {
+        Answer { status, end, body: start..end, rows: 0, continuation }
+    }))
+}
+
+/// The rows of a feed: the number behind the last `"_count":`, which stands near the beginning or the end of a feed.
+pub(crate) fn rows_of(body: &[u8]) -> usize {
+    const NAME: &[u8] = b"\"_count\":";
+    let (start, end) = body.split_at(body.len().saturating_sub(200));
+    let found = find(end, NAME).map(|at| &end[at..]);
+    let found = found.or_else(|| find(start, NAME).map(|at| &start[at..]));
+    let digits = found.unwrap_or_default().trim_ascii_start();
+    let digits = digits.split(|byte| !byte.is_ascii_digit()).next().unwrap_or_default();
+    std::str::from_utf8(digits).ok().and_then(|text| text.parse().ok()).unwrap_or(0)
 }
 
 fn end_of_chunks(bytes: &[u8], mut at: usize) -> Result<Option<usize>> {
@@ -85,17 +100,18 @@ fn end_of_chunks(bytes: &[u8], mut at: usize) -> Result<Option<usize>> {
 
 /// Everything up to the message that says that the server waits for the next statement.
 fn postgres(bytes: &[u8]) -> Result<Option<Answer>> {
-    let (mut at, mut status, mut body) = (0, 200, None);
+    let (mut at, mut status, mut body, mut rows) = (0, 200, None, 0);
     while let Some(head) = bytes.get(at..at + 5) {
         let length = u32::from_be_bytes([head[1], head[2], head[3], head[4]]) as usize;
         let end = at + 1 + length;
         let Some(message) = bytes.get(at + 5..end) else { return Ok(None) };
         match head[0] {
             b'E' => (status, body) = (500, Some(at + 5..end)),
+            b'D' => rows += 1,
             b'R' if message != [0; 4] => bail!("PostgreSQL wants a password"),
             b'Z' => {
                 let body = body.unwrap_or(0..end);
-                return Ok(Some(Answer { status, end, body, continuation: None }));
+                return Ok(Some(Answer { status, end, body, rows, continuation: None }));
             }
             _ => {}
         }
@@ -110,7 +126,8 @@ fn mongo(bytes: &[u8]) -> Option<Answer> {
     let body = 21..end;
     let is_fine = find(bytes.get(body.clone())?, b"\x01ok\0\0\0\0\0\0\0\xf0\x3f").is_some()
         && find(&bytes[body.clone()], b"writeErrors").is_none();
-    Some(Answer { status: if is_fine { 200 } else { 500 }, end, body, continuation: None })
+    let status = if is_fine { 200 } else { 500 };
+    Some(Answer { status, end, body, rows: 0, continuation: None })
 }
 
 #[cfg(test)]
@@ -127,6 +144,13 @@ mod tests {
         for length in 0..answer.end {
             assert_eq!(Framing::Http.answer(&bytes[..length]).unwrap(), None);
         }
+    }
+
+    #[test]
+    fn rows_are_said_at_either_end() {
+        assert_eq!(rows_of(br#"{"_rid":"","Documents":[{"a":1}],"_count":12}"#), 12);
+        assert_eq!(rows_of(format!(r#"{{"_count": 3, "x":"{:300}"}}"#, "").as_bytes()), 3);
+        assert_eq!(rows_of(b"{}"), 0);
     }
 
     #[test]

@@ -72,7 +72,7 @@ async fn npm() -> Result<()> {
         "--omit=dev",
         "--silent",
     ]);
-    finish("npm", command).await
+    finish("npm", command).await.map(drop)
 }
 
 /// Builds a program in a module of ours that requires nothing else.
@@ -86,14 +86,35 @@ async fn go(name: &str, [module, version, package, tags]: [&str; 4]) -> Result<P
     let manifest = format!("module compare\n\ngo 1.21\n\nrequire {module} {version}\n");
     std::fs::write(module_directory.join("go.mod"), manifest)?;
     println!("building {name} {version}: a few minutes, once");
+    let overlay = overlay(&module_directory, module, version).await?;
     let mut command = Command::new("go");
-    command.args(["build", "-mod=mod", "-tags", tags, "-o"]).arg(&program).arg(package);
+    command.args(["build", "-mod=mod", "-tags", tags, "-overlay"]).arg(overlay);
+    command.arg("-o").arg(&program).arg(package);
     command.current_dir(&module_directory);
     finish("go", command).await?;
     Ok(program)
 }
 
-async fn finish(name: &str, mut command: Command) -> Result<()> {
+/// Lays a file over the module's sources that its own build would have made: FerretDB does not start
+/// without one that says which version it is.
+async fn overlay(directory: &Path, module: &str, version: &str) -> Result<PathBuf> {
+    let mut list = Command::new("go");
+    list.args(["list", "-mod=mod", "-m", "-f", "{{.Dir}}", module]).current_dir(directory);
+    let mut download = Command::new("go");
+    download.args(["mod", "download", module]).current_dir(directory);
+    finish("go", download).await?;
+    let sources = finish("go", list).await?;
+    let made = directory.join("version.txt");
+    std::fs::write(&made, version)?;
+    let file = directory.join("overlay.json");
+    let (sources, made) = (sources.trim(), made.display());
+    let replaced = format!("{sources}/build/version/version.txt");
+    std::fs::write(&file, format!(r#"{{"Replace":{{"{replaced}":"{made}"}}}}"#))?;
+    Ok(file)
+}
+
+/// Runs it to its end; gives what it said.
+async fn finish(name: &str, mut command: Command) -> Result<String> {
     command.kill_on_drop(true);
     let output = timeout(INSTALL_TIMEOUT, command.output()).await;
     let output = output.with_context(|| format!("{name} took more than {INSTALL_TIMEOUT:?}"))?;
@@ -101,5 +122,5 @@ async fn finish(name: &str, mut command: Command) -> Result<()> {
     let complaint = String::from_utf8_lossy(&output.stderr);
     let last = complaint.trim().lines().next_back().unwrap_or_default().to_owned();
     ensure!(output.status.success(), "{name}: {last}");
-    Ok(())
+    Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }

@@ -18,6 +18,8 @@ pub(crate) struct Job {
     pub(crate) statuses: &'static [u16],
     /// What the first answer of each connection must say.
     pub(crate) says: Option<&'static str>,
+    /// How many rows it must have, all pages together.
+    pub(crate) rows: Option<usize>,
     /// Whether answers may come in pages, which are all fetched.
     pub(crate) has_pages: bool,
 }
@@ -33,6 +35,7 @@ impl Job {
             make: Arc::new(make),
             statuses: &[200],
             says: None,
+            rows: None,
             has_pages: false,
         }
     }

@@ -21,12 +21,20 @@ mod pgwire;
 mod pool;
 mod postgres;
 mod queries;
+mod raw;
 pub(crate) mod record;
+mod report;
+mod resources;
 mod rest;
 mod results;
 mod setup;
+mod soak;
 mod stream;
+mod summary;
+mod targets;
 mod workload;
+
+pub(crate) use self::{figures::Figures, load::rest};
 
 use std::sync::Arc;
 
@@ -38,6 +46,7 @@ use self::{
     install::Programs,
     options::Options,
     pool::Pool,
+    raw::Raw,
     results::Results,
 };
 use crate::{
@@ -77,21 +86,72 @@ async fn all(options: &Options) -> Result<()> {
     let mut results = Results::default();
     for &documents in &options.sizes {
         let data = Data::new(documents)?;
-        let mut servers: Vec<Competitor> = Vec::new();
-        for who in Who::ALL.into_iter().filter(|who| wants(*who)) {
-            if who == Who::PostgresOrdered {
-                servers.extend(servers.iter().find_map(Competitor::ordered).into_iter().collect::<Vec<_>>());
-                continue;
-            }
-            match Competitor::start(who, &place, data).await {
-                Ok(server) => servers.push(server),
-                Err(error) => {
-                    results.note(format!("{}: not measured: {error:#}", who.name()));
-                }
+        measure(options, &place, data, &mut results).await?;
+    }
+    if options.wants_section(resources::NAME, &SECTIONS) {
+        resources::run(options, &mut results).await?;
+    }
+    summary::print(&results);
+    targets::print(&targets::all(&results, options.largest()));
+    report::write(options, &results)
+}
+
+/// What `--only` may name beside servers and workloads.
+const SECTIONS: [&str; 3] = [WORKLOADS, soak::NAME, resources::NAME];
+const WORKLOADS: &str = "workloads";
+
+/// Everything that concerns collections of one size.
+async fn measure(
+    options: &Options,
+    place: &Place<'_>,
+    data: Data,
+    results: &mut Results,
+) -> Result<()> {
+    let names = Who::ALL.map(Who::name);
+    let wants = |who: Who| options.wants(who.name(), &names);
+    let is_largest = data.documents == options.largest();
+    let mut raw = None;
+    if is_largest && wants(Who::RawStore) {
+        match Raw::start(options, place, data, results).await {
+            Ok(started) => raw = Some(started),
+            Err(error) => results.note(format!("raw store: not measured: {error:#}")),
+        }
+    }
+    let mut servers: Vec<Competitor> = Vec::new();
+    for who in Who::ALL.into_iter().filter(|who| wants(*who) && !who.is_raw()) {
+        if who == Who::PostgresOrdered {
+            let ordered = servers.iter().find_map(Competitor::ordered);
+            servers.extend(ordered);
+            continue;
+        }
+        match Competitor::start(who, place, data).await {
+            Ok(server) => servers.push(server),
+            Err(error) => {
+                let (who, size) = (who.name(), data.documents);
+                results.note(format!("{who}, {size} documents: not measured: {error:#}"));
             }
         }
-        let plan = cells::plan(options, documents);
-        cells::run(options, &servers, &plan, &mut results).await?;
+    }
+    if is_largest {
+        resources::sizes(&servers, data, results).await?;
+    }
+    if options.wants_section(WORKLOADS, &SECTIONS) {
+        let plan = cells::plan(options, data.documents);
+        cells::run(options, &servers, &mut raw, &plan, results).await?;
+    }
+    drop(raw);
+    if !is_largest {
+        return Ok(());
+    }
+    let disk = servers.iter().position(|server| server.who == Who::SheafDisk);
+    let disk = disk.map(|at| servers.swap_remove(at));
+    drop(servers);
+    let Some(disk) = disk else { return Ok(()) };
+    if options.wants_section(soak::NAME, &SECTIONS) {
+        soak::run(options, &disk, results).await?;
+    }
+    if options.wants_section(resources::NAME, &SECTIONS) {
+        resources::restarts(options, disk, place.pool, data, results).await?;
     }
     Ok(())
 }

@@ -15,8 +15,8 @@ const HELP: &str = "\
   --rounds N         turns of each server, of which the median is reported [3]
   --seconds N        length of each turn [2]
   --soak SECONDS     length of each load at half of the greatest throughput [20]
-  --only WORD        only servers, workloads or sections (resources, soak, raw) whose name contains WORD;
-                     may be given several times
+  --only WORD        only servers, workloads or sections (workloads, soak, resources)
+                     whose name contains WORD; may be given several times
   --report FILE      the report in HTML; the figures go beside it as JSON [compare.html]
   --postgres DIR     where initdb and postgres are [found by itself]";
 
@@ -91,6 +91,16 @@ impl Options {
         std::iter::once(first).chain(about).any(|word| name.contains(word.as_str()))
     }
 
+    /// Whether a section of the run is wanted: who names servers or workloads wants these only.
+    pub(crate) fn wants_section(&self, name: &str, all: &[&str]) -> bool {
+        let names_some = self.only.iter().any(|word| all.iter().any(|it| it.contains(word)));
+        match (self.only.is_empty(), names_some) {
+            (true, _) => true,
+            (false, true) => self.wants(name, all),
+            (false, false) => all.first() == Some(&name),
+        }
+    }
+
     pub(crate) fn times(&self) -> Times {
         let measured = Duration::from_secs_f64(self.seconds);
         Times {
@@ -127,6 +137,11 @@ mod tests {
         assert_eq!(wanted(&servers), ["sheaf-disk", "sheaf-memory"]);
         assert_eq!(wanted(&workloads), ["create"]);
         assert!(parse("").unwrap().wants("floor", &servers));
+        let sections = ["workloads", "soak"];
+        assert!(options.wants_section("workloads", &sections));
+        assert!(!options.wants_section("soak", &sections));
+        assert!(parse("").unwrap().wants_section("soak", &sections));
+        assert!(!parse("--only soak").unwrap().wants_section("workloads", &sections));
     }
 
     #[test]

@@ -92,7 +92,7 @@ pub(crate) fn job(
         make(workload, &pool, data, number, out);
         pgwire::sync(out);
     };
-    Some(Job { prelude, ..Job::new(Framing::Postgres, make) })
+    Some(Job { prelude, rows: workload.rows(), ..Job::new(Framing::Postgres, make) })
 }
 
 /// An insert of so many documents.

@@ -98,6 +98,16 @@ impl Workload {
         )
     }
 
+    /// Rows of an answer, where all servers agree on them.
+    pub(crate) fn rows(self) -> Option<usize> {
+        match self {
+            Self::Equality | Self::EqualityInKey | Self::RangeTop | Self::OrderTop => Some(10),
+            Self::Count | Self::Sum => Some(1),
+            Self::CrossPartition | Self::ChangeFeed => Some(100),
+            _ => None,
+        }
+    }
+
     /// Documents that one operation creates in the collection that grows.
     pub(crate) fn creates(self) -> usize {
         match self {
