@@ -29,36 +29,21 @@ pub(crate) enum Layout {
     ManyKeys,
     /// Every document under the same logical key.
     OneKey,
-    /// A collection without a partition key, as old clients make it.
-    Single,
 }
 
 impl Layout {
-    /// All of them, in the order of the table.
-    pub(crate) const ALL: [Self; 3] = [Self::ManyKeys, Self::OneKey, Self::Single];
-
     /// The name of its collection, and its word in the table.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::ManyKeys => "many-keys",
             Self::OneKey => "one-key",
-            Self::Single => "single",
         }
-    }
-
-    fn is_partitioned(self) -> bool {
-        self != Self::Single
-    }
-
-    /// A version before partition keys were mandatory, for the collection that has none.
-    fn version(self) -> &'static str {
-        if self.is_partitioned() { VERSION } else { "2017-11-15" }
     }
 
     fn key(self, number: usize) -> String {
         match self {
             Self::ManyKeys => format!("key{}", number % KEYS),
-            Self::OneKey | Self::Single => "one".to_owned(),
+            Self::OneKey => "one".to_owned(),
         }
     }
 }
@@ -127,14 +112,9 @@ impl Api {
     pub(crate) fn create_collection(&self, layout: Layout) -> Result<Prepared> {
         let name = layout.name();
         let key = r#""partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}"#;
-        let body = if layout.is_partitioned() {
-            format!(r#"{{"id":"{name}",{key}}}"#)
-        } else {
-            format!(r#"{{"id":"{name}"}}"#)
-        };
+        let body = format!(r#"{{"id":"{name}",{key}}}"#);
         let (link, path) = (format!("dbs/{DATABASE}"), format!("/dbs/{DATABASE}/colls"));
-        let mut request =
-            self.prepare(Method::POST, "colls", &link, &path, layout.version(), body)?;
+        let mut request = self.prepare(Method::POST, "colls", &link, &path, VERSION, body)?;
         if layout == Layout::ManyKeys {
             let three_partitions = HeaderValue::from_static("25000");
             request.headers_mut().insert("x-ms-offer-throughput", three_partitions);
@@ -145,8 +125,8 @@ impl Api {
     /// A create request to be cloned; [`set_document`](Self::set_document) makes it another one.
     pub(crate) fn create_template(&self, layout: Layout) -> Result<Prepared> {
         let link = format!("dbs/{DATABASE}/colls/{}", layout.name());
-        let (path, version) = (format!("/{link}/docs"), layout.version());
-        self.prepare(Method::POST, "docs", &link, &path, version, String::new())
+        let path = format!("/{link}/docs");
+        self.prepare(Method::POST, "docs", &link, &path, VERSION, String::new())
     }
 
     /// Puts document `number` into a create request.
@@ -162,9 +142,9 @@ impl Api {
     /// A point read of document `number`.
     pub(crate) fn read(&self, layout: Layout, number: usize) -> Result<Prepared> {
         let link = format!("dbs/{DATABASE}/colls/{}/docs/{}", layout.name(), id(number));
-        let (path, version) = (format!("/{link}"), layout.version());
+        let path = format!("/{link}");
         let mut request =
-            self.prepare(Method::GET, "docs", &link, &path, version, String::new())?;
+            self.prepare(Method::GET, "docs", &link, &path, VERSION, String::new())?;
         set_partition_key(&mut request, layout, number)?;
         Ok(request)
     }
@@ -193,10 +173,8 @@ impl Api {
 }
 
 fn set_partition_key(request: &mut Prepared, layout: Layout, number: usize) -> Result<()> {
-    if layout.is_partitioned() {
-        let value = HeaderValue::try_from(format!(r#"["{}"]"#, layout.key(number)))?;
-        request.headers_mut().insert("x-ms-documentdb-partitionkey", value);
-    }
+    let value = HeaderValue::try_from(format!(r#"["{}"]"#, layout.key(number)))?;
+    request.headers_mut().insert("x-ms-documentdb-partitionkey", value);
     Ok(())
 }
 

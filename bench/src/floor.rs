@@ -62,11 +62,7 @@ pub(crate) fn serve(directory: Option<&Path>) -> Result<()> {
 /// As crates/server/src/http/connection.rs sets it up.
 fn builder() -> Builder<TokioExecutor> {
     let mut builder = Builder::new(TokioExecutor::new());
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .max_buf_size(64 * 1024)
-        .header_read_timeout(None);
+    builder.http1().timer(TokioTimer::new()).max_buf_size(64 * 1024).header_read_timeout(None);
     builder
         .http2()
         .timer(TokioTimer::new())
@@ -87,7 +83,8 @@ fn answers(directory: &Path) -> Result<HashMap<Method, Prepared>> {
 
 /// An answer from its bytes, without the two headers that hyper writes by itself.
 fn prepared(bytes: &[u8]) -> Result<Prepared> {
-    let end = bytes.windows(4).position(|bytes| bytes == b"\r\n\r\n").context("no end of a head")?;
+    let end =
+        bytes.windows(4).position(|bytes| bytes == b"\r\n\r\n").context("no end of a head")?;
     let mut lines = std::str::from_utf8(&bytes[..end])?.split("\r\n");
     let status = lines.next().and_then(|line| line.get(9..12)).context("no status")?.parse()?;
     let mut headers = HeaderMap::new();
@@ -174,7 +171,8 @@ mod tests {
 
     #[test]
     fn an_answer_is_taken_apart() {
-        let bytes = b"HTTP/1.1 201 Created\r\netag: \"1\"\r\ndate: now\r\ncontent-length: 2\r\n\r\n{}";
+        let bytes =
+            b"HTTP/1.1 201 Created\r\netag: \"1\"\r\ndate: now\r\ncontent-length: 2\r\n\r\n{}";
         let prepared = prepared(bytes).unwrap();
         assert_eq!((prepared.status.as_u16(), &prepared.body[..]), (201, &b"{}"[..]));
         assert_eq!(prepared.headers.len(), 1);

@@ -1,17 +1,16 @@
 //! `load`: measures what a request costs a server.
 //!
-//! `load run` prints a table of creates and point reads against several servers, one after the
-//! other; `load startup` the time until a server is ready and the memory it holds; `load backup` what
+//! `load compare` measures it next to what others need for the same, in one run; `load startup` the time until a server is ready and the memory it holds; `load backup` what
 //! backups cost beside a plain copy; `load query` what queries read and cost as the data grows, next to
 //! Postgres; `load changes` how fast the change feed is read; `load cycles` what is left of collections that come and
 //! go; `load idle` what a server with many collections costs that nobody asks for anything; `load ttl`
 //! what it costs to sweep what has expired; `load scripts` what stored procedures cost beside creates; `load hostile` how much endless
 //! ones slow others down; `load flood` what requests without a key cost those with one; `load floor` is
-//! the bare HTTP server that `run` starts as a child and compares with, `load spin` a process that is
-//! busy.
+//! the bare HTTP server, and `load raw` the bare store, that `compare` starts as children, `load spin`
+//! a process that is busy.
 //!
-//! Reading order: [`api`] (the requests), [`process`] (the servers), [`cell`] (one measurement),
-//! [`table`] (all of them), [`startup`], [`backup`], [`query`], [`changes`], [`cycles`], [`idle`], [`ttl`], [`scripts`],
+//! Reading order: [`api`] (the requests), [`process`] (the servers), [`compare`] (with [`floor`] and
+//! [`raw`]), [`cell`] (one measurement of the others), [`startup`], [`backup`], [`query`], [`changes`], [`cycles`], [`idle`], [`ttl`], [`scripts`],
 //! [`flood`].
 
 mod api;
@@ -27,9 +26,9 @@ mod idle;
 mod process;
 mod query;
 mod raw;
+mod scratch;
 mod scripts;
 mod startup;
-mod table;
 mod ttl;
 
 use anyhow::{Result, bail};
@@ -59,7 +58,6 @@ async fn drive(command: &str, words: impl Iterator<Item = String>) -> Result<()>
     }
     let arguments = Arguments::parse(words)?;
     match command {
-        "run" => table::run(&arguments).await,
         "startup" => startup::run(&arguments).await,
         "backup" => backup::run(&arguments).await,
         "query" => query::run(&arguments).await,
@@ -72,7 +70,7 @@ async fn drive(command: &str, words: impl Iterator<Item = String>) -> Result<()>
         "hostile" => scripts::hostile::run(&arguments).await,
         "spin" => scripts::hostile::spin(),
         _ => bail!(
-            "usage: load run | startup | backup | query | changes | cycles | idle | ttl | scripts | \
+            "usage: load compare | startup | backup | query | changes | cycles | idle | ttl | scripts | \
              hostile | flood | floor\n{}",
             arguments::HELP
         ),

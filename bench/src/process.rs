@@ -28,10 +28,6 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// All of them, in the order of the table: what others are compared with comes first.
-    pub(crate) const ALL: [Self; 4] =
-        [Self::Floor, Self::Vercel, Self::SheafMemory, Self::SheafDisk];
-
     /// Its word in the table.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -40,10 +36,6 @@ impl Kind {
             Self::SheafDisk => "sheaf-disk",
             Self::Vercel => "vercel",
         }
-    }
-
-    pub(crate) fn is_sheaf(self) -> bool {
-        matches!(self, Self::SheafMemory | Self::SheafDisk)
     }
 
     fn command(self, sheaf: &Path, data_dir: &Path) -> Result<Command> {
@@ -86,20 +78,28 @@ struct Times {
 
 /// CPU time that a process and all below it used so far, those that have ended included.
 pub(crate) fn cpu_of_tree(root: u32) -> Result<Duration> {
-    let processes = std::fs::read_dir("/proc")?.flatten();
-    let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    // One that has ended meanwhile is counted at its parent.
-    let all: Vec<(u32, Times)> = ids.filter_map(|id| Some((id, Times::of(id).ok()?))).collect();
-    let own = Times::of(root)?;
-    let mut sum = own.own + own.of_ended_children;
-    let mut parents = vec![root];
+    loop {
+        let before = Times::of(root)?.of_ended_children;
+        let processes = std::fs::read_dir("/proc")?.flatten();
+        let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let all: Vec<(u32, Times)> = ids.filter_map(|id| Some((id, Times::of(id).ok()?))).collect();
+        let own = Times::of(root)?;
+        // A child that ended meanwhile would be counted twice, or not at all.
+        if own.of_ended_children == before {
+            return Ok(own.own + own.of_ended_children + sum_below(root, &all));
+        }
+    }
+}
+
+fn sum_below(root: u32, all: &[(u32, Times)]) -> Duration {
+    let (mut sum, mut parents) = (Duration::ZERO, vec![root]);
     while let Some(parent) = parents.pop() {
         for (id, times) in all.iter().filter(|(_, times)| times.parent == parent) {
             sum += times.own + times.of_ended_children;
             parents.push(*id);
         }
     }
-    Ok(sum)
+    sum
 }
 
 impl Times {
@@ -154,13 +154,16 @@ impl Server {
             .spawn()
             .with_context(|| format!("cannot start {name}"))?;
         let output = child.stdout.take().context("the child has a piped stdout")?;
+        // It ends with this value, ready or not.
+        let mut server = Self { child, host: String::new(), started_in: Duration::ZERO };
         for line in BufReader::new(output).lines() {
             if let Some(rest) = line?.strip_prefix(READY) {
-                let host = rest.trim_end_matches('/').to_owned();
-                return Ok(Self { child, host, started_in: begin.elapsed() });
+                rest.trim_end_matches('/').clone_into(&mut server.host);
+                server.started_in = begin.elapsed();
+                return Ok(server);
             }
         }
-        child.wait()?;
+        server.child.wait()?;
         bail!("{name} ended before it was ready")
     }
 

@@ -39,7 +39,11 @@ impl<'a> Writer<'a> {
         self
     }
 
-    pub(crate) fn document(&mut self, name: &str, write: impl FnOnce(&mut Writer<'_>)) -> &mut Self {
+    pub(crate) fn document(
+        &mut self,
+        name: &str,
+        write: impl FnOnce(&mut Writer<'_>),
+    ) -> &mut Self {
         self.inner(3, name, write)
     }
 
@@ -107,7 +111,9 @@ mod tests {
             array.text("0", "awesome").number("1", 5.05).integer("2", 1986);
         });
         writer.end();
-        let expected = b"1\0\0\0\x04BSON\0&\0\0\0\x020\0\x08\0\0\0awesome\0\x011\0333333\x14@\x102\0\xc2\x07\0\0\0\0";
+        let expected =
+            b"1\x00\x00\x00\x04BSON\x00&\x00\x00\x00\x020\x00\x08\x00\x00\x00awesome\x00\
+            \x011\x00333333\x14@\x102\x00\xc2\x07\x00\x00\x00\x00";
         assert_eq!(out, expected);
     }
 

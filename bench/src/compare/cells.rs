@@ -33,9 +33,13 @@ pub(crate) fn plan(options: &Options, documents: usize) -> Vec<Cell> {
             cells.push(Cell { workload, connections, transport, documents });
         };
         if matches!(workload, Workload::PointRead | Workload::Create) {
-            [1, 16, 64].into_iter().for_each(|connections| add(connections, Transport::Plain));
+            for connections in [1, 16, 64] {
+                add(connections, Transport::Plain);
+            }
             if documents == options.largest() {
-                [Transport::Http2, Transport::Tls].into_iter().for_each(|way| add(64, way));
+                for transport in [Transport::Http2, Transport::Tls] {
+                    add(64, transport);
+                }
             }
         } else {
             add(CONNECTIONS, Transport::Plain);
@@ -70,7 +74,9 @@ pub(crate) async fn run(
                     note(outcome, raw.turn(outcome.who, cell, options).await);
                     continue;
                 }
-                let Some(server) = servers.iter().find(|it| it.who == outcome.who) else { continue };
+                let Some(server) = servers.iter().find(|it| it.who == outcome.who) else {
+                    continue;
+                };
                 let begin = Instant::now();
                 if outcome.rounds.is_ok() {
                     note(outcome, turn(options, server, cell).await);
@@ -97,11 +103,7 @@ fn note(outcome: &mut Outcome, round: Result<Option<Figures>>) {
 }
 
 /// One round of a cell for one server, if it has a counterpart.
-async fn turn(
-    options: &Options,
-    server: &Competitor,
-    cell: &Cell,
-) -> Result<Option<Figures>> {
+async fn turn(options: &Options, server: &Competitor, cell: &Cell) -> Result<Option<Figures>> {
     let Some(job) = server.job(cell.workload)? else { return Ok(None) };
     let (target, next) = (server.target(cell.transport), server.next(cell.workload));
     let (times, is_write) = (options.times(), cell.workload.is_write());

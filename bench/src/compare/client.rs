@@ -5,7 +5,10 @@ use std::time::Duration;
 use anyhow::{Context as _, Result, bail, ensure};
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
-use hyper::{Request, client::conn::http2::{SendRequest, handshake}};
+use hyper::{
+    Request,
+    client::conn::http2::{SendRequest, handshake},
+};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::{net::TcpStream, time::timeout};
 
@@ -16,7 +19,7 @@ use super::{
 };
 
 /// No answer takes this long unless something hangs.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(60);
+const ANSWER_TIMEOUT: Duration = Duration::from_mins(1);
 /// Pages of one answer; more are a sign of going round in circles.
 const PAGES_MAX: usize = 1000;
 
@@ -181,7 +184,8 @@ mod tests {
 
     #[test]
     fn requests_come_apart() {
-        let bytes = b"POST /dbs HTTP/1.1\r\nhost: h:1\r\nx-ms-date: a b\r\ncontent-length: 2\r\n\r\n{}";
+        let bytes =
+            b"POST /dbs HTTP/1.1\r\nhost: h:1\r\nx-ms-date: a b\r\ncontent-length: 2\r\n\r\n{}";
         let request = request_of(bytes).unwrap();
         assert_eq!(request.uri(), "http://h:1/dbs");
         assert_eq!(request.headers()["x-ms-date"], "a b");

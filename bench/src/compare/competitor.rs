@@ -27,7 +27,7 @@ use super::{
 use crate::{
     process::{Kind, Server},
     query::{data::Data, postgres::Postgres},
-    table::Scratch,
+    scratch::Scratch,
 };
 
 /// Servers that keep all in the memory of one process of another language take no more.
@@ -139,8 +139,17 @@ impl Competitor {
         let (address, process, guard) = launch(who, place, &scratch.0)?;
         let pool = Arc::clone(place.pool);
         let next = RefCell::default();
-        let mut started =
-            Self { who, address, process, guard, data, pool, next, load_cpu_us: 0.0, scratch: None };
+        let mut started = Self {
+            who,
+            address,
+            process,
+            guard,
+            data,
+            pool,
+            next,
+            load_cpu_us: 0.0,
+            scratch: None,
+        };
         started.scratch = Some(scratch);
         started.fill(place.rest_max).await?;
         Ok(started)
@@ -233,7 +242,11 @@ impl Competitor {
 fn is_of_emulators(workload: Workload) -> bool {
     !matches!(
         workload,
-        Workload::ChangeFeed | Workload::Procedure | Workload::Batch | Workload::Bulk
+        Workload::ChangeFeed
+            | Workload::CreateOneKey
+            | Workload::Procedure
+            | Workload::Batch
+            | Workload::Bulk
     )
 }
 

@@ -67,9 +67,7 @@ fn http(bytes: &[u8]) -> Result<Option<Answer>> {
     }
     let end = if is_chunked { end_of_chunks(bytes, start)? } else { Some(start + length) };
     let end = end.filter(|end| *end <= bytes.len());
-    Ok(end.map(|end| {
-        Answer { status, end, body: start..end, rows: 0, continuation }
-    }))
+    Ok(end.map(|end| Answer { status, end, body: start..end, rows: 0, continuation }))
 }
 
 /// The rows of a feed: the number behind the last `"_count":`, which stands near the beginning or the end of a feed.
@@ -136,7 +134,8 @@ mod tests {
 
     #[test]
     fn an_answer_of_http_ends_where_its_length_says() {
-        let bytes = b"HTTP/1.1 201 Created\r\nContent-Length: 3\r\nX-MS-Continuation: t=1\r\n\r\nabcHTTP";
+        let bytes =
+            b"HTTP/1.1 201 Created\r\nContent-Length: 3\r\nX-MS-Continuation: t=1\r\n\r\nabcHTTP";
         let answer = Framing::Http.answer(bytes).unwrap().unwrap();
         assert_eq!((answer.status, &bytes[answer.body.clone()]), (201, &b"abc"[..]));
         assert_eq!(answer.continuation.as_deref(), Some(&b"t=1"[..]));

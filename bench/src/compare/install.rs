@@ -72,7 +72,7 @@ async fn npm() -> Result<()> {
         "--omit=dev",
         "--silent",
     ]);
-    finish("npm", command).await.map(drop)
+    finish("npm", &mut command).await.map(drop)
 }
 
 /// Builds a program in a module of ours that requires nothing else.
@@ -83,38 +83,43 @@ async fn go(name: &str, [module, version, package, tags]: [&str; 4]) -> Result<P
     }
     let module_directory = tools().join(format!("{name}-module"));
     std::fs::create_dir_all(&module_directory)?;
-    let manifest = format!("module compare\n\ngo 1.21\n\nrequire {module} {version}\n");
-    std::fs::write(module_directory.join("go.mod"), manifest)?;
     println!("building {name} {version}: a few minutes, once");
-    let overlay = overlay(&module_directory, module, version).await?;
+    let manifest = format!("module compare\n\ngo 1.21\n\nrequire {module} {version}\n");
+    let file = module_directory.join("go.mod");
+    std::fs::write(&file, &manifest)?;
+    if module == FERRET[0] {
+        own_sources(&module_directory, module, version).await?;
+        std::fs::write(&file, format!("{manifest}\nreplace {module} => ./sources\n"))?;
+    }
     let mut command = Command::new("go");
-    command.args(["build", "-mod=mod", "-tags", tags, "-overlay"]).arg(overlay);
-    command.arg("-o").arg(&program).arg(package);
-    command.current_dir(&module_directory);
-    finish("go", command).await?;
+    command.args(["build", "-mod=mod", "-tags", tags, "-o"]).arg(&program).arg(package);
+    finish("go", command.current_dir(&module_directory)).await?;
     Ok(program)
 }
 
-/// Lays a file over the module's sources that its own build would have made: FerretDB does not start
-/// without one that says which version it is.
-async fn overlay(directory: &Path, module: &str, version: &str) -> Result<PathBuf> {
-    let mut list = Command::new("go");
-    list.args(["list", "-mod=mod", "-m", "-f", "{{.Dir}}", module]).current_dir(directory);
-    let mut download = Command::new("go");
-    download.args(["mod", "download", module]).current_dir(directory);
-    finish("go", download).await?;
-    let sources = finish("go", list).await?;
-    let made = directory.join("version.txt");
-    std::fs::write(&made, version)?;
-    let file = directory.join("overlay.json");
-    let (sources, made) = (sources.trim(), made.display());
-    let replaced = format!("{sources}/build/version/version.txt");
-    std::fs::write(&file, format!(r#"{{"Replace":{{"{replaced}":"{made}"}}}}"#))?;
-    Ok(file)
+/// Copies a module's sources, and adds a file that its own build would have made: FerretDB does not
+/// start without one that says which version it is.
+async fn own_sources(directory: &Path, module: &str, version: &str) -> Result<()> {
+    let go = |words: &[&str]| {
+        let mut command = Command::new("go");
+        command.args(words).current_dir(directory);
+        command
+    };
+    finish("go", &mut go(&["mod", "download", module])).await?;
+    let found =
+        finish("go", &mut go(&["list", "-mod=mod", "-m", "-f", "{{.Dir}}", module])).await?;
+    let sources = directory.join("sources");
+    if sources.is_dir() {
+        std::fs::remove_dir_all(&sources)?;
+    }
+    finish("cp", Command::new("cp").arg("-R").arg(found.trim()).arg(&sources)).await?;
+    // The module cache is read-only, and so is a copy of it.
+    finish("chmod", Command::new("chmod").args(["-R", "u+w"]).arg(&sources)).await?;
+    Ok(std::fs::write(sources.join("build/version/version.txt"), version)?)
 }
 
 /// Runs it to its end; gives what it said.
-async fn finish(name: &str, mut command: Command) -> Result<String> {
+async fn finish(name: &str, command: &mut Command) -> Result<String> {
     command.kill_on_drop(true);
     let output = timeout(INSTALL_TIMEOUT, command.output()).await;
     let output = output.with_context(|| format!("{name} took more than {INSTALL_TIMEOUT:?}"))?;

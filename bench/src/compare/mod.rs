@@ -22,7 +22,7 @@ mod pool;
 mod postgres;
 mod queries;
 mod raw;
-pub(crate) mod record;
+mod record;
 mod report;
 mod resources;
 mod rest;
@@ -34,7 +34,7 @@ mod summary;
 mod targets;
 mod workload;
 
-pub(crate) use self::{figures::Figures, load::rest};
+pub(crate) use self::{figures::Figures, load::rest, pool::Pool, record::record};
 
 use std::sync::Arc;
 
@@ -45,19 +45,19 @@ use self::{
     competitor::{Competitor, Place, Who},
     install::Programs,
     options::Options,
-    pool::Pool,
     raw::Raw,
     results::Results,
 };
 use crate::{
     query::{data::Data, postgres::Postgres},
-    table::Scratch,
+    scratch::Scratch,
 };
 
 /// Measures, prints and writes the report. A signal ends it in good order: what was started is
 /// dropped with the future, and with it processes and directories.
 pub(crate) async fn run(words: impl Iterator<Item = String>) -> Result<()> {
     let options = Options::parse(words)?;
+    Scratch::sweep();
     let (mut interrupt, mut terminate) =
         (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     tokio::select! {
@@ -74,7 +74,7 @@ async fn all(options: &Options) -> Result<()> {
     let postgres = Postgres::find(options.postgres.as_deref());
     let pool = Arc::new(Pool::new()?);
     let answers = Scratch::named("answers")?;
-    record::record(&options.sheaf, &pool, &answers.0).await?;
+    record(&options.sheaf, &pool, &answers.0).await?;
     let place = Place {
         sheaf: &options.sheaf,
         answers: &answers.0,

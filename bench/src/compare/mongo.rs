@@ -7,7 +7,7 @@ use super::{
     framing::Framing,
     job::Job,
     pool::{Pool, Sample},
-    workload::{MANY, SEVERAL, Workload, scatter},
+    workload::{MANY, Workload, scatter},
 };
 use crate::{
     api::id,
@@ -25,7 +25,9 @@ pub(crate) fn load_job(data: Data) -> Job {
             command.text("insert", LOADED).array("documents", |array| {
                 for (at, number) in documents.enumerate() {
                     let text = data.document(number);
-                    array.document(&at.to_string(), |it| write(it, &id(number), data, number, &text));
+                    array.document(&at.to_string(), |it| {
+                        write(it, &id(number), data, number, &text);
+                    });
                 }
             });
         });
@@ -44,8 +46,11 @@ pub(crate) fn job(workload: Workload, pool: &Arc<Pool>, data: Data) -> Option<Jo
         _ => insert(out, &pool, data, number, workload.creates()),
     });
     match workload {
-        Workload::PointRead | Workload::Equality | Workload::Create | Workload::Batch => Some(job),
-        Workload::Bulk => Some(job),
+        Workload::PointRead
+        | Workload::Equality
+        | Workload::Create
+        | Workload::Batch
+        | Workload::Bulk => Some(job),
         _ => None,
     }
 }
@@ -60,7 +65,6 @@ fn find(out: &mut Vec<u8>, name: &str, value: &str) {
 }
 
 fn insert(out: &mut Vec<u8>, pool: &Pool, data: Data, number: usize, count: usize) {
-    debug_assert!(count <= MANY.max(SEVERAL));
     message(out, |command| {
         command.text("insert", FRESH).array("documents", |array| {
             for (at, number) in (number * count..(number + 1) * count).enumerate() {

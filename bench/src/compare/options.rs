@@ -17,7 +17,8 @@ const HELP: &str = "\
   --soak SECONDS     length of each load at half of the greatest throughput [20]
   --only WORD        only servers, workloads or sections (workloads, soak, resources)
                      whose name contains WORD; may be given several times
-  --report FILE      the report in HTML; the figures go beside it as JSON [compare.html]
+  --report FILE      the report in HTML; the figures go beside it as JSON
+                     [target/compare.html, seen from bench/]
   --postgres DIR     where initdb and postgres are [found by itself]";
 
 /// What was asked for.
@@ -47,7 +48,7 @@ impl Options {
             seconds: 2.0,
             soak: Duration::from_secs(20),
             only: Vec::new(),
-            report: "compare.html".into(),
+            report: PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/compare.html"),
             postgres: None,
         };
         if found.is_quick {

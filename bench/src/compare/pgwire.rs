@@ -66,7 +66,7 @@ mod tests {
         assert_eq!(out, b"S\0\0\0\x04");
         out.clear();
         start("u", &mut out);
-        assert_eq!(&out[..8], &[0, 0, 0, 33, 0, 3, 0, 0]);
-        assert_eq!(out.len(), 33);
+        assert_eq!(&out[..8], &[0, 0, 0, 34, 0, 3, 0, 0]);
+        assert_eq!(out.len(), 34);
     }
 }

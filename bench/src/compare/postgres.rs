@@ -77,7 +77,7 @@ pub(crate) fn job(
         Workload::Create => vec![insert(1)],
         Workload::Batch => vec![insert(SEVERAL)],
         Workload::Bulk => vec![insert(MANY)],
-        Workload::Procedure | Workload::ChangeFeed => return None,
+        Workload::CreateOneKey | Workload::Procedure | Workload::ChangeFeed => return None,
         query => vec![queries::statement(query, table)?],
     };
     let (mut login, mut prepare) = (Vec::new(), Vec::new());

@@ -25,13 +25,9 @@ fn known(workload: Workload) -> Option<Query> {
 }
 
 /// The body of a query, and the partition key that it names.
-pub(crate) fn query_body(
-    workload: Workload,
-    data: Data,
-    turn: usize,
-) -> (String, Option<String>) {
+pub(crate) fn query_body(workload: Workload, data: Data, turn: usize) -> (String, Option<String>) {
     if let Some(query) = known(workload) {
-        let key = (query == Query::EqualityInKey).then(|| query.customer(data, turn));
+        let key = (query == Query::EqualityInKey).then(|| Query::customer(data, turn));
         return (query.body(data, turn), key);
     }
     let (text, parameters) = match workload {
@@ -47,9 +43,7 @@ pub(crate) fn query_body(
             let (low, high) = some_range(data, turn);
             (
                 "SELECT c.id, c.amount FROM c WHERE c.amount >= @low AND c.amount < @high",
-                format!(
-                    r#"{{"name":"@low","value":{low}}},{{"name":"@high","value":{high}}}"#
-                ),
+                format!(r#"{{"name":"@low","value":{low}}},{{"name":"@high","value":{high}}}"#),
             )
         }
     };

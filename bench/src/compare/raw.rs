@@ -22,8 +22,8 @@ use super::{
 use crate::{
     process::{Kind, Server},
     query::data::Data,
+    scratch::Scratch,
     startup::size_of,
-    table::Scratch,
 };
 
 /// Connections that create the documents whose batches are recorded.
@@ -98,7 +98,10 @@ impl Raw {
         cell: &Cell,
         options: &Options,
     ) -> Result<Option<Figures>> {
-        let many = |per_second: usize| per_second * (options.seconds * 10.0).ceil() as usize / 10;
+        // More than a minute's worth is not needed, nor less than a tenth of a second's.
+        let tenths = (1_usize..600).find(|tenths| *tenths as f64 >= options.seconds * 10.0);
+        let tenths = tenths.unwrap_or(600);
+        let many = |per_second: usize| per_second * tenths / 10;
         // What is left is shared by the rounds with 16 and with 64 writers; one writer takes few.
         let share = self.batches * 9 / 20 / options.rounds;
         let few = self.batches / 10 / options.rounds;

@@ -4,18 +4,11 @@ use std::{fs, path::Path, sync::Arc};
 
 use anyhow::{Result, bail};
 
-use super::{
-    framing::Framing,
-    pool::Pool,
-    rest::Rest,
-    setup,
-    stream::Stream,
-    workload::Workload,
-};
+use super::{framing::Framing, pool::Pool, rest::Rest, setup, stream::Stream, workload::Workload};
 use crate::{
     process::{Kind, Server},
     query::data::Data,
-    table::Scratch,
+    scratch::Scratch,
 };
 
 /// Of whom a point read is recorded: the smallest collection that there can be.

@@ -23,8 +23,8 @@ use crate::{
     idle,
     process::{Kind, Server},
     query::data::Data,
+    scratch::Scratch,
     startup::size_of,
-    table::Scratch,
 };
 
 /// The section's word on the command line.
@@ -153,7 +153,7 @@ pub(crate) async fn run(options: &Options, results: &mut Results) -> Result<()> 
         let share = idle::share(Kind::SheafDisk, count, "", &options.sheaf, duration).await?;
         results.add(NAME, format!("sheaf-disk: idle CPU, {name}"), share * 100.0, "% of a core");
     }
-    results.add(NAME, "sheaf-disk: many collections are", f64::from(many as u32), "");
+    results.add(NAME, "sheaf-disk: many collections are", many as f64, "");
     Ok(())
 }
 

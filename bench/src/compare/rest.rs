@@ -58,12 +58,11 @@ impl Rest {
         };
         let job = Job::new(Framing::Http, make);
         match workload {
-            Workload::Create => job.answered(&[201]),
-            Workload::UpsertMix => job.answered(&[200, 201]),
+            Workload::Create | Workload::CreateOneKey => job.answered(&[201]),
             Workload::ChangeFeed => Job { rows: workload.rows(), ..job },
             Workload::Batch | Workload::Bulk => Job { says: Some("\"statusCode\":201"), ..job },
             // Not all emulators answer a change as the service does.
-            Workload::Replace | Workload::Patch => job.answered(&[200, 201]),
+            Workload::UpsertMix | Workload::Replace | Workload::Patch => job.answered(&[200, 201]),
             Workload::PointRead | Workload::Procedure => job,
             query => Job { rows: query.rows(), has_pages: true, ..job },
         }
@@ -119,8 +118,9 @@ impl Rest {
                 let body = br#"{"operations":[{"op":"set","path":"/active","value":true}]}"#;
                 self.change("PATCH", scatter(number, documents), &headers, body, out);
             }
-            Workload::Create => {
-                let like = self.pool.sample(number);
+            Workload::Create | Workload::CreateOneKey => {
+                let is_spread = what == Workload::Create;
+                let like = self.pool.sample(if is_spread { number } else { 0 });
                 let mut body = Vec::with_capacity(like.text.len());
                 self.pool.append(number, like, &mut body);
                 self.post(FRESH, Some(&like.key), &[], None, &body, out);
@@ -230,7 +230,9 @@ impl Rest {
         let verb = parts.method.to_ascii_lowercase();
         let authorization = self.signer.sign(&verb, parts.kind, parts.link);
         let mut put = |pieces: &[&str]| {
-            pieces.iter().for_each(|piece| out.extend_from_slice(piece.as_bytes()));
+            for piece in pieces {
+                out.extend_from_slice(piece.as_bytes());
+            }
         };
         put(&[parts.method, " ", parts.path, " HTTP/1.1\r\nhost: ", &self.host]);
         put(&["\r\nx-ms-version: ", VERSION, "\r\nx-ms-date: ", &self.signer.date]);

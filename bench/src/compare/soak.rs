@@ -56,12 +56,13 @@ pub(crate) async fn run(
         greatest.push(figures.per_second);
     }
     let [writes, reads] = greatest[..] else { return Ok(()) };
-    let creates = paced(server, job(Workload::Create)?, Workload::Create, writes / 2.0, options.soak);
+    let creates =
+        paced(server, job(Workload::Create)?, Workload::Create, writes / 2.0, options.soak);
     let latencies = creates.await?;
     let note = |results: &mut Results, what: &str, rate: f64, latencies: &[Duration]| {
         let share = latencies.len() as f64 / (rate * options.soak.as_secs_f64()) * 100.0;
         results.add(NAME, format!("{what}: due in a second"), rate, "");
-        results.add(NAME, format!("{what}: answered in time"), share, "%");
+        results.add(NAME, format!("{what}: sent of those due"), share, "%");
         for percent in [50.0, 99.0, 99.9] {
             let value = percentile(latencies, percent).as_secs_f64() * 1e3;
             results.add(NAME, format!("{what}: p{percent}"), value, "ms");
@@ -86,15 +87,16 @@ async fn paced(
     rate: f64,
     duration: Duration,
 ) -> Result<Vec<Duration>> {
-    let due = Due { times: Mutex::default(), count: Semaphore::new(0), next: server.next(workload) };
+    let due =
+        Due { times: Mutex::default(), count: Semaphore::new(0), next: server.next(workload) };
     let due = Arc::new(due);
-    let begin = Instant::now();
-    let end = begin + duration;
     let mut workers = Vec::new();
     for _ in 0..CONNECTIONS {
         let client = Client::open(&server.address, Transport::Plain, &job).await?;
         workers.push(tokio::spawn(work(client, job.clone(), Arc::clone(&due))));
     }
+    let begin = Instant::now();
+    let end = begin + duration;
     let (mut ticks, mut released) = (interval(TICK), 0.0);
     while Instant::now() < end {
         ticks.tick().await;
@@ -102,7 +104,11 @@ async fn paced(
         let new = (begin.elapsed().as_secs_f64() * rate).floor() - released;
         released += new;
         // The queue is never long: a soak is at half of what the server can do.
-        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "small, positive")]
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "small, positive"
+        )]
         let count = new.max(0.0) as usize;
         due.times.lock().expect("no panic").extend(std::iter::repeat_n(now, count));
         due.count.add_permits(count);

@@ -60,7 +60,8 @@ impl Stream {
 fn config() -> Result<Arc<ClientConfig>> {
     let provider = Arc::new(ring::default_provider());
     let trusting = Arc::new(Trusting(Arc::clone(&provider)));
-    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
+    let builder =
+        ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions()?;
     let builder = builder.dangerous().with_custom_certificate_verifier(trusting);
     Ok(Arc::new(builder.with_no_client_auth()))
 }

@@ -105,7 +105,12 @@ fn of_reads(at: &Lookup<'_>, targets: &mut Vec<Target>) {
     for who in [Who::SheafMemory, Who::SheafDisk] {
         let name = who.name();
         let over_floor = at.ratio(read, (who, Who::Floor), cpu);
-        targets.push(at_most(format!("point read, {name}: CPU of the floor"), over_floor, 2.0, "x"));
+        targets.push(at_most(
+            format!("point read, {name}: CPU of the floor"),
+            over_floor,
+            2.0,
+            "x",
+        ));
         let under_vercel = at.ratio(read, (Who::Vercel, who), cpu);
         let text = format!("point read, {name}: less CPU than vercel");
         targets.push(at_least(text, under_vercel, 6.0, "x"));
@@ -138,7 +143,12 @@ fn of_queries(at: &Lookup<'_>, targets: &mut Vec<Target>) {
     targets.push(at_most(text, value, 1.0, "x"));
     let top = (Workload::OrderTop, 16);
     let value = at.ratio(top, (Who::Postgres, Who::SheafDisk), cpu);
-    targets.push(at_least("ORDER BY TOP 10: less CPU than PostgreSQL without index", value, 5.0, "x"));
+    targets.push(at_least(
+        "ORDER BY TOP 10: less CPU than PostgreSQL without index",
+        value,
+        5.0,
+        "x",
+    ));
     let value = at.ratio(top, (Who::SheafDisk, Who::PostgresOrdered), cpu);
     targets.push(at_most("ORDER BY TOP 10: CPU of PostgreSQL with an index", value, 2.0, "x"));
     let cells = at.results.cells();
@@ -183,11 +193,17 @@ fn of_resources(results: &Results, targets: &mut Vec<Target>) {
         ("start, killed", "sheaf-disk: start with data after a kill", 3000.0, "ms"),
         ("idle memory", "sheaf-disk: memory, empty and idle", 30.0, "MiB"),
         ("idle CPU", "sheaf-disk: idle CPU, no collection", 0.1, "%"),
-        ("idle CPU, many collections", "sheaf-disk: idle CPU, many collections", 0.1, "%"),
-        ("memory with 10,000 idle connections", "sheaf-disk: memory with them", 200.0, "MiB"),
     ] {
         targets.push(at_most(text, single(name), limit, unit));
     }
+    // These are about so many, which a quick run does not have.
+    let has = |name: &str, count: f64| single(name).is_some_and(|it| it >= count);
+    let collections = has("sheaf-disk: many collections are", 1000.0);
+    let cpu = single("sheaf-disk: idle CPU, many collections").filter(|_| collections);
+    targets.push(at_most("idle CPU, 1,000 collections", cpu, 0.1, "%"));
+    let connections = has("sheaf-disk: idle connections", 9_900.0);
+    let memory = single("sheaf-disk: memory with them").filter(|_| connections);
+    targets.push(at_most("memory with 10,000 idle connections", memory, 200.0, "MiB"));
 }
 
 /// The list, a line for each.

@@ -5,6 +5,8 @@
 pub(crate) enum Workload {
     PointRead,
     Create,
+    /// All of one partition key: all writers meet at one lock.
+    CreateOneKey,
     Replace,
     /// 95 point reads for 5 upserts.
     UpsertMix,
@@ -42,7 +44,7 @@ pub(crate) const MANY: usize = 100;
 
 impl Workload {
     /// All of them: those that read first, so that they find what was loaded.
-    pub(crate) const ALL: [Self; 17] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::PointRead,
         Self::Equality,
         Self::EqualityInKey,
@@ -54,6 +56,7 @@ impl Workload {
         Self::CrossPartition,
         Self::ChangeFeed,
         Self::Create,
+        Self::CreateOneKey,
         Self::Batch,
         Self::Procedure,
         Self::Bulk,
@@ -67,6 +70,7 @@ impl Workload {
         match self {
             Self::PointRead => "point-read",
             Self::Create => "create",
+            Self::CreateOneKey => "create-one-key",
             Self::Replace => "replace",
             Self::UpsertMix => "upsert-mix",
             Self::Patch => "patch",
@@ -89,6 +93,7 @@ impl Workload {
         matches!(
             self,
             Self::Create
+                | Self::CreateOneKey
                 | Self::Replace
                 | Self::UpsertMix
                 | Self::Patch
@@ -111,7 +116,7 @@ impl Workload {
     /// Documents that one operation creates in the collection that grows.
     pub(crate) fn creates(self) -> usize {
         match self {
-            Self::Create => 1,
+            Self::Create | Self::CreateOneKey => 1,
             Self::Procedure | Self::Batch => SEVERAL,
             Self::Bulk => MANY,
             _ => 0,
@@ -121,7 +126,8 @@ impl Workload {
 
 /// A number that looks random, for each number another one: where operation `number` goes.
 pub(crate) fn scatter(number: usize, below: usize) -> usize {
-    let mut state = (number as u64).wrapping_add(0x9E37_79B9_7F4A_7C15).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let mut state =
+        (number as u64).wrapping_add(0x9E37_79B9_7F4A_7C15).wrapping_mul(0xBF58_476D_1CE4_E5B9);
     state = (state ^ (state >> 30)).wrapping_mul(0x94D0_49BB_1331_11EB);
     state ^= state >> 31;
     usize::try_from(state % below.max(1) as u64).unwrap_or_default()

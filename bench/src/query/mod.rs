@@ -32,8 +32,8 @@ use self::{
 };
 use crate::{
     arguments::Arguments,
+    scratch::Scratch,
     startup::{megabytes, size_of},
-    table::Scratch,
 };
 
 /// Documents of the large collection unless told otherwise.

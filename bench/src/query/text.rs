@@ -76,7 +76,7 @@ impl Query {
     }
 
     /// The partition key that it names this time.
-    pub(crate) fn customer(self, data: Data, turn: usize) -> String {
+    pub(crate) fn customer(data: Data, turn: usize) -> String {
         customer(pick(data, turn, PER_CUSTOMER))
     }
 
@@ -89,7 +89,7 @@ impl Query {
     /// What a document must contain to equal the value this time, as PostgreSQL is asked.
     pub(crate) fn containment(self, data: Data, turn: usize) -> String {
         if self == Self::EqualityInKey {
-            let (customer, status) = (self.customer(data, turn), status(turn));
+            let (customer, status) = (Self::customer(data, turn), status(turn));
             return format!(r#"{{"customer":"{customer}","status":"{status}"}}"#);
         }
         format!(r#"{{"batch":"{}"}}"#, batch(pick(data, turn, PER_BATCH)))

@@ -100,9 +100,10 @@ fn number_of(key: &[u8], value: &[u8]) -> Option<u64> {
 
 /// The bytes of a batch in one piece.
 pub(crate) fn piece(batch: &Batch) -> Bytes {
-    let values = batch.changes.iter().map(|change| {
-        [&change.key[..], change.value.as_deref().unwrap_or_default()].concat()
-    });
+    let values = batch
+        .changes
+        .iter()
+        .map(|change| [&change.key[..], change.value.as_deref().unwrap_or_default()].concat());
     values.collect::<Vec<_>>().concat().into()
 }
 
@@ -146,8 +147,7 @@ impl Loaded {
         let (space, _, _, entry) = self.some(number);
         let page = page(&spaces[*space], Bound::Included(entry.clone()), SCANNED).await?;
         let numbers = page.entries.iter().filter_map(|(key, _)| key.last_chunk::<8>());
-        let keys: Vec<Bytes> =
-            numbers.map(|number| [&b"D"[..], number].concat().into()).collect();
+        let keys: Vec<Bytes> = numbers.map(|number| [&b"D"[..], number].concat().into()).collect();
         spaces[*space].snapshot().get_many(&keys).await?;
         Ok(())
     }

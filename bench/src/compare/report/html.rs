@@ -28,7 +28,9 @@ pub(crate) fn page(about: &str, results: &Results, targets: &[Target]) -> String
         escape(about)
     );
     of_targets(&mut page, targets);
-    page.push_str("<h2>Workloads</h2>\n<p>A bar is CPU time for each operation: shorter is better. ");
+    page.push_str(
+        "<h2>Workloads</h2>\n<p>A bar is CPU time for each operation: shorter is better. ",
+    );
     page.push_str("The last column is that time as a multiple of Sheaf's on disk.</p>\n");
     for cell in results.cells() {
         of_cell(&mut page, results, &cell);

@@ -29,8 +29,7 @@ pub(crate) fn text(about: &str, results: &Results, targets: &[Target]) -> String
     });
     let targets = targets.iter().map(|target| {
         let value = target.value.map_or_else(|| "null".to_owned(), number);
-        let (text, wish, verdict) =
-            (quote(&target.text), quote(&target.wish()), target.verdict());
+        let (text, wish, verdict) = (quote(&target.text), quote(&target.wish()), target.verdict());
         format!(r#"{{"text":{text},"value":{value},"target":{wish},"verdict":"{verdict}"}}"#)
     });
     let notes = results.notes.iter().map(|note| quote(note));
