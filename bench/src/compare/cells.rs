@@ -33,10 +33,10 @@ pub(crate) fn plan(options: &Options, documents: usize) -> Vec<Cell> {
             cells.push(Cell { workload, connections, transport, documents });
         };
         if matches!(workload, Workload::PointRead | Workload::Create) {
-            for connections in [1, 16, 64] {
-                add(connections, Transport::Plain);
-            }
+            add(64, Transport::Plain);
             if documents == options.largest() {
+                add(1, Transport::Plain);
+                add(16, Transport::Plain);
                 for transport in [Transport::Http2, Transport::Tls] {
                     add(64, transport);
                 }

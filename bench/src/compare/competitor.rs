@@ -175,7 +175,11 @@ impl Competitor {
         let rest = || Rest::new(&self.address, &self.pool, self.data);
         let (job, count) = match self.who {
             Who::Floor | Who::PostgresOrdered | Who::RawStore | Who::RawAppend => return Ok(()),
-            Who::Postgres => return postgres::fill(&self.address, self.data),
+            Who::Postgres => {
+                // Elsewhere, so that a signal is heard meanwhile: it ends the server, and with it this.
+                let (address, data) = (self.address.clone(), self.data);
+                return tokio::task::spawn_blocking(move || postgres::fill(&address, data)).await?;
+            }
             Who::Ferret => (mongo::load_job(self.data), self.data.documents.div_ceil(MANY)),
             Who::Vercel | Who::Cosmium => {
                 setup::rest_collections(&self.address, false).await?;

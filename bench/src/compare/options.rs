@@ -13,7 +13,7 @@ const HELP: &str = "\
   --full             sizes 10000 and 1000000, and a soak of 300 seconds
   --quick            a smoke test of two minutes, whose figures say little
   --rounds N         turns of each server, of which the median is reported [3]
-  --seconds N        length of each turn [2]
+  --seconds N        length of each turn [1.5]
   --soak SECONDS     length of each load at half of the greatest throughput [20]
   --only WORD        only servers, workloads or sections (workloads, soak, resources)
                      whose name contains WORD; may be given several times
@@ -45,7 +45,7 @@ impl Options {
             sizes: vec![10_000, 100_000],
             is_quick: words.iter().any(|word| word == "--quick"),
             rounds: 3,
-            seconds: 2.0,
+            seconds: 1.5,
             soak: Duration::from_secs(20),
             only: Vec::new(),
             report: PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/compare.html"),
