@@ -172,26 +172,27 @@ impl Competitor {
     }
 
     async fn fill(&mut self, rest_max: Duration) -> Result<()> {
-        let rest = || Rest::new(&self.address, &self.pool, self.data);
-        let (job, count) = match self.who {
+        match self.who {
             Who::Floor | Who::PostgresOrdered | Who::RawStore | Who::RawAppend => return Ok(()),
             Who::Postgres => {
                 // Elsewhere, so that a signal is heard meanwhile: it ends the server, and with it this.
                 let (address, data) = (self.address.clone(), self.data);
                 return tokio::task::spawn_blocking(move || postgres::fill(&address, data)).await?;
             }
-            Who::Ferret => (mongo::load_job(self.data), self.data.documents.div_ceil(MANY)),
-            Who::Vercel | Who::Cosmium => {
-                setup::rest_collections(&self.address, false).await?;
-                (rest()?.load_job(), self.data.documents)
-            }
-            Who::SheafMemory | Who::SheafDisk => {
-                setup::rest_collections(&self.address, true).await?;
-                (rest()?.bulk_load_job(), self.data.documents.div_ceil(MANY))
-            }
+            Who::Ferret => {}
+            _ => setup::rest_collections(&self.address, self.who.is_sheaf()).await?,
+        }
+        let rest = || Rest::new(&self.address, &self.pool, self.data);
+        let job = || match self.who {
+            Who::Ferret => Ok(mongo::load_job(self.data)),
+            Who::Vercel | Who::Cosmium => Ok(rest()?.load_job()),
+            _ => Ok(rest()?.bulk_load_job()),
         };
+        let is_single = matches!(self.who, Who::Vercel | Who::Cosmium);
+        let documents = self.data.documents;
+        let count = if is_single { documents } else { documents.div_ceil(MANY) };
         let target = self.target(Transport::Plain);
-        let (_, cpu) = load::run_all(&target, &job, count, LOADERS, rest_max).await?;
+        let (_, cpu) = load::run_all(&target, job, count, LOADERS, rest_max).await?;
         self.load_cpu_us = cpu.as_secs_f64() * 1e6 / self.data.documents as f64;
         Ok(())
     }

@@ -104,11 +104,14 @@ pub(crate) async fn measure(
     Ok(Figures::new(&mut done.latencies, elapsed, cpu_end.saturating_sub(cpu_begin), count))
 }
 
+/// Operations after which a job is made anew: a signature ages.
+const CHUNK: usize = 50_000;
+
 /// Does operations `0..count`, as fast as they go. Gives the time they took, and the CPU time until
 /// the server has come to rest.
 pub(crate) async fn run_all(
     target: &Target,
-    job: &Job,
+    make_job: impl Fn() -> Result<Job>,
     count: usize,
     connections: usize,
     rest_max: Duration,
@@ -116,14 +119,15 @@ pub(crate) async fn run_all(
     let start = Instant::now();
     let cpu = cpu_of_tree(target.process)?;
     let far = start + Duration::from_hours(24);
-    let next = Arc::new(AtomicUsize::new(0));
-    let job = job.clone();
-    let shared = Arc::new(Shared { job, next, end: count, from: far, to: far });
-    let mut workers = Vec::new();
-    for client in open(target, &shared.job, connections).await? {
-        workers.push(tokio::spawn(work(client, Arc::clone(&shared))));
+    for begin in (0..count).step_by(CHUNK) {
+        let (next, end) = (Arc::new(AtomicUsize::new(begin)), count.min(begin + CHUNK));
+        let shared = Arc::new(Shared { job: make_job()?, next, end, from: far, to: far });
+        let mut workers = Vec::new();
+        for client in open(target, &shared.job, connections).await? {
+            workers.push(tokio::spawn(work(client, Arc::clone(&shared))));
+        }
+        finish(workers).await?;
     }
-    finish(workers).await?;
     let elapsed = start.elapsed();
     rest(target.process, rest_max).await?;
     Ok((elapsed, cpu_of_tree(target.process)?.saturating_sub(cpu)))

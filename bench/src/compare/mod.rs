@@ -3,8 +3,9 @@
 //! Reading order: [`workload`] (what is measured), [`competitor`] (who is compared; [`install`],
 //! [`setup`] and [`record`] are what they need first), [`rest`], [`queries`], [`postgres`] and
 //! [`mongo`] (the requests; [`pgwire`] and [`bson`] are their bytes), [`framing`], [`stream`] and
-//! [`client`] (one connection), [`load`] (many), [`cells`] (turn after turn), [`results`] and
-//! [`figures`].
+//! [`client`] (one connection), [`load`] (many), [`cells`] (turn after turn; [`raw`] takes part),
+//! [`soak`] and [`resources`] (Sheaf alone), [`results`] and [`figures`], [`summary`], [`targets`] and
+//! [`report`] (what is told).
 
 mod bson;
 mod cells;

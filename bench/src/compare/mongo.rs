@@ -9,10 +9,7 @@ use super::{
     pool::{Pool, Sample},
     workload::{MANY, Workload, scatter},
 };
-use crate::{
-    api::id,
-    query::data::{Data, PER_BATCH, batch},
-};
+use crate::{api::id, query::data::Data};
 
 const LOADED: &str = "orders";
 const FRESH: &str = "fresh";
@@ -34,31 +31,27 @@ pub(crate) fn load_job(data: Data) -> Job {
     })
 }
 
-/// The job of a workload, or `None`.
+/// It looks documents up by scanning: of more than these it is not asked to.
+const READABLE_MAX: usize = 10_000;
+
+/// The job of a workload, or `None`. Of queries none: SQLite's index would know the id only.
 pub(crate) fn job(workload: Workload, pool: &Arc<Pool>, data: Data) -> Option<Job> {
     let pool = Arc::clone(pool);
     let job = Job::new(Framing::Mongo, move |number, _, out| match workload {
-        Workload::PointRead => find(out, "_id", &id(scatter(number, data.documents))),
-        Workload::Equality => {
-            let groups = data.groups(PER_BATCH);
-            find(out, "batch", &batch(number.wrapping_mul(7919) % groups));
-        }
+        Workload::PointRead => find(out, &id(scatter(number, data.documents))),
         _ => insert(out, &pool, data, number, workload.creates()),
     });
     match workload {
-        Workload::PointRead
-        | Workload::Equality
-        | Workload::Create
-        | Workload::Batch
-        | Workload::Bulk => Some(job),
+        Workload::PointRead if data.documents <= READABLE_MAX => Some(job),
+        Workload::Create | Workload::Batch | Workload::Bulk => Some(job),
         _ => None,
     }
 }
 
-fn find(out: &mut Vec<u8>, name: &str, value: &str) {
+fn find(out: &mut Vec<u8>, id: &str) {
     message(out, |command| {
         command.text("find", LOADED).document("filter", |filter| {
-            filter.text(name, value);
+            filter.text("_id", id);
         });
         command.boolean("singleBatch", true);
     });

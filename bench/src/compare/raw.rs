@@ -52,11 +52,11 @@ impl Raw {
         let source = Scratch::named("raw-source")?;
         let server = Server::start(Kind::SheafDisk, &options.sheaf, &source.0)?;
         setup::rest_collections(&server.host, false).await?;
-        let job = Rest::new(&server.host, place.pool, data)?.load_job();
+        let job = || Ok(Rest::new(&server.host, place.pool, data)?.load_job());
         let (address, process) = (server.host.clone(), server.id());
         let target = Target { address, transport: Transport::Plain, process };
         let count = data.documents;
-        let (elapsed, cpu) = load::run_all(&target, &job, count, LOADERS, place.rest_max).await?;
+        let (elapsed, cpu) = load::run_all(&target, job, count, LOADERS, place.rest_max).await?;
         let each = cpu.as_secs_f64() * 1e6 / count as f64;
         results.add("load", "single creates: CPU of a document", each, "µs");
         let rate = count as f64 / elapsed.as_secs_f64();

@@ -172,8 +172,8 @@ async fn connections(options: &Options, results: &mut Results) -> Result<()> {
         transport: Transport::Plain,
         process: server.id(),
     };
-    let load = Rest::new(&server.host, &pool, data)?.load_job();
-    load::run_all(&target, &load, data.documents, 16, SETTLE).await?;
+    let load = || Ok(Rest::new(&server.host, &pool, data)?.load_job());
+    load::run_all(&target, load, data.documents, 16, SETTLE).await?;
     let before = server.resident_bytes()? as f64;
     let job = Rest::new(&server.host, &pool, data)?.job(Workload::PointRead);
     let mut clients = Vec::with_capacity(count);

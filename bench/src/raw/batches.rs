@@ -22,8 +22,8 @@ use super::{SCANNED, page};
 const SEQUENCE: u64 = (1 << 36) - 1;
 /// Rows that are read at once.
 const PAGE: usize = 10_000;
-/// More documents are not taken: all batches are kept in memory.
-const DOCUMENTS_MAX: u64 = 80_000;
+/// More documents of a partition are not taken: all batches are kept in memory.
+const DOCUMENTS_MAX: u64 = 20_000;
 
 /// Batches in the order of their creation, and the key spaces that they go to.
 pub(crate) struct Recorded {
