@@ -87,10 +87,12 @@ async fn all(options: &Options) -> Result<()> {
     let mut results = Results::default();
     for &documents in &options.sizes {
         let data = Data::new(documents)?;
-        measure(options, &place, data, &mut results).await?;
+        let outcome = measure(options, &place, data, &mut results).await;
+        results.note_failure("measurement", outcome);
     }
     if options.wants_section(resources::NAME, &SECTIONS) {
-        resources::run(options, &mut results).await?;
+        let outcome = resources::run(options, &mut results).await;
+        results.note_failure(resources::NAME, outcome);
     }
     summary::print(&results);
     targets::print(&targets::all(&results, options.largest()));
@@ -134,7 +136,8 @@ async fn measure(
         }
     }
     if is_largest {
-        resources::sizes(&servers, data, results).await?;
+        let outcome = resources::sizes(&servers, data, results).await;
+        results.note_failure("sizes", outcome);
     }
     if options.wants_section(WORKLOADS, &SECTIONS) {
         let plan = cells::plan(options, data.documents);
@@ -149,10 +152,12 @@ async fn measure(
     drop(servers);
     let Some(disk) = disk else { return Ok(()) };
     if options.wants_section(soak::NAME, &SECTIONS) {
-        soak::run(options, &disk, results).await?;
+        let outcome = soak::run(options, &disk, results).await;
+        results.note_failure(soak::NAME, outcome);
     }
     if options.wants_section(resources::NAME, &SECTIONS) {
-        resources::restarts(options, disk, place.pool, data, results).await?;
+        let outcome = resources::restarts(options, disk, place.pool, data, results).await;
+        results.note_failure("restarts", outcome);
     }
     Ok(())
 }

@@ -18,6 +18,9 @@ pub(crate) fn write(options: &Options, results: &Results) -> Result<()> {
          that of the server and its children, for each operation; of writes until compaction is over.",
         options.rounds, options.seconds
     );
+    if let Some(directory) = options.report.parent() {
+        fs::create_dir_all(directory)?;
+    }
     fs::write(&options.report, html::page(&about, results, &targets))?;
     let beside = options.report.with_extension("json");
     fs::write(&beside, json::text(&about, results, &targets))?;

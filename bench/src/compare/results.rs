@@ -91,4 +91,11 @@ impl Results {
         println!("{text}");
         self.notes.push(text);
     }
+
+    /// What fails is noted, and the rest is measured still.
+    pub(crate) fn note_failure(&mut self, what: &str, outcome: anyhow::Result<()>) {
+        if let Err(error) = outcome {
+            self.note(format!("{what}: not measured, or not all of it: {error:#}"));
+        }
+    }
 }
