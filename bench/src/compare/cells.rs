@@ -20,6 +20,9 @@ const CONNECTIONS: usize = 16;
 /// Who takes so many times longer than the others in a round is not asked again.
 const PATIENCE: f64 = 5.0;
 
+/// A latency that is too long to be measured with more documents.
+const SLOW_MS: f64 = 500.0;
+
 /// What is measured at a size, in this order.
 pub(crate) fn plan(options: &Options, documents: usize) -> Vec<Cell> {
     let names = Workload::ALL.map(Workload::name);
@@ -60,7 +63,11 @@ pub(crate) async fn run(
         let mut outcomes: Vec<Outcome> = servers
             .iter()
             .filter(|server| server.speaks(cell.transport))
-            .map(|server| Outcome { cell: *cell, who: server.who, rounds: Ok(Vec::new()) })
+            .map(|server| Outcome {
+                cell: *cell,
+                who: server.who,
+                rounds: hope(results, cell, server),
+            })
             .collect();
         let of_raw = raw.iter().flat_map(|_| Raw::parts(cell));
         outcomes.extend(of_raw.map(|who| Outcome { cell: *cell, who, rounds: Ok(Vec::new()) }));
@@ -91,6 +98,23 @@ pub(crate) async fn run(
         results.outcomes.extend(outcomes);
     }
     Ok(())
+}
+
+/// No rounds yet; or why there will be none: a server that is made for less and took long with fewer
+/// documents would take minutes now.
+fn hope(results: &Results, cell: &Cell, server: &Competitor) -> Result<Vec<Figures>, String> {
+    let cells = results.cells().into_iter();
+    let mut smaller = cells.filter(|it| Cell { documents: cell.documents, ..*it } == *cell);
+    let slow = smaller.find_map(|smaller| {
+        let p50_ms = results.figures(&smaller, server.who)?.p50_ms;
+        (p50_ms > SLOW_MS).then_some((smaller.documents, p50_ms))
+    });
+    match slow {
+        Some((documents, p50_ms)) if server.who.is_small() => {
+            Err(format!("it took {p50_ms:.0} ms with {documents} documents"))
+        }
+        _ => Ok(Vec::new()),
+    }
 }
 
 /// Adds a round. Who fails once is not asked again.

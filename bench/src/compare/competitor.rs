@@ -89,6 +89,11 @@ impl Who {
         matches!(self, Self::RawStore | Self::RawAppend)
     }
 
+    /// Made for tests and small data: all in memory, or without indexes.
+    pub(crate) fn is_small(self) -> bool {
+        matches!(self, Self::Vercel | Self::Cosmium | Self::Ferret)
+    }
+
     pub(crate) fn is_sheaf(self) -> bool {
         matches!(self, Self::SheafMemory | Self::SheafDisk)
     }
@@ -131,9 +136,8 @@ impl Competitor {
     /// Starts a server and loads it.
     pub(crate) async fn start(who: Who, place: &Place<'_>, data: Data) -> Result<Self> {
         let scratch = Scratch::named(&format!("{}-{}", who.name(), data.documents))?;
-        let is_small = matches!(who, Who::Vercel | Who::Cosmium | Who::Ferret);
         ensure!(
-            !is_small || data.documents <= SMALL_MAX,
+            !who.is_small() || data.documents <= SMALL_MAX,
             "not made for more than {SMALL_MAX} documents"
         );
         let (address, process, guard) = launch(who, place, &scratch.0)?;
