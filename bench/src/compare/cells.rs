@@ -1,6 +1,6 @@
 //! The workloads, measured in turns: each round of a cell goes over all servers.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 
@@ -22,6 +22,9 @@ const PATIENCE: f64 = 5.0;
 
 /// A latency that is too long to be measured with more documents.
 const SLOW_MS: f64 = 500.0;
+
+/// How long a server that has failed may take to come to rest.
+const ABANDONED_MAX: Duration = Duration::from_mins(2);
 
 /// What is measured at a size, in this order.
 pub(crate) fn plan(options: &Options, documents: usize) -> Vec<Cell> {
@@ -87,6 +90,10 @@ pub(crate) async fn run(
                 let begin = Instant::now();
                 if outcome.rounds.is_ok() {
                     note(outcome, turn(options, server, cell).await);
+                    if outcome.rounds.is_err() {
+                        // It may still be busy with what nobody waits for any longer.
+                        load::rest(server.process, ABANDONED_MAX).await?;
+                    }
                 }
                 if begin.elapsed().as_secs_f64() > options.seconds * PATIENCE + 10.0 {
                     is_slow.push(outcome.who);

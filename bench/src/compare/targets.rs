@@ -127,6 +127,8 @@ fn of_creates(at: &Lookup<'_>, targets: &mut Vec<Target>) {
     targets.push(at_most("durable create: CPU of the raw store", value, 2.0, "x"));
     let value = at.ratio(create, disk(Who::RawAppend), rate).map(|share| share * 100.0);
     targets.push(at_least("durable create: throughput of raw group commit", value, 60.0, "%"));
+    let value = at.ratio(create, disk(Who::RawStore), rate).map(|share| share * 100.0);
+    targets.push(at_least("durable create: throughput of the raw store", value, 60.0, "%"));
     let value = at.ratio(create, (Who::Vercel, Who::SheafMemory), cpu);
     targets.push(at_least("create in memory: less CPU than vercel", value, 3.0, "x"));
     let value = at.ratio(create, (Who::Postgres, Who::SheafDisk), cpu);
