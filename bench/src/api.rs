@@ -56,7 +56,7 @@ pub(crate) struct Signer {
     /// The value of the header `x-ms-date`.
     pub(crate) date: String,
     date_in_lower_case: String,
-    /// Keyed once: a signature then costs half a microsecond.
+    /// Keyed once, cloned for each signature.
     keyed: Hmac<Sha256>,
 }
 
