@@ -29,36 +29,21 @@ pub(crate) enum Layout {
     ManyKeys,
     /// Every document under the same logical key.
     OneKey,
-    /// A collection without a partition key, as old clients make it.
-    Single,
 }
 
 impl Layout {
-    /// All of them, in the order of the table.
-    pub(crate) const ALL: [Self; 3] = [Self::ManyKeys, Self::OneKey, Self::Single];
-
     /// The name of its collection, and its word in the table.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Self::ManyKeys => "many-keys",
             Self::OneKey => "one-key",
-            Self::Single => "single",
         }
-    }
-
-    fn is_partitioned(self) -> bool {
-        self != Self::Single
-    }
-
-    /// A version before partition keys were mandatory, for the collection that has none.
-    fn version(self) -> &'static str {
-        if self.is_partitioned() { VERSION } else { "2017-11-15" }
     }
 
     fn key(self, number: usize) -> String {
         match self {
             Self::ManyKeys => format!("key{}", number % KEYS),
-            Self::OneKey | Self::Single => "one".to_owned(),
+            Self::OneKey => "one".to_owned(),
         }
     }
 }
@@ -66,17 +51,55 @@ impl Layout {
 /// A request, its body included.
 pub(crate) type Prepared = Request<Full<Bytes>>;
 
-/// Makes the requests to one server. Good for fifteen minutes: the date is part of the signature.
+/// Signs requests with the published key. Good for fifteen minutes: the date is part of a signature.
+pub(crate) struct Signer {
+    /// The value of the header `x-ms-date`.
+    pub(crate) date: String,
+    date_in_lower_case: String,
+    /// Keyed once, cloned for each signature.
+    keyed: Hmac<Sha256>,
+}
+
+impl Signer {
+    pub(crate) fn new() -> Result<Self> {
+        #[expect(clippy::disallowed_methods, reason = "the driver has no clock to be given")]
+        let now = std::time::SystemTime::now();
+        let date = httpdate::fmt_http_date(now);
+        let keyed = Hmac::<Sha256>::new_from_slice(&STANDARD.decode(KEY)?)?;
+        Ok(Self { date_in_lower_case: date.to_lowercase(), date, keyed })
+    }
+
+    /// The value of the header `authorization`; `verb` is in lower case.
+    pub(crate) fn sign(&self, verb: &str, kind: &str, link: &str) -> String {
+        let mut mac = self.keyed.clone();
+        for part in [verb, "\n", kind, "\n", link, "\n", &self.date_in_lower_case, "\n\n"] {
+            mac.update(part.as_bytes());
+        }
+        let signature = STANDARD.encode(mac.finalize().into_bytes());
+        let mut text = String::with_capacity(96);
+        text.push_str("type%3Dmaster%26ver%3D1.0%26sig%3D");
+        for letter in signature.chars() {
+            match letter {
+                '+' => text.push_str("%2B"),
+                '/' => text.push_str("%2F"),
+                '=' => text.push_str("%3D"),
+                _ => text.push(letter),
+            }
+        }
+        text
+    }
+}
+
+/// Makes the requests to one server.
 pub(crate) struct Api {
     host: String,
-    date: String,
+    signer: Signer,
 }
 
 impl Api {
     pub(crate) fn new(host: &str) -> Self {
-        #[expect(clippy::disallowed_methods, reason = "the driver has no clock to be given")]
-        let now = std::time::SystemTime::now();
-        Self { host: host.to_owned(), date: httpdate::fmt_http_date(now) }
+        let signer = Signer::new().expect("the published key can be decoded");
+        Self { host: host.to_owned(), signer }
     }
 
     /// Creates the database.
@@ -89,14 +112,9 @@ impl Api {
     pub(crate) fn create_collection(&self, layout: Layout) -> Result<Prepared> {
         let name = layout.name();
         let key = r#""partitionKey":{"paths":["/pk"],"kind":"Hash","version":2}"#;
-        let body = if layout.is_partitioned() {
-            format!(r#"{{"id":"{name}",{key}}}"#)
-        } else {
-            format!(r#"{{"id":"{name}"}}"#)
-        };
+        let body = format!(r#"{{"id":"{name}",{key}}}"#);
         let (link, path) = (format!("dbs/{DATABASE}"), format!("/dbs/{DATABASE}/colls"));
-        let mut request =
-            self.prepare(Method::POST, "colls", &link, &path, layout.version(), body)?;
+        let mut request = self.prepare(Method::POST, "colls", &link, &path, VERSION, body)?;
         if layout == Layout::ManyKeys {
             let three_partitions = HeaderValue::from_static("25000");
             request.headers_mut().insert("x-ms-offer-throughput", three_partitions);
@@ -107,8 +125,8 @@ impl Api {
     /// A create request to be cloned; [`set_document`](Self::set_document) makes it another one.
     pub(crate) fn create_template(&self, layout: Layout) -> Result<Prepared> {
         let link = format!("dbs/{DATABASE}/colls/{}", layout.name());
-        let (path, version) = (format!("/{link}/docs"), layout.version());
-        self.prepare(Method::POST, "docs", &link, &path, version, String::new())
+        let path = format!("/{link}/docs");
+        self.prepare(Method::POST, "docs", &link, &path, VERSION, String::new())
     }
 
     /// Puts document `number` into a create request.
@@ -124,9 +142,9 @@ impl Api {
     /// A point read of document `number`.
     pub(crate) fn read(&self, layout: Layout, number: usize) -> Result<Prepared> {
         let link = format!("dbs/{DATABASE}/colls/{}/docs/{}", layout.name(), id(number));
-        let (path, version) = (format!("/{link}"), layout.version());
+        let path = format!("/{link}");
         let mut request =
-            self.prepare(Method::GET, "docs", &link, &path, version, String::new())?;
+            self.prepare(Method::GET, "docs", &link, &path, VERSION, String::new())?;
         set_partition_key(&mut request, layout, number)?;
         Ok(request)
     }
@@ -141,34 +159,22 @@ impl Api {
         version: &str,
         body: String,
     ) -> Result<Prepared> {
-        let authorization = self.sign(&method, kind, link)?;
+        let authorization = self.signer.sign(&method.as_str().to_lowercase(), kind, link);
         Ok(Request::builder()
             .method(method)
             .uri(path)
             .header("host", &self.host)
             .header("content-type", "application/json")
             .header("x-ms-version", version)
-            .header("x-ms-date", &self.date)
+            .header("x-ms-date", &self.signer.date)
             .header("authorization", authorization)
             .body(Full::new(Bytes::from(body)))?)
-    }
-
-    fn sign(&self, method: &Method, kind: &str, link: &str) -> Result<String> {
-        let verb = method.as_str().to_lowercase();
-        let text = format!("{verb}\n{kind}\n{link}\n{}\n\n", self.date.to_lowercase());
-        let mut mac = Hmac::<Sha256>::new_from_slice(&STANDARD.decode(KEY)?)?;
-        mac.update(text.as_bytes());
-        let signature = STANDARD.encode(mac.finalize().into_bytes());
-        let escaped = signature.replace('+', "%2B").replace('/', "%2F").replace('=', "%3D");
-        Ok(format!("type%3Dmaster%26ver%3D1.0%26sig%3D{escaped}"))
     }
 }
 
 fn set_partition_key(request: &mut Prepared, layout: Layout, number: usize) -> Result<()> {
-    if layout.is_partitioned() {
-        let value = HeaderValue::try_from(format!(r#"["{}"]"#, layout.key(number)))?;
-        request.headers_mut().insert("x-ms-documentdb-partitionkey", value);
-    }
+    let value = HeaderValue::try_from(format!(r#"["{}"]"#, layout.key(number)))?;
+    request.headers_mut().insert("x-ms-documentdb-partitionkey", value);
     Ok(())
 }
 

@@ -14,8 +14,8 @@ use crate::{
     arguments::Arguments,
     cell::{self, Operation, Outcome},
     process::{Kind, Server},
+    scratch::Scratch,
     startup::{fill, megabytes, size_of},
-    table::Scratch,
 };
 
 /// Documents to load unless told otherwise.

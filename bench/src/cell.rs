@@ -39,17 +39,6 @@ pub(crate) enum Operation {
 }
 
 impl Operation {
-    /// Both, creates first: reads need something to read.
-    pub(crate) const ALL: [Self; 2] = [Self::Create, Self::Read];
-
-    /// Its word in the table.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Read => "read",
-        }
-    }
-
     fn expected_status(self) -> u16 {
         match self {
             Self::Create => 201,
@@ -63,12 +52,6 @@ pub(crate) struct Outcome {
     pub(crate) operations_per_second: f64,
     pub(crate) p50: Duration,
     pub(crate) p99: Duration,
-    /// CPU time of the server for each operation.
-    pub(crate) cpu: Duration,
-    /// Documents that exist now.
-    pub(crate) documents: usize,
-    /// Mean batches in a commit group, where the server tells.
-    pub(crate) group: Option<f64>,
 }
 
 /// An open connection.
@@ -166,11 +149,9 @@ pub(crate) async fn run(
         workers.push(tokio::spawn(work(connection, Arc::clone(&plan))));
     }
     tokio::time::sleep_until(plan.measure_from.into()).await;
-    let (begin, cpu_begin, groups_begin) =
-        (Instant::now(), server.cpu()?, commit_groups(server).await);
+    let begin = Instant::now();
     tokio::time::sleep_until(plan.measure_to.into()).await;
-    let (elapsed, cpu_end, groups_end) =
-        (begin.elapsed(), server.cpu()?, commit_groups(server).await);
+    let elapsed = begin.elapsed();
 
     let mut latencies = Vec::new();
     for worker in workers {
@@ -183,13 +164,6 @@ pub(crate) async fn run(
         operations_per_second: count as f64 / elapsed.as_secs_f64(),
         p50: percentile(50).context("no operation ended in time")?,
         p99: percentile(99).context("no operation ended in time")?,
-        cpu: cpu_end.saturating_sub(cpu_begin).div_f64(count as f64),
-        documents: if operation == Operation::Create {
-            plan.next.load(Ordering::Relaxed)
-        } else {
-            documents
-        },
-        group: mean_group(groups_begin, groups_end),
     })
 }
 
@@ -208,13 +182,6 @@ async fn work(mut connection: Connection, plan: Arc<Plan>) -> Result<Vec<Duratio
             latencies.push(end - begin);
         }
     }
-}
-
-/// Commit groups and the batches in them, from the server's metrics; `None` where it has none.
-async fn commit_groups(server: &Server) -> Option<(f64, f64)> {
-    let metrics = metrics(server).await.ok()?;
-    let value = |name: &str| metrics.value(name).ok();
-    Some((value("sheaf_store_commit_groups")?, value("sheaf_store_committed_batches")?))
 }
 
 /// The figures that a server gives of itself.
@@ -246,9 +213,4 @@ impl Metrics {
             lines.map(|line| Ok(line.rsplit(' ').next().unwrap_or_default().parse::<f64>()?));
         values.sum::<Result<f64>>()
     }
-}
-
-fn mean_group(begin: Option<(f64, f64)>, end: Option<(f64, f64)>) -> Option<f64> {
-    let ((groups_before, batches_before), (groups, batches)) = (begin?, end?);
-    (groups > groups_before).then(|| (batches - batches_before) / (groups - groups_before))
 }

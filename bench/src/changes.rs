@@ -11,8 +11,8 @@ use crate::{
     arguments::Arguments,
     cell::Connection,
     process::{Kind, Server},
+    scratch::Scratch,
     startup::{LAYOUT, fill, megabytes},
-    table::Scratch,
 };
 
 /// Documents to load unless told otherwise.

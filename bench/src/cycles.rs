@@ -16,8 +16,8 @@ use crate::{
     arguments::Arguments,
     cell::Connection,
     process::{Kind, Server},
+    scratch::Scratch,
     startup::{megabytes, size_of},
-    table::Scratch,
 };
 
 /// Cycles unless told otherwise.

@@ -22,9 +22,10 @@ use crate::{
     api::{DATABASE, Layout},
     arguments::Arguments,
     cell::{self, Connection, Operation},
+    compare::{Pool, record},
     process::{Kind, Server},
+    scratch::Scratch,
     startup::{fill, megabytes},
-    table::Scratch,
 };
 
 const LAYOUT: Layout = Layout::ManyKeys;
@@ -44,7 +45,9 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
     let rate = arguments.rate.unwrap_or(RATE);
     let scratch = Scratch::new()?;
     let sheaf = Server::start(Kind::SheafDisk, &arguments.sheaf, &scratch.0)?;
-    let floor = Server::start(Kind::Floor, &arguments.sheaf, &scratch.0)?;
+    let answers = Scratch::named("answers")?;
+    record(&arguments.sheaf, &Arc::new(Pool::new()?), &answers.0).await?;
+    let floor = Server::start(Kind::Floor, &arguments.sheaf, &answers.0)?;
     fill(&sheaf, 0..DOCUMENTS, arguments.connections).await?;
     let before = sheaf.resident_bytes()?;
     println!("flood at        reads/s     p50 us     p99 us   flood/s   memory of sheaf");
@@ -136,6 +139,11 @@ async fn flood(
     let (begin, mut released) = (Instant::now(), 0);
     while !is_over.load(Ordering::Relaxed) {
         ticks.tick().await;
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "small, positive"
+        )]
         let due = (begin.elapsed().as_secs_f64() * rate as f64) as u64;
         // What a slow target did not take in a second is not sent later.
         let room = rate.saturating_sub(turns.available_permits() as u64);

@@ -1,7 +1,7 @@
 //! `load idle`: what a server costs that nobody asks for anything, with few collections and with as
 //! many as it takes.
 
-use std::time::Duration;
+use std::{path::Path, time::Duration};
 
 use anyhow::{Result, ensure};
 use hyper::Method;
@@ -11,7 +11,7 @@ use crate::{
     arguments::Arguments,
     cell::Connection,
     process::{Kind, Server},
-    table::Scratch,
+    scratch::Scratch,
 };
 
 /// Collections of the server to compare with.
@@ -34,8 +34,8 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
         [Kind::SheafMemory, Kind::SheafDisk].into_iter().filter(|it| arguments.wants(it.name()))
     {
         for (what, definition) in [("", ""), (", ttl", r#","defaultTtl":-1"#)] {
-            let few = share(kind, FEW, definition, arguments).await?;
-            let share = share(kind, many, definition, arguments).await?;
+            let few = share(kind, FEW, definition, &arguments.sheaf, arguments.duration).await?;
+            let share = share(kind, many, definition, &arguments.sheaf, arguments.duration).await?;
             println!(
                 "{:22} {:8.3} % of a core  {:8.3} % of a core {:8.1}",
                 format!("{}{what}", kind.name()),
@@ -51,9 +51,15 @@ pub(crate) async fn run(arguments: &Arguments) -> Result<()> {
 }
 
 /// The CPU time that an idle server with so many collections takes, as a part of one core.
-async fn share(kind: Kind, count: usize, definition: &str, arguments: &Arguments) -> Result<f64> {
+pub(crate) async fn share(
+    kind: Kind,
+    count: usize,
+    definition: &str,
+    sheaf: &Path,
+    duration: Duration,
+) -> Result<f64> {
     let scratch = Scratch::new()?;
-    let server = Server::start(kind, &arguments.sheaf, &scratch.0)?;
+    let server = Server::start(kind, sheaf, &scratch.0)?;
     let mut connection = Connection::open(&server.host).await?;
     connection.expect(Api::new(&server.host).create_database()?, 201).await?;
     let (link, path) = (format!("dbs/{DATABASE}"), format!("/dbs/{DATABASE}/colls"));
@@ -69,7 +75,7 @@ async fn share(kind: Kind, count: usize, definition: &str, arguments: &Arguments
     }
     tokio::time::sleep(SETTLE).await;
     let before = server.cpu_of_threads()?;
-    tokio::time::sleep(arguments.duration).await;
+    tokio::time::sleep(duration).await;
     let cpu = server.cpu_of_threads()?.saturating_sub(before);
-    Ok(cpu.as_secs_f64() / arguments.duration.as_secs_f64())
+    Ok(cpu.as_secs_f64() / duration.as_secs_f64())
 }

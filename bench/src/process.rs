@@ -28,10 +28,6 @@ pub(crate) enum Kind {
 }
 
 impl Kind {
-    /// All of them, in the order of the table: what others are compared with comes first.
-    pub(crate) const ALL: [Self; 4] =
-        [Self::Floor, Self::Vercel, Self::SheafMemory, Self::SheafDisk];
-
     /// Its word in the table.
     pub(crate) fn name(self) -> &'static str {
         match self {
@@ -42,10 +38,6 @@ impl Kind {
         }
     }
 
-    pub(crate) fn is_sheaf(self) -> bool {
-        matches!(self, Self::SheafMemory | Self::SheafDisk)
-    }
-
     fn command(self, sheaf: &Path, data_dir: &Path) -> Result<Command> {
         let mut command = match self {
             Self::Floor => Command::new(std::env::current_exe()?),
@@ -53,7 +45,8 @@ impl Kind {
             Self::SheafMemory | Self::SheafDisk => Command::new(sheaf),
         };
         match self {
-            Self::Floor => command.arg("floor"),
+            // Its answers have been recorded there.
+            Self::Floor => command.arg("floor").arg(data_dir),
             Self::Vercel => {
                 command.arg(PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("vercel/serve.js"))
             }
@@ -81,6 +74,32 @@ struct Times {
     own: Duration,
     /// CPU time of its children that have ended.
     of_ended_children: Duration,
+}
+
+/// CPU time that a process and all below it used so far, those that have ended included.
+pub(crate) fn cpu_of_tree(root: u32) -> Result<Duration> {
+    loop {
+        let before = Times::of(root)?.of_ended_children;
+        let processes = std::fs::read_dir("/proc")?.flatten();
+        let ids = processes.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+        let all: Vec<(u32, Times)> = ids.filter_map(|id| Some((id, Times::of(id).ok()?))).collect();
+        let own = Times::of(root)?;
+        // A child that ended meanwhile would be counted twice, or not at all.
+        if own.of_ended_children == before {
+            return Ok(own.own + own.of_ended_children + sum_below(root, &all));
+        }
+    }
+}
+
+fn sum_below(root: u32, all: &[(u32, Times)]) -> Duration {
+    let (mut sum, mut parents) = (Duration::ZERO, vec![root]);
+    while let Some(parent) = parents.pop() {
+        for (id, times) in all.iter().filter(|(_, times)| times.parent == parent) {
+            sum += times.own + times.of_ended_children;
+            parents.push(*id);
+        }
+    }
+    sum
 }
 
 impl Times {
@@ -112,23 +131,45 @@ pub(crate) struct Server {
 impl Server {
     /// Starts a server and waits until it is ready.
     pub(crate) fn start(kind: Kind, sheaf: &Path, data_dir: &Path) -> Result<Self> {
+        Self::start_with(kind, sheaf, data_dir, &[])
+    }
+
+    /// Starts a server with more arguments than usual.
+    pub(crate) fn start_with(
+        kind: Kind,
+        sheaf: &Path,
+        data_dir: &Path,
+        more: &[&str],
+    ) -> Result<Self> {
+        Self::launch(kind.name(), kind.command(sheaf, data_dir)?.args(more))
+    }
+
+    /// Starts a program that prints the ready line.
+    pub(crate) fn launch(name: &str, command: &mut Command) -> Result<Self> {
         let begin = Instant::now();
-        let mut child = kind
-            .command(sheaf, data_dir)?
+        let mut child = command
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())
             .spawn()
-            .with_context(|| format!("cannot start {}", kind.name()))?;
+            .with_context(|| format!("cannot start {name}"))?;
         let output = child.stdout.take().context("the child has a piped stdout")?;
+        // It ends with this value, ready or not.
+        let mut server = Self { child, host: String::new(), started_in: Duration::ZERO };
         for line in BufReader::new(output).lines() {
             if let Some(rest) = line?.strip_prefix(READY) {
-                let host = rest.trim_end_matches('/').to_owned();
-                return Ok(Self { child, host, started_in: begin.elapsed() });
+                rest.trim_end_matches('/').clone_into(&mut server.host);
+                server.started_in = begin.elapsed();
+                return Ok(server);
             }
         }
-        child.wait()?;
-        bail!("{} ended before it was ready", kind.name())
+        server.child.wait()?;
+        bail!("{name} ended before it was ready")
+    }
+
+    /// Its process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// CPU time used so far, all threads.

@@ -17,7 +17,7 @@ use crate::{
     arguments::Arguments,
     cell::Connection,
     process::{Kind, Server},
-    table::Scratch,
+    scratch::Scratch,
 };
 
 pub(crate) const LAYOUT: Layout = Layout::ManyKeys;

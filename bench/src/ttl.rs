@@ -21,7 +21,7 @@ use crate::{
     arguments::Arguments,
     cell::{Connection, metrics},
     process::{Kind, Server},
-    table::Scratch,
+    scratch::Scratch,
 };
 
 const LAYOUT: Layout = Layout::ManyKeys;

@@ -6,13 +6,13 @@
 //! costs).
 
 mod cost;
-mod data;
+pub(crate) mod data;
 mod policies;
-mod postgres;
+pub(crate) mod postgres;
 mod report;
 mod sheaf;
-mod text;
-mod wire;
+pub(crate) mod text;
+pub(crate) mod wire;
 
 use std::{
     fs::File,
@@ -32,8 +32,8 @@ use self::{
 };
 use crate::{
     arguments::Arguments,
+    scratch::Scratch,
     startup::{megabytes, size_of},
-    table::Scratch,
 };
 
 /// Documents of the large collection unless told otherwise.

@@ -8,8 +8,8 @@ use super::{data::Data, sheaf::Sheaf};
 use crate::{
     arguments::Arguments,
     cell::metrics,
+    scratch::Scratch,
     startup::{megabytes, size_of},
-    table::Scratch,
 };
 
 /// Names of policies, and how a collection says them.

@@ -19,7 +19,7 @@ use super::{
 };
 use crate::{api::id, process::cpu_of};
 
-const USER: &str = "bench";
+pub(crate) const USER: &str = "bench";
 const START_TIMEOUT: Duration = Duration::from_mins(1);
 /// Where distributions put the programs, which are rarely in the path.
 const PLACES: [&str; 4] =
@@ -28,7 +28,7 @@ const PLACES: [&str; 4] =
 /// A running server; stopped when dropped.
 pub(crate) struct Postgres {
     child: Child,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Postgres {
@@ -81,6 +81,11 @@ impl Postgres {
                 bail!("postgres ended with {status} before it was ready");
             }
         }
+    }
+
+    /// The process that started all others.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Its version, in its own words.

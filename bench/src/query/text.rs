@@ -75,6 +75,26 @@ impl Query {
         format!(r#"{{"query":"{text}","parameters":[{}]}}"#, parameters.join(","))
     }
 
+    /// The partition key that it names this time.
+    pub(crate) fn customer(data: Data, turn: usize) -> String {
+        customer(pick(data, turn, PER_CUSTOMER))
+    }
+
+    /// The bounds of the range this time.
+    pub(crate) fn range(data: Data, turn: usize) -> (usize, usize) {
+        let low = pick(data, turn, RANGE) * RANGE;
+        (low, low + RANGE)
+    }
+
+    /// What a document must contain to equal the value this time, as PostgreSQL is asked.
+    pub(crate) fn containment(self, data: Data, turn: usize) -> String {
+        if self == Self::EqualityInKey {
+            let (customer, status) = (Self::customer(data, turn), status(turn));
+            return format!(r#"{{"customer":"{customer}","status":"{status}"}}"#);
+        }
+        format!(r#"{{"batch":"{}"}}"#, batch(pick(data, turn, PER_BATCH)))
+    }
+
     fn parts(self, data: Data, turn: usize) -> (&'static str, Vec<(&'static str, String)>) {
         let quoted = |text: &str| format!("\"{text}\"");
         match self {

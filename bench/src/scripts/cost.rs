@@ -11,7 +11,7 @@ use crate::{
     arguments::Arguments,
     cell::Connection,
     process::{Kind, Server},
-    table::Scratch,
+    scratch::Scratch,
 };
 
 const CALLS: [Call; 6] = [

@@ -25,7 +25,7 @@ use crate::{
     arguments::Arguments,
     cell::Connection,
     process::{Kind, Server},
-    table::Scratch,
+    scratch::Scratch,
 };
 
 /// Endless scripts that clients keep asking for.
