@@ -10,7 +10,7 @@ use protocol::{
     request::{CollectionPath, IndexingDirective},
 };
 use query::{execution::inside::Inside, scope::check_key, served::Served};
-use script::{Answer, Call, Host, Operation, Reply, Target, host::Name};
+use script::{Answer, Call, Host, Operation, Promise, Reply, Target, host::Name};
 
 use crate::{
     Inner,
@@ -18,12 +18,22 @@ use crate::{
         incoming::Incoming,
         scripted::queried,
         stage::{Done, Stage},
+        staging::SCRIPT_BYTES_MAX,
     },
     usage,
 };
 
 /// Seconds' worth of the partition's throughput that one script may spend: it may run no longer.
 const SPENDING_S: f64 = 5.0;
+
+/// The most that a script may create before it waits for the answers. An expired document with the
+/// id of a new one takes memory too, so it is not much.
+const PROMISE_MAX: Promise = Promise { creations: 16, bytes: 128 * 1024 };
+
+/// No creation costs more than so many request units, and so many for each byte: even if each value
+/// takes two bytes.
+const CREATION_CHARGE_MAX: f64 = 5.0;
+const BYTE_CHARGE_MAX: f64 = 0.25;
 
 /// The query of `readDocuments`.
 const EVERYTHING: &str = "SELECT * FROM root";
@@ -215,7 +225,8 @@ impl<'s, 'p> Session<'s, 'p> {
 impl Host for Session<'_, '_> {
     fn call(&mut self, call: Call) -> BoxFuture<'_, Result<Answer, Error>> {
         Box::pin(async move {
-            if self.meter.total() >= self.spending_max || !self.stage.has_room() {
+            let is_spent = self.meter.total() >= self.spending_max || !self.stage.has_room();
+            if is_spent && !call.is_promised {
                 return Ok(Answer::Refused);
             }
             match self.carry_out(&call).await {
@@ -229,6 +240,17 @@ impl Host for Session<'_, '_> {
                 },
             }
         })
+    }
+
+    /// As much as surely costs less than what the script may still spend.
+    fn promise(&self) -> Promise {
+        if self.stage.bytes() > SCRIPT_BYTES_MAX / 2 {
+            return Promise::default();
+        }
+        let left = (self.spending_max - self.meter.total()).max(0.0);
+        let creations = (left / (2.0 * CREATION_CHARGE_MAX)).min(PROMISE_MAX.creations.into());
+        let bytes = (left / (2.0 * BYTE_CHARGE_MAX)).min(PROMISE_MAX.bytes as f64);
+        Promise { creations: creations as u32, bytes: bytes as u64 }
     }
 }
 
