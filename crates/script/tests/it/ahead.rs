@@ -140,3 +140,26 @@ async fn full_pipes_stop_nobody() {
             c.createDocument(link, { text }, (error, document) => { made += document.text.length; answer(made); });";
     assert_eq!(answer_on(&mut fake, body).await, "5000000");
 }
+
+/// Whatever the form of a callback, it gets what it can see.
+#[tokio::test]
+async fn callbacks_get_what_they_can_see() {
+    let body = r"
+        const seen = [];
+        const see = (...values) => seen.push(values.map((value) => value && value.id || typeof value));
+        const create = (id, then) => c.createDocument(link, { id }, then);
+        create('a', (error) => see(error));
+        create('b', (error, made) => see(error, made));
+        create('c', function (error) { see(...arguments); });
+        create('d', (...all) => see(...all));
+        create('e', (error, made = 1) => see(error, made));
+        create('f', ((error, made) => see(error, made)).bind(null));
+        create('g', new Proxy((error, made) => see(error, made), {}));
+        create('h', function (error) { (() => see(...arguments))(); });
+        create('a', (error) => { see(error.number, error.body); });
+        create('i', (error) => answer(seen));";
+    let expected = r#"[["undefined"],["undefined","b"],["undefined","c","object"],["undefined","d","object"],["undefined","e"],["undefined","f"],["undefined","g"],["undefined","h","object"],["number","string"]]"#;
+    for creations in [0, 100] {
+        assert_eq!(answer_on(&mut promising(creations), body).await, expected);
+    }
+}

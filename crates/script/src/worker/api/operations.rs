@@ -13,7 +13,7 @@ use rquickjs::{
 };
 
 use super::{
-    function, hide, list,
+    callbacks, function, hide, list,
     parts::{self, Part},
     replies::{Arrived, Task},
     show,
@@ -126,7 +126,11 @@ fn operate<'js>(
     };
     let link = state.well_formed(ctx, link)?;
     let options = checked_options(ctx, state, options.as_ref())?;
-    let manner = Manner { is_brief: callback.is_none(), ..Manner::default() };
+    let is_brief = match &callback {
+        None => true,
+        Some(callback) => callbacks::sees_one_argument(ctx, state, callback)?,
+    };
+    let manner = Manner { is_brief, ..Manner::default() };
     let mut ask = Ask { operation, resource, link, body, options, manner };
     if go_ahead(state, &mut ask) {
         state.tasks.later(Task::ahead(ctx, callback));
