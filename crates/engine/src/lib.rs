@@ -28,6 +28,7 @@ mod reindexing;
 mod reshape;
 mod resource_queries;
 mod retention;
+mod rounds;
 mod scripts;
 mod statistics;
 mod usage;

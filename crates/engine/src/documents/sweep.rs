@@ -27,6 +27,7 @@ use crate::{
         Place,
         stage::{Published, Stage},
     },
+    rounds::Rounds,
 };
 
 /// Documents per step, and those that are read at once.
@@ -45,6 +46,7 @@ type At = (CollectionRid, u32);
 pub(crate) async fn look_after(engine: Arc<Inner>) {
     // Where the next step of a partition begins, if its last one left something.
     let mut open: BTreeMap<At, Bytes> = BTreeMap::new();
+    let (mut rounds, mut known) = (Rounds::default(), BTreeSet::new());
     loop {
         if open.is_empty() {
             tokio::select! {
@@ -53,7 +55,10 @@ pub(crate) async fn look_after(engine: Arc<Inner>) {
             }
         }
         let began = Instant::now();
-        let mut turn = places(&engine);
+        if rounds.is_due(&engine) {
+            known = places(&engine);
+        }
+        let mut turn = known.clone();
         open.retain(|at, _| turn.contains(at));
         // Partitions with nothing left wait for the next full round.
         while !turn.is_empty() {
@@ -94,12 +99,14 @@ fn is_passing(code: Code) -> bool {
     )
 }
 
-/// The partitions in which documents can expire, by id, so that the sweep holds no view.
+/// The partitions in which documents can expire, by id, so that the sweep holds no view. Thousands of
+/// collections may be empty, and each scan costs a read.
 fn places(engine: &Inner) -> BTreeSet<At> {
-    let catalog = engine.catalog();
-    let collections = catalog.databases.values().flat_map(|db| db.collections.values());
-    let with_ttl = collections.filter(|it| it.definition.default_ttl.is_some());
-    with_ttl.flat_map(|it| it.ranges.iter().map(|range| (it.rid, range.id))).collect()
+    let view = engine.view();
+    let with_ttl = view.collections().filter(|it| it.definition.default_ttl.is_some());
+    let partitions = with_ttl.flat_map(|it| it.partitions.iter().map(move |part| (it.rid, part)));
+    let with_documents = partitions.filter(|(_, part)| part.counters().documents > 0);
+    with_documents.map(|(rid, part)| (rid, part.range.id)).collect()
 }
 
 /// The partition and its collection, as they are now.
@@ -115,10 +122,6 @@ fn current(engine: &Inner, (rid, range_id): At) -> Option<(Arc<Served>, Arc<Part
 async fn step(engine: &Inner, at: At, after: Option<Bytes>) -> Result<Option<Bytes>, Error> {
     let began = Instant::now();
     let Some((collection, partition)) = current(engine, at) else { return Ok(None) };
-    // Thousands of collections may be empty, and each scan costs a read.
-    if partition.counters().documents == 0 {
-        return Ok(None);
-    }
     let step = Step { engine, collection: &collection, partition: &partition };
     let after = step.run(after).await?;
     drop((collection, partition));
