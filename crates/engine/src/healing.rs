@@ -15,7 +15,7 @@ use partition::{Partition, tenure::End};
 use protocol::{Code, Error, rid::CollectionRid};
 use tokio::task::JoinSet;
 
-use crate::{Inner, rounds::Rounds};
+use crate::Inner;
 
 /// How long to wait before retrying a partition that could not be opened.
 const RETRY_MIN: Duration = Duration::from_millis(20);
@@ -31,13 +31,11 @@ const CONCURRENT_OPENS: usize = 16;
 pub(crate) async fn look_after(engine: Arc<Inner>) {
     let mut under_way: JoinSet<usize> = JoinSet::new();
     let mut opening: HashSet<usize> = HashSet::new();
-    let mut rounds = Rounds::default();
     loop {
         tokio::select! {
             () = engine.closing() => return,
-            () = engine.surroundings.bell.notified() => rounds.again(),
+            () = engine.surroundings.bell.notified() => {}
             Some(done) = under_way.join_next() => {
-                rounds.again();
                 match done {
                     Ok(identity) => drop(opening.remove(&identity)),
                     // The task that panicked cannot be told from the others, so retry all
@@ -46,9 +44,6 @@ pub(crate) async fn look_after(engine: Arc<Inner>) {
                 }
             }
             () = tokio::time::sleep(ROUND) => {}
-        }
-        if !rounds.is_due(&engine) {
-            continue;
         }
         for (rid, partition) in ended(&engine) {
             if under_way.len() >= CONCURRENT_OPENS {

@@ -6,9 +6,9 @@ use std::{sync::Arc, time::Duration};
 
 use partition::Partition;
 use protocol::rid::CollectionRid;
-use query::{changes::retention, served::Served};
+use query::{changes::retention, rounds::Rounds, served::Served};
 
-use crate::{Inner, rounds::Rounds};
+use crate::Inner;
 
 /// How often to look for expired entries.
 const ROUND: Duration = Duration::from_secs(1);
@@ -17,8 +17,8 @@ const ROUND: Duration = Duration::from_secs(1);
 pub(crate) async fn look_after(engine: Arc<Inner>) {
     let (mut rounds, mut known) = (Rounds::default(), Vec::new());
     loop {
-        if rounds.is_due(&engine) {
-            known = with_history(&engine);
+        if engine.is_due(&mut rounds) {
+            known = engine.view().with_history();
         }
         let mut has_more = false;
         // Takes one step per partition, then checks again: the policy may have changed meanwhile.
@@ -33,14 +33,7 @@ pub(crate) async fn look_after(engine: Arc<Inner>) {
     }
 }
 
-/// The collections that have a history, by id, so that no view is held.
-fn with_history(engine: &Inner) -> Vec<CollectionRid> {
-    let view = engine.view();
-    let has_history = |it: &&Arc<Served>| it.partitions.iter().any(|it| it.has_history());
-    view.collections().filter(has_history).map(|it| it.rid).collect()
-}
-
-/// Their partitions that have a history, and the second before which entries may be removed.
+/// The partitions that have a history, and the second before which entries may be removed.
 fn due(engine: &Inner, known: &[CollectionRid]) -> Vec<(Arc<Partition>, u64)> {
     let (view, now) = (engine.view(), engine.clock.now_seconds());
     let of = |collection: &Arc<Served>| {

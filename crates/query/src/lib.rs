@@ -17,6 +17,7 @@ pub mod paging;
 pub mod quota_lists;
 pub mod readable;
 pub mod reading;
+pub mod rounds;
 pub mod route;
 pub mod scope;
 pub mod served;

@@ -81,6 +81,16 @@ pub struct Promise {
 }
 
 impl Promise {
+    /// No more than so much of it.
+    #[must_use]
+    pub fn at_most(self, creations: f64, bytes: f64) -> Promise {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded")]
+        let least = |some: f64, all: f64| some.clamp(0.0, all) as u64;
+        let creations = least(creations, self.creations.into());
+        let bytes = least(bytes, self.bytes as f64);
+        Promise { creations: u32::try_from(creations).unwrap_or(0), bytes }
+    }
+
     /// Uses some of it for one document, if enough is left.
     pub(crate) fn take(&mut self, bytes: usize) -> bool {
         let left = u64::try_from(bytes).ok().and_then(|bytes| self.bytes.checked_sub(bytes));

@@ -18,7 +18,7 @@ use partition::{
     rows::{Damaged, Header},
 };
 use protocol::{Code, Error, rid::CollectionRid};
-use query::{expiry::Expiry, scope::document_key, served::Served};
+use query::{expiry::Expiry, rounds::Rounds, scope::document_key, served::Served};
 use value::{json, partition_key::PartitionKey};
 
 use crate::{
@@ -27,7 +27,6 @@ use crate::{
         Place,
         stage::{Published, Stage},
     },
-    rounds::Rounds,
 };
 
 /// Documents per step, and those that are read at once.
@@ -55,8 +54,8 @@ pub(crate) async fn look_after(engine: Arc<Inner>) {
             }
         }
         let began = Instant::now();
-        if rounds.is_due(&engine) {
-            known = places(&engine);
+        if engine.is_due(&mut rounds) {
+            known = engine.view().with_expiry();
         }
         let mut turn = known.clone();
         open.retain(|at, _| turn.contains(at));
@@ -97,16 +96,6 @@ fn is_passing(code: Code) -> bool {
             | Code::TooManyRequests
             | Code::StorageFull
     )
-}
-
-/// The partitions in which documents can expire, by id, so that the sweep holds no view. Thousands of
-/// collections may be empty, and each scan costs a read.
-fn places(engine: &Inner) -> BTreeSet<At> {
-    let view = engine.view();
-    let with_ttl = view.collections().filter(|it| it.definition.default_ttl.is_some());
-    let partitions = with_ttl.flat_map(|it| it.partitions.iter().map(move |part| (it.rid, part)));
-    let with_documents = partitions.filter(|(_, part)| part.counters().documents > 0);
-    with_documents.map(|(rid, part)| (rid, part.range.id)).collect()
 }
 
 /// The partition and its collection, as they are now.

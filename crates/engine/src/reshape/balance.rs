@@ -6,14 +6,13 @@ use std::{sync::Arc, time::Duration};
 use catalog::{Catalog, Collection, throughput};
 use partition::Partition;
 use protocol::rid::CollectionRid;
-use query::served::Served;
+use query::{rounds::Rounds, served::Served};
 
 use partition::disk::DiskLevel;
 
 use crate::{
     Inner,
     reshape::{self, Turn, cut, switch},
-    rounds::Rounds,
 };
 
 /// How often to look for partitions to split.
@@ -25,7 +24,7 @@ pub(crate) async fn look_after(engine: Arc<Inner>) {
     let (mut last, mut rounds) = (None, Rounds::default());
     loop {
         // No view may be held during a split: it would keep the old partitions.
-        let next = rounds.is_due(&engine).then(|| next(&engine, last)).flatten();
+        let next = engine.is_due(&mut rounds).then(|| next(&engine, last)).flatten();
         let is_done = match next {
             Some(due) => {
                 rounds.again();

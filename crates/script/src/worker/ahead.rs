@@ -7,12 +7,20 @@ use std::{
     rc::Rc,
 };
 
-use super::{Pipe, state::Asked};
+use super::Pipe;
 use crate::{
-    host::{Answer, Promise},
+    host::{Answer, Promise, Reply},
     wire::{Answered, Ask, Told},
 };
 
+/// The host's answer.
+pub(crate) enum Asked {
+    Refused,
+    Invalid(String),
+    Done(Reply),
+}
+
+/// What is under way between a script and the host.
 pub(crate) struct Ahead {
     pipe: Rc<RefCell<Pipe>>,
     promise: Cell<Promise>,

@@ -12,7 +12,7 @@ use rquickjs::{Ctx, Error, Exception, Function, Object, Persistent, Result};
 
 use super::{
     Pipe,
-    ahead::Ahead,
+    ahead::{Ahead, Asked},
     api::{
         message::Message,
         replies::{Arrived, Tasks},
@@ -42,13 +42,6 @@ pub(crate) struct State {
     /// An object without a prototype, holding the language functions saved before the script began,
     /// and API objects that are created only once.
     shared: RefCell<Option<Persistent<Object<'static>>>>,
-}
-
-/// The host's answer.
-pub(crate) enum Asked {
-    Refused,
-    Invalid(String),
-    Done(Reply),
 }
 
 impl State {

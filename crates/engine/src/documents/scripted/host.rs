@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use partition::charge::Meter;
+use partition::charge::{Meter, affordable_creations};
 use protocol::{
     Body, BoxFuture, Code, Error, Options, Outcome,
     query::QuerySource,
@@ -29,11 +29,6 @@ const SPENDING_S: f64 = 5.0;
 /// The most that a script may create before it waits for the answers. An expired document with the
 /// id of a new one takes memory too, so it is not much.
 const PROMISE_MAX: Promise = Promise { creations: 16, bytes: 128 * 1024 };
-
-/// No creation costs more than so many request units, and so many for each byte: even if each value
-/// takes two bytes.
-const CREATION_CHARGE_MAX: f64 = 5.0;
-const BYTE_CHARGE_MAX: f64 = 0.25;
 
 /// The query of `readDocuments`.
 const EVERYTHING: &str = "SELECT * FROM root";
@@ -247,10 +242,8 @@ impl Host for Session<'_, '_> {
         if self.stage.bytes() > SCRIPT_BYTES_MAX / 2 {
             return Promise::default();
         }
-        let left = (self.spending_max - self.meter.total()).max(0.0);
-        let creations = (left / (2.0 * CREATION_CHARGE_MAX)).min(PROMISE_MAX.creations.into());
-        let bytes = (left / (2.0 * BYTE_CHARGE_MAX)).min(PROMISE_MAX.bytes as f64);
-        Promise { creations: creations as u32, bytes: bytes as u64 }
+        let (creations, bytes) = affordable_creations(self.spending_max - self.meter.total());
+        PROMISE_MAX.at_most(creations, bytes)
     }
 }
 

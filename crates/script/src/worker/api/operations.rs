@@ -23,7 +23,7 @@ use crate::{
     job::Context,
     links::{self, Resource},
     wire::{Ask, AskOptions, Manner},
-    worker::state::{Asked, State},
+    worker::{ahead::Asked, state::State},
 };
 
 const OPERATIONS: [(&str, Operation, Resource); 14] = {
