@@ -49,7 +49,7 @@ pub use query::clock::{Clock, SystemClock};
 pub use query::elsewhere::{Elsewhere, Target};
 pub use query::readable::{PartitionView, Readable};
 pub use query::route::Route;
-use query::{consistency, reading::Reading, route, served::View};
+use query::{consistency, reading::Reading, rounds::Rounds, route, served::View};
 use tokio::sync::Notify;
 
 use crate::{
@@ -270,6 +270,11 @@ impl Inner {
     fn publish(&self, view: View) {
         rates::apply(self, &view);
         self.reading.publish(view);
+    }
+
+    /// Whether a background task has to look at all collections again.
+    fn is_due(&self, rounds: &mut Rounds) -> bool {
+        rounds.is_due(&self.view(), self.surroundings.room.written())
     }
 
     /// Whether the database is closing.

@@ -5,7 +5,8 @@
 use std::{sync::Arc, time::Duration};
 
 use partition::Partition;
-use query::{changes::retention, served::Served};
+use protocol::rid::CollectionRid;
+use query::{changes::retention, rounds::Rounds, served::Served};
 
 use crate::Inner;
 
@@ -14,10 +15,14 @@ const ROUND: Duration = Duration::from_secs(1);
 
 /// Sweeps all partitions until the database closes.
 pub(crate) async fn look_after(engine: Arc<Inner>) {
+    let (mut rounds, mut known) = (Rounds::default(), Vec::new());
     loop {
+        if engine.is_due(&mut rounds) {
+            known = engine.view().with_history();
+        }
         let mut has_more = false;
         // Takes one step per partition, then checks again: the policy may have changed meanwhile.
-        for (partition, before) in due(&engine) {
+        for (partition, before) in due(&engine, &known) {
             has_more |= sweep(&engine, partition, before).await;
         }
         let pause = if has_more { Duration::ZERO } else { ROUND };
@@ -29,7 +34,7 @@ pub(crate) async fn look_after(engine: Arc<Inner>) {
 }
 
 /// The partitions that have a history, and the second before which entries may be removed.
-fn due(engine: &Inner) -> Vec<(Arc<Partition>, u64)> {
+fn due(engine: &Inner, known: &[CollectionRid]) -> Vec<(Arc<Partition>, u64)> {
     let (view, now) = (engine.view(), engine.clock.now_seconds());
     let of = |collection: &Arc<Served>| {
         // If the policy was removed, nothing is kept.
@@ -38,7 +43,7 @@ fn due(engine: &Inner) -> Vec<(Arc<Partition>, u64)> {
         let partitions = collection.partitions.iter().filter(|it| it.has_history());
         partitions.map(|it| (Arc::clone(it), before)).collect::<Vec<_>>()
     };
-    view.collections().flat_map(of).collect()
+    known.iter().filter_map(|rid| view.by_rid(*rid)).flat_map(of).collect()
 }
 
 /// Removes some rows; returns whether there may be more.

@@ -93,6 +93,14 @@ const LOOKUP: f64 = 1.0;
 /// the service, less the cost of that operation alone.
 const SCRIPT: f64 = 4.6;
 
+/// So many creations, with so many bytes of JSON together, surely cost no more than this charge: not
+/// even if each value takes two bytes.
+pub fn affordable_creations(charge: f64) -> (f64, f64) {
+    const EACH_MAX: f64 = 5.01;
+    const BYTE_MAX: f64 = 0.201;
+    (charge / 2.0 / EACH_MAX, charge / 2.0 / BYTE_MAX)
+}
+
 /// Adds up what one request costs.
 #[derive(Clone, Copy, Debug)]
 pub struct Meter {
@@ -241,6 +249,22 @@ mod tests {
         let mut meter = Meter::new(charges, 1, None);
         spend(&mut meter);
         meter.total()
+    }
+
+    #[test]
+    fn what_is_affordable_costs_no_more() {
+        for charges in [Charges::Current, Charges::Y2017] {
+            let (count, bytes) = affordable_creations(2000.0);
+            // Small documents, with a value in every two bytes.
+            let total = charge(charges, |meter| {
+                let (mut left, mut bytes_left) = (count, bytes);
+                while left >= 1.0 && bytes_left >= 24.0 {
+                    meter.create(24, 12);
+                    (left, bytes_left) = (left - 1.0, bytes_left - 24.0);
+                }
+            });
+            assert!(total > 500.0 && total <= 2000.0, "{total}");
+        }
     }
 
     fn assert_near(actual: f64, published: f64) {

@@ -1,6 +1,9 @@
 //! Memory limits for writes between parsing and publication, shared by all partitions of a store.
 
-use std::sync::Arc;
+use std::sync::{
+    Arc,
+    atomic::{AtomicU64, Ordering},
+};
 
 use protocol::Error;
 use store::Batch;
@@ -25,6 +28,8 @@ pub struct Room {
     pub(crate) queued: Share,
     /// For documents whose writers wait for a key's lock.
     pub waiting: Share,
+    /// Counts the writes that are over.
+    written: Arc<AtomicU64>,
 }
 
 impl Room {
@@ -35,7 +40,13 @@ impl Room {
             staged: Share::new(STAGED_MAX),
             queued: Share::new(queued),
             waiting: Share::new(WAITING_MAX),
+            written: Arc::default(),
         }
+    }
+
+    /// Rises with each write, once what it has changed can be seen.
+    pub fn written(&self) -> u64 {
+        self.written.load(Ordering::Acquire)
     }
 }
 
@@ -70,6 +81,13 @@ impl Share {
 pub struct Permit {
     _staged: Option<OwnedSemaphorePermit>,
     _queued: OwnedSemaphorePermit,
+    written: Arc<AtomicU64>,
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.written.fetch_add(1, Ordering::Release);
+    }
 }
 
 impl Permit {
@@ -87,7 +105,8 @@ impl Permit {
         staged: Option<OwnedSemaphorePermit>,
     ) -> Result<Self, Error> {
         let queued = partition.room.queued.take(bytes.saturating_mul(times(partition))).await?;
-        Ok(Self { _staged: staged, _queued: queued })
+        let written = Arc::clone(&partition.room.written);
+        Ok(Self { _staged: staged, _queued: queued, written })
     }
 }
 

@@ -18,6 +18,7 @@ mod plans;
 pub mod quota_lists;
 pub mod readable;
 pub mod reading;
+pub mod rounds;
 pub mod route;
 pub mod scope;
 pub mod served;

@@ -1,15 +1,18 @@
 //! One execution: the host's side of the conversation with a worker.
 
+use std::time::Duration;
+
 use protocol::Error;
 use tokio::time::Instant;
 use value::{Value, json};
 
 use crate::{
-    host::{Answer, Call, Host, Reply},
+    host::{Answer, Call, Host, Operation, Promise, Reply},
     job::{Failure, Job, Kind, Outcome, Report},
-    links,
+    links::{self, Resource},
+    message::Malformed,
     process::Process,
-    wire::{Answered, Ask, Done, Left, Mode, Run, Said},
+    wire::{Answered, Ask, Done, Left, Mode, Run, Said, Told},
 };
 
 /// The most bytes of a function's results, over all rows.
@@ -28,21 +31,43 @@ pub(crate) enum Ended {
 }
 
 /// The message that starts a job.
-pub(crate) fn run_message(job: &Job) -> Result<Vec<u8>, Failure> {
+pub(crate) fn run_message(job: &Job, promise: Promise) -> Result<Vec<u8>, Failure> {
+    let message = |mode, arguments: &str| Run::message(mode, arguments, job, promise);
     let message = match &job.kind {
-        Kind::StoredProcedure { arguments } => Run::message(Mode::StoredProcedure, arguments, job),
-        Kind::PreTrigger => Run::message(Mode::PreTrigger, "", job),
-        Kind::PostTrigger => Run::message(Mode::PostTrigger, "", job),
-        Kind::Function { rows } => Run::message(Mode::Function, &boxed_rows(rows), job),
-        Kind::Compile => Run::message(Mode::Compile, "", job),
+        Kind::StoredProcedure { arguments } => message(Mode::StoredProcedure, arguments),
+        Kind::PreTrigger => message(Mode::PreTrigger, ""),
+        Kind::PostTrigger => message(Mode::PostTrigger, ""),
+        Kind::Function { rows } => message(Mode::Function, &boxed_rows(rows)),
+        Kind::Compile => message(Mode::Compile, ""),
     };
     message.ok_or(Failure::TooLarge)
 }
 
-/// Sends the job and answers the script's requests until it is done.
+/// What a worker may go ahead with at the beginning of a job.
+pub(crate) fn first_promise(job: &Job, host: &dyn Host) -> Promise {
+    promise(job, 0, Duration::ZERO, host)
+}
+
+/// What the host promises, as far as the job's own limits allow it.
+fn promise(job: &Job, operations: u32, elapsed: Duration, host: &dyn Host) -> Promise {
+    // What was promised in time may come late.
+    if !may_operate(job) || elapsed >= job.limits.accepting / 2 {
+        return Promise::default();
+    }
+    let Promise { creations, bytes } = host.promise();
+    let left = job.limits.operations_max.saturating_sub(operations);
+    Promise { creations: creations.min(left), bytes }
+}
+
+fn may_operate(job: &Job) -> bool {
+    !matches!(job.kind, Kind::Function { .. } | Kind::Compile)
+}
+
+/// Sends the job and answers the script's requests until it is done. `promised` is what the message
+/// of the job promised.
 pub(crate) async fn drive(
     process: &mut Process,
-    run: &[u8],
+    (run, mut promised): (&[u8], Promise),
     job: &Job,
     begin: Instant,
     host: &mut dyn Host,
@@ -55,6 +80,7 @@ pub(crate) async fn drive(
         return lost(error, true);
     }
     let mut operations = 0;
+    let mut answers = Vec::new();
     loop {
         let said = match process.receive().await {
             Ok(message) => Said::decode(&message).map_err(std::io::Error::from),
@@ -66,9 +92,14 @@ pub(crate) async fn drive(
             Ok(Said::Ask(ask)) => ask,
         };
         operations += 1;
-        let is_accepting = operations <= job.limits.operations_max
-            && begin.elapsed() < job.limits.accepting
-            && !matches!(job.kind, Kind::Function { .. } | Kind::Compile);
+        let manner = ask.manner;
+        if !is_in_order(&ask, &mut promised) {
+            return lost(Malformed.into(), false);
+        }
+        let is_accepting = manner.is_promised
+            || (operations <= job.limits.operations_max
+                && begin.elapsed() < job.limits.accepting
+                && may_operate(job));
         let answered = match answer(ask, is_accepting, job, host).await {
             Ok(answered) => answered,
             Err(error) => {
@@ -76,11 +107,32 @@ pub(crate) async fn drive(
                 return Ended::Lost { failure, before_first_word: false };
             }
         };
-        let message = answered.encode().or_else(|| too_large().encode()).unwrap_or_default();
-        if let Err(error) = process.send(&message).await {
-            return lost(error, false);
+        if !manner.is_followed {
+            promised = promise(job, operations, begin.elapsed(), host);
+        }
+        let told = Told { answered, promise: promised };
+        answers
+            .extend_from_slice(&told.encode().or_else(|| too_large().encode()).unwrap_or_default());
+        // The worker does not read before it has sent all of them.
+        if !manner.is_followed {
+            if let Err(error) = process.send(&answers).await {
+                return lost(error, false);
+            }
+            answers.clear();
         }
     }
+}
+
+/// Whether a worker may ask for this now. Only what was promised may be followed by more or be sure
+/// of being accepted, which bounds the answers that wait to be sent.
+fn is_in_order(ask: &Ask, promised: &mut Promise) -> bool {
+    if !ask.manner.is_promised {
+        return !ask.manner.is_followed;
+    }
+    let body = ask.body.as_deref().unwrap_or_default();
+    ask.operation == Operation::Create
+        && ask.resource == Resource::Document
+        && promised.take(body.len())
 }
 
 async fn answer(
@@ -115,14 +167,23 @@ async fn answer(
         page_size: options.page_size,
         continuation: options.continuation,
         enable_scan: options.enable_scan,
+        is_promised: ask.manner.is_promised,
     };
-    host.call(call).await.map(Answered::Answer)
+    let mut answer = host.call(call).await?;
+    if let Answer::Done(reply) = &mut answer
+        && ask.manner.is_brief
+        && reply.status < 400
+    {
+        reply.body = None;
+    }
+    Ok(Answered::Answer(answer))
 }
 
 /// The answer to the script if the real one does not fit into a message.
-fn too_large() -> Answered {
+fn too_large() -> Told {
     let body = Some("The answer is too large.".to_owned());
-    Answered::Answer(Answer::Done(Reply { status: 413, body, ..Reply::default() }))
+    let reply = Reply { status: 413, body, ..Reply::default() };
+    Told { answered: Answered::Answer(Answer::Done(reply)), promise: Promise::default() }
 }
 
 /// Validates a worker's report, which is not trusted: bodies must be JSON or absent.

@@ -66,6 +66,42 @@ pub struct Call {
     pub continuation: Option<String>,
     /// Whether a query may run without an index.
     pub enable_scan: bool,
+    /// Whether it was covered by a [`Promise`], so that it cannot be refused any more.
+    pub is_promised: bool,
+}
+
+/// What a host will not refuse. So far a script may go ahead with creating documents, without
+/// waiting until each of them was accepted: several then travel in one message.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Promise {
+    /// How many documents.
+    pub creations: u32,
+    /// How many bytes of JSON they may have together.
+    pub bytes: u64,
+}
+
+impl Promise {
+    /// No more than so much of it.
+    #[must_use]
+    pub fn at_most(self, creations: f64, bytes: f64) -> Promise {
+        #[expect(clippy::cast_possible_truncation, clippy::cast_sign_loss, reason = "bounded")]
+        let least = |some: f64, all: f64| some.clamp(0.0, all) as u64;
+        let creations = least(creations, self.creations.into());
+        let bytes = least(bytes, self.bytes as f64);
+        Promise { creations: u32::try_from(creations).unwrap_or(0), bytes }
+    }
+
+    /// Uses some of it for one document, if enough is left.
+    pub(crate) fn take(&mut self, bytes: usize) -> bool {
+        let left = u64::try_from(bytes).ok().and_then(|bytes| self.bytes.checked_sub(bytes));
+        match (self.creations.checked_sub(1), left) {
+            (Some(creations), Some(bytes)) => {
+                *self = Promise { creations, bytes };
+                true
+            }
+            _ => false,
+        }
+    }
 }
 
 /// The result of an attempted operation.
@@ -98,4 +134,9 @@ pub enum Answer {
 pub trait Host: Send {
     /// Carries out one operation. An `Err` ends the script immediately with that error.
     fn call(&mut self, call: Call) -> BoxFuture<'_, Result<Answer, Error>>;
+
+    /// What the host promises from now on. It ends with the next promise.
+    fn promise(&self) -> Promise {
+        Promise::default()
+    }
 }

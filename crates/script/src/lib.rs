@@ -22,7 +22,7 @@ mod message;
 mod process;
 mod wire;
 
-pub use host::{Answer, Call, Host, Operation, Reply, Target};
+pub use host::{Answer, Call, Host, Operation, Promise, Reply, Target};
 pub use job::{Context, Failure, Job, Kind, Limits, Outcome, Property, Report};
 pub use pool::{Pool, PoolOptions, Turn};
 
@@ -30,6 +30,6 @@ pub use pool::{Pool, PoolOptions, Turn};
 #[cfg(fuzzing)]
 pub fn decode_message(message: &[u8]) {
     let _ = wire::Run::decode(message);
-    let _ = wire::Answered::decode(message);
+    let _ = wire::Told::decode(message);
     let _ = wire::Said::decode(message);
 }

@@ -26,6 +26,10 @@ pub(crate) fn resolve(
         operation,
         Operation::ReadFeed | Operation::Query | Operation::Create | Operation::Upsert
     );
+    // Most scripts pass on what `getSelfLink` returned.
+    if is_feed && resource == Resource::Document && (link == self_link || link == alt_link) {
+        return Ok(Target::Documents);
+    }
     let trimmed = link.trim_matches('/');
     let mut segments: Vec<Cow<'_, str>> = trimmed.split('/').map(Cow::Borrowed).collect();
     let owner = segments.get(..4).map(|owner| owner.join("/")).unwrap_or_default();

@@ -26,13 +26,16 @@ impl From<Malformed> for io::Error {
 pub(crate) struct Writer(Vec<u8>);
 
 impl Writer {
+    /// Bytes before the first field: the length and the tag.
+    pub(crate) const BEGIN_BYTES: usize = 5;
+
     pub(crate) fn new(tag: u8) -> Writer {
         Writer(vec![0, 0, 0, 0, tag])
     }
 
     /// An empty message with room for about this many bytes.
     pub(crate) fn with_room(tag: u8, length: usize) -> Writer {
-        let mut bytes = Vec::with_capacity(length + 5);
+        let mut bytes = Vec::with_capacity(length + Self::BEGIN_BYTES);
         bytes.extend_from_slice(&[0, 0, 0, 0, tag]);
         Writer(bytes)
     }

@@ -102,7 +102,8 @@ impl Pool {
     /// Dropping the future kills its worker.
     pub async fn run_in(&self, _turn: &Turn, job: Job, host: &mut dyn Host) -> Report {
         let failed = |failure| Report { log: String::new(), result: Err(failure) };
-        let run = match drive::run_message(&job) {
+        let promise = drive::first_promise(&job, host);
+        let run = match drive::run_message(&job, promise) {
             Ok(run) => run,
             Err(failure) => return failed(failure),
         };
@@ -113,8 +114,8 @@ impl Pool {
                 Ok(process) => process,
                 Err(error) => return failed(Failure::WorkerLost(error.to_string())),
             };
-            let ended =
-                timeout_at(kill_at, drive::drive(&mut process, &run, &job, begin, host)).await;
+            let driven = drive::drive(&mut process, (&run, promise), &job, begin, host);
+            let ended = timeout_at(kill_at, driven).await;
             match ended {
                 Ok(Ended::Report(report)) => {
                     if is_exhausting(&report) {

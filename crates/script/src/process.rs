@@ -10,12 +10,15 @@ use tokio::{
 
 use crate::message;
 
+/// As much as a pipe holds.
+const OUTPUT_BYTES: usize = 64 << 10;
+
 /// A worker process, presumably alive. Dropping it kills the process, so that an abandoned script
 /// does not keep running.
 pub(crate) struct Process {
     child: Child,
     input: ChildStdin,
-    /// Buffered, so that a message and its length take one system call.
+    /// Buffered, so that messages and their lengths take one system call.
     output: BufReader<ChildStdout>,
     /// When it finished its last script; `None` before the first.
     pub(crate) idle_since: Option<Instant>,
@@ -41,7 +44,12 @@ impl Process {
         let (Some(input), Some(output)) = (child.stdin.take(), child.stdout.take()) else {
             return Err(std::io::Error::other("no pipe to the worker"));
         };
-        Ok(Process { child, input, output: BufReader::new(output), idle_since: None })
+        Ok(Process {
+            child,
+            input,
+            output: BufReader::with_capacity(OUTPUT_BYTES, output),
+            idle_since: None,
+        })
     }
 
     /// Sends one whole message, its length included.

@@ -2,7 +2,7 @@
 //! `Done`.
 
 use crate::{
-    host::{Answer, Operation, Reply},
+    host::{Answer, Operation, Promise, Reply},
     job::{Context, Failure, Job, Limits, Property},
     links::Resource,
     message::{Malformed, Reader, Writer},
@@ -34,6 +34,10 @@ const OPERATIONS: [Operation; 7] = [
 /// The approximate size of a job's message without its large texts.
 const OTHERS_BYTES: usize = 1024;
 
+/// The approximate sizes of a request and of an answer without their large texts.
+const ASK_BYTES: usize = 128;
+const ANSWER_BYTES: usize = 64;
+
 /// The message that starts an execution.
 pub(crate) struct Run {
     pub(crate) mode: Mode,
@@ -44,6 +48,7 @@ pub(crate) struct Run {
     pub(crate) arguments: String,
     pub(crate) context: Context,
     pub(crate) limits: Limits,
+    pub(crate) promise: Promise,
 }
 
 /// One operation, as a worker asks for it.
@@ -53,6 +58,18 @@ pub(crate) struct Ask {
     pub(crate) link: String,
     pub(crate) body: Option<String>,
     pub(crate) options: AskOptions,
+    pub(crate) manner: Manner,
+}
+
+/// How an operation is asked for.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Manner {
+    /// The next operation follows without waiting for the answer to this one.
+    pub(crate) is_followed: bool,
+    /// It uses the host's promise.
+    pub(crate) is_promised: bool,
+    /// Nobody reads the resource that a success would return.
+    pub(crate) is_brief: bool,
 }
 
 /// Its options, as in [`crate::Call`].
@@ -64,6 +81,12 @@ pub(crate) struct AskOptions {
     pub(crate) page_size: Option<i64>,
     pub(crate) continuation: Option<String>,
     pub(crate) enable_scan: bool,
+}
+
+/// The answer to a worker's request, and what the host promises from now on.
+pub(crate) struct Told {
+    pub(crate) answered: Answered,
+    pub(crate) promise: Promise,
 }
 
 /// The answer to a worker's request.
@@ -98,7 +121,12 @@ pub(crate) enum Said {
 
 impl Run {
     /// Encodes the message for a job. Its texts may be large, so this is their only copy.
-    pub(crate) fn message(mode: Mode, arguments: &str, job: &Job) -> Option<Vec<u8>> {
+    pub(crate) fn message(
+        mode: Mode,
+        arguments: &str,
+        job: &Job,
+        promise: Promise,
+    ) -> Option<Vec<u8>> {
         let Job { name, source, context, limits, .. } = job;
         let bodies = [&context.request_body, &context.response_body].into_iter().flatten();
         let bodies_length: usize = bodies.map(String::len).sum();
@@ -117,6 +145,7 @@ impl Run {
         out.number(u64::try_from(limits.time.as_millis()).unwrap_or(u64::MAX));
         out.number(limits.heap_bytes_max).number(limits.stack_bytes_max.into());
         out.number(limits.body_bytes_max.into()).number(limits.log_bytes_max.into());
+        write_promise(&mut out, promise);
         out.finish()
     }
 
@@ -143,32 +172,36 @@ impl Run {
             log_bytes_max: from.narrow()?,
             ..Limits::default()
         };
+        let promise = promise(&mut from)?;
         from.end()?;
-        Ok(Run { mode, name, source, arguments, context, limits })
+        Ok(Run { mode, name, source, arguments, context, limits, promise })
     }
 }
 
-impl Answered {
+impl Told {
     pub(crate) fn encode(&self) -> Option<Vec<u8>> {
-        match self {
-            Answered::Answer(Answer::Refused) => Writer::new(0).finish(),
+        let mut out = match &self.answered {
+            Answered::Answer(Answer::Refused) => Writer::new(0),
             Answered::Invalid(message) => {
                 let mut out = Writer::new(1);
                 out.text(message);
-                out.finish()
+                out
             }
             Answered::Answer(Answer::Done(reply)) => {
-                let mut out = Writer::new(2);
+                let room = reply.body.as_ref().map_or(0, String::len) + ANSWER_BYTES;
+                let mut out = Writer::with_room(2, room);
                 out.number(reply.status.into()).optional(reply.body.as_deref());
                 out.optional(reply.continuation.as_deref()).flag(reply.size_mb.is_some());
                 let (size, size_max) = reply.size_mb.unwrap_or_default();
                 out.number(size).number(size_max.cast_unsigned());
-                out.finish()
+                out
             }
-        }
+        };
+        write_promise(&mut out, self.promise);
+        out.finish()
     }
 
-    pub(crate) fn decode(message: &[u8]) -> Result<Answered, Malformed> {
+    pub(crate) fn decode(message: &[u8]) -> Result<Told, Malformed> {
         let mut from = Reader::new(message);
         let answered = match from.byte()? {
             0 => Answered::Answer(Answer::Refused),
@@ -183,14 +216,19 @@ impl Answered {
             }
             _ => return Err(Malformed),
         };
+        let promise = promise(&mut from)?;
         from.end()?;
-        Ok(answered)
+        Ok(Told { answered, promise })
     }
 }
 
 impl Ask {
     pub(crate) fn encode(&self) -> Option<Vec<u8>> {
-        let mut out = Writer::new(0);
+        let room = self.link.len() + self.body.as_ref().map_or(0, String::len) + ASK_BYTES;
+        let mut out = Writer::with_room(0, room);
+        let Manner { is_followed, is_promised, is_brief } = self.manner;
+        // The first byte after the tag: see below.
+        out.flag(is_followed).flag(is_promised).flag(is_brief);
         out.byte(position(&OPERATIONS, &self.operation));
         out.flag(self.resource == Resource::Attachment).text(&self.link);
         out.optional(self.body.as_deref());
@@ -203,7 +241,16 @@ impl Ask {
         out.finish()
     }
 
+    /// Tells from an encoded operation that another one follows.
+    pub(crate) fn mark_followed(message: &mut [u8]) {
+        if let Some(flag) = message.get_mut(Writer::BEGIN_BYTES) {
+            *flag = 1;
+        }
+    }
+
     fn decode(mut from: Reader<'_>) -> Result<Ask, Malformed> {
+        let (is_followed, is_promised, is_brief) = (from.flag()?, from.flag()?, from.flag()?);
+        let manner = Manner { is_followed, is_promised, is_brief };
         let operation = pick(&OPERATIONS, from.byte()?)?;
         let resource = if from.flag()? { Resource::Attachment } else { Resource::Document };
         let (link, body) = (from.text()?, from.optional()?);
@@ -221,7 +268,7 @@ impl Ask {
             continuation,
             enable_scan,
         };
-        Ok(Ask { operation, resource, link, body, options })
+        Ok(Ask { operation, resource, link, body, options, manner })
     }
 }
 
@@ -307,6 +354,14 @@ fn position<T: PartialEq>(all: &[T], one: &T) -> u8 {
 
 fn pick<T: Copy>(all: &[T], position: u8) -> Result<T, Malformed> {
     all.get(usize::from(position)).copied().ok_or(Malformed)
+}
+
+fn write_promise(out: &mut Writer, promise: Promise) {
+    out.number(promise.creations.into()).number(promise.bytes);
+}
+
+fn promise(from: &mut Reader<'_>) -> Result<Promise, Malformed> {
+    Ok(Promise { creations: from.narrow()?, bytes: from.number()? })
 }
 
 fn properties(from: &mut Reader<'_>) -> Result<Vec<Property>, Malformed> {

@@ -11,8 +11,10 @@ const RESERVED: u64 = 448;
 /// Even a very low limit allows some connections.
 const CONNECTIONS_MIN: u32 = 16;
 
-/// The maximum number of connections: the setting, or what the limit allows.
+/// The maximum number of connections: the setting, or what the limit allows once it is as high as this
+/// process may set it.
 pub(crate) fn connections_max(asked: u32) -> u32 {
+    raise();
     let limits = fs::read_to_string("/proc/self/limits").unwrap_or_default();
     let Some(files) = open_files(&limits) else { return asked };
     let room = u32::try_from(files.saturating_sub(RESERVED)).unwrap_or(u32::MAX);
@@ -26,6 +28,17 @@ pub(crate) fn connections_max(asked: u32) -> u32 {
         );
     }
     possible
+}
+
+/// Raises the soft limit to the hard one. It is kept low by default for programs that use `select`.
+fn raise() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current != maximum {
+        // What is possible is read afterwards.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    }
 }
 
 /// Parses the soft limit in Linux's `limits` file; `None` if there is no limit.

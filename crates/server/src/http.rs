@@ -5,11 +5,13 @@
 
 mod activity;
 mod answer;
+mod begun;
 mod body;
 mod connection;
 mod refusal;
 mod transport;
 mod unread;
+mod watch;
 
 use std::{future::Future, net::SocketAddr};
 

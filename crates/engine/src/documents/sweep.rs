@@ -18,7 +18,7 @@ use partition::{
     rows::{Damaged, Header},
 };
 use protocol::{Code, Error, rid::CollectionRid};
-use query::{expiry::Expiry, scope::document_key, served::Served};
+use query::{expiry::Expiry, rounds::Rounds, scope::document_key, served::Served};
 use value::{json, partition_key::PartitionKey};
 
 use crate::{
@@ -45,6 +45,7 @@ type At = (CollectionRid, u32);
 pub(crate) async fn look_after(engine: Arc<Inner>) {
     // Where the next step of a partition begins, if its last one left something.
     let mut open: BTreeMap<At, Bytes> = BTreeMap::new();
+    let (mut rounds, mut known) = (Rounds::default(), BTreeSet::new());
     loop {
         if open.is_empty() {
             tokio::select! {
@@ -53,7 +54,10 @@ pub(crate) async fn look_after(engine: Arc<Inner>) {
             }
         }
         let began = Instant::now();
-        let mut turn = places(&engine);
+        if engine.is_due(&mut rounds) {
+            known = engine.view().with_expiry();
+        }
+        let mut turn = known.clone();
         open.retain(|at, _| turn.contains(at));
         // Partitions with nothing left wait for the next full round.
         while !turn.is_empty() {
@@ -94,14 +98,6 @@ fn is_passing(code: Code) -> bool {
     )
 }
 
-/// The partitions in which documents can expire, by id, so that the sweep holds no view.
-fn places(engine: &Inner) -> BTreeSet<At> {
-    let catalog = engine.catalog();
-    let collections = catalog.databases.values().flat_map(|db| db.collections.values());
-    let with_ttl = collections.filter(|it| it.definition.default_ttl.is_some());
-    with_ttl.flat_map(|it| it.ranges.iter().map(|range| (it.rid, range.id))).collect()
-}
-
 /// The partition and its collection, as they are now.
 fn current(engine: &Inner, (rid, range_id): At) -> Option<(Arc<Served>, Arc<Partition>)> {
     let view = engine.view();
@@ -115,10 +111,6 @@ fn current(engine: &Inner, (rid, range_id): At) -> Option<(Arc<Served>, Arc<Part
 async fn step(engine: &Inner, at: At, after: Option<Bytes>) -> Result<Option<Bytes>, Error> {
     let began = Instant::now();
     let Some((collection, partition)) = current(engine, at) else { return Ok(None) };
-    // Thousands of collections may be empty, and each scan costs a read.
-    if partition.counters().documents == 0 {
-        return Ok(None);
-    }
     let step = Step { engine, collection: &collection, partition: &partition };
     let after = step.run(after).await?;
     drop((collection, partition));

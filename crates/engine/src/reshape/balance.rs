@@ -6,7 +6,7 @@ use std::{sync::Arc, time::Duration};
 use catalog::{Catalog, Collection, throughput};
 use partition::Partition;
 use protocol::rid::CollectionRid;
-use query::served::Served;
+use query::{rounds::Rounds, served::Served};
 
 use partition::disk::DiskLevel;
 
@@ -21,12 +21,13 @@ const ROUND: Duration = Duration::from_secs(1);
 /// Splits partitions that need it until the database closes.
 pub(crate) async fn look_after(engine: Arc<Inner>) {
     clear_logs(&engine).await;
-    let mut last = None;
+    let (mut last, mut rounds) = (None, Rounds::default());
     loop {
         // No view may be held during a split: it would keep the old partitions.
-        let next = next(&engine, last);
+        let next = engine.is_due(&mut rounds).then(|| next(&engine, last)).flatten();
         let is_done = match next {
             Some(due) => {
+                rounds.again();
                 last = Some(due.rid);
                 split(&engine, due).await
             }
@@ -35,7 +36,7 @@ pub(crate) async fn look_after(engine: Arc<Inner>) {
         if !is_done {
             tokio::select! {
                 () = tokio::time::sleep(ROUND) => {}
-                () = engine.reshaping.wanted.notified() => {}
+                () = engine.reshaping.wanted.notified() => rounds.again(),
                 () = engine.closing() => return,
             }
         }

@@ -31,6 +31,7 @@ pub(crate) fn execute(run: Run, pipe: &Rc<RefCell<Pipe>>, fresh: Fresh) -> io::R
     let state = Rc::new(State::new(Rc::clone(pipe), run));
     let engine = Engine::new(&state, fresh);
     let result = engine.run();
+    state.note(&state.ahead.finish());
     if state.broken.get() {
         return Err(io::ErrorKind::BrokenPipe.into());
     }
@@ -103,6 +104,8 @@ impl Engine {
         let own_state = Rc::clone(state);
         // The engine calls this every few thousand steps, and a script cannot catch the result.
         runtime.set_interrupt_handler(Some(Box::new(move || {
+            // What a busy script asked for is carried out meanwhile.
+            own_state.note(&own_state.ahead.send());
             own_state.is_late() || own_state.broken.get()
         })));
         // Rejected promises are ignored in general, but not if they ran out of memory.

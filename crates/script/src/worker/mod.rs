@@ -11,6 +11,7 @@ use std::{
 use self::execute::Fresh;
 use crate::{message, wire::Run};
 
+mod ahead;
 mod api;
 mod execute;
 mod load;

@@ -12,16 +12,20 @@ use rquickjs::{Ctx, Error, Exception, Function, Object, Persistent, Result};
 
 use super::{
     Pipe,
-    api::{message::Message, replies::Tasks},
+    ahead::{Ahead, Asked},
+    api::{
+        message::Message,
+        replies::{Arrived, Tasks},
+    },
 };
 use crate::{
-    host::{Answer, Reply},
+    host::Reply,
     job::Failure,
-    wire::{Answered, Ask, Left, Run},
+    wire::{Ask, Left, Run},
 };
 
 pub(crate) struct State {
-    pipe: Rc<RefCell<Pipe>>,
+    pub(crate) ahead: Ahead,
     pub(crate) run: Run,
     /// When the script's time is up.
     deadline: Instant,
@@ -40,17 +44,10 @@ pub(crate) struct State {
     shared: RefCell<Option<Persistent<Object<'static>>>>,
 }
 
-/// The host's answer.
-pub(crate) enum Asked {
-    Refused,
-    Invalid(String),
-    Done(Reply),
-}
-
 impl State {
     pub(crate) fn new(pipe: Rc<RefCell<Pipe>>, run: Run) -> State {
         State {
-            pipe,
+            ahead: Ahead::new(pipe, run.promise),
             deadline: Instant::now() + run.limits.time,
             is_late: Cell::new(false),
             run,
@@ -100,33 +97,62 @@ impl State {
         self.is_late.get()
     }
 
+    /// Gives up on a host that is gone.
+    pub(crate) fn note(&self, sent: &io::Result<()>) {
+        if sent.is_err() {
+            self.broken.set(true);
+        }
+    }
+
     /// Stops a script whose time is up. The engine checks the clock every few thousand script
     /// steps, but a long native call is a single step.
     pub(crate) fn check_time(&self, ctx: &Ctx<'_>) -> Result<()> {
         if self.is_late() { Err(Exception::throw_internal(ctx, "interrupted")) } else { Ok(()) }
     }
 
-    /// Asks the host and waits for the answer.
+    /// Asks the host and waits for the answer, and for those to what was asked before.
     pub(crate) fn ask(&self, ctx: &Ctx<'_>, ask: &Ask) -> Result<Asked> {
         self.check_time(ctx)?;
-        let Some(message) = ask.encode() else {
+        if !self.ahead.queue(ask) {
             let body = Some("The request is too large.".to_owned());
             return Ok(Asked::Done(Reply { status: 413, body, ..Reply::default() }));
-        };
-        self.exchange(&message).map_err(|_| {
-            self.broken.set(true);
-            Exception::throw_internal(ctx, "the host is gone")
-        })
+        }
+        let mut last = None;
+        while self.ahead.is_waiting() {
+            if let Some(earlier) = last.replace(self.receive(ctx)?) {
+                self.arrive(ctx, earlier)?;
+            }
+        }
+        last.ok_or_else(|| self.lose(ctx))
     }
 
-    fn exchange(&self, message: &[u8]) -> io::Result<Asked> {
-        let mut pipe = self.pipe.borrow_mut();
-        pipe.send(message)?;
-        Ok(match Answered::decode(&pipe.receive()?)? {
-            Answered::Answer(Answer::Refused) => Asked::Refused,
-            Answered::Invalid(message) => Asked::Invalid(message),
-            Answered::Answer(Answer::Done(reply)) => Asked::Done(reply),
-        })
+    /// Waits for the answers to all that the script went ahead with.
+    pub(crate) fn settle(&self, ctx: &Ctx<'_>) -> Result<()> {
+        self.check_time(ctx)?;
+        while self.ahead.is_waiting() {
+            let answer = self.receive(ctx)?;
+            self.arrive(ctx, answer)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps the answer to something the script went ahead with for its callback.
+    fn arrive(&self, ctx: &Ctx<'_>, answer: Asked) -> Result<()> {
+        match answer {
+            Asked::Done(reply) => self.tasks.arrive(ctx, Arrived::new(ctx, reply)?),
+            // It was promised.
+            Asked::Refused | Asked::Invalid(_) => return Err(self.lose(ctx)),
+        }
+        Ok(())
+    }
+
+    fn receive(&self, ctx: &Ctx<'_>) -> Result<Asked> {
+        self.ahead.receive().map_err(|_| self.lose(ctx))
+    }
+
+    fn lose(&self, ctx: &Ctx<'_>) -> Error {
+        self.broken.set(true);
+        Exception::throw_internal(ctx, "the host is gone")
     }
 
     pub(crate) fn append_log(&self, text: &str) {

@@ -1,5 +1,6 @@
 //! The runtime from outside: a pool, real worker processes, and a database in memory.
 
+mod ahead;
 mod collection;
 mod functions;
 mod hostile;

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, ffi::OsString, time::Duration};
 
 use protocol::{BoxFuture, Error};
 use script::{
-    Answer, Call, Context, Failure, Host, Job, Kind, Limits, Operation, Pool, PoolOptions, Reply,
-    Report, Target, host::Name,
+    Answer, Call, Context, Failure, Host, Job, Kind, Limits, Operation, Pool, PoolOptions, Promise,
+    Reply, Report, Target, host::Name,
 };
 use value::{Value, json};
 
@@ -22,12 +22,16 @@ pub(crate) struct Fake {
     pub(crate) breaks: Option<Error>,
     /// Every call hangs.
     pub(crate) hangs: bool,
+    /// What it promises before each message.
+    pub(crate) promises: Promise,
 }
 
 impl Default for Fake {
     fn default() -> Fake {
         let documents = BTreeMap::new();
-        Fake { documents, calls: Vec::new(), accepts: usize::MAX, breaks: None, hangs: false }
+        let promises = Promise::default();
+        let (calls, accepts) = (Vec::new(), usize::MAX);
+        Fake { documents, calls, accepts, breaks: None, hangs: false, promises }
     }
 }
 
@@ -133,13 +137,17 @@ impl Host for Fake {
             if let Some(error) = &self.breaks {
                 return Err(error.clone());
             }
-            if self.calls.len() >= self.accepts {
+            if self.calls.len() >= self.accepts && !call.is_promised {
                 return Ok(Answer::Refused);
             }
             let reply = self.answer(&call);
             self.calls.push(call);
             Ok(Answer::Done(reply))
         })
+    }
+
+    fn promise(&self) -> Promise {
+        self.promises
     }
 }
 

@@ -26,7 +26,12 @@ pub(super) enum Cause {
     StalledWrite,
     /// Nothing was asked for a long time.
     Idle,
+    /// Nothing was asked for a moment: the connection may rest.
+    Quiet,
 }
+
+/// How long a connection has to be quiet before it rests.
+const QUIET: Duration = Duration::from_secs(2);
 
 /// How long a connection on which nobody has authenticated may be idle. Such connections must not keep
 /// others out.
@@ -42,6 +47,8 @@ struct State {
     requests: u32,
     /// Somebody authenticated on it.
     is_proven: bool,
+    /// A part of a request's body may still come: only hyper knows where the next request begins.
+    is_left_unread: bool,
     /// HTTP/2: bytes outside requests (settings, pings) are normal and start no request head.
     is_multiplexed: bool,
     /// When the connection began, or its last request ended.
@@ -64,6 +71,7 @@ impl Activity {
         Self(Mutex::new(State {
             requests: 0,
             is_proven: false,
+            is_left_unread: false,
             is_multiplexed: false,
             quiet_since: now,
             head_since: Some(now),
@@ -122,8 +130,13 @@ impl Activity {
     }
 
     /// When the connection is to be ended unless something happens before, and why.
-    fn deadline(&self, timeouts: &Timeouts) -> Option<(Instant, Cause)> {
+    fn deadline(&self, timeouts: &Timeouts, is_resting: bool) -> Option<(Instant, Cause)> {
         let state = self.lock();
+        let can_rest = !is_resting
+            && !state.is_multiplexed
+            && !state.is_left_unread
+            && state.blocked_since.is_none()
+            && state.answers.is_empty();
         let blocked =
             state.blocked_since.map(|since| (since + timeouts.stall, Cause::StalledWrite));
         // An HTTP/2 client can close its window instead, and then no write is tried at all.
@@ -138,7 +151,11 @@ impl Activity {
                 } else {
                     timeouts.idle.min(STRANGER_IDLE_MAX)
                 };
-                Some((state.quiet_since + idle, Cause::Idle))
+                if can_rest && idle > QUIET {
+                    Some((state.quiet_since + QUIET, Cause::Quiet))
+                } else {
+                    Some((state.quiet_since + idle, Cause::Idle))
+                }
             }
             _ => None,
         };
@@ -162,6 +179,11 @@ impl RequestGuard {
     /// Notes that the request's sender authenticated.
     pub(super) fn prove(&self) {
         self.activity.lock().is_proven = true;
+    }
+
+    /// Notes that the request's body was not read to its end.
+    pub(super) fn leave_unread(&self) {
+        self.activity.lock().is_left_unread = true;
     }
 
     /// The answer is there, and is to be written from now on.
@@ -196,21 +218,26 @@ pub(super) struct Watchdog {
     activity: Arc<Activity>,
     timeouts: Timeouts,
     timer: Pin<Box<Sleep>>,
+    is_resting: bool,
 }
 
 impl Watchdog {
     /// Watches `activity`.
     pub(super) fn new(activity: Arc<Activity>, timeouts: Timeouts) -> Self {
         let timer = Box::pin(sleep_until(Instant::now() + timeouts.header));
-        Self { activity, timeouts, timer }
+        Self { activity, timeouts, timer, is_resting: false }
+    }
+
+    /// Whether the connection rests already.
+    pub(super) fn let_rest(&mut self, is_resting: bool) {
+        self.is_resting = is_resting;
     }
 
     /// Ready when the connection has to go.
     pub(super) fn poll_expired(&mut self, context: &mut Context<'_>) -> Poll<Cause> {
         loop {
-            let Some((deadline, cause)) = self.activity.deadline(&self.timeouts) else {
-                return Poll::Pending;
-            };
+            let deadline = self.activity.deadline(&self.timeouts, self.is_resting);
+            let Some((deadline, cause)) = deadline else { return Poll::Pending };
             // A timer that is early is left alone: moving it at every request would cost more
             // than the one needless wake-up.
             if deadline < self.timer.deadline() || self.timer.is_elapsed() {
@@ -240,18 +267,18 @@ mod tests {
         let start = Instant::now();
         let activity = Arc::new(Activity::new(start));
         let after = |seconds| start + Duration::from_secs(seconds);
-        assert_eq!(activity.deadline(&TIMEOUTS), Some((after(10), Cause::SlowHead)));
+        assert_eq!(activity.deadline(&TIMEOUTS, true), Some((after(10), Cause::SlowHead)));
         let request = activity.request(Version::HTTP_11);
-        assert_eq!(activity.deadline(&TIMEOUTS), None);
+        assert_eq!(activity.deadline(&TIMEOUTS, true), None);
         activity.write_blocked(after(5));
         activity.write_blocked(after(6));
-        assert_eq!(activity.deadline(&TIMEOUTS), Some((after(35), Cause::StalledWrite)));
+        assert_eq!(activity.deadline(&TIMEOUTS, true), Some((after(35), Cause::StalledWrite)));
         activity.write_moved();
         drop(request);
-        assert!(matches!(activity.deadline(&TIMEOUTS), Some((_, Cause::Idle))));
+        assert!(matches!(activity.deadline(&TIMEOUTS, true), Some((_, Cause::Idle))));
         activity.read(after(20));
         activity.read(after(25));
-        assert_eq!(activity.deadline(&TIMEOUTS), Some((after(30), Cause::SlowHead)));
+        assert_eq!(activity.deadline(&TIMEOUTS, true), Some((after(30), Cause::SlowHead)));
     }
 
     #[test]
@@ -261,16 +288,16 @@ mod tests {
         let activity = Arc::new(Activity::new(start));
         let (mut one, mut other) =
             (activity.request(Version::HTTP_2), activity.request(Version::HTTP_2));
-        assert_eq!(activity.deadline(&TIMEOUTS), None);
+        assert_eq!(activity.deadline(&TIMEOUTS, true), None);
         let (_, id) = one.answer(after(1));
         other.answer(after(2));
-        assert_eq!(activity.deadline(&TIMEOUTS), Some((after(31), Cause::StalledWrite)));
+        assert_eq!(activity.deadline(&TIMEOUTS, true), Some((after(31), Cause::StalledWrite)));
         activity.answer_moved(id, after(3));
-        assert_eq!(activity.deadline(&TIMEOUTS), Some((after(32), Cause::StalledWrite)));
+        assert_eq!(activity.deadline(&TIMEOUTS, true), Some((after(32), Cause::StalledWrite)));
         drop(other);
-        assert_eq!(activity.deadline(&TIMEOUTS), Some((after(33), Cause::StalledWrite)));
+        assert_eq!(activity.deadline(&TIMEOUTS, true), Some((after(33), Cause::StalledWrite)));
         drop(one);
-        assert!(matches!(activity.deadline(&TIMEOUTS), Some((_, Cause::Idle))));
+        assert!(matches!(activity.deadline(&TIMEOUTS, true), Some((_, Cause::Idle))));
     }
 
     #[test]
@@ -280,14 +307,29 @@ mod tests {
         activity.is_http2();
         activity.read(start + Duration::from_secs(1));
         let idle = start + STRANGER_IDLE_MAX;
-        assert_eq!(activity.deadline(&TIMEOUTS), Some((idle, Cause::Idle)));
+        assert_eq!(activity.deadline(&TIMEOUTS, true), Some((idle, Cause::Idle)));
+    }
+
+    #[test]
+    fn a_quiet_connection_rests() {
+        let activity = Arc::new(Activity::new(Instant::now()));
+        drop(activity.request(Version::HTTP_11));
+        let quiet = activity.lock().quiet_since + QUIET;
+        assert_eq!(activity.deadline(&TIMEOUTS, false), Some((quiet, Cause::Quiet)));
+        activity.write_blocked(Instant::now());
+        assert!(!matches!(activity.deadline(&TIMEOUTS, false), Some((_, Cause::Quiet))));
+        activity.write_moved();
+        drop(activity.request(Version::HTTP_2));
+        assert!(matches!(activity.deadline(&TIMEOUTS, false), Some((_, Cause::Idle))));
+        activity.request(Version::HTTP_11).leave_unread();
+        assert!(matches!(activity.deadline(&TIMEOUTS, false), Some((_, Cause::Idle))));
     }
 
     #[test]
     fn strangers_may_not_be_idle_for_long() {
         let activity = Arc::new(Activity::new(Instant::now()));
         let idle = |time: Duration| {
-            let (deadline, cause) = activity.deadline(&TIMEOUTS).unwrap();
+            let (deadline, cause) = activity.deadline(&TIMEOUTS, true).unwrap();
             assert_eq!(cause, Cause::Idle);
             assert_eq!(deadline, activity.lock().quiet_since + time);
         };

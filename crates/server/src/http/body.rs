@@ -7,7 +7,10 @@ use std::{
     error::Error,
     io,
     pin::Pin,
-    sync::Arc,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -26,11 +29,21 @@ pub(super) struct Left<B = Incoming> {
     reserved: Reserved,
     /// What nobody has read of the body.
     pub(super) unread: Unread<B>,
+    /// Whether the body was read to its end.
+    is_read: AtomicBool,
+}
+
+impl<B> Left<B> {
+    /// Whether the body was read to its end. If not, more of it may come.
+    pub(super) fn is_read(&self) -> bool {
+        self.is_read.load(Ordering::Relaxed)
+    }
 }
 
 impl<B> Default for Left<B> {
     fn default() -> Self {
-        Self { reserved: Reserved::default(), unread: Unread::default() }
+        let (reserved, unread) = (Reserved::default(), Unread::default());
+        Self { reserved, unread, is_read: AtomicBool::new(false) }
     }
 }
 
@@ -104,6 +117,9 @@ where
         let outcome = Pin::new(incoming).poll_frame(context);
         if let Poll::Ready(frame) = outcome {
             self.timer = None;
+            if frame.is_none() {
+                self.left.is_read.store(true, Ordering::Relaxed);
+            }
             let frame = frame.map(|frame| frame.map_err(io::Error::other));
             if let Some(data) = frame.as_ref().and_then(|frame| frame.as_ref().ok()?.data_ref()) {
                 self.length += data.len() as u64;
@@ -127,7 +143,10 @@ where
 
 impl<B: Body> Drop for RequestBody<B> {
     fn drop(&mut self) {
-        if let Some(incoming) = self.incoming.take().filter(|body| !body.is_end_stream()) {
+        let Some(incoming) = self.incoming.take() else { return };
+        if incoming.is_end_stream() {
+            self.left.is_read.store(true, Ordering::Relaxed);
+        } else if !self.left.is_read() {
             self.left.unread.put(incoming);
         }
     }

@@ -1,39 +1,48 @@
 //! One HTTP connection, from its first request to its last.
 //!
-//! hyper tells HTTP/1.1 from HTTP/2 by the preface that begins an HTTP/2 connection. Under TLS the client
+//! HTTP/1.1 is told from HTTP/2 by the preface that begins an HTTP/2 connection. Under TLS the client
 //! sends the preface when ALPN chose HTTP/2, without TLS when the client prefers it.
+//!
+//! An HTTP/1.1 connection on which nothing is asked for rests: see [`watch`](super::watch).
 
 use std::{
-    convert::Infallible, future::poll_fn, net::SocketAddr, pin::pin, sync::Arc, time::Duration,
+    convert::Infallible,
+    net::SocketAddr,
+    pin::{Pin, pin},
+    sync::Arc,
+    time::Duration,
 };
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
 use hyper::{
     Request, Response, StatusCode,
-    body::Incoming,
+    body::{Body as _, Incoming},
     header::{CONNECTION, CONTENT_TYPE, HeaderValue, RETRY_AFTER},
+    server::conn::{
+        http1::{self, Parts},
+        http2,
+    },
     service::service_fn,
 };
-use hyper_util::{
-    rt::{TokioExecutor, TokioIo, TokioTimer},
-    server::conn::auto::Builder,
-};
-use net::{BodyBudget, Closed, Peer, Refusal, Timeouts, Wire, stopped};
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use net::{BodyBudget, Closed, Peer, Refusal, Timeouts, Wire};
 use tokio::{
     io::{AsyncRead, AsyncWrite},
     net::TcpStream,
     sync::watch,
-    time::{Instant, timeout},
+    time::Instant,
 };
 
 use super::{
     Handler, Origin, RequestBody, Standing,
-    activity::{Activity, Cause, RequestGuard, Watchdog},
+    activity::{Activity, RequestGuard},
     answer::AnswerBody,
+    begun::{Begun, begin},
     body::Left,
     refusal::refuse,
     transport::Transport,
+    watch::{End, Watch},
 };
 
 /// A request's head, and the buffer that any one read fills, stay below this. SDKs send up to some
@@ -44,9 +53,6 @@ const STREAMS_MAX: u32 = 128;
 /// How often the server pings an HTTP/2 client, and how quickly the client has to answer.
 const PING_INTERVAL: Duration = Duration::from_secs(30);
 const PING_TIMEOUT: Duration = Duration::from_secs(20);
-/// How long an idle connection gets to close in good order.
-const FAREWELL: Duration = Duration::from_secs(1);
-
 /// How long a client with too many concurrent requests should wait.
 const BUSY_WAIT: Duration = Duration::from_millis(100);
 
@@ -55,13 +61,14 @@ pub(crate) struct Http<H> {
     handler: H,
     timeouts: Timeouts,
     budget: BodyBudget,
-    hyper: Builder<TokioExecutor>,
+    http1: http1::Builder,
+    http2: http2::Builder<TokioExecutor>,
 }
 
 impl<H: Handler> Http<H> {
     /// Serves `handler` within these bounds.
     pub(crate) fn new(handler: H, timeouts: Timeouts, budget: BodyBudget) -> Self {
-        Self { handler, timeouts, budget, hyper: builder() }
+        Self { handler, timeouts, budget, http1: http1(), http2: http2() }
     }
 }
 
@@ -82,17 +89,21 @@ impl<H: Handler> Wire for Http<H> {
     }
 }
 
-/// How hyper is to read requests.
-fn builder() -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new());
+/// How hyper is to read HTTP/1.1.
+fn http1() -> http1::Builder {
+    let mut builder = http1::Builder::new();
     builder
-        .http1()
         .timer(TokioTimer::new())
         .max_buf_size(HEAD_BYTES_MAX as usize)
         // The watchdog has a better timeout.
         .header_read_timeout(None);
     builder
-        .http2()
+}
+
+/// How hyper is to read HTTP/2.
+fn http2() -> http2::Builder<TokioExecutor> {
+    let mut builder = http2::Builder::new(TokioExecutor::new());
+    builder
         .timer(TokioTimer::new())
         .max_header_list_size(HEAD_BYTES_MAX)
         .max_concurrent_streams(STREAMS_MAX)
@@ -106,40 +117,41 @@ async fn drive<H: Handler, S>(
     stream: S,
     origin: Origin,
     shared: Arc<Http<H>>,
-    mut stop: watch::Receiver<bool>,
+    stop: watch::Receiver<bool>,
 ) where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let activity = Arc::new(Activity::new(Instant::now()));
-    let mut watchdog = Watchdog::new(Arc::clone(&activity), shared.timeouts);
-    let transport = TokioIo::new(Transport::new(stream, Arc::clone(&activity)));
+    let mut watch = Watch::new(&activity, shared.timeouts, stop, origin.address());
+    let mut transport = Transport::new(stream, Arc::clone(&activity));
+    let Some((is_http2, mut begun)) = watch.unless_over(begin(&mut transport)).await else {
+        return;
+    };
     let service = service_fn(|request: Request<Incoming>| {
         let guard = activity.request(request.version());
         answer(request, guard, origin.clone(), Arc::clone(&shared))
     });
-    let mut connection = pin!(shared.hyper.serve_connection(transport, service));
-    let mut is_stopping = false;
+    if is_http2 {
+        let io = TokioIo::new(Begun::new(begun, transport));
+        let connection = pin!(shared.http2.serve_connection(io, service));
+        watch.oversee(connection).await;
+        return;
+    }
     loop {
-        tokio::select! {
-            biased;
-            outcome = connection.as_mut() => {
-                if let Err(error) = outcome {
-                    tracing::debug!(peer = %origin.address(), %error, "connection failed");
-                }
-                return;
-            }
-            cause = poll_fn(|context| watchdog.poll_expired(context)) => {
-                tracing::debug!(peer = %origin.address(), ?cause, "connection ended by timeout");
-                if cause == Cause::Idle {
-                    connection.as_mut().graceful_shutdown();
-                    let _ = timeout(FAREWELL, connection).await;
-                }
-                return;
-            }
-            () = stopped(&mut stop), if !is_stopping => {
-                is_stopping = true;
-                connection.as_mut().graceful_shutdown();
-            }
+        let io = TokioIo::new(Begun::new(begun, transport));
+        let mut connection = shared.http1.serve_connection(io, &service);
+        if watch.oversee(Pin::new(&mut connection)).await == End::Over {
+            return;
+        }
+        let Parts { io, read_buf, .. } = connection.into_parts();
+        transport = io.into_inner().into_inner();
+        begun = read_buf;
+        if begun.is_empty() {
+            let Some(more) = watch.rest(&mut transport).await else { return };
+            begun = more;
+        } else {
+            // The beginning of a request that came with the one before.
+            activity.read(Instant::now());
         }
     }
 }
@@ -160,11 +172,13 @@ async fn answer<H: Handler>(
     let away = client.away_for(now);
     let (Some(_turn), None) = (turn, away) else {
         shared.handler.refused(&origin, request.method(), request.uri().path());
+        guard.leave_unread();
         left.unread.put(request.into_body());
         left.unread.drain_meanwhile(false, body_bytes_max, stall);
         let (head, body) = too_many(away).into_parts();
         return Ok(Response::from_parts(head, AnswerBody::new(guard, version, body)));
     };
+    let has_body = !request.body().is_end_stream();
     let request = request.map(|incoming| RequestBody::new(incoming, stall, budget, &left));
     let (mut head, body) = shared.handler.handle(origin, request).await.into_parts();
     let standing = head.extensions.remove::<Standing>();
@@ -172,6 +186,9 @@ async fn answer<H: Handler>(
         left.unread.drain(body_bytes_max, stall).await;
     } else {
         left.unread.drain_meanwhile(standing == Some(Standing::Proven), body_bytes_max, stall);
+    }
+    if has_body && !left.is_read() {
+        guard.leave_unread();
     }
     // The request is answered: its own body is not kept any longer.
     drop(left);

@@ -19,6 +19,7 @@ mod logs;
 mod partition;
 mod process;
 mod query;
+mod rest;
 mod shutdown;
 mod start;
 mod tokens;

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
-use partition::charge::Meter;
+use partition::charge::{Meter, affordable_creations};
 use protocol::{
     Body, BoxFuture, Code, Error, Options, Outcome,
     query::QuerySource,
     request::{CollectionPath, IndexingDirective},
 };
 use query::{execution::inside::Inside, scope::check_key, served::Served};
-use script::{Answer, Call, Host, Operation, Reply, Target, host::Name};
+use script::{Answer, Call, Host, Operation, Promise, Reply, Target, host::Name};
 
 use crate::{
     Inner,
@@ -18,12 +18,17 @@ use crate::{
         incoming::Incoming,
         scripted::queried,
         stage::{Done, Stage},
+        staging::SCRIPT_BYTES_MAX,
     },
     usage,
 };
 
 /// Seconds' worth of the partition's throughput that one script may spend: it may run no longer.
 const SPENDING_S: f64 = 5.0;
+
+/// The most that a script may create before it waits for the answers. An expired document with the
+/// id of a new one takes memory too, so it is not much.
+const PROMISE_MAX: Promise = Promise { creations: 16, bytes: 128 * 1024 };
 
 /// The query of `readDocuments`.
 const EVERYTHING: &str = "SELECT * FROM root";
@@ -215,7 +220,8 @@ impl<'s, 'p> Session<'s, 'p> {
 impl Host for Session<'_, '_> {
     fn call(&mut self, call: Call) -> BoxFuture<'_, Result<Answer, Error>> {
         Box::pin(async move {
-            if self.meter.total() >= self.spending_max || !self.stage.has_room() {
+            let is_spent = self.meter.total() >= self.spending_max || !self.stage.has_room();
+            if is_spent && !call.is_promised {
                 return Ok(Answer::Refused);
             }
             match self.carry_out(&call).await {
@@ -229,6 +235,15 @@ impl Host for Session<'_, '_> {
                 },
             }
         })
+    }
+
+    /// As much as surely costs less than what the script may still spend.
+    fn promise(&self) -> Promise {
+        if self.stage.bytes() > SCRIPT_BYTES_MAX / 2 {
+            return Promise::default();
+        }
+        let (creations, bytes) = affordable_creations(self.spending_max - self.meter.total());
+        PROMISE_MAX.at_most(creations, bytes)
     }
 }
 

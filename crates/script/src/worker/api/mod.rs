@@ -7,6 +7,7 @@
 //! something else: properties are defined, never assigned, and needed language functions are saved
 //! before the script begins.
 
+mod callbacks;
 pub(crate) mod errors;
 pub(crate) mod message;
 pub(crate) mod operations;
@@ -89,6 +90,7 @@ fn take_language<'js>(ctx: &Ctx<'js>, state: &State) -> Result<()> {
         names.iter().try_for_each(|name| shared.set(*name, owner.get::<_, Value<'js>>(*name)?))
     };
     take("Array", &["sort"])?;
+    take("Function", &["toString"])?;
     take("String", &["toWellFormed"])?;
     take("Object", &["isPrototypeOf"])?;
     for (name, own) in

@@ -13,16 +13,17 @@ use rquickjs::{
 };
 
 use super::{
-    function, hide, list,
+    callbacks, function, hide, list,
     parts::{self, Part},
     replies::{Arrived, Task},
     show,
 };
 use crate::{
     host::Operation,
-    links::Resource,
-    wire::{Ask, AskOptions},
-    worker::state::{Asked, State},
+    job::Context,
+    links::{self, Resource},
+    wire::{Ask, AskOptions, Manner},
+    worker::{ahead::Asked, state::State},
 };
 
 const OPERATIONS: [(&str, Operation, Resource); 14] = {
@@ -125,7 +126,17 @@ fn operate<'js>(
     };
     let link = state.well_formed(ctx, link)?;
     let options = checked_options(ctx, state, options.as_ref())?;
-    let arrived = perform(ctx, state, Ask { operation, resource, link, body, options })?;
+    let is_brief = match &callback {
+        None => true,
+        Some(callback) => callbacks::sees_one_argument(ctx, state, callback)?,
+    };
+    let manner = Manner { is_brief, ..Manner::default() };
+    let mut ask = Ask { operation, resource, link, body, options, manner };
+    if go_ahead(state, &mut ask) {
+        state.tasks.later(Task::ahead(ctx, callback));
+        return Ok(true);
+    }
+    let arrived = perform(ctx, state, &ask)?;
     let Some(arrived) = arrived else { return Ok(false) };
     state.tasks.later(Task::reply(ctx, arrived, callback, operation == Operation::Delete));
     Ok(true)
@@ -218,11 +229,31 @@ pub(crate) fn checked_options<'js>(
     })
 }
 
+/// Queues the creation of a document that the host promised not to refuse, so that the script need
+/// not wait. False if there is no such promise.
+fn go_ahead(state: &State, ask: &mut Ask) -> bool {
+    let is_creation = ask.operation == Operation::Create && ask.resource == Resource::Document;
+    if !is_creation || state.tasks.is_aborted() || state.is_late() {
+        return false;
+    }
+    let Context { self_link, alt_link, .. } = &state.run.context;
+    let body = ask.body.as_deref().unwrap_or_default();
+    // The host answers what is wrong with a link or a body at once.
+    if links::resolve(&ask.link, ask.operation, ask.resource, self_link, alt_link).is_err()
+        || state.is_too_long(body).is_some()
+        || !state.ahead.take(body.len())
+    {
+        return false;
+    }
+    ask.manner.is_promised = true;
+    state.ahead.queue(ask)
+}
+
 /// Carries out one operation; returns `None` if it was refused.
 pub(crate) fn perform<'js>(
     ctx: &Ctx<'js>,
     state: &State,
-    ask: Ask,
+    ask: &Ask,
 ) -> Result<Option<Arrived<'js>>> {
     if state.tasks.is_aborted() {
         return Ok(None);
@@ -231,7 +262,7 @@ pub(crate) fn perform<'js>(
         let message = format!("The body of {length} characters is too large.");
         return Arrived::too_large(ctx, &message).map(Some);
     }
-    match state.ask(ctx, &ask)? {
+    match state.ask(ctx, ask)? {
         Asked::Refused => Ok(None),
         Asked::Invalid(message) => Err(state.fail(ctx, 400, &message)),
         Asked::Done(reply) => Arrived::new(ctx, reply).map(Some),

@@ -18,7 +18,7 @@ use crate::{
     host::Operation,
     job::Failure,
     links::Resource,
-    wire::{Ask, AskOptions, Mode},
+    wire::{Ask, AskOptions, Manner, Mode},
     worker::state::State,
 };
 
@@ -137,8 +137,9 @@ fn lend_operations<'js>(ctx: &Ctx<'js>, state: &Rc<State>, shared: &Object<'js>)
             let continuation = continuation.0.flatten();
             let options = AskOptions { page_size, continuation, ..AskOptions::default() };
             let link = own.run.context.self_link.clone();
-            let ask = Ask { operation, resource: Resource::Document, link, body, options };
-            let arrived = perform(&ctx, &own, ask)?;
+            let (resource, manner) = (Resource::Document, Manner::default());
+            let ask = Ask { operation, resource, link, body, options, manner };
+            let arrived = perform(&ctx, &own, &ask)?;
             arrived.map(|arrived| reply(&ctx, arrived)).transpose()
         };
     shared.set("perform", Function::new(ctx.clone(), ask)?)?;

@@ -5,7 +5,7 @@
 
 use std::{cell::RefCell, collections::VecDeque};
 
-use rquickjs::{Ctx, Function, Object, Persistent, Result, String as Text, Value};
+use rquickjs::{Ctx, Error, Function, Object, Persistent, Result, String as Text, Value};
 
 use super::show;
 use crate::{host::Reply, worker::state::State};
@@ -70,6 +70,8 @@ impl<'js> Arrived<'js> {
 #[derive(Default)]
 pub(crate) struct Tasks {
     waiting: RefCell<VecDeque<Task>>,
+    /// The answers to those that the script went ahead with, in the order of the questions.
+    arrived: RefCell<VecDeque<Kept>>,
     /// The argument of `abort`.
     aborted: RefCell<Option<Persistent<Value<'static>>>>,
 }
@@ -79,14 +81,33 @@ pub(crate) enum Task {
     /// An internal function.
     Own(Persistent<Function<'static>>),
     /// A script's callback, if there is one, and its arguments.
-    Reply {
-        callback: Option<Persistent<Function<'static>>>,
-        is_delete: bool,
-        status: u16,
-        body: Option<Persistent<Text<'static>>>,
-        continuation: Option<Persistent<Text<'static>>>,
-        size: Option<(f64, f64)>,
-    },
+    Reply { callback: Option<Persistent<Function<'static>>>, is_delete: bool, answer: Kept },
+    /// A callback that waits for the next answer to what the script went ahead with.
+    Ahead { callback: Option<Persistent<Function<'static>>> },
+}
+
+/// An answer that waits for its turn.
+pub(crate) struct Kept {
+    status: u16,
+    body: Option<Persistent<Text<'static>>>,
+    continuation: Option<Persistent<Text<'static>>>,
+    size: Option<(f64, f64)>,
+}
+
+impl Kept {
+    fn new<'js>(ctx: &Ctx<'js>, arrived: Arrived<'js>) -> Kept {
+        let Arrived { status, body, continuation, size } = arrived;
+        let save = |text: Option<Text<'js>>| text.map(|text| Persistent::save(ctx, text));
+        Kept { status, body: save(body), continuation: save(continuation), size }
+    }
+
+    fn restore<'js>(self, ctx: &Ctx<'js>) -> Result<Arrived<'js>> {
+        let restore = |text: Option<Persistent<Text<'static>>>| {
+            text.map(|text| text.restore(ctx)).transpose()
+        };
+        let (body, continuation) = (restore(self.body)?, restore(self.continuation)?);
+        Ok(Arrived { status: self.status, body, continuation, size: self.size })
+    }
 }
 
 impl Task {
@@ -96,28 +117,21 @@ impl Task {
         callback: Option<Function<'js>>,
         is_delete: bool,
     ) -> Task {
-        let Arrived { status, body, continuation, size } = arrived;
-        Task::Reply {
-            callback: callback.map(|callback| Persistent::save(ctx, callback)),
-            is_delete,
-            status,
-            body: body.map(|body| Persistent::save(ctx, body)),
-            continuation: continuation.map(|text| Persistent::save(ctx, text)),
-            size,
-        }
+        let callback = callback.map(|callback| Persistent::save(ctx, callback));
+        Task::Reply { callback, is_delete, answer: Kept::new(ctx, arrived) }
+    }
+
+    pub(crate) fn ahead<'js>(ctx: &Ctx<'js>, callback: Option<Function<'js>>) -> Task {
+        Task::Ahead { callback: callback.map(|callback| Persistent::save(ctx, callback)) }
     }
 
     fn run(self, ctx: &Ctx<'_>, state: &State) -> Result<()> {
-        let (callback, is_delete, arrived) = match self {
+        let (callback, is_delete, answer) = match self {
             Task::Own(function) => return function.restore(ctx)?.call(()),
-            Task::Reply { callback, is_delete, status, body, continuation, size } => {
-                let restore = |text: Option<Persistent<Text<'static>>>| {
-                    text.map(|text| text.restore(ctx)).transpose()
-                };
-                let (body, continuation) = (restore(body)?, restore(continuation)?);
-                (callback, is_delete, Arrived { status, body, continuation, size })
-            }
+            Task::Reply { callback, is_delete, answer } => (callback, is_delete, answer),
+            Task::Ahead { callback } => (callback, false, state.tasks.arrived(ctx, state)?),
         };
+        let arrived = answer.restore(ctx)?;
         let error = arrived.error(ctx, state)?;
         let Some(callback) = callback else {
             // An error without a callback ends the script.
@@ -147,6 +161,19 @@ impl Tasks {
         self.waiting.borrow_mut().push_back(task);
     }
 
+    /// Keeps the next answer to what the script went ahead with.
+    pub(crate) fn arrive<'js>(&self, ctx: &Ctx<'js>, arrived: Arrived<'js>) {
+        self.arrived.borrow_mut().push_back(Kept::new(ctx, arrived));
+    }
+
+    /// The next one, waited for if need be.
+    fn arrived(&self, ctx: &Ctx<'_>, state: &State) -> Result<Kept> {
+        if self.arrived.borrow().is_empty() {
+            state.settle(ctx)?;
+        }
+        self.arrived.borrow_mut().pop_front().ok_or(Error::Unknown)
+    }
+
     /// Runs the next task; false if there is none.
     pub(crate) fn next(&self, ctx: &Ctx<'_>, state: &State) -> Result<bool> {
         let task = self.waiting.borrow_mut().pop_front();
@@ -170,6 +197,7 @@ impl Tasks {
 
     pub(crate) fn clear(&self) {
         self.waiting.take();
+        self.arrived.take();
         self.aborted.take();
     }
 }
