@@ -9,7 +9,6 @@
 //! published snapshot, which would otherwise keep old tables alive on an idle store.
 
 use std::{
-    collections::HashSet,
     panic::{AssertUnwindSafe, catch_unwind},
     sync::{Arc, atomic::Ordering},
     thread::JoinHandle,
@@ -22,7 +21,7 @@ use store::{Durability, Error, Result};
 use crate::{
     command::Command,
     error::error_of,
-    open,
+    merged, open,
     partition::LsmPartition,
     queue::{Entry, Next},
     shared::Shared,
@@ -142,18 +141,11 @@ impl Committer {
         let database = &self.shared.database;
         let batch = OwnedWriteBatch::with_capacity(database.clone(), count);
         let mut batch = batch.durability(Some(mode));
-        let mut seen = HashSet::with_capacity(count);
-        // Backwards, so that the first change of a key seen is the one that counts.
-        for entry in group.iter().rev() {
+        for (entry, change) in merged::last_changes(group, count) {
             let keyspace = &entry.partition.keyspace;
-            for change in entry.batch.changes.iter().rev() {
-                if !seen.insert((entry.partition.id(), &change.key[..])) {
-                    continue;
-                }
-                match &change.value {
-                    Some(value) => batch.insert(keyspace, &change.key[..], &value[..]),
-                    None => batch.remove(keyspace, &change.key[..]),
-                }
+            match &change.value {
+                Some(value) => batch.insert(keyspace, &change.key[..], &value[..]),
+                None => batch.remove(keyspace, &change.key[..]),
             }
         }
         if batch.is_empty() {

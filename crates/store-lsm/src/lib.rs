@@ -10,10 +10,11 @@
 //!
 //! Reading order: [`LsmStore`] here (the store contract), `partition` (one keyspace), `command` and
 //! `queue` (the committer's inbox), `snapshot` (reads), `shared` (the open database), `handle` (an
-//! owner's handle), `committer` (what is written, and when), `open` (startup and recovery from
-//! power loss, with `torn` and `journal_list`), `copy` (bulk loading), `image` (the files of the
-//! whole store, pinned for a copy, with `extent` and `window`), `restore` (building a store from
-//! such files), `compact` (each key in one place), `examine` (reading without writing).
+//! owner's handle), `committer` (what is written, and when, with `merged`), `open` (startup and
+//! recovery from power loss, with `torn` and `journal_list`), `priority` (of background work),
+//! `copy` (bulk loading), `image` (the files of the whole store, pinned for a copy, with `extent`
+//! and `window`), `restore` (building a store from such files), `compact` (each key in one place),
+//! `examine` (reading without writing).
 
 mod command;
 mod committer;
@@ -27,11 +28,13 @@ mod files;
 mod handle;
 mod image;
 mod journal_list;
+mod merged;
 mod open;
 mod options;
 mod partition;
 #[cfg(test)]
 mod pause;
+mod priority;
 mod queue;
 mod reply;
 mod restore;

@@ -21,7 +21,7 @@ use std::{
 };
 
 use fjall::{
-    AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode,
+    AbstractTree, Database, Keyspace, KeyspaceCreateOptions, PersistMode, compaction::Leveled,
     config::PartitioningPolicy,
 };
 use store::{Error, Result};
@@ -32,7 +32,7 @@ use crate::{
     journal_list::{self, JournalList, Needed},
     options::Options,
     partition::LsmPartition,
-    restore,
+    priority, restore,
     scratch::Scratch,
     shared::Shared,
     torn,
@@ -121,6 +121,7 @@ fn open_database(
 ) -> fjall::Result<Database> {
     Database::builder(directory)
         .journal_listener(Arc::clone(list) as _)
+        .on_worker_start(priority::give_way)
         .cache_size(options.cache_bytes)
         .max_cached_files(Some(options.open_files_max))
         .max_journaling_size(JOURNAL_BYTES_MAX)
@@ -135,7 +136,11 @@ fn open_database(
 /// data loads it from disk again and again to read one byte of it.
 pub(crate) fn keyspace_options(options: &Options) -> KeyspaceCreateOptions {
     let is_partitioned = PartitioningPolicy::new([false, true]);
+    let compaction = Leveled::default()
+        .with_l0_threshold(options.flushed_tables_max)
+        .with_table_target_size(options.table_bytes);
     KeyspaceCreateOptions::default()
+        .compaction_strategy(Arc::new(compaction))
         .max_memtable_size(options.memtable_bytes)
         .filter_block_partitioning_policy(is_partitioned.clone())
         .index_block_partitioning_policy(is_partitioned)

@@ -17,7 +17,7 @@ const SEALED_MEMTABLES_MAX: usize = 3;
 /// sleeps inside the commit at thirty; three sealed memtables may still be added.
 const LEVEL_0_RUNS_MAX: usize = 24;
 
-/// Up to this many runs in level 0 there is no pressure: compaction starts at four.
+/// Up to this many runs in level 0 there is no pressure: compaction starts at six.
 const LEVEL_0_RUNS_USUAL: usize = 8;
 
 /// Batches queued for one partition.
@@ -129,4 +129,61 @@ impl LsmPartition {
 fn percent(now: usize, low: usize, high: usize) -> u8 {
     let share = now.saturating_sub(low) * 100 / (high - low);
     u8::try_from(share.min(100)).unwrap_or(100)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{sync::mpsc::channel, time::Duration};
+
+    use fjall::compaction::Leveled;
+    use store::{Batch, Durability, Store as _};
+
+    use super::*;
+    use crate::{LsmStore, Options};
+
+    /// Waits until the tree has not changed for half a second, and returns its version.
+    async fn settled(partition: &LsmPartition) -> u64 {
+        let tree = &partition.keyspace.tree;
+        let (mut last, mut unchanged) = (tree.current_version().id(), 0);
+        while unchanged < 5 {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            let now = tree.current_version().id();
+            let is_quiet = now == last && tree.sealed_memtable_count() == 0;
+            (last, unchanged) = (now, if is_quiet { unchanged + 1 } else { 0 });
+        }
+        last
+    }
+
+    /// Only flushes ask for compactions, and writers that wait for compactions cause none.
+    #[tokio::test]
+    async fn a_compaction_is_followed_by_the_next_one_until_none_is_left() {
+        let directory = tempfile::tempdir().unwrap();
+        let options = Options {
+            memtable_bytes: 8 << 10,
+            flushed_tables_max: 2,
+            table_bytes: 16 << 10,
+            workers: 1,
+            ..Options::default()
+        };
+        let strategy =
+            Arc::new(Leveled::default().with_l0_threshold(2).with_table_target_size(16 << 10));
+        let store = LsmStore::open(directory.path(), options).unwrap();
+        let key_space = store.open("p", 0).await.unwrap();
+        let partition = store.shared.partition("p").unwrap();
+        for round in 0..6_u64 {
+            let mut batch = Batch::default();
+            for number in 0..40 {
+                let key = (round << 32 | number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+                batch.put(key.to_be_bytes().to_vec(), vec![1; 1_000]);
+            }
+            let (done, end) = channel();
+            let done = Box::new(move |result| done.send(result).unwrap());
+            key_space.submit(batch, Durability::Durable, done);
+            end.recv().unwrap().unwrap();
+            let before = settled(&partition).await;
+            partition.keyspace.tree.compact(strategy.clone(), 0).unwrap();
+            let after = partition.keyspace.tree.current_version().id();
+            assert_eq!(before, after, "something was left to compact in round {round}");
+        }
+    }
 }

@@ -54,6 +54,8 @@ struct State {
     bytes: usize,
     closing: Option<Reply<()>>,
     is_stopped: bool,
+    /// The committer waits for something to do, and nobody has woken it yet.
+    is_awaited: bool,
     /// The committer died: nothing will be taken any more.
     is_abandoned: bool,
     /// The error for new batches, if they are refused.
@@ -89,6 +91,15 @@ impl Queue {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Wakes the committer if it waits. A notification costs a system call even if nobody does.
+    fn wake_committer(&self, mut state: MutexGuard<'_, State>) {
+        let is_awaited = std::mem::take(&mut state.is_awaited);
+        drop(state);
+        if is_awaited {
+            self.wake.notify_one();
+        }
+    }
+
     /// Queues a batch, or fails it immediately.
     pub(crate) fn push(&self, entry: Entry) {
         let mut state = self.lock();
@@ -107,8 +118,7 @@ impl Queue {
         state.bytes += entry.size_bytes;
         entry.partition.queued.add(entry.size_bytes);
         state.waiting.push_back(Work::Batch(entry));
-        drop(state);
-        self.wake.notify_one();
+        self.wake_committer(state);
     }
 
     /// Queues a command after the batches.
@@ -118,8 +128,7 @@ impl Queue {
             return Err(error.clone());
         }
         state.waiting.push_back(Work::Command(command));
-        drop(state);
-        self.wake.notify_one();
+        self.wake_committer(state);
         Ok(())
     }
 
@@ -140,8 +149,7 @@ impl Queue {
         }
         state.refusal = Some(Error::Closed("the store was closed".to_owned()));
         state.closing = Some(reply);
-        drop(state);
-        self.wake.notify_one();
+        self.wake_committer(state);
         true
     }
 
@@ -150,8 +158,7 @@ impl Queue {
         let mut state = self.lock();
         state.refusal.get_or_insert_with(|| Error::Closed("the store was dropped".to_owned()));
         state.is_stopped = true;
-        drop(state);
-        self.wake.notify_one();
+        self.wake_committer(state);
     }
 
     /// Poisons the store: the group that met the error fails with it, and so does everything queued
@@ -207,8 +214,10 @@ impl Queue {
     ) -> Next {
         let mut state = self.lock();
         if state.is_quiet() {
+            state.is_awaited = true;
             let waited = self.wake.wait_timeout_while(state, patience, |state| state.is_quiet());
             state = waited.unwrap_or_else(PoisonError::into_inner).0;
+            state.is_awaited = false;
         }
         let group = self.take_group(&mut state, is_behind);
         if !group.is_empty() {

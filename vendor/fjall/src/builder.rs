@@ -67,6 +67,13 @@ impl<O: Openable> Builder<O> {
         self
     }
 
+    /// Sets what each worker thread does first (PATCH 7).
+    #[must_use]
+    pub fn on_worker_start(mut self, start: fn()) -> Self {
+        self.inner.on_worker_start = start;
+        self
+    }
+
     /// If `false`, write batches or transactions automatically flush data to the operating system.
     ///
     /// Default = false

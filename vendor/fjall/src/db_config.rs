@@ -59,6 +59,8 @@ pub struct Config {
     pub(crate) compaction_filter_factory_assigner: Option<CompactionFilterAssigner>,
 
     pub(crate) journal_listener: Option<Arc<dyn JournalListener>>,
+
+    pub(crate) on_worker_start: fn(),
 }
 
 const DEFAULT_CPU_CORES: usize = 4;
@@ -102,6 +104,7 @@ impl Config {
 
             compaction_filter_factory_assigner: None,
             journal_listener: None,
+            on_worker_start: || {},
         }
     }
 }

@@ -6,7 +6,7 @@ use crate::{
     compaction::worker::run as run_compaction, flush::worker::run as run_flush, poison::PoisonDart,
     stats::Stats, supervisor::Supervisor, Keyspace,
 };
-use lsm_tree::MemtableId;
+use lsm_tree::{AbstractTree, MemtableId};
 use std::{
     borrow::Cow,
     sync::{
@@ -85,6 +85,7 @@ impl WorkerPool {
 
                     let thread_counter = thread_counter.clone();
                     let poison_dart = poison_dart.clone();
+                    let on_worker_start = supervisor.db_config.on_worker_start;
 
                     move || {
                         // The counter must drop on *every* way out of this
@@ -93,6 +94,9 @@ impl WorkerPool {
                         // returns an error or unwinds would keep the database
                         // closing forever.
                         let _counter_guard = ActiveThreadGuard(thread_counter);
+
+                        // PATCH 7: Its priority is for the user of this crate to set.
+                        on_worker_start();
 
                         loop {
                             match worker_tick(&worker_state) {
@@ -251,10 +255,23 @@ fn worker_tick(ctx: &WorkerState) -> crate::Result<bool> {
             // NOTE: Let one worker prioritize flushing if there are pending flushes
             if ctx.pool_size > 1 && ctx.worker_id == 0 {
                 ctx.sender.try_send(WorkerMessage::Compact(keyspace)).ok();
+
+                // PATCH 8: While the others are busy, this would go on as fast as it can.
+                std::thread::sleep(std::time::Duration::from_millis(1));
+
                 return Ok(false);
             }
 
+            let before = keyspace.tree.current_version().id();
+
             run_compaction(&keyspace, &ctx.supervisor.snapshot_tracker, &ctx.stats)?;
+
+            // PATCH 9: A compaction often makes room for the next one. What was asked for meanwhile
+            // found the tables taken and did nothing, and if writers wait for compactions, no flush
+            // will ask again.
+            if keyspace.tree.current_version().id() != before {
+                ctx.sender.try_send(WorkerMessage::Compact(keyspace)).ok();
+            }
         }
     }
 

@@ -6,8 +6,8 @@ pub mod item;
 
 use crate::{Database, Keyspace, PersistMode};
 use item::Item;
-use lsm_tree::{AbstractTree, UserKey, UserValue, ValueType};
-use std::collections::HashSet;
+use lsm_tree::{AbstractTree, InternalValue, Memtable, UserKey, UserValue, ValueType};
+use std::{collections::HashSet, sync::Arc};
 
 /// An atomic write batch
 ///
@@ -146,20 +146,33 @@ impl WriteBatch {
 
         log::trace!("Applying batch (size={}) to memtable(s)", self.data.len());
 
+        // PATCH 4: A keyspace is looked at once for each run of its items, not for every item.
+        // Its memtable cannot be rotated meanwhile, because that takes the journal's lock.
+        let mut run: Option<(Keyspace, Arc<Memtable>)> = None;
+
         for item in std::mem::take(&mut self.data) {
-            // TODO: need a better, generic write op
-            let (item_size, _) = match item.value_type {
-                ValueType::Value => item.keyspace.tree.insert(item.key, item.value, batch_seqno),
-                ValueType::Tombstone => item.keyspace.tree.remove(item.key, batch_seqno),
-                ValueType::WeakTombstone => item.keyspace.tree.remove_weak(item.key, batch_seqno),
-                ValueType::Indirection => unreachable!(),
-            };
+            let is_same_run = run.as_ref().is_some_and(|(k, _)| k.id == item.keyspace.id);
 
-            batch_size += item_size;
+            if !is_same_run {
+                run = Some((item.keyspace.clone(), item.keyspace.tree.active_memtable()));
 
-            // IMPORTANT: Clone the handle, because we don't want to keep the keyspaces lock open
-            keyspaces_with_possible_stall.insert(item.keyspace.clone());
+                // IMPORTANT: Clone the handle, because we don't want to keep the keyspaces lock open
+                keyspaces_with_possible_stall.insert(item.keyspace.clone());
+            }
+
+            if let Some((_, memtable)) = &run {
+                let (item_size, _) = memtable.insert(InternalValue::from_components(
+                    item.key,
+                    item.value,
+                    batch_seqno,
+                    item.value_type,
+                ));
+
+                batch_size += item_size;
+            }
         }
+
+        drop(run);
 
         self.db.supervisor.snapshot_tracker.publish(batch_seqno);
 

@@ -11,7 +11,7 @@ use lsm_tree::{CompressionType, SeqNo, ValueType};
 use std::{
     fs::{File, OpenOptions},
     hash::Hasher,
-    io::{BufWriter, Seek, Write},
+    io::{BufWriter, Seek, SeekFrom, Write},
     path::{Path, PathBuf},
 };
 
@@ -20,11 +20,23 @@ pub const PRE_ALLOCATED_BYTES: u64 = 64 * 1_024 * 1_024;
 
 pub const JOURNAL_BUFFER_BYTES: usize = 8 * 1_024;
 
+/// Items of a batch are hashed and written in pieces of about this size (PATCH 5).
+const PIECE_BYTES: usize = 64 * 1_024;
+
+/// How many zeros are written ahead of the batches (PATCH 6).
+const ZEROS_AHEAD: usize = 512 * 1_024;
+
 pub struct Writer {
     pub(crate) path: PathBuf,
     file: BufWriter<File>,
     buf: Vec<u8>,
     is_buffer_dirty: bool,
+
+    /// Whether the file's position is where the next batch belongs (PATCH 6).
+    is_at_end: bool,
+
+    /// The end of the zeros that were written ahead (PATCH 6).
+    zeroed: u64,
 
     compression: CompressionType,
     compression_threshold: usize,
@@ -144,6 +156,8 @@ impl Writer {
             file: BufWriter::new(file),
             buf: Vec::new(),
             is_buffer_dirty: false,
+            is_at_end: true,
+            zeroed: 0,
             compression: CompressionType::None,
             compression_threshold: 0,
         })
@@ -177,13 +191,16 @@ impl Writer {
                 file: BufWriter::with_capacity(JOURNAL_BUFFER_BYTES, file),
                 buf: Vec::new(),
                 is_buffer_dirty: false,
+                is_at_end: true,
+                zeroed: 0,
                 compression: CompressionType::None,
                 compression_threshold: 0,
             });
         }
 
+        // PATCH 6: Not for appending, since zeros may follow the batches.
         let file = OpenOptions::new()
-            .append(true)
+            .write(true)
             .open(path)
             .inspect_err(|e| {
                 log::error!("Failed to open journal file at {}: {e:?}", path.display());
@@ -194,6 +211,8 @@ impl Writer {
             file: BufWriter::with_capacity(JOURNAL_BUFFER_BYTES, file),
             buf: Vec::new(),
             is_buffer_dirty: false,
+            is_at_end: false,
+            zeroed: 0,
             compression: CompressionType::None,
             compression_threshold: 0,
         })
@@ -207,6 +226,10 @@ impl Writer {
         );
 
         if self.is_buffer_dirty {
+            if !matches!(mode, PersistMode::Buffer) {
+                self.write_zeros_ahead()?;
+            }
+
             self.file.flush().inspect_err(|e| {
                 log::error!(
                     "Failed to flush journal IO buffers at {}: {e:?}",
@@ -233,9 +256,43 @@ impl Writer {
         }
     }
 
+    /// Moves to the end of a recovered journal, which has lost its incomplete batches and the zeros
+    /// behind them since it was opened (PATCH 6).
+    fn go_to_end(&mut self) -> std::io::Result<()> {
+        if !self.is_at_end {
+            self.zeroed = self.file.seek(SeekFrom::End(0))?;
+            self.is_at_end = true;
+        }
+
+        Ok(())
+    }
+
+    /// Writes zeros behind the batches once these have used up the last ones (PATCH 6).
+    ///
+    /// A sync of blocks that exist and were written before changes nothing but those blocks. In a
+    /// hole, or at the end of a file, it has to record new blocks as well, which takes as long again.
+    fn write_zeros_ahead(&mut self) -> std::io::Result<()> {
+        #[cfg(unix)]
+        {
+            let end = self.file.stream_position()?;
+
+            if end > self.zeroed {
+                let zeros = vec![0; ZEROS_AHEAD];
+
+                // Without them it works as well: the disk may be almost full.
+                std::os::unix::fs::FileExt::write_all_at(self.file.get_ref(), &zeros, end).ok();
+                self.zeroed = end + ZEROS_AHEAD as u64;
+            }
+        }
+
+        Ok(())
+    }
+
     /// Writes a batch start marker to the journal
     fn write_start(&mut self, item_count: u32, seqno: SeqNo) -> Result<usize, crate::Error> {
         debug_assert!(self.buf.is_empty());
+
+        self.go_to_end()?;
 
         Entry::Start { item_count, seqno }.encode_into(&mut self.buf)?;
 
@@ -335,6 +392,8 @@ impl Writer {
 
         self.is_buffer_dirty = true;
 
+        self.go_to_end()?;
+
         self.buf.clear();
 
         // NOTE: entries.len() is surely never > u32::MAX
@@ -344,12 +403,11 @@ impl Writer {
         let mut hasher = xxhash_rust::xxh3::Xxh3::default();
         let mut byte_count = 0;
 
-        byte_count += self.write_start(item_count, seqno)?;
-        self.buf.clear();
+        // PATCH 5: Items are hashed and written many at a time.
+        Entry::Start { item_count, seqno }.encode_into(&mut self.buf)?;
+        let mut hashed = self.buf.len();
 
         for item in items {
-            debug_assert!(self.buf.is_empty());
-
             serialize_marker_item(
                 &mut self.buf,
                 item.keyspace.id,
@@ -364,16 +422,24 @@ impl Writer {
                 },
             )?;
 
-            self.file.write_all(&self.buf)?;
+            if self.buf.len() >= PIECE_BYTES {
+                hasher.update(&self.buf[hashed..]);
+                self.file.write_all(&self.buf)?;
+                byte_count += self.buf.len();
 
-            hasher.update(&self.buf);
-            byte_count += self.buf.len();
+                self.buf.clear();
+                hashed = 0;
 
-            self.buf.clear();
+                // One large value must not keep its memory forever.
+                self.buf.shrink_to(4 * PIECE_BYTES);
+            }
         }
 
-        let checksum = hasher.finish();
-        byte_count += self.write_end(checksum)?;
+        hasher.update(&self.buf[hashed..]);
+        Entry::End(hasher.finish()).encode_into(&mut self.buf)?;
+        self.file.write_all(&self.buf)?;
+        byte_count += self.buf.len();
+        self.buf.clear();
 
         Ok(byte_count)
     }
