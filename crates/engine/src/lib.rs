@@ -15,7 +15,6 @@ mod databases;
 mod dispatch;
 mod documents;
 mod encryption_keys;
-mod etags;
 mod family;
 mod healing;
 mod offers;
@@ -44,7 +43,9 @@ use catalog::Missing;
 pub use catalog::limits::{Limits, Sizes};
 pub use partition::charge::Charges;
 use partition::{Surroundings, charge::Meter, errors, rows::Damaged, tenure::End};
-use protocol::{BoxFuture, Context, Error, Request, Response, Service, rid::CollectionRid};
+use protocol::{
+    BoxFuture, Context, Error, Request, Response, Service, etag::Etags, rid::CollectionRid,
+};
 pub use query::clock::{Clock, SystemClock};
 pub use query::elsewhere::{Elsewhere, Target};
 pub use query::readable::{PartitionView, Readable};
@@ -54,7 +55,7 @@ use tokio::sync::Notify;
 
 use crate::{
     background::Background, call::Call, catalog_store::CatalogStore,
-    documents::attachments::media::MediaUsage, etags::Etags, opening::Opened, rates::SharedBudgets,
+    documents::attachments::media::MediaUsage, opening::Opened, rates::SharedBudgets,
     reshape::Reshaping,
 };
 pub use partition::disk::{Disk, DiskLevel};

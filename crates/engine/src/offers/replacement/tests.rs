@@ -13,7 +13,7 @@ const PARTITIONED: Kind = Kind::Collection { is_partitioned: true };
 fn offer(throughput: Throughput, highest: u32) -> Offer {
     Offer {
         rid: OfferRid(1),
-        version: Version { etag: Etag::compose(1, 1, 1), ts: 1 },
+        version: Version { etag: Etag(1), ts: 1 },
         resource: String::new(),
         resource_rid: String::new(),
         throughput,
