@@ -64,6 +64,10 @@ impl Options {
             if name == "--quick" || name == "--full" {
                 continue;
             }
+            if name == "--help" {
+                println!("{HELP}");
+                std::process::exit(0);
+            }
             let value = words.next().with_context(|| format!("`{name}` needs a value\n{HELP}"))?;
             match name.as_str() {
                 "--sheaf" => found.sheaf = value.into(),

@@ -31,6 +31,9 @@ use crate::{
 pub(crate) const NAME: &str = "resources";
 /// Background work has settled after this long.
 const SETTLE: Duration = Duration::from_secs(2);
+/// How long connections are left alone before they count as idle: the server lets them rest after two
+/// seconds, and the allocator gives memory back a little later.
+const IDLE: Duration = Duration::from_secs(10);
 const STARTS: usize = 5;
 /// Documents that are written before each kill.
 const BEFORE_KILL: usize = 5_000;
@@ -183,7 +186,7 @@ async fn connections(options: &Options, results: &mut Results) -> Result<()> {
         client.operate(&job, number, false).await?;
         clients.push(client);
     }
-    tokio::time::sleep(SETTLE).await;
+    tokio::time::sleep(IDLE).await;
     let after = server.resident_bytes()? as f64;
     let (mib, each) = (f64::from(1 << 20), clients.len() as f64);
     results.add(NAME, "sheaf-disk: idle connections", each, "");
