@@ -90,18 +90,16 @@ pub fn index_row(term: Term<'_>, number: DocNum) -> IndexRow {
 fn index_rows(terms: &Terms, lacking: &Terms, number: DocNum) -> Vec<IndexRow> {
     let number = number.to_be_bytes();
     let mut keys = Vec::with_capacity(terms.size_bytes() + terms.len() * number.len());
-    let mut rows = Vec::with_capacity(terms.len());
+    let mut found = Vec::with_capacity(terms.len());
     for term in terms.difference(lacking) {
         keys.extend_from_slice(term.key);
         keys.extend_from_slice(&number);
-        // An empty value allocates nothing.
-        rows.push((Bytes::new(), Bytes::copy_from_slice(term.value)));
+        found.push((term.key.len() + number.len(), term.value));
     }
     let mut keys = Bytes::from(keys);
-    for ((key, _), term) in rows.iter_mut().zip(terms.difference(lacking)) {
-        *key = keys.split_to(term.key.len() + number.len());
-    }
-    rows
+    // An empty value allocates nothing.
+    let row = |(length, value)| (keys.split_to(length), Bytes::copy_from_slice(value));
+    found.into_iter().map(row).collect()
 }
 
 /// What an index row adds to the counter of index bytes.
