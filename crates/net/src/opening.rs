@@ -42,7 +42,8 @@ pub(crate) async fn serve<W: Wire>(
             let peer = Peer { address, is_tls: true, client };
             wire.serve(stream, peer, stop).await;
         }
-        Ok(Opened::Refused(stream, refusal)) => W::refuse(stream, refusal).await,
+        // In a box: otherwise every connection would keep the room for it.
+        Ok(Opened::Refused(stream, refusal)) => Box::pin(W::refuse(stream, refusal)).await,
         Err(error) => tracing::debug!(peer = %address, %error, "connection ended before a request"),
     }
 }
@@ -68,5 +69,54 @@ async fn open(stream: TcpStream, tls: &Tls, patience: Duration) -> io::Result<Op
         (true, Tls::Off) => Err(io::Error::other("TLS is off")),
         (false, Tls::Required(_)) => Ok(Opened::Refused(stream, Refusal::TlsRequired)),
         (false, Tls::Optional(_) | Tls::Off) => Ok(Opened::Plain(stream)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::{
+        io::{AsyncRead, AsyncWrite},
+        net::TcpListener,
+    };
+
+    use super::*;
+    use crate::{
+        clients::{ClientLimits, Clients},
+        gate::Closed,
+    };
+
+    /// What a refusal reads at a time.
+    const BUFFER_BYTES: usize = 4096;
+
+    /// A protocol whose refusals need far more room than its connections.
+    struct Small;
+
+    impl Wire for Small {
+        async fn serve<S>(self: Arc<Self>, stream: S, _: Peer, _: watch::Receiver<bool>)
+        where
+            S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+        {
+            drop(stream);
+        }
+
+        async fn refuse(stream: TcpStream, _: Refusal) {
+            let mut buffer = [0; BUFFER_BYTES];
+            while stream.readable().await.is_ok() && stream.try_read(&mut buffer).is_err() {}
+        }
+
+        fn closed(&self, _: SocketAddr, _: Closed) {}
+    }
+
+    #[tokio::test]
+    async fn a_connection_keeps_no_room_for_its_refusal() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (address, stop) = (stream.peer_addr().unwrap(), watch::Sender::new(false));
+        let client =
+            Clients::new(ClientLimits::default()).at(address.ip(), tokio::time::Instant::now());
+        let tls = (Tls::Off, Duration::from_secs(1));
+        let served = serve(stream, address, client, Arc::new(Small), tls, stop.subscribe());
+        assert!(size_of_val(&served) < BUFFER_BYTES / 4, "{}", size_of_val(&served));
+        drop(served);
     }
 }

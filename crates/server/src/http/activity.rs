@@ -6,9 +6,11 @@
 //! whose deadline passes.
 
 use std::{
-    collections::BTreeMap,
     pin::Pin,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicU32, Ordering},
+    },
     task::{Context, Poll, ready},
     time::Duration,
 };
@@ -30,8 +32,10 @@ pub(super) enum Cause {
     Quiet,
 }
 
-/// How long a connection has to be quiet before it rests.
+/// How long a connection has to be quiet before it rests, unless many others do not rest either.
 const QUIET: Duration = Duration::from_secs(2);
+/// How many connections may be awake before they rest sooner.
+const AWAKE_MANY: u32 = 128;
 
 /// How long a connection on which nobody has authenticated may be idle. Such connections must not keep
 /// others out.
@@ -57,8 +61,9 @@ struct State {
     head_since: Option<Instant>,
     /// Since when a write waits for the client to read.
     blocked_since: Option<Instant>,
-    /// The answers that are not written yet, and when the last piece of each was taken.
-    answers: BTreeMap<AnswerId, Instant>,
+    /// The answers that are not written yet, and when the last piece of each was taken. There are as
+    /// many as requests: one in HTTP/1, some in HTTP/2.
+    answers: Vec<(AnswerId, Instant)>,
     next_answer: AnswerId,
 }
 
@@ -76,7 +81,7 @@ impl Activity {
             quiet_since: now,
             head_since: Some(now),
             blocked_since: None,
-            answers: BTreeMap::new(),
+            answers: Vec::new(),
             next_answer: 0,
         }))
     }
@@ -118,7 +123,7 @@ impl Activity {
 
     /// A piece of an answer was taken, because the client has room for it.
     pub(super) fn answer_moved(&self, id: AnswerId, now: Instant) {
-        if let Some(since) = self.lock().answers.get_mut(&id) {
+        if let Some((_, since)) = self.lock().answers.iter_mut().find(|(it, _)| *it == id) {
             *since = now;
         }
     }
@@ -129,11 +134,11 @@ impl Activity {
         self.lock().requests
     }
 
-    /// When the connection is to be ended unless something happens before, and why.
-    fn deadline(&self, timeouts: &Timeouts, is_resting: bool) -> Option<(Instant, Cause)> {
+    /// When the connection is to be ended unless something happens before, and why. A connection that
+    /// is awake may rest when it has been `quiet` for so long.
+    fn deadline(&self, timeouts: &Timeouts, quiet: Option<Duration>) -> Option<(Instant, Cause)> {
         let state = self.lock();
-        let can_rest = !is_resting
-            && !state.is_multiplexed
+        let can_rest = !state.is_multiplexed
             && !state.is_left_unread
             && state.blocked_since.is_none()
             && state.answers.is_empty();
@@ -141,8 +146,9 @@ impl Activity {
             state.blocked_since.map(|since| (since + timeouts.stall, Cause::StalledWrite));
         // An HTTP/2 client can close its window instead, and then no write is tried at all.
         // HTTP/1 has no such thing, and may take its time from piece to piece.
-        let unread = state.answers.values().min().filter(|_| state.is_multiplexed);
-        let unread = unread.map(|since| (*since + timeouts.stall, Cause::StalledWrite));
+        let taken = state.answers.iter().map(|(_, since)| *since);
+        let unread = taken.min().filter(|_| state.is_multiplexed);
+        let unread = unread.map(|since| (since + timeouts.stall, Cause::StalledWrite));
         let quiet = match (state.requests, state.head_since) {
             (0, Some(since)) => Some((since + timeouts.header, Cause::SlowHead)),
             (0, None) => {
@@ -151,10 +157,9 @@ impl Activity {
                 } else {
                     timeouts.idle.min(STRANGER_IDLE_MAX)
                 };
-                if can_rest && idle > QUIET {
-                    Some((state.quiet_since + QUIET, Cause::Quiet))
-                } else {
-                    Some((state.quiet_since + idle, Cause::Idle))
+                match quiet.filter(|quiet| can_rest && *quiet < idle) {
+                    Some(quiet) => Some((state.quiet_since + quiet, Cause::Quiet)),
+                    None => Some((state.quiet_since + idle, Cause::Idle)),
                 }
             }
             _ => None,
@@ -191,7 +196,7 @@ impl RequestGuard {
         let mut state = self.activity.lock();
         let id = state.next_answer;
         state.next_answer += 1;
-        state.answers.insert(id, now);
+        state.answers.push((id, now));
         drop(state);
         self.answer = Some(id);
         (Arc::clone(&self.activity), id)
@@ -203,9 +208,33 @@ impl Drop for RequestGuard {
         let mut state = self.activity.lock();
         state.requests -= 1;
         if let Some(id) = self.answer {
-            state.answers.remove(&id);
+            state.answers.retain(|(it, _)| *it != id);
         }
         state.quiet_since = Instant::now();
+    }
+}
+
+/// The connections that do not rest. Clones count together.
+///
+/// A connection that is awake has buffers, and memory for a request. Where many are, each may keep them
+/// for a shorter time, so that those that are used once in a while do not all have them at once: an
+/// allocator does not give back all of what thousands have had.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Awake(Arc<AtomicU32>);
+
+impl Awake {
+    /// How long a connection has to be quiet before it rests.
+    fn quiet(&self) -> Duration {
+        let awake = self.0.load(Ordering::Relaxed);
+        if awake <= AWAKE_MANY { QUIET } else { QUIET * AWAKE_MANY / awake }
+    }
+
+    fn count(&self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn discount(&self) {
+        self.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -218,25 +247,33 @@ pub(super) struct Watchdog {
     activity: Arc<Activity>,
     timeouts: Timeouts,
     timer: Pin<Box<Sleep>>,
+    awake: Awake,
     is_resting: bool,
 }
 
 impl Watchdog {
-    /// Watches `activity`.
-    pub(super) fn new(activity: Arc<Activity>, timeouts: Timeouts) -> Self {
+    /// Watches `activity`, of a connection that is `awake`.
+    pub(super) fn new(activity: Arc<Activity>, timeouts: Timeouts, awake: Awake) -> Self {
         let timer = Box::pin(sleep_until(Instant::now() + timeouts.header));
-        Self { activity, timeouts, timer, is_resting: false }
+        awake.count();
+        Self { activity, timeouts, timer, awake, is_resting: false }
     }
 
     /// Whether the connection rests already.
     pub(super) fn let_rest(&mut self, is_resting: bool) {
+        match (self.is_resting, is_resting) {
+            (false, true) => self.awake.discount(),
+            (true, false) => self.awake.count(),
+            _ => {}
+        }
         self.is_resting = is_resting;
     }
 
     /// Ready when the connection has to go.
     pub(super) fn poll_expired(&mut self, context: &mut Context<'_>) -> Poll<Cause> {
         loop {
-            let deadline = self.activity.deadline(&self.timeouts, self.is_resting);
+            let quiet = (!self.is_resting).then(|| self.awake.quiet());
+            let deadline = self.activity.deadline(&self.timeouts, quiet);
             let Some((deadline, cause)) = deadline else { return Poll::Pending };
             // A timer that is early is left alone: moving it at every request would cost more
             // than the one needless wake-up.
@@ -248,6 +285,12 @@ impl Watchdog {
                 return Poll::Ready(cause);
             }
         }
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.let_rest(true);
     }
 }
 
@@ -267,18 +310,18 @@ mod tests {
         let start = Instant::now();
         let activity = Arc::new(Activity::new(start));
         let after = |seconds| start + Duration::from_secs(seconds);
-        assert_eq!(activity.deadline(&TIMEOUTS, true), Some((after(10), Cause::SlowHead)));
+        assert_eq!(activity.deadline(&TIMEOUTS, None), Some((after(10), Cause::SlowHead)));
         let request = activity.request(Version::HTTP_11);
-        assert_eq!(activity.deadline(&TIMEOUTS, true), None);
+        assert_eq!(activity.deadline(&TIMEOUTS, None), None);
         activity.write_blocked(after(5));
         activity.write_blocked(after(6));
-        assert_eq!(activity.deadline(&TIMEOUTS, true), Some((after(35), Cause::StalledWrite)));
+        assert_eq!(activity.deadline(&TIMEOUTS, None), Some((after(35), Cause::StalledWrite)));
         activity.write_moved();
         drop(request);
-        assert!(matches!(activity.deadline(&TIMEOUTS, true), Some((_, Cause::Idle))));
+        assert!(matches!(activity.deadline(&TIMEOUTS, None), Some((_, Cause::Idle))));
         activity.read(after(20));
         activity.read(after(25));
-        assert_eq!(activity.deadline(&TIMEOUTS, true), Some((after(30), Cause::SlowHead)));
+        assert_eq!(activity.deadline(&TIMEOUTS, None), Some((after(30), Cause::SlowHead)));
     }
 
     #[test]
@@ -288,16 +331,16 @@ mod tests {
         let activity = Arc::new(Activity::new(start));
         let (mut one, mut other) =
             (activity.request(Version::HTTP_2), activity.request(Version::HTTP_2));
-        assert_eq!(activity.deadline(&TIMEOUTS, true), None);
+        assert_eq!(activity.deadline(&TIMEOUTS, None), None);
         let (_, id) = one.answer(after(1));
         other.answer(after(2));
-        assert_eq!(activity.deadline(&TIMEOUTS, true), Some((after(31), Cause::StalledWrite)));
+        assert_eq!(activity.deadline(&TIMEOUTS, None), Some((after(31), Cause::StalledWrite)));
         activity.answer_moved(id, after(3));
-        assert_eq!(activity.deadline(&TIMEOUTS, true), Some((after(32), Cause::StalledWrite)));
+        assert_eq!(activity.deadline(&TIMEOUTS, None), Some((after(32), Cause::StalledWrite)));
         drop(other);
-        assert_eq!(activity.deadline(&TIMEOUTS, true), Some((after(33), Cause::StalledWrite)));
+        assert_eq!(activity.deadline(&TIMEOUTS, None), Some((after(33), Cause::StalledWrite)));
         drop(one);
-        assert!(matches!(activity.deadline(&TIMEOUTS, true), Some((_, Cause::Idle))));
+        assert!(matches!(activity.deadline(&TIMEOUTS, None), Some((_, Cause::Idle))));
     }
 
     #[test]
@@ -307,7 +350,7 @@ mod tests {
         activity.is_http2();
         activity.read(start + Duration::from_secs(1));
         let idle = start + STRANGER_IDLE_MAX;
-        assert_eq!(activity.deadline(&TIMEOUTS, true), Some((idle, Cause::Idle)));
+        assert_eq!(activity.deadline(&TIMEOUTS, None), Some((idle, Cause::Idle)));
     }
 
     #[test]
@@ -315,21 +358,46 @@ mod tests {
         let activity = Arc::new(Activity::new(Instant::now()));
         drop(activity.request(Version::HTTP_11));
         let quiet = activity.lock().quiet_since + QUIET;
-        assert_eq!(activity.deadline(&TIMEOUTS, false), Some((quiet, Cause::Quiet)));
+        assert_eq!(activity.deadline(&TIMEOUTS, Some(QUIET)), Some((quiet, Cause::Quiet)));
         activity.write_blocked(Instant::now());
-        assert!(!matches!(activity.deadline(&TIMEOUTS, false), Some((_, Cause::Quiet))));
+        assert!(!matches!(activity.deadline(&TIMEOUTS, Some(QUIET)), Some((_, Cause::Quiet))));
         activity.write_moved();
         drop(activity.request(Version::HTTP_2));
-        assert!(matches!(activity.deadline(&TIMEOUTS, false), Some((_, Cause::Idle))));
+        assert!(matches!(activity.deadline(&TIMEOUTS, Some(QUIET)), Some((_, Cause::Idle))));
         activity.request(Version::HTTP_11).leave_unread();
-        assert!(matches!(activity.deadline(&TIMEOUTS, false), Some((_, Cause::Idle))));
+        assert!(matches!(activity.deadline(&TIMEOUTS, Some(QUIET)), Some((_, Cause::Idle))));
+    }
+
+    #[tokio::test]
+    async fn connections_rest_sooner_where_many_are_awake() {
+        let awake = Awake::default();
+        let watchdog = || {
+            let activity = Arc::new(Activity::new(Instant::now()));
+            Watchdog::new(activity, TIMEOUTS, awake.clone())
+        };
+        let mut watchdogs: Vec<_> = (0..AWAKE_MANY).map(|_| watchdog()).collect();
+        assert_eq!(awake.quiet(), QUIET);
+        watchdogs.extend((0..AWAKE_MANY).map(|_| watchdog()));
+        assert_eq!(awake.quiet(), QUIET / 2);
+        for watchdog in watchdogs.iter_mut().take(AWAKE_MANY as usize) {
+            watchdog.let_rest(true);
+        }
+        assert_eq!(awake.quiet(), QUIET);
+        // Some that rest are closed, some wake up, and no connection is counted twice.
+        watchdogs.truncate(AWAKE_MANY as usize);
+        assert_eq!(awake.0.load(Ordering::Relaxed), 0);
+        watchdogs[0].let_rest(false);
+        watchdogs[0].let_rest(false);
+        assert_eq!(awake.0.load(Ordering::Relaxed), 1);
+        watchdogs.clear();
+        assert_eq!(awake.0.load(Ordering::Relaxed), 0);
     }
 
     #[test]
     fn strangers_may_not_be_idle_for_long() {
         let activity = Arc::new(Activity::new(Instant::now()));
         let idle = |time: Duration| {
-            let (deadline, cause) = activity.deadline(&TIMEOUTS, true).unwrap();
+            let (deadline, cause) = activity.deadline(&TIMEOUTS, None).unwrap();
             assert_eq!(cause, Cause::Idle);
             assert_eq!(deadline, activity.lock().quiet_since + time);
         };

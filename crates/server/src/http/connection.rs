@@ -5,13 +5,7 @@
 //!
 //! An HTTP/1.1 connection on which nothing is asked for rests: see [`watch`](super::watch).
 
-use std::{
-    convert::Infallible,
-    net::SocketAddr,
-    pin::{Pin, pin},
-    sync::Arc,
-    time::Duration,
-};
+use std::{convert::Infallible, net::SocketAddr, pin::Pin, sync::Arc, time::Duration};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
@@ -36,7 +30,7 @@ use tokio::{
 
 use super::{
     Handler, Origin, RequestBody, Standing,
-    activity::{Activity, RequestGuard},
+    activity::{Activity, Awake, RequestGuard},
     answer::AnswerBody,
     begun::{Begun, begin},
     body::Left,
@@ -61,6 +55,7 @@ pub(crate) struct Http<H> {
     handler: H,
     timeouts: Timeouts,
     budget: BodyBudget,
+    awake: Awake,
     http1: http1::Builder,
     http2: http2::Builder<TokioExecutor>,
 }
@@ -68,7 +63,8 @@ pub(crate) struct Http<H> {
 impl<H: Handler> Http<H> {
     /// Serves `handler` within these bounds.
     pub(crate) fn new(handler: H, timeouts: Timeouts, budget: BodyBudget) -> Self {
-        Self { handler, timeouts, budget, http1: http1(), http2: http2() }
+        let awake = Awake::default();
+        Self { handler, timeouts, budget, awake, http1: http1(), http2: http2() }
     }
 }
 
@@ -122,7 +118,8 @@ async fn drive<H: Handler, S>(
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
 {
     let activity = Arc::new(Activity::new(Instant::now()));
-    let mut watch = Watch::new(&activity, shared.timeouts, stop, origin.address());
+    let limits = (shared.timeouts, shared.awake.clone());
+    let mut watch = Watch::new(&activity, limits, stop, origin.address());
     let mut transport = Transport::new(stream, Arc::clone(&activity));
     let Some((is_http2, mut begun)) = watch.unless_over(begin(&mut transport)).await else {
         return;
@@ -133,26 +130,29 @@ async fn drive<H: Handler, S>(
     });
     if is_http2 {
         let io = TokioIo::new(Begun::new(begun, transport));
-        let connection = pin!(shared.http2.serve_connection(io, service));
-        watch.oversee(connection).await;
+        // In a box, like the other one: otherwise a connection that rests would keep the room for them.
+        let mut connection = Box::pin(shared.http2.serve_connection(io, service));
+        watch.oversee(connection.as_mut()).await;
         return;
     }
     loop {
         let io = TokioIo::new(Begun::new(begun, transport));
-        let mut connection = shared.http1.serve_connection(io, &service);
-        if watch.oversee(Pin::new(&mut connection)).await == End::Over {
+        let mut connection = Box::new(shared.http1.serve_connection(io, &service));
+        if watch.oversee(Pin::new(&mut *connection)).await == End::Over {
             return;
         }
         let Parts { io, read_buf, .. } = connection.into_parts();
         transport = io.into_inner().into_inner();
-        begun = read_buf;
-        if begun.is_empty() {
-            let Some(more) = watch.rest(&mut transport).await else { return };
-            begun = more;
+        begun = if read_buf.is_empty() {
+            // An empty one keeps hyper's buffer, too.
+            drop(read_buf);
+            let Some(first) = watch.rest(&mut transport).await else { return };
+            first
         } else {
             // The beginning of a request that came with the one before.
             activity.read(Instant::now());
-        }
+            read_buf
+        };
     }
 }
 
