@@ -6,9 +6,11 @@
 //! the counters show the recent past.
 
 use std::{
-    hash::{BuildHasher as _, RandomState},
+    hash::BuildHasher as _,
     sync::{Mutex, PoisonError},
 };
+
+use foldhash::fast::RandomState;
 
 /// Keys counted at a time.
 const KEYS_MAX: usize = 64;
@@ -51,7 +53,7 @@ struct Counter {
 
 impl Default for HotKeys {
     fn default() -> Self {
-        Self { sketch: Mutex::default(), hasher: RandomState::new() }
+        Self { sketch: Mutex::default(), hasher: RandomState::default() }
     }
 }
 

@@ -138,7 +138,7 @@ async fn read_at(
     meta.quota_lists = usage::lists(engine, place.collection, options);
     let Done { outcome, etag, document } = read_found(found, options, meter);
     let body = if document.is_empty() { Body::Empty } else { Body::Resource(document) };
-    let etag = etag.map(|etag| etag.to_string());
+    let etag = etag.map(|etag| etag.text());
     Ok(Response { outcome, body, etag, continuation: None, meta })
 }
 

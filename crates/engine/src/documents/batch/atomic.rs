@@ -70,7 +70,7 @@ impl Progress {
     fn push(&mut self, Done { outcome, etag, document }: Done, charge: f64) {
         self.bytes += document.len();
         let document = Some(document).filter(|document| !document.is_empty());
-        self.results.push(done(outcome, etag.map(|etag| etag.to_string()), document, charge));
+        self.results.push(done(outcome, etag.map(|etag| etag.text()), document, charge));
     }
 }
 
