@@ -375,7 +375,10 @@ impl Work {
         let parts = partitions.zip(views).map(|(partition, view)| access.part(partition, view));
         let parts = together::all(parts).await?;
         let held = reading.query_memory.hold();
-        let figures = Arc::new(Figures::until(timeout, is_abandoned).holding(held));
+        let figures = Figures::until(timeout, is_abandoned)
+            .holding(held)
+            .timing(options.query.populate_metrics);
+        let figures = Arc::new(figures);
         let seed = prepared.seed(self.now_millis);
         let functions = Functions::new(
             collection,
