@@ -184,6 +184,18 @@ pub fn document(docnum: DocNum) -> Bytes {
     out.into()
 }
 
+/// The keys of the `D` rows of several documents. They share one buffer.
+pub fn documents(docnums: &[DocNum]) -> Vec<Bytes> {
+    const LENGTH: usize = 1 + size_of::<DocNum>();
+    let mut out = Vec::with_capacity(docnums.len() * LENGTH);
+    for docnum in docnums {
+        out.push(DOCUMENT);
+        out.extend_from_slice(&docnum.to_be_bytes());
+    }
+    let mut out = Bytes::from(out);
+    docnums.iter().map(|_| out.split_to(LENGTH)).collect()
+}
+
 /// The key of the list of a document's attachments.
 pub fn attachments(docnum: DocNum) -> Bytes {
     [&[ATTACHMENT][..], &docnum.to_be_bytes()].concat().into()
@@ -300,6 +312,14 @@ mod tests {
         assert!(docnum(1, 0) > docnum(0, SEQUENCE_MAX));
         assert_eq!(slot_of(docnum(SLOT_COUNT - 1, SEQUENCE_MAX)), SLOT_COUNT - 1);
         assert!(docnum(SLOT_COUNT - 1, SEQUENCE_MAX) <= protocol::rid::DOCNUM_MAX);
+    }
+
+    #[test]
+    fn keys_of_several_documents_are_those_of_each() {
+        for numbers in [&[][..], &[7], &[docnum(5, 77), 0, DocNum::MAX]] {
+            let each: Vec<Bytes> = numbers.iter().map(|number| document(*number)).collect();
+            assert_eq!(documents(numbers), each);
+        }
     }
 
     #[test]

@@ -22,6 +22,11 @@ impl Object {
         Self::default()
     }
 
+    /// An object without members, with room for so many.
+    pub(crate) fn with_capacity(members: usize) -> Self {
+        Self { members: Vec::with_capacity(members), table: None }
+    }
+
     /// The member called `key`.
     pub fn get(&self, key: &str) -> Option<&Value> {
         self.position(key).map(|position| &self.members[position].1)

@@ -1,6 +1,8 @@
 //! One row for all documents: COUNT and other aggregates without GROUP BY. When a page takes too
 //! long, its token carries the partial sums.
 
+use std::time::Instant;
+
 use partition::{
     keys::META_COUNTERS,
     rows::{Counters, KeyCounters},
@@ -62,14 +64,14 @@ pub(crate) async fn run(
             ahead.reopen();
             while let Some((number, text)) = readers.next_of(job, &mut ahead, run).await? {
                 add(job, &text, &mut accumulators, run)?;
-                if job.is_late()
+                let now = Instant::now();
+                if job.is_late_at(now)
                     && let Some(partials) = save(&accumulators)
                 {
                     let position = Position { number: number + 1, row: 0 };
                     return Ok(Some(Place::Partial { position, partials }));
                 }
-                job.check_timeout()?;
-                job.figures.turns.take().await;
+                job.rest(now).await?;
             }
         }
     }

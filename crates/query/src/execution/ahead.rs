@@ -5,7 +5,7 @@
 //! The reader adds documents while [`Ahead::is_hungry`], and otherwise takes the
 //! [next](Ahead::next) one, for which the run then uses the answers of its calls.
 
-use std::{collections::VecDeque, time::Instant};
+use std::collections::VecDeque;
 
 use bytes::Bytes;
 use protocol::Error;
@@ -85,9 +85,14 @@ impl<'a, K> Ahead<'a, K> {
         }
     }
 
+    /// Whether there are no calls: then documents may be taken as they come.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.functions.is_none()
+    }
+
     /// Whether it needs another document. `wants` is how many rows are still wanted; a late page
     /// reads nothing more ahead.
-    pub(crate) fn is_hungry(&mut self, wants: usize, is_late: bool) -> bool {
+    pub(crate) fn is_hungry(&mut self, wants: usize, is_late: impl FnOnce() -> bool) -> bool {
         if self.is_ended || !self.ready.is_empty() {
             return false;
         }
@@ -97,7 +102,7 @@ impl<'a, K> Ahead<'a, K> {
         }
         self.is_filling
             && self.pending.len() < self.size
-            && (self.pending.is_empty() || self.pending_bytes < UNIT_BYTES_MAX && !is_late)
+            && (self.pending.is_empty() || self.pending_bytes < UNIT_BYTES_MAX && !is_late())
     }
 
     /// Sets how many units to read ahead. If most units yield a row, it reads no more than the
@@ -164,7 +169,7 @@ impl<'a, K> Ahead<'a, K> {
     where
         K: Send,
     {
-        while self.is_hungry(usize::MAX, false) {
+        while self.is_hungry(usize::MAX, || false) {
             match items.next() {
                 Some((key, unit)) => self.push(key, unit),
                 None => self.end(),
@@ -243,7 +248,7 @@ impl<'a, K> Ahead<'a, K> {
         functions: &Functions<'_>,
         run: &mut Run<'_>,
     ) -> Result<Vec<(usize, Question)>, Error> {
-        let started = Instant::now();
+        let began = functions.figures().run_begins();
         let (mut open, mut open_bytes) = (Vec::new(), 0);
         let mut failure = None;
         waiting.retain(|at| {
@@ -264,7 +269,7 @@ impl<'a, K> Ahead<'a, K> {
             }
             true
         });
-        functions.run_time(started);
+        functions.figures().run_ends(began);
         failure.map_or(Ok(open), Err)
     }
 

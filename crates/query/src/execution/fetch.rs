@@ -176,13 +176,17 @@ pub(crate) async fn rows(
     if numbers.is_empty() {
         return Ok(Vec::new());
     }
-    let wanted: Vec<Bytes> = numbers.iter().map(|number| keys::document(*number)).collect();
+    let wanted = keys::documents(numbers);
     let _loads = reach.figures.loads();
     reach.get_many(&wanted).await
 }
 
 /// The rows of documents in several places, read concurrently.
 async fn rows_of(places: &[Reach<'_>], wanted: &[Wanted]) -> Result<Vec<Option<Bytes>>, Error> {
+    if let [only] = places {
+        let numbers: Vec<DocNum> = wanted.iter().map(|(_, number)| *number).collect();
+        return rows(only, &numbers).await;
+    }
     let mut numbers: Vec<Vec<DocNum>> = vec![Vec::new(); places.len()];
     for (place, number) in wanted {
         numbers[*place].push(*number);

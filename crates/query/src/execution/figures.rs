@@ -32,6 +32,8 @@ pub(crate) struct Figures {
     calls: AtomicU64,
     call_messages: AtomicU64,
     call_nanos: AtomicU64,
+    /// Whether the time of evaluation is measured.
+    is_timed: bool,
     /// Whether some read of the store had to wait.
     waits: Waits,
     /// When all reading must end, and whether the caller has gone.
@@ -51,6 +53,12 @@ impl Figures {
     /// Figures of a page that holds memory from the shared budget.
     pub(crate) fn holding(self, held: Arc<Held>) -> Self {
         Self { held, ..self }
+    }
+
+    /// Figures that also measure the time of evaluation, if somebody asks for it: that takes a look
+    /// at the clock before and after each document.
+    pub(crate) fn timing(self, is_timed: bool) -> Self {
+        Self { is_timed, ..self }
     }
 
     /// Separate figures for reads that count only if the page gets there.
@@ -89,9 +97,14 @@ impl Figures {
 
     /// Fails when time is up.
     pub(crate) fn check_time(&self) -> Result<(), Error> {
+        self.check_time_at(Instant::now())
+    }
+
+    /// Fails when time is up, for a caller that knows the time.
+    pub(crate) fn check_time_at(&self, now: Instant) -> Result<(), Error> {
         match &self.end {
             Some((timeout, is_abandoned))
-                if is_abandoned.load(Ordering::Relaxed) || Instant::now() >= *timeout =>
+                if is_abandoned.load(Ordering::Relaxed) || now >= *timeout =>
             {
                 Err(timed_out())
             }
@@ -138,9 +151,21 @@ impl Figures {
         self.load.start()
     }
 
-    /// Adds the time since `since` to the evaluation of the query.
-    pub(crate) fn run_time(&self, since: Instant) {
-        add(&self.run_nanos, since.elapsed());
+    /// When an evaluation begins, if its time is measured.
+    pub(crate) fn run_begins(&self) -> Option<Instant> {
+        self.is_timed.then(Instant::now)
+    }
+
+    /// Adds the time since an evaluation began.
+    pub(crate) fn run_ends(&self, began: Option<Instant>) {
+        if let Some(began) = began {
+            add(&self.run_nanos, began.elapsed());
+        }
+    }
+
+    /// How many documents have passed the filter.
+    pub(crate) fn matches(&self) -> u64 {
+        self.matched.load(Ordering::Relaxed)
     }
 
     /// Counts an answered message with so many calls of a user-defined function, sent at `since`.
@@ -227,4 +252,21 @@ pub(crate) struct Totals {
     pub(crate) calls: u64,
     pub(crate) call_messages: u64,
     pub(crate) call: Duration,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evaluation_is_timed_for_those_who_ask() {
+        let figures = Figures::default();
+        figures.run_ends(figures.run_begins());
+        assert_eq!(figures.totals().run, Duration::ZERO);
+        let figures = figures.timing(true);
+        let began = figures.run_begins().and_then(|now| now.checked_sub(Duration::from_secs(1)));
+        assert!(began.is_some());
+        figures.run_ends(began);
+        assert!(figures.totals().run >= Duration::from_secs(1));
+    }
 }

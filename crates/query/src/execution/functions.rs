@@ -92,9 +92,9 @@ impl<'a> Functions<'a> {
         self.figures.held.take(bytes.saturating_sub(most))
     }
 
-    /// Adds the time since `since` to the evaluation of the query.
-    pub(crate) fn run_time(&self, since: Instant) {
-        self.figures.run_time(since);
+    /// The figures of the page.
+    pub(crate) fn figures(&self) -> &Figures {
+        &self.figures
     }
 
     /// The answers to some questions, in their order. All calls of one function are sent together,

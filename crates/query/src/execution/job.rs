@@ -172,12 +172,25 @@ impl Job<'_> {
 
     /// Whether the page should end as soon as it can be continued.
     pub(crate) fn is_late(&self) -> bool {
-        Instant::now() >= self.page_end + self.figures.listing()
+        self.is_late_at(Instant::now())
+    }
+
+    /// Whether the page should end as soon as it can be continued, for a caller that knows the time.
+    pub(crate) fn is_late_at(&self, now: Instant) -> bool {
+        now >= self.page_end + self.figures.listing()
     }
 
     /// Fails when time is up, for work that the next page cannot continue.
     pub(crate) fn check_timeout(&self) -> Result<(), Error> {
         self.figures.check_time()
+    }
+
+    /// Between two documents: fails when time is up, and lets others run now and then. The caller
+    /// looks at the clock once for each document.
+    pub(crate) async fn rest(&self, now: Instant) -> Result<(), Error> {
+        self.figures.check_time_at(now)?;
+        self.figures.turns.take_at(now).await;
+        Ok(())
     }
 
     /// This job with another program, over the same documents.
@@ -223,8 +236,7 @@ impl Job<'_> {
                 ahead.reopen();
                 while let Some((number, text)) = readers.next_of(self, &mut ahead, run).await? {
                     each(number, &text, run)?;
-                    self.check_timeout()?;
-                    self.figures.turns.take().await;
+                    self.rest(Instant::now()).await?;
                 }
             }
         }
@@ -263,13 +275,13 @@ impl Job<'_> {
         run: &mut Run<'_>,
         each: &mut dyn FnMut(&Row<'_>, &mut Run<'_>) -> Result<(), Halt>,
     ) -> Result<(), Error> {
-        let started = Instant::now();
+        let began = self.figures.run_begins();
         let result = if self.scope.admits(self.collection, document) {
             self.program.rows(document, run, each)
         } else {
             Ok(())
         };
-        self.figures.run_time(started);
+        self.figures.run_ends(began);
         match result {
             Ok(()) | Err(Halt::Stopped) => Ok(()),
             Err(halt) => Err(halted(halt)),

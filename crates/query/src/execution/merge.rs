@@ -159,7 +159,10 @@ impl Readers<'_> {
         ahead: &mut Ahead<'_, (DocNum, Bytes)>,
         run: &mut Run<'_>,
     ) -> Result<Option<(DocNum, Bytes)>, Error> {
-        while ahead.is_hungry(usize::MAX, job.is_late()) {
+        if ahead.is_idle() {
+            return self.next(job).await;
+        }
+        while ahead.is_hungry(usize::MAX, || job.is_late()) {
             match self.next(job).await? {
                 Some((number, text)) => ahead.push((number, text.clone()), Unit::Document(text)),
                 None => ahead.end(),

@@ -4,8 +4,8 @@
 //! - `resume`: where the rows begin, if the client says so,
 //! - `door`: who answers a query that reads several partitions, and `plan`, the plan for clients,
 //! - `prepared`: a query checked, compiled and ready to read,
-//! - `access`, `candidates`, `costs`, `stream`, `documents`: what the index knows of the filter, what
-//!   using it costs, and the documents that can match,
+//! - `sought`, `access`, `candidates`, `costs`, `stream`, `documents`: what the index knows of the
+//!   filter, what using it costs, and the documents that can match,
 //! - `fetch`: documents read a batch at a time, ahead of their turn,
 //! - `stretch`, `created`: the order of documents in queries that do not sort,
 //! - `job`, `merge`, `page`, `token`, `continuation`, `figures`: one page being made, partitions
@@ -46,6 +46,7 @@ mod page;
 mod plan;
 mod prepared;
 mod resume;
+pub(crate) mod sought;
 pub(crate) mod stream;
 pub(crate) mod stretch;
 pub(crate) mod token;
@@ -66,7 +67,7 @@ use protocol::{
     Body, Error, Meta, Options, Outcome, Response, query::QuerySource, request::CollectionPath,
     response::FeedKind,
 };
-use sql::{filter::Filter, program::Run};
+use sql::program::Run;
 use store::Snapshot;
 use tokio::runtime::Handle;
 use value::Value;
@@ -91,6 +92,7 @@ use crate::{
         ordered::{Frontier, Order},
         page::Page,
         prepared::Prepared,
+        sought::Sought,
         token::{Place, Token},
     },
     readable::{PartitionView, Readable},
@@ -154,21 +156,21 @@ enum Where<'a> {
 
 async fn page_here(
     reading: &Arc<Reading>,
-    view: &View,
+    view: &Arc<View>,
     path: &CollectionPath,
     source: &Arc<QuerySource>,
     options: &Options,
     meter: &mut Meter,
     place: Where<'_>,
 ) -> Result<Response, Error> {
-    let mut collection = view.intended(path, options)?;
+    let mut view = Arc::clone(view);
     loop {
-        let page = attempt(reading, collection, path, source, options, meter, place);
+        let page = attempt(reading, view, path, source, options, meter, place);
         if let Some(page) = page.await? {
             return Ok(page);
         }
         // The indexing policy has changed in the meantime.
-        collection = reading.view().intended(path, options)?;
+        view = reading.view();
     }
 }
 
@@ -176,7 +178,7 @@ async fn page_here(
 /// begin.
 async fn attempt(
     reading: &Arc<Reading>,
-    collection: Arc<Served>,
+    view: Arc<View>,
     path: &CollectionPath,
     source: &Arc<QuerySource>,
     options: &Options,
@@ -185,6 +187,7 @@ async fn attempt(
 ) -> Result<Option<Response>, Error> {
     let started = Instant::now();
     let now_millis = reading.clock.now_millis();
+    let collection = view.intended(path, options)?;
     let prepared = Prepared::new(Arc::clone(source), &collection, &reading.plans, now_millis)?;
     let compiled = started.elapsed();
     let scope = match door::open(&prepared, &collection, options)? {
@@ -205,6 +208,7 @@ async fn attempt(
         now_millis,
         started,
         compiled,
+        begun_in: Some(view),
         view: None,
     };
     match place {
@@ -230,6 +234,8 @@ struct Work {
     now_millis: i64,
     started: Instant,
     compiled: Duration,
+    /// The view that the collection is from; `None` in a transaction.
+    begun_in: Option<Arc<View>>,
     /// Read instead of the stored rows: a transaction's own queries see its changes.
     view: Option<Arc<dyn Snapshot>>,
 }
@@ -300,10 +306,14 @@ impl Work {
         let job = self.job(&scope, order.as_ref(), is_abandoned).await?;
         // Documents written under a newer policy may lack entries that this one promises: the
         // snapshots were taken after the view.
-        let current = self.reading.view().intended(&self.path, options)?;
-        if current.index_generation != collection.index_generation {
-            return Ok(None);
+        let current = self.reading.view();
+        if !self.begun_in.as_ref().is_some_and(|begun_in| Arc::ptr_eq(begun_in, &current)) {
+            let current = current.intended(&self.path, options)?;
+            if current.index_generation != collection.index_generation {
+                return Ok(None);
+            }
         }
+        drop(current);
         let planned = self.started.elapsed();
         let mut page = Page::of(options, &token);
         let timeout = job.timeout;
@@ -365,7 +375,8 @@ impl Work {
         let started = Instant::now();
         let timeout = started + reading.rules.query_timeout;
         let (view, now) = (self.view.as_ref(), self.now_seconds());
-        let access = Access { collection, scope, filter: &prepared.filter, order, view, now };
+        let sought = prepared.sought(collection);
+        let access = Access { collection, scope, sought, order, view, now };
         let partitions = scope.partitions(collection);
         let views = together::all(partitions.clone().map(|partition| partition.view())).await?;
         for (partition, view) in partitions.clone().zip(&views) {
@@ -375,7 +386,10 @@ impl Work {
         let parts = partitions.zip(views).map(|(partition, view)| access.part(partition, view));
         let parts = together::all(parts).await?;
         let held = reading.query_memory.hold();
-        let figures = Arc::new(Figures::until(timeout, is_abandoned).holding(held));
+        let figures = Figures::until(timeout, is_abandoned)
+            .holding(held)
+            .timing(options.query.populate_metrics);
+        let figures = Arc::new(figures);
         let seed = prepared.seed(self.now_millis);
         let functions = Functions::new(
             collection,
@@ -407,12 +421,14 @@ pub(crate) async fn unfiltered(
     (partition, view): (&Arc<dyn Readable>, PartitionView),
     now: u64,
 ) -> Result<Part, Error> {
-    Access { collection, scope, filter: &Filter::All, order: None, view: None, now }
+    Access { collection, scope, sought: &Sought::Everything, order: None, view: None, now }
         .part(partition, view)
         .await
 }
 
-/// The rows of a query, produced in the way that its shape requires.
+/// The rows of a query, produced in the way that its shape requires. A future is as large as the
+/// largest that it may await, and is moved when it begins: the simplest way does not pay for the
+/// others, which have futures of their own.
 async fn rows(
     job: &Job<'_>,
     order: Option<&Order>,
@@ -422,27 +438,26 @@ async fn rows(
 ) -> Result<Option<Place>, Error> {
     let shape = job.program.shape();
     if !shape.reads_container {
-        return without_documents(job, page, &place, run).await;
+        return Box::pin(without_documents(job, page, &place, run)).await;
     }
     if shape.inner.is_some() {
-        return nested::run(job, order, page, &place, run).await;
+        return Box::pin(nested::run(job, order, page, &place, run)).await;
     }
     if shape.is_aggregate {
         if let Some(order) = order {
-            return aggregate::ordered(job, order, page, run).await.map(|()| None);
+            return Box::pin(aggregate::ordered(job, order, page, run)).await.map(|()| None);
         }
-        return match place {
-            Place::Partial { position, partials } => {
-                aggregate::run(job, page, position, &partials, run).await
-            }
-            _ => aggregate::run(job, page, token::Position::default(), &[], run).await,
+        let (position, partials) = match place {
+            Place::Partial { position, partials } => (position, partials),
+            _ => Default::default(),
         };
+        return Box::pin(aggregate::run(job, page, position, &partials, run)).await;
     }
     if shape.groups {
-        return grouped::run(job, order, page, &place, run).await;
+        return Box::pin(grouped::run(job, order, page, &place, run)).await;
     }
     match (order, place) {
-        (Some(order), place) => ordered::run(job, order, page, place, resumed, run).await,
+        (Some(order), place) => Box::pin(ordered::run(job, order, page, place, resumed, run)).await,
         (None, place) => unordered::run(job, page, &place, run).await,
     }
 }

@@ -23,7 +23,12 @@ impl Default for Turns {
 impl Turns {
     /// Yields the thread if the turn has lasted long enough.
     pub(crate) async fn take(&self) {
-        let is_over = self.began().elapsed() >= TURN;
+        self.take_at(Instant::now()).await;
+    }
+
+    /// Yields the thread if the turn has lasted long enough, for a caller that knows the time.
+    pub(crate) async fn take_at(&self, now: Instant) {
+        let is_over = now.saturating_duration_since(self.began()) >= TURN;
         if is_over {
             tokio::task::yield_now().await;
             *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();

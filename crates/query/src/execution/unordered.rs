@@ -1,6 +1,6 @@
 //! Rows in the order of documents: by partition, then by creation or by number.
 
-use std::{collections::VecDeque, ops::Range, sync::OnceLock};
+use std::{collections::VecDeque, ops::Range, sync::OnceLock, time::Instant};
 
 use bytes::Bytes;
 use partition::keys::Creation;
@@ -88,13 +88,8 @@ async fn fill(
 ) -> Result<Filled, Error> {
     let start = stretch.start;
     loop {
-        while ahead.is_hungry(page.wants(), job.is_late()) {
-            match readers.next(job, page).await? {
-                Some((number, text)) => ahead.push((number, text.clone()), Unit::Document(text)),
-                None => ahead.end(),
-            }
-        }
-        let Some((number, text)) = ahead.next(run).await? else { return Ok(Filled::Exhausted) };
+        let next = readers.next_of(job, page, ahead, run).await?;
+        let Some((number, text)) = next else { return Ok(Filled::Exhausted) };
         let from_row = match number.cmp(&start.number) {
             std::cmp::Ordering::Less => u32::MAX,
             std::cmp::Ordering::Equal => start.row,
@@ -107,11 +102,11 @@ async fn fill(
         }
         let next = Position { number: number + 1, row: 0 };
         // The next page finds out whether there is more.
-        if (page.is_at_end() || job.is_late()) && next > start {
+        let now = Instant::now();
+        if (page.is_at_end() || job.is_late_at(now)) && next > start {
             return Ok(Filled::Full(next));
         }
-        job.check_timeout()?;
-        job.figures.turns.take().await;
+        job.rest(now).await?;
     }
 }
 
@@ -240,6 +235,26 @@ impl<'a> Readers<'a> {
 }
 
 impl<'a> Readers<'a> {
+    /// The next document, read ahead and with the answers to its function calls.
+    async fn next_of(
+        &mut self,
+        job: &Job<'_>,
+        page: &Page,
+        ahead: &mut Ahead<'_, (u64, Bytes)>,
+        run: &mut Run<'_>,
+    ) -> Result<Option<(u64, Bytes)>, Error> {
+        if ahead.is_idle() {
+            return self.next(job, page).await;
+        }
+        while ahead.is_hungry(page.wants(), || job.is_late()) {
+            match self.next(job, page).await? {
+                Some((number, text)) => ahead.push((number, text.clone()), Unit::Document(text)),
+                None => ahead.end(),
+            }
+        }
+        ahead.next(run).await
+    }
+
     /// Reads the first documents, for a page that still wants so many rows.
     async fn read_ahead(&mut self, job: &Job<'_>, wants: usize) -> Result<(), Error> {
         match self {
@@ -279,12 +294,12 @@ const READ_PER_MATCH: u64 = 16;
 
 impl Progress {
     fn new(job: &Job<'_>) -> Self {
-        Self { read: 0, matched_before: job.figures.totals().matched }
+        Self { read: 0, matched_before: job.figures.matches() }
     }
 
     /// Whether too few match. Call it once for each document that is read.
     fn is_poor(&mut self, job: &Job<'_>) -> bool {
-        let matched = job.figures.totals().matched - self.matched_before;
+        let matched = job.figures.matches() - self.matched_before;
         let is_poor = self.read > READ_BEFORE + READ_PER_MATCH * matched;
         self.read += 1;
         is_poor

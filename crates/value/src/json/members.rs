@@ -87,7 +87,7 @@ pub(super) fn skip_value(bytes: &[u8], at: usize) -> Result<usize, Error> {
         Some(b'{' | b'[') => skip_container(bytes, at),
         None => Err(ErrorKind::UnexpectedEnd.at(bytes.len())),
         _ => {
-            let scalar = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
+            let scalar = |byte: &&u8| matches!(byte, b'0'..=b'9' | b'a'..=b'z' | b'A'..=b'Z' | b'+' | b'-' | b'.');
             match bytes[at..].iter().take_while(scalar).count() {
                 0 => Err(unexpected(bytes, at)),
                 length => Ok(at + length),
@@ -97,14 +97,21 @@ pub(super) fn skip_value(bytes: &[u8], at: usize) -> Result<usize, Error> {
 }
 
 /// The offset after the closing quote of the string that starts at `at`.
-pub(super) fn skip_string(bytes: &[u8], at: usize) -> Result<usize, Error> {
-    let mut at = at + 1;
+fn skip_string(bytes: &[u8], at: usize) -> Result<usize, Error> {
+    string_end(bytes, at).map(|(end, _)| end)
+}
+
+/// The offset after the closing quote of the string that starts at `at`, and whether the string has
+/// no escape.
+#[inline]
+pub(super) fn string_end(bytes: &[u8], at: usize) -> Result<(usize, bool), Error> {
+    let (mut at, mut is_plain) = (at + 1, true);
     loop {
         at = plain_end(bytes, at);
         match bytes.get(at) {
-            Some(b'"') => return Ok(at + 1),
+            Some(b'"') => return Ok((at + 1, is_plain)),
             // The escaped character cannot end the string.
-            Some(b'\\') => at += 2,
+            Some(b'\\') => (at, is_plain) = (at + 2, false),
             // A control character.
             Some(_) => at += 1,
             None => return Err(ErrorKind::UnexpectedEnd.at(bytes.len())),

@@ -1,6 +1,6 @@
 //! A stored document as a value of which only some members are needed: the others are skipped.
 
-use super::members::{skip_string, skip_value};
+use super::members::{skip_value, string_end};
 use super::{Error, ErrorKind, skip_white_space, string, unexpected};
 use crate::{Object, Value};
 
@@ -40,7 +40,7 @@ pub fn parse_wanted(text: &[u8], wanted: &Wanted) -> Result<Value, Error> {
     let (Wanted::Some(names), Some(b'{')) = (wanted, text.get(start)) else {
         return super::parse(text);
     };
-    let mut object = Object::new();
+    let mut object = Object::with_capacity(names.len());
     let mut at = skip_white_space(text, start + 1);
     if text.get(at) == Some(&b'}') {
         return Ok(Value::Object(object));
@@ -52,13 +52,17 @@ pub fn parse_wanted(text: &[u8], wanted: &Wanted) -> Result<Value, Error> {
             return Err(unexpected(text, at));
         }
         let value_start = skip_white_space(text, at + 1);
-        at = skip_value(text, value_start)?;
-        if let Some(name) = name {
-            if object.contains_key(name) {
+        at = match name {
+            None => skip_value(text, value_start)?,
+            Some(name) if object.contains_key(name) => {
                 return Err(ErrorKind::DuplicateKey(name.clone()).at(value_start));
             }
-            object.push_unique(name.clone(), super::parse(&text[value_start..at])?);
-        }
+            Some(name) => {
+                let (value, end) = value_at(text, value_start)?;
+                object.push_unique(name.clone(), value);
+                end
+            }
+        };
         at = skip_white_space(text, at);
         match text.get(at) {
             Some(b'}') => break,
@@ -67,6 +71,18 @@ pub fn parse_wanted(text: &[u8], wanted: &Wanted) -> Result<Value, Error> {
         }
     }
     Ok(Value::Object(object))
+}
+
+/// The value at `at`, and the offset after it.
+fn value_at(text: &[u8], at: usize) -> Result<(Value, usize), Error> {
+    if text.get(at) == Some(&b'"') {
+        let (end, is_plain) = string_end(text, at)?;
+        if is_plain && let Ok(content) = str::from_utf8(&text[at + 1..end - 1]) {
+            return Ok((Value::String(content.to_owned()), end));
+        }
+    }
+    let end = skip_value(text, at)?;
+    Ok((super::parse(&text[at..end])?, end))
 }
 
 /// Which of the names the key at `at` is, if it is one, and the offset after it.
@@ -78,14 +94,13 @@ fn wanted_name<'n>(
     if text.get(at) != Some(&b'"') {
         return Err(unexpected(text, at));
     }
-    let end = skip_string(text, at)?;
-    let quoted = text.get(at..end).unwrap_or_default();
-    if !quoted.contains(&b'\\') {
-        let key = quoted.get(1..quoted.len().saturating_sub(1)).unwrap_or_default();
+    let (end, is_plain) = string_end(text, at)?;
+    if is_plain {
+        let key = &text[at + 1..end - 1];
         return Ok((names.iter().find(|name| name.as_bytes() == key), end));
     }
-    let quoted =
-        str::from_utf8(quoted).map_err(|error| ErrorKind::InvalidUtf8.at(error.valid_up_to()))?;
+    let quoted = str::from_utf8(&text[at..end])
+        .map_err(|error| ErrorKind::InvalidUtf8.at(error.valid_up_to()))?;
     let key = string::read(quoted, 0)?.text;
     Ok((names.iter().find(|name| **name == key), end))
 }
@@ -112,6 +127,17 @@ mod tests {
         assert_eq!(parse_wanted(text, &Wanted::All), parse(text));
         assert_eq!(parse_wanted(b"[1]", &wanted(&["a"])), parse(b"[1]"));
         assert_eq!(parse_wanted(b" { } ", &wanted(&["a"])), parse(b"{}"));
+    }
+
+    #[test]
+    fn wanted_values_are_whole() {
+        let value = |text: &[u8]| parse_wanted(text, &wanted(&["a"])).map(|it| print(&it));
+        let escaped = br#"{"a":"x\u0079\\","b":"#;
+        assert_eq!(value(escaped).unwrap(), r#"{"a":"xy\\"}"#);
+        assert_eq!(value("{\"a\":\"ä\tz\"}".as_bytes()).unwrap(), r#"{"a":"ä\tz"}"#);
+        for bad in [&b"{\"a\":\"\xff\"}"[..], br#"{"a":"x"#, br#"{"a":"x\""#, br#"{"a":}"#] {
+            assert!(value(bad).is_err());
+        }
     }
 
     #[test]

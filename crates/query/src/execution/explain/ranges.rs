@@ -3,7 +3,7 @@
 use index::{Decoded, decode_value};
 use value::json;
 
-use crate::execution::candidates::Span;
+use crate::execution::sought::Span;
 
 /// The types of values in order, with the first byte of each.
 const TYPES: [(u8, &str); 8] = [

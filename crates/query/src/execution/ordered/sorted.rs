@@ -1,7 +1,7 @@
 //! An order without an index: reads every document that can match, and keeps the first few after
 //! the frontier. The page bounds the memory, however many documents there are.
 
-use std::{collections::BinaryHeap, sync::Arc};
+use std::{collections::BinaryHeap, sync::Arc, time::Instant};
 
 use protocol::{Error, rid::DocNum};
 use sql::program::{Halt, Run};
@@ -50,7 +50,7 @@ pub(crate) async fn run(
         let mut rest = keys.iter();
         let mut fetched = Fetched::default();
         loop {
-            while ahead.is_hungry(page.wants(), job.is_late()) {
+            while ahead.is_hungry(page.wants(), || job.is_late()) {
                 if fetched.is_empty() {
                     let batch = rest.by_ref().take(fetched.room(page.wants()));
                     let batch = batch.map(|key| (key, place_of(&reaches, order, key)));
@@ -104,7 +104,7 @@ async fn keep_first(
         for (reach, mut documents) in together::all(opened).await? {
             ahead.reopen();
             loop {
-                while ahead.is_hungry(usize::MAX, false) {
+                while ahead.is_hungry(usize::MAX, || false) {
                     match documents.next(&reach, usize::MAX).await? {
                         Some((number, text)) => {
                             ahead.push((number, text.clone()), Unit::Document(text));
@@ -120,8 +120,7 @@ async fn keep_first(
                         first.insert(key)?;
                     }
                 }
-                job.check_timeout()?;
-                job.figures.turns.take().await;
+                job.rest(Instant::now()).await?;
             }
         }
     }

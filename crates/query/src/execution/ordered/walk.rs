@@ -1,7 +1,7 @@
 //! An order that an index has: follows the index entries, those of all partitions merged, and reads
 //! only documents that can match.
 
-use std::{collections::VecDeque, ops::Bound};
+use std::{collections::VecDeque, ops::Bound, time::Instant};
 
 use bytes::Bytes;
 use protocol::{Error, rid::DocNum};
@@ -64,7 +64,7 @@ pub(crate) async fn run(
     }
     let mut ahead = Ahead::documents(job, true);
     loop {
-        while ahead.is_hungry(page.wants(), job.is_late()) {
+        while ahead.is_hungry(page.wants(), || job.is_late()) {
             if fetched.is_empty() {
                 let entries = walk.entries(fetched.room(page.wants())).await?;
                 fetched.fetch(entries, &reaches).await?;
@@ -91,11 +91,11 @@ pub(crate) async fn run(
             Fed::Over => return Ok(Ended::At(None)),
             Fed::Full(row) => return Ok(Ended::At(Some(place_at(order, &key, row)))),
         }
-        if job.is_late() && seen.is_none() {
+        let now = Instant::now();
+        if job.is_late_at(now) && seen.is_none() {
             return Ok(Ended::At(Some(place_at(order, &key, u32::MAX))));
         }
-        job.check_timeout()?;
-        job.figures.turns.take().await;
+        job.rest(now).await?;
     }
 }
 

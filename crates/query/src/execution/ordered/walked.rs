@@ -4,8 +4,9 @@ use bytes::Bytes;
 
 use crate::execution::{
     access::DEFINED,
-    candidates::{Node, Ranges, Span},
+    candidates::{Node, Ranges},
     ordered::{Order, OrderIndex, invert},
+    sought::Span,
 };
 
 /// An index to walk in one partition.
@@ -42,7 +43,7 @@ impl Walked {
     }
 
     fn is_own(&self, node: &Node) -> bool {
-        matches!(node, Node::Ranges(ranges) if self.prefix == ranges.prefix
+        matches!(node, Node::Ranges(ranges) if self.prefix[..] == ranges.prefix
             && ranges.is_unique && ranges.check.is_none())
     }
 
