@@ -24,6 +24,10 @@ const REST_INTERVAL: Duration = Duration::from_millis(200);
 /// CPU time between two looks that still is rest: one clock tick.
 const REST_CPU: Duration = Duration::from_millis(10);
 
+/// So many such looks in a row are rest. Some work begins only when nothing was written for two or
+/// three seconds, and belongs to those who wrote.
+const REST_LOOKS: u32 = 20;
+
 /// Where and how requests go.
 #[derive(Clone)]
 pub(crate) struct Target {
@@ -188,7 +192,7 @@ async fn work(mut client: Client, shared: Arc<Shared>) -> Result<Done> {
 pub(crate) async fn rest(process: u32, rest_max: Duration) -> Result<()> {
     let begin = Instant::now();
     let (mut before, mut quiet) = (cpu_of_tree(process)?, 0);
-    while begin.elapsed() < rest_max && quiet < 2 {
+    while begin.elapsed() < rest_max && quiet < REST_LOOKS {
         tokio::time::sleep(REST_INTERVAL).await;
         let now = cpu_of_tree(process)?;
         quiet = if now.saturating_sub(before) <= REST_CPU { quiet + 1 } else { 0 };

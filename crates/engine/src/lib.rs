@@ -65,6 +65,10 @@ pub use crate::{
     verify::{Report, verify},
 };
 
+/// The first bytes of the keys that a point read looks up: what a store may keep at hand. All other
+/// rows are scanned, or have a cache of their own.
+pub const READ_BY_KEY: [u8; 2] = [partition::keys::PRIMARY, partition::keys::DOCUMENT];
+
 /// How often writers check whether a move is over, in case they missed the notification.
 const MOVE_STEP: Duration = Duration::from_millis(20);
 

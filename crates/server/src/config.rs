@@ -16,6 +16,7 @@ use crate::{
     cli::ServeArgs,
     cors::Origin,
     issuers::Tokens,
+    memory,
     proxies::Proxies,
     settings::{
         Charges, Consistency, CrossPartition, Limits, LogFormat, LogLevel, MetricsAccess,
@@ -161,7 +162,10 @@ impl Config {
             trusted_proxies: Proxies::new(said.trusted_proxies.unwrap_or_default()),
             keys: keys(said.key, said.key_file, data_dir.as_deref())?,
             data_dir,
-            cache_bytes: u64::from(said.cache_mb.unwrap_or(64)) << 20,
+            cache_bytes: said.cache_mb.map_or_else(
+                || default_cache(memory::available_bytes()),
+                |mebibytes| u64::from(mebibytes) << 20,
+            ),
             disk_reserve_bytes: said.disk_reserve.map(|size| size.0),
             allows_published_key: said.allow_published_key.unwrap_or(false),
             tokens: tokens(said.token_issuers, said.trust_any_token)?,
@@ -426,6 +430,14 @@ fn at_least(name: &str, said: Option<u32>, default: u32, least: u32) -> Result<u
         return Err(Failure::usage(format!("`{name}` is {value}: use {least} or more")));
     }
     Ok(value)
+}
+
+/// The memory for caches, if nobody says how much: an eighth of what there is. The rest is for write
+/// buffers, requests and whatever else runs there, and the system keeps files in what nobody uses.
+///
+/// More than half a gigabyte is only taken by those who ask for it: it may be a developer's machine.
+fn default_cache(available: Option<u64>) -> u64 {
+    available.map_or(64 << 20, |bytes| (bytes / 8).clamp(16 << 20, 512 << 20))
 }
 
 #[cfg(test)]

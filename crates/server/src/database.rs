@@ -83,10 +83,21 @@ impl Database {
     }
 }
 
+/// Options with this much memory for caches. A document is read by its own row and its primary row;
+/// what the rows have is not needed for their blocks.
+fn store_options(cache_bytes: u64) -> store_lsm::Options {
+    store_lsm::Options {
+        cache_bytes: cache_bytes / 2,
+        row_cache_bytes: usize::try_from(cache_bytes / 2).unwrap_or(usize::MAX),
+        cached_kinds: &engine::READ_BY_KEY,
+        ..store_lsm::Options::default()
+    }
+}
+
 /// Opens the store of a data directory.
 pub(crate) async fn open_store(path: &Path, cache_bytes: u64) -> anyhow::Result<Arc<dyn Files>> {
     let path = path.to_owned();
-    let options = store_lsm::Options { cache_bytes, ..store_lsm::Options::default() };
+    let options = store_options(cache_bytes);
     // Opening replays the journal of a killed server, which can take seconds.
     let opened = tokio::task::spawn_blocking(move || {
         store_lsm::LsmStore::open(&path, options)
@@ -101,7 +112,7 @@ pub(crate) async fn examine_store(
     cache_bytes: u64,
 ) -> anyhow::Result<Arc<dyn store::Store>> {
     let path = path.to_owned();
-    let options = store_lsm::Options { cache_bytes, ..store_lsm::Options::default() };
+    let options = store_options(cache_bytes);
     let opened = tokio::task::spawn_blocking(move || {
         store_lsm::LsmStore::examine(&path, options)
             .with_context(|| format!("cannot open the store in `{}`", path.display()))

@@ -33,6 +33,7 @@ mod issuers;
 mod keys;
 mod live;
 mod logging;
+mod memory;
 mod metrics;
 mod partitions;
 mod proxies;

@@ -194,7 +194,7 @@ pub(crate) struct Settings {
     #[arg(value_name = "BOOL", hide_possible_values = true)]
     pub(crate) in_memory: Option<bool>,
 
-    /// Memory for cached blocks of the store, in MiB [default: 64]
+    /// Memory for cached rows and blocks of the store, in MiB [default: an eighth of the memory, from 16 to 512]
     #[arg(long, env = "SHEAF_CACHE_MB", value_name = "MIB", help_heading = "Storage")]
     pub(crate) cache_mb: Option<u32>,
 

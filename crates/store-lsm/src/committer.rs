@@ -6,7 +6,8 @@
 //!
 //! Between groups the committer does housekeeping: it flushes the largest write buffer when all of
 //! them together are too large (fjall has a setting for that but never reads it), and renews the
-//! published snapshot, which would otherwise keep old tables alive on an idle store.
+//! published snapshot, which would otherwise keep old tables alive on an idle store. When nobody has
+//! written for a while, it has what was left behind merged (`quiet`).
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -16,7 +17,7 @@ use std::{
 };
 
 use fjall::{AbstractTree, OwnedWriteBatch, PersistMode};
-use store::{Durability, Error, Result};
+use store::{Change, Durability, Error, Result};
 
 use crate::{
     command::Command,
@@ -24,11 +25,15 @@ use crate::{
     merged, open,
     partition::LsmPartition,
     queue::{Entry, Next},
+    quiet::Unsettled,
     shared::Shared,
 };
 
 /// How often an idle committer does housekeeping.
 const IDLE: Duration = Duration::from_secs(1);
+
+/// How long nothing must have been written before what was is merged.
+const QUIET: Duration = Duration::from_secs(2);
 
 /// How often the committer checks whether a partition has caught up.
 const HELD: Duration = Duration::from_millis(5);
@@ -47,7 +52,7 @@ const DURABLE: PersistMode = PersistMode::SyncData;
 /// Starts the thread. It ends once the queue is stopped and empty.
 pub(crate) fn start(shared: Arc<Shared>) -> Result<JoinHandle<()>> {
     let run = move || {
-        let committer = Committer { shared: Arc::clone(&shared), unbalanced_bytes: 0 };
+        let committer = Committer::new(Arc::clone(&shared));
         if catch_unwind(AssertUnwindSafe(|| committer.run())).is_err() {
             shared.queue.abandon();
         }
@@ -60,9 +65,21 @@ struct Committer {
     shared: Arc<Shared>,
     /// Bytes committed since the last check of the write buffers.
     unbalanced_bytes: usize,
+    /// Partitions that were written to since they were merged.
+    unsettled: Unsettled,
+    /// When something was committed last.
+    committed: Instant,
 }
 
 impl Committer {
+    fn new(shared: Arc<Shared>) -> Self {
+        let mut unsettled = Unsettled::default();
+        for partition in shared.all_partitions() {
+            unsettled.note(&partition);
+        }
+        Self { shared, unbalanced_bytes: 0, unsettled, committed: Instant::now() }
+    }
+
     fn run(mut self) {
         let mut probed = Instant::now();
         loop {
@@ -105,6 +122,10 @@ impl Committer {
                 counters.batches.fetch_add(group.len() as u64, Ordering::Relaxed);
                 let keys: usize = group.iter().map(|e| e.batch.changes.len()).sum();
                 counters.keys_written.fetch_add(keys as u64, Ordering::Relaxed);
+                self.committed = Instant::now();
+                for entry in &group {
+                    self.unsettled.note(&entry.partition);
+                }
                 self.unbalanced_bytes += group.iter().map(|e| e.size_bytes).sum::<usize>();
                 for entry in group {
                     entry.finish(Ok(()));
@@ -125,9 +146,26 @@ impl Committer {
     }
 
     fn write_and_publish(&self, group: &[Entry]) -> Result<()> {
-        self.write(group)?;
+        let written = self.write(group);
+        self.replace_rows(group, written.is_ok());
+        written?;
         self.shared.publish();
         Ok(())
+    }
+
+    /// Replaces what the group has written among the rows that readers keep, or removes it there.
+    fn replace_rows(&self, group: &[Entry], is_written: bool) {
+        let (rows, turn) = (&self.shared.rows, self.shared.next_turn());
+        for entry in group {
+            let partition = entry.partition.id();
+            for Change { key, value } in &entry.batch.changes {
+                let Some(place) = rows.place(partition, key) else { continue };
+                match value {
+                    Some(value) if is_written => rows.replace(place, partition, key, value, turn),
+                    _ => rows.remove(place, turn),
+                }
+            }
+        }
     }
 
     fn write(&self, group: &[Entry]) -> Result<()> {
@@ -180,7 +218,7 @@ impl Committer {
         }
     }
 
-    fn look_around(&self) {
+    fn look_around(&mut self) {
         // A group that failed halfway may be in the buffers but must not become visible: its
         // writers were told that it failed, as were those after it.
         if self.shared.queue.failure().is_some() {
@@ -189,7 +227,13 @@ impl Committer {
         // This also detects a failed background job when nobody writes.
         match self.shared.database.persist(PersistMode::Buffer) {
             Ok(()) => self.shared.publish(),
-            Err(error) => self.shared.queue.fail(Vec::new(), &error_of(error)),
+            Err(error) => return self.shared.queue.fail(Vec::new(), &error_of(error)),
+        }
+        if self.committed.elapsed() >= QUIET
+            && self.shared.options.workers > 0
+            && let Err(error) = self.unsettled.settle()
+        {
+            self.shared.queue.fail(Vec::new(), &error);
         }
     }
 

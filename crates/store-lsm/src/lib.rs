@@ -10,7 +10,7 @@
 //!
 //! Reading order: [`LsmStore`] here (the store contract), `partition` (one keyspace), `command` and
 //! `queue` (the committer's inbox), `snapshot` (reads), `shared` (the open database), `handle` (an
-//! owner's handle), `committer` (what is written, and when, with `merged`), `open` (startup and
+//! owner's handle), `rows` (what was read lately), `committer` (what is written, and when, with `merged`, and `quiet` when nobody writes), `open` (startup and
 //! recovery from power loss, with `torn` and `journal_list`), `priority` (of background work),
 //! `copy` (bulk loading), `image` (the files of the whole store, pinned for a copy, with `extent`
 //! and `window`), `restore` (building a store from such files), `compact` (each key in one place),
@@ -36,8 +36,10 @@ mod partition;
 mod pause;
 mod priority;
 mod queue;
+mod quiet;
 mod reply;
 mod restore;
+mod rows;
 mod scratch;
 mod shared;
 mod snapshot;

@@ -8,6 +8,12 @@
 pub struct Options {
     /// Memory for blocks read from disk, shared by all partitions.
     pub cache_bytes: u64,
+    /// Memory for rows that were read by key, shared by all partitions. They take less time to find
+    /// and less room than the blocks they are in.
+    pub row_cache_bytes: usize,
+    /// The first bytes of the keys whose rows are kept there. Kinds that are not read by key only
+    /// make writes dearer.
+    pub cached_kinds: &'static [u8],
     /// When the write buffers of all partitions together exceed this size, the largest one is
     /// flushed.
     pub write_buffer_bytes_total: u64,
@@ -45,6 +51,8 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             cache_bytes: 16 << 20,
+            row_cache_bytes: 0,
+            cached_kinds: &[],
             write_buffer_bytes_total: 48 << 20,
             memtable_bytes: 8 << 20,
             flushed_tables_max: 6,

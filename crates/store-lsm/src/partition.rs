@@ -49,6 +49,8 @@ pub(crate) struct LsmPartition {
     pub(crate) epoch: AtomicU64,
     /// Whether a copy is writing tables for it.
     pub(crate) is_filling: AtomicBool,
+    /// Whether the committer has it on its list of those that may have something to merge.
+    pub(crate) is_unsettled: AtomicBool,
 }
 
 impl LsmPartition {
@@ -59,6 +61,7 @@ impl LsmPartition {
             is_dropped: AtomicBool::new(false),
             epoch: AtomicU64::new(0),
             is_filling: AtomicBool::new(false),
+            is_unsettled: AtomicBool::new(false),
         })
     }
 

@@ -15,7 +15,7 @@ use store::Statistics;
 
 use crate::{
     counters::Counters, files::journals, journal_list::JournalList, options::Options,
-    partition::LsmPartition, queue::Queue, scratch::Scratch, snapshot::LsmSnapshot,
+    partition::LsmPartition, queue::Queue, rows::Rows, scratch::Scratch, snapshot::LsmSnapshot,
 };
 
 /// Partitions by name.
@@ -30,8 +30,11 @@ pub(crate) struct Shared {
     /// How many images exist. Only the committer creates them.
     pub(crate) images: AtomicUsize,
     partitions: RwLock<Partitions>,
-    /// The snapshot that readers use, taken by the committer when nothing was half applied.
-    published: RwLock<Arc<Snapshot>>,
+    /// The snapshot that readers use, taken by the committer when nothing was half applied, and how
+    /// many were published before.
+    published: RwLock<(Arc<Snapshot>, u64)>,
+    /// Rows that were read lately.
+    pub(crate) rows: Arc<Rows>,
     #[cfg(test)]
     pub(crate) pause: crate::pause::Pause,
     /// The store's own records, see `open`.
@@ -57,6 +60,7 @@ impl Shared {
     ) -> Self {
         Self {
             queue: Queue::new(&options),
+            rows: Arc::new(Rows::new(&options)),
             options,
             directory,
             counters: Arc::default(),
@@ -64,7 +68,7 @@ impl Shared {
             partitions: RwLock::default(),
             #[cfg(test)]
             pause: crate::pause::Pause::default(),
-            published: RwLock::new(Arc::new(database.snapshot())),
+            published: RwLock::new((Arc::new(database.snapshot()), 0)),
             system,
             database,
             journal_list,
@@ -73,22 +77,29 @@ impl Shared {
         }
     }
 
-    /// The snapshot that the committer took last.
-    fn published(&self) -> Arc<Snapshot> {
-        Arc::clone(&self.published.read().unwrap_or_else(PoisonError::into_inner))
+    /// The snapshot that the committer took last, and its turn.
+    fn published(&self) -> (Arc<Snapshot>, u64) {
+        let published = self.published.read().unwrap_or_else(PoisonError::into_inner);
+        (Arc::clone(&published.0), published.1)
+    }
+
+    /// The turn in which the next snapshot will be published. Only for the committer.
+    pub(crate) fn next_turn(&self) -> u64 {
+        self.published().1 + 1
     }
 
     /// A view of a partition with everything published so far.
     pub(crate) fn snapshot(&self, partition: &LsmPartition) -> LsmSnapshot {
         let counters = Arc::clone(&self.counters);
-        LsmSnapshot::new(self.published(), partition.keyspace.clone(), counters)
+        let rows = Arc::clone(&self.rows);
+        LsmSnapshot::new(self.published(), partition.keyspace.clone(), counters, rows)
     }
 
     /// Publishes everything that is committed. Only the committer may call this.
     pub(crate) fn publish(&self) {
-        let snapshot = Arc::new(self.database.snapshot());
+        let next = (Arc::new(self.database.snapshot()), self.next_turn());
         let mut published = self.published.write().unwrap_or_else(PoisonError::into_inner);
-        let previous = std::mem::replace(&mut *published, snapshot);
+        let previous = std::mem::replace(&mut *published, next);
         drop(published);
         // Dropped outside the lock: the last user of a snapshot may have cleanup to do.
         drop(previous);

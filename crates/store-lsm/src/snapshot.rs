@@ -14,7 +14,11 @@ use store::{
     is_empty_range,
 };
 
-use crate::{counters::Counters, error::error_of};
+use crate::{
+    counters::Counters,
+    error::error_of,
+    rows::{Found, Rows},
+};
 
 /// A read that loads blocks and takes longer than this counts as slow: it blocked its thread.
 const SLOW: Duration = Duration::from_millis(1);
@@ -22,18 +26,22 @@ const SLOW: Duration = Duration::from_millis(1);
 /// One partition as it was when the committer took the snapshot.
 pub(crate) struct LsmSnapshot {
     snapshot: Arc<fjall::Snapshot>,
+    /// How many publications there were up to this snapshot, see `rows`.
+    turn: u64,
     keyspace: Keyspace,
     counters: Arc<Counters>,
+    rows: Arc<Rows>,
     slow: Duration,
 }
 
 impl LsmSnapshot {
     pub(crate) fn new(
-        snapshot: Arc<fjall::Snapshot>,
+        (snapshot, turn): (Arc<fjall::Snapshot>, u64),
         keyspace: Keyspace,
         counters: Arc<Counters>,
+        rows: Arc<Rows>,
     ) -> Self {
-        Self { snapshot, keyspace, counters, slow: SLOW }
+        Self { snapshot, turn, keyspace, counters, rows, slow: SLOW }
     }
 
     fn count_keys(&self, count: usize) {
@@ -57,8 +65,17 @@ impl LsmSnapshot {
         if key.len() > KEY_BYTES_MAX {
             return Ok(None);
         }
-        let value = self.snapshot.get(&self.keyspace, key).map_err(error_of)?;
-        Ok(value.map(|value| Bytes::copy_from_slice(&value)))
+        let read = || self.timed(|| self.snapshot.get(&self.keyspace, key)).map_err(error_of);
+        let partition = self.keyspace.id();
+        let place = self.rows.place(partition, key);
+        let found = place.map(|place| (place, self.rows.find(place, partition, key, self.turn)));
+        Ok(match found {
+            Some((_, Found::Here(value))) => Some(value),
+            Some((place, Found::Absent { is_wanted: true })) => {
+                read()?.map(|value| self.rows.insert(place, partition, key, &value, self.turn))
+            }
+            _ => read()?.map(|value| Bytes::copy_from_slice(&value)),
+        })
     }
 
     fn page(&self, range: KeyRange, direction: Direction, limit: PageLimit) -> Result<Page> {
@@ -124,7 +141,7 @@ impl Snapshot for LsmSnapshot {
     fn get_many<'a>(&'a self, keys: &'a [Bytes]) -> BoxFuture<'a, Result<Vec<Option<Bytes>>>> {
         Box::pin(async move {
             self.count_keys(keys.len());
-            self.timed(|| keys.iter().map(|key| self.get(key)).collect())
+            keys.iter().map(|key| self.get(key)).collect()
         })
     }
 

@@ -16,9 +16,14 @@ use std::{
     thread::JoinHandle,
 };
 
+/// PATCH 10
+pub type Strategy = Arc<dyn lsm_tree::compaction::CompactionStrategy + Send + Sync>;
+
 pub enum WorkerMessage {
     Flush,
     Compact(Keyspace),
+    /// PATCH 10: A compaction with another strategy than the keyspace's own.
+    CompactWith(Keyspace, Strategy),
     Close,
     RotateMemtable(Keyspace, MemtableId),
 }
@@ -31,6 +36,8 @@ impl std::fmt::Debug for WorkerMessage {
             match self {
                 Self::Flush => Cow::Borrowed("WorkerMessage:Flush"),
                 Self::Compact(k) => Cow::Owned(format!("WorkerMessage:Compact({:?})", k.name)),
+                Self::CompactWith(k, _) =>
+                    Cow::Owned(format!("WorkerMessage:CompactWith({:?})", k.name)),
                 Self::Close => Cow::Borrowed("WorkerMessage:Close"),
                 Self::RotateMemtable(k, memtable_id) =>
                     Cow::Owned(format!("WorkerMessage:Rotate({:?}, {memtable_id})", k.name)),
@@ -264,7 +271,13 @@ fn worker_tick(ctx: &WorkerState) -> crate::Result<bool> {
 
             let before = keyspace.tree.current_version().id();
 
-            run_compaction(&keyspace, &ctx.supervisor.snapshot_tracker, &ctx.stats)?;
+            let strategy = keyspace.config.compaction_strategy.clone();
+            run_compaction(
+                &keyspace,
+                strategy,
+                &ctx.supervisor.snapshot_tracker,
+                &ctx.stats,
+            )?;
 
             // PATCH 9: A compaction often makes room for the next one. What was asked for meanwhile
             // found the tables taken and did nothing, and if writers wait for compactions, no flush
@@ -272,6 +285,24 @@ fn worker_tick(ctx: &WorkerState) -> crate::Result<bool> {
             if keyspace.tree.current_version().id() != before {
                 ctx.sender.try_send(WorkerMessage::Compact(keyspace)).ok();
             }
+        }
+        // PATCH 10: Once, and then whatever the keyspace's own strategy finds.
+        WorkerMessage::CompactWith(keyspace, strategy) => {
+            if ctx.pool_size > 1 && ctx.worker_id == 0 {
+                ctx.sender
+                    .try_send(WorkerMessage::CompactWith(keyspace, strategy))
+                    .ok();
+                std::thread::sleep(std::time::Duration::from_millis(1));
+                return Ok(false);
+            }
+
+            run_compaction(
+                &keyspace,
+                strategy,
+                &ctx.supervisor.snapshot_tracker,
+                &ctx.stats,
+            )?;
+            ctx.sender.try_send(WorkerMessage::Compact(keyspace)).ok();
         }
     }
 

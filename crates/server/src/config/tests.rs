@@ -19,11 +19,19 @@ fn a_flag_wins_over_the_file_and_the_file_over_the_default() {
 #[test]
 fn the_cache_is_given_in_mebibytes() {
     let cache = |said: Settings| Config::resolve(said).unwrap().cache_bytes;
-    assert_eq!(cache(Settings::default()), 64 << 20);
+    assert_eq!(cache(Settings::default()), default_cache(memory::available_bytes()));
     let file = || parse("cache-mb = 256").unwrap();
     assert_eq!(cache(file()), 256 << 20);
     let flags = Settings { cache_mb: Some(16), ..Settings::default() };
     assert_eq!(cache(flags.over(file())), 16 << 20);
+}
+
+#[test]
+fn the_cache_is_an_eighth_of_the_memory_within_bounds() {
+    for (available, expected) in [(64, 16), (256, 32), (2048, 256), (4096, 512), (65_536, 512)] {
+        assert_eq!(default_cache(Some(available << 20)), expected << 20, "of {available}");
+    }
+    assert_eq!(default_cache(None), 64 << 20);
 }
 
 #[test]

@@ -74,7 +74,7 @@ async fn a_panic_before_publishing_leaves_the_group_unseen() {
     let (before, end) = entry(&partition, "before");
     store.shared.queue.push(before);
     end.recv().unwrap().unwrap();
-    let mut committer = Committer { shared: Arc::clone(&store.shared), unbalanced_bytes: 0 };
+    let mut committer = Committer::new(Arc::clone(&store.shared));
     let (first, end_of_first) = entry(&partition, "first");
     let (second, end_of_second) = entry(&partition, "second");
     for entry in [&first, &second] {

@@ -52,6 +52,16 @@ async fn conforms_with_tiny_buffers() {
     run_conformance(Options { memtable_bytes: 8 << 10, ..Options::default() }).await;
 }
 
+/// All kinds of rows are kept, and few of them fit.
+#[tokio::test]
+async fn conforms_with_rows_at_hand() {
+    let all: &[u8] = Vec::leak((0..=u8::MAX).collect());
+    for row_cache_bytes in [64 << 10, 64 << 20] {
+        let tiny = Options { memtable_bytes: 8 << 10, ..Options::default() };
+        run_conformance(Options { row_cache_bytes, cached_kinds: all, ..tiny }).await;
+    }
+}
+
 fn open(directory: &Path) -> Arc<LsmStore> {
     LsmStore::open(directory, Options::default()).unwrap()
 }

@@ -2,13 +2,16 @@
 // This source code is licensed under both the Apache 2.0 and MIT License
 // (found in the LICENSE-* files in the repository)
 
-use crate::{snapshot_tracker::SnapshotTracker, stats::Stats, Keyspace};
+use crate::{
+    snapshot_tracker::SnapshotTracker, stats::Stats, worker_pool::Strategy, Keyspace,
+};
 use lsm_tree::AbstractTree;
 use std::time::Instant;
 
-/// Runs a single run of compaction.
+/// Runs a single run of compaction, with a strategy that the caller chooses (PATCH 10).
 pub fn run(
     keyspace: &Keyspace,
+    strategy: Strategy,
     snapshot_tracker: &SnapshotTracker,
     stats: &Stats,
 ) -> crate::Result<()> {
@@ -23,8 +26,6 @@ pub fn run(
         keyspace.name,
     );
 
-    let strategy = keyspace.config.compaction_strategy.clone();
-
     stats.active_compaction_count.fetch_add(1, Relaxed);
 
     log::debug!("Compacting keyspace {:?}", keyspace.name);
@@ -33,7 +34,7 @@ pub fn run(
 
     if let Err(e) = keyspace
         .tree
-        .compact(strategy.clone(), snapshot_tracker.get_seqno_safe_to_gc())
+        .compact(strategy, snapshot_tracker.get_seqno_safe_to_gc())
     {
         log::error!("Compaction failed: {e:?}");
         stats.active_compaction_count.fetch_sub(1, Relaxed);

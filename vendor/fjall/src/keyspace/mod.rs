@@ -864,6 +864,16 @@ impl Keyspace {
         self.tree.blob_file_count()
     }
 
+    /// Asks a worker for one compaction with another strategy than the keyspace's own (PATCH 10).
+    ///
+    /// Nothing happens if too much else was asked for already.
+    #[doc(hidden)]
+    pub fn request_compaction(&self, strategy: crate::worker_pool::Strategy) {
+        self.worker_messager
+            .try_send(WorkerMessage::CompactWith(self.clone(), strategy))
+            .ok();
+    }
+
     /// Performs major compaction, blocking the caller until it's done.
     ///
     /// # Errors
