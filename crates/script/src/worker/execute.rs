@@ -1,4 +1,5 @@
-//! One execution in a fresh engine, from source to report.
+//! One execution, from source to report, in an engine that has not run anything before, as far as the
+//! script can tell: it is put back after each.
 
 use std::{
     cell::{Cell, RefCell},
@@ -11,7 +12,8 @@ use rquickjs::{Context, Ctx, Error, Persistent, Runtime, Value};
 use super::{
     Pipe, api,
     load::{self, LoadError},
-    state::State,
+    memory::Memory,
+    state::{Current, State},
 };
 use crate::{
     job::Failure,
@@ -25,33 +27,62 @@ const RESERVE_BYTES: usize = 4 << 20;
 /// handle it.
 const EXHAUSTED_JOBS_MAX: u32 = 1000;
 
-/// Runs a job and answers it. Sends the answer before tearing the engine down, so that nobody waits
-/// for that. An error means that the host is gone.
-pub(crate) fn execute(run: Run, pipe: &Rc<RefCell<Pipe>>, fresh: Fresh) -> io::Result<()> {
-    let state = Rc::new(State::new(Rc::clone(pipe), run));
-    let engine = Engine::new(&state, fresh);
-    let result = engine.run();
+/// Runs a job and answers it. Sends the answer before putting the engine back, so that nobody waits for
+/// that. An error means that the host is gone, or the engine unusable.
+pub(crate) fn execute(
+    run: Run,
+    pipe: &Rc<RefCell<Pipe>>,
+    engine: &'static Engine,
+) -> io::Result<()> {
+    let state = engine.current.enter(pipe, run);
+    let result = Execution::new(engine, &state).run();
     state.note(&state.ahead.finish());
     if state.broken.get() {
         return Err(io::ErrorKind::BrokenPipe.into());
     }
     let done = Done { log: state.log.take(), result: result.map(|()| state.left.take()) };
     let message = done.encode().or_else(|| too_large(done.log).encode());
-    pipe.borrow_mut().send(&message.unwrap_or_default())
+    pipe.borrow_mut().send(&message.unwrap_or_default())?;
+    engine.put_back(state)
 }
 
-/// An engine that has not run anything yet. Created while no script waits.
-pub(crate) struct Fresh {
-    // Drop what lives in the engine before the engine.
+/// The engine of a worker, with the API.
+pub(crate) struct Engine {
     context: Context,
     runtime: Runtime,
+    current: Rc<Current>,
+    memory: Rc<Memory>,
 }
 
-impl Fresh {
-    pub(crate) fn new() -> Result<Fresh, Error> {
-        let runtime = Runtime::new()?;
+impl Engine {
+    /// Creates an engine that ends with its process: tearing it down would only take time.
+    pub(crate) fn new() -> Result<&'static Engine, Error> {
+        let memory = Memory::new().ok_or(Error::Allocation)?;
+        let runtime = Runtime::new_with_alloc(memory.source())?;
         let context = Context::full(&runtime)?;
-        Ok(Fresh { context, runtime })
+        let current = Rc::new(Current::default());
+        context.with(|ctx| api::install(&ctx, &current))?;
+        memory.keep();
+        Ok(Box::leak(Box::new(Engine { context, runtime, current, memory })))
+    }
+
+    /// Undoes all that an execution did to the engine.
+    #[expect(unsafe_code, reason = "this is where nothing refers to the engine's memory")]
+    fn put_back(&self, state: Rc<State>) -> io::Result<()> {
+        self.runtime.set_interrupt_handler(None);
+        self.runtime.set_host_promise_rejection_tracker(None);
+        self.current.leave();
+        // Whoever still has the state might still use the engine's values in it.
+        Rc::into_inner(state).ok_or_else(|| io::Error::other("the execution is not over"))?;
+        // SAFETY:
+        // 1. Nobody is inside of `Context::with`: it does not return before the engine does.
+        // 2. An engine's values live no longer than `Context::with`, except for `Persistent` ones. Those of an
+        //    execution are in its `State` or owned by `Execution::run`, and gone; those of `Current` are
+        //    neither dropped nor added to once the engine is created. The library keeps prototypes of
+        //    classes, but there is one class, that of Rust functions, which has been used before.
+        // 3. Rust functions are created by `api::native` only, and held by `Current`.
+        unsafe { self.memory.restore() };
+        Ok(())
     }
 }
 
@@ -59,11 +90,10 @@ fn too_large(log: String) -> Done {
     Done { log, result: Err(Failure::TooLarge) }
 }
 
-/// An engine with limits set.
-struct Engine {
-    context: Context,
-    runtime: Runtime,
-    state: Rc<State>,
+/// An engine at work, with limits set.
+struct Execution<'e> {
+    engine: &'e Engine,
+    state: &'e State,
     /// Unhandled promises that were rejected for lack of memory.
     exhausted: Rc<Cell<u32>>,
     heap_bytes_max: usize,
@@ -88,16 +118,10 @@ impl From<Failure> for Stop {
     }
 }
 
-impl Drop for Engine {
-    fn drop(&mut self) {
-        self.state.clear();
-    }
-}
-
-impl Engine {
-    fn new(state: &Rc<State>, fresh: Fresh) -> Engine {
+impl<'e> Execution<'e> {
+    fn new(engine: &'e Engine, state: &'e Rc<State>) -> Self {
         let Run { limits, source, .. } = &state.run;
-        let Fresh { context, runtime } = fresh;
+        let runtime = &engine.runtime;
         let heap_bytes_max = usize::try_from(limits.heap_bytes_max).unwrap_or(usize::MAX);
         runtime.set_memory_limit(heap_bytes_max);
         runtime.set_max_stack_size(usize::try_from(limits.stack_bytes_max).unwrap_or(usize::MAX));
@@ -120,8 +144,7 @@ impl Engine {
                 }
             },
         )));
-        let state = Rc::clone(state);
-        Engine { context, runtime, state, exhausted, heap_bytes_max }
+        Execution { engine, state, exhausted, heap_bytes_max }
     }
 
     fn run(&self) -> Result<(), Failure> {
@@ -137,9 +160,9 @@ impl Engine {
     }
 
     fn run_to_end(&self) -> Result<(), Stop> {
-        let state = &*self.state;
-        let is_over = self.context.with(|ctx| {
-            api::install(&ctx, &self.state).map_err(|_| Failure::OutOfMemory)?;
+        let state = self.state;
+        let is_over = self.engine.context.with(|ctx| {
+            api::adapt(&ctx, state.run.mode).map_err(|_| Failure::OutOfMemory)?;
             begin(&ctx, state)
         })?;
         if is_over {
@@ -148,7 +171,7 @@ impl Engine {
         // First the jobs of promises, then the next callback, until both are exhausted.
         loop {
             self.run_jobs()?;
-            let is_last = self.context.with(|ctx| {
+            let is_last = self.engine.context.with(|ctx| {
                 let thrown = |error: Error| caught(&ctx, &error);
                 if let Some(reason) = state.tasks.aborted(&ctx).map_err(thrown)? {
                     return Err(Stop::thrown(&ctx, reason));
@@ -173,12 +196,12 @@ impl Engine {
             self.check_time()?;
             // The engine also leaves an exception if it has no memory for the next job.
             let was_exhausted =
-                self.context.with(|ctx| ctx.has_exception() && self.is_memory(&ctx));
+                self.engine.context.with(|ctx| ctx.has_exception() && self.is_memory(&ctx));
             patience = if self.exhausted.get() > 0 { patience - 1 } else { EXHAUSTED_JOBS_MAX };
             if was_exhausted || patience == 0 {
                 return Err(Failure::OutOfMemory);
             }
-            match self.runtime.execute_pending_job() {
+            match self.engine.runtime.execute_pending_job() {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
                 Err(failed) => {
@@ -202,15 +225,15 @@ impl Engine {
     }
 
     fn describe(&self, thrown: Persistent<Value<'static>>) -> Failure {
-        self.runtime.set_memory_limit(self.heap_bytes_max.saturating_add(RESERVE_BYTES));
-        let described = self.context.with(|ctx| {
+        self.engine.runtime.set_memory_limit(self.heap_bytes_max.saturating_add(RESERVE_BYTES));
+        let described = self.engine.context.with(|ctx| {
             let thrown = thrown.restore(&ctx)?;
             if thrown.is_null() && !can_throw_null(&self.state.run.source) {
                 // Without memory for an error object, the engine throws null.
                 *self.state.failure.borrow_mut() = Some(Failure::OutOfMemory);
                 return Ok(());
             }
-            let described = api::describe(&ctx, &self.state, thrown);
+            let described = api::describe(&ctx, self.state, thrown);
             described.inspect_err(|_| drop(ctx.catch()))
         });
         let failure = self.state.failure.take();

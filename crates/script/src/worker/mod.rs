@@ -1,5 +1,5 @@
-//! The worker process: reads a job from its pipe, runs it in a fresh engine, reports the result,
-//! and waits for the next. It ends when the pipe is closed.
+//! The worker process: reads a job from its pipe, runs it in an engine that is as if fresh, reports
+//! the result, and waits for the next. It ends when the pipe is closed.
 
 use std::{
     cell::RefCell,
@@ -8,13 +8,14 @@ use std::{
     thread,
 };
 
-use self::execute::Fresh;
+use self::execute::Engine;
 use crate::{message, wire::Run};
 
 mod ahead;
 mod api;
 mod execute;
 mod load;
+mod memory;
 mod rights;
 mod state;
 
@@ -39,10 +40,10 @@ pub fn main(input: impl Read + Send + 'static, output: impl Write + Send + 'stat
 
 fn serve(pipe: Pipe) -> io::Result<()> {
     let pipe = Rc::new(RefCell::new(pipe));
+    let engine = Engine::new().map_err(io::Error::other)?;
     loop {
-        let fresh = Fresh::new().map_err(io::Error::other)?;
         let message = pipe.borrow_mut().receive()?;
-        execute::execute(Run::decode(&message)?, &pipe, fresh)?;
+        execute::execute(Run::decode(&message)?, &pipe, engine)?;
     }
 }
 

@@ -42,10 +42,56 @@ pub(crate) struct State {
     /// An object without a prototype, holding the language functions saved before the script began,
     /// and API objects that are created only once.
     shared: RefCell<Option<Persistent<Object<'static>>>>,
+    /// Where the numbers of `Math.random` are; 0 before the first.
+    random: Cell<u64>,
+}
+
+/// What outlives an execution: the API's functions, which find the execution under way here.
+#[derive(Default)]
+pub(crate) struct Current {
+    state: RefCell<Option<Rc<State>>>,
+    shared: RefCell<Option<Persistent<Object<'static>>>>,
+    /// All of our functions. Held, so that no script can have one finalized: [`Memory::restore`] brings
+    /// back the engine's half of a function, not ours.
+    ///
+    /// [`Memory::restore`]: super::memory::Memory::restore
+    functions: RefCell<Vec<Persistent<Function<'static>>>>,
+}
+
+impl Current {
+    /// The execution under way.
+    pub(crate) fn get(&self) -> Result<Rc<State>> {
+        self.state.borrow().clone().ok_or(Error::Unknown)
+    }
+
+    /// Begins an execution.
+    pub(crate) fn enter(&self, pipe: &Rc<RefCell<Pipe>>, run: Run) -> Rc<State> {
+        let state = Rc::new(State::new(Rc::clone(pipe), run, self.shared.borrow().clone()));
+        self.state.replace(Some(Rc::clone(&state)));
+        state
+    }
+
+    /// Ends it.
+    pub(crate) fn leave(&self) {
+        self.state.take();
+    }
+
+    pub(crate) fn share<'js>(&self, ctx: &Ctx<'js>, shared: Object<'js>) {
+        self.shared.replace(Some(Persistent::save(ctx, shared)));
+    }
+
+    /// Holds a function for good.
+    pub(crate) fn hold<'js>(&self, ctx: &Ctx<'js>, function: &Function<'js>) {
+        self.functions.borrow_mut().push(Persistent::save(ctx, function.clone()));
+    }
 }
 
 impl State {
-    pub(crate) fn new(pipe: Rc<RefCell<Pipe>>, run: Run) -> State {
+    fn new(
+        pipe: Rc<RefCell<Pipe>>,
+        run: Run,
+        shared: Option<Persistent<Object<'static>>>,
+    ) -> State {
         State {
             ahead: Ahead::new(pipe, run.promise),
             deadline: Instant::now() + run.limits.time,
@@ -58,12 +104,9 @@ impl State {
             request: Message::default(),
             response: Message::default(),
             tasks: Tasks::default(),
-            shared: RefCell::default(),
+            shared: RefCell::new(shared),
+            random: Cell::new(0),
         }
-    }
-
-    pub(crate) fn share<'js>(&self, ctx: &Ctx<'js>, shared: Object<'js>) {
-        *self.shared.borrow_mut() = Some(Persistent::save(ctx, shared));
     }
 
     pub(crate) fn shared<'js>(&self, ctx: &Ctx<'js>) -> Result<Object<'js>> {
@@ -76,12 +119,24 @@ impl State {
         self.shared(ctx)?.get(name)
     }
 
-    /// Releases all engine values, which must not outlive the engine.
-    pub(crate) fn clear(&self) {
-        self.shared.take();
-        self.tasks.clear();
-        self.request.clear();
-        self.response.clear();
+    /// A number for `Math.random`: every execution has its own, and the engine's begin again with
+    /// each.
+    pub(crate) fn random(&self) -> f64 {
+        let mut state = self.random.get();
+        while state == 0 {
+            let mut seed = [0; 8];
+            // Without random numbers, the address will do: nothing depends on them.
+            state = match getrandom::fill(&mut seed) {
+                Ok(()) => u64::from_le_bytes(seed),
+                Err(_) => std::ptr::from_ref(self).addr() as u64,
+            };
+        }
+        // xorshift64*
+        state ^= state >> 12;
+        state ^= state << 25;
+        state ^= state >> 27;
+        self.random.set(state);
+        (state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 11) as f64 / (1_u64 << 53) as f64
     }
 
     /// Checks the clock.

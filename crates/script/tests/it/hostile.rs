@@ -172,8 +172,9 @@ async fn promises_run_out_of_memory_wherever_it_happens() {
 
 #[tokio::test]
 async fn who_takes_notice_of_a_lack_of_memory_goes_on() {
+    // Arrays so large that when one does not fit any more, an error still does.
     let source = r"async function f() {
-        const big = async () => { const all = []; for (;;) all.push(new Array(1000).fill(1)); };
+        const big = async () => { const all = []; for (;;) all.push(new Array(100000).fill(1)); };
         try { await big(); } catch (e) { getContext().getResponse().setBody(e.message); }
     }";
     let mut caught = job(source, "[]");

@@ -4,6 +4,7 @@ mod ahead;
 mod collection;
 mod functions;
 mod hostile;
+mod isolation;
 mod messages;
 mod order;
 #[cfg(target_os = "linux")]

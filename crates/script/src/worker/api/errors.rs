@@ -5,8 +5,8 @@ use std::rc::Rc;
 
 use rquickjs::{Array, Ctx, Error, Function, Object, Result, Value, function::Constructor};
 
-use super::{hide, list};
-use crate::worker::state::State;
+use super::{hide, list, native};
+use crate::worker::state::{Current, State};
 
 impl State {
     /// Creates an API error.
@@ -54,27 +54,32 @@ impl State {
 }
 
 /// Creates the `Error` constructor.
-pub(crate) fn constructor<'js>(ctx: &Ctx<'js>, state: &Rc<State>) -> Result<Value<'js>> {
-    let shared = state.shared(ctx)?;
+pub(crate) fn constructor<'js>(
+    ctx: &Ctx<'js>,
+    current: &Rc<Current>,
+    shared: &Object<'js>,
+) -> Result<Value<'js>> {
     let handler = Object::new_proto(ctx.clone(), None)?;
-    let own = Rc::clone(state);
+    let own = Rc::clone(current);
     let construct = move |ctx: Ctx<'js>,
                           _: Value<'js>,
                           values: Array<'js>,
                           target: Value<'js>|
           -> Result<Value<'js>> {
+        let own = own.get()?;
         let shared = own.shared(&ctx)?;
         let is_plain = shared.get::<_, Value<'js>>("Error")? == target;
         let target = if is_plain { shared.get("NativeError")? } else { target };
         own.numbered(&ctx, values, target)
     };
-    handler.set("construct", Function::new(ctx.clone(), construct)?)?;
-    let own = Rc::clone(state);
+    handler.set("construct", native(ctx, current, construct)?)?;
+    let own = Rc::clone(current);
     let apply = move |ctx: Ctx<'js>, _: Value<'js>, _: Value<'js>, values: Array<'js>| {
+        let own = own.get()?;
         let target = own.shared(&ctx)?.get("NativeError")?;
         own.numbered(&ctx, values, target)
     };
-    handler.set("apply", Function::new(ctx.clone(), apply)?)?;
+    handler.set("apply", native(ctx, current, apply)?)?;
     let native: Object<'js> = shared.get("NativeError")?;
     let proxy: Constructor<'js> = ctx.globals().get("Proxy")?;
     let constructor: Value<'js> = proxy.construct((native.clone(), handler))?;

@@ -2,13 +2,17 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use rquickjs::{Ctx, Function, IntoJs, Object, Persistent, Result, Value, function::Opt};
+use rquickjs::{Ctx, Error, Function, IntoJs, Object, Persistent, Result, Value, function::Opt};
 
 use super::{
-    function, hide,
+    function, hide, native,
     parts::{self, Part},
 };
-use crate::{job::Property, wire::Mode, worker::state::State};
+use crate::{
+    job::Property,
+    wire::Mode,
+    worker::state::{Current, State},
+};
 
 /// A script's changes to a request or response.
 #[derive(Default)]
@@ -32,11 +36,6 @@ enum Written {
 }
 
 impl Message {
-    pub(crate) fn clear(&self) {
-        self.body.take();
-        self.values.take();
-    }
-
     /// The text of the body, given its text before the script began.
     pub(crate) fn written(
         &self,
@@ -79,62 +78,66 @@ enum Side {
     Response,
 }
 
-pub(crate) fn request<'js>(ctx: &Ctx<'js>, state: &Rc<State>) -> Result<Object<'js>> {
-    let methods = methods(ctx, state, Side::Request)?;
-    let own = Rc::clone(state);
-    let operation_type = move || own.run.context.operation_type.clone();
+pub(crate) fn request<'js>(ctx: &Ctx<'js>, current: &Rc<Current>) -> Result<Object<'js>> {
+    let methods = methods(ctx, current, Side::Request)?;
+    let own = Rc::clone(current);
+    let operation_type = move || Ok::<_, Error>(own.get()?.run.context.operation_type.clone());
     let name = "getOperationType";
-    hide(&methods, name, function(ctx, name, operation_type)?)?;
+    hide(&methods, name, function(ctx, current, name, operation_type)?)?;
     Object::new_proto(ctx.clone(), Some(&methods))
 }
 
-pub(crate) fn response<'js>(ctx: &Ctx<'js>, state: &Rc<State>) -> Result<Object<'js>> {
-    let methods = methods(ctx, state, Side::Response)?;
-    let own = Rc::clone(state);
-    let current = move || own.run.context.quota.0.clone();
+pub(crate) fn response<'js>(ctx: &Ctx<'js>, current: &Rc<Current>) -> Result<Object<'js>> {
+    let methods = methods(ctx, current, Side::Response)?;
+    let own = Rc::clone(current);
+    let used = move || Ok::<_, Error>(own.get()?.run.context.quota.0.clone());
     let name = "getResourceQuotaCurrentUsage";
-    hide(&methods, name, function(ctx, name, current)?)?;
-    let own = Rc::clone(state);
-    let max = move || own.run.context.quota.1.clone();
+    hide(&methods, name, function(ctx, current, name, used)?)?;
+    let own = Rc::clone(current);
+    let max = move || Ok::<_, Error>(own.get()?.run.context.quota.1.clone());
     let name = "getMaxResourceQuota";
-    hide(&methods, name, function(ctx, name, max)?)?;
+    hide(&methods, name, function(ctx, current, name, max)?)?;
     Object::new_proto(ctx.clone(), Some(&methods))
 }
 
 /// The methods that both have.
-fn methods<'js>(ctx: &Ctx<'js>, state: &Rc<State>, side: Side) -> Result<Object<'js>> {
+fn methods<'js>(ctx: &Ctx<'js>, current: &Rc<Current>, side: Side) -> Result<Object<'js>> {
     let methods = Object::new(ctx.clone())?;
     let add = |name: &str, method: Function<'js>| hide(&methods, name, method.with_name(name)?);
-    let new = || (ctx.clone(), Rc::clone(state));
-    let (context, own) = new();
-    let get = move |ctx: Ctx<'js>| own.body(&ctx, side);
-    add("getBody", Function::new(context, get)?)?;
-    let (context, own) = new();
-    let set =
-        move |ctx: Ctx<'js>, value: Opt<Value<'js>>| own.set_body(&ctx, side, given(&ctx, value));
-    add("setBody", Function::new(context, set)?)?;
-    let (context, own) = new();
+    let own = Rc::clone(current);
+    let get = move |ctx: Ctx<'js>| own.get()?.body(&ctx, side);
+    add("getBody", native(ctx, current, get)?)?;
+    let own = Rc::clone(current);
+    let set = move |ctx: Ctx<'js>, value: Opt<Value<'js>>| {
+        own.get()?.set_body(&ctx, side, given(&ctx, value))
+    };
+    add("setBody", native(ctx, current, set)?)?;
+    let own = Rc::clone(current);
     let append = move |ctx: Ctx<'js>, value: Opt<Value<'js>>| {
+        let own = own.get()?;
         let whole = joined(&ctx, &own, own.body(&ctx, side)?, given(&ctx, value))?;
         own.set_body(&ctx, side, whole)
     };
-    add("appendBody", Function::new(context, append)?)?;
-    let (context, own) = new();
-    let get = move |ctx: Ctx<'js>, name: Opt<Value<'js>>| own.value(&ctx, side, &given(&ctx, name));
-    add("getValue", Function::new(context, get)?)?;
-    let (context, own) = new();
-    let set = move |ctx: Ctx<'js>, name: Opt<Value<'js>>, value: Opt<Value<'js>>| {
-        own.set_value(&ctx, side, &given(&ctx, name), given(&ctx, value))
+    add("appendBody", native(ctx, current, append)?)?;
+    let own = Rc::clone(current);
+    let get = move |ctx: Ctx<'js>, name: Opt<Value<'js>>| {
+        own.get()?.value(&ctx, side, &given(&ctx, name))
     };
-    add("setValue", Function::new(context, set)?)?;
-    let (context, own) = new();
+    add("getValue", native(ctx, current, get)?)?;
+    let own = Rc::clone(current);
+    let set = move |ctx: Ctx<'js>, name: Opt<Value<'js>>, value: Opt<Value<'js>>| {
+        own.get()?.set_value(&ctx, side, &given(&ctx, name), given(&ctx, value))
+    };
+    add("setValue", native(ctx, current, set)?)?;
+    let own = Rc::clone(current);
     let append = move |ctx: Ctx<'js>, name: Opt<Value<'js>>, value: Opt<Value<'js>>| {
+        let own = own.get()?;
         let name = given(&ctx, name);
         let before = own.value(&ctx, side, &name)?;
         let whole = joined(&ctx, &own, before, given(&ctx, value))?;
         own.set_value(&ctx, side, &name, whole)
     };
-    add("appendValue", Function::new(context, append)?)?;
+    add("appendValue", native(ctx, current, append)?)?;
     Ok(methods)
 }
 
@@ -147,7 +150,7 @@ fn given<'js>(ctx: &Ctx<'js>, value: Opt<Value<'js>>) -> Value<'js> {
 /// object becomes the value itself.
 fn joined<'js>(
     ctx: &Ctx<'js>,
-    state: &Rc<State>,
+    state: &State,
     before: Value<'js>,
     value: Value<'js>,
 ) -> Result<Value<'js>> {
@@ -170,7 +173,7 @@ fn is_empty_text<'js>(ctx: &Ctx<'js>, state: &State, value: &Value<'js>) -> Resu
 
 fn sum<'js>(
     ctx: &Ctx<'js>,
-    state: &Rc<State>,
+    state: &State,
     before: Value<'js>,
     value: Value<'js>,
 ) -> Result<Value<'js>> {

@@ -18,13 +18,13 @@ mod text;
 use std::rc::Rc;
 
 use rquickjs::{
-    Array, Coerced, Ctx, Function, IntoJs, Object, Result, Value,
+    Array, Coerced, Ctx, Error, Function, IntoJs, Object, Result, Value,
     function::{Args, IntoJsFunc, Opt, Rest},
     object::Property,
 };
 
 use self::parts::Part;
-use super::state::State;
+use super::state::{Current, State};
 use crate::{message::MESSAGE_BYTES_MAX, wire::Mode};
 
 const ERROR_CODES: [(&str, u16); 8] = [
@@ -38,21 +38,38 @@ const ERROR_CODES: [(&str, u16); 8] = [
     ("InternalServerError", 500),
 ];
 
-/// Installs the API.
-pub(crate) fn install(ctx: &Ctx<'_>, state: &Rc<State>) -> Result<()> {
-    take_language(ctx, state)?;
+/// Installs the API, for all executions.
+pub(crate) fn install(ctx: &Ctx<'_>, current: &Rc<Current>) -> Result<()> {
+    let shared = take_language(ctx)?;
     let globals = ctx.globals();
-    hide(&globals, "Error", errors::constructor(ctx, state)?)?;
+    hide(&globals, "Error", errors::constructor(ctx, current, &shared)?)?;
     let codes = Object::new(ctx.clone())?;
     for (name, code) in ERROR_CODES {
         show(&codes, name, code)?;
     }
     hide(&globals, "ErrorCodes", codes)?;
-    hide(&globals, "console", console(ctx, state)?)?;
-    if state.run.mode != Mode::Function {
-        add_context(ctx, state, &globals)?;
-    }
+    hide(&globals, "console", console(ctx, current)?)?;
+    let own = Rc::clone(current);
+    let random = move || Ok::<_, Error>(own.get()?.random());
+    let math: Object<'_> = globals.get("Math")?;
+    hide(&math, "random", function(ctx, current, "random", random)?)?;
+    add_context(ctx, current, &globals, &shared)?;
+    parts::lend(ctx, current, &shared)?;
+    current.share(ctx, shared);
     Ok(())
+}
+
+/// Removes what a script of this kind does not have.
+pub(crate) fn adapt(ctx: &Ctx<'_>, mode: Mode) -> Result<()> {
+    let globals = ctx.globals();
+    match mode {
+        Mode::Function => {
+            globals.remove("getContext")?;
+            globals.remove("__")
+        }
+        Mode::PreTrigger => globals.get::<_, Object<'_>>("__")?.remove("response"),
+        Mode::StoredProcedure | Mode::PostTrigger | Mode::Compile => Ok(()),
+    }
 }
 
 /// Adds a property like those of object literals.
@@ -67,14 +84,28 @@ fn hide<'js>(object: &Object<'js>, name: &str, value: impl IntoJs<'js>) -> Resul
 
 fn function<'js, P>(
     ctx: &Ctx<'js>,
+    current: &Current,
     name: &str,
     body: impl IntoJsFunc<'js, P> + 'js,
 ) -> Result<Function<'js>> {
-    Function::new(ctx.clone(), body)?.with_name(name)
+    native(ctx, current, body)?.with_name(name)
+}
+
+/// Makes a function of a Rust function. Every one is made here and [held](Current::hold), and none
+/// after the API has been installed.
+#[expect(clippy::disallowed_methods, reason = "it is held")]
+fn native<'js, P>(
+    ctx: &Ctx<'js>,
+    current: &Current,
+    body: impl IntoJsFunc<'js, P> + 'js,
+) -> Result<Function<'js>> {
+    let function = Function::new(ctx.clone(), body)?;
+    current.hold(ctx, &function);
+    Ok(function)
 }
 
 /// Saves the language functions that the API needs before a script can change them.
-fn take_language<'js>(ctx: &Ctx<'js>, state: &State) -> Result<()> {
+fn take_language<'js>(ctx: &Ctx<'js>) -> Result<Object<'js>> {
     let globals = ctx.globals();
     let shared = Object::new_proto(ctx.clone(), None)?;
     let take = |owner: &str, names: &[&str]| -> Result<()> {
@@ -98,13 +129,13 @@ fn take_language<'js>(ctx: &Ctx<'js>, state: &State) -> Result<()> {
     {
         shared.set(own, globals.get::<_, Value<'js>>(name)?)?;
     }
-    state.share(ctx, shared);
-    Ok(())
+    Ok(shared)
 }
 
-fn console<'js>(ctx: &Ctx<'js>, state: &Rc<State>) -> Result<Object<'js>> {
-    let own = Rc::clone(state);
+fn console<'js>(ctx: &Ctx<'js>, current: &Rc<Current>) -> Result<Object<'js>> {
+    let own = Rc::clone(current);
     let log = move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<()> {
+        let own = own.get()?;
         if own.run.context.logging {
             let write: Function<'js> = parts::get(&ctx, &own, Part::Log)?.get("write")?;
             let text: String = write.call((list(&ctx, values.0)?,))?;
@@ -113,7 +144,7 @@ fn console<'js>(ctx: &Ctx<'js>, state: &Rc<State>) -> Result<Object<'js>> {
         Ok(())
     };
     let console = Object::new(ctx.clone())?;
-    show(&console, "log", function(ctx, "log", log)?)?;
+    show(&console, "log", function(ctx, current, "log", log)?)?;
     Ok(console)
 }
 
@@ -129,43 +160,46 @@ fn list<'js>(ctx: &Ctx<'js>, values: Vec<Value<'js>>) -> Result<Array<'js>> {
 }
 
 /// Adds `getContext()`, `__`, and their members.
-fn add_context<'js>(ctx: &Ctx<'js>, state: &Rc<State>, globals: &Object<'js>) -> Result<()> {
-    let is_pre_trigger = state.run.mode == Mode::PreTrigger;
-    let shared = state.shared(ctx)?;
-    let collection = operations::collection(ctx, state)?;
-    let request = message::request(ctx, state)?;
-    let response = message::response(ctx, state)?;
+fn add_context<'js>(
+    ctx: &Ctx<'js>,
+    current: &Rc<Current>,
+    globals: &Object<'js>,
+    shared: &Object<'js>,
+) -> Result<()> {
+    let collection = operations::collection(ctx, current, shared)?;
+    let request = message::request(ctx, current)?;
+    let response = message::response(ctx, current)?;
+    shared.set("response", response.clone())?;
     let alias = Object::new_proto(ctx.clone(), Some(&collection))?;
     show(&alias, "request", request.clone())?;
-    if !is_pre_trigger {
-        show(&alias, "response", response.clone())?;
-    }
+    show(&alias, "response", response.clone())?;
     let context = Object::new(ctx.clone())?;
     for (name, object) in [("Collection", collection), ("Request", request), ("Response", response)]
     {
         shared.set(name, object)?;
-        let own = Rc::clone(state);
+        let own = Rc::clone(current);
         let get = move |ctx: Ctx<'js>| -> Result<Object<'js>> {
-            if is_pre_trigger && name == "Response" {
+            let own = own.get()?;
+            if own.run.mode == Mode::PreTrigger && name == "Response" {
                 return Err(own.fail(&ctx, 400, "A pre-trigger has no response."));
             }
             own.shared(&ctx)?.get(name)
         };
         let getter = format!("get{name}");
-        show(&context, &getter, function(ctx, &getter, get)?)?;
+        show(&context, &getter, function(ctx, current, &getter, get)?)?;
     }
-    let own = Rc::clone(state);
+    let own = Rc::clone(current);
     let abort = move |ctx: Ctx<'js>, error: Opt<Value<'js>>| -> Result<()> {
         let error = error.0.unwrap_or_else(|| Value::new_undefined(ctx.clone()));
-        own.tasks.abort(&ctx, &error);
+        own.get()?.tasks.abort(&ctx, &error);
         Err(ctx.throw(error))
     };
-    show(&context, "abort", function(ctx, "abort", abort)?)?;
+    show(&context, "abort", function(ctx, current, "abort", abort)?)?;
     shared.set("Context", context)?;
-    let own = Rc::clone(state);
+    let own = Rc::clone(current);
     let get_context =
-        move |ctx: Ctx<'js>| -> Result<Object<'js>> { own.shared(&ctx)?.get("Context") };
-    hide(globals, "getContext", function(ctx, "getContext", get_context)?)?;
+        move |ctx: Ctx<'js>| -> Result<Object<'js>> { own.get()?.shared(&ctx)?.get("Context") };
+    hide(globals, "getContext", function(ctx, current, "getContext", get_context)?)?;
     hide(globals, "__", alias)
 }
 
@@ -264,7 +298,7 @@ pub(crate) fn finish(ctx: &Ctx<'_>, state: &State) -> Result<()> {
 }
 
 /// Records a thrown value in [`State::failure`].
-pub(crate) fn describe<'js>(ctx: &Ctx<'js>, state: &Rc<State>, thrown: Value<'js>) -> Result<()> {
+pub(crate) fn describe<'js>(ctx: &Ctx<'js>, state: &State, thrown: Value<'js>) -> Result<()> {
     let describe: Function<'js> = parts::get(ctx, state, Part::Describe)?.get("describe")?;
     describe.call((thrown,))
 }

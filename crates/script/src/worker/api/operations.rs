@@ -23,7 +23,10 @@ use crate::{
     job::Context,
     links::{self, Resource},
     wire::{Ask, AskOptions, Manner},
-    worker::{ahead::Asked, state::State},
+    worker::{
+        ahead::Asked,
+        state::{Current, State},
+    },
 };
 
 const OPERATIONS: [(&str, Operation, Resource); 14] = {
@@ -53,49 +56,56 @@ const QUERIES: [&str; 7] =
 const GEOMETRY: [&str; 5] = ["distance", "intersects", "within", "isValid", "isValidDetailed"];
 
 /// The collection that the script belongs to.
-pub(crate) fn collection<'js>(ctx: &Ctx<'js>, state: &Rc<State>) -> Result<Object<'js>> {
+pub(crate) fn collection<'js>(
+    ctx: &Ctx<'js>,
+    current: &Rc<Current>,
+    shared: &Object<'js>,
+) -> Result<Object<'js>> {
     let methods = Object::new(ctx.clone())?;
-    let own = Rc::clone(state);
-    let link = move || own.run.context.self_link.clone();
-    hide(&methods, "getSelfLink", function(ctx, "getSelfLink", link)?)?;
-    let own = Rc::clone(state);
-    let link = move || own.run.context.alt_link.clone();
-    hide(&methods, "getAltLink", function(ctx, "getAltLink", link)?)?;
+    let own = Rc::clone(current);
+    let link = move || Ok::<_, Error>(own.get()?.run.context.self_link.clone());
+    hide(&methods, "getSelfLink", function(ctx, current, "getSelfLink", link)?)?;
+    let own = Rc::clone(current);
+    let link = move || Ok::<_, Error>(own.get()?.run.context.alt_link.clone());
+    hide(&methods, "getAltLink", function(ctx, current, "getAltLink", link)?)?;
     for (name, operation, resource) in OPERATIONS {
-        let own = Rc::clone(state);
+        let own = Rc::clone(current);
         let call = move |ctx: Ctx<'js>, values: Rest<Value<'js>>| {
-            operate(&ctx, &own, (name, operation, resource), &values.0)
+            operate(&ctx, own.get()?.as_ref(), (name, operation, resource), &values.0)
         };
-        hide(&methods, name, function(ctx, name, call)?)?;
+        hide(&methods, name, function(ctx, current, name, call)?)?;
     }
-    add_queries(ctx, state, &methods)?;
-    state.shared(ctx)?.set("collectionPrototype", methods.clone())?;
+    add_queries(ctx, current, &methods)?;
+    shared.set("collectionPrototype", methods.clone())?;
     Object::new_proto(ctx.clone(), Some(&methods))
 }
 
 /// Adds the query API and geometry. The functions exist from the start, but their code is parsed
 /// on the first call.
-fn add_queries<'js>(ctx: &Ctx<'js>, state: &Rc<State>, methods: &Object<'js>) -> Result<()> {
+fn add_queries<'js>(ctx: &Ctx<'js>, current: &Rc<Current>, methods: &Object<'js>) -> Result<()> {
     let lazy = |name: &'static str, part: Part| {
-        let own = Rc::clone(state);
+        let own = Rc::clone(current);
         let call = move |ctx: Ctx<'js>, values: Rest<Value<'js>>| -> Result<Value<'js>> {
-            let answer: Function<'js> = parts::get(&ctx, &own, part)?.get("answer")?;
+            let answer: Function<'js> =
+                parts::get(&ctx, own.get()?.as_ref(), part)?.get("answer")?;
             answer.call((name, list(&ctx, values.0)?))
         };
-        function(ctx, name, call)
+        function(ctx, current, name, call)
     };
     for name in QUERIES {
         hide(methods, name, lazy(name, Part::Query)?)?;
     }
-    let own = Rc::clone(state);
+    let own = Rc::clone(current);
     let chain = move |ctx: Ctx<'js>| -> Result<Value<'js>> {
-        parts::get(&ctx, &own, Part::Query)?.get::<_, Function<'js>>("chain")?.call(())
+        parts::get(&ctx, own.get()?.as_ref(), Part::Query)?
+            .get::<_, Function<'js>>("chain")?
+            .call(())
     };
-    hide(methods, "chain", function(ctx, "chain", chain)?)?;
+    hide(methods, "chain", function(ctx, current, "chain", chain)?)?;
     // Meant to name the variables that a query's functions use. Ours are closures and have them
     // anyway.
     let proxy = |ctx: Ctx<'js>, this: This<Value<'js>>| Object::new_proto(ctx, this.0.as_object());
-    hide(methods, "proxy", function(ctx, "proxy", proxy)?)?;
+    hide(methods, "proxy", function(ctx, current, "proxy", proxy)?)?;
     let spatial = Object::new(ctx.clone())?;
     for name in GEOMETRY {
         show(&spatial, name, lazy(name, Part::Spatial)?)?;

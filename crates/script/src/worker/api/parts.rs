@@ -10,6 +10,7 @@ use rquickjs::{
 };
 
 use super::{
+    native,
     operations::{Tail, checked_options, perform, tail},
     replies::{Arrived, Task},
     show,
@@ -19,7 +20,7 @@ use crate::{
     job::Failure,
     links::Resource,
     wire::{Ask, AskOptions, Manner, Mode},
-    worker::state::State,
+    worker::state::{Current, State},
 };
 
 /// Name of the parts in stacks, from which their frames are removed.
@@ -61,15 +62,13 @@ impl Part {
 }
 
 /// The result of a part: an object of functions.
-pub(crate) fn get<'js>(ctx: &Ctx<'js>, state: &Rc<State>, part: Part) -> Result<Object<'js>> {
+pub(crate) fn get<'js>(ctx: &Ctx<'js>, state: &State, part: Part) -> Result<Object<'js>> {
     let shared = state.shared(ctx)?;
     let (name, source) = part.name_and_source();
     if let Some(known) = shared.get(name)? {
         return Ok(known);
     }
-    if !shared.contains_key("fail")? {
-        lend(ctx, state, &shared)?;
-    }
+    shared.set("isPreTrigger", state.run.mode == Mode::PreTrigger)?;
     let mut options = EvalOptions::default();
     options.filename = Some(FILE_NAME.to_owned());
     let part: Function<'js> = ctx.eval_with_options(source, options)?;
@@ -78,38 +77,36 @@ pub(crate) fn get<'js>(ctx: &Ctx<'js>, state: &Rc<State>, part: Part) -> Result<
     Ok(part)
 }
 
-/// Adds the Rust functions that parts may call. `fail` is added last, so its presence shows that
-/// all are there.
-fn lend<'js>(ctx: &Ctx<'js>, state: &Rc<State>, shared: &Object<'js>) -> Result<()> {
-    shared.set("isPreTrigger", state.run.mode == Mode::PreTrigger)?;
-    if let Some(response) = shared.get::<_, Option<Value<'js>>>("Response")? {
-        shared.set("response", response)?;
-    }
-    lend_operations(ctx, state, shared)?;
-    let own = Rc::clone(state);
+/// Adds the Rust functions that parts may call.
+pub(crate) fn lend<'js>(ctx: &Ctx<'js>, current: &Rc<Current>, shared: &Object<'js>) -> Result<()> {
+    lend_operations(ctx, current, shared)?;
+    let own = Rc::clone(current);
     let failure =
         move |is_memory: bool, number: Option<f64>, description: String, stack: String| {
-            *own.failure.borrow_mut() = Some(if is_memory {
+            *own.get()?.failure.borrow_mut() = Some(if is_memory {
                 Failure::OutOfMemory
             } else {
                 thrown(number, description, &stack)
             });
+            Ok::<_, Error>(())
         };
-    shared.set("failure", Function::new(ctx.clone(), failure)?)?;
-    let own = Rc::clone(state);
-    let fail = move |ctx: Ctx<'js>, number: u16, message: String| own.error(&ctx, number, &message);
-    shared.set("fail", Function::new(ctx.clone(), fail)?)
+    shared.set("failure", native(ctx, current, failure)?)?;
+    let own = Rc::clone(current);
+    let fail =
+        move |ctx: Ctx<'js>, number: u16, message: String| own.get()?.error(&ctx, number, &message);
+    shared.set("fail", native(ctx, current, fail)?)
 }
 
-fn lend_operations<'js>(ctx: &Ctx<'js>, state: &Rc<State>, shared: &Object<'js>) -> Result<()> {
-    let own = Rc::clone(state);
+fn lend_operations<'js>(ctx: &Ctx<'js>, current: &Rc<Current>, shared: &Object<'js>) -> Result<()> {
+    let own = Rc::clone(current);
     let later = move |ctx: Ctx<'js>, task: Function<'js>| {
-        own.tasks.later(Task::Own(Persistent::save(&ctx, task)));
+        own.get()?.tasks.later(Task::Own(Persistent::save(&ctx, task)));
+        Ok::<_, Error>(())
     };
-    shared.set("later", Function::new(ctx.clone(), later)?)?;
-    let own = Rc::clone(state);
+    shared.set("later", native(ctx, current, later)?)?;
+    let own = Rc::clone(current);
     let read_tail = move |ctx: Ctx<'js>, name: String, required: usize, values: Vec<Value<'js>>| {
-        let Tail { options, callback } = tail(&ctx, &own, &name, &values, required)?;
+        let Tail { options, callback } = tail(&ctx, own.get()?.as_ref(), &name, &values, required)?;
         let tail = Object::new_proto(ctx.clone(), None)?;
         tail.set("options", options.map_or_else(|| Object::new_proto(ctx, None), Ok)?)?;
         if let Some(callback) = callback {
@@ -117,17 +114,17 @@ fn lend_operations<'js>(ctx: &Ctx<'js>, state: &Rc<State>, shared: &Object<'js>)
         }
         Ok::<_, Error>(tail)
     };
-    shared.set("tail", Function::new(ctx.clone(), read_tail)?)?;
-    let own = Rc::clone(state);
+    shared.set("tail", native(ctx, current, read_tail)?)?;
+    let own = Rc::clone(current);
     let checked = move |ctx: Ctx<'js>, options: Object<'js>| {
-        let options = checked_options(&ctx, &own, Some(&options))?;
+        let options = checked_options(&ctx, own.get()?.as_ref(), Some(&options))?;
         let checked = Object::new_proto(ctx, None)?;
         checked.set("pageSize", options.page_size.map(|size| size as f64))?;
         checked.set("continuation", options.continuation)?;
         Ok::<_, Error>(checked)
     };
-    shared.set("checkedOptions", Function::new(ctx.clone(), checked)?)?;
-    let own = Rc::clone(state);
+    shared.set("checkedOptions", native(ctx, current, checked)?)?;
+    let own = Rc::clone(current);
     // Runs a query, or reads a page of all documents if there is no text.
     let ask =
         move |ctx: Ctx<'js>, body: Option<String>, size: f64, continuation: Opt<Option<String>>| {
@@ -136,18 +133,20 @@ fn lend_operations<'js>(ctx: &Ctx<'js>, state: &Rc<State>, shared: &Object<'js>)
             let page_size = Some(size as i64);
             let continuation = continuation.0.flatten();
             let options = AskOptions { page_size, continuation, ..AskOptions::default() };
+            let own = own.get()?;
             let link = own.run.context.self_link.clone();
             let (resource, manner) = (Resource::Document, Manner::default());
             let ask = Ask { operation, resource, link, body, options, manner };
             let arrived = perform(&ctx, &own, &ask)?;
             arrived.map(|arrived| reply(&ctx, arrived)).transpose()
         };
-    shared.set("perform", Function::new(ctx.clone(), ask)?)?;
-    let own = Rc::clone(state);
-    let error = move |ctx: Ctx<'js>, reply: Object<'js>| arrived(&reply)?.error(&ctx, &own);
-    shared.set("replyError", Function::new(ctx.clone(), error)?)?;
+    shared.set("perform", native(ctx, current, ask)?)?;
+    let own = Rc::clone(current);
+    let error =
+        move |ctx: Ctx<'js>, reply: Object<'js>| arrived(&reply)?.error(&ctx, own.get()?.as_ref());
+    shared.set("replyError", native(ctx, current, error)?)?;
     let options = move |ctx: Ctx<'js>, reply: Object<'js>| arrived(&reply)?.options(&ctx);
-    shared.set("replyOptions", Function::new(ctx.clone(), options)?)
+    shared.set("replyOptions", native(ctx, current, options)?)
 }
 
 /// Converts an answer to the form that parts use.

@@ -194,10 +194,4 @@ impl Tasks {
     pub(crate) fn aborted<'js>(&self, ctx: &Ctx<'js>) -> Result<Option<Value<'js>>> {
         self.aborted.borrow().clone().map(|error| error.restore(ctx)).transpose()
     }
-
-    pub(crate) fn clear(&self) {
-        self.waiting.take();
-        self.arrived.take();
-        self.aborted.take();
-    }
 }
