@@ -32,6 +32,7 @@ use std::{
 };
 
 use bytes::Bytes;
+use foldhash::fast::RandomState;
 use index::Policy;
 use protocol::{
     Code, Error, Owner,
@@ -61,7 +62,7 @@ pub struct Catalog {
     /// Every database, by the number in its rid.
     pub databases: BTreeMap<u32, Arc<Database>>,
     /// The number of each database, by name.
-    names: HashMap<String, u32>,
+    names: HashMap<String, u32, RandomState>,
     /// The throughput of databases and collections.
     pub offers: Arc<Offers>,
     /// Which process owns which partitions.
@@ -99,7 +100,7 @@ pub struct Database {
     /// Every collection, by the number in its rid.
     pub collections: BTreeMap<u32, Arc<Collection>>,
     /// The number of each collection, by name.
-    names: HashMap<String, u32>,
+    names: HashMap<String, u32, RandomState>,
     /// The number of the next collection; numbers are never reused.
     pub(crate) next_collection: u32,
     /// The keys with which clients encrypt their data.
@@ -273,7 +274,7 @@ pub enum Missing {
 impl Database {
     /// Creates a database without collections, keys and users, which the caller adds.
     pub fn new(rid: DatabaseRid, id: String, version: Version, next_collection: u32) -> Self {
-        let (collections, names) = (BTreeMap::new(), HashMap::new());
+        let (collections, names) = (BTreeMap::new(), HashMap::default());
         // Keys and users have their own rows.
         let (encryption_keys, users) = (Arc::default(), Arc::default());
         Self { rid, id, version, collections, names, next_collection, encryption_keys, users }

@@ -236,7 +236,7 @@ impl Service for Engine {
             if self.inner.is_closed() {
                 return Err(errors::shut_down());
             }
-            context.check(Instant::now())?;
+            context.check(Instant::now)?;
             let call = Call::begin(&self.inner);
             call.check_version(context.catalog_version)?;
             access::check(&call.view, context.principal, &mut request).await?;

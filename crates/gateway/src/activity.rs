@@ -21,17 +21,28 @@ pub(crate) fn id(headers: &impl Lookup) -> u128 {
         .unwrap_or_else(random)
 }
 
-/// Makes a version 4 GUID that no other request has. It is a name, not a secret, so a keyed hash of
-/// a counter is enough; random numbers from the system would cost a system call per request.
+/// Makes a version 4 GUID that no other request has. It is a name, not a secret, so a mixed counter
+/// with a random start is enough; random numbers from the system would cost a system call per request,
+/// and a keyed hash several hundred instructions.
 fn random() -> u128 {
     const VERSION_4: u128 = 4 << 76;
     const VARIANT_1: u128 = 2 << 62;
-    static KEYS: LazyLock<[RandomState; 2]> =
-        LazyLock::new(|| [RandomState::new(), RandomState::new()]);
+    /// The golden ratio as a fraction of 64 bits. It is odd, so its multiples repeat after all others.
+    const STEP: u64 = 0x9E37_79B9_7F4A_7C15;
+    static STARTS: LazyLock<[u64; 2]> =
+        LazyLock::new(|| [0, 1].map(|at: u64| RandomState::new().hash_one(at)));
     static COUNTER: AtomicU64 = AtomicU64::new(0);
-    let number = COUNTER.fetch_add(1, Ordering::Relaxed);
-    let [high, low] = [0, 1].map(|at| u128::from(KEYS[at].hash_one(number)));
+    let number = COUNTER.fetch_add(1, Ordering::Relaxed).wrapping_mul(STEP);
+    let [high, low] = STARTS.map(|start| u128::from(mixed(start.wrapping_add(number))));
     (high << 64 | low) & !(0xF << 76) & !(3 << 62) | VERSION_4 | VARIANT_1
+}
+
+/// Spreads each bit of a number over all bits of another one, as MurmurHash does in the end. No two
+/// numbers have the same result.
+fn mixed(number: u64) -> u64 {
+    let number = (number ^ number >> 33).wrapping_mul(0xFF51_AFD7_ED55_8CCD);
+    let number = (number ^ number >> 33).wrapping_mul(0xC4CE_B9FE_1A85_EC53);
+    number ^ number >> 33
 }
 
 #[cfg(test)]
@@ -50,5 +61,14 @@ mod tests {
         assert_eq!((&made[14..15], made.len()), ("4", 36));
         assert!("89ab".contains(&made[19..20]), "{made}");
         assert_ne!(made, guid::text(random()));
+    }
+
+    #[test]
+    fn new_guids_differ_in_all_digits() {
+        let made: Vec<u128> = (0..10_000).map(|_| random()).collect();
+        let different: std::collections::HashSet<u128> = made.iter().copied().collect();
+        assert_eq!(different.len(), made.len());
+        let varying = made.iter().fold(0, |bits, id| bits | (id ^ made[0]));
+        assert_eq!(varying, !(0xF << 76) & !(3 << 62));
     }
 }

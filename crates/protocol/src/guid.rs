@@ -1,15 +1,24 @@
 //! The text form of 16 bytes: five groups of hex digits, as etags and activity ids have it.
 
+/// The length of the text of an id.
+pub const LENGTH: usize = 36;
+
 /// Returns the text of `id`, with small letters.
 pub fn text(id: u128) -> String {
+    // ASCII is UTF-8.
+    String::from_utf8(ascii(id).to_vec()).unwrap_or_default()
+}
+
+/// Returns the text of `id` as ASCII, for callers that copy it elsewhere.
+pub fn ascii(id: u128) -> [u8; LENGTH] {
     const DIGITS: &[u8; 16] = b"0123456789abcdef";
     const PLACES: [usize; 16] = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
-    let mut text = [b'-'; 36];
+    let mut text = [b'-'; LENGTH];
     for (at, byte) in PLACES.into_iter().zip(id.to_be_bytes()) {
         text[at] = DIGITS[usize::from(byte >> 4)];
         text[at + 1] = DIGITS[usize::from(byte & 15)];
     }
-    String::from_utf8_lossy(&text).into_owned()
+    text
 }
 
 /// Reads the text of an id, in either case of letters; `None` for any other text.

@@ -2,7 +2,7 @@
 //! and those to read from other processes. A [`View`] is an immutable snapshot of everything, so
 //! that a request that holds one sees ranges and partitions that match.
 
-use std::{collections::HashMap, ops::Deref, sync::Arc};
+use std::{collections::BTreeMap, ops::Deref, sync::Arc};
 
 use catalog::{Catalog, Collection, Database, Missing, groups::Groups};
 use partition::{Partition, errors};
@@ -22,13 +22,13 @@ pub struct View {
     pub catalog: Arc<Catalog>,
     /// The processes that own other partitions; `None` if this one owns all.
     pub elsewhere: Option<Arc<dyn Elsewhere>>,
-    databases: HashMap<u32, Arc<ServedDatabase>>,
+    databases: BTreeMap<u32, Arc<ServedDatabase>>,
 }
 
 /// The served collections of a database.
 struct ServedDatabase {
     database: Arc<Database>,
-    collections: HashMap<u32, Arc<Served>>,
+    collections: BTreeMap<u32, Arc<Served>>,
 }
 
 /// A collection with its partitions.
@@ -56,7 +56,7 @@ impl View {
         let elsewhere = self.elsewhere.as_deref();
         let is_same_owner = Arc::ptr_eq(&self.catalog.groups, &catalog.groups);
         let next = Next { groups: &catalog.groups, is_same_owner, elsewhere, opened };
-        let mut databases = HashMap::with_capacity(catalog.databases.len());
+        let mut databases = BTreeMap::new();
         for (number, database) in &catalog.databases {
             let old = self.databases.get(number);
             let same = old.filter(|old| is_same_owner && Arc::ptr_eq(&old.database, database));
@@ -134,7 +134,7 @@ impl Next<'_> {
         old: Option<&Arc<ServedDatabase>>,
         database: &Arc<Database>,
     ) -> Result<ServedDatabase, Error> {
-        let mut collections = HashMap::with_capacity(database.collections.len());
+        let mut collections = BTreeMap::new();
         for (number, collection) in &database.collections {
             let old = old.and_then(|old| old.collections.get(number));
             let is_same =

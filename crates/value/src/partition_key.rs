@@ -41,6 +41,9 @@ pub enum HeaderError {
 impl PartitionKey {
     /// Parses the header form: a JSON array of scalars, in which `{}` means an absent property.
     pub fn parse_header(text: &str) -> Result<PartitionKey, HeaderError> {
+        if let Some(only) = only_string(text) {
+            return Ok(PartitionKey(vec![Component::String(only.to_owned())]));
+        }
         let Value::Array(elements) = json::parse(text.as_bytes())? else {
             return Err(HeaderError::NotAnArray);
         };
@@ -71,6 +74,13 @@ impl PartitionKey {
     pub fn slot(&self, hashing: Hashing) -> u32 {
         slot::of_key(&self.0, hashing)
     }
+}
+
+/// The string in a header that consists of one string without escapes, as most do.
+fn only_string(header: &str) -> Option<&str> {
+    let text = header.strip_prefix("[\"")?.strip_suffix("\"]")?;
+    let is_plain = |byte: u8| byte >= b' ' && byte != b'"' && byte != b'\\';
+    text.bytes().all(is_plain).then_some(text)
 }
 
 impl fmt::Display for PartitionKey {
@@ -106,6 +116,28 @@ mod tests {
             parsed("[{},null,true]"),
             [Component::Undefined, Component::Null, Component::Bool(true)]
         );
+    }
+
+    #[test]
+    fn one_plain_string_is_read_as_json() {
+        for text in [
+            r#"["a"]"#,
+            r#"[""]"#,
+            r#"["é, \u00e9 \" \\"]"#,
+            r#"["a","b"]"#,
+            r#"["a\"]"#,
+            r#"["]"#,
+            "[\"a\u{1}\"]",
+            "[\"a\n\"]",
+            "[\"\u{7f}\u{2028}\"]",
+        ] {
+            let Ok(Value::Array(elements)) = json::parse(text.as_bytes()) else {
+                assert!(PartitionKey::parse_header(text).is_err(), "{text}");
+                continue;
+            };
+            let expected: Vec<_> = elements.iter().map(Component::of).collect();
+            assert_eq!(PartitionKey::parse_header(text).unwrap().0, expected, "{text}");
+        }
     }
 
     #[test]

@@ -148,7 +148,7 @@ impl<'a> Parts<'a> {
             text.extend_from_slice(self.etag.as_bytes());
             text.extend_from_slice(b"\"");
         });
-        texts.add(|text| text.extend_from_slice(guid::text(asked.activity_id).as_bytes()));
+        texts.add(|text| text.extend_from_slice(&guid::ascii(asked.activity_id)));
         texts.add(|text| write_millis(text, asked.elapsed));
         let [charge, session, range_id, lsn, item_lsn, path, rid, etag, activity, duration] =
             texts.values()?;
