@@ -9,7 +9,7 @@ use std::{
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
-use gateway::{Clock, Gateway, Key, Keys, PUBLISHED_KEY, Recorder, Settings};
+use gateway::{Arrival, Clock, Gateway, Key, Keys, PUBLISHED_KEY, Recorder, Settings};
 use hmac::{Hmac, KeyInit, Mac};
 use http_body_util::{BodyExt, Full};
 use gateway::hybrid_row;
@@ -125,7 +125,9 @@ async fn signed(
 
 async fn exchange(gateway: &Gateway, request: Request) -> (u16, String) {
     let is_head = request.method() == hyper::Method::HEAD;
-    let response = gateway.handle("http", request).await;
+    let (parts, body) = request.into_parts();
+    let arrival = Arrival { scheme: "http", peer: None };
+    let (response, _) = gateway.handle(arrival, &parts, body).await;
     let status = response.status().as_u16();
     assert!(response.headers().contains_key("x-ms-request-charge"));
     assert!(response.headers().contains_key("x-ms-activity-id"));

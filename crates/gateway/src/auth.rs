@@ -24,13 +24,26 @@ const SKEW_MAX: Duration = Duration::from_mins(15);
 /// The credential in a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Token {
-    /// A signature with a key of the account.
-    Signature(Vec<u8>),
+    /// A signature with a key of the account; `None` if it cannot be one, by its length.
+    Signature(Option<Signature>),
     /// A resource token, made for a permission.
     Resource(String),
     /// An access token from another issuer.
     Access(String),
 }
+
+/// An HMAC-SHA256.
+pub(crate) type Signature = [u8; 32];
+
+/// How the tokens of most clients begin: percent-encoded, with large or small letters, or plain.
+const USUAL: [&str; 3] = [
+    "type%3Dmaster%26ver%3D1.0%26sig%3D",
+    "type%3dmaster%26ver%3d1.0%26sig%3d",
+    "type=master&ver=1.0&sig=",
+];
+
+/// Room for the base64 of a signature, and for the bytes that the decoder wants to have for it.
+const SIGNATURE_ROOM: usize = 48;
 
 /// Whether a valid credential proves that its sender knows a secret.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,13 +66,13 @@ pub(crate) fn verify(
     method: &Method,
     signed: &Signed<'_>,
     headers: &impl Lookup,
-    signature: &[u8],
+    signature: Option<&Signature>,
     keys: &Keys,
     now: SystemTime,
 ) -> Result<(Principal, Secrecy), Error> {
     let dates = Dates::read(headers)?;
     let payloads = payloads(method, signed, &dates);
-    let found = |keys: &[Key]| signer(keys, &payloads, signature).map(Key::is_published);
+    let found = |keys: &[Key]| signer(keys, &payloads, signature?).map(Key::is_published);
     let (principal, is_published) = match found(&keys.read_write) {
         Some(is_published) => (Principal::of_key(), is_published),
         None => match found(&keys.read_only) {
@@ -81,7 +94,11 @@ pub(crate) fn token(headers: &impl Lookup) -> Result<Token, Error> {
         )
     })?;
     let header = header.to_str().map_err(|_| malformed())?;
-    let token = percent::decode(header.trim()).ok_or_else(malformed)?;
+    let header = header.trim();
+    if let Some(signature) = usual_signature(header) {
+        return Ok(Token::Signature(Some(signature)));
+    }
+    let token = percent::decode(header).ok_or_else(malformed)?;
     let mut parts = token.splitn(3, '&');
     let mut part = |name: &str| {
         parts.next()?.trim().split_once('=').filter(|(key, _)| *key == name).map(|(_, value)| value)
@@ -92,7 +109,8 @@ pub(crate) fn token(headers: &impl Lookup) -> Result<Token, Error> {
     let is = |name: &str| kind.eq_ignore_ascii_case(name);
     match () {
         () if is("master") => {
-            Ok(Token::Signature(STANDARD.decode(secret).map_err(|_| malformed())?))
+            let signature = STANDARD.decode(secret).map_err(|_| malformed())?;
+            Ok(Token::Signature(signature.try_into().ok()))
         }
         () if is("resource") => Ok(Token::Resource(secret.to_owned())),
         () if is("aad") => Ok(Token::Access(secret.to_owned())),
@@ -103,13 +121,22 @@ pub(crate) fn token(headers: &impl Lookup) -> Result<Token, Error> {
     }
 }
 
+/// Returns the signature of a token that has the usual form; any other one is to be read as a whole.
+fn usual_signature(token: &str) -> Option<Signature> {
+    let encoded = USUAL.iter().find_map(|start| token.strip_prefix(start))?;
+    let (mut text, mut bytes) = ([0; SIGNATURE_ROOM], [0; SIGNATURE_ROOM]);
+    let text = percent::decode_to(encoded, &mut text)?;
+    let length = STANDARD.decode_slice(text, &mut bytes).ok()?;
+    bytes[..length].try_into().ok()
+}
+
 /// The error for a header that must not occur more than once.
 struct Repeated;
 
 /// Returns the only header of this name. Refuses two, since a proxy on the way may have checked the
 /// other.
 fn only<'a>(headers: &'a impl Lookup, name: &str) -> Result<Option<&'a HeaderValue>, Repeated> {
-    let mut all = headers.values(name).into_iter().flatten();
+    let mut all = headers.values(name);
     let first = all.next();
     if all.next().is_some() { Err(Repeated) } else { Ok(first) }
 }
@@ -222,14 +249,13 @@ fn payload(method: &Method, kind: &str, link: &str, (first, second): (&str, &str
 /// Returns the first key that made the signature. Each comparison takes the same time however much
 /// of the signature is right. The search stops at a match, so its time tells which key matched, but
 /// only to a client that has a key.
-fn signer<'a>(keys: &'a [Key], payloads: &[String], signature: &[u8]) -> Option<&'a Key> {
-    keys.iter().find(|key| {
-        payloads.iter().any(|payload| bool::from(sign(key, payload).as_slice().ct_eq(signature)))
-    })
+fn signer<'a>(keys: &'a [Key], payloads: &[String], signature: &Signature) -> Option<&'a Key> {
+    keys.iter()
+        .find(|key| payloads.iter().any(|payload| bool::from(sign(key, payload).ct_eq(signature))))
 }
 
 /// Signs a text.
-pub(crate) fn sign(key: &Key, payload: &str) -> [u8; 32] {
+pub(crate) fn sign(key: &Key, payload: &str) -> Signature {
     key.mac(&[payload.as_bytes()])
 }
 

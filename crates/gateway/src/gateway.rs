@@ -48,9 +48,14 @@ pub trait Recorder: Send + Sync {
     fn record(&self, operation: &'static str, status: u16, elapsed: Duration, charge: f64);
 }
 
-/// The connection that a request came over. The server attaches it to the request as an extension.
+/// How a request came.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Connection(pub SocketAddr);
+pub struct Arrival {
+    /// The connection's scheme: `http` or `https`.
+    pub scheme: &'static str,
+    /// The other end of the connection; `None` if the server does not know it.
+    pub peer: Option<SocketAddr>,
+}
 
 /// The time of day, against which dates in signatures are checked.
 pub trait Clock: Send + Sync {
@@ -92,21 +97,20 @@ impl Gateway {
         *self.issuers.write().unwrap_or_else(PoisonError::into_inner) = Arc::new(issuers);
     }
 
-    /// Answers one request; errors become answers, too. `scheme` is the connection's: `http` or
-    /// `https`.
+    /// Answers one request; errors become answers, too. Also says what became of it.
     ///
     /// As cancel-safe as the service: the gateway keeps nothing between requests.
     pub async fn handle<B>(
         &self,
-        scheme: &'static str,
-        request: hyper::Request<B>,
-    ) -> hyper::Response<Full<Bytes>>
+        arrival: Arrival,
+        parts: &Parts,
+        body: B,
+    ) -> (hyper::Response<Full<Bytes>>, Handled)
     where
         B: Body<Data = Bytes> + Send + Unpin,
         B::Error: Into<BodyError>,
     {
         let started = Instant::now();
-        let (parts, body) = request.into_parts();
         let headers = Filtered::new(&parts.headers);
         let activity_id = activity::id(&headers);
         let mut known = Known {
@@ -118,7 +122,7 @@ impl Gateway {
             form: Form::default(),
             credential: None,
         };
-        let result = self.answer(scheme, (&parts, &headers), body, activity_id, &mut known).await;
+        let result = self.answer(arrival, (parts, &headers), body, activity_id, &mut known).await;
         let asked = Asked {
             activity_id,
             version: known
@@ -127,7 +131,7 @@ impl Gateway {
                 .unwrap_or(Version::CURRENT),
             agent: agent(&headers),
             path: parts.uri.path(),
-            is_https: scheme == "https",
+            is_https: arrival.scheme == "https",
             is_head: parts.method == Method::HEAD,
             is_plan: known.is_plan,
             form: known.form,
@@ -138,14 +142,13 @@ impl Gateway {
         let charge = charge_of(&result);
         let cause = result.as_ref().err().map(|error| error.message.clone());
         let is_refused = result.as_ref().is_err_and(|error| handled::is_refusal(error.code));
-        let mut response = encode::response(&asked, result);
+        let response = encode::response(&asked, result);
         let reason = cause.as_deref().filter(|_| is_refused).map(handled::reason);
         self.conclude(known.name, response.status().as_u16(), &asked, charge, cause);
         let Known { name: operation, is_control, credential, .. } = known;
         let handled =
             Handled { operation, is_control, is_refused, credential, activity_id, reason };
-        response.extensions_mut().insert(handled);
-        response
+        (response, handled)
     }
 
     /// Checks the signature of a request outside the protocol. The signature covers `kind` as the
@@ -189,7 +192,7 @@ impl Gateway {
     /// Processes a request. Fills in `known` as soon as it knows the operation.
     async fn answer<B>(
         &self,
-        scheme: &str,
+        arrival: Arrival,
         (parts, headers): (&Parts, &Filtered<'_>),
         body: B,
         activity_id: u128,
@@ -216,7 +219,7 @@ impl Gateway {
             known.name = "read_account";
             body::drain(&parts.headers, body, bytes_max).await?;
             self.check_grant(principal, activity_id).await?;
-            let endpoint = self.endpoint(scheme, parts)?;
+            let endpoint = self.endpoint(arrival.scheme, parts)?;
             return Ok(Answer::Account(account::body(&self.settings, &endpoint)));
         }
 
@@ -247,8 +250,8 @@ impl Gateway {
             matches!(operation, Operation::ReadOffer(_) | Operation::ReplaceOffer { .. });
         let is_batch = matches!(operation, Operation::ExecuteBatch { .. });
         let is_query = matches!(operation, Operation::Query { .. });
-        let context =
-            Context { connection: connection_of(parts), ..Context::new(principal, activity_id) };
+        let connection = connection_of(arrival, parts);
+        let context = Context { connection, ..Context::new(principal, activity_id) };
         let request = Request { operation, options };
         let answer = self.ask(&context, request, again).await;
         let told = |error| if is_query { options::told_finally(error, headers) } else { error };
@@ -315,7 +318,7 @@ impl Gateway {
             Token::Signature(signature) => {
                 let keys = read(&self.keys);
                 let (principal, secrecy) =
-                    auth::verify(&parts.method, signed, headers, &signature, &keys, now)?;
+                    auth::verify(&parts.method, signed, headers, signature.as_ref(), &keys, now)?;
                 self.check_name(parts, secrecy)?;
                 Ok(principal)
             }
@@ -381,12 +384,16 @@ fn read<T>(lock: &RwLock<Arc<T>>) -> Arc<T> {
 }
 
 /// Returns a number for the connection if requests come over it one at a time, as before HTTP/2.
-fn connection_of(parts: &Parts) -> Option<u64> {
-    let Connection(peer) = parts.extensions.get()?;
-    (parts.version < hyper::Version::HTTP_2).then(|| {
-        let mut hasher = DefaultHasher::new();
-        peer.hash(&mut hasher);
-        hasher.finish()
+fn connection_of(arrival: Arrival, parts: &Parts) -> Option<u64> {
+    let peer = arrival.peer.filter(|_| parts.version < hyper::Version::HTTP_2)?;
+    Some(match peer {
+        // Address and port fit.
+        SocketAddr::V4(peer) => u64::from(peer.ip().to_bits()) << 16 | u64::from(peer.port()),
+        SocketAddr::V6(peer) => {
+            let mut hasher = DefaultHasher::new();
+            peer.hash(&mut hasher);
+            hasher.finish()
+        }
     })
 }
 

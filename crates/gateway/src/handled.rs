@@ -2,7 +2,8 @@
 
 use protocol::{Code, Principal, Proof};
 
-/// The outcome of a request. The gateway attaches it to the response as an extension.
+/// The outcome of a request. The gateway returns it with the answer, or attaches it as an extension to
+/// the answer to a request that it refuses before that.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Handled {
     /// The operation, from a fixed set of names; `refused` if the request was refused before it had

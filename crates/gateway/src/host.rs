@@ -14,6 +14,16 @@ use protocol::Error;
 /// Longest host name (253 bytes) with a port.
 const HOST_BYTES_MAX: usize = 260;
 
+/// Whether a byte may be in a host name.
+const IN_HOST: [bool; 256] = {
+    let (mut table, mut byte) = ([false; 256], 0_u8);
+    while byte < 128 {
+        table[byte as usize] = byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_');
+        byte += 1;
+    }
+    table
+};
+
 /// Refuses a request that does not name the server, names it twice, or uses an invalid name.
 pub(crate) fn check(Parts { version, headers, uri, .. }: &Parts) -> Result<(), Error> {
     let mut named = headers.get_all(HOST).iter();
@@ -61,10 +71,9 @@ pub(crate) fn split(text: &str) -> Option<(&str, Option<u16>)> {
         None => text.bytes().position(|byte| byte == b':').unwrap_or(text.len()),
     };
     let (host, rest) = text.split_at(end);
-    let is_host = |byte: u8| byte.is_ascii_alphanumeric() || b"-._".contains(&byte);
     let is_valid = match host.strip_prefix('[').and_then(|host| host.strip_suffix(']')) {
         Some(address) => address.parse::<std::net::Ipv6Addr>().is_ok(),
-        None => !host.is_empty() && host.bytes().all(is_host),
+        None => !host.is_empty() && host.bytes().all(|byte| IN_HOST[usize::from(byte)]),
     };
     if !is_valid {
         return None;

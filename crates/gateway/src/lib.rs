@@ -51,7 +51,7 @@ mod version;
 
 pub use body::BodyError;
 pub use endpoint::{Authority, Endpoint, Forwarded, scheme_of};
-pub use gateway::{Clock, Connection, Gateway, Recorder};
+pub use gateway::{Arrival, Clock, Gateway, Recorder};
 pub use handled::{Credential, Handled};
 pub use issuers::{Issuer, Issuers, KeySet};
 pub use local::{is_called_local, is_forwarded};

@@ -6,7 +6,7 @@
 //! name. So the server refuses the published key under any name that somebody could have
 //! registered, unless the operator says that the name is the server's.
 
-use std::net::Ipv4Addr;
+use std::{borrow::Cow, net::Ipv4Addr};
 
 use hyper::{HeaderMap, Uri};
 use protocol::{Code, Error};
@@ -83,7 +83,7 @@ impl Names {
     fn is_own(&self, authority: &str) -> bool {
         let Some((host, _)) = split(authority) else { return false };
         let name = bare(host);
-        let is_single = !name.contains('.');
+        let is_single = !name.as_bytes().contains(&b'.');
         // `split` has checked the address in the brackets.
         name.starts_with('[')
             || is_single
@@ -95,8 +95,12 @@ impl Names {
 }
 
 /// Normalises a name for comparison: in lower case, without the final dot of a full name.
-fn bare(host: &str) -> String {
-    host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
+fn bare(host: &str) -> Cow<'_, str> {
+    let name = host.strip_suffix('.').unwrap_or(host);
+    if name.bytes().any(|byte| byte.is_ascii_uppercase()) {
+        return Cow::Owned(name.to_ascii_lowercase());
+    }
+    Cow::Borrowed(name)
 }
 
 #[cfg(test)]

@@ -231,7 +231,7 @@ fn indexing_directive(headers: &Filtered<'_>) -> Result<IndexingDirective, Error
 /// Reads a comma-separated list of names, which may have any letters in UTF-8.
 fn list(headers: &Filtered<'_>, name: &str) -> Result<Vec<String>, Error> {
     let mut names = Vec::new();
-    for value in headers.values(name).into_iter().flatten() {
+    for value in headers.values(name) {
         let text = std::str::from_utf8(value.as_bytes())
             .map_err(|_| invalid(name, &String::from_utf8_lossy(value.as_bytes())))?;
         let parts = text.split(',').map(str::trim).filter(|part| !part.is_empty());

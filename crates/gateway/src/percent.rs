@@ -28,6 +28,23 @@ pub(crate) fn decode(text: &str) -> Option<Cow<'_, str>> {
     String::from_utf8(decoded).ok().map(Cow::Owned)
 }
 
+/// Decodes a text to the beginning of `room`, and returns what was written; `None` if it does not fit,
+/// or if a `%` is not followed by two hex digits.
+pub(crate) fn decode_to<'a>(text: &str, room: &'a mut [u8]) -> Option<&'a [u8]> {
+    let (mut rest, mut length) = (text.as_bytes(), 0);
+    while let [first, after @ ..] = rest {
+        let byte;
+        (byte, rest) = match (first, after) {
+            (b'%', [high, low, after @ ..]) => (digit(*high)? << 4 | digit(*low)?, after),
+            (b'%', _) => return None,
+            _ => (*first, after),
+        };
+        *room.get_mut(length)? = byte;
+        length += 1;
+    }
+    Some(&room[..length])
+}
+
 fn digit(letter: u8) -> Option<u8> {
     match letter {
         b'0'..=b'9' => Some(letter - b'0'),
@@ -65,6 +82,16 @@ mod tests {
         ] {
             let expected = percent_decode_str(text).decode_utf8().ok();
             assert_eq!(decode(text), expected, "{text}");
+        }
+    }
+
+    #[test]
+    fn it_decodes_into_a_room() {
+        let mut room = [0; 4];
+        assert_eq!(decode_to("", &mut room), Some(&b""[..]));
+        assert_eq!(decode_to("a%2Bb%3d", &mut room), Some(&b"a+b="[..]));
+        for text in ["a%2Bb%3dc", "abcde", "%", "a%2", "%zz"] {
+            assert_eq!(decode_to(text, &mut room), None, "{text}");
         }
     }
 }

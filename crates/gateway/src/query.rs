@@ -61,7 +61,7 @@ pub(crate) fn is_text(headers: &HeaderMap) -> bool {
 }
 
 fn language(headers: &impl Lookup) -> Option<Language> {
-    headers.values("content-type").into_iter().flatten().find_map(|value| {
+    headers.values("content-type").find_map(|value| {
         let value = String::from_utf8_lossy(value.as_bytes());
         match value.split(';').next().unwrap_or_default().trim() {
             word if word.eq_ignore_ascii_case("application/query+json") => Some(Language::Json),

@@ -82,28 +82,62 @@ pub(crate) struct Signed<'a> {
     pub(crate) links: Vec<Cow<'a, str>>,
 }
 
+/// A path, or the part of one that names a resource.
+struct Path<'a> {
+    /// The path from its first segment on. What follows the last segment may be part of it.
+    text: &'a str,
+    /// Its segments as they stand in the URL.
+    raw: Vec<&'a str>,
+    /// Its segments decoded; `None` if nothing in them is encoded.
+    names: Option<Vec<Cow<'a, str>>>,
+}
+
+impl<'a> Path<'a> {
+    fn new(path_and_query: &'a str) -> Result<Self, Error> {
+        let raw = segments(path_and_query)?;
+        let names = decode_all(&raw)?;
+        Ok(Self { text: path_and_query.trim_start_matches('/'), raw, names })
+    }
+
+    fn name(&self, at: usize) -> &str {
+        self.names.as_ref().map_or(self.raw[at], |names| &names[at])
+    }
+
+    /// The first segments as they stand in the URL, joined.
+    fn raw_link(&self, count: usize) -> Cow<'a, str> {
+        let raw = &self.raw[..count];
+        let length = raw.iter().map(|segment| segment.len() + 1).sum::<usize>().saturating_sub(1);
+        match self.text.get(..length) {
+            Some(text) => Cow::Borrowed(text),
+            None => Cow::Owned(raw.join("/")),
+        }
+    }
+}
+
 /// Finds the target of a path as it stands in the URL: percent-encoded, and with the query string.
 pub(crate) fn parse(path_and_query: &str) -> Result<Target<'_>, Error> {
-    let raw = segments(path_and_query)?;
-    let mut names = decode_all(&raw)?;
-    match raw.as_slice() {
-        ["_sheaf", on @ .., action] => {
-            names.pop();
-            names.remove(0);
-            admin_action(on, names, action)
+    const ADMIN: &str = "_sheaf";
+    let mut path = Path::new(path_and_query)?;
+    match path.raw.as_slice() {
+        [ADMIN, .., action] => {
+            let action = *action;
+            path.text = path.text[ADMIN.len()..].trim_start_matches('/');
+            path.raw.pop();
+            path.raw.remove(0);
+            if let Some(names) = &mut path.names {
+                names.pop();
+                names.remove(0);
+            }
+            admin_action(&path, action)
         }
-        _ => target(&raw, names),
+        _ => target(&path),
     }
 }
 
 /// Finds the target of an administrator's action: `/_sheaf/dbs/../colls/../pkranges/../split`.
 /// Clients sign the path of the resource.
-fn admin_action<'a>(
-    raw: &[&'a str],
-    names: Vec<Cow<'a, str>>,
-    action: &str,
-) -> Result<Target<'a>, Error> {
-    let Target { resource, signed } = target(raw, names)?;
+fn admin_action<'a>(path: &Path<'a>, action: &str) -> Result<Target<'a>, Error> {
+    let Target { resource, signed } = target(path)?;
     let resource = match (resource, action) {
         (Resource::PartitionKeyRange(path, range), "split") => {
             Resource::RangeAction(path, range, RangeAction::Split)
@@ -124,26 +158,30 @@ pub(crate) fn parse_twice(path_and_query: &str) -> Option<Target<'_>> {
     if !path_and_query.contains("%25") {
         return None;
     }
-    let raw = segments(path_and_query).ok()?;
-    let once = decode_all(&raw).ok()?;
+    let path = Path::new(path_and_query).ok()?;
+    let once = path.names?;
     let again = |name: &Cow<'_, str>| decode(name).map(|name| Cow::Owned(name.into_owned()));
     let twice = once.iter().map(again).collect::<Result<Vec<_>, _>>().ok()?;
-    if once == twice { None } else { target(&raw, twice).ok() }
+    if once == twice { None } else { target(&Path { names: Some(twice), ..path }).ok() }
 }
 
 /// Finds the target of a path, given its segments both decoded and as they stand in the URL.
-fn target<'a>(raw: &[&'a str], names: Vec<Cow<'a, str>>) -> Result<Target<'a>, Error> {
-    let is_lower = |kind: &str| !kind.bytes().any(|byte| byte.is_ascii_uppercase());
-    // Most clients write the types in lower case.
-    let lowered: Vec<Option<String>> = names
-        .iter()
-        .enumerate()
-        .map(|(at, kind)| (at % 2 == 0 && !is_lower(kind)).then(|| kind.to_ascii_lowercase()))
+fn target<'a>(path: &Path<'a>) -> Result<Target<'a>, Error> {
+    let is_upper = |kind: &str| kind.bytes().any(|byte| byte.is_ascii_uppercase());
+    let count = path.raw.len();
+    // Most clients write the types in lower case, and most names need no encoding.
+    if path.names.is_none() && !path.raw.iter().step_by(2).any(|kind| is_upper(kind)) {
+        let resource = resource(&path.raw)?;
+        return Ok(Target { resource, signed: signed(&path.raw, path) });
+    }
+    let lowered: Vec<Cow<'_, str>> = (0..count)
+        .map(|at| match path.name(at) {
+            kind if at % 2 == 0 && is_upper(kind) => Cow::Owned(kind.to_ascii_lowercase()),
+            name => Cow::Borrowed(name),
+        })
         .collect();
-    let shape: Vec<&str> =
-        lowered.iter().zip(&names).map(|(lower, name)| lower.as_deref().unwrap_or(name)).collect();
-    let resource = resource(&shape)?;
-    Ok(Target { resource, signed: signed(&shape, &names, raw) })
+    let shape: Vec<&str> = lowered.iter().map(Cow::as_ref).collect();
+    Ok(Target { resource: resource(&shape)?, signed: signed(&shape, path) })
 }
 
 /// Splits a path into segments, without the query string: no resource takes one.
@@ -195,10 +233,19 @@ fn split(path: &str) -> Result<Vec<&str>, Error> {
     Ok(segments)
 }
 
-fn decode_all<'a>(segments: &[&'a str]) -> Result<Vec<Cow<'a, str>>, Error> {
-    let mut names = Vec::with_capacity(segments.len());
-    for segment in segments {
-        names.push(decode(segment)?);
+/// Decodes all segments; `None` if nothing is encoded.
+fn decode_all<'a>(segments: &[&'a str]) -> Result<Option<Vec<Cow<'a, str>>>, Error> {
+    let mut names = None;
+    for (at, segment) in segments.iter().enumerate() {
+        let name = decode(segment)?;
+        if matches!(name, Cow::Owned(_)) && names.is_none() {
+            let mut before = Vec::with_capacity(segments.len());
+            before.extend(segments[..at].iter().copied().map(Cow::Borrowed));
+            names = Some(before);
+        }
+        if let Some(names) = &mut names {
+            names.push(name);
+        }
     }
     Ok(names)
 }
@@ -324,43 +371,46 @@ fn unknown() -> Error {
 
 /// Returns what clients sign: a feed's owner or a resource's own link. A path with an odd number of
 /// segments is a feed.
-fn signed<'a>(shape: &[&str], names: &[Cow<'a, str>], raw: &[&'a str]) -> Signed<'a> {
-    // The name itself where it is in lower case, so that the usual type is borrowed from the URL.
-    let kind = |at: usize| {
-        if names[at] == shape[at] { names[at].clone() } else { Cow::Owned(shape[at].to_owned()) }
+fn signed<'a>(shape: &[&str], path: &Path<'a>) -> Signed<'a> {
+    // The segment itself where it is in lower case, so that the usual type is borrowed from the URL.
+    let kind = |at: usize| match path.raw[at] {
+        raw if raw == shape[at] => Cow::Borrowed(raw),
+        _ => Cow::Owned(shape[at].to_owned()),
     };
+    let count = shape.len();
     let (types, link_len) = match shape {
         // SDKs sign different types here, but always the collection's link.
         [.., "operations", _] => {
-            (vec![Cow::Borrowed("colls"), Cow::Borrowed("partitionkey")], names.len() - 2)
+            (vec![Cow::Borrowed("colls"), Cow::Borrowed("partitionkey")], count - 2)
         }
         // COMPAT: JavaScript signs the read of a conflict with the type of users.
-        [.., "conflicts", _] => {
-            (vec![Cow::Borrowed("conflicts"), Cow::Borrowed("users")], names.len())
-        }
+        [.., "conflicts", _] => (vec![Cow::Borrowed("conflicts"), Cow::Borrowed("users")], count),
         [] => (vec![Cow::Borrowed("")], 0),
-        all if all.len().is_multiple_of(2) => (vec![kind(all.len() - 2)], names.len()),
-        all => (vec![kind(all.len() - 1)], names.len() - 1),
+        all if all.len().is_multiple_of(2) => (vec![kind(count - 2)], count),
+        _ => (vec![kind(count - 1)], count - 1),
     };
-    Signed { types, links: links(shape, &names[..link_len], &raw[..link_len]) }
+    Signed { types, links: links(shape, path, link_len) }
 }
 
 /// The links that a client may have signed: the last rid in lower case if the path consists of
 /// rids, the decoded path, and the path as it stands in the URL.
-fn links<'a>(shape: &[&str], names: &[Cow<'a, str>], raw: &[&'a str]) -> Vec<Cow<'a, str>> {
+fn links<'a>(shape: &[&str], path: &Path<'a>, count: usize) -> Vec<Cow<'a, str>> {
     let is_by_rid = match shape {
         ["offers" | "media", ..] => true,
         ["dbs", database, ..] => DatabaseRid::parse(database).is_some(),
         _ => false,
     };
-    let mut links = Vec::with_capacity(3);
-    if let Some(last) = names.last().filter(|_| is_by_rid) {
-        links.push(Cow::Owned(last.to_lowercase()));
+    let mut links = Vec::with_capacity(if is_by_rid { 3 } else { 2 });
+    if is_by_rid && count > 0 {
+        links.push(Cow::Owned(path.name(count - 1).to_lowercase()));
     }
-    links.push(Cow::Owned(names.join("/")));
-    if names.iter().zip(raw).any(|(name, raw)| name != raw) {
-        links.push(Cow::Owned(raw.join("/")));
+    if let Some(names) = &path.names {
+        links.push(Cow::Owned(names[..count].join("/")));
+        if names[..count].iter().zip(&path.raw).all(|(name, raw)| name == raw) {
+            return links;
+        }
     }
+    links.push(path.raw_link(count));
     links
 }
 

@@ -3,7 +3,7 @@
 use std::{net::SocketAddr, sync::Arc};
 
 use bytes::Bytes;
-use gateway::{Credential, Gateway, Handled};
+use gateway::{Arrival, Credential, Gateway, Handled};
 use http_body_util::Full;
 use hyper::{Method, Request, Response, StatusCode, header::ORIGIN, http::request::Parts};
 use net::Closed;
@@ -15,7 +15,7 @@ use crate::{
     certificate::PublicCertificate,
     cors::Cors,
     front,
-    http::{Handler, Origin, RequestBody, Standing},
+    http::{Answered, Handler, Origin, RequestBody, Standing},
     proxies::Proxies,
 };
 
@@ -32,24 +32,21 @@ pub(crate) struct App {
 }
 
 impl Handler for App {
-    async fn handle(&self, origin: Origin, request: Request<RequestBody>) -> Response<Full<Bytes>> {
+    async fn handle(&self, origin: &Origin, request: Request<RequestBody>) -> Answered {
         let (mut parts, body) = request.into_parts();
-        if let Err(refused) = self.enter(&origin, &mut parts) {
-            let asked = (parts.method.as_str(), parts.uri.path());
-            return self.conclude(&origin, asked, *refused);
+        if let Err(refused) = self.enter(origin, &mut parts) {
+            return self.conclude_other(origin, &parts, *refused);
         }
-        let request = Request::from_parts(parts, body);
         // Pages for operators are nobody else's pages.
-        if !self.cors.is_on() || request.uri().path().starts_with(admin::PREFIX) {
-            return self.answer(origin, request).await;
+        if !self.cors.is_on() || parts.uri.path().starts_with(admin::PREFIX) {
+            return self.answer(origin, &parts, body).await;
         }
-        if let Some(answer) = self.cors.preflight(request.method(), request.headers()) {
-            return answer;
+        if let Some(answer) = self.cors.preflight(&parts.method, &parts.headers) {
+            return (answer, None);
         }
-        let page = request.headers().get(ORIGIN).cloned();
-        let mut response = self.answer(origin, request).await;
-        self.cors.dress(page.as_ref(), &mut response);
-        response
+        let (mut response, standing) = self.answer(origin, &parts, body).await;
+        self.cors.dress(parts.headers.get(ORIGIN), &mut response);
+        (response, standing)
     }
 
     fn closed(&self, peer: SocketAddr, why: Closed) {
@@ -73,31 +70,32 @@ impl Handler for App {
 }
 
 impl App {
-    async fn answer(&self, origin: Origin, request: Request<RequestBody>) -> Response<Full<Bytes>> {
-        let path = request.uri().path();
+    async fn answer(&self, origin: &Origin, parts: &Parts, body: RequestBody) -> Answered {
+        let path = parts.uri.path();
         if path == front::CERTIFICATE_PATH {
-            return front::certificate(request.method(), self.certificate.as_ref());
+            return (front::certificate(&parts.method, self.certificate.as_ref()), None);
         }
         let is_signed = path == backup::PATH || path.starts_with(admin::SIGNED_PREFIX);
         if path.starts_with(admin::PREFIX) && !is_signed {
             let is_local =
-                is_loopback(&origin) && gateway::is_called_local(request.headers(), request.uri());
-            return self.admin.answer(is_local, request.method(), path);
+                is_loopback(origin) && gateway::is_called_local(&parts.headers, &parts.uri);
+            return (self.admin.answer(is_local, &parts.method, path), None);
         }
-        let (parts, body) = request.into_parts();
-        if front::is_browser(&parts.method, parts.uri.path(), &parts.headers)
-            && let Ok(endpoint) = self.gateway.endpoint(origin.scheme, &parts)
+        if front::is_browser(&parts.method, path, &parts.headers)
+            && let Ok(endpoint) = self.gateway.endpoint(origin.scheme, parts)
         {
-            return front::page(&endpoint.to_string());
+            return (front::page(&endpoint.to_string()), None);
         }
-        let (method, uri) = (parts.method.clone(), parts.uri.clone());
-        let response = if uri.path() == backup::PATH {
-            let is_local = is_loopback(&origin) && self.is_called_own(&parts);
-            self.backups.answer(&self.gateway, origin.scheme, is_local, parts, body).await
-        } else {
-            self.gateway.handle(origin.scheme, Request::from_parts(parts, body)).await
-        };
-        self.conclude(&origin, (method.as_str(), uri.path()), response)
+        if path == backup::PATH {
+            let is_local = is_loopback(origin) && self.is_called_own(parts);
+            let scheme = origin.scheme;
+            let response = self.backups.answer(&self.gateway, scheme, is_local, parts, body).await;
+            return self.conclude_other(origin, parts, response);
+        }
+        let arrival = Arrival { scheme: origin.scheme, peer: Some(origin.address()) };
+        let (response, handled) = self.gateway.handle(arrival, parts, body).await;
+        let standing = self.conclude(origin, parts, &response, &handled);
+        (response, standing)
     }
 
     /// Whether a request calls this machine by a name of its own, or by the one that is advertised. What a
@@ -122,18 +120,31 @@ impl App {
                 return Err(self.gateway.refuse(origin.scheme, parts, error));
             }
         }
-        parts.extensions.insert(gateway::Connection(origin.address()));
         Ok(())
+    }
+
+    /// Concludes a request whose answer carries what became of it, if anything is to be said.
+    fn conclude_other(
+        &self,
+        origin: &Origin,
+        parts: &Parts,
+        mut response: Response<Full<Bytes>>,
+    ) -> Answered {
+        let handled = response.extensions_mut().remove::<Handled>();
+        let standing =
+            handled.and_then(|handled| self.conclude(origin, parts, &response, &handled));
+        (response, standing)
     }
 
     /// Writes down what became of a request, and tells the network side what it showed of its sender.
     fn conclude(
         &self,
         origin: &Origin,
-        asked: (&str, &str),
-        mut response: Response<Full<Bytes>>,
-    ) -> Response<Full<Bytes>> {
-        let Some(handled) = response.extensions_mut().remove::<Handled>() else { return response };
+        parts: &Parts,
+        response: &Response<Full<Bytes>>,
+        handled: &Handled,
+    ) -> Option<Standing> {
+        let asked = (parts.method.as_str(), parts.uri.path());
         let who = Who { client: origin.address(), asked: Some(asked) };
         let header = |name: &str| response.headers().get(name).and_then(|it| it.to_str().ok());
         // Nothing of the query string, the other headers or the body: there may be a secret in them.
@@ -149,11 +160,8 @@ impl App {
             activity = header("x-ms-activity-id"),
             "request"
         );
-        self.write_down(who, response.status().as_u16(), &handled);
-        if let Some(standing) = standing(handled.credential, response.status()) {
-            response.extensions_mut().insert(standing);
-        }
-        response
+        self.write_down(who, response.status().as_u16(), handled);
+        standing(handled.credential, response.status())
     }
 
     /// Keeps in mind who changed what the account consists of, and who was refused.

@@ -45,7 +45,7 @@ impl Origin {
     }
 }
 
-/// What a request proved about its sender. A [`Handler`] sets it as an extension of its response.
+/// What a request proved about its sender.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
     /// The sender authenticated.
@@ -54,14 +54,17 @@ pub(crate) enum Standing {
     Stranger,
 }
 
+/// An answer, and what its request proved, if anything.
+pub(crate) type Answered = (Response<Full<Bytes>>, Option<Standing>);
+
 /// Answers requests.
 pub(crate) trait Handler: Send + Sync + 'static {
     /// Answers one request. The future is dropped when the client disconnects.
     fn handle(
         &self,
-        origin: Origin,
+        origin: &Origin,
         request: Request<RequestBody>,
-    ) -> impl Future<Output = Response<Full<Bytes>>> + Send;
+    ) -> impl Future<Output = Answered> + Send;
 
     /// Called for each connection that the gate turned away.
     fn closed(&self, peer: SocketAddr, why: Closed);

@@ -4,7 +4,7 @@
 //! that nothing has to be kept in step.
 
 use std::{
-    collections::HashMap,
+    collections::BTreeMap,
     fmt,
     sync::{Arc, PoisonError, RwLock, atomic::AtomicU64},
     time::Duration,
@@ -81,7 +81,7 @@ struct Requests {
     duration: Family<OperationLabels, Histogram, fn() -> Histogram>,
     charge: Family<OperationLabels, Charge>,
     /// The figures of each operation and status that there was.
-    known: RwLock<HashMap<(&'static str, u16), Arc<Figures>>>,
+    known: RwLock<BTreeMap<(&'static str, u16), Arc<Figures>>>,
 }
 
 /// What is counted of an operation with one status. Their copies in the families count along.

@@ -60,8 +60,10 @@ fn verify_headers(
     now: SystemTime,
 ) -> Result<Principal, Error> {
     match token(headers)? {
-        Token::Signature(signature) => verify(method, signed, headers, &signature, &keys(), now)
-            .map(|(principal, _)| principal),
+        Token::Signature(signature) => {
+            verify(method, signed, headers, signature.as_ref(), &keys(), now)
+                .map(|(principal, _)| principal)
+        }
         Token::Resource(_) | Token::Access(_) => Err(malformed()),
     }
 }
@@ -164,6 +166,27 @@ fn what_does_not_verify_says_what_was_expected() {
     }
     let missing = verify_get(&[("x-ms-date", DATE)], now()).expect_err("no token");
     assert!(missing.message.contains("authorization is missing"));
+}
+
+#[test]
+fn the_usual_form_of_a_token_means_what_any_form_means() {
+    let signature = VECTORS[1].3;
+    let read = |text: &str| token(&headers(&[("authorization", text)])).ok();
+    let expected = read(&format!("type=MASTER&ver=1.0&sig={signature}"));
+    assert!(matches!(expected, Some(Token::Signature(Some(_)))));
+    let escaped = signature.replace('=', "%3D").replace('+', "%2B").replace('/', "%2F");
+    for start in USUAL {
+        assert_eq!(read(&format!("{start}{signature}")), expected);
+        assert_eq!(read(&format!(" {start}{escaped} ")), expected);
+        assert_eq!(read(&format!("{start}{escaped}%20")), expected);
+        // Of another length.
+        assert_eq!(read(&format!("{start}aaaa")), Some(Token::Signature(None)));
+        let long = STANDARD.encode([7; 99]);
+        assert_eq!(read(&format!("{start}{long}")), Some(Token::Signature(None)));
+        for bad in ["!", "a", "aaaa&", "%", "%FF", "aaaa%26a=b"] {
+            assert_eq!(read(&format!("{start}{bad}")), None, "{bad}");
+        }
+    }
 }
 
 /// A proxy in front of the server may have checked the other of the two.

@@ -168,6 +168,25 @@ fn what_is_no_path_is_refused() {
 
 proptest! {
     #[test]
+    fn the_link_of_a_resource_is_its_path(
+        start in "/{0,2}",
+        names in prop::collection::vec("[a-z0-9.é]{1,5}", 3),
+        end in "/{0,2}(\\?[a/]{0,3})?",
+    ) {
+        let [db, coll, id] = names.as_slice() else { unreachable!() };
+        for link in [
+            format!("dbs/{db}/colls/{coll}/sprocs/{id}"),
+            format!("dbs/{db}/colls/{coll}/pkranges/{id}"),
+        ] {
+            prop_assert_eq!(signed_of(&format!("{start}{link}{end}")).1, [link.clone()]);
+            if link.contains("pkranges") {
+                let path = format!("{start}_sheaf/{link}/split{end}");
+                prop_assert_eq!(signed_of(&path).1, [link]);
+            }
+        }
+    }
+
+    #[test]
     fn no_path_panics(path in "(/?[?]?(dbs|colls|docs|offers|users|operations|%2[0Ff]|%|[a-zA-Z=é]{0,9})){0,12}/?") {
         if let Ok(target) = parse(&path) {
             prop_assert!(!target.signed.types.is_empty() && !target.signed.links.is_empty());

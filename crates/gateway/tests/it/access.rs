@@ -1,6 +1,6 @@
 //! Who comes in, and what the account says of itself.
 
-use gateway::{Authority, Endpoint, Forwarded, Names};
+use gateway::{Arrival, Authority, Endpoint, Forwarded, Names};
 use protocol::Principal;
 use value::Value;
 
@@ -145,7 +145,9 @@ async fn the_account_names_what_the_operator_or_a_trusted_proxy_says() {
         let forwarded = Forwarded { scheme: Some("https"), host };
         let mut request = call.request(http_body_util::Full::<bytes::Bytes>::default());
         request.extensions_mut().insert(forwarded);
-        let reply = harness.gateway.handle("http", request).await;
+        let (asked, body) = request.into_parts();
+        let arrival = Arrival { scheme: "http", peer: None };
+        let (reply, _) = harness.gateway.handle(arrival, &asked, body).await;
         let body = http_body_util::BodyExt::collect(reply.into_body()).await.expect("a body");
         String::from_utf8(body.to_bytes().to_vec()).expect("text")
     };

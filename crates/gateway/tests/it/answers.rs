@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use gateway::Arrival;
 use http_body_util::Full;
 use protocol::{
     Body, BoxFuture, Code, Context, Error, Meta, Outcome, Owner, PartitionPoint, Request, Response,
@@ -275,9 +276,11 @@ impl Service for Broken {
 #[tokio::test]
 async fn a_panic_before_the_future_counts_too() {
     let gateway = gateway(Arc::new(Broken), Arc::default());
-    let request = Call::get(DOC).request(Full::<Bytes>::default());
-    let response = tokio::spawn(async move { gateway.handle("http", request).await }).await;
-    assert_eq!(response.expect("no panic").status(), 500);
+    let (asked, body) = Call::get(DOC).request(Full::<Bytes>::default()).into_parts();
+    let arrival = Arrival { scheme: "http", peer: None };
+    let task = tokio::spawn(async move { gateway.handle(arrival, &asked, body).await });
+    let (response, handled) = task.await.expect("no panic");
+    assert_eq!((response.status().as_u16(), handled.operation), (500, "read_document"));
 }
 
 #[tokio::test]

@@ -8,7 +8,8 @@ use std::{
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 use bytes::Bytes;
 use gateway::{
-    BodyError, Clock, CrossPartition, Gateway, Key, Keys, Names, PUBLISHED_KEY, Recorder, Settings,
+    Arrival, BodyError, Clock, CrossPartition, Gateway, Key, Keys, Names, PUBLISHED_KEY, Recorder,
+    Settings,
 };
 use hmac::{Hmac, KeyInit, Mac};
 use http_body_util::{BodyExt, Full};
@@ -140,7 +141,9 @@ impl Harness {
         B: HttpBody<Data = Bytes> + Send + Unpin,
         B::Error: Into<BodyError>,
     {
-        let response = self.gateway.handle(scheme, call.request(body)).await;
+        let (asked, body) = call.request(body).into_parts();
+        let arrival = Arrival { scheme, peer: None };
+        let (response, _) = self.gateway.handle(arrival, &asked, body).await;
         let (parts, body) = response.into_parts();
         let body = body.collect().await.expect("a body").to_bytes();
         Reply { status: parts.status.as_u16(), headers: parts.headers, body }

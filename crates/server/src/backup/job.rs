@@ -68,10 +68,10 @@ impl Backups {
         gateway: &Gateway,
         scheme: &'static str,
         is_local: bool,
-        parts: Parts,
+        parts: &Parts,
         body: RequestBody,
     ) -> Response<Full<Bytes>> {
-        let mut handled = match gateway.check_signature(scheme, &parts, KIND) {
+        let mut handled = match gateway.check_signature(scheme, parts, KIND) {
             Ok(handled) => handled,
             Err(refused) => return *refused,
         };

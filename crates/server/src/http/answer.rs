@@ -34,10 +34,20 @@ pub(super) struct AnswerBody {
 }
 
 impl AnswerBody {
-    /// Answers the request of `guard` with `bytes`.
-    pub(super) fn new(mut guard: RequestGuard, version: Version, bytes: Bytes) -> Self {
-        let piece_bytes = if version == Version::HTTP_2 { HTTP2_PIECE_BYTES } else { usize::MAX };
-        let (activity, id) = guard.answer(Instant::now());
+    /// Answers the request of `guard`, which began at `began`, with `bytes`.
+    pub(super) fn new(
+        mut guard: RequestGuard,
+        version: Version,
+        began: Instant,
+        bytes: Bytes,
+    ) -> Self {
+        // Nobody asks when a piece of an answer in HTTP/1 was taken.
+        let (piece_bytes, taken) = if version == Version::HTTP_2 {
+            (HTTP2_PIECE_BYTES, Instant::now())
+        } else {
+            (usize::MAX, began)
+        };
+        let (activity, id) = guard.answer(taken);
         // Without bytes there is nothing to keep, and the request ends here.
         let rest = if bytes.is_empty() { bytes } else { Bytes::from_owner(Kept { bytes, guard }) };
         Self { rest, piece_bytes, activity, id }
@@ -68,7 +78,9 @@ impl Body for AnswerBody {
         if self.rest.is_empty() {
             return Poll::Ready(None);
         }
-        self.activity.answer_moved(self.id, Instant::now());
+        if self.piece_bytes != usize::MAX {
+            self.activity.answer_moved(self.id, Instant::now());
+        }
         let length = self.rest.len().min(self.piece_bytes);
         // The last piece takes the bytes along: nothing may keep the guard once it is written.
         let piece = if length == self.rest.len() {
@@ -99,7 +111,7 @@ mod tests {
         let activity = Arc::new(Activity::new(Instant::now()));
         let guard = activity.request(Version::HTTP_2);
         let bytes = Bytes::from(vec![b'x'; HTTP2_PIECE_BYTES + 1]);
-        let mut body = AnswerBody::new(guard, Version::HTTP_2, bytes);
+        let mut body = AnswerBody::new(guard, Version::HTTP_2, Instant::now(), bytes);
         assert_eq!(body.size_hint().exact(), Some(HTTP2_PIECE_BYTES as u64 + 1));
         let first = body.frame().await.unwrap().unwrap().into_data().unwrap();
         let last = body.frame().await.unwrap().unwrap().into_data().unwrap();
@@ -115,7 +127,7 @@ mod tests {
     async fn without_bytes_it_ends_at_once() {
         let activity = Arc::new(Activity::new(Instant::now()));
         let guard = activity.request(Version::HTTP_11);
-        let body = AnswerBody::new(guard, Version::HTTP_11, Bytes::new());
+        let body = AnswerBody::new(guard, Version::HTTP_11, Instant::now(), Bytes::new());
         assert!(body.is_end_stream());
         assert_eq!(activity.requests(), 0);
     }

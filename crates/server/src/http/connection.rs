@@ -176,12 +176,12 @@ async fn answer<H: Handler>(
         left.unread.put(request.into_body());
         left.unread.drain_meanwhile(false, body_bytes_max, stall);
         let (head, body) = too_many(away).into_parts();
-        return Ok(Response::from_parts(head, AnswerBody::new(guard, version, body)));
+        return Ok(Response::from_parts(head, AnswerBody::new(guard, version, now, body)));
     };
     let has_body = !request.body().is_end_stream();
     let request = request.map(|incoming| RequestBody::new(incoming, stall, budget, &left));
-    let (mut head, body) = shared.handler.handle(origin, request).await.into_parts();
-    let standing = head.extensions.remove::<Standing>();
+    let (response, standing) = shared.handler.handle(&origin, request).await;
+    let (head, body) = response.into_parts();
     if head.status == StatusCode::PAYLOAD_TOO_LARGE {
         left.unread.drain(body_bytes_max, stall).await;
     } else {
@@ -201,7 +201,7 @@ async fn answer<H: Handler>(
         None => {}
     }
     let bytes = whole(body).await;
-    Ok(Response::from_parts(head, AnswerBody::new(guard, version, bytes)))
+    Ok(Response::from_parts(head, AnswerBody::new(guard, version, now, bytes)))
 }
 
 /// The bytes of a body that is one piece.
