@@ -250,10 +250,8 @@ impl Gateway {
             matches!(operation, Operation::ReadOffer(_) | Operation::ReplaceOffer { .. });
         let is_batch = matches!(operation, Operation::ExecuteBatch { .. });
         let is_query = matches!(operation, Operation::Query { .. });
-        let context = Context {
-            connection: connection_of(arrival, parts),
-            ..Context::new(principal, activity_id)
-        };
+        let connection = connection_of(arrival, parts);
+        let context = Context { connection, ..Context::new(principal, activity_id) };
         let request = Request { operation, options };
         let answer = self.ask(&context, request, again).await;
         let told = |error| if is_query { options::told_finally(error, headers) } else { error };

@@ -23,7 +23,7 @@ const MEMORY_MS: f64 = 10_000.0;
 const SCALE_MAX: f64 = 20.0;
 
 /// Tracks request units spent per key.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct HotKeys {
     sketch: Mutex<Sketch>,
     hasher: RandomState,
@@ -49,12 +49,6 @@ struct Counter {
     key: Box<[u8]>,
     /// The part of what was spent that may belong to another key.
     overstated: f64,
-}
-
-impl Default for HotKeys {
-    fn default() -> Self {
-        Self { sketch: Mutex::default(), hasher: RandomState::default() }
-    }
 }
 
 impl HotKeys {

@@ -34,6 +34,7 @@ use partition::{
 };
 use protocol::{
     Body, Error, Meta, Options, Outcome, Response,
+    etag::Etag,
     request::DocumentPath,
     rid::{ChildKind, ChildRid},
 };
@@ -138,7 +139,7 @@ async fn read_at(
     meta.quota_lists = usage::lists(engine, place.collection, options);
     let Done { outcome, etag, document } = read_found(found, options, meter);
     let body = if document.is_empty() { Body::Empty } else { Body::Resource(document) };
-    let etag = etag.map(|etag| etag.text());
+    let etag = etag.map(Etag::text);
     Ok(Response { outcome, body, etag, continuation: None, meta })
 }
 

@@ -18,6 +18,7 @@ use partition::{
 };
 use protocol::{
     Body, Error, Meta, Options, Owner, Response,
+    etag::Etag,
     patch::{Patch, Pointer},
     request::{CollectionPath, DocumentPath},
     response::QuotaLists,
@@ -147,7 +148,7 @@ impl Queued {
         let script_log = log;
         let meta = Meta { item_lsn, partitions, owner, quota_lists, script_log, ..Meta::default() };
         let body = if document.is_empty() { Body::Empty } else { Body::Resource(document) };
-        let etag = etag.map(|etag| etag.text());
+        let etag = etag.map(Etag::text);
         Ok(Response { outcome, body, etag, continuation: None, meta })
     }
 }

@@ -13,6 +13,7 @@ use partition::{
 };
 use protocol::{
     Body, Code, Error, Meta, Options, Outcome, Response,
+    etag::Etag,
     request::{BatchKind, BatchOperation, CollectionPath},
     response::BatchResult,
 };
@@ -70,7 +71,7 @@ impl Progress {
     fn push(&mut self, Done { outcome, etag, document }: Done, charge: f64) {
         self.bytes += document.len();
         let document = Some(document).filter(|document| !document.is_empty());
-        self.results.push(done(outcome, etag.map(|etag| etag.text()), document, charge));
+        self.results.push(done(outcome, etag.map(Etag::text), document, charge));
     }
 }
 
