@@ -226,11 +226,17 @@ fn worker_tick(ctx: &WorkerState) -> crate::Result<bool> {
                             keyspace.request_rotation();
                         }
                     }
-                } else {
+                } else if !journal_writer.is_synced() {
                     // https://github.com/fjall-rs/fjall/issues/329
+                    //
+                    // PATCH 11: Not if the last batch was synced already. Whoever commits waits for
+                    // the journal, and the file system for whatever else is being written.
                     journal_writer.persist(crate::PersistMode::SyncAll)?;
                 }
             }
+
+            // PATCH 12: Not done by whoever commits.
+            task.keyspace.collect_garbage()?;
 
             run_flush(
                 &task,

@@ -5,15 +5,17 @@
 use crate::blob_tree::handle::BlobIndirection;
 use crate::blob_tree::FragmentationMap;
 use crate::coding::{Decode, Encode};
+use crate::compaction::state::CompactionState;
 use crate::compaction::worker::Options;
 use crate::compaction::Input as CompactionPayload;
 use crate::file::TABLES_FOLDER;
 use crate::table::multi_writer::MultiWriter;
-use crate::version::{SuperVersions, Version};
+use crate::version::{Retired, SuperVersion, SuperVersions, Version};
 use crate::vlog::blob_file::scanner::ScanEntry;
 use crate::vlog::{BlobFileId, BlobFileMergeScanner, BlobFileWriter};
 use crate::{BlobFile, HashSet, InternalValue, Table};
 use std::iter::Peekable;
+use std::sync::MutexGuard;
 use std::time::Instant;
 
 /// Drains all blobs that come "before" the given vptr.
@@ -120,16 +122,26 @@ pub(super) fn prepare_table_writer(
 pub(super) trait CompactionFlavour {
     fn write(&mut self, item: InternalValue) -> crate::Result<()>;
 
+    /// Writes what is left of the tables to disk, and opens them. Needs no lock (PATCH 1).
+    fn finish_tables(&mut self, opts: &Options, dst_lvl: usize) -> crate::Result<()>;
+
     #[warn(clippy::too_many_arguments)]
     fn finish(
         self: Box<Self>,
-        super_version: &mut SuperVersions,
+        compaction_state: &MutexGuard<'_, CompactionState>,
         opts: &Options,
         payload: &CompactionPayload,
-        dst_lvl: usize,
         blob_frag_map: FragmentationMap,
         extra_blob_files: Vec<BlobFile>,
-    ) -> crate::Result<()>;
+    ) -> crate::Result<Retired>;
+}
+
+fn latest_version(opts: &Options) -> SuperVersion {
+    #[expect(clippy::expect_used, reason = "lock is expected to not be poisoned")]
+    opts.version_history
+        .read()
+        .expect("lock is poisoned")
+        .latest_version()
 }
 
 /// Compaction worker that will relocate blobs that sit in blob files that are being rewritten
@@ -229,7 +241,7 @@ impl CompactionFlavour for RelocatingCompaction {
                 );
 
                 self.inner
-                    .table_writer
+                    .table_writer()?
                     .write(InternalValue::from_components(
                         item.key.user_key,
                         new_indirection.encode_into_vec(),
@@ -242,28 +254,31 @@ impl CompactionFlavour for RelocatingCompaction {
                 // This blob is not part of the rewritten blob files
                 // So just pass it through
                 log::trace!("Pass through {indirection:?} because it is not being relocated");
-                self.inner.table_writer.write(item)?;
+                self.inner.table_writer()?.write(item)?;
 
                 indirection
             };
 
-            self.inner.table_writer.register_blob(indirection);
+            self.inner.table_writer()?.register_blob(indirection);
         } else {
-            self.inner.table_writer.write(item)?;
+            self.inner.table_writer()?.write(item)?;
         }
 
         Ok(())
     }
 
+    fn finish_tables(&mut self, opts: &Options, dst_lvl: usize) -> crate::Result<()> {
+        self.inner.finish_tables(opts, dst_lvl)
+    }
+
     fn finish(
         mut self: Box<Self>,
-        super_version: &mut SuperVersions,
+        compaction_state: &MutexGuard<'_, CompactionState>,
         opts: &Options,
         payload: &CompactionPayload,
-        dst_lvl: usize,
         blob_frag_map_diff: FragmentationMap,
         extra_blob_files: Vec<BlobFile>,
-    ) -> crate::Result<()> {
+    ) -> crate::Result<Retired> {
         log::debug!(
             "Relocating compaction done in {:?}",
             self.inner.start.elapsed(),
@@ -271,13 +286,13 @@ impl CompactionFlavour for RelocatingCompaction {
 
         let table_ids_to_delete = std::mem::take(&mut self.inner.tables_to_rewrite);
 
-        let created_tables = self.inner.consume_writer(opts, dst_lvl)?;
+        let created_tables = std::mem::take(&mut self.inner.created_tables);
         let mut created_blob_files = self.blob_writer.finish()?;
         created_blob_files.extend(extra_blob_files);
 
         let mut blob_files_to_drop = self.rewriting_blob_files;
 
-        let current_version = super_version.latest_version();
+        let current_version = latest_version(opts);
 
         for blob_file in current_version.version.blob_files.iter() {
             if blob_file.is_dead(current_version.version.gc_stats()) {
@@ -285,12 +300,12 @@ impl CompactionFlavour for RelocatingCompaction {
             }
         }
 
-        super_version.upgrade_version(
+        let retired = SuperVersions::replace_version(
+            &opts.version_history,
+            compaction_state,
             &opts.config.path,
             |current| {
-                let mut copy = current.clone();
-
-                copy.version = copy.version.with_merge(
+                Ok(current.with_merge(
                     &payload.table_ids.iter().copied().collect::<Vec<_>>(),
                     &created_tables,
                     payload.dest_level as usize,
@@ -304,12 +319,12 @@ impl CompactionFlavour for RelocatingCompaction {
                         .iter()
                         .map(BlobFile::id)
                         .collect::<HashSet<_>>(),
-                );
-
-                Ok(copy)
+                ))
             },
+            |_| (),
             &opts.global_seqno,
             &opts.visible_seqno,
+            opts.mvcc_gc_watermark,
         )?;
 
         // NOTE: If the application were to crash >here< it's fine
@@ -323,14 +338,15 @@ impl CompactionFlavour for RelocatingCompaction {
             blob_file.mark_as_deleted();
         }
 
-        Ok(())
+        Ok(retired)
     }
 }
 
 /// Standard compaction worker that just passes through all its data
 pub struct StandardCompaction {
     start: Instant,
-    table_writer: MultiWriter,
+    table_writer: Option<MultiWriter>,
+    created_tables: Vec<Table>,
     tables_to_rewrite: Vec<Table>,
 }
 
@@ -338,18 +354,49 @@ impl StandardCompaction {
     pub fn new(table_writer: MultiWriter, tables_to_rewrite: Vec<Table>) -> Self {
         Self {
             start: Instant::now(),
-            table_writer,
+            table_writer: Some(table_writer),
+            created_tables: Vec::new(),
             tables_to_rewrite,
         }
     }
 
-    fn consume_writer(self, opts: &Options, dst_lvl: usize) -> crate::Result<Vec<Table>> {
-        let table_base_folder = self.table_writer.base_path.clone();
+    fn table_writer(&mut self) -> crate::Result<&mut MultiWriter> {
+        // It is there until the tables are finished.
+        self.table_writer.as_mut().ok_or(crate::Error::Unrecoverable)
+    }
+}
+
+impl CompactionFlavour for StandardCompaction {
+    fn write(&mut self, item: InternalValue) -> crate::Result<()> {
+        let indirection = if item.key.value_type.is_indirection() {
+            Some({
+                let mut reader = &item.value[..];
+                BlobIndirection::decode_from(&mut reader)?
+            })
+        } else {
+            None
+        };
+
+        self.table_writer()?.write(item)?;
+
+        if let Some(indirection) = indirection {
+            self.table_writer()?.register_blob(indirection);
+        }
+
+        Ok(())
+    }
+
+    fn finish_tables(&mut self, opts: &Options, dst_lvl: usize) -> crate::Result<()> {
+        let Some(table_writer) = self.table_writer.take() else {
+            return Ok(());
+        };
+
+        let table_base_folder = table_writer.base_path.clone();
 
         let pin_filter = opts.config.filter_block_pinning_policy.get(dst_lvl);
         let pin_index = opts.config.index_block_pinning_policy.get(dst_lvl);
 
-        self.table_writer
+        self.created_tables = table_writer
             .finish()?
             .into_iter()
             .map(|(table_id, checksum)| -> crate::Result<Table> {
@@ -366,48 +413,28 @@ impl StandardCompaction {
                     opts.metrics.clone(),
                 )
             })
-            .collect::<crate::Result<Vec<_>>>()
-    }
-}
-
-impl CompactionFlavour for StandardCompaction {
-    fn write(&mut self, item: InternalValue) -> crate::Result<()> {
-        let indirection = if item.key.value_type.is_indirection() {
-            Some({
-                let mut reader = &item.value[..];
-                BlobIndirection::decode_from(&mut reader)?
-            })
-        } else {
-            None
-        };
-
-        self.table_writer.write(item)?;
-
-        if let Some(indirection) = indirection {
-            self.table_writer.register_blob(indirection);
-        }
+            .collect::<crate::Result<Vec<_>>>()?;
 
         Ok(())
     }
 
     fn finish(
         mut self: Box<Self>,
-        super_version: &mut SuperVersions,
+        compaction_state: &MutexGuard<'_, CompactionState>,
         opts: &Options,
         payload: &CompactionPayload,
-        dst_lvl: usize,
         blob_frag_map: FragmentationMap,
         extra_blob_files: Vec<BlobFile>,
-    ) -> crate::Result<()> {
+    ) -> crate::Result<Retired> {
         log::debug!("Compaction done in {:?}", self.start.elapsed());
 
         let table_ids_to_delete = std::mem::take(&mut self.tables_to_rewrite);
 
-        let created_tables = self.consume_writer(opts, dst_lvl)?;
+        let created_tables = std::mem::take(&mut self.created_tables);
 
         let mut blob_files_to_drop = Vec::default();
 
-        let current_version = super_version.latest_version();
+        let current_version = latest_version(opts);
 
         for blob_file in current_version.version.blob_files.iter() {
             if blob_file.is_dead(current_version.version.gc_stats()) {
@@ -415,12 +442,12 @@ impl CompactionFlavour for StandardCompaction {
             }
         }
 
-        super_version.upgrade_version(
+        let retired = SuperVersions::replace_version(
+            &opts.version_history,
+            compaction_state,
             &opts.config.path,
             |current| {
-                let mut copy = current.clone();
-
-                copy.version = copy.version.with_merge(
+                Ok(current.with_merge(
                     &payload.table_ids.iter().copied().collect::<Vec<_>>(),
                     &created_tables,
                     payload.dest_level as usize,
@@ -434,12 +461,12 @@ impl CompactionFlavour for StandardCompaction {
                         .iter()
                         .map(BlobFile::id)
                         .collect::<HashSet<_>>(),
-                );
-
-                Ok(copy)
+                ))
             },
+            |_| (),
             &opts.global_seqno,
             &opts.visible_seqno,
+            opts.mvcc_gc_watermark,
         )?;
 
         // NOTE: If the application were to crash >here< it's fine
@@ -453,7 +480,7 @@ impl CompactionFlavour for StandardCompaction {
             blob_file.mark_as_deleted();
         }
 
-        Ok(())
+        Ok(retired)
     }
 }
 

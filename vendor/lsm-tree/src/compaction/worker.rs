@@ -17,12 +17,12 @@ use crate::{
     run_scanner::RunScanner,
     stop_signal::StopSignal,
     tree::inner::TreeId,
-    version::{Run, SuperVersions, Version},
+    version::{Run, SuperVersion, SuperVersions, Version},
     vlog::{BlobFileMergeScanner, BlobFileScanner, BlobFileWriter},
     BlobFile, Config, HashSet, InternalValue, SeqNo, SequenceNumberCounter, Table, TableId,
 };
 use std::{
-    sync::{Arc, Mutex, MutexGuard, RwLock, RwLockReadGuard},
+    sync::{Arc, Mutex, MutexGuard, RwLock},
     time::Instant,
 };
 
@@ -93,8 +93,14 @@ pub fn do_compaction(opts: &Options) -> crate::Result<()> {
     #[expect(clippy::expect_used, reason = "lock is expected to not be poisoned")]
     let compaction_state = opts.compaction_state.lock().expect("lock is poisoned");
 
+    // PATCH 1: Not locked while tables are chosen and opened. Whoever rotates a memtable would wait, and
+    // everybody else behind it.
     #[expect(clippy::expect_used, reason = "lock is expected to not be poisoned")]
-    let version_history_lock = opts.version_history.read().expect("lock is poisoned");
+    let latest = opts
+        .version_history
+        .read()
+        .expect("lock is poisoned")
+        .latest_version();
 
     let start = Instant::now();
     log::trace!(
@@ -102,7 +108,7 @@ pub fn do_compaction(opts: &Options) -> crate::Result<()> {
         opts.strategy.get_name(),
     );
     let choice = opts.strategy.choose(
-        &version_history_lock.latest_version().version,
+        &latest.version,
         &opts.config,
         &compaction_state,
     );
@@ -111,15 +117,15 @@ pub fn do_compaction(opts: &Options) -> crate::Result<()> {
 
     match choice {
         Choice::Merge(payload) => {
-            merge_tables(compaction_state, version_history_lock, opts, &payload)
+            merge_tables(compaction_state, latest, opts, &payload)
         }
         Choice::Move(payload) => {
-            drop(version_history_lock);
+            drop(latest);
 
             move_tables(&compaction_state, opts, &payload)
         }
         Choice::Drop(payload) => {
-            drop(version_history_lock);
+            drop(latest);
 
             drop_tables(
                 compaction_state,
@@ -186,9 +192,6 @@ fn move_tables(
     opts: &Options,
     payload: &CompactionPayload,
 ) -> crate::Result<()> {
-    #[expect(clippy::expect_used, reason = "lock is expected to not be poisoned")]
-    let mut version_history_lock = opts.version_history.write().expect("lock is poisoned");
-
     // Fail-safe for buggy compaction strategies
     if compaction_state
         .hidden_set()
@@ -211,38 +214,41 @@ fn move_tables(
     // `Version::with_moved` asserts that every input table is still present, so committing a
     // stale move would panic while holding both the compaction state mutex and the version
     // history write lock, poisoning them.
-    if table_ids.iter().any(|&id| {
-        version_history_lock
-            .latest_version()
-            .version
-            .get_table(id)
-            .is_none()
-    }) {
+    if !has_tables(opts, table_ids.iter().copied()) {
         log::debug!("{table_ids:?} are not referenced anymore; skipping move");
         return Ok(());
     }
 
-    version_history_lock.upgrade_version(
+    let retired = SuperVersions::replace_version(
+        &opts.version_history,
+        compaction_state,
         &opts.config.path,
-        |current| {
-            let mut copy = current.clone();
-
-            copy.version = copy
-                .version
-                .with_moved(&table_ids, payload.dest_level as usize);
-
-            Ok(copy)
-        },
+        |current| Ok(current.with_moved(&table_ids, payload.dest_level as usize)),
+        |_| (),
         &opts.global_seqno,
         &opts.visible_seqno,
+        opts.mvcc_gc_watermark,
     )?;
 
-    if let Err(e) = version_history_lock.maintenance(&opts.config.path, opts.mvcc_gc_watermark) {
+    if let Err(e) = retired.remove(&opts.config.path) {
         log::error!("Manifest maintenance failed: {e:?}");
         return Err(e);
     }
 
     Ok(())
+}
+
+/// Whether the latest version has all these tables. It cannot lose them while the lock of the
+/// compaction state is held (PATCH 1).
+fn has_tables(opts: &Options, mut table_ids: impl Iterator<Item = TableId>) -> bool {
+    #[expect(clippy::expect_used, reason = "lock is expected to not be poisoned")]
+    let latest = opts
+        .version_history
+        .read()
+        .expect("lock is poisoned")
+        .latest_version();
+
+    table_ids.all(|id| latest.version.get_table(id).is_some())
 }
 
 /// Picks blob files to rewrite (defragment)
@@ -347,7 +353,7 @@ fn hidden_guard<T>(
 #[expect(clippy::too_many_lines)]
 fn merge_tables(
     mut compaction_state: MutexGuard<'_, CompactionState>,
-    version_history_lock: RwLockReadGuard<'_, SuperVersions>,
+    current_super_version: SuperVersion,
     opts: &Options,
     payload: &CompactionPayload,
 ) -> crate::Result<()> {
@@ -367,8 +373,6 @@ fn merge_tables(
         );
         return Ok(());
     }
-
-    let current_super_version = version_history_lock.latest_version();
 
     let Some(tables) = payload
         .table_ids
@@ -495,8 +499,6 @@ fn merge_tables(
 
     log::trace!("Blob file GC preparation done in {:?}", start.elapsed());
 
-    drop(version_history_lock);
-
     {
         compaction_state
             .hidden_set_mut()
@@ -525,13 +527,11 @@ fn merge_tables(
         filter.finish();
     }
 
+    // PATCH 1: The last table is written, and all are opened, while nobody waits.
+    hidden_guard(payload, opts, || compactor.finish_tables(opts, dst_lvl))?;
+
     #[expect(clippy::expect_used, reason = "lock is expected to not be poisoned")]
     let mut compaction_state = opts.compaction_state.lock().expect("lock is poisoned");
-
-    log::trace!("Acquiring super version write lock");
-    #[expect(clippy::expect_used, reason = "lock is expected to not be poisoned")]
-    let mut version_history_lock = opts.version_history.write().expect("lock is poisoned");
-    log::trace!("Acquired super version write lock");
 
     // NOTE: Check for race condition - https://github.com/fjall-rs/fjall/issues/287
     //
@@ -539,13 +539,7 @@ fn merge_tables(
     // in the meantime (`clear()` for example installs a brand new, empty version).
     // Committing the merge result would then insert the compacted tables into a version that no longer
     // references their inputs, resurrecting data that was already logically removed.
-    if payload.table_ids.iter().any(|&id| {
-        version_history_lock
-            .latest_version()
-            .version
-            .get_table(id)
-            .is_none()
-    }) {
+    if !has_tables(opts, payload.table_ids.iter().copied()) {
         log::debug!("Input table(s) are not referenced anymore; skipping result installation");
 
         compaction_state
@@ -571,12 +565,11 @@ fn merge_tables(
         })?
         .unwrap_or_default();
 
-    compactor
+    let retired = compactor
         .finish(
-            &mut version_history_lock,
+            &compaction_state,
             opts,
             payload,
-            dst_lvl,
             blob_frag_map,
             extra_blob_files,
         )
@@ -594,14 +587,11 @@ fn merge_tables(
         .hidden_set_mut()
         .show(payload.table_ids.iter().copied());
 
-    version_history_lock
-        .maintenance(&opts.config.path, opts.mvcc_gc_watermark)
-        .inspect_err(|e| {
-            log::error!("Manifest maintenance failed: {e:?}");
-        })?;
-
-    drop(version_history_lock);
     drop(compaction_state);
+
+    retired.remove(&opts.config.path).inspect_err(|e| {
+        log::error!("Manifest maintenance failed: {e:?}");
+    })?;
 
     log::trace!("Compaction successful");
 
@@ -614,7 +604,11 @@ fn drop_tables(
     ids_to_drop: &[TableId],
 ) -> crate::Result<()> {
     #[expect(clippy::expect_used, reason = "lock is expected to not be poisoned")]
-    let mut version_history_lock = opts.version_history.write().expect("lock is poisoned");
+    let latest = opts
+        .version_history
+        .read()
+        .expect("lock is poisoned")
+        .latest_version();
 
     // Fail-safe for buggy compaction strategies
     if compaction_state
@@ -630,13 +624,7 @@ fn drop_tables(
 
     let Some(tables) = ids_to_drop
         .iter()
-        .map(|&id| {
-            version_history_lock
-                .latest_version()
-                .version
-                .get_table(id)
-                .cloned()
-        })
+        .map(|&id| latest.version.get_table(id).cloned())
         .collect::<Option<Vec<_>>>()
     else {
         log::warn!(
@@ -646,33 +634,29 @@ fn drop_tables(
         return Ok(());
     };
 
+    drop(latest);
+
     log::debug!("Dropping tables: {ids_to_drop:?}");
 
     let mut dropped_blob_files = vec![];
 
     // IMPORTANT: Write the manifest with the removed tables first
     // Otherwise the table files are deleted, but are still referenced!
-    version_history_lock.upgrade_version(
+    let retired = SuperVersions::replace_version(
+        &opts.version_history,
+        &compaction_state,
         &opts.config.path,
-        |current| {
-            let mut copy = current.clone();
-
-            copy.version = copy
-                .version
-                .with_dropped(ids_to_drop, &mut dropped_blob_files)?;
-
-            Ok(copy)
-        },
+        |current| current.with_dropped(ids_to_drop, &mut dropped_blob_files),
+        |_| (),
         &opts.global_seqno,
         &opts.visible_seqno,
+        opts.mvcc_gc_watermark,
     )?;
 
-    if let Err(e) = version_history_lock.maintenance(&opts.config.path, opts.mvcc_gc_watermark) {
+    if let Err(e) = retired.remove(&opts.config.path) {
         log::error!("Manifest maintenance failed: {e:?}");
         return Err(e);
     }
-
-    drop(version_history_lock);
 
     // NOTE: If the application were to crash >here< it's fine
     // The tables are not referenced anymore, and will be

@@ -263,6 +263,11 @@ impl AbstractTree for Tree {
 
     fn clear(&self) -> crate::Result<()> {
         let config = self.tree_config();
+
+        // PATCH 1: As whoever else changes the version.
+        #[expect(clippy::expect_used, reason = "lock is expected to not be poisoned")]
+        let _compaction_state = self.compaction_state.lock().expect("lock is poisoned");
+
         let mut versions = self.get_version_history_lock();
 
         versions.upgrade_version(
@@ -446,43 +451,54 @@ impl AbstractTree for Tree {
         );
 
         #[expect(clippy::expect_used, reason = "lock is expected to not be poisoned")]
-        let mut _compaction_state = self.compaction_state.lock().expect("lock is poisoned");
-        #[expect(clippy::expect_used, reason = "lock is expected to not be poisoned")]
-        let mut version_lock = self.version_history.write().expect("lock is poisoned");
+        let compaction_state = self.compaction_state.lock().expect("lock is poisoned");
 
         // NOTE: Check for race condition
         // Fixes: https://github.com/fjall-rs/fjall/issues/287#issuecomment-4938188362
+        //
+        // PATCH 1: Whoever else removes sealed memtables needs the lock of the compaction state.
+        #[expect(clippy::expect_used, reason = "lock is expected to not be poisoned")]
+        let latest = self
+            .version_history
+            .read()
+            .expect("lock is poisoned")
+            .latest_version();
+
         if sealed_memtables_to_delete
             .iter()
-            .any(|id| !version_lock.latest_version().sealed_memtables.contains(id))
+            .any(|id| !latest.sealed_memtables.contains(id))
         {
             log::debug!("Not registering tables because flush task processed some sealed memtables which do not exist (anymore)");
             return Ok(());
         }
 
-        version_lock.upgrade_version(
+        drop(latest);
+
+        let retired = SuperVersions::replace_version(
+            &self.version_history,
+            &compaction_state,
             &self.config.path,
             |current| {
-                let mut copy = current.clone();
-
-                copy.version = copy.version.with_new_l0_run(
+                Ok(current.with_new_l0_run(
                     tables,
                     blob_files,
                     frag_map.filter(|x| !x.is_empty()),
-                );
-
+                ))
+            },
+            |next| {
                 for &table_id in sealed_memtables_to_delete {
                     log::trace!("releasing sealed memtable #{table_id}");
-                    copy.sealed_memtables = Arc::new(copy.sealed_memtables.remove(table_id));
+                    next.sealed_memtables = Arc::new(next.sealed_memtables.remove(table_id));
                 }
-
-                Ok(copy)
             },
             &self.config.seqno,
             &self.config.visible_seqno,
+            gc_watermark,
         )?;
 
-        if let Err(e) = version_lock.maintenance(&self.config.path, gc_watermark) {
+        drop(compaction_state);
+
+        if let Err(e) = retired.remove(&self.config.path) {
             log::warn!("Version GC failed: {e:?}");
         }
 

@@ -3,12 +3,17 @@
 // (found in the LICENSE-* files in the repository)
 
 use crate::{
+    compaction::state::CompactionState,
     memtable::Memtable,
     tree::sealed::SealedMemtables,
     version::{persist_version, Version},
     SeqNo, SequenceNumberCounter,
 };
-use std::{collections::VecDeque, path::Path, sync::Arc};
+use std::{
+    collections::VecDeque,
+    path::Path,
+    sync::{Arc, MutexGuard, RwLock},
+};
 
 /// A super version is a point-in-time snapshot of memtables and a [`Version`] (list of disk files)
 #[derive(Clone)]
@@ -27,6 +32,30 @@ pub struct SuperVersion {
 }
 
 pub struct SuperVersions(VecDeque<SuperVersion>);
+
+/// Super versions that were taken out of the history, because nobody can ask for them any more
+/// (PATCH 1).
+///
+/// Dropping the last mention of a memtable frees each of its items, and dropping the last mention of a
+/// table removes its file. Readers and writers must not wait for that.
+#[must_use = "the files of these versions are not removed yet"]
+pub struct Retired(Vec<SuperVersion>);
+
+impl Retired {
+    /// Removes the files of these versions, and whatever only they mention. The lock of the history
+    /// must not be held.
+    pub fn remove(self, folder: &Path) -> crate::Result<()> {
+        for super_version in self.0 {
+            let path = folder.join(format!("v{}", super_version.version.id()));
+
+            if path.try_exists()? {
+                crate::file::retry_transient_io(|| std::fs::remove_file(&path))?;
+            }
+        }
+
+        Ok(())
+    }
+}
 
 impl SuperVersions {
     pub fn new(version: Version) -> Self {
@@ -68,19 +97,26 @@ impl SuperVersions {
     }
 
     pub fn maintenance(&mut self, folder: &Path, gc_watermark: SeqNo) -> crate::Result<()> {
+        self.retire(gc_watermark).remove(folder)
+    }
+
+    /// Takes super versions out of the history that nobody can ask for any more (PATCH 1).
+    pub fn retire(&mut self, gc_watermark: SeqNo) -> Retired {
+        let mut retired = vec![];
+
         if gc_watermark == 0 {
-            return Ok(());
+            return Retired(retired);
         }
 
         if self.free_list_len() < 1 {
-            return Ok(());
+            return Retired(retired);
         }
 
         log::trace!("Running manifest GC with watermark={gc_watermark}");
 
         if let Some(hi_idx) = self.0.iter().rposition(|x| x.seqno < gc_watermark) {
             for _ in 0..hi_idx {
-                let Some(head) = self.0.front() else {
+                let Some(head) = self.0.pop_front() else {
                     break;
                 };
 
@@ -90,18 +126,57 @@ impl SuperVersions {
                     head.seqno,
                 );
 
-                let path = folder.join(format!("v{}", head.version.id()));
-                if path.try_exists()? {
-                    crate::file::retry_transient_io(|| std::fs::remove_file(&path))?;
-                }
-
-                self.0.pop_front();
+                retired.push(head);
             }
         }
 
         log::trace!("Manifest GC done, version length now {}", self.0.len());
 
-        Ok(())
+        Retired(retired)
+    }
+
+    /// Like `upgrade_version`, but readers and writers go on while the version is written to disk
+    /// (PATCH 1).
+    ///
+    /// Whoever changes the version holds the lock of the compaction state until then, so it is still
+    /// the one that `next_version` was made of. Memtables may have been rotated meanwhile, so
+    /// `release` gets the latest ones. Returns what nobody can ask for any more: drop it without the
+    /// lock of the history.
+    pub(crate) fn replace_version(
+        history: &RwLock<Self>,
+        _compaction_state: &MutexGuard<'_, CompactionState>,
+        tree_path: &Path,
+        next_version: impl FnOnce(&Version) -> crate::Result<Version>,
+        release: impl FnOnce(&mut SuperVersion),
+        seqno: &SequenceNumberCounter,
+        visible_seqno: &SequenceNumberCounter,
+        gc_watermark: SeqNo,
+    ) -> crate::Result<Retired> {
+        #[expect(clippy::expect_used, reason = "lock is expected to not be poisoned")]
+        let version = history
+            .read()
+            .expect("lock is poisoned")
+            .latest_version()
+            .version;
+
+        let version = next_version(&version)?;
+        persist_version(tree_path, &version)?;
+
+        #[expect(clippy::expect_used, reason = "lock is expected to not be poisoned")]
+        let mut history = history.write().expect("lock is poisoned");
+
+        let mut next = history.latest_version();
+        next.version = version;
+        release(&mut next);
+
+        next.seqno = seqno.next();
+        log::trace!("Next version seqno={}", next.seqno);
+
+        let next_seqno = next.seqno + 1;
+        history.append_version(next);
+        visible_seqno.fetch_max(next_seqno);
+
+        Ok(history.retire(gc_watermark))
     }
 
     /// Modifies the level manifest atomically.
