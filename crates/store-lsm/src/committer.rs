@@ -209,11 +209,8 @@ impl Committer {
                 return;
             }
             total -= size;
-            if !partition.is_behind()
-                && let Err(error) = partition.keyspace.rotate_memtable()
-            {
-                self.shared.queue.fail(Vec::new(), &error_of(error));
-                return;
+            if !partition.is_behind() {
+                partition.keyspace.request_rotation();
             }
         }
     }

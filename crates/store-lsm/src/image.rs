@@ -50,9 +50,10 @@ const TABLES: &str = "tables";
 /// The keyspace that is fjall's own list of keyspaces.
 const LIST: &str = "0";
 
-/// How many times to retry if a version is replaced while it is read. Each replacement takes some
-/// fsyncs.
-const ATTEMPTS: usize = 1000;
+/// How many times to retry if a version is being replaced, and how long to wait before: a replacement
+/// takes some fsyncs.
+const ATTEMPTS: usize = 30_000;
+const STEP: Duration = Duration::from_millis(1);
 
 /// The state that the committer captures while nothing is being committed.
 pub(crate) struct Capture {
@@ -165,10 +166,13 @@ impl Capture {
         let below = format!("{KEYSPACES}/{}", keyspace.id());
         for _ in 0..ATTEMPTS {
             let held = keyspace.tree.current_version();
-            // While it is locked no other version becomes current.
+            // While it is locked, the held version stays the latest one, so its file stays. But the
+            // next version may be on disk already.
             let locked = keyspace.tree.get_version_history_lock();
             let (version, current) = current_version(directory)?;
             if version != held.id() {
+                drop(locked);
+                std::thread::sleep(STEP);
                 continue;
             }
             let content = read(&directory.join(format!("v{version}")))?;

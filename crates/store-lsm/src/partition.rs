@@ -157,6 +157,45 @@ mod tests {
         last
     }
 
+    /// The file of the next version is a pipe, which cannot be opened for writing until somebody opens
+    /// it for reading.
+    #[cfg(target_os = "linux")]
+    #[tokio::test]
+    async fn nobody_waits_while_a_new_version_is_written() {
+        let directory = tempfile::tempdir().unwrap();
+        let store = LsmStore::open(directory.path(), Options::default()).unwrap();
+        let key_space = store.open("p", 0).await.unwrap();
+        let partition = store.shared.partition("p").unwrap();
+        let write = |value: u64| {
+            let mut batch = Batch::default();
+            batch.put(b"key".to_vec(), value.to_be_bytes().to_vec());
+            let (done, end) = channel();
+            let done = Box::new(move |result| done.send(result).unwrap());
+            key_space.submit(batch, Durability::Durable, done);
+            end.recv().unwrap().unwrap();
+        };
+        write(0);
+        let keyspace = &partition.keyspace;
+        let tables = keyspace.path().join("tables");
+        let count = || tables.read_dir().unwrap().count();
+        let (version, tables_before) = (keyspace.tree.current_version().id(), count());
+        let path = keyspace.path().join(format!("v{}", version + 1));
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        keyspace.request_rotation();
+        while count() == tables_before {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        for value in 1..100_u64 {
+            write(value);
+            let found = key_space.snapshot().get_many(&[b"key"[..].into()]).await.unwrap();
+            assert_eq!(found, [Some(value.to_be_bytes().to_vec().into())]);
+        }
+        let sealed = keyspace.tree.sealed_memtable_count();
+        // Whoever writes the version was waiting for this. A pipe is not a file, so the store fails.
+        drop(std::fs::File::open(&path).unwrap());
+        assert_eq!((sealed, keyspace.tree.current_version().id()), (1, version));
+    }
+
     /// Only flushes ask for compactions, and writers that wait for compactions cause none.
     #[tokio::test]
     async fn a_compaction_is_followed_by_the_next_one_until_none_is_left() {

@@ -16,13 +16,13 @@ use std::{
     thread::JoinHandle,
 };
 
-/// PATCH 10
+/// PATCH 13
 pub type Strategy = Arc<dyn lsm_tree::compaction::CompactionStrategy + Send + Sync>;
 
 pub enum WorkerMessage {
     Flush,
     Compact(Keyspace),
-    /// PATCH 10: A compaction with another strategy than the keyspace's own.
+    /// PATCH 13: A compaction with another strategy than the keyspace's own.
     CompactWith(Keyspace, Strategy),
     Close,
     RotateMemtable(Keyspace, MemtableId),
@@ -233,11 +233,17 @@ fn worker_tick(ctx: &WorkerState) -> crate::Result<bool> {
                             keyspace.request_rotation();
                         }
                     }
-                } else {
+                } else if !journal_writer.is_synced() {
                     // https://github.com/fjall-rs/fjall/issues/329
+                    //
+                    // PATCH 11: Not if the last batch was synced already. Whoever commits waits for
+                    // the journal, and the file system for whatever else is being written.
                     journal_writer.persist(crate::PersistMode::SyncAll)?;
                 }
             }
+
+            // PATCH 12: Not done by whoever commits.
+            task.keyspace.collect_garbage()?;
 
             run_flush(
                 &task,
@@ -286,7 +292,7 @@ fn worker_tick(ctx: &WorkerState) -> crate::Result<bool> {
                 ctx.sender.try_send(WorkerMessage::Compact(keyspace)).ok();
             }
         }
-        // PATCH 10: Once, and then whatever the keyspace's own strategy finds.
+        // PATCH 13: Once, and then whatever the keyspace's own strategy finds.
         WorkerMessage::CompactWith(keyspace, strategy) => {
             if ctx.pool_size > 1 && ctx.worker_id == 0 {
                 ctx.sender

@@ -176,6 +176,13 @@ impl WriteBatch {
 
         self.db.supervisor.snapshot_tracker.publish(batch_seqno);
 
+        // PATCH 12: Full memtables are rotated here. A worker that is to do it first finishes its
+        // compaction, and until then they grow.
+        let rotated: Vec<&Keyspace> = keyspaces_with_possible_stall
+            .iter()
+            .filter(|keyspace| keyspace.rotate_if_full())
+            .collect();
+
         drop(journal_writer);
 
         log::trace!("batch: Freed journal writer");
@@ -186,10 +193,12 @@ impl WriteBatch {
         // Otherwise write buffer growth is unbounded when using batches
         self.db.supervisor.write_buffer_size.allocate(batch_size);
 
+        for keyspace in rotated {
+            keyspace.request_flush();
+        }
+
         // Check each affected keyspace for write stall/halt
         for keyspace in &keyspaces_with_possible_stall {
-            let memtable_size = keyspace.tree.active_memtable().size();
-            keyspace.check_memtable_rotate(memtable_size);
             keyspace.local_backpressure();
         }
 

@@ -8,7 +8,7 @@ use crate::{
 use lsm_tree::AbstractTree;
 use std::time::Instant;
 
-/// Runs a single run of compaction, with a strategy that the caller chooses (PATCH 10).
+/// Runs a single run of compaction, with a strategy that the caller chooses (PATCH 13).
 pub fn run(
     keyspace: &Keyspace,
     strategy: Strategy,

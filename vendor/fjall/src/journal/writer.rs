@@ -32,6 +32,9 @@ pub struct Writer {
     buf: Vec<u8>,
     is_buffer_dirty: bool,
 
+    /// Whether everything written so far was synced (PATCH 11).
+    is_synced: bool,
+
     /// Whether the file's position is where the next batch belongs (PATCH 6).
     is_at_end: bool,
 
@@ -69,6 +72,11 @@ impl Writer {
 
     pub fn pos(&mut self) -> crate::Result<u64> {
         self.file.stream_position().map_err(Into::into)
+    }
+
+    /// Whether everything written so far was synced (PATCH 11).
+    pub(crate) fn is_synced(&self) -> bool {
+        self.is_synced
     }
 
     pub fn len(&self) -> crate::Result<u64> {
@@ -156,6 +164,7 @@ impl Writer {
             file: BufWriter::new(file),
             buf: Vec::new(),
             is_buffer_dirty: false,
+            is_synced: true,
             is_at_end: true,
             zeroed: 0,
             compression: CompressionType::None,
@@ -191,6 +200,7 @@ impl Writer {
                 file: BufWriter::with_capacity(JOURNAL_BUFFER_BYTES, file),
                 buf: Vec::new(),
                 is_buffer_dirty: false,
+                is_synced: true,
                 is_at_end: true,
                 zeroed: 0,
                 compression: CompressionType::None,
@@ -211,6 +221,7 @@ impl Writer {
             file: BufWriter::with_capacity(JOURNAL_BUFFER_BYTES, file),
             buf: Vec::new(),
             is_buffer_dirty: false,
+            is_synced: false,
             is_at_end: false,
             zeroed: 0,
             compression: CompressionType::None,
@@ -245,15 +256,19 @@ impl Writer {
                     "Failed to fsync journal file at {}: {e:?}",
                     self.path.display(),
                 );
-            }),
+            })?,
             PersistMode::SyncData => self.file.get_mut().sync_data().inspect_err(|e| {
                 log::error!(
                     "Failed to fsyncdata journal file at {}: {e:?}",
                     self.path.display(),
                 );
-            }),
-            PersistMode::Buffer => Ok(()),
+            })?,
+            PersistMode::Buffer => return Ok(()),
         }
+
+        self.is_synced = true;
+
+        Ok(())
     }
 
     /// Moves to the end of a recovered journal, which has lost its incomplete batches and the zeros
@@ -321,6 +336,7 @@ impl Writer {
         seqno: u64,
     ) -> crate::Result<usize> {
         self.is_buffer_dirty = true;
+        self.is_synced = false;
 
         let mut hasher = xxhash_rust::xxh3::Xxh3::default();
         let mut byte_count = 0;
@@ -360,6 +376,7 @@ impl Writer {
         seqno: SeqNo,
     ) -> crate::Result<usize> {
         self.is_buffer_dirty = true;
+        self.is_synced = false;
 
         let mut hasher = xxhash_rust::xxh3::Xxh3::default();
         let mut byte_count = 0;
@@ -391,6 +408,7 @@ impl Writer {
         }
 
         self.is_buffer_dirty = true;
+        self.is_synced = false;
 
         self.go_to_end()?;
 

@@ -748,12 +748,31 @@ impl Keyspace {
 
         drop(journal_writer);
 
+        self.request_flush();
+
+        self.collect_garbage()?;
+
+        Ok(true)
+    }
+
+    /// Rotates the memtable if it is full. The caller holds the lock of the journal, and calls
+    /// `request_flush` once it does not any more (PATCH 12).
+    pub(crate) fn rotate_if_full(&self) -> bool {
+        self.tree.active_memtable().size() > self.config.max_memtable_size
+            && self.tree.rotate_memtable().is_some()
+    }
+
+    /// Has a rotated memtable flushed (PATCH 12).
+    pub(crate) fn request_flush(&self) {
         self.supervisor.flush_manager.enqueue(Arc::new(FlushTask {
             keyspace: self.clone(),
         }));
 
         self.worker_messager.send(WorkerMessage::Flush).ok();
+    }
 
+    /// Removes what no snapshot needs any more: versions, memtables, tables and journals.
+    pub(crate) fn collect_garbage(&self) -> crate::Result<()> {
         {
             // NOTE: If the difference between watermark is too large, and
             // we never opened a snapshot, we need to pull the watermark up
@@ -762,17 +781,24 @@ impl Keyspace {
             self.supervisor.snapshot_tracker.pullup();
             self.supervisor.snapshot_tracker.gc();
 
-            for keyspace in self
+            // PATCH 10: Nobody waits while memtables are freed and files are removed: neither the
+            // keyspaces nor the history of a keyspace are locked meanwhile.
+            let keyspaces: Vec<Keyspace> = self
                 .supervisor
                 .keyspaces
                 .read()
                 .expect("lock is poisoned")
                 .values()
-            {
-                if let Err(e) = keyspace.tree.get_version_history_lock().maintenance(
-                    keyspace.path(),
-                    self.supervisor.snapshot_tracker.get_seqno_safe_to_gc(),
-                ) {
+                .cloned()
+                .collect();
+
+            for keyspace in keyspaces {
+                let retired = keyspace
+                    .tree
+                    .get_version_history_lock()
+                    .retire(self.supervisor.snapshot_tracker.get_seqno_safe_to_gc());
+
+                if let Err(e) = retired.remove(keyspace.path()) {
                     log::warn!(
                         "Version history GC failed for keyspace {:?}: {e:?}",
                         keyspace.name,
@@ -788,7 +814,7 @@ impl Keyspace {
             .expect("lock is poisoned")
             .maintenance()?;
 
-        Ok(true)
+        Ok(())
     }
 
     fn check_write_halt(&self) {
@@ -820,7 +846,10 @@ impl Keyspace {
         throttled
     }
 
-    pub(crate) fn request_rotation(&self) {
+    // PATCH 10: Public, since `rotate_memtable` frees and removes things, for which whoever commits
+    // has no time.
+    #[doc(hidden)]
+    pub fn request_rotation(&self) {
         let lock = self.tree.get_version_history_lock();
         let latest_version = lock.latest_version();
         let active_memtable = &latest_version.active_memtable;
@@ -864,7 +893,7 @@ impl Keyspace {
         self.tree.blob_file_count()
     }
 
-    /// Asks a worker for one compaction with another strategy than the keyspace's own (PATCH 10).
+    /// Asks a worker for one compaction with another strategy than the keyspace's own (PATCH 13).
     ///
     /// Nothing happens if too much else was asked for already.
     #[doc(hidden)]
