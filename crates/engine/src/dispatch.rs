@@ -20,7 +20,7 @@ use crate::{
 };
 
 /// Carries out an operation. A future is as large as the largest that it may await, and it is moved
-/// when a request begins: reads and writes of one document do not pay for what the others need.
+/// when a request begins: what is asked often does not pay for what the others need.
 pub(crate) async fn dispatch(
     call: Call,
     request: Request,
@@ -45,11 +45,15 @@ pub(crate) async fn dispatch(
             let write = Write::Delete { path: &path };
             Box::pin(write.run(call, &options, meter)).await
         }
+        Operation::Query { feed: QueryFeed::Documents(path), query } => {
+            let (reading, view) = (&call.engine.reading, &call.view);
+            Box::pin(execution::page(reading, view, &path, query, &options, meter)).await
+        }
         operation => Box::pin(others(call, operation, options, meter)).await,
     }
 }
 
-/// Carries out an operation on anything but one document. One line per operation; the work is in the
+/// Carries out an operation on anything but one document, and no query over documents. One line per operation; the work is in the
 /// modules.
 #[expect(clippy::too_many_lines, reason = "a table")]
 async fn others(
@@ -107,8 +111,9 @@ async fn others(
         | Operation::CreateDocument { .. }
         | Operation::ReplaceDocument { .. }
         | Operation::PatchDocument { .. }
-        | Operation::DeleteDocument(_) => {
-            Err(Error::new(Code::Internal, "an operation on one document took the long way"))
+        | Operation::DeleteDocument(_)
+        | Operation::Query { feed: QueryFeed::Documents(_), .. } => {
+            Err(Error::new(Code::Internal, "an operation on documents took the long way"))
         }
         Operation::DeleteByPartitionKey(path) => {
             documents::clear::run(call, &path, &options, meter).await
@@ -188,9 +193,6 @@ async fn others(
         }
         Operation::ExecuteProcedure { path, body } => {
             procedure::execute(call, &path, &body, &options, meter).await
-        }
-        Operation::Query { feed: QueryFeed::Documents(path), query } => {
-            execution::page(&call.engine.reading, &call.view, &path, query, &options, meter).await
         }
         Operation::Query { feed, query } => {
             resource_queries::page(&call, &feed, query, &options, meter).await

@@ -415,7 +415,9 @@ pub(crate) async fn unfiltered(
         .await
 }
 
-/// The rows of a query, produced in the way that its shape requires.
+/// The rows of a query, produced in the way that its shape requires. A future is as large as the
+/// largest that it may await, and is moved when it begins: the simplest way does not pay for the
+/// others, which have futures of their own.
 async fn rows(
     job: &Job<'_>,
     order: Option<&Order>,
@@ -425,27 +427,26 @@ async fn rows(
 ) -> Result<Option<Place>, Error> {
     let shape = job.program.shape();
     if !shape.reads_container {
-        return without_documents(job, page, &place, run).await;
+        return Box::pin(without_documents(job, page, &place, run)).await;
     }
     if shape.inner.is_some() {
-        return nested::run(job, order, page, &place, run).await;
+        return Box::pin(nested::run(job, order, page, &place, run)).await;
     }
     if shape.is_aggregate {
         if let Some(order) = order {
-            return aggregate::ordered(job, order, page, run).await.map(|()| None);
+            return Box::pin(aggregate::ordered(job, order, page, run)).await.map(|()| None);
         }
-        return match place {
-            Place::Partial { position, partials } => {
-                aggregate::run(job, page, position, &partials, run).await
-            }
-            _ => aggregate::run(job, page, token::Position::default(), &[], run).await,
+        let (position, partials) = match place {
+            Place::Partial { position, partials } => (position, partials),
+            _ => Default::default(),
         };
+        return Box::pin(aggregate::run(job, page, position, &partials, run)).await;
     }
     if shape.groups {
-        return grouped::run(job, order, page, &place, run).await;
+        return Box::pin(grouped::run(job, order, page, &place, run)).await;
     }
     match (order, place) {
-        (Some(order), place) => ordered::run(job, order, page, place, resumed, run).await,
+        (Some(order), place) => Box::pin(ordered::run(job, order, page, place, resumed, run)).await,
         (None, place) => unordered::run(job, page, &place, run).await,
     }
 }
