@@ -13,9 +13,12 @@ use std::{
 };
 
 use catalog::Collection;
+use foldhash::fast::RandomState;
 use protocol::{Error, query::QuerySource};
 use sql::{Query, filter::Filter, plan::KeyRange, program::Program};
 use value::{Value, json};
+
+use crate::sought::Sought;
 
 /// Most entries of a generation, and most bytes of them, roughly. There are two generations.
 const ENTRIES_MAX: usize = 128;
@@ -28,8 +31,9 @@ const ENTRY_BYTES_MAX: usize = BYTES_MAX / 8;
 const TREE_BYTES: usize = 64;
 const PLAN_BYTES: usize = 128;
 
-/// A constant may be in the program, at both ends of an interval of the filter, and in a key.
-const CONSTANT_COPIES: usize = 4;
+/// A constant may be in the program, at both ends of an interval of the filter and of the terms that
+/// it becomes, and in a key.
+const CONSTANT_COPIES: usize = 6;
 
 /// The bytes of a computed property in a plan.
 const COMPUTED_BYTES: usize = 8 << 10;
@@ -38,13 +42,18 @@ const COMPUTED_BYTES: usize = 8 << 10;
 pub(crate) struct Plan {
     pub(crate) query: Arc<Query>,
     pub(crate) program: Program,
+    /// Without the texts of predicates.
     pub(crate) filter: Filter,
+    /// What the filter asks of the index of any partition, once somebody has asked.
+    pub(crate) sought: OnceLock<Sought>,
     /// The error for a call of a function that the collection does not have.
     pub(crate) unknown_function: Option<Error>,
     /// Identifies this query over this collection: its tokens are bound to it.
     pub(crate) identity: Vec<u8>,
     /// The partition keys that the filter allows, once somebody has asked.
     pub(crate) key_ranges: OnceLock<Vec<KeyRange>>,
+    /// The time of the request that it was made for, in milliseconds since 1970.
+    pub(crate) now_millis: i64,
 }
 
 /// What is remembered of queries.
@@ -140,11 +149,11 @@ struct Generations<V> {
 }
 
 /// Values by their keys, with their bytes.
-type Generation<V> = HashMap<Box<[u8]>, (V, usize)>;
+type Generation<V> = HashMap<Box<[u8]>, (V, usize), RandomState>;
 
 impl<V> Default for Recent<V> {
     fn default() -> Self {
-        let (young, old) = (HashMap::new(), HashMap::new());
+        let (young, old) = (HashMap::default(), HashMap::default());
         Self(Mutex::new(Generations { young, young_bytes: 0, old }))
     }
 }

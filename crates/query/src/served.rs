@@ -5,6 +5,7 @@
 use std::{collections::HashMap, ops::Deref, sync::Arc};
 
 use catalog::{Catalog, Collection, Database, Missing, groups::Groups};
+use foldhash::fast::RandomState;
 use partition::{Partition, errors};
 use protocol::{Code, Error, Options, Owner, request::CollectionPath, rid::CollectionRid};
 use value::partition_key::PartitionKey;
@@ -22,13 +23,13 @@ pub struct View {
     pub catalog: Arc<Catalog>,
     /// The processes that own other partitions; `None` if this one owns all.
     pub elsewhere: Option<Arc<dyn Elsewhere>>,
-    databases: HashMap<u32, Arc<ServedDatabase>>,
+    databases: HashMap<u32, Arc<ServedDatabase>, RandomState>,
 }
 
 /// The served collections of a database.
 struct ServedDatabase {
     database: Arc<Database>,
-    collections: HashMap<u32, Arc<Served>>,
+    collections: HashMap<u32, Arc<Served>, RandomState>,
 }
 
 /// A collection with its partitions.
@@ -56,7 +57,8 @@ impl View {
         let elsewhere = self.elsewhere.as_deref();
         let is_same_owner = Arc::ptr_eq(&self.catalog.groups, &catalog.groups);
         let next = Next { groups: &catalog.groups, is_same_owner, elsewhere, opened };
-        let mut databases = HashMap::with_capacity(catalog.databases.len());
+        let mut databases =
+            HashMap::with_capacity_and_hasher(catalog.databases.len(), RandomState::default());
         for (number, database) in &catalog.databases {
             let old = self.databases.get(number);
             let same = old.filter(|old| is_same_owner && Arc::ptr_eq(&old.database, database));
@@ -134,7 +136,8 @@ impl Next<'_> {
         old: Option<&Arc<ServedDatabase>>,
         database: &Arc<Database>,
     ) -> Result<ServedDatabase, Error> {
-        let mut collections = HashMap::with_capacity(database.collections.len());
+        let mut collections =
+            HashMap::with_capacity_and_hasher(database.collections.len(), RandomState::default());
         for (number, collection) in &database.collections {
             let old = old.and_then(|old| old.collections.get(number));
             let is_same =

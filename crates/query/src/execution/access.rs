@@ -18,13 +18,13 @@ use partition::{
     terms::unindexed_term,
 };
 use protocol::Error;
-use sql::filter::{Filter, Interval, Test, TestKind};
+use sql::filter::Interval;
 use store::{Direction, PageLimit, Snapshot};
 use value::Value;
 
 use crate::{
     execution::{
-        candidates::{Node, Ranges, Span},
+        candidates::{Node, Ranges},
         job::Part,
         ordered::{Order, OrderIndex, walked::Walked},
     },
@@ -32,20 +32,14 @@ use crate::{
     readable::{PartitionView, Readable},
     scope::Scope,
     served::Served,
+    sought::{Sought, Span, Terms, behind, coverage, span},
 };
 
-/// The type bytes of strings, and of the type that follows them.
-const STRING: u8 = 0x60;
-const BEHIND_STRINGS: u8 = 0x70;
-
-/// The first type byte of a defined value.
-pub(crate) const DEFINED: u8 = 0x20;
-
-/// The filter, order and scope that a query applies to each partition.
+/// What a query asks of each partition: its filter, order and scope.
 pub(crate) struct Access<'a> {
     pub(crate) collection: &'a Served,
     pub(crate) scope: &'a Scope,
-    pub(crate) filter: &'a Filter,
+    pub(crate) sought: &'a Sought,
     pub(crate) order: Option<&'a Order>,
     /// Read instead of the partition's stored rows.
     pub(crate) view: Option<&'a Arc<dyn Snapshot>>,
@@ -109,17 +103,20 @@ impl Access<'_> {
     /// What the index knows of the filter, and the index to walk for the order, given the ids that
     /// the reader has.
     fn known(&self, reader: &mut Reader<'_>, has_unindexed: bool) -> (Node, Option<Walked>) {
-        let mut node = reader.node(self.filter);
+        let mut node = reader.node(self.sought);
         if has_unindexed {
             node = Node::or(vec![node, unindexed()]);
         }
-        let mut nodes = vec![node];
-        for (at, value) in self.scope.narrowing() {
-            let path = &self.collection.definition.partition_key.paths[at];
-            nodes.push(reader.point(&index::Path::of_keys(path.segments()), &value));
+        let mut narrowing = self.scope.narrowing().peekable();
+        if narrowing.peek().is_some() {
+            let point = |(at, value): (usize, Value)| {
+                let path = &self.collection.definition.partition_key.paths[at];
+                reader.point(index::Path::of_keys(path.segments()), &value)
+            };
+            node = Node::and(std::iter::once(node).chain(narrowing.map(point)).collect());
         }
         let order = self.order.and_then(|order| order.index.as_ref());
-        (Node::and(nodes), order.and_then(|index| reader.walked(index)))
+        (node, order.and_then(|index| reader.walked(index)))
     }
 }
 
@@ -146,14 +143,11 @@ fn unindexed() -> Node {
     let term = unindexed_term();
     let (prefix, value) = term.split_at(key::PREFIX_BYTES);
     let span = Span { low: value.to_vec(), high: vec![value[0] + 1], is_point: true };
-    Node::Ranges(Ranges {
-        path: index::Path::default(),
-        prefix: Bytes::copy_from_slice(prefix),
-        spans: vec![span],
-        check: None,
-        is_exact: false,
-        is_unique: true,
-    })
+    let path = index::Path::default();
+    let terms = Terms { path, spans: vec![span], check: None, is_unique: true };
+    let mut bytes = [0; key::PREFIX_BYTES];
+    bytes.copy_from_slice(prefix);
+    Node::Ranges(Ranges { prefix: bytes, terms: terms.into(), is_exact: false })
 }
 
 /// Translates paths into the keys of one partition's index.
@@ -183,58 +177,32 @@ impl<'a> Reader<'a> {
         id
     }
 
-    fn node(&mut self, filter: &Filter) -> Node {
-        match filter {
-            Filter::All | Filter::Always => Node::Everything,
-            Filter::Nothing => Node::Nothing,
-            Filter::And(filters) => Node::and(self.nodes(filters)),
-            Filter::Or(filters) => Node::or(self.nodes(filters)),
-            Filter::Test(test) => self.test(test),
+    fn node(&mut self, sought: &Sought) -> Node {
+        match sought {
+            Sought::Everything => Node::Everything,
+            Sought::Nothing => Node::Nothing,
+            Sought::And(all) => Node::and(self.nodes(all)),
+            Sought::Or(all) => Node::or(self.nodes(all)),
+            Sought::Terms { kind, terms, is_exact } => match self.id(&terms.path) {
+                Some(id) => {
+                    let (prefix, terms) = (key::prefix(*kind, id), Arc::clone(terms));
+                    Node::Ranges(Ranges { prefix, terms, is_exact: *is_exact })
+                }
+                None => Node::Nothing,
+            },
         }
     }
 
-    fn nodes(&mut self, filters: &[Filter]) -> Vec<Node> {
-        filters.iter().map(|filter| self.node(filter)).collect()
-    }
-
-    fn test(&mut self, test: &Test) -> Node {
-        let path = index_path(&test.path);
-        let (intervals, check) = match &test.kind {
-            TestKind::Intervals(intervals) => (intervals, None),
-            TestKind::Values { intervals, check } => (intervals, Some(check.clone())),
-            TestKind::Spatial { boxes } => return self.spatial(&path, boxes),
-        };
-        let coverage = coverage(self.collection, &path);
-        let has_undefined = intervals.iter().any(|interval| interval.low < vec![DEFINED]);
-        if coverage == Coverage::NotIndexed || has_undefined && coverage != Coverage::Explicit {
-            return Node::Everything;
-        }
-        let Some(id) = self.id(&path) else {
-            return Node::Nothing;
-        };
-        // A check sees only the beginning of a truncated string.
-        let touches_strings = |interval: &Interval| {
-            interval.high[..] > [STRING][..] && interval.low[..] < [BEHIND_STRINGS][..]
-        };
-        let mut is_exact =
-            test.is_exact && (check.is_none() || !intervals.iter().any(touches_strings));
-        let spans = intervals.iter().map(|interval| span(interval, &mut is_exact)).collect();
-        Node::Ranges(Ranges {
-            prefix: Bytes::copy_from_slice(&key::prefix(Kind::Path, id)),
-            spans,
-            check,
-            is_exact,
-            is_unique: !path.has_elements(),
-            path,
-        })
+    fn nodes(&mut self, all: &[Sought]) -> Vec<Node> {
+        all.iter().map(|sought| self.node(sought)).collect()
     }
 
     /// The documents with this value.
-    fn point(&mut self, path: &index::Path, value: &Value) -> Node {
-        if coverage(self.collection, path) == Coverage::NotIndexed {
+    fn point(&mut self, path: index::Path, value: &Value) -> Node {
+        if coverage(self.collection, &path) == Coverage::NotIndexed {
             return Node::Everything;
         }
-        let Some(id) = self.id(path) else {
+        let Some(id) = self.id(&path) else {
             return Node::Nothing;
         };
         let mut low = Vec::new();
@@ -242,38 +210,9 @@ impl<'a> Reader<'a> {
         let high = behind(low.clone());
         let mut is_exact = true;
         let span = span(&Interval { low, high }, &mut is_exact);
-        let prefix = Bytes::copy_from_slice(&key::prefix(Kind::Path, id));
-        Node::Ranges(Ranges {
-            path: path.clone(),
-            prefix,
-            spans: vec![span],
-            check: None,
-            is_exact,
-            is_unique: true,
-        })
-    }
-
-    fn spatial(&mut self, path: &index::Path, boxes: &[[f64; 4]]) -> Node {
-        let policy = &self.collection.definition.indexing;
-        let grid = policy.spatial(path).filter(|_| !self.collection.is_reindexing());
-        let Some(grid) = grid else { return Node::Everything };
-        let Some(id) = self.id(path) else {
-            return Node::Nothing;
-        };
-        let mut cells: Vec<(u64, u64)> = boxes.iter().flat_map(|area| grid.ranges(area)).collect();
-        cells.sort_unstable();
-        let mut spans: Vec<Span> = Vec::with_capacity(cells.len());
-        for (low, high) in cells {
-            let (low, high) = (low.to_be_bytes().to_vec(), high.to_be_bytes().to_vec());
-            match spans.last_mut() {
-                Some(last) if low <= last.high => last.high = high.max(last.high.clone()),
-                _ => spans.push(Span { low, high, is_point: false }),
-            }
-        }
-        let prefix = Bytes::copy_from_slice(&key::prefix(Kind::Spatial, id));
-        let path = path.clone();
-        let ranges = Ranges { path, prefix, spans, check: None, is_exact: false, is_unique: false };
-        Node::Ranges(ranges)
+        let terms = Terms { path, spans: vec![span], check: None, is_unique: true };
+        let prefix = key::prefix(Kind::Path, id);
+        Node::Ranges(Ranges { prefix, terms: terms.into(), is_exact })
     }
 
     /// The prefixes of an index to walk; `None` if the partition has no entries of it.
@@ -298,44 +237,4 @@ impl<'a> Reader<'a> {
         };
         Some(Walked { prefix, members })
     }
-}
-
-/// The coverage of a path that all policies guarantee, past ones that some documents still follow
-/// included.
-pub(crate) fn coverage(collection: &Served, path: &index::Path) -> Coverage {
-    let current = collection.definition.indexing.coverage(path);
-    let retired = collection.retired.iter();
-    let is_indexed_by_all = retired
-        .map(|retired| retired.definition.indexing.coverage(path))
-        .all(|coverage| coverage != Coverage::NotIndexed);
-    match current {
-        _ if !is_indexed_by_all => Coverage::NotIndexed,
-        // Not every document has an entry yet that says that the path is absent.
-        Coverage::Explicit if collection.is_reindexing() => Coverage::Wildcard,
-        current => current,
-    }
-}
-
-pub(crate) fn index_path(path: &sql::filter::Path) -> index::Path {
-    let segment = |segment: &sql::filter::Segment| match segment {
-        sql::filter::Segment::Key(name) => index::Segment::Key(name.clone()),
-        sql::filter::Segment::Element => index::Segment::Element,
-    };
-    index::Path(path.0.iter().map(segment).collect())
-}
-
-/// The first bytes after everything that begins with these, which end a value.
-fn behind(mut bytes: Vec<u8>) -> Vec<u8> {
-    if let Some(last) = bytes.last_mut() {
-        *last = last.saturating_add(1);
-    }
-    bytes
-}
-
-/// The range of terms for a range of values.
-pub(crate) fn span(interval: &Interval, is_exact: &mut bool) -> Span {
-    let (low, high, is_clip_exact) = index::clip(&interval.low, &interval.high);
-    *is_exact &= is_clip_exact;
-    let is_whole = matches!(index::decode_value(&low), Ok((_, rest)) if rest.is_empty());
-    Span { is_point: is_whole && behind(low.clone()) == high, low, high }
 }

@@ -5,9 +5,13 @@
 //! limit that rises step by step; a range that does not end within the limit is ignored, and the
 //! filter is evaluated on the documents.
 
-use std::ops::Bound;
+use std::{
+    ops::{Bound, Deref},
+    sync::Arc,
+};
 
 use bytes::Bytes;
+use index::key::PREFIX_BYTES;
 use protocol::{BoxFuture, Error, rid::DocNum};
 use sql::filter::{Checker, ValueCheck};
 use store::{Direction, PageLimit};
@@ -17,6 +21,7 @@ use crate::execution::{
     job::halted,
     stream::{Intersection, Postings, Reach, Stream, number_of},
 };
+use crate::sought::{Span, Terms};
 
 /// How many index entries to read to find the documents that can match: few at first, then more,
 /// while that is cheaper than reading documents instead.
@@ -66,27 +71,20 @@ enum Walk {
 /// The documents that have an index entry in one of several ranges.
 #[derive(Clone)]
 pub(crate) struct Ranges {
-    /// The path of the index; empty for the documents that are not indexed.
-    pub(crate) path: index::Path,
     /// The kind and id at the beginning of all keys.
-    pub(crate) prefix: Bytes,
-    /// Sorted and disjoint.
-    pub(crate) spans: Vec<Span>,
-    /// An additional check on each value in range.
-    pub(crate) check: Option<ValueCheck>,
+    pub(crate) prefix: [u8; PREFIX_BYTES],
+    /// The ranges.
+    pub(crate) terms: Arc<Terms>,
     /// Whether the entries are exactly the documents that match.
     pub(crate) is_exact: bool,
-    /// Whether a document has at most one entry.
-    pub(crate) is_unique: bool,
 }
 
-/// A half-open range of encoded values.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Span {
-    pub(crate) low: Vec<u8>,
-    pub(crate) high: Vec<u8>,
-    /// Whether `low` is the only value in it.
-    pub(crate) is_point: bool,
+impl Deref for Ranges {
+    type Target = Terms;
+
+    fn deref(&self) -> &Terms {
+        &self.terms
+    }
 }
 
 impl Node {

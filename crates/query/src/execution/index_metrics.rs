@@ -11,11 +11,11 @@ use sql::filter::{
 
 use crate::{
     execution::{
-        access::{DEFINED, coverage, index_path},
         ordered::{Order, OrderIndex},
         prepared::Prepared,
     },
     served::Served,
+    sought::{DEFINED, coverage, index_path},
 };
 
 /// Most entries of each list: the metrics are a header, which must stay short.
@@ -40,8 +40,9 @@ pub(crate) fn of(
     let sum = |name: &str| matches!(name, "SUM" | "AVG");
     let sums = aggregates.into_iter().filter(|aggregate| sum(&aggregate.name));
     let group = query.group_by.iter().filter_map(|key| order_path(query, key, &computed));
+    let filter = prepared.filter_with_texts(collection);
     let asked = Asked {
-        filter: &prepared.filter,
+        filter: &filter,
         projected: predicates_of_select(query, parameters, &computed),
         group: group.map(|path| index_path(&path)).collect(),
         order: order.map(order_paths).unwrap_or_default(),

@@ -73,6 +73,7 @@ impl Inside {
             now_millis,
             started,
             compiled,
+            begun_in: None,
             view,
         })
     }

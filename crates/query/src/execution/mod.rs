@@ -66,7 +66,7 @@ use protocol::{
     Body, Error, Meta, Options, Outcome, Response, query::QuerySource, request::CollectionPath,
     response::FeedKind,
 };
-use sql::{filter::Filter, program::Run};
+use sql::program::Run;
 use store::Snapshot;
 use tokio::runtime::Handle;
 use value::Value;
@@ -97,7 +97,9 @@ use crate::{
     reading::Reading,
     scope::Scope,
     served::{Served, View},
-    sessions, together,
+    sessions,
+    sought::Sought,
+    together,
 };
 
 /// A page of a query over the documents of a collection.
@@ -154,21 +156,21 @@ enum Where<'a> {
 
 async fn page_here(
     reading: &Arc<Reading>,
-    view: &View,
+    view: &Arc<View>,
     path: &CollectionPath,
     source: &Arc<QuerySource>,
     options: &Options,
     meter: &mut Meter,
     place: Where<'_>,
 ) -> Result<Response, Error> {
-    let mut collection = view.intended(path, options)?;
+    let mut view = Arc::clone(view);
     loop {
-        let page = attempt(reading, collection, path, source, options, meter, place);
+        let page = attempt(reading, view, path, source, options, meter, place);
         if let Some(page) = page.await? {
             return Ok(page);
         }
         // The indexing policy has changed in the meantime.
-        collection = reading.view().intended(path, options)?;
+        view = reading.view();
     }
 }
 
@@ -176,7 +178,7 @@ async fn page_here(
 /// begin.
 async fn attempt(
     reading: &Arc<Reading>,
-    collection: Arc<Served>,
+    view: Arc<View>,
     path: &CollectionPath,
     source: &Arc<QuerySource>,
     options: &Options,
@@ -185,6 +187,7 @@ async fn attempt(
 ) -> Result<Option<Response>, Error> {
     let started = Instant::now();
     let now_millis = reading.clock.now_millis();
+    let collection = view.intended(path, options)?;
     let prepared = Prepared::new(Arc::clone(source), &collection, &reading.plans, now_millis)?;
     let compiled = started.elapsed();
     let scope = match door::open(&prepared, &collection, options)? {
@@ -205,6 +208,7 @@ async fn attempt(
         now_millis,
         started,
         compiled,
+        begun_in: Some(view),
         view: None,
     };
     match place {
@@ -230,6 +234,8 @@ struct Work {
     now_millis: i64,
     started: Instant,
     compiled: Duration,
+    /// The view that the collection is from; `None` in a transaction.
+    begun_in: Option<Arc<View>>,
     /// Read instead of the stored rows: a transaction's own queries see its changes.
     view: Option<Arc<dyn Snapshot>>,
 }
@@ -300,10 +306,14 @@ impl Work {
         let job = self.job(&scope, order.as_ref(), is_abandoned).await?;
         // Documents written under a newer policy may lack entries that this one promises: the
         // snapshots were taken after the view.
-        let current = self.reading.view().intended(&self.path, options)?;
-        if current.index_generation != collection.index_generation {
-            return Ok(None);
+        let current = self.reading.view();
+        if !self.begun_in.as_ref().is_some_and(|begun_in| Arc::ptr_eq(begun_in, &current)) {
+            let current = current.intended(&self.path, options)?;
+            if current.index_generation != collection.index_generation {
+                return Ok(None);
+            }
         }
+        drop(current);
         let planned = self.started.elapsed();
         let mut page = Page::of(options, &token);
         let timeout = job.timeout;
@@ -365,7 +375,8 @@ impl Work {
         let started = Instant::now();
         let timeout = started + reading.rules.query_timeout;
         let (view, now) = (self.view.as_ref(), self.now_seconds());
-        let access = Access { collection, scope, filter: &prepared.filter, order, view, now };
+        let sought = prepared.sought(collection);
+        let access = Access { collection, scope, sought, order, view, now };
         let partitions = scope.partitions(collection);
         let views = together::all(partitions.clone().map(|partition| partition.view())).await?;
         for (partition, view) in partitions.clone().zip(&views) {
@@ -410,7 +421,7 @@ pub(crate) async fn unfiltered(
     (partition, view): (&Arc<dyn Readable>, PartitionView),
     now: u64,
 ) -> Result<Part, Error> {
-    Access { collection, scope, filter: &Filter::All, order: None, view: None, now }
+    Access { collection, scope, sought: &Sought::Everything, order: None, view: None, now }
         .part(partition, view)
         .await
 }

@@ -16,7 +16,6 @@ use value::{Value, hash::murmur3_128, json};
 
 use crate::{
     execution::{
-        access::coverage,
         functions,
         ordered::{Order, OrderIndex},
         token::Token,
@@ -24,6 +23,7 @@ use crate::{
     plans::{Key, Plan, Plans},
     scope::Scope,
     served::Served,
+    sought::{Sought, coverage},
 };
 
 /// A query ready to run over one collection.
@@ -75,6 +75,17 @@ impl Prepared {
     ) -> Result<Token, Error> {
         let origin = || scope.origin(collection);
         Token::of_page(options, &self.identity, self.program.shape(), origin)
+    }
+
+    /// The filter with the texts of its predicates, for index metrics.
+    pub(crate) fn filter_with_texts(&self, collection: &Served) -> Filter {
+        let Plan { program, query, now_millis, .. } = &*self.plan;
+        filter_of(program, query, &self.source, collection, (*now_millis, true))
+    }
+
+    /// What the filter asks of the partitions of the collection that this was prepared for.
+    pub(crate) fn sought(&self, collection: &Served) -> &Sought {
+        self.sought.get_or_init(|| Sought::of(&self.filter, collection))
     }
 
     /// The seed of random numbers. Each page of a query has its own time, and so its own seed.
@@ -131,23 +142,45 @@ impl Plan {
             let settings = Settings { has_udf: None, ..settings };
             Program::compile(&query, &settings).map_err(|errors| refused(&errors))
         })?;
-        let names: Vec<String> =
-            definition.computed.iter().map(|computed| computed.name.clone()).collect();
-        let settings = filter::Settings {
-            now_millis: Some(now_millis),
-            is_planar: definition.is_geometry,
-            computed: &names,
-        };
-        // The outer query must not filter what the inner one reads.
-        let filter = if program.shape().inner.is_some() {
-            Filter::All
-        } else {
-            filter::of_with(&query, &source.parameters, &settings)
-        };
+        // Texts are printed for those who ask for index metrics.
+        let filter = filter_of(&program, &query, source, collection, (now_millis, false));
         let identity = identity(&query, source, &collection.numbering());
-        let key_ranges = OnceLock::new();
-        Ok(Self { query, program, filter, unknown_function, identity, key_ranges })
+        let (sought, key_ranges) = (OnceLock::new(), OnceLock::new());
+        Ok(Self {
+            query,
+            program,
+            filter,
+            sought,
+            unknown_function,
+            identity,
+            key_ranges,
+            now_millis,
+        })
     }
+}
+
+/// The filter of a query at a time, with the texts of its predicates or without.
+fn filter_of(
+    program: &Program,
+    query: &Query,
+    source: &QuerySource,
+    collection: &Served,
+    (now_millis, has_texts): (i64, bool),
+) -> Filter {
+    // The outer query must not filter what the inner one reads.
+    if program.shape().inner.is_some() {
+        return Filter::All;
+    }
+    let definition = &collection.definition;
+    let names: Vec<String> =
+        definition.computed.iter().map(|computed| computed.name.clone()).collect();
+    let settings = filter::Settings {
+        now_millis: Some(now_millis),
+        is_planar: definition.is_geometry,
+        computed: &names,
+        without_texts: !has_texts,
+    };
+    filter::of_with(query, &source.parameters, &settings)
 }
 
 /// An order by one path uses that path's index.

@@ -159,6 +159,9 @@ pub(super) fn filter_within(
 impl Analysis<'_> {
     /// A predicate as index metrics print it: the item is `ROOT`, parameters are values.
     pub(super) fn text(&self, expr: &Expr, wanted: bool) -> String {
+        if self.settings.without_texts {
+            return String::new();
+        }
         let mut replace = |reference: Reference, expr: &Expr| {
             if !reference.path.is_single_valued() {
                 return Some(expr.clone());

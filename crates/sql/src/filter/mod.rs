@@ -73,7 +73,8 @@ pub struct Test {
     /// This is about values as a whole: an index that cuts long strings, and lets what it cut pass
     /// a check, is not exact there.
     pub is_exact: bool,
-    /// The predicate, for index metrics; empty when too long to be of use.
+    /// The predicate, for index metrics; empty when too long to be of use, or not
+    /// [wanted](Settings::without_texts).
     pub text: String,
     /// How an index is used.
     pub use_: IndexUse,
@@ -122,6 +123,8 @@ pub struct Settings<'a> {
     pub is_planar: bool,
     /// The names of the container's computed properties: they hide stored ones.
     pub computed: &'a [String],
+    /// Whether tests have no text: printing predicates takes as long as finding what they say.
+    pub without_texts: bool,
 }
 
 /// The filter of a query, with the parameters of the request, their names with `@`.

@@ -175,6 +175,11 @@ fn what_the_request_says() {
     let Filter::Test(test) = &tests[0] else { panic!("{filter:?}") };
     assert_eq!(test.text, r#"(ROOT.a = "x")"#);
     assert!(matches!(filter::of(&query, &[]), Filter::All));
+    let silent = filter::Settings { without_texts: true, ..Default::default() };
+    let silent = filter::of_with(&query, &parameters, &silent);
+    assert_eq!(show(&silent), show(&filter));
+    let Filter::And(tests) = &silent else { panic!("{silent:?}") };
+    assert!(tests.iter().all(|it| matches!(it, Filter::Test(test) if test.text.is_empty())));
 
     let settings = filter::Settings { now_millis: Some(5000), ..Default::default() };
     let query = sql::parse("SELECT * FROM c WHERE c.a > GetCurrentTimestampStatic()").unwrap();

@@ -3,10 +3,10 @@
 use bytes::Bytes;
 
 use crate::execution::{
-    access::DEFINED,
-    candidates::{Node, Ranges, Span},
+    candidates::{Node, Ranges},
     ordered::{Order, OrderIndex, invert},
 };
+use crate::sought::{DEFINED, Span};
 
 /// An index to walk in one partition.
 pub(crate) struct Walked {
@@ -42,7 +42,7 @@ impl Walked {
     }
 
     fn is_own(&self, node: &Node) -> bool {
-        matches!(node, Node::Ranges(ranges) if self.prefix == ranges.prefix
+        matches!(node, Node::Ranges(ranges) if self.prefix[..] == ranges.prefix
             && ranges.is_unique && ranges.check.is_none())
     }
 
