@@ -144,12 +144,15 @@ impl Tree {
 
 impl<'t> Place<'t> {
     /// The place one step further down.
+    #[inline]
     pub(crate) fn step(self, step: Step<'_>) -> Place<'t> {
-        let node = self.node.and_then(|node| match step {
+        // Below the last rule all places are alike.
+        let Some(node) = self.node else { return self };
+        let node = match step {
             Step::Key(name) if node.marks & mark(name) == 0 => None,
             Step::Key(name) => node.properties.get(name),
             Step::Element => node.elements.as_deref(),
-        });
+        };
         Place {
             node,
             subtree: node.and_then(|node| node.subtree).unwrap_or(self.subtree),
@@ -199,6 +202,9 @@ pub(crate) fn count(tree: &Tree, document: &Value) -> usize {
 
 /// Recurses no deeper than the document, so at most [`value::json::DEPTH_MAX`] calls.
 fn count_below(place: Place<'_>, value: &Value) -> usize {
+    if place.node.is_none() {
+        return if place.subtree { scalars(value) } else { 0 };
+    }
     if place.is_bare() {
         return 0;
     }
@@ -212,6 +218,16 @@ fn count_below(place: Place<'_>, value: &Value) -> usize {
             object.iter().map(|(name, value)| count_below(place.step(Step::Key(name)), value)).sum()
         }
         _ => usize::from(place.is_indexed()),
+    }
+}
+
+/// All scalars of a value. Recurses as deep as the value.
+fn scalars(value: &Value) -> usize {
+    match value {
+        Value::Undefined => 0,
+        Value::Array(elements) => elements.iter().map(scalars).sum(),
+        Value::Object(object) => object.iter().map(|(_, value)| scalars(value)).sum(),
+        _ => 1,
     }
 }
 
