@@ -9,7 +9,7 @@ pub fn text(id: u128) -> String {
         text[at] = DIGITS[usize::from(byte >> 4)];
         text[at + 1] = DIGITS[usize::from(byte & 15)];
     }
-    String::from_utf8_lossy(&text).into_owned()
+    String::from_utf8(text.into()).expect("digits and dashes are ASCII")
 }
 
 /// Reads the text of an id, in either case of letters; `None` for any other text.
