@@ -181,12 +181,17 @@ impl Versions {
         self.bytes.load(Ordering::Relaxed)
     }
 
+    /// Requires `map` to be locked for writing: then nobody else counts, and no atomic addition is
+    /// needed for each entry.
     fn count(&self, key: &Key, version: &Version) {
-        self.bytes.fetch_add(cost(key, version), Ordering::Relaxed);
+        let bytes = self.bytes.load(Ordering::Relaxed).wrapping_add(cost(key, version));
+        self.bytes.store(bytes, Ordering::Relaxed);
     }
 
+    /// Requires `map` to be locked for writing.
     fn discount(&self, key: &Key, version: &Version) {
-        self.bytes.fetch_sub(cost(key, version), Ordering::Relaxed);
+        let bytes = self.bytes.load(Ordering::Relaxed).wrapping_sub(cost(key, version));
+        self.bytes.store(bytes, Ordering::Relaxed);
     }
 
     /// Hands versions whose holder was dropped to another one, or removes them.
@@ -249,10 +254,18 @@ impl Pin {
         }
         let map = self.versions.map.read().unwrap_or_else(PoisonError::into_inner);
         let bound = |bound: &Bound<Bytes>| bound.as_ref().map(|key| Key::from(&key[..]));
-        let entries = map.range((bound(&range.0), bound(&range.1)));
+        let (start, end) = (bound(&range.0), bound(&range.1));
+        // Most ranges have few entries, or are not read to their end: to compare these entries with
+        // the far end costs less than to search it.
         match direction {
-            Direction::Forward => self.page(entries, limit),
-            Direction::Backward => self.page(entries.rev(), limit),
+            Direction::Forward => {
+                let entries = map.range((start, Bound::Unbounded));
+                self.page(entries.take_while(|(key, _)| is_before(key, &end)), limit)
+            }
+            Direction::Backward => {
+                let entries = map.range((Bound::Unbounded, end)).rev();
+                self.page(entries.take_while(|(key, _)| is_behind(key, &start)), limit)
+            }
         }
     }
 
@@ -273,6 +286,22 @@ impl Pin {
             page.entries.push((key.to_bytes(), value.clone()));
         }
         page
+    }
+}
+
+fn is_before(key: &Key, end: &Bound<Key>) -> bool {
+    match end {
+        Bound::Included(end) => key <= end,
+        Bound::Excluded(end) => key < end,
+        Bound::Unbounded => true,
+    }
+}
+
+fn is_behind(key: &Key, start: &Bound<Key>) -> bool {
+    match start {
+        Bound::Included(start) => key >= start,
+        Bound::Excluded(start) => key > start,
+        Bound::Unbounded => true,
     }
 }
 
