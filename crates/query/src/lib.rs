@@ -23,4 +23,5 @@ pub mod route;
 pub mod scope;
 pub mod served;
 pub mod sessions;
+mod sought;
 pub mod together;

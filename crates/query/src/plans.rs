@@ -18,7 +18,7 @@ use protocol::{Error, query::QuerySource};
 use sql::{Query, filter::Filter, plan::KeyRange, program::Program};
 use value::{Value, json};
 
-use crate::execution::sought::Sought;
+use crate::sought::Sought;
 
 /// Most entries of a generation, and most bytes of them, roughly. There are two generations.
 const ENTRIES_MAX: usize = 128;

@@ -27,16 +27,13 @@ use crate::{
         candidates::{Node, Ranges},
         job::Part,
         ordered::{Order, OrderIndex, walked::Walked},
-        sought::{Sought, Span, Terms},
     },
     expiry::Expiry,
     readable::{PartitionView, Readable},
     scope::Scope,
     served::Served,
+    sought::{Sought, Span, Terms, behind, coverage, span},
 };
-
-/// The first type byte of a defined value.
-pub(crate) const DEFINED: u8 = 0x20;
 
 /// What a query asks of each partition: its filter, order and scope.
 pub(crate) struct Access<'a> {
@@ -240,44 +237,4 @@ impl<'a> Reader<'a> {
         };
         Some(Walked { prefix, members })
     }
-}
-
-/// The coverage of a path that all policies guarantee, past ones that some documents still follow
-/// included.
-pub(crate) fn coverage(collection: &Served, path: &index::Path) -> Coverage {
-    let current = collection.definition.indexing.coverage(path);
-    let retired = collection.retired.iter();
-    let is_indexed_by_all = retired
-        .map(|retired| retired.definition.indexing.coverage(path))
-        .all(|coverage| coverage != Coverage::NotIndexed);
-    match current {
-        _ if !is_indexed_by_all => Coverage::NotIndexed,
-        // Not every document has an entry yet that says that the path is absent.
-        Coverage::Explicit if collection.is_reindexing() => Coverage::Wildcard,
-        current => current,
-    }
-}
-
-pub(crate) fn index_path(path: &sql::filter::Path) -> index::Path {
-    let segment = |segment: &sql::filter::Segment| match segment {
-        sql::filter::Segment::Key(name) => index::Segment::Key(name.clone()),
-        sql::filter::Segment::Element => index::Segment::Element,
-    };
-    index::Path(path.0.iter().map(segment).collect())
-}
-
-/// The first bytes after everything that begins with these, which end a value.
-fn behind(mut bytes: Vec<u8>) -> Vec<u8> {
-    if let Some(last) = bytes.last_mut() {
-        *last = last.saturating_add(1);
-    }
-    bytes
-}
-
-/// The range of terms for a range of values.
-pub(crate) fn span(interval: &Interval, is_exact: &mut bool) -> Span {
-    let (low, high, is_clip_exact) = index::clip(&interval.low, &interval.high);
-    *is_exact &= is_clip_exact;
-    let is_whole = matches!(index::decode_value(&low), Ok((_, rest)) if rest.is_empty());
-    Span { is_point: is_whole && behind(low.clone()) == high, low, high }
 }

@@ -19,9 +19,9 @@ use store::{Direction, PageLimit};
 use crate::execution::{
     costs::READ_COSTS,
     job::halted,
-    sought::{Span, Terms},
     stream::{Intersection, Postings, Reach, Stream, number_of},
 };
+use crate::sought::{Span, Terms};
 
 /// How many index entries to read to find the documents that can match: few at first, then more,
 /// while that is cheaper than reading documents instead.

@@ -11,11 +11,11 @@ use sql::filter::{
 
 use crate::{
     execution::{
-        access::{DEFINED, coverage, index_path},
         ordered::{Order, OrderIndex},
         prepared::Prepared,
     },
     served::Served,
+    sought::{DEFINED, coverage, index_path},
 };
 
 /// Most entries of each list: the metrics are a header, which must stay short.

@@ -4,8 +4,8 @@
 //! - `resume`: where the rows begin, if the client says so,
 //! - `door`: who answers a query that reads several partitions, and `plan`, the plan for clients,
 //! - `prepared`: a query checked, compiled and ready to read,
-//! - `sought`, `access`, `candidates`, `costs`, `stream`, `documents`: what the index knows of the
-//!   filter, what using it costs, and the documents that can match,
+//! - `access`, `candidates`, `costs`, `stream`, `documents`: what the index knows of the filter, what
+//!   using it costs, and the documents that can match,
 //! - `fetch`: documents read a batch at a time, ahead of their turn,
 //! - `stretch`, `created`: the order of documents in queries that do not sort,
 //! - `job`, `merge`, `page`, `token`, `continuation`, `figures`: one page being made, partitions
@@ -46,7 +46,6 @@ mod page;
 mod plan;
 mod prepared;
 mod resume;
-pub(crate) mod sought;
 pub(crate) mod stream;
 pub(crate) mod stretch;
 pub(crate) mod token;
@@ -92,14 +91,15 @@ use crate::{
         ordered::{Frontier, Order},
         page::Page,
         prepared::Prepared,
-        sought::Sought,
         token::{Place, Token},
     },
     readable::{PartitionView, Readable},
     reading::Reading,
     scope::Scope,
     served::{Served, View},
-    sessions, together,
+    sessions,
+    sought::Sought,
+    together,
 };
 
 /// A page of a query over the documents of a collection.

@@ -16,15 +16,14 @@ use value::{Value, hash::murmur3_128, json};
 
 use crate::{
     execution::{
-        access::coverage,
         functions,
         ordered::{Order, OrderIndex},
-        sought::Sought,
         token::Token,
     },
     plans::{Key, Plan, Plans},
     scope::Scope,
     served::Served,
+    sought::{Sought, coverage},
 };
 
 /// A query ready to run over one collection.

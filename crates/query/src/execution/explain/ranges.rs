@@ -3,7 +3,7 @@
 use index::{Decoded, decode_value};
 use value::json;
 
-use crate::execution::sought::Span;
+use crate::sought::Span;
 
 /// The types of values in order, with the first byte of each.
 const TYPES: [(u8, &str); 8] = [
@@ -158,9 +158,8 @@ mod tests {
         else {
             panic!("{condition}")
         };
-        let span = |interval: &filter::Interval| {
-            text(&crate::execution::access::span(interval, &mut true.clone()))
-        };
+        let span =
+            |interval: &filter::Interval| text(&crate::sought::span(interval, &mut true.clone()));
         intervals.iter().map(span).collect::<Vec<_>>().join("; ")
     }
 

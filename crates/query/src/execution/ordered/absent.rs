@@ -19,11 +19,11 @@ use store::{Direction, PageLimit};
 use value::{Value, json::Wanted};
 
 use crate::execution::{
-    access::DEFINED,
     job::{Job, Part, parse},
     ordered::{Order, SortKey},
     stream::{Reach, number_of},
 };
+use crate::sought::DEFINED;
 
 /// Documents to read before the share of those without a value is trusted, and per such document.
 const READ_BEFORE: u64 = 64;

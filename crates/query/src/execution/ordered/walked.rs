@@ -3,11 +3,10 @@
 use bytes::Bytes;
 
 use crate::execution::{
-    access::DEFINED,
     candidates::{Node, Ranges},
     ordered::{Order, OrderIndex, invert},
-    sought::Span,
 };
+use crate::sought::{DEFINED, Span};
 
 /// An index to walk in one partition.
 pub(crate) struct Walked {
