@@ -11,12 +11,14 @@
 //! - [`class`]: the classes of types that are compared with each other, [`order`]: the total order,
 //! - [`key`]: bytes that sort like values,
 //! - [`path`]: dotted paths, and what they lead to, through arrays,
-//! - [`show`]: values as the shell prints them.
+//! - [`show`]: values as the shell prints them,
+//! - [`expression`]: aggregation expressions.
 
 pub mod class;
 pub mod collation;
 pub mod decimal;
 pub mod error;
+pub mod expression;
 pub mod key;
 pub mod number;
 pub mod order;
