@@ -12,13 +12,15 @@
 //! - [`key`]: bytes that sort like values,
 //! - [`path`]: dotted paths, and what they lead to, through arrays,
 //! - [`show`]: values as the shell prints them,
-//! - [`expression`]: aggregation expressions.
+//! - [`expression`]: aggregation expressions,
+//! - [`filter`]: which documents a query matches.
 
 pub mod class;
 pub mod collation;
 pub mod decimal;
 pub mod error;
 pub mod expression;
+pub mod filter;
 pub mod key;
 pub mod number;
 pub mod order;
