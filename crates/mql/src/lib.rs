@@ -13,7 +13,9 @@
 //! - [`path`]: dotted paths, and what they lead to, through arrays,
 //! - [`show`]: values as the shell prints them,
 //! - [`expression`]: aggregation expressions,
-//! - [`filter`]: which documents a query matches.
+//! - [`filter`]: which documents a query matches,
+//! - [`projection`]: which fields of a document a client gets,
+//! - [`update`]: how a document changes, and what is inserted.
 
 pub mod class;
 pub mod collation;
@@ -25,7 +27,10 @@ pub mod key;
 pub mod number;
 pub mod order;
 pub mod path;
+pub mod projection;
 pub mod show;
+pub mod update;
+mod writer;
 
 #[cfg(test)]
 mod testing;

@@ -1,0 +1,269 @@
+//! Documents written and read element by element, so that what is not changed keeps its exact bytes.
+
+use bson::raw::{CStr, RawBsonRef, RawIter};
+use bson::spec::BinarySubtype;
+use bson::{RawArray, RawDocument, RawDocumentBuf};
+
+use crate::error::{Code, Error, Result};
+
+/// An element of a document or an array, with its bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Element<'a> {
+    /// The field's name, or the position in an array.
+    pub(crate) name: &'a str,
+    /// What it holds.
+    pub(crate) value: RawBsonRef<'a>,
+    /// Type, name and value as they are in the document.
+    bytes: &'a [u8],
+}
+
+impl<'a> Element<'a> {
+    /// The bytes of the value.
+    fn value_bytes(&self) -> &'a [u8] {
+        &self.bytes[self.name.len() + 2..]
+    }
+}
+
+/// The elements of a document or an array.
+pub(crate) struct Elements<'a> {
+    bytes: &'a [u8],
+    at: usize,
+    inner: RawIter<'a>,
+}
+
+impl<'a> Elements<'a> {
+    /// Those of a document.
+    pub(crate) fn of(document: &'a RawDocument) -> Self {
+        Self { bytes: document.as_bytes(), at: 4, inner: document.iter_elements() }
+    }
+
+    /// Those of an array.
+    pub(crate) fn of_array(array: &'a RawArray) -> Self {
+        Self { bytes: array.as_bytes(), at: 4, inner: array.iter_elements() }
+    }
+}
+
+impl<'a> Iterator for Elements<'a> {
+    type Item = Result<Element<'a>>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let element = match self.inner.next()? {
+            Ok(element) => element,
+            Err(error) => return Some(Err(error.into())),
+        };
+        let name: &'a CStr = element.key();
+        let end = self.at + name.len() + 2 + element.size();
+        let bytes = self.bytes.get(self.at..end).unwrap_or_default();
+        self.at = end;
+        Some(
+            element
+                .value()
+                .map(|value| Element { name: name.as_str(), value, bytes })
+                .map_err(Into::into),
+        )
+    }
+}
+
+/// A document that is written from front to back.
+#[derive(Debug, Default)]
+pub(crate) struct Writer {
+    bytes: Vec<u8>,
+}
+
+/// Where a document or an array began.
+#[derive(Clone, Copy, Debug)]
+#[must_use = "whatever is opened has to be closed"]
+pub(crate) struct Opened(usize);
+
+impl Writer {
+    /// Begins a document that will have about as many bytes.
+    pub(crate) fn with_capacity(capacity: usize) -> Self {
+        let mut bytes = Vec::with_capacity(capacity);
+        bytes.extend([0; 4]);
+        Self { bytes }
+    }
+
+    /// How many bytes are written.
+    pub(crate) fn len(&self) -> usize {
+        self.bytes.len()
+    }
+
+    /// Takes back what was written since there were as many bytes.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        self.bytes.truncate(len);
+    }
+
+    fn header(&mut self, kind: u8, name: &str) {
+        self.bytes.push(kind);
+        self.bytes.extend(name.as_bytes());
+        self.bytes.push(0);
+    }
+
+    /// Appends an element as it is.
+    pub(crate) fn copy(&mut self, element: &Element<'_>) {
+        self.bytes.extend(element.bytes);
+    }
+
+    /// Appends an element's value under another name.
+    pub(crate) fn copy_as(&mut self, name: &str, element: &Element<'_>) {
+        self.header(element.value.element_type() as u8, name);
+        self.bytes.extend(element.value_bytes());
+    }
+
+    /// Appends a field.
+    pub(crate) fn field(&mut self, name: &str, value: RawBsonRef<'_>) {
+        self.header(value.element_type() as u8, name);
+        write_value(value, &mut self.bytes);
+    }
+
+    /// Begins a document within the document.
+    pub(crate) fn open_document(&mut self, name: &str) -> Opened {
+        self.open(0x03, name)
+    }
+
+    /// Begins an array.
+    pub(crate) fn open_array(&mut self, name: &str) -> Opened {
+        self.open(0x04, name)
+    }
+
+    fn open(&mut self, kind: u8, name: &str) -> Opened {
+        self.header(kind, name);
+        let start = self.bytes.len();
+        self.bytes.extend([0; 4]);
+        Opened(start)
+    }
+
+    /// Ends what was opened.
+    pub(crate) fn close(&mut self, opened: Opened) {
+        self.bytes.push(0);
+        let length = self.bytes.len() - opened.0;
+        // Documents are far from 2 GiB: whoever writes them checks their size.
+        let length = i32::try_from(length).unwrap_or(i32::MAX);
+        self.bytes[opened.0..opened.0 + 4].copy_from_slice(&length.to_le_bytes());
+    }
+
+    /// Ends the document.
+    pub(crate) fn finish(mut self) -> Result<RawDocumentBuf> {
+        if self.bytes.len() >= i32::MAX as usize {
+            return Err(Error::new(Code::DOCUMENT_TOO_LARGE, "document is larger than 2 GiB"));
+        }
+        self.close(Opened(0));
+        Ok(RawDocumentBuf::from_bytes(self.bytes)?)
+    }
+}
+
+/// Whether two values are the same to the byte.
+pub(crate) fn identical(a: RawBsonRef<'_>, b: RawBsonRef<'_>) -> bool {
+    if a.element_type() != b.element_type() {
+        return false;
+    }
+    match (a, b) {
+        (RawBsonRef::Document(a), RawBsonRef::Document(b)) => a.as_bytes() == b.as_bytes(),
+        (RawBsonRef::Array(a), RawBsonRef::Array(b)) => a.as_bytes() == b.as_bytes(),
+        (RawBsonRef::String(a), RawBsonRef::String(b)) => a == b,
+        (a, b) => {
+            let (mut left, mut right) = (Vec::new(), Vec::new());
+            write_value(a, &mut left);
+            write_value(b, &mut right);
+            left == right
+        }
+    }
+}
+
+fn write_text(text: &str, out: &mut Vec<u8>) {
+    let length = i32::try_from(text.len() + 1).unwrap_or(i32::MAX);
+    out.extend(length.to_le_bytes());
+    out.extend(text.as_bytes());
+    out.push(0);
+}
+
+fn write_value(value: RawBsonRef<'_>, out: &mut Vec<u8>) {
+    use RawBsonRef as V;
+    match value {
+        V::Int32(integer) => out.extend(integer.to_le_bytes()),
+        V::Int64(integer) => out.extend(integer.to_le_bytes()),
+        V::Double(double) => out.extend(double.to_le_bytes()),
+        V::Decimal128(decimal) => out.extend(decimal.bytes()),
+        V::String(text) | V::Symbol(text) | V::JavaScriptCode(text) => write_text(text, out),
+        V::Document(document) => out.extend(document.as_bytes()),
+        V::Array(array) => out.extend(array.as_bytes()),
+        V::Boolean(is_true) => out.push(is_true.into()),
+        V::ObjectId(id) => out.extend(id.bytes()),
+        V::DateTime(date) => out.extend(date.timestamp_millis().to_le_bytes()),
+        V::Timestamp(timestamp) => {
+            out.extend(timestamp.increment.to_le_bytes());
+            out.extend(timestamp.time.to_le_bytes());
+        }
+        V::Binary(binary) => {
+            let length = i32::try_from(binary.bytes.len()).unwrap_or(i32::MAX);
+            let is_old = binary.subtype == BinarySubtype::BinaryOld;
+            out.extend(if is_old { length + 4 } else { length }.to_le_bytes());
+            out.push(binary.subtype.into());
+            if is_old {
+                out.extend(length.to_le_bytes());
+            }
+            out.extend(binary.bytes);
+        }
+        V::RegularExpression(regex) => {
+            out.extend(regex.pattern.as_str().as_bytes());
+            out.push(0);
+            out.extend(regex.options.as_str().as_bytes());
+            out.push(0);
+        }
+        // The library does not show the parts of these two.
+        V::DbPointer(_) | V::JavaScriptCodeWithScope(_) => {
+            let mut document = RawDocumentBuf::new();
+            document.append(bson::raw::cstr!(""), value);
+            let bytes = document.as_bytes();
+            out.extend(&bytes[6..bytes.len() - 1]);
+        }
+        V::Null | V::Undefined | V::MinKey | V::MaxKey => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use bson::{Bson, doc};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::testing;
+
+    #[test]
+    fn documents_are_written_piece_by_piece() {
+        let mut writer = Writer::with_capacity(64);
+        writer.field("a", RawBsonRef::Int32(1));
+        let inner = writer.open_document("b");
+        let list = writer.open_array("c");
+        writer.field("0", RawBsonRef::String("x"));
+        writer.close(list);
+        writer.close(inner);
+        let len = writer.len();
+        writer.field("d", RawBsonRef::Null);
+        writer.truncate(len);
+        let written = writer.finish().unwrap();
+        let expected = doc! {"a": 1, "b": {"c": ["x"]}};
+        assert_eq!(written, RawDocumentBuf::try_from(&expected).unwrap());
+    }
+
+    proptest! {
+        #[test]
+        fn copies_are_the_same_to_the_byte(values in proptest::collection::vec(testing::bson(), 0..5)) {
+            let document = doc! {"list": values.clone(), "first": values.first().cloned().unwrap_or(Bson::Null)};
+            let raw = RawDocumentBuf::try_from(&document).unwrap();
+            let (mut copied, mut renamed, mut written) =
+                (Writer::with_capacity(0), Writer::with_capacity(0), Writer::with_capacity(0));
+            for element in Elements::of(&raw) {
+                let element = element.unwrap();
+                copied.copy(&element);
+                renamed.copy_as(element.name, &element);
+                written.field(element.name, element.value);
+                prop_assert!(identical(element.value, element.value));
+            }
+            for writer in [copied, renamed, written] {
+                let again = writer.finish().unwrap();
+                prop_assert_eq!(again.as_bytes(), raw.as_bytes());
+            }
+        }
+    }
+}
