@@ -1,26 +1,44 @@
 //! Documents written and read element by element, so that what is not changed keeps its exact bytes.
 
-use bson::raw::{CStr, RawBsonRef, RawIter};
-use bson::spec::BinarySubtype;
+use std::fmt;
+
+use bson::raw::{CStr, RawBsonRef, RawElement, RawIter};
+use bson::spec::{BinarySubtype, ElementType};
 use bson::{RawArray, RawDocument, RawDocumentBuf};
 
 use crate::error::{Code, Error, Result};
 
 /// An element of a document or an array, with its bytes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone)]
 pub(crate) struct Element<'a> {
     /// The field's name, or the position in an array.
     pub(crate) name: &'a str,
-    /// What it holds.
-    pub(crate) value: RawBsonRef<'a>,
+    /// What it holds is only looked at when it is asked for.
+    raw: RawElement<'a>,
     /// Type, name and value as they are in the document.
     bytes: &'a [u8],
 }
 
 impl<'a> Element<'a> {
+    /// What it holds.
+    pub(crate) fn value(&self) -> Result<RawBsonRef<'a>> {
+        Ok(self.raw.value()?)
+    }
+
+    /// Whether it holds a document or an array.
+    pub(crate) fn is_container(&self) -> bool {
+        matches!(self.raw.element_type(), ElementType::EmbeddedDocument | ElementType::Array)
+    }
+
     /// The bytes of the value.
     fn value_bytes(&self) -> &'a [u8] {
         &self.bytes[self.name.len() + 2..]
+    }
+}
+
+impl fmt::Debug for Element<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {:?}", self.name, self.raw.value())
     }
 }
 
@@ -47,20 +65,16 @@ impl<'a> Iterator for Elements<'a> {
     type Item = Result<Element<'a>>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        let element = match self.inner.next()? {
+        let raw = match self.inner.next()? {
             Ok(element) => element,
             Err(error) => return Some(Err(error.into())),
         };
-        let name: &'a CStr = element.key();
-        let end = self.at + name.len() + 2 + element.size();
+        let name: &'a CStr = raw.key();
+        let end = self.at + name.len() + 2 + raw.size();
+        // The library checked that the element ends within the document.
         let bytes = self.bytes.get(self.at..end).unwrap_or_default();
         self.at = end;
-        Some(
-            element
-                .value()
-                .map(|value| Element { name: name.as_str(), value, bytes })
-                .map_err(Into::into),
-        )
+        Some(Ok(Element { name: name.as_str(), raw, bytes }))
     }
 }
 
@@ -83,16 +97,6 @@ impl Writer {
         Self { bytes }
     }
 
-    /// How many bytes are written.
-    pub(crate) fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
-    /// Takes back what was written since there were as many bytes.
-    pub(crate) fn truncate(&mut self, len: usize) {
-        self.bytes.truncate(len);
-    }
-
     fn header(&mut self, kind: u8, name: &str) {
         self.bytes.push(kind);
         self.bytes.extend(name.as_bytes());
@@ -106,7 +110,7 @@ impl Writer {
 
     /// Appends an element's value under another name.
     pub(crate) fn copy_as(&mut self, name: &str, element: &Element<'_>) {
-        self.header(element.value.element_type() as u8, name);
+        self.header(element.raw.element_type() as u8, name);
         self.bytes.extend(element.value_bytes());
     }
 
@@ -238,9 +242,6 @@ mod tests {
         writer.field("0", RawBsonRef::String("x"));
         writer.close(list);
         writer.close(inner);
-        let len = writer.len();
-        writer.field("d", RawBsonRef::Null);
-        writer.truncate(len);
         let written = writer.finish().unwrap();
         let expected = doc! {"a": 1, "b": {"c": ["x"]}};
         assert_eq!(written, RawDocumentBuf::try_from(&expected).unwrap());
@@ -257,8 +258,9 @@ mod tests {
                 let element = element.unwrap();
                 copied.copy(&element);
                 renamed.copy_as(element.name, &element);
-                written.field(element.name, element.value);
-                prop_assert!(identical(element.value, element.value));
+                let value = element.value().unwrap();
+                written.field(element.name, value);
+                prop_assert!(identical(value, value));
             }
             for writer in [copied, renamed, written] {
                 let again = writer.finish().unwrap();

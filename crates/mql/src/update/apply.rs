@@ -102,7 +102,7 @@ impl<'a> Applier<'a> {
         trees: &Trees<'a>,
         node: &mut Node<'a>,
     ) -> Result<Outcome> {
-        let before = if let Node::Kept(element) = node { Some(*element) } else { None };
+        let before = if let Node::Kept(element) = node { Some(element.clone()) } else { None };
         if !node.enter()? {
             self.check_blocked(trees, node)?;
             return Ok(Outcome::Unchanged);
@@ -177,7 +177,7 @@ impl<'a> Applier<'a> {
 
     /// Applies what is below the elements that filters match.
     fn elements(&mut self, trees: &Trees<'a>, node: &mut Node<'a>) -> Result<Outcome> {
-        let before = if let Node::Kept(element) = node { Some(*element) } else { None };
+        let before = if let Node::Kept(element) = node { Some(element.clone()) } else { None };
         let is_array = match node {
             Node::Array(_) => true,
             Node::Document(_) | Node::Made(_) => false,

@@ -106,9 +106,9 @@ impl Collector {
         }
         for field in new {
             self.below(field.name, |collector| match place(old, field.name) {
-                Some(at) => collector.values(old[at].value, field.value),
+                Some(at) => collector.values(old[at].value()?, field.value()?),
                 None => {
-                    collector.set(field.value);
+                    collector.set(field.value()?);
                     Ok(())
                 }
             })?;
@@ -142,9 +142,9 @@ impl Collector {
         }
         for (at, element) in new.iter().enumerate() {
             self.below(&at.to_string(), |collector| match old.get(at) {
-                Some(old) => collector.values(old.value, element.value),
+                Some(old) => collector.values(old.value()?, element.value()?),
                 None => {
-                    collector.set(element.value);
+                    collector.set(element.value()?);
                     Ok(())
                 }
             })?;

@@ -86,7 +86,7 @@ impl<'a> Node<'a> {
     /// The value, unless something in it changes.
     pub(super) fn value(&self) -> Result<RawBsonRef<'a>> {
         match self {
-            Self::Kept(element) => Ok(element.value),
+            Self::Kept(element) => element.value(),
             Self::Given(value) => Ok(*value),
             _ => Err(changed_twice()),
         }
@@ -110,7 +110,7 @@ impl<'a> Node<'a> {
     /// A copy of the value, for messages.
     pub(super) fn to_value(&self) -> Result<RawBson> {
         Ok(match self {
-            Self::Kept(element) => element.value.into(),
+            Self::Kept(element) => element.value()?.into(),
             Self::Given(value) => (*value).into(),
             Self::Made(value) => value.clone(),
             Self::Document(_) | Self::Array(_) => {

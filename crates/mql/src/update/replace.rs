@@ -35,7 +35,7 @@ pub(super) fn with_timestamps(document: &RawDocument, time: Timestamp) -> Result
     let mut writer = Writer::with_capacity(document.as_bytes().len());
     for element in Elements::of(document) {
         let element = element?;
-        if is_empty_timestamp(element.name, element.value) {
+        if is_empty_timestamp(element.name, element.value()?) {
             writer.field(element.name, RawBsonRef::Timestamp(time));
         } else {
             writer.copy(&element);
