@@ -155,10 +155,10 @@ fn skip_and_limit(array: &RawArray) -> Result<Slice> {
 
 /// The number without its fraction, or the nearest that an `i64` holds.
 fn integer(number: Number) -> i64 {
-    let is_negative = number.compare(Number::Int32(0)).is_lt();
-    number.truncated_i64().unwrap_or(match number {
-        number if number.is_nan() => 0,
-        _ if is_negative => i64::MIN,
-        _ => i64::MAX,
-    })
+    match number.truncated_i64() {
+        Some(integer) => integer,
+        None if number.is_nan() => 0,
+        None if number.compare(Number::Int32(0)).is_lt() => i64::MIN,
+        None => i64::MAX,
+    }
 }

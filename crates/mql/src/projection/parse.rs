@@ -162,17 +162,14 @@ impl Parser<'_> {
 
     /// `a.b.$`
     fn matched(&mut self, path: &str, value: RawBsonRef<'_>) -> Result<()> {
-        let path = match path.split_once(".$") {
-            Some((path, "")) => path,
-            _ => {
-                return Err(Error::location(
-                    31_394,
-                    "As of 4.4, it's illegal to specify positional operator in the middle of a \
-                     path.Positional projection may only be used at the end, for example: a.b.$. \
-                     If the query previously used a form like a.b.$.d, remove the parts following \
-                     the '$' and the results will be equivalent.",
-                ));
-            }
+        let Some((path, "")) = path.split_once(".$") else {
+            return Err(Error::location(
+                31_394,
+                "As of 4.4, it's illegal to specify positional operator in the middle of a \
+                 path.Positional projection may only be used at the end, for example: a.b.$. If \
+                 the query previously used a form like a.b.$.d, remove the parts following the \
+                 '$' and the results will be equivalent.",
+            ));
         };
         check_path(path)?;
         match (flag(value), value) {

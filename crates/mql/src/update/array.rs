@@ -122,7 +122,7 @@ impl Push {
         let values = self.values.iter().map(RawBson::as_raw_bson_ref);
         elements.splice(place..place, values);
         if let Some(sort) = &self.sort {
-            sort.apply(&mut elements, collation)?;
+            sort.apply(&mut elements, collation);
         }
         if let Some(slice) = self.slice {
             elements = sliced(elements, slice);
@@ -139,7 +139,7 @@ impl Push {
     pub(super) fn create(&self, collation: Option<&Collation>) -> Result<RawBson> {
         let mut elements: Vec<_> = self.values.iter().map(RawBson::as_raw_bson_ref).collect();
         if let Some(sort) = &self.sort {
-            sort.apply(&mut elements, collation)?;
+            sort.apply(&mut elements, collation);
         }
         if let Some(slice) = self.slice {
             elements = sliced(elements, slice);

@@ -105,14 +105,17 @@ impl Collector {
             }
         }
         for field in new {
-            self.below(field.name, |collector| match place(old, field.name) {
-                Some(at) => collector.values(old[at].value()?, field.value()?),
-                None => {
-                    collector.set(field.value()?);
-                    Ok(())
-                }
-            })?;
+            let before = place(old, field.name).map(|at| &old[at]);
+            self.below(field.name, |collector| collector.element(before, field))?;
         }
+        Ok(())
+    }
+
+    fn element(&mut self, old: Option<&Element<'_>>, new: &Element<'_>) -> Result<()> {
+        if let Some(old) = old {
+            return self.values(old.value()?, new.value()?);
+        }
+        self.set(new.value()?);
         Ok(())
     }
 
@@ -141,13 +144,7 @@ impl Collector {
             self.truncated.push((self.path.clone(), new.len()));
         }
         for (at, element) in new.iter().enumerate() {
-            self.below(&at.to_string(), |collector| match old.get(at) {
-                Some(old) => collector.values(old.value()?, element.value()?),
-                None => {
-                    collector.set(element.value()?);
-                    Ok(())
-                }
-            })?;
+            self.below(&at.to_string(), |collector| collector.element(old.get(at), element))?;
         }
         Ok(())
     }

@@ -57,11 +57,7 @@ impl Sort {
     }
 
     /// Sorts elements; those that compare equal keep their order.
-    pub(super) fn apply(
-        &self,
-        elements: &mut Vec<RawBsonRef<'_>>,
-        collation: Option<&Collation>,
-    ) -> Result<()> {
+    pub(super) fn apply(&self, elements: &mut Vec<RawBsonRef<'_>>, collation: Option<&Collation>) {
         match self {
             Self::Whole(direction) => {
                 elements.sort_by(|a, b| direction.of(order::compare(*a, *b, collation)));
@@ -85,7 +81,6 @@ impl Sort {
                 *elements = keyed.into_iter().map(|(_, element)| element).collect();
             }
         }
-        Ok(())
     }
 }
 

@@ -103,13 +103,11 @@ fn base(equalities: &[(&Path, RawBsonRef<'_>)]) -> Result<RawDocumentBuf> {
 }
 
 fn below<'c, 'a>(children: &'c mut Children<'a>, name: &'a str) -> Result<&'c mut Children<'a>> {
-    let at = match children.items.iter().position(|child| child.name == name) {
-        Some(at) => at,
-        None => {
-            children.push(Cow::Borrowed(name), Node::Document(Children::default()));
-            children.items.len() - 1
-        }
-    };
+    let known = children.items.iter().position(|child| child.name == name);
+    let at = known.unwrap_or(children.items.len());
+    if known.is_none() {
+        children.push(Cow::Borrowed(name), Node::Document(Children::default()));
+    }
     match &mut children.items[at].node {
         Node::Document(children) => Ok(children),
         _ => Err(changed_twice()),

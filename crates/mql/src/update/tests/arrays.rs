@@ -25,6 +25,12 @@ fn values_are_pushed() {
             doc! {"$push": {"a": {"$each": [9], "$position": 7}}},
             doc! {"a": [1, 2, 9]},
         ),
+    ]);
+}
+
+#[test]
+fn arrays_are_sorted_and_cut_after_a_push() {
+    check(&[
         (
             doc! {"a": [1, 2]},
             doc! {"$push": {"a": {"$each": [3], "$slice": -2}}},
@@ -58,6 +64,10 @@ fn values_are_pushed() {
         ),
         (doc! {"l": [[1], [2]]}, doc! {"$push": {"l.1": 3}}, doc! {"l": [[1], [2, 3]]}),
     ]);
+}
+
+#[test]
+fn wrong_clauses_of_push_are_refused() {
     check_errors(&[
         (
             doc! {"_id": 1, "a": 5},
@@ -89,6 +99,12 @@ fn values_are_pushed() {
             2,
             "The value for $position must be an integer value, not of type: double",
         ),
+    ]);
+}
+
+#[test]
+fn wrong_orders_of_push_are_refused() {
+    check_errors(&[
         (
             doc! {},
             doc! {"$push": {"a": {"$each": [], "$sort": 2}}},

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use super::{CONTEXT, apply, document, parse, raw};
 use crate::number::Number;
 use crate::testing;
-use crate::update::Changes;
+use crate::update::{Changes, UpdateOptions};
 use crate::writer::identical;
 
 /// A document with the changes that a description tells.
@@ -119,7 +119,7 @@ proptest! {
             let mut operand = bson::RawDocumentBuf::new();
             operand.append(bson::raw::cstr!("a"), b);
             let update = bson::rawdoc! {"$inc": operand};
-            let update = crate::update::Update::parse(&update, None, Default::default()).unwrap();
+            let update = crate::update::Update::parse(&update, None, UpdateOptions::default()).unwrap();
             let result = update.apply(&before, &CONTEXT);
             match left.checked_add(right) {
                 None => prop_assert_eq!(result.unwrap_err().code.number(), 2),

@@ -196,6 +196,10 @@ fn fields_are_renamed() {
             doc! {"a": 2, "b": 9},
         ),
     ]);
+}
+
+#[test]
+fn what_cannot_be_renamed_is_refused() {
     check_errors(&[
         (
             doc! {},
@@ -227,6 +231,12 @@ fn fields_are_renamed() {
             2,
             "The destination field for $rename may not be dynamic: b.$[]",
         ),
+    ]);
+}
+
+#[test]
+fn names_in_arrays_and_of_fixed_fields_cannot_change() {
+    check_errors(&[
         (
             doc! {"_id": 1, "a": [1]},
             doc! {"$rename": {"a.0": "b"}},
