@@ -115,3 +115,24 @@ fn nearness_is_shown_to_the_caller() {
     assert_eq!(parsed.matches(&raw(&doc! {"x": 1, "at": [3, 0]})), Ok(false));
     assert!(parse(&doc! {"x": 1}).unwrap().near().is_none());
 }
+
+#[test]
+fn threads_share_a_filter() {
+    let parsed = parse(&doc! {"a": {"$regex": "x"}}).unwrap();
+    let document = raw(&doc! {"a": "xyz"});
+    let found = std::thread::scope(|scope| {
+        let threads = [(); 2].map(|()| scope.spawn(|| parsed.matches(&document)));
+        threads.map(|thread| thread.join().unwrap())
+    });
+    assert_eq!(found, [Ok(true), Ok(true)]);
+}
+
+#[test]
+fn types_are_shown_by_their_names() {
+    let parsed = parse(&doc! {"a": {"$type": ["number", 2, -1, 127]}}).unwrap();
+    let Node::Field(Field { test: Test::Type(types), .. }) = parsed.root() else {
+        panic!("{:?}", parsed.root())
+    };
+    let names: Vec<_> = types.names().collect();
+    assert_eq!(names, ["double", "string", "int", "long", "decimal", "minKey", "maxKey"]);
+}
