@@ -133,7 +133,7 @@ impl Matcher<'_> {
             Test::Modulus(modulus) => modulus.matches(value),
             Test::Bits(bits) => bits.matches(value),
             Test::Size(size) => {
-                let count = value.as_array().map(|array| array.into_iter().count());
+                let count = value.as_array().map(|array| array.iter_elements().count());
                 count.and_then(|count| i64::try_from(count).ok()) == Some(*size)
             }
             Test::AnyDocument(node) => match value.as_array() {

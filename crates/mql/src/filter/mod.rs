@@ -27,7 +27,7 @@ use crate::path::Path;
 
 mod bits;
 mod equalities;
-pub mod geo;
+mod geo;
 mod matching;
 mod modulus;
 mod operand;
@@ -37,12 +37,13 @@ mod pattern;
 mod schema;
 mod set;
 #[cfg(test)]
-mod tests;
+pub(in crate::filter) mod tests;
 mod tree;
 mod types;
 mod walk;
 
 pub use bits::{Bits, BitsKind};
+pub use geo::{Near, Region, Shape, Surface};
 pub use modulus::Modulus;
 pub use pattern::Pattern;
 pub use schema::Schema;
@@ -50,7 +51,6 @@ pub use set::Set;
 pub use tree::{Comparison, Field, Node, Test};
 pub use types::Types;
 
-use geo::Near;
 use matching::Matcher;
 use parse::Parser;
 

@@ -1,8 +1,8 @@
 //! Sets of BSON types: the operand of `$type`, and of `bsonType` in schemas.
 
 use bson::RawBsonRef;
+use bson::spec::ElementType;
 
-use crate::class::type_name;
 use crate::error::{Error, Result};
 use crate::number::Number;
 
@@ -37,7 +37,7 @@ const NUMBERS: [&str; 4] = ["double", "int", "long", "decimal"];
 /// Some of the BSON types.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Types {
-    /// A bit for each place in the table.
+    /// A bit for each type: see [`bit`].
     bits: u32,
 }
 
@@ -65,8 +65,8 @@ impl Types {
             return Err(Error::type_mismatch(text));
         };
         let code = number.exact_i64();
-        if let Some(place) = TYPES.iter().position(|(_, known)| Some(*known) == code) {
-            return Ok(Self { bits: 1 << place });
+        if let Some((_, known)) = TYPES.iter().find(|(_, known)| Some(*known) == code) {
+            return Ok(Self { bits: bit(*known) });
         }
         let hint = if code == Some(0) { ". Instead use {$exists:false}." } else { "" };
         let shown = code.map_or_else(|| number.to_f64().to_string(), |code| code.to_string());
@@ -86,8 +86,8 @@ impl Types {
     }
 
     fn exact(name: &str) -> Self {
-        let place = TYPES.iter().position(|(known, _)| *known == name);
-        Self { bits: place.map_or(0, |place| 1 << place) }
+        let known = TYPES.iter().find(|(known, _)| *known == name);
+        Self { bits: known.map_or(0, |(_, code)| bit(*code)) }
     }
 
     pub(super) fn and(self, other: Self) -> Self {
@@ -105,12 +105,25 @@ impl Types {
 
     /// Whether a value's type is among them.
     pub fn contain(self, value: RawBsonRef<'_>) -> bool {
-        self.meets(Self::exact(type_name(value)))
+        let code = match value.element_type() {
+            ElementType::MinKey => -1,
+            other => i64::from(other as u8),
+        };
+        self.bits & bit(code) != 0
     }
 
     /// Their names.
     pub fn names(self) -> impl Iterator<Item = &'static str> {
-        let has = move |place: usize| self.bits & (1 << place) != 0;
-        TYPES.iter().enumerate().filter(move |(place, _)| has(*place)).map(|(_, (name, _))| *name)
+        let among = TYPES.iter().filter(move |(_, code)| self.bits & bit(*code) != 0);
+        among.map(|(name, _)| *name)
+    }
+}
+
+/// The bit of a type by its number.
+fn bit(code: i64) -> u32 {
+    match code {
+        1..=19 => 1 << code,
+        -1 => 1 << 20,
+        _ => 1 << 21,
     }
 }

@@ -4,7 +4,8 @@
 //! characters, and so is `{` where it begins no quantifier; `\<` and `\>` are characters; `\Q..\E`
 //! quotes; white space in a set counts even in verbose patterns; `(*UTF)` at the start says nothing
 //! new.
-// COMPAT: word boundaries know all letters, not only those of ASCII.
+// COMPAT: word boundaries know all letters, not only those of ASCII; a quantifier of a quantifier
+// (`a{2}{3}`) needs a group around the inner one.
 
 use std::iter::Peekable;
 use std::str::Chars;
@@ -198,6 +199,7 @@ mod tests {
             (r"[\w\-\.]+@x\.org", "u", "a.b@x.org", true),
             (r"[\b]", "", "\u{8}", true),
             (r"\<a\>", "", "<a>", true),
+            (r"^(?:a{2}){3}$", "", "aaaaaa", true),
         ];
         for (pattern, options, text, expected) in cases {
             let found = Pattern::new(pattern, options).unwrap().is_found_in(text);

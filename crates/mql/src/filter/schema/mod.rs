@@ -17,6 +17,7 @@ mod parse;
 mod same;
 #[cfg(test)]
 mod tests;
+mod values;
 
 /// A compiled schema. What a keyword does not restrict is `None` or empty.
 #[derive(Debug, Default)]
