@@ -14,6 +14,7 @@
 //! - [`show`]: values as the shell prints them,
 //! - [`expression`]: aggregation expressions,
 //! - [`filter`]: which documents a query matches,
+//! - `writer`: documents written and read element by element,
 //! - [`projection`]: which fields of a document a client gets,
 //! - [`update`]: how a document changes, and what is inserted.
 

@@ -30,9 +30,14 @@ impl<'a> Element<'a> {
         matches!(self.raw.element_type(), ElementType::EmbeddedDocument | ElementType::Array)
     }
 
+    /// Whether it holds a timestamp.
+    pub(crate) fn is_timestamp(&self) -> bool {
+        self.raw.element_type() == ElementType::Timestamp
+    }
+
     /// The bytes of the value.
     fn value_bytes(&self) -> &'a [u8] {
-        &self.bytes[self.name.len() + 2..]
+        self.bytes.get(self.name.len() + 2..).unwrap_or_default()
     }
 }
 
@@ -245,6 +250,28 @@ mod tests {
         let written = writer.finish().unwrap();
         let expected = doc! {"a": 1, "b": {"c": ["x"]}};
         assert_eq!(written, RawDocumentBuf::try_from(&expected).unwrap());
+    }
+
+    #[test]
+    fn rare_types_are_written() {
+        let mut pointer = vec![0x0C, b'p', 0, 3, 0, 0, 0, b'd', b'b', 0];
+        pointer.extend([7; 12]);
+        let code = [0x0F, b's', 0, 18, 0, 0, 0, 2, 0, 0, 0, b'f', 0];
+        let scope = [8, 0, 0, 0, 0x0A, b'x', 0, 0];
+        let scoped = [&code[..], &scope].concat();
+        let binary = [0x05, b'b', 0, 6, 0, 0, 0, 2, 2, 0, 0, 0, 9, 9];
+        let elements = [&pointer[..], &scoped, &binary].concat();
+        let length = u8::try_from(elements.len() + 5).unwrap();
+        let bytes = [&[length, 0, 0, 0][..], &elements, &[0]].concat();
+        let document = RawDocumentBuf::from_bytes(bytes).unwrap();
+        let (mut copied, mut written) = (Writer::with_capacity(0), Writer::with_capacity(0));
+        for element in Elements::of(&document) {
+            let element = element.unwrap();
+            copied.copy(&element);
+            written.field(element.name, element.value().unwrap());
+        }
+        assert_eq!(copied.finish().unwrap(), document);
+        assert_eq!(written.finish().unwrap(), document);
     }
 
     proptest! {

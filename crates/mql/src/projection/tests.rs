@@ -136,12 +136,13 @@ fn arrays_are_sliced() {
             "Location31273: $slice only supports numbers and [skip, limit] arrays ::",
         ),
         (vec![1].into(), "Location31272: $slice array argument should be of form [skip, limit] ::"),
-        (vec![1, 0].into(), "Location31259: $slice limit must be positive, got 0 ::"),
     ] {
         let error = project(&document, &doc! {"a": {"$slice": operand}}).unwrap_err();
         assert_eq!(error.code.number(), 28_667);
         assert!(error.message.contains(reason), "{error}");
     }
+    let error = project(&document, &doc! {"a": {"$slice": [1, 0]}}).unwrap_err();
+    assert_eq!(error.code.number(), 28_724);
 }
 
 #[test]
@@ -193,6 +194,10 @@ fn values_are_computed() {
             (doc! {"a": 1, "z": "text", "y": "$b.c"}, doc! {"_id": 1, "a": 5, "z": "text", "y": 6}),
             (doc! {"a": "$b.c"}, doc! {"_id": 1, "a": 6}),
             (doc! {"n": "$missing", "_id": 0}, doc! {}),
+            (doc! {"n": {"$add": ["$a", "$b.c"]}, "_id": 0}, doc! {"n": 11}),
+            (doc! {"b": {"c": {"$literal": 1}}, "_id": 0}, doc! {"b": {"c": 1}}),
+            (doc! {"l": {"$slice": ["$l", 1]}, "_id": 0}, doc! {"l": [{"x": 1}]}),
+            (doc! {"l.x": {"$add": ["$a", 1]}, "_id": 0}, doc! {"l": [{"x": 6}]}),
             (doc! {"n.m": "$a", "_id": 0}, doc! {"n": {"m": 5}}),
             (doc! {"b": {"d": "$a", "c": 1}, "_id": 0}, doc! {"b": {"c": 6, "d": 5}}),
             (doc! {"l.y": "$a", "_id": 0}, doc! {"l": [{"y": 5}]}),
@@ -241,6 +246,7 @@ fn what_contradicts_itself_is_refused() {
                 "Cannot use an expression other than $meta in exclusion projection",
             ),
             (doc! {"a": 1, "a.b": 1}, 31_249, "Path collision at a.b remaining portion b"),
+            (doc! {"a.b": 1, "a.b.c": 1}, 31_249, "Path collision at a.b.c remaining portion b.c"),
             (doc! {"a.b.c": 1, "a.b": 1}, 31_250, "Path collision at a.b"),
             (doc! {"a": {"b": 1}, "a.b": 1}, 31_250, "Path collision at a.b"),
             (
@@ -340,6 +346,13 @@ fn wrong_operators_are_refused() {
             (doc! {"a": {"$meta": "x"}}, 17_308, "Unsupported argument to $meta: x"),
         ],
     );
+}
+
+#[test]
+fn compiled_projections_are_shared_between_threads() {
+    fn check<T: Send + Sync>(_: &T) {}
+    let options = ProjectionOptions::new(Mode::Find);
+    check(&Projection::parse(&raw(&doc! {"a": {"$elemMatch": {"$gt": 1}}}), &options).unwrap());
 }
 
 fn fields() -> impl Strategy<Value = Document> {

@@ -70,12 +70,13 @@ impl Branch {
             };
         }
         let empty = || Spec::Branch(Self::default());
-        match self.specs.entry((*first).to_owned()).or_insert_with(empty) {
-            Spec::Branch(branch) => branch.insert(path, rest, spec),
-            _ => Err(Error::location(
-                31_249,
-                format!("Path collision at {path} remaining portion {}", rest.join(".")),
-            )),
+        if let Spec::Branch(branch) = self.specs.entry((*first).to_owned()).or_insert_with(empty) {
+            return branch.insert(path, rest, spec);
         }
+        let remaining = path.split_once('.').map_or(path, |(_, rest)| rest);
+        Err(Error::location(
+            31_249,
+            format!("Path collision at {path} remaining portion {remaining}"),
+        ))
     }
 }

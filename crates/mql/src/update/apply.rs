@@ -74,10 +74,7 @@ impl<'a> Applier<'a> {
 
     /// The document's id as messages show it.
     pub(super) fn id(&self) -> String {
-        match self.original.get("_id") {
-            Ok(Some(id)) => format!("_id: {}", show::value(id)),
-            _ => "no id".to_owned(),
-        }
+        rename::shown_id(self.original)
     }
 
     fn apply(&mut self, trees: &Trees<'a>, node: &mut Node<'a>) -> Result<Outcome> {

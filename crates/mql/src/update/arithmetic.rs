@@ -8,20 +8,21 @@ use crate::error::{Error, Result};
 use crate::number::Number;
 use crate::show;
 
-/// The sum or the product of a field's value and the operand. `id` is the document's, as messages
+/// The sum or the product of a field's value and the operand. `id` gives the document's, as messages
 /// show it.
 pub(super) fn combine(
     is_product: bool,
     field: &str,
     value: RawBsonRef<'_>,
     operand: Number,
-    id: &str,
+    id: impl Fn() -> String,
 ) -> Result<Number> {
     let name = if is_product { "$mul" } else { "$inc" };
     let Some(current) = Number::of(value) else {
         return Err(Error::type_mismatch(format!(
-            "Cannot apply {name} to a value of non-numeric type. {{{id}}} has the field '{field}' \
-             of non-numeric type {}",
+            "Cannot apply {name} to a value of non-numeric type. {{{}}} has the field '{field}' of \
+             non-numeric type {}",
+            id(),
             type_name(value)
         )));
     };
@@ -29,8 +30,9 @@ pub(super) fn combine(
         if is_product { current.checked_mul(operand) } else { current.checked_add(operand) };
     result.ok_or_else(|| {
         Error::bad_value(format!(
-            "Failed to apply {name} operations to current value ({}) for document {{{id}}}",
-            described(current)
+            "Failed to apply {name} operations to current value ({}) for document {{{}}}",
+            described(current),
+            id()
         ))
     })
 }
@@ -141,12 +143,13 @@ impl Bits {
         all: &[Self],
         field: &str,
         value: RawBsonRef<'_>,
-        id: &str,
+        id: impl Fn() -> String,
     ) -> Result<RawBson> {
         let Some(start) = Integer::of(value) else {
             return Err(Error::bad_value(format!(
-                "Cannot apply $bit to a value of non-integral type.{id} has the field {field} of \
+                "Cannot apply $bit to a value of non-integral type.{} has the field {field} of \
                  non-integer type {}",
+                id(),
                 type_name(value)
             )));
         };

@@ -174,10 +174,12 @@ pub(super) fn array_of(elements: &[RawBsonRef<'_>]) -> Result<RawBson> {
 fn append<'a>(node: &mut Node<'a>, values: impl Iterator<Item = &'a RawBson>) -> Result<Effect> {
     node.enter()?;
     let Node::Array(children) = node else { return Err(super::node::changed_twice()) };
+    let was_empty = children.items.is_empty();
     for value in values {
         children.push("".into(), Node::Given(value.as_raw_bson_ref()));
     }
-    Ok(Effect::Appended)
+    // Change streams show the first elements of an array as a new array.
+    Ok(if was_empty { Effect::Replaced } else { Effect::Appended })
 }
 
 /// `$addToSet`

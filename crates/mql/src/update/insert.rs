@@ -9,6 +9,7 @@ use super::node::check_elements;
 use super::replace::{is_empty_timestamp, with_id, with_timestamps};
 use crate::class::type_name;
 use crate::error::{Code, Error, Result};
+use crate::writer::Elements;
 
 /// Checks a document and completes it: `_id` comes first, and is `id` if the document has none;
 /// empty timestamps at its top become the time. A document that needs nothing is not copied.
@@ -20,14 +21,14 @@ pub fn prepare(
 ) -> Result<Cow<'_, RawDocument>> {
     check_elements(document.iter_elements(), 0)?;
     let (mut ids, mut is_first, mut has_empty_timestamp) = (0, false, false);
-    for (at, field) in document.iter().enumerate() {
-        let (name, value) = field?;
-        if name == "_id" {
+    for (at, element) in Elements::of(document).enumerate() {
+        let element = element?;
+        if element.name == "_id" {
             ids += 1;
             is_first |= at == 0;
-            check_id(value)?;
+            check_id(element.value()?)?;
         }
-        has_empty_timestamp |= is_empty_timestamp(name.as_str(), value);
+        has_empty_timestamp |= is_empty_timestamp(&element)?;
     }
     if ids > 1 {
         return Err(Error::bad_value("can't have multiple _id fields in one document"));

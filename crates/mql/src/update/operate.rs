@@ -48,7 +48,7 @@ impl<'a> Applier<'a> {
         let order = |new: &RawBson| order::compare(new.as_raw_bson_ref(), value, self.collation);
         let given = |new: &'a RawBson| Some(Node::Given(new.as_raw_bson_ref()));
         let arithmetic = |is_product, operand: Number| {
-            let number = combine(is_product, self.name(), value, operand, &self.id())?;
+            let number = combine(is_product, self.name(), value, operand, || self.id())?;
             Ok(Some(Node::Made(number.into())))
         };
         match operator {
@@ -59,7 +59,7 @@ impl<'a> Applier<'a> {
             Operator::Inc(operand) => arithmetic(false, *operand),
             Operator::Mul(operand) => arithmetic(true, *operand),
             Operator::Bit(bits) => {
-                let made = Bits::apply(bits, self.name(), value, &self.id())?;
+                let made = Bits::apply(bits, self.name(), value, || self.id())?;
                 Ok(Some(Node::Made(made)))
             }
             _ => Ok(None),
@@ -110,7 +110,7 @@ impl<'a> Applier<'a> {
             Operator::CurrentDate { is_timestamp } => self.now(*is_timestamp),
             Operator::Bit(bits) => {
                 let zero = RawBsonRef::Int32(0);
-                Node::Made(Bits::apply(bits, self.name(), zero, &self.id())?)
+                Node::Made(Bits::apply(bits, self.name(), zero, || self.id())?)
             }
             Operator::Push(push) => Node::Made(push.create(self.collation)?),
             Operator::AddToSet(add) => Node::Made(add.create(self.collation)?),
@@ -127,7 +127,7 @@ impl<'a> Applier<'a> {
     fn renamed(&self, from: &super::path::UpdatePath) -> Result<Option<RawBsonRef<'a>>> {
         let value = rename::source(self.original, from)?;
         if value.is_some() {
-            rename::check_destination(self.original, &self.path, &self.id())?;
+            rename::check_destination(self.original, &self.path)?;
         }
         Ok(value)
     }

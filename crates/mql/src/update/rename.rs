@@ -43,38 +43,37 @@ pub(super) fn source<'a>(
     }
     match array {
         None => Ok(Some(value)),
-        Some(array) => Err(in_array("source", &from.text, array, &id(document))),
+        Some(array) => Err(in_array("source", &from.text, array, document)),
     }
 }
 
 /// Refuses a new name in an array.
-pub(super) fn check_destination(
-    document: &RawDocument,
-    path: &[Cow<'_, str>],
-    id: &str,
-) -> Result<()> {
-    let mut value = RawBsonRef::Document(document);
+pub(super) fn check_destination(document: &RawDocument, path: &[Cow<'_, str>]) -> Result<()> {
+    let root = document;
+    let mut value = RawBsonRef::Document(root);
     for (at, name) in path.iter().enumerate() {
         let RawBsonRef::Document(document) = value else { break };
         let Some(next) = document.get(name)? else { break };
         if matches!(next, RawBsonRef::Array(_)) && at + 1 < path.len() {
-            return Err(in_array("destination", &path.join("."), name, id));
+            return Err(in_array("destination", &path.join("."), name, root));
         }
         value = next;
     }
     Ok(())
 }
 
-fn id(document: &RawDocument) -> String {
+fn in_array(which: &str, path: &str, array: &str, document: &RawDocument) -> Error {
+    Error::bad_value(format!(
+        "The {which} field cannot be an array element, '{path}' in doc with {} has an array field \
+         called '{array}'",
+        shown_id(document)
+    ))
+}
+
+/// The id of a document as messages show it.
+pub(super) fn shown_id(document: &RawDocument) -> String {
     match document.get("_id") {
         Ok(Some(id)) => format!("_id: {}", show::value(id)),
         _ => "no id".to_owned(),
     }
-}
-
-fn in_array(which: &str, path: &str, array: &str, id: &str) -> Error {
-    Error::bad_value(format!(
-        "The {which} field cannot be an array element, '{path}' in doc with {id} has an array \
-         field called '{array}'"
-    ))
 }

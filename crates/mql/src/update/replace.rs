@@ -3,7 +3,7 @@
 use bson::{RawBsonRef, RawDocument, RawDocumentBuf, Timestamp};
 
 use crate::error::Result;
-use crate::writer::{Elements, Writer};
+use crate::writer::{Element, Elements, Writer};
 
 /// The document with `_id` first: `id` if there is one, otherwise its own.
 pub(super) fn with_id(
@@ -25,9 +25,12 @@ pub(super) fn with_id(
 }
 
 /// Whether a field at the top of a document stands for the time.
-pub(super) fn is_empty_timestamp(name: &str, value: RawBsonRef<'_>) -> bool {
+pub(super) fn is_empty_timestamp(element: &Element<'_>) -> Result<bool> {
+    if element.name == "_id" || !element.is_timestamp() {
+        return Ok(false);
+    }
     let empty = Timestamp { time: 0, increment: 0 };
-    name != "_id" && matches!(value, RawBsonRef::Timestamp(timestamp) if timestamp == empty)
+    Ok(matches!(element.value()?, RawBsonRef::Timestamp(timestamp) if timestamp == empty))
 }
 
 /// The document with the time in place of empty timestamps.
@@ -35,7 +38,7 @@ pub(super) fn with_timestamps(document: &RawDocument, time: Timestamp) -> Result
     let mut writer = Writer::with_capacity(document.as_bytes().len());
     for element in Elements::of(document) {
         let element = element?;
-        if is_empty_timestamp(element.name, element.value()?) {
+        if is_empty_timestamp(&element)? {
             writer.field(element.name, RawBsonRef::Timestamp(time));
         } else {
             writer.copy(&element);

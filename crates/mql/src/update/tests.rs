@@ -81,3 +81,9 @@ pub(super) fn changes(before: &Document, update: &Document) -> Document {
         .collect();
     doc! {"updated": document(&changes.updated), "removed": changes.removed, "truncated": truncated}
 }
+
+#[test]
+fn compiled_updates_are_shared_between_threads() {
+    fn check<T: Send + Sync>(_: &T) {}
+    check(&parse(&doc! {"$pull": {"a": {"$gt": 1}}}).unwrap());
+}

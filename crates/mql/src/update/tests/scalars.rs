@@ -280,7 +280,7 @@ fn an_empty_timestamp_that_is_set_stays() {
 
 #[test]
 fn changes_are_described() {
-    let before = doc! {"a": 1, "b": {"c": 2, "d": 3}, "l": [1, {"x": 1}]};
+    let before = doc! {"a": 1, "b": {"c": 2, "d": 3}, "l": [1, {"x": 1}], "e": []};
     for (update, expected) in [
         (
             doc! {"$set": {"a": 2, "b.c": 5, "n.x.y": 1, "n.x.z": 2}, "$unset": {"b.d": 1}},
@@ -294,6 +294,10 @@ fn changes_are_described() {
         (
             doc! {"$push": {"l": 9}, "$set": {"b": {"c": 2}}},
             doc! {"updated": {"b": {"c": 2}, "l.2": 9}, "removed": [], "truncated": []},
+        ),
+        (
+            doc! {"$push": {"e": 1}, "$addToSet": {"l": 2}},
+            doc! {"updated": {"l.2": 2, "e": [1]}, "removed": [], "truncated": []},
         ),
         (doc! {"$pop": {"l": 1}}, doc! {"updated": {"l": [1]}, "removed": [], "truncated": []}),
     ] {
