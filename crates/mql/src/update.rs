@@ -8,7 +8,8 @@
 //! - `path`: paths with `$`, `$[]` and `$[id]`, `tree`: operators by their paths,
 //! - `operator`: how operators are read; `arithmetic`, `array` and `sort` hold the larger ones,
 //! - `node`: the document while it changes,
-//! - `apply`: down both trees, `operate`: one operator at its place, `rename`, `immutable`,
+//! - `apply`: down both trees, `operate`: one operator at its place, `refuse`: what it must not do
+//!   there, `rename`, `immutable`,
 //! - `matching`: conditions and array filters,
 //! - `replace`: whole documents, `changes`: what change streams tell,
 //! - [`upsert`](Update::upsert) and [`insert`]: new documents.
@@ -34,6 +35,7 @@ mod operate;
 mod operator;
 mod parse;
 mod path;
+mod refuse;
 mod rename;
 mod replace;
 mod sort;

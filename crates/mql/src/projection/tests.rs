@@ -407,6 +407,26 @@ proptest! {
     }
 
     #[test]
+    fn any_document_is_a_projection_or_is_refused(
+        document in fields(),
+        fields in fields(),
+        operator in 0..4_usize,
+        operand in testing::bson(),
+        matched in proptest::option::of(0..3_usize),
+    ) {
+        let operator = ["$slice", "$elemMatch", "$add", "$meta"][operator];
+        let projection = doc! {"a": 1, "d.b": {operator: operand}};
+        let all = [fields.clone(), projection, doc! {"b": fields, "a.b.$": 1}];
+        for projection in all {
+            for mode in [Mode::Find, Mode::Aggregate] {
+                if let Ok(projected) = project_in(mode, &document, &projection, matched) {
+                    prop_assert!(raw(&projected).as_bytes().len() >= 5);
+                }
+            }
+        }
+    }
+
+    #[test]
     fn nested_and_dotted_forms_are_the_same(document in fields(), flag in 0..2_i32) {
         let nested = project(&document, &doc! {"a": {"b": flag, "c": flag}}).unwrap();
         let dotted = project(&document, &doc! {"a.b": flag, "a.c": flag}).unwrap();

@@ -1,7 +1,9 @@
 use bson::{Document, doc};
 
 use super::{CONTEXT, check, check_errors, document, parse, parse_with, properties, raw};
+use crate::collation::Collation;
 use crate::error::Result;
+use crate::filter::FilterOptions;
 use crate::update::{Applied, Context, UpdateOptions};
 
 fn apply_at(before: &Document, update: &Document, matched: Option<usize>) -> Result<Applied> {
@@ -225,4 +227,35 @@ fn pull_takes_conditions() {
             doc! {"a": [{"x": 5}]},
         ),
     ]);
+}
+
+#[test]
+fn a_collation_says_what_is_equal() {
+    let collation = raw(&doc! {"locale": "en", "strength": 2});
+    let collation = Collation::parse(&collation).unwrap().map(std::sync::Arc::new);
+    let before = doc! {"a": ["x", "Y"], "s": "b"};
+    for (update, filters, after) in [
+        (doc! {"$pull": {"a": "X"}}, vec![], doc! {"a": ["Y"], "s": "b"}),
+        (doc! {"$pull": {"a": {"$in": ["y"]}}}, vec![], doc! {"a": ["x"], "s": "b"}),
+        (doc! {"$pullAll": {"a": ["X", "y"]}}, vec![], doc! {"a": [], "s": "b"}),
+        (
+            doc! {"$addToSet": {"a": {"$each": ["X", "z", "Z"]}}},
+            vec![],
+            doc! {"a": ["x", "Y", "z"], "s": "b"},
+        ),
+        (doc! {"$min": {"s": "B"}}, vec![], before.clone()),
+        (doc! {"$max": {"s": "C"}}, vec![], doc! {"a": ["x", "Y"], "s": "C"}),
+        (
+            doc! {"$push": {"a": {"$each": ["w"], "$sort": 1}}},
+            vec![],
+            doc! {"a": ["w", "x", "Y"], "s": "b"},
+        ),
+        (doc! {"$set": {"a.$[e]": 1}}, vec![doc! {"e": "y"}], doc! {"a": ["x", 1], "s": "b"}),
+    ] {
+        let filter = FilterOptions { collation: collation.clone(), ..FilterOptions::default() };
+        let options = UpdateOptions { filter, ..UpdateOptions::default() };
+        let applied = parse_with(&update, &filters, options).unwrap();
+        let applied = applied.apply(&raw(&before), &CONTEXT).unwrap();
+        assert_eq!(document(&applied.document), after, "{update}");
+    }
 }
