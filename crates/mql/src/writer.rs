@@ -83,6 +83,46 @@ impl<'a> Iterator for Elements<'a> {
     }
 }
 
+/// Whether documents and arrays are nested in no more levels, this one counted.
+pub(crate) fn is_nested_within(elements: RawIter<'_>, levels: usize) -> Result<bool> {
+    let Some(below) = levels.checked_sub(1) else { return Ok(false) };
+    for element in elements {
+        let element = element?;
+        let has_elements = matches!(
+            element.element_type(),
+            ElementType::EmbeddedDocument
+                | ElementType::Array
+                | ElementType::JavaScriptCodeWithScope
+        );
+        if !has_elements {
+            continue;
+        }
+        let is_within = match element.value()? {
+            RawBsonRef::Document(document) => is_nested_within(document.iter_elements(), below)?,
+            RawBsonRef::Array(array) => is_nested_within(array.iter_elements(), below)?,
+            RawBsonRef::JavaScriptCodeWithScope(code) => {
+                is_nested_within(code.scope.iter_elements(), below)?
+            }
+            _ => true,
+        };
+        if !is_within {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// The most levels of a command's part. A document of the greatest depth has to fit in.
+const COMMAND_LEVELS: usize = 256;
+
+/// Refuses a part of a command that is nested too deep to be looked at.
+pub(crate) fn check_nesting(elements: RawIter<'_>) -> Result<()> {
+    if is_nested_within(elements, COMMAND_LEVELS)? {
+        return Ok(());
+    }
+    Err(Error::new(Code::OVERFLOW, "nesting too deep"))
+}
+
 /// A document that is written from front to back.
 #[derive(Debug, Default)]
 pub(crate) struct Writer {

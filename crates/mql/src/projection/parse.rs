@@ -9,6 +9,7 @@ use crate::error::{Code, Error, Result};
 use crate::expression::Expression;
 use crate::number::Number;
 use crate::path::PARTS_MAX;
+use crate::writer::check_nesting;
 
 /// What is known while parsing.
 struct Parser<'p> {
@@ -26,6 +27,7 @@ pub(super) fn projection(
     document: &RawDocument,
     options: &ProjectionOptions,
 ) -> Result<Projection> {
+    check_nesting(document.iter_elements())?;
     if options.mode == Mode::Aggregate && document.is_empty() {
         return Err(Error::location(
             51_272,
@@ -40,7 +42,7 @@ pub(super) fn projection(
         has_match: false,
         has_elem_match: false,
     };
-    parser.fields(document, "", 0)?;
+    parser.fields(document, "")?;
     parser.finish()
 }
 
@@ -69,10 +71,7 @@ impl Parser<'_> {
     }
 
     /// Reads fields below a path.
-    fn fields(&mut self, document: &RawDocument, outer: &str, depth: usize) -> Result<()> {
-        if depth > PARTS_MAX {
-            return Err(Error::new(Code::OVERFLOW, "nesting too deep"));
-        }
+    fn fields(&mut self, document: &RawDocument, outer: &str) -> Result<()> {
         for field in document {
             let (name, value) = field?;
             let name = name.as_str();
@@ -85,13 +84,13 @@ impl Parser<'_> {
                     ));
                 }
                 Some(_) => self.matched(&path, value)?,
-                None => self.field(&path, value, depth)?,
+                None => self.field(&path, value)?,
             }
         }
         Ok(())
     }
 
-    fn field(&mut self, path: &str, value: RawBsonRef<'_>, depth: usize) -> Result<()> {
+    fn field(&mut self, path: &str, value: RawBsonRef<'_>) -> Result<()> {
         check_path(path)?;
         if let Some(is_kept) = flag(value) {
             return self.keep_or_drop(path, is_kept);
@@ -106,7 +105,7 @@ impl Parser<'_> {
             ));
         };
         if !first.as_str().starts_with('$') {
-            return self.fields(document, path, depth + 1);
+            return self.fields(document, path);
         }
         if self.options.mode == Mode::Aggregate {
             return self.computed(path, value);

@@ -4,12 +4,11 @@
 use std::borrow::Cow;
 
 use bson::raw::RawIter;
-use bson::spec::ElementType;
 use bson::{RawBson, RawBsonRef, RawDocumentBuf};
 
 use crate::error::{Code, Error, Result};
 use crate::path::position;
-use crate::writer::{Element, Elements, Writer};
+use crate::writer::{Element, Elements, Writer, is_nested_within};
 
 /// The deepest nesting of documents and arrays.
 pub(super) const DEPTH_MAX: usize = 200;
@@ -157,18 +156,17 @@ pub(super) fn changed_twice() -> Error {
     Error::new(Code::INTERNAL_ERROR, "an update changed the same value twice")
 }
 
+fn too_deep() -> Error {
+    let message = format!("Document exceeds maximum nesting depth of {DEPTH_MAX}");
+    Error::new(Code::OVERFLOW, message)
+}
+
 fn check_level(depth: usize) -> Result<()> {
-    if depth < DEPTH_MAX {
-        return Ok(());
-    }
-    Err(Error::new(
-        Code::OVERFLOW,
-        format!("Document exceeds maximum nesting depth of {DEPTH_MAX}"),
-    ))
+    if depth < DEPTH_MAX { Ok(()) } else { Err(too_deep()) }
 }
 
 /// Refuses a value that is nested too deep in a document that is itself nested in `depth` others.
-pub(super) fn check_depth(value: RawBsonRef<'_>, depth: usize) -> Result<()> {
+fn check_depth(value: RawBsonRef<'_>, depth: usize) -> Result<()> {
     match value {
         RawBsonRef::Document(document) => check_elements(document.iter_elements(), depth + 1),
         RawBsonRef::Array(array) => check_elements(array.iter_elements(), depth + 1),
@@ -176,16 +174,10 @@ pub(super) fn check_depth(value: RawBsonRef<'_>, depth: usize) -> Result<()> {
     }
 }
 
-/// Refuses what is too deep. Only documents and arrays are looked at.
+/// Refuses the content of a document that is nested in `depth` others if it is too deep.
 pub(super) fn check_elements(elements: RawIter<'_>, depth: usize) -> Result<()> {
-    check_level(depth)?;
-    for element in elements {
-        let element = element?;
-        if matches!(element.element_type(), ElementType::EmbeddedDocument | ElementType::Array) {
-            check_depth(element.value()?, depth)?;
-        }
-    }
-    Ok(())
+    let levels = DEPTH_MAX.saturating_sub(depth);
+    if is_nested_within(elements, levels)? { Ok(()) } else { Err(too_deep()) }
 }
 
 /// Writes a whole document.

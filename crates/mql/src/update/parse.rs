@@ -9,6 +9,7 @@ use super::tree::Fields;
 use super::{Kind, UpdateOptions, dollar_prefixed};
 use crate::error::{Error, Result};
 use crate::show;
+use crate::writer::check_nesting;
 
 /// All modifiers, also those of which there is no field.
 const MODIFIERS: [&str; 15] = [
@@ -35,6 +36,10 @@ pub(super) fn document(
     array_filters: Option<&RawArray>,
     options: &UpdateOptions,
 ) -> Result<Kind> {
+    check_nesting(update.iter_elements())?;
+    if let Some(filters) = array_filters {
+        check_nesting(filters.iter_elements())?;
+    }
     let filters = ArrayFilters::parse(&documents(array_filters)?, &options.filter)?;
     let first = update.iter().next().transpose()?;
     if !first.is_some_and(|(name, _)| name.as_str().starts_with('$')) {

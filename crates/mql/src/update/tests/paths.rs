@@ -235,4 +235,6 @@ fn documents_that_grow_too_large_or_deep_are_refused() {
         "Document exceeds maximum nesting depth of 200",
     )]);
     check_errors(&[(doc! {}, doc! {"$set": {path(201): 1}}, 15, "FieldPath is too long")]);
+    let deep = (0..300).fold(doc! {}, |inner, _| doc! {"a": inner});
+    check_errors(&[(doc! {}, doc! {"$inc": {"a": deep}}, 15, "nesting too deep")]);
 }
