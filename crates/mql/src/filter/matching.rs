@@ -7,7 +7,7 @@ use bson::{RawArray, RawBson, RawBsonRef, RawDocument};
 
 use super::Filter;
 use super::tree::{Comparison, Field, Node, Test};
-use super::walk::Walk;
+use super::walk::{Walk, elements};
 use crate::class::Class;
 use crate::collation::Collation;
 use crate::error::Result;
@@ -151,7 +151,7 @@ impl Matcher<'_> {
     }
 
     fn any_document(self, node: &Node, array: &RawArray) -> Result<bool> {
-        for (at, element) in array.into_iter().flatten().enumerate() {
+        for (at, element) in elements(array) {
             let document = match element {
                 RawBsonRef::Document(document) => document,
                 // The bytes of an array are those of a document.
@@ -167,7 +167,7 @@ impl Matcher<'_> {
     }
 
     fn any_element(self, node: &Node, array: &RawArray) -> Result<bool> {
-        for (at, element) in array.into_iter().flatten().enumerate() {
+        for (at, element) in elements(array) {
             if self.blind().node(node, Subject::Element(element))? {
                 self.note(Some(at));
                 return Ok(true);

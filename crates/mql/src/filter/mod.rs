@@ -70,7 +70,8 @@ pub struct FilterOptions {
     pub names: Variables,
     /// The variables that the `let` of a command defines, with their values.
     pub variables: Vec<(String, RawBson)>,
-    /// What random numbers begin with. Without it, `$sampleRate` is refused.
+    /// What random numbers begin with. Without it, `$sampleRate` is refused, and `$rand` gives the
+    /// numbers of a seed of zero.
     pub seed: Option<u64>,
     /// Whether `$expr` may occur; array filters refuse it.
     pub allows_expressions: bool,

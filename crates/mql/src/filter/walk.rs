@@ -50,7 +50,7 @@ impl Walk {
     ) -> Result<bool> {
         match (rest.first(), value) {
             (None, RawBsonRef::Array(array)) if self.enters_leaves => {
-                for (at, element) in array.into_iter().flatten().enumerate() {
+                for (at, element) in elements(array) {
                     if visit(Some(element), position.or(Some(at)))? {
                         return Ok(true);
                     }
@@ -78,7 +78,7 @@ impl Walk {
         position: Option<usize>,
         visit: &mut impl Visit<'a>,
     ) -> Result<bool> {
-        for (at, element) in array.into_iter().flatten().enumerate() {
+        for (at, element) in elements(array) {
             if let RawBsonRef::Document(document) = element
                 && self.document(document, rest, position.or(Some(at)), visit)?
             {
@@ -100,4 +100,9 @@ impl Walk {
         }
         Ok(false)
     }
+}
+
+/// The elements of an array with their positions.
+pub(super) fn elements(array: &RawArray) -> impl Iterator<Item = (usize, RawBsonRef<'_>)> {
+    array.into_iter().enumerate().filter_map(|(at, element)| Some((at, element.ok()?)))
 }

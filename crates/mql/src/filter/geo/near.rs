@@ -155,16 +155,16 @@ fn has(document: &RawDocument, name: &str) -> bool {
 fn point(value: RawBsonRef<'_>) -> Result<Position> {
     let point = query_geometry(value)?.point().ok_or_else(|| {
         let shown = show::value(value);
-        Error::bad_value(format!("$near requires a point, given {shown}"))
+        Error::location(16_885, format!("$near requires a point, given {shown}"))
     })?;
     geojson::check_degrees(point)?;
     Ok(point)
 }
 
 fn limit(name: &str, value: RawBsonRef<'_>, near: &mut Near) -> Result<()> {
-    let slot = match name {
-        "$minDistance" => &mut near.min,
-        "$maxDistance" => &mut near.max,
+    let (slot, code) = match name {
+        "$minDistance" => (&mut near.min, 16_893),
+        "$maxDistance" => (&mut near.max, 16_895),
         "$uniqueDocs" => return Ok(()),
         _ => {
             let text = format!("invalid argument in geo near query: {name}");
@@ -172,11 +172,11 @@ fn limit(name: &str, value: RawBsonRef<'_>, near: &mut Near) -> Result<()> {
         }
     };
     let Some(number) = Number::of(value) else {
-        return Err(Error::bad_value(format!("{name} must be a number")));
+        return Err(Error::location(code, format!("{name} must be a number")));
     };
     let distance = number.to_f64();
     if distance.is_nan() || distance < 0.0 {
-        return Err(Error::bad_value(format!("{name} must be non-negative")));
+        return Err(Error::location(code + 1, format!("{name} must be non-negative")));
     }
     *slot = distance;
     Ok(())

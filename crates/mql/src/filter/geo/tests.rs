@@ -224,13 +224,18 @@ fn near_has_limits() {
     );
 }
 
+/// Checks code and text of the refusals of filters.
+fn check_refusals(cases: Vec<(Document, i32, &str)>) {
+    for (filter, code, text) in cases {
+        assert_eq!(refusal(&filter), (code, text.to_owned()), "{filter}");
+    }
+}
+
 #[test]
 fn shapes_are_checked() {
     let within = |shape: Document| doc! {"a": {"$geoWithin": shape}};
-    let near = |place: Bson| doc! {"a": {"$near": place}};
     let of = |geometry: Document| within(doc! {"$geometry": geometry});
-    let wide = doc! {"$near": {"$geometry": point(181.0, 0.0)}};
-    let cases = [
+    let cases = vec![
         (doc! {"a": {"$geoWithin": 1}}, "geometry must be an object"),
         (within(doc! {}), "geo query doesn't have any geometry"),
         (within(doc! {"$foo": 1}), "unknown geo specifier: $foo: 1"),
@@ -265,27 +270,47 @@ fn shapes_are_checked() {
         (within(doc! {"$box": [1, 2]}), "Point must be an array or object"),
         (within(doc! {"$polygon": [[1, 2], [3, 4]]}), "Polygon must have at least 3 points"),
         (within(doc! {"$center": [[1, 2], -1]}), "radius must be a non-negative number"),
-        (doc! {"a": wide}, "Longitude/latitude is out of bounds, lng: 181 lat: 0"),
-        (near(Bson::Null), "near must be first in: { $near: null }"),
-        (doc! {"a": {"$gt": 1, "$near": [0, 0]}}, "near must be first in: { $near: [ 0, 0 ] }"),
-        (near(doc! {"x": "y"}.into()), "invalid point provided to geo near query: { x: \"y\" }"),
-        (
-            near(
-                doc! {"$geometry": {"type": "LineString", "coordinates": [[0, 0], [1, 1]]}}.into(),
-            ),
-            "$near requires a point, given { type: \"LineString\", coordinates: [ [ 0, 0 ], [ 1, 1 ] ] }",
-        ),
-        (doc! {"a": {"$near": [0, 0], "$foo": 1}}, "invalid argument in geo near query: $foo"),
-        (doc! {"a": {"$near": [0, 0], "$maxDistance": -1}}, "$maxDistance must be non-negative"),
-        (doc! {"a": {"$near": [0, 0], "$minDistance": "x"}}, "$minDistance must be a number"),
-        (doc! {"$or": [{"a": {"$near": [0, 0]}}]}, "geo $near must be top-level expr"),
-        (doc! {"a": {"$not": {"$near": [0, 0]}}}, "geo $near must be top-level expr"),
-        (doc! {"a": {"$elemMatch": {"b": {"$near": [0, 0]}}}}, "geo $near must be top-level expr"),
-        (doc! {"a": {"$near": [0, 0]}, "b": {"$near": [0, 0]}}, "Too many geoNear expressions"),
     ];
-    for (filter, text) in cases {
-        assert_eq!(refusal(&filter), (2, text.to_owned()), "{filter}");
-    }
+    let coded = cases.into_iter().map(|(filter, text)| (filter, 2, text));
+    check_refusals(coded.collect());
+}
+
+#[test]
+fn nearness_is_checked() {
+    let near = |place: Bson| doc! {"a": {"$near": place}};
+    let wide = doc! {"$near": {"$geometry": point(181.0, 0.0)}};
+    let way = doc! {"type": "LineString", "coordinates": [[0, 0], [1, 1]]};
+    check_refusals(vec![
+        (doc! {"a": wide}, 2, "Longitude/latitude is out of bounds, lng: 181 lat: 0"),
+        (near(Bson::Null), 2, "near must be first in: { $near: null }"),
+        (doc! {"a": {"$gt": 1, "$near": [0, 0]}}, 2, "near must be first in: { $near: [ 0, 0 ] }"),
+        (near(doc! {"x": "y"}.into()), 2, "invalid point provided to geo near query: { x: \"y\" }"),
+        (
+            near(doc! {"$geometry": way}.into()),
+            16_885,
+            "$near requires a point, given { type: \"LineString\", coordinates: [ [ 0, 0 ], \
+             [ 1, 1 ] ] }",
+        ),
+        (doc! {"a": {"$near": [0, 0], "$foo": 1}}, 2, "invalid argument in geo near query: $foo"),
+        (
+            doc! {"a": {"$near": [0, 0], "$maxDistance": -1}},
+            16_896,
+            "$maxDistance must be non-negative",
+        ),
+        (
+            doc! {"a": {"$near": [0, 0], "$minDistance": "x"}},
+            16_893,
+            "$minDistance must be a number",
+        ),
+        (doc! {"$or": [{"a": {"$near": [0, 0]}}]}, 2, "geo $near must be top-level expr"),
+        (doc! {"a": {"$not": {"$near": [0, 0]}}}, 2, "geo $near must be top-level expr"),
+        (
+            doc! {"a": {"$elemMatch": {"b": {"$near": [0, 0]}}}},
+            2,
+            "geo $near must be top-level expr",
+        ),
+        (doc! {"a": {"$near": [0, 0]}, "b": {"$near": [0, 0]}}, 2, "Too many geoNear expressions"),
+    ]);
 }
 
 fn spherical(shape: impl Into<Bson>) -> Spherical {

@@ -260,7 +260,7 @@ fn numbers_and_texts_are_checked() {
         (doc! {"multipleOf": 0}, 9, "$jsonSchema keyword 'multipleOf' must have a positive value"),
         (doc! {"minLength": -1}, 9, "Expected a non-negative number in: minLength: -1"),
         (doc! {"maxItems": "x"}, 9, "Expected a number in: maxItems: \"x\""),
-        (doc! {"pattern": 1}, 14, "$jsonSchema keyword 'pattern' must be of type string"),
+        (doc! {"pattern": 1}, 14, "$jsonSchema keyword 'pattern' must be a string"),
         (doc! {"title": 1}, 14, "$jsonSchema keyword 'title' must be of type string"),
     ]);
 }

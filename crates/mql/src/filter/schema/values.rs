@@ -17,7 +17,8 @@ pub(super) fn must_be(name: &str, what: &str) -> Error {
 }
 
 pub(super) fn string<'a>(name: &str, value: RawBsonRef<'a>) -> Result<&'a str> {
-    value.as_str().ok_or_else(|| must_be(name, "of type string"))
+    let what = if name == "pattern" { "a string" } else { "of type string" };
+    value.as_str().ok_or_else(|| must_be(name, what))
 }
 
 pub(super) fn boolean(name: &str, value: RawBsonRef<'_>) -> Result<bool> {

@@ -219,7 +219,16 @@ fn expressions_see_variables() {
     check(doc! {"$expr": "$flag"}, true);
     check(doc! {"$expr": "$missing"}, false);
     check(doc! {"$expr": "$$low", "a": 5}, true);
+    check(doc! {"$expr": {"$gt": ["$a", "$$low"]}}, true);
+    check(doc! {"$expr": {"$lt": ["$a", "$$low"]}}, false);
+    check(doc! {"$or": [{"a": 1}, {"$expr": {"$eq": ["$a", {"$add": ["$$low", 2]}]}}]}, true);
+    // Comparisons of expressions have no brackets: a number is less than a string.
+    check(doc! {"$expr": {"$lt": ["$a", "x"]}}, true);
     check(doc! {"$nor": [{"$expr": "$a"}]}, false);
+
+    // What fails for one document fails the query.
+    let parsed = Filter::parse(&raw(&doc! {"$expr": {"$divide": ["$a", 0]}}), &options).unwrap();
+    assert!(parsed.matches(&document).is_err());
 
     let names = Variables::new().with(["outer"]).unwrap();
     let options = FilterOptions { names, ..FilterOptions::default() };

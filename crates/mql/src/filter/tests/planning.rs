@@ -86,6 +86,7 @@ fn ambiguous_equalities_are_refused() {
         (doc! {"a": 1, "$and": [{"a": 2}]}, "path 'a' is matched twice"),
         (doc! {"a": {"$all": [1, 2]}}, "path 'a' is matched twice"),
         (doc! {"a.b": 1, "a": {}}, "both paths 'a' and 'a.b' are matched"),
+        (doc! {"a.c": 1, "a-b": 1, "z": 1, "a": 2}, "both paths 'a' and 'a.c' are matched"),
         (doc! {"a": {}, "a.b.c": 1}, "both paths 'a' and 'a.b.c' are matched"),
     ] {
         let error = parse(&filter).unwrap().equalities().unwrap_err();

@@ -1,9 +1,13 @@
 //! What holds for all filters and all documents.
 
-use bson::{Bson, Document, doc};
+use std::ops::ControlFlow;
+
+use bson::{Bson, Document, RawBsonRef, doc};
 use proptest::prelude::*;
 
-use super::{parse, raw};
+use super::{parse, raw, value};
+use crate::order::compare;
+use crate::path::{Path, visit};
 use crate::testing;
 
 /// Paths that the documents below have, or nearly have.
@@ -118,6 +122,33 @@ proptest! {
     }
 
     #[test]
+    fn equality_is_that_of_what_the_path_leads_to(
+        path in prop::sample::select(vec!["a", "a.b", "b.a.c"]),
+        operand in operand(),
+        document in document(),
+    ) {
+        let raw_operand = value(operand.clone());
+        let operand_ref = raw_operand.as_raw_bson_ref();
+        let raw_document = raw(&document);
+        let is_equal = |found: Option<RawBsonRef<'_>>| match found {
+            None | Some(RawBsonRef::Undefined) => operand_ref == RawBsonRef::Null,
+            Some(found) => compare(found, operand_ref, None).is_eq(),
+        };
+        let found = visit(&raw_document, &Path::new(path), &mut |found| {
+            let elements = found.and_then(RawBsonRef::as_array).into_iter().flatten();
+            let mut elements = elements.map(Result::ok);
+            if is_equal(found) || elements.any(is_equal) {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        });
+        let mut filter = Document::new();
+        filter.insert(path, doc! {"$eq": operand});
+        prop_assert_eq!(found.is_break(), is_match(&filter, &document));
+    }
+
+    #[test]
     fn no_filter_makes_it_panic(
         name in "(\\$(and|or|not|in|all|elemMatch|mod|size|type|regex|options|bitsAllSet|near|geoWithin|jsonSchema|expr|exists)|a|a\\.b|)",
         inner in "(\\$(and|or|not|in|all|elemMatch|mod|size|type|regex|options|bitsAllSet|geometry|box|center|centerSphere|near)|type|a|)",
@@ -135,7 +166,8 @@ proptest! {
                     prop_assert_eq!(found, parsed.matches(&raw(&document)));
                     let code = parsed.equalities().err().map(|error| error.code.number());
                     prop_assert!(matches!(code, None | Some(54)), "{code:?}");
-                    prop_assert!(parsed.identifier().is_ok(), "one path has one beginning");
+                    let code = parsed.identifier().err().map(|error| error.code.number());
+                    prop_assert!(matches!(code, None | Some(9)), "{code:?}");
                 }
                 Err(error) => prop_assert!(!error.message.is_empty()),
             }
