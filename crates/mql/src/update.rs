@@ -203,6 +203,8 @@ impl Update {
             collation: self.options.filter.collation.as_deref(),
             filters,
             immutable: self.immutable().collect(),
+            document_max: self.options.document_max,
+            padded: 0,
             path: Vec::new(),
         }
     }
@@ -239,18 +241,17 @@ impl Update {
 
     fn check_size(&self, document: &RawDocument) -> Result<()> {
         let max = self.options.document_max;
-        if document.as_bytes().len() <= max {
-            return Ok(());
-        }
-        Err(Error::new(
-            Code::DOCUMENT_TOO_LARGE,
-            format!("Resulting document after update is larger than {max}"),
-        ))
+        if document.as_bytes().len() <= max { Ok(()) } else { Err(too_large(max)) }
     }
 }
 
 fn unchanged(document: &RawDocument) -> Applied {
     Applied { document: document.to_owned(), is_modified: false, changes: None }
+}
+
+fn too_large(max: usize) -> Error {
+    let message = format!("Resulting document after update is larger than {max}");
+    Error::new(Code::DOCUMENT_TOO_LARGE, message)
 }
 
 /// The error for a field at the top of a document whose name looks like an operator.

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use bson::{RawBson, RawBsonRef, RawDocument};
+use bson::{RawBsonRef, RawDocument};
 
 use super::Context;
 use super::matching::ArrayFilters;
@@ -17,6 +17,8 @@ use crate::show;
 
 /// How many elements an update may add to reach a position of an array.
 const PADDING_MAX: usize = 1_500_000;
+/// What a null takes in an array, at a position of one digit.
+const PADDING_BYTES: usize = 3;
 
 /// What an operator, or all those below a place, did.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +48,10 @@ pub(super) struct Applier<'a> {
     pub(super) filters: &'a ArrayFilters,
     /// Paths whose values must stay.
     pub(super) immutable: Vec<&'a Path>,
+    /// The largest document, in bytes.
+    pub(super) document_max: usize,
+    /// How many bytes arrays were padded with.
+    pub(super) padded: usize,
     /// Where it is.
     pub(super) path: Vec<Cow<'a, str>>,
 }
@@ -153,7 +159,7 @@ impl<'a> Applier<'a> {
                 None => false,
                 Some(new) => {
                     if is_array {
-                        pad(children, &name)?;
+                        self.pad(children, &name)?;
                     }
                     children.push(name, new);
                     true
@@ -292,19 +298,26 @@ fn settle(children: &mut Children<'_>, at: usize, outcome: Outcome, is_array: bo
     true
 }
 
-/// Adds nulls up to a position.
-fn pad(children: &mut Children<'_>, name: &str) -> Result<()> {
-    let index = position(name).unwrap_or(usize::MAX);
-    let missing = index.saturating_sub(children.items.len());
-    if missing > PADDING_MAX {
-        return Err(Error::new(
-            Code::CANNOT_BACKFILL_ARRAY,
-            format!("can't backfill more than {PADDING_MAX} elements"),
-        ));
+impl Applier<'_> {
+    /// Adds nulls up to a position.
+    fn pad(&mut self, children: &mut Children<'_>, name: &str) -> Result<()> {
+        let index = position(name).unwrap_or(usize::MAX);
+        let present = children.items.len();
+        if index.saturating_sub(present) > PADDING_MAX {
+            return Err(Error::new(
+                Code::CANNOT_BACKFILL_ARRAY,
+                format!("can't backfill more than {PADDING_MAX} elements"),
+            ));
+        }
+        for at in present..index {
+            // Many long paddings would fill the memory before the size of the document is known.
+            self.padded += PADDING_BYTES + at.checked_ilog10().unwrap_or(0) as usize;
+            if self.padded > self.document_max {
+                return Err(super::too_large(self.document_max));
+            }
+            let node = Node::Given(RawBsonRef::Null);
+            children.items.push(Child { name: Cow::Borrowed(""), node, is_set: false });
+        }
+        Ok(())
     }
-    for _ in 0..missing {
-        let node = Node::Made(RawBson::Null);
-        children.items.push(Child { name: Cow::Borrowed(""), node, is_set: false });
-    }
-    Ok(())
 }

@@ -240,6 +240,13 @@ fn a_long_padding_is_refused() {
     let padded = super::apply(&doc! {"a": []}, &doc! {"$set": {"a.1500000": 2}}).unwrap();
     let Ok(Some(RawBsonRef::Array(array))) = padded.document.get("a") else { panic!("{padded:?}") };
     assert_eq!(array.into_iter().count(), 1_500_001);
+    let twice = doc! {"$set": {"a.1500000": 2, "b.1500000": 2}};
+    check_errors(&[(
+        doc! {"a": [], "b": []},
+        twice,
+        10_334,
+        "Resulting document after update is larger than 16777216",
+    )]);
     check_errors(&[(
         doc! {"a": []},
         doc! {"$set": {"a.1500001": 2}},
