@@ -1,5 +1,7 @@
 //! What an update changed, as change streams tell it.
 
+use std::collections::HashMap;
+
 use bson::{RawArray, RawBsonRef, RawDocument, RawDocumentBuf};
 
 use super::node::{Children, Node};
@@ -99,13 +101,14 @@ fn collect(elements: Elements<'_>) -> Result<Vec<Element<'_>>> {
 
 impl Collector {
     fn documents(&mut self, old: &[Element<'_>], new: &[Element<'_>]) -> Result<()> {
+        let (old_places, new_places) = (places(old), places(new));
         for field in old {
-            if place(new, field.name).is_none() {
+            if !new_places.contains_key(field.name) {
                 self.below(field.name, |at| at.removed.push(at.path.clone()));
             }
         }
         for field in new {
-            let before = place(old, field.name).map(|at| &old[at]);
+            let before = old_places.get(field.name).map(|at| &old[*at]);
             self.below(field.name, |collector| collector.element(before, field))?;
         }
         Ok(())
@@ -150,14 +153,18 @@ impl Collector {
     }
 }
 
-fn place(fields: &[Element<'_>], name: &str) -> Option<usize> {
-    fields.iter().position(|field| field.name == name)
+/// Where each name is. Of fields that share a name the first counts.
+fn places<'a>(fields: &[Element<'a>]) -> HashMap<&'a str, usize> {
+    let mut places = HashMap::with_capacity(fields.len());
+    for (at, field) in fields.iter().enumerate() {
+        places.entry(field.name).or_insert(at);
+    }
+    places
 }
 
 /// Whether removing and setting single fields leads from one document to the other: the fields that
 /// stay keep their order, and new ones are at the end.
 fn keeps_order(old: &[Element<'_>], new: &[Element<'_>]) -> bool {
-    let places: Vec<_> =
-        new.iter().map(|field| place(old, field.name).unwrap_or(usize::MAX)).collect();
-    places.is_sorted()
+    let places = places(old);
+    new.iter().map(|field| places.get(field.name).copied().unwrap_or(usize::MAX)).is_sorted()
 }
