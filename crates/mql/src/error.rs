@@ -44,6 +44,7 @@ codes! {
     NAMESPACE_NOT_FOUND 26 "NamespaceNotFound",
     INDEX_NOT_FOUND 27 "IndexNotFound",
     PATH_NOT_VIABLE 28 "PathNotViable",
+    CANNOT_BACKFILL_ARRAY 34 "CannotBackfillArray",
     CONFLICTING_UPDATE_OPERATORS 40 "ConflictingUpdateOperators",
     CURSOR_NOT_FOUND 43 "CursorNotFound",
     NAMESPACE_EXISTS 48 "NamespaceExists",

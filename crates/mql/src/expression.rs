@@ -12,16 +12,21 @@ use bson::{RawBson, RawBsonRef};
 
 use crate::error::Result;
 
+mod build;
+mod calendar;
 mod computed;
 mod node;
+mod operator;
+mod operators;
 mod parser;
 mod paths;
 mod scope;
 mod variables;
+mod zone;
 
 pub use computed::Computed;
 pub use paths::FieldPaths;
-pub use scope::{Context, Frame, Random, Scope};
+pub use scope::{Checkpoint, Context, Frame, Random, Scope};
 pub use variables::Variables;
 
 use node::Node;

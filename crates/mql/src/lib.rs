@@ -12,18 +12,26 @@
 //! - [`key`]: bytes that sort like values,
 //! - [`path`]: dotted paths, and what they lead to, through arrays,
 //! - [`show`]: values as the shell prints them,
-//! - [`expression`]: aggregation expressions.
+//! - [`expression`]: aggregation expressions,
+//! - [`filter`]: which documents a query matches,
+//! - `writer`: documents written and read element by element,
+//! - [`projection`]: which fields of a document a client gets,
+//! - [`update`]: how a document changes, and what is inserted.
 
 pub mod class;
 pub mod collation;
 pub mod decimal;
 pub mod error;
 pub mod expression;
+pub mod filter;
 pub mod key;
 pub mod number;
 pub mod order;
 pub mod path;
+pub mod projection;
 pub mod show;
+pub mod update;
+mod writer;
 
 #[cfg(test)]
 mod testing;

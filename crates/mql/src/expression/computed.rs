@@ -2,6 +2,9 @@
 
 use bson::{RawArray, RawBson, RawBsonRef, RawDocument};
 
+use crate::number::Number;
+use crate::{class, show};
+
 /// What an expression comes to.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Computed<'a> {
@@ -55,6 +58,30 @@ impl<'a> Computed<'a> {
         self.as_ref().is_some_and(is_truthy)
     }
 
+    /// The name of its type, as error messages have it.
+    pub fn type_name(&self) -> &'static str {
+        self.as_ref().map_or("missing", class::type_name)
+    }
+
+    /// The value as error messages show it.
+    pub fn shown(&self) -> String {
+        self.as_ref().map_or_else(|| "MISSING".to_owned(), show::value)
+    }
+
+    /// The number that it is.
+    pub fn as_number(&self) -> Option<Number> {
+        self.as_ref().and_then(Number::of)
+    }
+
+    /// The string that it is. A symbol is none.
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Missing => None,
+            Self::Borrowed(value) => value.as_str(),
+            Self::Owned(value) => value.as_str(),
+        }
+    }
+
     /// The array that it is.
     pub fn as_array(&self) -> Option<&RawArray> {
         match self {
@@ -91,7 +118,6 @@ impl<'a> Computed<'a> {
 
 /// Whether a value counts as true.
 pub(crate) fn is_truthy(value: RawBsonRef<'_>) -> bool {
-    use crate::number::Number;
     match value {
         RawBsonRef::Boolean(is_true) => is_true,
         RawBsonRef::Null | RawBsonRef::Undefined => false,

@@ -1,8 +1,10 @@
 //! The compiled form of an expression, and how it is evaluated.
 
 use bson::raw::CString;
-use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocumentBuf};
+use bson::{RawArrayBuf, RawBson, RawBsonRef};
 
+use super::build::{Fields, List};
+use super::operator::Call;
 use super::paths::{FieldPath, FieldPaths};
 use super::{Computed, Scope};
 use crate::error::Result;
@@ -22,6 +24,8 @@ pub(super) enum Node {
     Object(Vec<(CString, Node)>),
     /// An array of expressions.
     Array(Vec<Node>),
+    /// An operator with its arguments.
+    Call(Box<Call>),
 }
 
 /// Where a path begins.
@@ -49,7 +53,34 @@ impl Node {
             Self::Field { source, path } => Ok(path.of(source.value(scope))),
             Self::Object(fields) => object(fields, scope),
             Self::Array(elements) => array(elements, scope),
+            Self::Call(call) => (call.operator.evaluate)(call, scope),
         }
+    }
+
+    /// An object, or a constant if all of its fields are.
+    pub(super) fn object(fields: Vec<(CString, Self)>) -> Result<Self> {
+        if !fields.iter().all(|(_, node)| node.constant().is_some()) {
+            return Ok(Self::Object(fields));
+        }
+        let mut document = Fields::default();
+        for (name, node) in &fields {
+            if let Some(value) = node.constant().as_ref().and_then(Computed::as_ref) {
+                document.append(name, value)?;
+            }
+        }
+        Ok(Self::Constant(document.finish()))
+    }
+
+    /// An array, or a constant if all of its elements are.
+    pub(super) fn array(elements: Vec<Self>) -> Result<Self> {
+        if !elements.iter().all(|node| node.constant().is_some()) {
+            return Ok(Self::Array(elements));
+        }
+        let mut array = List::default();
+        for node in &elements {
+            array.push(node.constant().as_ref().and_then(Computed::as_ref))?;
+        }
+        Ok(Self::Constant(array.finish()))
     }
 
     /// The value, if it is always the same.
@@ -68,6 +99,7 @@ impl Node {
             Self::Field { .. } => {}
             Self::Object(fields) => fields.iter().for_each(|(_, node)| node.add_paths(paths)),
             Self::Array(elements) => elements.iter().for_each(|node| node.add_paths(paths)),
+            Self::Call(call) => call.arguments.iter().for_each(|node| node.add_paths(paths)),
         }
     }
 }
@@ -96,19 +128,19 @@ impl Source {
 }
 
 fn object<'a>(fields: &'a [(CString, Node)], scope: &Scope<'a>) -> Result<Computed<'a>> {
-    let mut document = RawDocumentBuf::new();
+    let mut document = Fields::default();
     for (name, node) in fields {
         if let Some(value) = node.evaluate(scope)?.as_ref() {
-            document.append(name, value);
+            document.append(name, value)?;
         }
     }
-    Ok(document.into())
+    Ok(document.finish().into())
 }
 
 fn array<'a>(elements: &'a [Node], scope: &Scope<'a>) -> Result<Computed<'a>> {
-    let mut array = RawArrayBuf::new();
+    let mut array = List::default();
     for node in elements {
-        array.push(node.evaluate(scope)?.or_null());
+        array.push(node.evaluate(scope)?.as_ref())?;
     }
-    Ok(array.into())
+    Ok(array.finish().into())
 }

@@ -3,10 +3,10 @@
 use bson::raw::CString;
 use bson::{RawArray, RawBsonRef, RawDocument};
 
-use super::DEPTH_MAX;
 use super::node::{Node, Source};
 use super::paths::{FieldPath, check_name};
 use super::variables::{Variables, check_readable};
+use super::{DEPTH_MAX, operators};
 use crate::error::{Code, Error, Result};
 use crate::show;
 
@@ -82,7 +82,7 @@ impl Parser {
     fn array(&mut self, array: &RawArray) -> Result<Node> {
         let elements: Vec<Node> =
             array.into_iter().map(|element| self.operand(element?)).collect::<Result<_>>()?;
-        Ok(Node::Array(elements))
+        Node::array(elements)
     }
 
     fn document(&mut self, document: &RawDocument) -> Result<Node> {
@@ -109,7 +109,7 @@ impl Parser {
             }
             fields.push((name.to_owned(), self.operand(value)?));
         }
-        Ok(Node::Object(fields))
+        Node::object(fields)
     }
 
     /// `{$operator: arguments}`
@@ -125,12 +125,37 @@ impl Parser {
             ));
         };
         let (name, arguments) = field?;
-        match name.as_str() {
-            "$literal" | "$const" => Ok(Node::Constant(arguments.into())),
-            unknown => Err(Error::new(
-                Code::INVALID_PIPELINE_OPERATOR,
-                format!("Unrecognized expression '{unknown}'"),
-            )),
+        if matches!(name.as_str(), "$literal" | "$const") {
+            return Ok(Node::Constant(arguments.into()));
         }
+        let operator = operators::find(name.as_str()).ok_or_else(|| {
+            Error::new(
+                Code::INVALID_PIPELINE_OPERATOR,
+                format!("Unrecognized expression '{}'", name.as_str()),
+            )
+        })?;
+        operator.parse(self, arguments)
+    }
+
+    /// An argument list: an array, or a single argument without one.
+    pub(super) fn arguments(&mut self, value: RawBsonRef<'_>) -> Result<Vec<Node>> {
+        match value {
+            RawBsonRef::Array(array) => {
+                array.into_iter().map(|element| self.operand(element?)).collect()
+            }
+            single => Ok(vec![self.operand(single)?]),
+        }
+    }
+
+    /// An expression that sees more variables.
+    pub(super) fn operand_with(
+        &mut self,
+        names: Vec<String>,
+        value: RawBsonRef<'_>,
+    ) -> Result<Node> {
+        self.variables.push(names);
+        let node = self.operand(value);
+        self.variables.pop();
+        node
     }
 }

@@ -7,6 +7,7 @@ use bson::{DateTime, RawArray, RawBsonRef, RawDocument, Timestamp};
 
 use super::Computed;
 use crate::collation::Collation;
+use crate::error::Result;
 
 /// What is the same for all documents of a query.
 #[derive(Clone, Copy, Debug)]
@@ -23,8 +24,12 @@ pub struct Context<'a> {
     pub random: &'a Random,
 }
 
+/// Called now and then by expressions that run long, such as loops over arrays. An error ends the
+/// evaluation: so a query that was cancelled, or that has had its time, stops in the middle of a document.
+pub type Checkpoint<'a> = dyn Fn() -> Result<()> + 'a;
+
 /// The document and the variables that an expression sees.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Scope<'a> {
     /// `$$ROOT`.
     pub root: RawBsonRef<'a>,
@@ -34,13 +39,33 @@ pub struct Scope<'a> {
     pub frame: Option<&'a Frame<'a>>,
     /// The rest.
     pub context: &'a Context<'a>,
+    /// Whether to go on.
+    pub checkpoint: Option<&'a Checkpoint<'a>>,
+}
+
+impl std::fmt::Debug for Scope<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { root, current, frame, context, checkpoint: _ } = self;
+        write!(f, "Scope {{ {root:?}, {current:?}, {frame:?}, {context:?} }}")
+    }
 }
 
 impl<'a> Scope<'a> {
     /// The scope of a document, without variables of its own.
     pub fn new(document: &'a RawDocument, context: &'a Context<'a>) -> Self {
         let root = RawBsonRef::Document(document);
-        Self { root, current: root, frame: None, context }
+        Self { root, current: root, frame: None, context, checkpoint: None }
+    }
+
+    /// The scope with a check whether to go on.
+    #[must_use]
+    pub fn with_checkpoint(self, checkpoint: &'a Checkpoint<'a>) -> Self {
+        Self { checkpoint: Some(checkpoint), ..self }
+    }
+
+    /// Asks whether to go on.
+    pub(super) fn check(&self) -> Result<()> {
+        self.checkpoint.map_or(Ok(()), |checkpoint| checkpoint())
     }
 
     /// A frame of values inside this scope, in the order of the names that were given to
