@@ -1,7 +1,8 @@
 //! `$jsonSchema`: draft 4 of JSON Schema without references, and with BSON's types.
 //!
 //! A keyword that is about some type lets values of other types pass. `parse` reads a schema,
-//! `matching` applies it, `same` tells whether two values are equal whatever the order of fields.
+//! with `values` for the keywords that hold none, `matching` applies it, and `same` tells whether two
+//! values are equal whatever the order of fields.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
