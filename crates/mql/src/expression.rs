@@ -24,6 +24,9 @@ mod scope;
 mod variables;
 mod zone;
 
+#[cfg(test)]
+mod tests;
+
 pub use computed::Computed;
 pub use paths::FieldPaths;
 pub use scope::{Checkpoint, Context, Frame, Random, Scope};

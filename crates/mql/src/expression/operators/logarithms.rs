@@ -97,12 +97,20 @@ fn log<'a>(call: &'a Call, scope: &Scope<'a>) -> Result<Computed<'a>> {
                 .zip(base.to_big())
                 .and_then(|(number, base)| Some((decimals::ln(&number)?, decimals::ln(&base)?)));
             Number::Decimal(match logarithms {
-                Some((number, base)) => Decimal::from_big(&(number / base)),
+                Some((number, base)) => whole_if_near(Decimal::from_big(&(number / base))),
                 None => Decimal::from_f64(number.to_f64().ln() / base.to_f64().ln()),
             })
         }
         _ => Number::Double(number.to_f64().ln() / base.to_f64().ln()),
     }))
+}
+
+/// The decimal without zeros behind the point, if there is nothing else.
+fn whole_if_near(decimal: Decimal) -> Decimal {
+    match decimal.to_big() {
+        Some(big) if big.is_integer() => Decimal::from_big(&big.with_scale(0)),
+        _ => decimal,
+    }
 }
 
 fn pow<'a>(call: &'a Call, scope: &Scope<'a>) -> Result<Computed<'a>> {
