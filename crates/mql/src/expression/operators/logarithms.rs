@@ -171,9 +171,8 @@ fn pow_decimals(base: Decimal, exponent: Decimal) -> Decimal {
         return Decimal::ZERO;
     }
     if let Some(n) = exponent.to_i64().filter(|n| exponent.is_integral() && n.abs() <= 1000) {
-        let power = (0..n.unsigned_abs()).fold(Some(Decimal::from(1)), |power, _| {
-            let power = power?.to_big()?;
-            Some(Decimal::from_big(&(power * &x)))
+        let power = (0..n.unsigned_abs()).try_fold(Decimal::from(1), |power, _| {
+            Some(Decimal::from_big(&(power.to_big()? * &x)))
         });
         return match power {
             Some(power) if n < 0 => decimals::divide(Decimal::from(1), power),
@@ -188,7 +187,7 @@ fn pow_decimals(base: Decimal, exponent: Decimal) -> Decimal {
         let power =
             decimals::pow(&x.abs(), &y).map_or_else(special, |power| Decimal::from_big(&power));
         let is_odd =
-            !Number::Decimal(exponent).exact_i64().is_none_or(|exponent| exponent % 2 == 0);
+            Number::Decimal(exponent).exact_i64().is_some_and(|exponent| exponent % 2 != 0);
         return if is_odd && !power.is_negative() { power.negated() } else { power };
     }
     decimals::pow(&x, &y).map_or_else(special, |power| Decimal::from_big(&power))

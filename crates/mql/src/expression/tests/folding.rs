@@ -106,7 +106,7 @@ proptest! {
     fn nothing_panics(value in testing::bson(), document in testing::bson()) {
         let document = doc! {"a": document};
         let _ = evaluate(&value, &document);
-        for operator in super::super::operators::names() {
+        for operator in operators::names() {
             let _ = evaluate(&bson!({operator: value.clone()}), &document);
             let _ = evaluate(&bson!({operator: ["$a", literal(&value)]}), &document);
             let _ = evaluate(&bson!({operator: "$a"}), &document);
