@@ -101,7 +101,7 @@ fn add<'a>(call: &'a Call, scope: &Scope<'a>) -> Result<Computed<'a>> {
             }
             Some(other) => {
                 if let Some(number) = Number::of(other) {
-                    sum.add(number)
+                    sum.add(number);
                 } else {
                     let found = value.type_name();
                     return Err(Error::type_mismatch(format!(

@@ -52,6 +52,12 @@ fn elements_and_parts() {
             bson!({"$slice": [1, 1]}),
             fails(28_724, "First argument to $slice must be an array, but is of type: int"),
         ),
+    ]);
+}
+
+#[test]
+fn arrays_are_joined_and_searched() {
+    check(&[
         (bson!({"$reverseArray": "$list"}), is(bson!([3, 2, 1]))),
         (bson!({"$reverseArray": "$null"}), NULL),
         (
@@ -161,6 +167,12 @@ fn loops_have_variables() {
             }}}}),
             is(bson!([[1, 2, 3], [2, 4, 6], [3, 6, 9]])),
         ),
+    ]);
+}
+
+#[test]
+fn arrays_are_filtered_and_reduced() {
+    check(&[
         (
             bson!({"$filter": {"input": "$list", "cond": {"$gte": ["$$this", 2]}}}),
             is(bson!([2, 3])),

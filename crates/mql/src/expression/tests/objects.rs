@@ -28,6 +28,12 @@ fn documents_are_merged_and_taken_apart() {
         (bson!({"$arrayToObject": {"$literal": [{"k": "a", "v": 1}]}}), is(bson!({"a": 1}))),
         (bson!({"$arrayToObject": "$empty"}), is(bson!({}))),
         (bson!({"$arrayToObject": "$missing"}), NULL),
+    ]);
+}
+
+#[test]
+fn what_makes_no_document_is_refused() {
+    check(&[
         (
             bson!({"$arrayToObject": "$int"}),
             fails(40_386, "$arrayToObject requires an array input, found: int"),

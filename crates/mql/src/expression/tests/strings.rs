@@ -90,6 +90,12 @@ fn parts_of_texts() {
                 "$substrCP: starting index cannot be represented as a 32-bit integral value: 1.5",
             ),
         ),
+    ]);
+}
+
+#[test]
+fn texts_are_found_in_texts() {
+    check(&[
         (bson!({"$indexOfBytes": ["$text", "l"]}), is(3)),
         (bson!({"$indexOfBytes": ["abcabc", "c", 3]}), is(5)),
         (bson!({"$indexOfBytes": ["abc", "c", 0, 2]}), is(-1)),

@@ -156,7 +156,7 @@ fn planners_see_paths_and_constants() {
     assert_eq!(parse(bson!({"$rand": {}})).constant(), None);
     assert_eq!(parse(bson!({"$add": ["$a", 1]})).constant(), None);
     let chosen = parse(bson!({"$cond": [true, 1, "$a"]}));
-    assert_eq!(chosen.constant().unwrap().as_ref().and_then(|value| value.as_i32()), Some(1));
+    assert_eq!(chosen.constant().unwrap().as_ref().and_then(RawBsonRef::as_i32), Some(1));
 }
 
 #[test]
@@ -256,6 +256,12 @@ fn choices_evaluate_only_what_they_choose() {
                  without a default.",
             ),
         ),
+    ]);
+}
+
+#[test]
+fn switches_are_checked() {
+    check(&[
         (
             bson!({"$switch": {"branches": []}}),
             fails(40_068, "$switch requires at least one branch."),
