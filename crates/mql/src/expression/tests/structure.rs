@@ -101,6 +101,41 @@ fn nesting_is_bounded() {
 }
 
 #[test]
+fn deep_expressions_fit_on_the_stack() {
+    let nest = |wrap: &dyn Fn(Bson) -> Bson| (0..190).fold(bson!("$int"), |inner, _| wrap(inner));
+    let cases = [
+        nest(&|inner| bson!({"$let": {"vars": {"x": 1}, "in": inner}})),
+        nest(&|inner| bson!({"$cond": ["$int", inner, 1]})),
+        nest(&|inner| bson!({"$first": {"$map": {"input": ["$int"], "in": inner}}})),
+        nest(&|inner| bson!({"$reduce": {"input": ["$int"], "initialValue": 1, "in": inner}})),
+        nest(&|inner| bson!({"$sum": [inner]})),
+    ];
+    for case in cases {
+        let found = evaluate(&case, &document());
+        assert!(found == is(7) || found == fails(15, "nesting too deep"), "{found:?}");
+    }
+}
+
+#[test]
+fn values_are_not_nested_deeper_than_documents() {
+    let nested = bson!({"$reduce": {
+        "input": {"$range": [0, 100_000]}, "initialValue": 1, "in": {"a": "$$value"},
+    }});
+    let too_deep = fails(
+        15,
+        "cannot convert document to BSON because it exceeds the limit of 200 levels of nesting",
+    );
+    assert_eq!(evaluate(&nested, &document()), too_deep);
+    let mut deep = bson!(1);
+    for _ in 0..198 {
+        deep = bson!({"a": deep});
+    }
+    let document = doc! {"deep": deep};
+    assert!(matches!(evaluate(&bson!({"a": {"b": "$deep"}}), &document), Outcome::Is(_)));
+    assert_eq!(evaluate(&bson!({"a": {"b": {"c": "$deep"}}}), &document), too_deep);
+}
+
+#[test]
 fn variables_of_the_caller_have_their_values() {
     let names = Variables::new().with(["x", "y"]).unwrap().with(["x"]).unwrap();
     let parse = |text: &str| {
