@@ -24,6 +24,9 @@ mod scope;
 mod variables;
 mod zone;
 
+#[cfg(test)]
+mod tests;
+
 pub use computed::Computed;
 pub use paths::FieldPaths;
 pub use scope::{Checkpoint, Context, Frame, Random, Scope};
@@ -57,7 +60,11 @@ impl Expression {
     /// The value for one document. It borrows from the document, the variables or the expression
     /// wherever it can.
     pub fn evaluate<'a>(&'a self, scope: &Scope<'a>) -> Result<Computed<'a>> {
-        self.node.evaluate(scope)
+        let value = self.node.evaluate(scope)?;
+        if let Computed::Owned(value) = &value {
+            build::check_depth(value.as_raw_bson_ref())?;
+        }
+        Ok(value)
     }
 
     /// The value, if it is the same for all documents.

@@ -3,6 +3,7 @@
 use bson::raw::CStr;
 use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocumentBuf};
 
+use super::DEPTH_MAX;
 use crate::error::{Code, Error, Result};
 
 /// The most bytes of a computed value: those of a document, and what commands add.
@@ -20,6 +21,33 @@ pub(super) fn check_size(bytes: usize) -> Result<()> {
              Size must be between 0 and {BYTES_MAX}(16MB)"
         ),
     ))
+}
+
+/// Refuses a value that is nested deeper than documents may be. Whoever compares or prints values
+/// relies on that.
+pub(super) fn check_depth(value: RawBsonRef<'_>) -> Result<()> {
+    if is_within(value, DEPTH_MAX) {
+        return Ok(());
+    }
+    Err(Error::new(
+        Code::OVERFLOW,
+        format!(
+            "cannot convert document to BSON because it exceeds the limit of {DEPTH_MAX} levels of \
+             nesting"
+        ),
+    ))
+}
+
+fn is_within(value: RawBsonRef<'_>, depth: usize) -> bool {
+    match value {
+        RawBsonRef::Document(document) => {
+            depth > 0 && document.iter().flatten().all(|(_, field)| is_within(field, depth - 1))
+        }
+        RawBsonRef::Array(array) => {
+            depth > 0 && array.into_iter().flatten().all(|element| is_within(element, depth - 1))
+        }
+        _ => true,
+    }
 }
 
 /// An array that grows.

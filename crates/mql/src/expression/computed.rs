@@ -101,6 +101,7 @@ impl<'a> Computed<'a> {
     }
 
     /// A part of the value, borrowed if the whole is.
+    #[must_use]
     pub fn part(
         self,
         pick: impl for<'v> FnOnce(RawBsonRef<'v>) -> Option<RawBsonRef<'v>>,

@@ -94,9 +94,8 @@ impl Node {
 
     pub(super) fn add_paths(&self, paths: &mut FieldPaths) {
         match self {
-            Self::Constant(_) | Self::Nothing | Self::Absent => {}
             Self::Field { source: Source::Root | Source::Current, path } => paths.add(path),
-            Self::Field { .. } => {}
+            Self::Constant(_) | Self::Nothing | Self::Absent | Self::Field { .. } => {}
             Self::Object(fields) => fields.iter().for_each(|(_, node)| node.add_paths(paths)),
             Self::Array(elements) => elements.iter().for_each(|node| node.add_paths(paths)),
             Self::Call(call) => call.arguments.iter().for_each(|node| node.add_paths(paths)),

@@ -96,7 +96,7 @@ impl Operator {
     pub(super) fn parse(&'static self, parser: &mut Parser, value: RawBsonRef<'_>) -> Result<Node> {
         let arguments = match self.form {
             Form::Custom(parse) => return parse(parser, self, value),
-            Form::Named(names) => self.named(names, parser, value)?,
+            Form::Named(names) => names.arguments(parser, value)?,
             Form::Any => parser.arguments(value)?,
             Form::Exactly(count) => self.counted(count, parser, value)?,
             Form::Between(least, most) => {
@@ -144,27 +144,26 @@ impl Operator {
         }
         Ok(call.folded().unwrap_or_else(|| Node::Call(Box::new(call))))
     }
-
-    /// The named arguments, in the order of their names in the table.
-    pub(super) fn named(
-        &self,
-        names: &'static Names,
-        parser: &mut Parser,
-        value: RawBsonRef<'_>,
-    ) -> Result<Vec<Node>> {
-        let document = names.document(value)?;
-        let mut arguments = vec![Node::Absent; names.fields.len()];
-        for field in document {
-            let (name, value) = field?;
-            let at = names.position(name.as_str())?;
-            arguments[at] = parser.operand(value)?;
-        }
-        names.check_required(|at| !matches!(arguments[at], Node::Absent))?;
-        Ok(arguments)
-    }
 }
 
 impl Names {
+    /// The named arguments, in the order of their names in the table.
+    pub(super) fn arguments(
+        &self,
+        parser: &mut Parser,
+        value: RawBsonRef<'_>,
+    ) -> Result<Vec<Node>> {
+        let document = self.document(value)?;
+        let mut arguments = vec![Node::Absent; self.fields.len()];
+        for field in document {
+            let (name, value) = field?;
+            let at = self.position(name.as_str())?;
+            arguments[at] = parser.operand(value)?;
+        }
+        self.check_required(|at| !matches!(arguments[at], Node::Absent))?;
+        Ok(arguments)
+    }
+
     /// The object of named arguments.
     pub(super) fn document<'v>(&self, value: RawBsonRef<'v>) -> Result<&'v RawDocument> {
         value.as_document().ok_or_else(|| {

@@ -41,6 +41,12 @@ pub(super) fn find(name: &str) -> Option<&'static Operator> {
     FAMILIES.iter().flat_map(|family| family.iter()).find(|operator| operator.name == name)
 }
 
+/// The names of all operators.
+#[cfg(test)]
+pub(super) fn names() -> impl Iterator<Item = &'static str> {
+    FAMILIES.iter().flat_map(|family| family.iter()).map(|operator| operator.name)
+}
+
 static FAMILIES: &[&[Operator]] = &[
     compare::OPERATORS,
     boolean::OPERATORS,

@@ -121,10 +121,10 @@ fn in_document<'a>(document: &'a RawDocument, parts: &[String]) -> Computed<'a> 
 fn in_array<'a>(array: &'a RawArray, parts: &[String]) -> Computed<'a> {
     let mut found = RawArrayBuf::new();
     for element in array.into_iter().flatten() {
-        if let RawBsonRef::Document(document) = element {
-            if let Some(value) = in_document(document, parts).as_ref() {
-                found.push(value);
-            }
+        if let RawBsonRef::Document(document) = element
+            && let Some(value) = in_document(document, parts).as_ref()
+        {
+            found.push(value);
         }
     }
     found.into()

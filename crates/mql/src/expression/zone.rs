@@ -71,9 +71,9 @@ impl Zone {
         match self {
             Self::Fixed(seconds) => seconds * 1000,
             Self::Named(zone) => {
-                let least = Timestamp::MIN.as_millisecond();
-                let most = Timestamp::MAX.as_millisecond();
-                let timestamp = Timestamp::from_millisecond(utc.clamp(least, most));
+                let (least, most) = (Timestamp::MIN.as_second(), Timestamp::MAX.as_second());
+                let seconds = utc.div_euclid(1000).clamp(least, most);
+                let timestamp = Timestamp::from_second(seconds);
                 let seconds = timestamp.map_or(0, |timestamp| zone.to_offset(timestamp).seconds());
                 i64::from(seconds) * 1000
             }

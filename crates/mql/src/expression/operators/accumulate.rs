@@ -106,13 +106,11 @@ impl PreciseSum {
 
     fn total(&self) -> Number {
         if let Some(decimal) = self.decimal {
-            let integers = Decimal::from_big(&self.integers.into());
-            let rest = [
-                Number::Decimal(integers),
-                Number::Double(self.double.map_or(0.0, |(sum, lost)| sum + lost)),
-            ];
-            return rest
+            let integers = Number::Decimal(Decimal::from_big(&self.integers.into()));
+            let double = self.double.map(|(sum, lost)| Number::Double(sum + lost));
+            return [Some(integers), double]
                 .into_iter()
+                .flatten()
                 .fold(Number::Decimal(decimal), |sum, next| sum.checked_add(next).unwrap_or(sum));
         }
         if let Some(double) = self.double {

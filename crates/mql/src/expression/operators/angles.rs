@@ -2,7 +2,7 @@
 
 use bigdecimal::BigDecimal;
 use bigdecimal::num_bigint::BigInt;
-use bigdecimal::num_traits::{Signed as _, ToPrimitive as _, Zero as _};
+use bigdecimal::num_traits::{One as _, Signed as _, ToPrimitive as _, Zero as _};
 
 use super::decimals::Fixed;
 
@@ -57,7 +57,7 @@ pub(super) fn atan(big: &BigDecimal) -> Option<BigDecimal> {
     if big.abs() < BigDecimal::new(1.into(), 25) {
         return Some(big.clone());
     }
-    if big.abs() > BigDecimal::from(1) {
+    if big.abs() > 1 {
         // atan x = pi/2 - atan 1/x
         let rest = atan(&(BigDecimal::from(1) / big))?;
         let quarter = Fixed(pi().0 / 2).to_big();
@@ -94,7 +94,7 @@ pub(super) fn asin(big: &BigDecimal) -> Option<BigDecimal> {
 
 /// The angle of a cosine.
 pub(super) fn acos(big: &BigDecimal) -> Option<BigDecimal> {
-    if *big == BigDecimal::from(1) {
+    if big.is_one() {
         return Some(BigDecimal::from(0));
     }
     // Twice the angle whose tangent is sqrt((1 - x) / (1 + x)), which keeps digits near one.

@@ -99,15 +99,16 @@ fn add<'a>(call: &'a Call, scope: &Scope<'a>) -> Result<Computed<'a>> {
                 is_date = true;
                 sum.add(Number::Int64(date.timestamp_millis()));
             }
-            Some(other) => match Number::of(other) {
-                Some(number) => sum.add(number),
-                None => {
+            Some(other) => {
+                if let Some(number) = Number::of(other) {
+                    sum.add(number);
+                } else {
                     let found = value.type_name();
                     return Err(Error::type_mismatch(format!(
                         "$add only supports numeric or date types, not {found}"
                     )));
                 }
-            },
+            }
         }
     }
     if !is_date {

@@ -25,15 +25,14 @@ pub(in crate::expression) static OPERATORS: &[Operator] = &[
     }),
     Operator::exactly("$size", 1, |call, scope| {
         let value = call.value(0, scope)?;
-        match value.as_array() {
-            Some(array) => Ok(count(array.into_iter().count())),
-            None => {
-                let found = value.type_name();
-                Err(Error::location(
-                    17_124,
-                    format!("The argument to $size must be an array, but was of type: {found}"),
-                ))
-            }
+        if let Some(array) = value.as_array() {
+            Ok(count(array.into_iter().count()))
+        } else {
+            let found = value.type_name();
+            Err(Error::location(
+                17_124,
+                format!("The argument to $size must be an array, but was of type: {found}"),
+            ))
         }
     }),
     Operator::new("$slice", Form::Between(2, 3), slice),
@@ -81,12 +80,11 @@ fn element_at<'a>(call: &Call, array: Computed<'a>, index: &Computed<'_>) -> Res
     };
     Ok(array.part(|value| {
         let array = value.as_array()?;
-        let index = match usize::try_from(index) {
-            Ok(index) => index,
-            Err(_) => {
-                let back = usize::try_from(index.unsigned_abs()).ok()?;
-                array.into_iter().count().checked_sub(back)?
-            }
+        let index = if let Ok(index) = usize::try_from(index) {
+            index
+        } else {
+            let back = usize::try_from(index.unsigned_abs()).ok()?;
+            array.into_iter().count().checked_sub(back)?
         };
         path::element(array, index)
     }))
@@ -185,7 +183,7 @@ fn range<'a>(call: &'a Call, scope: &Scope<'a>) -> Result<Computed<'a>> {
     let mut next = Some(start);
     while let Some(current) = next.filter(|next| if step > 0 { *next < end } else { *next > end }) {
         list.push(Some(RawBsonRef::Int32(current)))?;
-        if current & 0xFFF == 0 {
+        if current.trailing_zeros() >= 12 {
             scope.check()?;
         }
         next = current.checked_add(step);

@@ -60,7 +60,7 @@ fn parse_cond(
     value: RawBsonRef<'_>,
 ) -> Result<Node> {
     let arguments = if let RawBsonRef::Document(_) = value {
-        operator.named(&COND, parser, value)?
+        COND.arguments(parser, value)?
     } else {
         operator.counted(3, parser, value)?
     };

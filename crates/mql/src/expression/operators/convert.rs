@@ -82,7 +82,7 @@ fn parse_convert(
     operator: &'static Operator,
     value: RawBsonRef<'_>,
 ) -> Result<Node> {
-    let arguments = operator.named(&NAMES, parser, value)?;
+    let arguments = NAMES.arguments(parser, value)?;
     if let Some(to) = arguments[1].constant() {
         target(&to)?;
     }
@@ -269,10 +269,11 @@ fn to_number(value: RawBsonRef<'_>, target: Target) -> Option<Result<Number>> {
 /// Decimals that are too large for a double are refused.
 fn to_double(number: Number) -> Result<Number> {
     let double = number.to_f64();
-    if let Number::Decimal(decimal) = number {
-        if double.is_infinite() && !decimal.is_special() {
-            return Err(failure("Conversion would overflow target type", &format!(": {decimal}")));
-        }
+    if let Number::Decimal(decimal) = number
+        && double.is_infinite()
+        && !decimal.is_special()
+    {
+        return Err(failure("Conversion would overflow target type", &format!(": {decimal}")));
     }
     Ok(Number::Double(double))
 }

@@ -153,7 +153,7 @@ fn start_of_week<'a>(
     };
     let lower = text.to_ascii_lowercase();
     let is_day = |day: &&str| *day == lower || day[..3] == lower;
-    let position = DAYS.iter().position(|day| is_day(&day)).ok_or_else(|| {
+    let position = DAYS.iter().position(is_day).ok_or_else(|| {
         Error::location(
             5_439_016,
             format!(

@@ -93,16 +93,19 @@ struct Read {
 
 impl Read {
     fn millis(&self, text: &str, zone: Option<&Zone>) -> Result<i64> {
-        let days = self.days().ok_or_else(|| {
-            failure(&format!(
-                "an incomplete date/time string has been found, with elements missing: \"{text}\""
-            ))
-        })?;
         let is_time = self.hour <= 24 && self.minute < 60 && self.second <= 60;
-        let Some(days) = days.filter(|_| is_time) else {
-            return Err(failure(&format!(
-                "Error parsing date string '{text}'; 0: The parsed date was invalid"
-            )));
+        let days = match self.days() {
+            Found::Day(days) if is_time => days,
+            Found::Incomplete => {
+                return Err(failure(&format!(
+                    "an incomplete date/time string has been found, with elements missing: \"{text}\""
+                )));
+            }
+            _ => {
+                return Err(failure(&format!(
+                    "Error parsing date string '{text}'; 0: The parsed date was invalid"
+                )));
+            }
         };
         let local = days * DAY
             + self.hour * 3_600_000
@@ -120,21 +123,38 @@ impl Read {
         }
     }
 
-    /// The day; `None` if parts are missing, or `Some(None)` if there is no such day.
-    fn days(&self) -> Option<Option<i64>> {
+    fn days(&self) -> Found {
         if let Some(year) = self.iso_year {
             let (week, weekday) = (self.iso_week.unwrap_or(1), self.iso_weekday.unwrap_or(1));
             let is_valid = (1..=53).contains(&week) && (1..=7).contains(&weekday);
-            return Some(is_valid.then(|| calendar::days_of_iso(year, week, weekday)));
+            return Found::day(is_valid, || calendar::days_of_iso(year, week, weekday));
         }
-        let year = self.year?;
-        if let Some(day) = self.day_of_year {
-            return Some((1..=366).contains(&day).then(|| calendar::days_of(year, 1, 1) + day - 1));
+        match (self.year, self.day_of_year, self.month, self.day) {
+            (Some(year), Some(day), _, _) => {
+                Found::day((1..=366).contains(&day), || calendar::days_of(year, 1, 1) + day - 1)
+            }
+            (Some(year), None, Some(month), Some(day)) => {
+                let is_valid = (1..=12).contains(&month)
+                    && (1..=calendar::days_in_month(year, month)).contains(&day);
+                Found::day(is_valid, || calendar::days_of(year, month, day))
+            }
+            _ => Found::Incomplete,
         }
-        let (month, day) = (self.month?, self.day?);
-        let is_valid =
-            (1..=12).contains(&month) && (1..=calendar::days_in_month(year, month)).contains(&day);
-        Some(is_valid.then(|| calendar::days_of(year, month, day)))
+    }
+}
+
+/// The day that parts of a date make.
+enum Found {
+    Day(i64),
+    /// There is no such day.
+    Invalid,
+    /// Parts are missing.
+    Incomplete,
+}
+
+impl Found {
+    fn day(is_valid: bool, days: impl FnOnce() -> i64) -> Self {
+        if is_valid { Self::Day(days()) } else { Self::Invalid }
     }
 }
 
@@ -260,7 +280,7 @@ fn month(word: &str) -> Option<i64> {
     let is_name = |name: &&str| {
         name.eq_ignore_ascii_case(word) || word.len() == 3 && name[..3].eq_ignore_ascii_case(word)
     };
-    let position = MONTHS.iter().position(|name| is_name(&name))?;
+    let position = MONTHS.iter().position(is_name)?;
     i64::try_from(position + 1).ok()
 }
 

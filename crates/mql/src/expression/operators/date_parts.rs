@@ -213,7 +213,7 @@ fn parse_from_parts(
     operator: &'static Operator,
     value: RawBsonRef<'_>,
 ) -> Result<Node> {
-    let arguments = operator.named(&FROM_PARTS, parser, value)?;
+    let arguments = FROM_PARTS.arguments(parser, value)?;
     let is_given = |at: usize| !matches!(arguments[at], Node::Absent);
     if !is_given(YEAR) && !is_given(ISO_YEAR) {
         return Err(Error::location(

@@ -55,7 +55,7 @@ fn parse_get(
         first.is_none_or(|(name, _)| !name.as_str().starts_with('$'))
     });
     let arguments = if is_named {
-        operator.named(&GET, parser, value)?
+        GET.arguments(parser, value)?
     } else {
         let current = match parser.variables.find("CURRENT") {
             Some((leave, position)) => Source::Variable(leave, position),
@@ -98,26 +98,25 @@ fn parse_set(
 ) -> Result<Node> {
     let document = names.document(value)?;
     let name = operator.name;
-    if let Some(RawBsonRef::String(field)) = document.get("field")? {
-        if field.starts_with('$') {
-            return Err(Error::location(
-                4_161_108,
-                format!(
-                    "'field' argument to {name} must be a constant, found a field path: {field}. \
+    if let Some(RawBsonRef::String(field)) = document.get("field")?
+        && field.starts_with('$')
+    {
+        return Err(Error::location(
+            4_161_108,
+            format!(
+                "'field' argument to {name} must be a constant, found a field path: {field}. \
                      Did you mean to use $literal?"
-                ),
-            ));
-        }
+            ),
+        ));
     }
-    let arguments = operator.named(names, parser, value)?;
-    match arguments[0].constant() {
-        Some(field) => field_name(name, 4_161_107, &field)?,
-        None => {
-            let text = format!(
-                "{name} requires 'field' to evaluate to a constant, got a non-constant argument"
-            );
-            return Err(Error::location(4_161_106, text));
-        }
+    let arguments = names.arguments(parser, value)?;
+    if let Some(field) = arguments[0].constant() {
+        field_name(name, 4_161_107, &field)?
+    } else {
+        let text = format!(
+            "{name} requires 'field' to evaluate to a constant, got a non-constant argument"
+        );
+        return Err(Error::location(4_161_106, text));
     };
     operator.call(arguments)
 }

@@ -1,5 +1,6 @@
 //! Where something is: `$indexOfBytes`, `$indexOfCP` and `$indexOfArray`.
 
+use super::strings::count;
 use crate::error::{Error, Result};
 use crate::expression::operator::{Call, Form, Operator};
 use crate::expression::{Computed, Scope};
@@ -71,7 +72,7 @@ fn in_bytes<'a>(call: &'a Call, scope: &Scope<'a>) -> Result<Computed<'a>> {
     let text = text.as_text().unwrap_or_default();
     let (start, end) = range(call, scope)?;
     let found = find(text, sought.as_text().unwrap_or_default(), start, end.min(text.len()));
-    Ok(found.map_or(NOWHERE.into(), super::strings::count))
+    Ok(found.map_or_else(|| NOWHERE.into(), count))
 }
 
 /// The position of a text within the bytes from `start` to `end`, which may lie within characters.
@@ -98,7 +99,7 @@ fn in_characters<'a>(call: &'a Call, scope: &Scope<'a>) -> Result<Computed<'a>> 
     }
     let found = find(text, sought.as_text().unwrap_or_default(), byte(start), byte(end));
     Ok(match found {
-        Some(at) => super::strings::count(text[..at].chars().count()),
+        Some(at) => count(text[..at].chars().count()),
         None => NOWHERE.into(),
     })
 }
@@ -122,5 +123,5 @@ fn in_array<'a>(call: &'a Call, scope: &Scope<'a>) -> Result<Computed<'a>> {
     let elements = array.into_iter().flatten().enumerate().take(end).skip(start);
     let found =
         { elements }.find(|(_, element)| order::compare(*element, sought, collation).is_eq());
-    Ok(found.map_or(NOWHERE.into(), |(at, _)| super::strings::count(at)))
+    Ok(found.map_or_else(|| NOWHERE.into(), |(at, _)| count(at)))
 }

@@ -97,12 +97,20 @@ fn log<'a>(call: &'a Call, scope: &Scope<'a>) -> Result<Computed<'a>> {
                 .zip(base.to_big())
                 .and_then(|(number, base)| Some((decimals::ln(&number)?, decimals::ln(&base)?)));
             Number::Decimal(match logarithms {
-                Some((number, base)) => Decimal::from_big(&(number / base)),
+                Some((number, base)) => whole_if_near(Decimal::from_big(&(number / base))),
                 None => Decimal::from_f64(number.to_f64().ln() / base.to_f64().ln()),
             })
         }
         _ => Number::Double(number.to_f64().ln() / base.to_f64().ln()),
     }))
+}
+
+/// The decimal without zeros behind the point, if there is nothing else.
+fn whole_if_near(decimal: Decimal) -> Decimal {
+    match decimal.to_big() {
+        Some(big) if big.is_integer() => Decimal::from_big(&big.with_scale(0)),
+        _ => decimal,
+    }
 }
 
 fn pow<'a>(call: &'a Call, scope: &Scope<'a>) -> Result<Computed<'a>> {
@@ -163,9 +171,8 @@ fn pow_decimals(base: Decimal, exponent: Decimal) -> Decimal {
         return Decimal::ZERO;
     }
     if let Some(n) = exponent.to_i64().filter(|n| exponent.is_integral() && n.abs() <= 1000) {
-        let power = (0..n.unsigned_abs()).fold(Some(Decimal::from(1)), |power, _| {
-            let power = power?.to_big()?;
-            Some(Decimal::from_big(&(power * &x)))
+        let power = (0..n.unsigned_abs()).try_fold(Decimal::from(1), |power, _| {
+            Some(Decimal::from_big(&(power.to_big()? * &x)))
         });
         return match power {
             Some(power) if n < 0 => decimals::divide(Decimal::from(1), power),
@@ -180,7 +187,7 @@ fn pow_decimals(base: Decimal, exponent: Decimal) -> Decimal {
         let power =
             decimals::pow(&x.abs(), &y).map_or_else(special, |power| Decimal::from_big(&power));
         let is_odd =
-            !Number::Decimal(exponent).exact_i64().is_none_or(|exponent| exponent % 2 == 0);
+            Number::Decimal(exponent).exact_i64().is_some_and(|exponent| exponent % 2 != 0);
         return if is_odd && !power.is_negative() { power.negated() } else { power };
     }
     decimals::pow(&x, &y).map_or_else(special, |power| Decimal::from_big(&power))

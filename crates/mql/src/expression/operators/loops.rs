@@ -4,7 +4,7 @@ use bson::RawBsonRef;
 
 use crate::class::type_name;
 use crate::error::{Error, Result};
-use crate::expression::build::List;
+use crate::expression::build::{List, check_depth};
 use crate::expression::node::Node;
 use crate::expression::operator::{Call, Form, Names, Operator};
 use crate::expression::parser::Parser;
@@ -196,6 +196,8 @@ fn reduce<'a>(call: &'a Call, scope: &Scope<'a>) -> Result<Computed<'a>> {
         let values = [Computed::Borrowed(element), value];
         let frame = scope.frame(&values);
         let next = call.value(2, &scope.within(&frame))?.detach();
+        // Each step may nest the value once more.
+        check_depth(next.or_null())?;
         value = next;
     }
     Ok(value)

@@ -129,7 +129,7 @@ impl Pattern {
 
 /// Compiles the expression once if it is constant.
 fn prepare(call: &Call) -> Result<Prepared> {
-    let constant = |at: usize| call.arguments.get(at).and_then(|node| node.constant());
+    let constant = |at: usize| call.arguments.get(at).and_then(super::super::node::Node::constant);
     match (constant(1), constant(2)) {
         (Some(regex), Some(options)) => Ok(match compile(call, &regex, &options)? {
             Some(pattern) => Prepared::Pattern(Box::new(pattern)),

@@ -67,12 +67,11 @@ fn length<'a>(
     measure: impl Fn(&str) -> usize,
 ) -> Result<Computed<'a>> {
     let value = call.value(0, scope)?;
-    match value.as_text() {
-        Some(text) => Ok(count(measure(text))),
-        None => {
-            let (name, found) = (call.name(), value.type_name());
-            Err(Error::location(code, format!("{name} requires a string argument, found: {found}")))
-        }
+    if let Some(text) = value.as_text() {
+        Ok(count(measure(text)))
+    } else {
+        let (name, found) = (call.name(), value.type_name());
+        Err(Error::location(code, format!("{name} requires a string argument, found: {found}")))
     }
 }
 

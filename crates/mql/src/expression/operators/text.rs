@@ -55,15 +55,16 @@ pub(super) fn coerced(value: &Computed<'_>) -> Result<String> {
         Some(V::Timestamp(timestamp)) => {
             format!("Timestamp({}, {})", timestamp.time, timestamp.increment)
         }
-        Some(other) => match Number::of(other) {
-            Some(number) => number_text(number),
-            None => {
+        Some(other) => {
+            if let Some(number) = Number::of(other) {
+                number_text(number)
+            } else {
                 let found = value.type_name();
                 return Err(Error::location(
                     16_007,
                     format!("can't convert from BSON type {found} to String"),
                 ));
             }
-        },
+        }
     })
 }
