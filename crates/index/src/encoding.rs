@@ -121,7 +121,7 @@ pub(crate) fn encode_string(text: &[u8], bytes_max: usize, out: &mut Vec<u8>) {
     // No byte of the text takes less than one.
     let kept = &text[..text.len().min(bytes_max)];
     // Without an early end, so that it looks at many bytes at a time.
-    if kept.iter().fold(true, |is_plain, byte| is_plain & (*byte > ESCAPE)) {
+    if kept.iter().copied().fold(u8::MAX, u8::min) > ESCAPE {
         out.extend(kept.iter().map(|byte| ranked(*byte)));
         out.push(if kept.len() == text.len() { END } else { CUT });
         return;
