@@ -168,6 +168,7 @@ async fn answer(
         continuation: options.continuation,
         enable_scan: options.enable_scan,
         is_promised: ask.manner.is_promised,
+        is_brief: ask.manner.is_brief,
     };
     let mut answer = host.call(call).await?;
     if let Answer::Done(reply) = &mut answer

@@ -68,6 +68,8 @@ pub struct Call {
     pub enable_scan: bool,
     /// Whether it was covered by a [`Promise`], so that it cannot be refused any more.
     pub is_promised: bool,
+    /// Whether the script cannot see the resource that a success returns: the reply need not have it.
+    pub is_brief: bool,
 }
 
 /// What a host will not refuse. So far a script may go ahead with creating documents, without

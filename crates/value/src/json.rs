@@ -15,7 +15,7 @@ mod string;
 
 pub use compact::compact;
 pub use members::{Member, elements, members};
-pub use parse::{Document, parse, parse_document};
+pub use parse::{Document, check, parse, parse_document};
 pub use partly::{Wanted, parse_wanted};
 pub use print::{print, quote, write};
 pub(crate) use string::read_escape;

@@ -1,6 +1,6 @@
 //! Text to value, by recursive descent over bytes known to be UTF-8.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, collections::HashSet};
 
 use super::members::Member;
 use super::{DEPTH_MAX, Error, ErrorKind, skip_white_space, string, unexpected};
@@ -12,6 +12,19 @@ pub fn parse(text: &[u8]) -> Result<Value, Error> {
     let value = parser.value(1)?;
     parser.finish()?;
     Ok(value)
+}
+
+/// Checks a text as [`parse`] does, without building its value. Returns how many elements it has if it is
+/// an array, and `None` for every other value.
+pub fn check(text: &[u8]) -> Result<Option<usize>, Error> {
+    let mut parser = Parser::new(text)?;
+    let is_array = parser.peek() == Some(b'[');
+    let elements = if is_array { Some(parser.check_array(1)?) } else { None };
+    if !is_array {
+        parser.check(1)?;
+    }
+    parser.finish()?;
+    Ok(elements)
 }
 
 /// A text that is an object: its value, and what a write needs to set system properties without
@@ -168,6 +181,57 @@ impl<'a> Parser<'a> {
         }
     }
 
+    /// Checks a value like [`value`](Self::value).
+    fn check(&mut self, depth: usize) -> Result<(), Error> {
+        match self.peek() {
+            Some(b'"') => self.string().map(drop),
+            Some(b'{') => self.check_object(depth),
+            Some(b'[') => self.check_array(depth).map(drop),
+            _ => self.value(depth).map(drop),
+        }
+    }
+
+    /// Returns how many elements it has.
+    fn check_array(&mut self, depth: usize) -> Result<usize, Error> {
+        self.open(depth)?;
+        if self.eat(b']') {
+            return Ok(0);
+        }
+        let mut elements = 0;
+        loop {
+            self.check(depth + 1)?;
+            elements += 1;
+            if self.closes(b']')? {
+                return Ok(elements);
+            }
+        }
+    }
+
+    fn check_object(&mut self, depth: usize) -> Result<(), Error> {
+        self.open(depth)?;
+        if self.eat(b'}') {
+            return Ok(());
+        }
+        let mut keys = Keys::default();
+        loop {
+            let start = self.at;
+            let key = self.string()?;
+            if keys.contains(&key) {
+                return Err(ErrorKind::DuplicateKey(key.into_owned()).at(start));
+            }
+            keys.add(key);
+            self.white_space();
+            if !self.eat(b':') {
+                return Err(self.unexpected());
+            }
+            self.white_space();
+            self.check(depth + 1)?;
+            if self.closes(b'}')? {
+                return Ok(());
+            }
+        }
+    }
+
     /// Skips an opening bracket.
     fn open(&mut self, depth: usize) -> Result<(), Error> {
         if depth > DEPTH_MAX {
@@ -206,6 +270,30 @@ impl<'a> Parser<'a> {
             return Err(ErrorKind::NumberOutOfRange.at(start));
         }
         Ok(Number::with_text(double, Some(text)))
+    }
+}
+
+/// The keys of an object that is only checked.
+#[derive(Default)]
+struct Keys<'a> {
+    few: Vec<Cow<'a, str>>,
+    many: HashSet<Cow<'a, str>>,
+}
+
+impl<'a> Keys<'a> {
+    /// So many are faster compared one by one.
+    const FEW_MAX: usize = 16;
+
+    fn contains(&self, key: &str) -> bool {
+        self.few.iter().any(|other| other == key) || self.many.contains(key)
+    }
+
+    fn add(&mut self, key: Cow<'a, str>) {
+        if self.few.len() < Self::FEW_MAX {
+            self.few.push(key);
+        } else {
+            self.many.insert(key);
+        }
     }
 }
 

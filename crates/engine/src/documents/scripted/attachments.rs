@@ -49,7 +49,7 @@ impl Session<'_, '_> {
                 let upsert = call.operation == Operation::Upsert;
                 let write = Write::create(&body, None, upsert)?;
                 let done = write.inside(self.stage, document, &options, self.meter).await?;
-                Ok(self.reply(done))
+                Ok(self.reply(call, done))
             }
             Operation::Read | Operation::Replace | Operation::Delete => {
                 Err(Error::bad_request("The link is not valid for this operation."))
@@ -81,6 +81,6 @@ impl Session<'_, '_> {
             }
             _ => return Err(Error::bad_request("The link is not valid for this operation.")),
         };
-        Ok(self.reply(done))
+        Ok(self.reply(call, done))
     }
 }

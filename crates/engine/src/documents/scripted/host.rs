@@ -104,7 +104,7 @@ impl<'s, 'p> Session<'s, 'p> {
             }
             _ => return Err(Error::bad_request("The link is not valid for this operation.")),
         };
-        Ok(self.reply(done))
+        Ok(self.reply(call, done))
     }
 
     fn incoming<'b>(&self, call: &'b Call) -> Result<Incoming<'b>, Error> {
@@ -197,22 +197,17 @@ impl<'s, 'p> Session<'s, 'p> {
             rows.extend_from_slice(item);
         }
         rows.push(b']');
-        Reply {
-            status: 200,
-            body: Some(String::from_utf8_lossy(&rows).into_owned()),
-            continuation,
-            size_mb: Some(self.size_mb),
-        }
+        Reply { status: 200, body: Some(text(rows)), continuation, size_mb: Some(self.size_mb) }
     }
 
-    pub(super) fn reply(&self, Done { outcome, document, .. }: Done) -> Reply {
+    pub(super) fn reply(&self, call: &Call, Done { outcome, document, .. }: Done) -> Reply {
         let status = match outcome {
             Outcome::Ok => 200,
             Outcome::Created => 201,
             Outcome::Deleted => 204,
             Outcome::NotModified => 304,
         };
-        let body = (!document.is_empty()).then(|| String::from_utf8_lossy(&document).into_owned());
+        let body = (!document.is_empty() && !call.is_brief).then(|| text(document.into()));
         Reply { status, body, continuation: None, size_mb: Some(self.size_mb) }
     }
 }
@@ -245,6 +240,12 @@ impl Host for Session<'_, '_> {
         let (creations, bytes) = affordable_creations(self.spending_max - self.meter.total());
         PROMISE_MAX.at_most(creations, bytes)
     }
+}
+
+/// The text of what we have written ourselves.
+fn text(written: Vec<u8>) -> String {
+    String::from_utf8(written)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 /// The status code that a script gets in an error; `None` if the script must not see the error.

@@ -62,18 +62,20 @@ fn arguments(body: &[u8]) -> Result<Arc<str>, Error> {
             "The arguments of the stored procedure are invalid JSON: {reason}"
         ))
     };
-    let value = json::parse(body).map_err(|error| invalid(&error))?;
-    let is_too_many = match &value {
-        Value::Null => false,
-        Value::Array(values) => values.len() > ARGUMENTS_MAX,
-        Value::Object(_) => {
-            value.get("length").as_f64().is_some_and(|it| it > ARGUMENTS_MAX as f64)
-        }
-        _ => {
-            return Err(Error::bad_request(
-                "The arguments of a stored procedure must be an array.",
-            ));
-        }
+    let is_too_many = match json::check(body).map_err(|error| invalid(&error))? {
+        Some(elements) => elements > ARGUMENTS_MAX,
+        None => match json::parse(body).map_err(|error| invalid(&error))? {
+            Value::Null => false,
+            Value::Object(object) => {
+                let length = object.get("length").and_then(Value::as_f64);
+                length.is_some_and(|it| it > ARGUMENTS_MAX as f64)
+            }
+            _ => {
+                return Err(Error::bad_request(
+                    "The arguments of a stored procedure must be an array.",
+                ));
+            }
+        },
     };
     if is_too_many {
         return Err(Error::bad_request(format!(

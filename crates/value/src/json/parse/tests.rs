@@ -2,10 +2,39 @@
 
 use super::*;
 use crate::json::{members, print};
+use crate::testing::json_value;
 use proptest::prelude::*;
 
 fn kind(text: impl AsRef<[u8]>) -> ErrorKind {
-    parse(text.as_ref()).unwrap_err().kind
+    let error = parse(text.as_ref()).unwrap_err();
+    assert_eq!(check(text.as_ref()).as_ref(), Err(&error));
+    error.kind
+}
+
+/// Whether `check` accepts what `parse` does, and says the same of what it does not.
+fn agree(text: &[u8]) -> bool {
+    check(text) == parse(text).map(|value| value.as_array().map(<[Value]>::len))
+}
+
+#[test]
+fn arrays_are_counted() {
+    assert_eq!(check(b" [ ] "), Ok(Some(0)));
+    assert_eq!(check(br#"[1,[2,3],{"a":[4]},"5",null]"#), Ok(Some(5)));
+    for text in ["{}", r#"{"a":[1]}"#, "null", "true", "1.5", r#""[]""#] {
+        assert_eq!(check(text.as_bytes()), Ok(None), "{text}");
+    }
+}
+
+#[test]
+fn a_key_that_is_there_twice_is_found_among_many() {
+    for count in [1, 2, 15, 16, 17, 18, 40] {
+        let keys: Vec<String> = (0..count).map(|key| format!(r#""k{key}":0"#)).collect();
+        assert!(agree(format!("{{{}}}", keys.join(",")).as_bytes()));
+        for twice in [0, count / 2, count - 1] {
+            let text = format!(r#"{{{},"\u006b{twice}":1}}"#, keys.join(","));
+            assert_eq!(kind(text), ErrorKind::DuplicateKey(format!("k{twice}")));
+        }
+    }
 }
 
 fn nested(depth: usize) -> String {
@@ -165,13 +194,25 @@ fn errors_say_what_and_where() {
 proptest! {
     #[test]
     fn any_bytes_are_answered_without_a_panic(bytes: Vec<u8>) {
-        let _ = parse(&bytes);
+        prop_assert!(agree(&bytes));
+    }
+
+    #[test]
+    fn what_is_checked_is_what_is_parsed(value in json_value(), at: usize, byte: u8) {
+        let mut text = print(&value).into_bytes();
+        prop_assert!(agree(&text));
+        let at = at % text.len();
+        text[at] = byte;
+        prop_assert!(agree(&text));
+        text.truncate(at);
+        prop_assert!(agree(&text));
     }
 
     #[test]
     fn texts_that_look_like_json_are_answered_without_a_panic(
         text in r#"[\[\]{}",:\\u0-9a-fA-F.eE+\-truefalsn ]{0,60}"#
     ) {
+        prop_assert!(agree(text.as_bytes()));
         if let Ok(value) = parse(text.as_bytes()) {
             let again = parse(print(&value).as_bytes()).unwrap();
             prop_assert_eq!(&again, &value);
