@@ -3,12 +3,13 @@
 use crate::source::{crates, dependencies};
 
 /// Each crate, and the crates of ours that it may use. Tests may use any store.
-const ARROWS: [(&str, &[&str]); 18] = [
+const ARROWS: [(&str, &[&str]); 19] = [
     ("value", &[]),
     ("protocol", &["value"]),
     ("sql", &["value"]),
     ("index", &["value"]),
-    ("mql", &[]),
+    ("expression", &[]),
+    ("mql", &["expression"]),
     ("mongo", &["mql"]),
     ("script", &["value", "protocol"]),
     ("store", &[]),

@@ -27,6 +27,8 @@ use crate::{
 /// Most arguments of a stored procedure.
 const ARGUMENTS_MAX: usize = 500_000;
 
+const NOT_AN_ARRAY: &str = "The arguments of a stored procedure must be an array.";
+
 /// Runs a stored procedure. The body is a JSON array of its arguments, or nothing.
 pub(crate) async fn execute(
     call: Call,
@@ -70,11 +72,7 @@ fn arguments(body: &[u8]) -> Result<Arc<str>, Error> {
                 let length = object.get("length").and_then(Value::as_f64);
                 length.is_some_and(|it| it > ARGUMENTS_MAX as f64)
             }
-            _ => {
-                return Err(Error::bad_request(
-                    "The arguments of a stored procedure must be an array.",
-                ));
-            }
+            _ => return Err(Error::bad_request(NOT_AN_ARRAY)),
         },
     };
     if is_too_many {

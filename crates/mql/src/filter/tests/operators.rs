@@ -5,6 +5,7 @@ use bson::{Binary, Bson, Regex, doc};
 
 use super::{check_values, matches, parse, raw};
 use crate::expression::Variables;
+use crate::expression::{Computed, Context, Random, Scope};
 use crate::filter::{Filter, FilterOptions};
 use crate::testing;
 
@@ -234,16 +235,16 @@ fn expressions_see_variables() {
     let options = FilterOptions { names, ..FilterOptions::default() };
     let parsed = Filter::parse(&raw(&doc! {"$expr": "$$outer"}), &options).unwrap();
     for is_true in [true, false] {
-        let random = crate::expression::Random::new(1);
-        let context = crate::expression::Context {
+        let random = Random::new(1);
+        let context = Context {
             now: options.now,
             cluster_time: options.cluster_time,
             user_roles: None,
             collation: None,
             random: &random,
         };
-        let scope = crate::expression::Scope::new(&document, &context);
-        let values = [crate::expression::Computed::from(is_true)];
+        let scope = Scope::new(&document, &context);
+        let values = [Computed::from(is_true)];
         let frame = scope.frame(&values);
         assert_eq!(parsed.matches_in(&document, &scope.within(&frame)), Ok(is_true));
     }

@@ -1,3 +1,5 @@
+//! Operators that add, remove and change elements of arrays.
+
 use bson::{RawBsonRef, doc};
 
 use super::{check, check_errors};

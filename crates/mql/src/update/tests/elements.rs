@@ -1,3 +1,5 @@
+//! Elements chosen by the filter, by `$[]` and by array filters.
+
 use bson::{Document, doc};
 
 use super::{CONTEXT, check, check_errors, document, parse, parse_with, properties, raw};

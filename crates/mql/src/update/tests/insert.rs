@@ -1,3 +1,5 @@
+//! Documents that are inserted: their ids, timestamps and limits.
+
 use std::borrow::Cow;
 
 use bson::oid::ObjectId;

@@ -1,3 +1,5 @@
+//! Paths: what they create, what is in their way, what collides.
+
 use bson::raw::cstr;
 use bson::{RawDocumentBuf, doc};
 

@@ -1,3 +1,5 @@
+//! What holds for all updates.
+
 use bson::{Bson, Document, RawBson, doc};
 use proptest::prelude::*;
 

@@ -1,3 +1,5 @@
+//! Replacements and pipelines.
+
 use bson::{Bson, Document, RawDocument, RawDocumentBuf, Timestamp, doc};
 
 use super::{CONTEXT, apply, check, check_errors, document, parse, parse_with, raw};

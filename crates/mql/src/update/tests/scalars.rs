@@ -1,3 +1,5 @@
+//! Operators that set, remove and compute values.
+
 use bson::{Bson, Timestamp, doc};
 
 use super::{CONTEXT, apply, changes, check, check_errors};

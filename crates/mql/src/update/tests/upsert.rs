@@ -1,3 +1,5 @@
+//! Documents that come of a filter and an update.
+
 use bson::oid::ObjectId;
 use bson::{Bson, Document, RawBson, Timestamp, doc};
 

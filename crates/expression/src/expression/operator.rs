@@ -32,7 +32,7 @@ pub(super) struct Operator {
 
 /// How the arguments of an operator are written.
 pub(super) enum Form {
-    /// That many.
+    /// So many.
     Exactly(usize),
     /// At least and at most.
     Between(usize, usize),
