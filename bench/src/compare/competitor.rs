@@ -113,6 +113,8 @@ pub(crate) struct Competitor {
     pub(crate) process: u32,
     guard: Guard,
     data: Data,
+    /// Of its collections.
+    partitions: usize,
     pool: Arc<Pool>,
     /// The next operation of each workload.
     next: RefCell<HashMap<Workload, Arc<AtomicUsize>>>,
@@ -129,6 +131,8 @@ pub(crate) struct Place<'a> {
     pub(crate) programs: &'a Programs,
     pub(crate) postgres: Option<&'a Path>,
     pub(crate) pool: &'a Arc<Pool>,
+    /// Of the collections.
+    pub(crate) partitions: usize,
     pub(crate) rest_max: Duration,
 }
 
@@ -149,6 +153,7 @@ impl Competitor {
             process,
             guard,
             data,
+            partitions: place.partitions,
             pool,
             next,
             load_cpu_us: 0.0,
@@ -168,6 +173,7 @@ impl Competitor {
             process: self.process,
             guard: Guard::Postgres(Arc::clone(guard)),
             data: self.data,
+            partitions: self.partitions,
             pool: Arc::clone(&self.pool),
             next: RefCell::default(),
             load_cpu_us: 0.0,
@@ -184,7 +190,9 @@ impl Competitor {
                 return tokio::task::spawn_blocking(move || postgres::fill(&address, data)).await?;
             }
             Who::Ferret => {}
-            _ => setup::rest_collections(&self.address, self.who.is_sheaf()).await?,
+            _ => {
+                setup::rest_collections(&self.address, self.who.is_sheaf(), self.partitions).await?
+            }
         }
         let rest = || Rest::new(&self.address, &self.pool, self.data);
         let job = || match self.who {
@@ -223,7 +231,10 @@ impl Competitor {
             }
             Who::Ferret => mongo::job(workload, &self.pool, self.data),
             Who::Vercel | Who::Cosmium if !is_of_emulators(workload) => None,
-            _ => Some(Rest::new(&self.address, &self.pool, self.data)?.job(workload)),
+            _ => {
+                let rest = Rest::new(&self.address, &self.pool, self.data)?;
+                Some(rest.over(self.partitions).job(workload))
+            }
         })
     }
 

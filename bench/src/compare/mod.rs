@@ -82,6 +82,7 @@ async fn all(options: &Options) -> Result<()> {
         programs: &programs,
         postgres: postgres.as_deref(),
         pool: &pool,
+        partitions: options.partitions,
         rest_max: options.times().rest_max,
     };
     let mut results = Results::default();

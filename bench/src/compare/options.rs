@@ -4,12 +4,13 @@ use std::{path::PathBuf, time::Duration};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use super::load::Times;
+use super::{load::Times, setup::PARTITIONS};
 
 /// What is printed for a wrong command line.
 const HELP: &str = "\
   --sheaf PATH       the server [../target/release/sheaf, seen from bench/]
   --documents N,N    sizes of the collections; all is measured at the last, reads at all [10000,100000]
+  --partitions N     partitions of the collections [4]; PostgreSQL has one
   --full             sizes 10000 and 1000000, and a soak of 300 seconds
   --quick            a smoke test of two minutes, whose figures say little
   --rounds N         turns of each server, of which the median is reported [3]
@@ -26,6 +27,7 @@ const HELP: &str = "\
 pub(crate) struct Options {
     pub(crate) sheaf: PathBuf,
     pub(crate) sizes: Vec<usize>,
+    pub(crate) partitions: usize,
     pub(crate) is_quick: bool,
     pub(crate) rounds: usize,
     pub(crate) seconds: f64,
@@ -43,6 +45,7 @@ impl Options {
         let mut found = Self {
             sheaf,
             sizes: vec![10_000, 100_000],
+            partitions: PARTITIONS,
             is_quick: words.iter().any(|word| word == "--quick"),
             rounds: 3,
             seconds: 1.5,
@@ -74,6 +77,7 @@ impl Options {
                 "--documents" => {
                     found.sizes = value.split(',').map(str::parse).collect::<Result<_, _>>()?;
                 }
+                "--partitions" => found.partitions = value.parse()?,
                 "--rounds" => found.rounds = value.parse()?,
                 "--seconds" => found.seconds = value.parse()?,
                 "--soak" => found.soak = Duration::from_secs_f64(value.parse()?),
@@ -84,6 +88,7 @@ impl Options {
             }
         }
         ensure!(found.rounds > 0 && found.seconds > 0.0, "at least one round, please");
+        ensure!((1..=10).contains(&found.partitions), "one to ten partitions, please");
         ensure!(found.sheaf.is_file(), "there is no `{}`: build it", found.sheaf.display());
         Ok(found)
     }
@@ -155,5 +160,8 @@ mod tests {
         assert_eq!((options.sizes, options.rounds), (vec![1000, 2000], 2));
         assert!(parse("--rounds").is_err() && parse("--nothing 1").is_err());
         assert!(parse("--rounds 0").is_err());
+        assert_eq!(parse("--partitions 1").unwrap().partitions, 1);
+        assert_eq!(parse("").unwrap().partitions, PARTITIONS);
+        assert!(parse("--partitions 0").is_err());
     }
 }

@@ -51,7 +51,7 @@ impl Raw {
     ) -> Result<Self> {
         let source = Scratch::named("raw-source")?;
         let server = Server::start(Kind::SheafDisk, &options.sheaf, &source.0)?;
-        setup::rest_collections(&server.host, false).await?;
+        setup::rest_collections(&server.host, false, setup::PARTITIONS).await?;
         let job = || Ok(Rest::new(&server.host, place.pool, data)?.load_job());
         let (address, process) = (server.host.clone(), server.id());
         let target = Target { address, transport: Transport::Plain, process };

@@ -19,7 +19,7 @@ pub(crate) async fn record(sheaf: &Path, pool: &Arc<Pool>, into: &Path) -> Resul
     let scratch = Scratch::named("recorded")?;
     let server = Server::start_with(Kind::SheafDisk, sheaf, &scratch.0, &["--tls", "optional"])?;
     let data = Data::new(DOCUMENTS)?;
-    setup::rest_collections(&server.host, true).await?;
+    setup::rest_collections(&server.host, true, setup::PARTITIONS).await?;
     let rest = || Rest::new(&server.host, pool, data);
     let mut stream = Stream::open(&server.host, false).await?;
     let mut exchange = async |request: &[u8]| {

@@ -167,7 +167,7 @@ async fn connections(options: &Options, results: &mut Results) -> Result<()> {
     let scratch = Scratch::named("connections")?;
     let more = ["--max-connections", &maximum[..]];
     let server = Server::start_with(Kind::SheafDisk, &options.sheaf, &scratch.0, &more)?;
-    super::setup::rest_collections(&server.host, false).await?;
+    super::setup::rest_collections(&server.host, false, super::setup::PARTITIONS).await?;
     let data = Data::new(1000)?;
     let pool = Arc::new(Pool::new()?);
     let target = load::Target {

@@ -9,6 +9,7 @@ use super::{
     job::Job,
     pool::Pool,
     queries::query_body,
+    setup::PARTITIONS,
     workload::{MANY, SEVERAL, Workload, scatter},
 };
 use crate::{
@@ -31,6 +32,8 @@ pub(crate) struct Rest {
     signer: Signer,
     pool: Arc<Pool>,
     data: Data,
+    /// Of the collections.
+    partitions: usize,
 }
 
 /// A request, before it is written.
@@ -48,7 +51,13 @@ struct Parts<'a> {
 impl Rest {
     /// For `data`, which is loaded.
     pub(crate) fn new(host: &str, pool: &Arc<Pool>, data: Data) -> Result<Self> {
-        Ok(Self { host: host.to_owned(), signer: Signer::new()?, pool: Arc::clone(pool), data })
+        let (host, signer, pool) = (host.to_owned(), Signer::new()?, Arc::clone(pool));
+        Ok(Self { host, signer, pool, data, partitions: PARTITIONS })
+    }
+
+    /// For collections of so many partitions.
+    pub(crate) fn over(self, partitions: usize) -> Self {
+        Self { partitions, ..self }
     }
 
     /// The job of a workload.
@@ -203,7 +212,7 @@ impl Rest {
     }
 
     fn changes(&self, number: usize, out: &mut Vec<u8>) {
-        let range = if number.is_multiple_of(2) { "0" } else { "1" };
+        let range = if number.is_multiple_of(2) || self.partitions < 2 { "0" } else { "1" };
         let link = format!("dbs/{DATABASE}/colls/{LOADED}");
         let path = format!("/{link}/docs");
         let headers = [

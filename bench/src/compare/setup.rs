@@ -9,8 +9,10 @@ use crate::{
     cell::Connection,
 };
 
-/// Throughput that makes four partitions.
-const THROUGHPUT: &str = "40000";
+/// How many partitions the collections have unless somebody asks for others.
+pub(crate) const PARTITIONS: usize = 4;
+/// Throughput that makes one partition.
+const THROUGHPUT: usize = 10_000;
 /// The stored procedure.
 const SOURCE: &str = "function (documents) { \
     const collection = getContext().getCollection(); let count = 0; \
@@ -19,7 +21,11 @@ const SOURCE: &str = "function (documents) { \
         if (error) throw error; getContext().getResponse().setBody(count += 1); }); } }";
 
 /// Creates the database and both collections of a server that speaks the REST API.
-pub(crate) async fn rest_collections(host: &str, has_procedures: bool) -> Result<()> {
+pub(crate) async fn rest_collections(
+    host: &str,
+    has_procedures: bool,
+    partitions: usize,
+) -> Result<()> {
     let api = Api::new(host);
     let mut connection = Connection::open(host).await?;
     connection.expect(api.create_database()?, 201).await?;
@@ -28,7 +34,7 @@ pub(crate) async fn rest_collections(host: &str, has_procedures: bool) -> Result
         let key = r#""partitionKey":{"paths":["/customer"],"kind":"Hash","version":2}"#;
         let body = format!(r#"{{"id":"{name}",{key}}}"#);
         let mut request = api.prepare(Method::POST, "colls", &link, &path, VERSION, body)?;
-        let throughput = HeaderValue::from_static(THROUGHPUT);
+        let throughput = HeaderValue::from(partitions * THROUGHPUT);
         request.headers_mut().insert("x-ms-offer-throughput", throughput);
         connection.expect(request, 201).await?;
     }
