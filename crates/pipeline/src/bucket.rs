@@ -34,7 +34,7 @@ fn parse_sort(sort: &RawDocumentBuf) -> Result<Sort> {
 
 /// Checks that a value is a path or an expression; the error is one of three numbers: for an object
 /// that is none, for a string that is none, for another type.
-fn check_expression(value: RawBsonRef<'_>, locations: [i32; 3]) -> Result<(), i32> {
+pub(crate) fn check_expression(value: RawBsonRef<'_>, locations: [i32; 3]) -> Result<(), i32> {
     match value {
         RawBsonRef::Document(document) => {
             let first = document.iter().next().and_then(std::result::Result::ok);

@@ -18,7 +18,16 @@ impl Match {
         let document = refuse::document(value, 15_959, |_| {
             "the match filter must be an expression in an object".to_owned()
         })?;
-        Ok(Self(Filter::parse(document, &options.filter)?))
+        let filter = Filter::parse(document, &options.filter)?;
+        if filter.near().is_some() {
+            return Err(Error::location(
+                5_626_500,
+                "$geoNear, $near, and $nearSphere are not allowed in this context, as these \
+                 operators require sorting geospatial data. If you do not need sort, consider using \
+                 $geoWithin instead.",
+            ));
+        }
+        Ok(Self(filter))
     }
 }
 

@@ -13,13 +13,14 @@
 //! - `fields`: `$match`, `$project`, `$unset`, `$replaceRoot`, `add_fields`: `$addFields`,
 //! - `limit`: `$limit`, `$skip`, `$count`, `unwind`,
 //! - `sort_key`: the place of a document in an order, `sort`: `$sort` and `$sample`,
-//! - `accumulator`, `state`, `group`, `bucket`: `$group` and what is made of it,
+//! - `accumulator`, `state`, `group`, `bucket`, `bucket_auto`: `$group` and what is made of it,
 //! - `facet`, `redact`, `documents`,
 //! - `update`: updates by pipeline.
 
 mod accumulator;
 mod add_fields;
 mod bucket;
+mod bucket_auto;
 mod documents;
 mod execution;
 mod facet;

@@ -6,7 +6,7 @@ use mql::filter::FilterOptions;
 #[derive(Clone, Debug)]
 pub struct PipelineOptions {
     /// For `$match`. Its `names` are the variables of all stages, whose values are given by
-    /// [`Environment::frame`](crate::Environment::frame).
+    /// [`Environment::frame`](crate::Environment::frame); its `variables` are seen by `$match` alone.
     pub filter: FilterOptions,
     /// The most bytes that the stages of one execution may hold.
     pub memory_max: usize,

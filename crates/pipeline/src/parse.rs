@@ -8,6 +8,7 @@ use expression::{Code, Error, Result};
 
 use crate::add_fields::AddFields;
 use crate::bucket;
+use crate::bucket_auto::BucketAuto;
 use crate::documents::Documents;
 use crate::execution::{Budget, Each, Execution, Start};
 use crate::facet::Facet;
@@ -45,15 +46,8 @@ const OUTSIDE: [&str; 17] = [
 ];
 
 /// Stages of MongoDB that nobody runs yet.
-const MISSING: [&str; 7] = [
-    "$bucketAuto",
-    "$densify",
-    "$fill",
-    "$search",
-    "$searchMeta",
-    "$setWindowFields",
-    "$vectorSearch",
-];
+const MISSING: [&str; 6] =
+    ["$densify", "$fill", "$search", "$searchMeta", "$setWindowFields", "$vectorSearch"];
 
 /// A compiled pipeline, which any number of executions share.
 #[derive(Clone, Debug)]
@@ -127,6 +121,7 @@ impl Pipeline {
             "$count" => self.begin(Count::parse(value)?),
             "$unwind" => self.begin(Unwind::parse(value)?),
             "$group" => self.begin(Group::parse(value, options)?),
+            "$bucketAuto" => self.begin(BucketAuto::parse(value, options)?),
             "$facet" => self.begin(Facet::parse(value, &|stages| {
                 Self::parse(stages, options).map(|pipeline| pipeline.stages)
             })?),

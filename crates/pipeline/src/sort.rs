@@ -63,7 +63,11 @@ impl Sort {
 
 impl Start for Sort {
     fn start(self: Arc<Self>, budget: &Arc<Budget>) -> Box<dyn Operator> {
-        Box::new(Sorting { sort: self, budget: Arc::clone(budget), kept: BTreeMap::new(), next: 0 })
+        let kept = match self.limit {
+            usize::MAX => Kept::All(Vec::new()),
+            limit => Kept::Few(limit, BTreeMap::new()),
+        };
+        Box::new(Sorting { by: self.by.clone(), budget: Arc::clone(budget), kept, next: 0 })
     }
 
     fn with_limit(&self, limit: usize) -> Option<Arc<dyn Start>> {
@@ -74,15 +78,58 @@ impl Start for Sort {
 /// The key, and the number of the document: documents of one key keep their order.
 type Place = (Vec<u8>, u64);
 
+/// Documents with their places.
+enum Kept {
+    /// As they came.
+    All(Vec<(Place, RawDocumentBuf)>),
+    /// The first few.
+    Few(usize, BTreeMap<Place, RawDocumentBuf>),
+}
+
 struct Sorting {
-    sort: Arc<Sort>,
+    by: By,
     budget: Arc<Budget>,
-    kept: BTreeMap<Place, RawDocumentBuf>,
+    kept: Kept,
     next: u64,
 }
 
 fn cost(place: &Place, document: &RawDocumentBuf) -> usize {
     place.0.len() + document.as_bytes().len() + OVERHEAD
+}
+
+impl Kept {
+    /// Keeps a document, if it is one of those that are wanted.
+    fn add(&mut self, place: Place, document: RawDocumentBuf, budget: &Budget) -> Result<()> {
+        match self {
+            Self::All(kept) => {
+                budget.take(cost(&place, &document), "$sort")?;
+                kept.push((place, document));
+            }
+            Self::Few(limit, kept) => {
+                let is_full = kept.len() >= *limit;
+                if is_full && kept.last_key_value().is_none_or(|(last, _)| place > *last) {
+                    return Ok(());
+                }
+                if is_full && let Some((last, dropped)) = kept.pop_last() {
+                    budget.give(cost(&last, &dropped));
+                }
+                budget.take(cost(&place, &document), "$sort")?;
+                kept.insert(place, document);
+            }
+        }
+        Ok(())
+    }
+
+    /// All that was kept, in order.
+    fn sorted(&mut self) -> Box<dyn Iterator<Item = (Place, RawDocumentBuf)>> {
+        match self {
+            Self::All(kept) => {
+                kept.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+                Box::new(std::mem::take(kept).into_iter())
+            }
+            Self::Few(_, kept) => Box::new(std::mem::take(kept).into_iter()),
+        }
+    }
 }
 
 impl Operator for Sorting {
@@ -92,29 +139,22 @@ impl Operator for Sorting {
         environment: &Environment<'_>,
         _out: &mut Out<'_>,
     ) -> Result<Flow> {
-        let key = match &self.sort.by {
+        let key = match &self.by {
             By::Key(key) => key.of(&document, environment.context.collation)?,
             By::Chance => environment.context.random.next().to_bits().to_be_bytes().into(),
         };
         let place = (key, self.next);
         self.next += 1;
-        let is_full = self.kept.len() >= self.sort.limit;
-        if is_full && self.kept.last_key_value().is_none_or(|(last, _)| place > *last) {
-            return Ok(Flow::More);
-        }
-        if is_full && let Some((last, dropped)) = self.kept.pop_last() {
-            self.budget.give(cost(&last, &dropped));
-        }
-        self.budget.take(cost(&place, &document), "$sort")?;
-        self.kept.insert(place, document);
+        self.kept.add(place, document, &self.budget)?;
         Ok(Flow::More)
     }
 
     fn finish(&mut self, _environment: &Environment<'_>, out: &mut Out<'_>) -> Result<()> {
-        while let Some((place, document)) = self.kept.pop_first() {
+        let mut flow = Flow::More;
+        for (place, document) in self.kept.sorted() {
             self.budget.give(cost(&place, &document));
-            if out(document)? == Flow::Enough {
-                break;
+            if flow == Flow::More {
+                flow = out(document)?;
             }
         }
         Ok(())

@@ -1,6 +1,10 @@
 //! How executions flow and what they may hold.
 
+use std::sync::Arc;
+
 use bson::{Bson, bson, doc};
+use expression::{Code, Collation, Computed, Scope, Variables};
+use mql::filter::FilterOptions;
 
 use super::*;
 use crate::Stage;
@@ -47,6 +51,8 @@ fn stages_that_keep_documents_have_a_budget() {
     let group = "Exceeded memory limit for $group, but didn't allow external sort. Pass \
                  allowDiskUse:true to opt in.";
     let sort = "Sort exceeded memory limit of 4000 bytes, but did not opt in to external sorting.";
+    let bucket = "Exceeded memory limit for $bucketAuto, but didn't allow external sort. Pass \
+                  allowDiskUse:true to opt in.";
     let facet = "Exceeded memory limit for $facet, but didn't allow external sort. Pass \
                  allowDiskUse:true to opt in.";
     let cases = [
@@ -57,6 +63,7 @@ fn stages_that_keep_documents_have_a_budget() {
         (bson!([{"$group": {"_id": null, "all": {"$push": "$t"}}}]), Some(group)),
         (bson!([{"$group": {"_id": null, "last": {"$last": "$t"}}}]), None),
         (bson!([{"$group": {"_id": null, "few": {"$lastN": {"input": "$t", "n": 3}}}}]), None),
+        (bson!([{"$bucketAuto": {"groupBy": "$i", "buckets": 2}}]), Some(bucket)),
         (bson!([{"$facet": {"all": []}}]), Some(facet)),
     ];
     for (pipeline, expected) in cases {
@@ -108,4 +115,71 @@ fn documents_that_are_nested_too_deep_are_refused() {
         let found = run_compiled(&pipeline, &[doc! {"b": 1}]).unwrap_err();
         assert_eq!(found.code.name(), "Overflow", "{stage}");
     }
+}
+
+#[test]
+fn variables_and_collations_reach_all_stages() {
+    let collation = raw(&doc! {"locale": "en", "strength": 2});
+    let collation = Collation::parse(&collation).unwrap().map(Arc::new);
+    let names = Variables::new().with(["x"]).unwrap();
+    let filter = FilterOptions { collation: collation.clone(), names, ..FilterOptions::default() };
+    let options = PipelineOptions { filter, ..PipelineOptions::default() };
+    let pipeline = bson!([
+        {"$match": {"$expr": {"$ne": ["$s", "$$x"]}}},
+        {"$sort": {"s": 1}},
+        {"$group": {"_id": "$s", "n": {"$push": "$n"}, "x": {"$first": "$$x"}}},
+    ]);
+    let pipeline = Pipeline::parse(&stages(pipeline), &options).unwrap();
+    let random = Random::new(0);
+    let context = Context {
+        now: DateTime::from_millis(0),
+        cluster_time: Timestamp { time: 0, increment: 0 },
+        user_roles: None,
+        collation: collation.as_deref(),
+        random: &random,
+    };
+    let values = [Computed::from("C".to_owned())];
+    let nothing = raw(&doc! {});
+    let frame = Scope::new(&nothing, &context).frame(&values);
+    let environment = Environment { frame: Some(&frame), ..Environment::new(&context) };
+    let mut execution = pipeline.start().unwrap();
+    let mut found = Vec::new();
+    let mut out = |document: RawDocumentBuf| {
+        found.push(Document::try_from(&*document)?);
+        Ok(Flow::More)
+    };
+    for (s, n) in [("b", 1), ("A", 2), ("B", 3), ("a", 4), ("c", 5)] {
+        execution.push(raw(&doc! {"s": s, "n": n}), &environment, &mut out).unwrap();
+    }
+    execution.finish(&environment, &mut out).unwrap();
+    let expected =
+        [doc! {"_id": "A", "n": [2, 4], "x": "C"}, doc! {"_id": "b", "n": [1, 3], "x": "C"}];
+    assert_eq!(found, expected);
+}
+
+#[test]
+fn a_query_that_is_cancelled_stops() {
+    let pipeline = parse(bson!([{"$unwind": "$l"}])).unwrap();
+    let random = Random::new(0);
+    let context = Context {
+        now: DateTime::from_millis(0),
+        cluster_time: Timestamp { time: 0, increment: 0 },
+        user_roles: None,
+        collation: None,
+        random: &random,
+    };
+    let left = std::cell::Cell::new(3);
+    let checkpoint = || match left.replace(left.get() - 1) {
+        0 => Err(Error::new(Code::MAX_TIME_EXPIRED, "operation exceeded time limit")),
+        _ => Ok(()),
+    };
+    let environment = Environment { checkpoint: Some(&checkpoint), ..Environment::new(&context) };
+    let mut count = 0;
+    let mut out = |_| {
+        count += 1;
+        Ok(Flow::More)
+    };
+    let document = raw(&doc! {"l": [1, 2, 3, 4, 5]});
+    let found = pipeline.start().unwrap().push(document, &environment, &mut out).unwrap_err();
+    assert_eq!((found.code, count), (Code::MAX_TIME_EXPIRED, 2));
 }

@@ -149,3 +149,29 @@ fn documents_are_counted_by_value_and_by_bucket() {
         "$switch could not find a matching branch for an input, and no default was specified.",
     );
 }
+
+#[test]
+fn documents_are_spread_over_buckets() {
+    let documents: Vec<Document> = [5, 1, 3, 1, 9, 3, 3].map(|v| doc! {"v": v}).into();
+    let bucket =
+        |min: i32, max: i32, count: i32| doc! {"_id": {"min": min, "max": max}, "count": count};
+    let cases = [
+        (1, vec![bucket(1, 9, 7)]),
+        (2, vec![bucket(1, 5, 5), bucket(5, 9, 2)]),
+        (3, vec![bucket(1, 3, 2), bucket(3, 5, 3), bucket(5, 9, 2)]),
+        (9, vec![bucket(1, 3, 2), bucket(3, 5, 3), bucket(5, 9, 1), bucket(9, 9, 1)]),
+    ];
+    for (buckets, expected) in cases {
+        let stage = bson!({"$bucketAuto": {"groupBy": "$v", "buckets": buckets}});
+        check(bson!([stage]), &documents, &expected);
+    }
+    check(
+        bson!([
+            {"$bucketAuto": {"groupBy": "$v", "buckets": 2, "output": {"l": {"$push": "$v"}}}},
+            {"$limit": 1},
+        ]),
+        &documents,
+        &[doc! {"_id": {"min": 1, "max": 5}, "l": [1, 1, 3, 3, 3]}],
+    );
+    check(bson!([{"$bucketAuto": {"groupBy": "$v", "buckets": 2}}]), &[], &[]);
+}

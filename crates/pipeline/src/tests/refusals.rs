@@ -42,6 +42,11 @@ fn stages_of_single_documents_are_refused() {
             2,
             "unknown top level operator: $foo. If you have a field name that starts with a '$' symbol, consider using $getField or $setField.",
         ),
+        (
+            bson!({"$match": {"l": {"$near": [0, 0]}}}),
+            5_626_500,
+            "$geoNear, $near, and $nearSphere are not allowed in this context, as these operators require sorting geospatial data. If you do not need sort, consider using $geoWithin instead.",
+        ),
         (bson!({"$project": 1}), 15_969, "$project specification must be an object"),
         (
             bson!({"$project": {}}),
@@ -363,6 +368,48 @@ fn buckets_are_refused() {
     ];
     for (bucket, code, message) in cases {
         check_fails(bson!([{"$bucket": bucket}]), doc! {}, code, message);
+    }
+    let cases = [
+        (bson!(1), 40_240, "The argument to $bucketAuto must be an object, but found type: int."),
+        (
+            bson!({"groupBy": "$a"}),
+            40_246,
+            "$bucketAuto requires 'groupBy' and 'buckets' to be specified.",
+        ),
+        (
+            bson!({"groupBy": 1}),
+            40_239,
+            "The $bucketAuto 'groupBy' field must be defined as a $-prefixed path or an expression object, but found: 1",
+        ),
+        (
+            bson!({"buckets": "x"}),
+            40_241,
+            "The $bucketAuto 'buckets' field must be a numeric value, but found type: string.",
+        ),
+        (
+            bson!({"buckets": 1.5}),
+            40_242,
+            "The $bucketAuto 'buckets' field must be representable as a 32-bit integer, but found 1.5.",
+        ),
+        (
+            bson!({"buckets": 0}),
+            40_243,
+            "The $bucketAuto 'buckets' field must be greater than 0, but found: 0",
+        ),
+        (
+            bson!({"output": 1}),
+            40_244,
+            "The $bucketAuto 'output' field must be an object, but found type: int.",
+        ),
+        (bson!({"x": 1}), 40_245, "Unrecognized option to $bucketAuto: x."),
+        (
+            bson!({"granularity": "R5"}),
+            238,
+            "The option granularity of $bucketAuto is not supported",
+        ),
+    ];
+    for (bucket, code, message) in cases {
+        check_fails(bson!([{"$bucketAuto": bucket}]), doc! {}, code, message);
     }
     let text = "the sortByCount field must be defined as a $-prefixed path or an expression inside \
                 an object";
