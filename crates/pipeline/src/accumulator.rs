@@ -11,6 +11,7 @@ use expression::{
 };
 
 use crate::execution::Environment;
+use crate::percentile::{Arguments, Percentiles};
 use crate::refuse;
 use crate::sort_key::SortKey;
 use crate::state::{Merged, Ranked, State};
@@ -23,6 +24,8 @@ pub(crate) struct Accumulator {
     input: Expression,
     n: Option<Expression>,
     by: Option<SortKey>,
+    /// Of percentiles.
+    parts: Vec<f64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +44,9 @@ enum Kind {
     LastN,
     /// The least few values, or the greatest.
     ExtremeN(Ordering),
+    Percentile {
+        is_single: bool,
+    },
     /// The beginning or the end of an order, of one value or of several.
     Place {
         keeps_last: bool,
@@ -71,6 +77,8 @@ impl Kind {
             "$topN" => Self::Place { keeps_last: false, is_single: false },
             "$bottom" => Self::Place { keeps_last: true, is_single: true },
             "$bottomN" => Self::Place { keeps_last: true, is_single: false },
+            "$median" => Self::Percentile { is_single: true },
+            "$percentile" => Self::Percentile { is_single: false },
             _ => return None,
         })
     }
@@ -104,7 +112,7 @@ impl Accumulator {
         };
         let (operator, argument) = operator?;
         let operator = operator.as_str();
-        if matches!(operator, "$median" | "$percentile" | "$accumulator") {
+        if operator == "$accumulator" {
             return Err(Error::new(
                 Code::NOT_IMPLEMENTED,
                 format!("The accumulator {operator} is not supported"),
@@ -143,6 +151,10 @@ impl Accumulator {
             Kind::FirstN => State::FirstN(n, Vec::new()),
             Kind::LastN => State::LastN(n, VecDeque::new()),
             Kind::ExtremeN(_) => ranked(false, false),
+            Kind::Percentile { is_single } => {
+                let parts = self.parts.clone();
+                State::Percentiles(Percentiles { parts, is_single, numbers: Vec::new() })
+            }
             Kind::Place { keeps_last, is_single } => ranked(keeps_last, is_single),
         })
     }
@@ -188,9 +200,14 @@ impl Parts<'_> {
                     return Err(Error::type_mismatch("$count takes no arguments, i.e. $count:{}"));
                 }
                 let input = Expression::literal(RawBson::Null);
-                Ok(Accumulator { name, kind, input, n: None, by: None })
+                Ok(Accumulator { name, kind, input, n: None, by: None, parts: Vec::new() })
             }
             Kind::FirstN | Kind::LastN | Kind::ExtremeN(_) => self.few(name, argument),
+            Kind::Percentile { .. } => {
+                let Arguments { input, parts } =
+                    Arguments::parse(operator, argument, self.variables)?;
+                Ok(Accumulator { name, kind, input, n: None, by: None, parts })
+            }
             Kind::Place { is_single, .. } => self.place(name, argument, is_single),
             _ => {
                 if matches!(argument, RawBsonRef::Array(_)) {
@@ -200,7 +217,7 @@ impl Parts<'_> {
                     ));
                 }
                 let input = Expression::parse(argument, self.variables)?;
-                Ok(Accumulator { name, kind, input, n: None, by: None })
+                Ok(Accumulator { name, kind, input, n: None, by: None, parts: Vec::new() })
             }
         }
     }
@@ -234,7 +251,7 @@ impl Parts<'_> {
         }
         let n = n.ok_or_else(|| Error::location(5_787_906, "Missing value for 'n'"))?;
         let input = input.ok_or_else(|| Error::location(5_787_907, "Missing value for 'input'"))?;
-        Ok(Accumulator { name, kind: self.kind, input, n: Some(n), by: None })
+        Ok(Accumulator { name, kind: self.kind, input, n: Some(n), by: None, parts: Vec::new() })
     }
 
     /// `{sortBy, output, n}`
@@ -255,11 +272,8 @@ impl Parts<'_> {
                 "sortBy" => {
                     if value.as_document().is_none() {
                         return Err(Error::location(
-                            5_788_604,
-                            format!(
-                                "expected 'sortBy' to already be an object in the arguments to {}",
-                                self.operator
-                            ),
+                            10_065,
+                            "invalid parameter: expected an object (sortBy)",
                         ));
                     }
                     by = Some(SortKey::parse(value)?);
@@ -280,7 +294,7 @@ impl Parts<'_> {
         if by.is_none() {
             return Err(Error::location(5_788_005, "Missing value for 'sortBy'"));
         }
-        Ok(Accumulator { name, kind: self.kind, input, n, by })
+        Ok(Accumulator { name, kind: self.kind, input, n, by, parts: Vec::new() })
     }
 }
 

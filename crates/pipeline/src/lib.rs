@@ -13,7 +13,7 @@
 //! - `fields`: `$match`, `$project`, `$unset`, `$replaceRoot`, `add_fields`: `$addFields`,
 //! - `limit`: `$limit`, `$skip`, `$count`, `unwind`,
 //! - `sort_key`: the place of a document in an order, `sort`: `$sort` and `$sample`,
-//! - `accumulator`, `state`, `group`, `bucket`, `bucket_auto`: `$group` and what is made of it,
+//! - `accumulator`, `percentile`, `state`, `group`, `bucket`, `bucket_auto`: `$group` and what is made of it,
 //! - `facet`, `redact`, `documents`,
 //! - `update`: updates by pipeline.
 
@@ -29,6 +29,7 @@ mod group;
 mod limit;
 mod options;
 mod parse;
+mod percentile;
 mod redact;
 mod refuse;
 mod sort;

@@ -8,6 +8,8 @@ use bson::{RawArrayBuf, RawBson, RawBsonRef, RawDocumentBuf};
 use expression::number::Number;
 use expression::{Average, Collation, Deviation, Error, Result, Sum, class, key, order, show};
 
+use crate::percentile::Percentiles;
+
 /// What a value costs besides its bytes.
 const OVERHEAD: usize = 48;
 
@@ -29,6 +31,7 @@ pub(crate) enum State {
     FirstN(usize, Vec<RawBson>),
     LastN(usize, VecDeque<RawBson>),
     Ranked(Ranked),
+    Percentiles(Percentiles),
 }
 
 /// The fields of documents that are merged, each at the place of its first appearance.
@@ -71,6 +74,9 @@ impl State {
                 }
             }
             Self::Count(count) => *count += 1,
+            Self::Percentiles(found) => {
+                return Ok(number.map_or(0, |number| found.add(number)));
+            }
             Self::Extreme(wanted, found) => return Ok(extreme(value, *wanted, found, collation)),
             Self::First(Some(_)) => {}
             Self::First(found) => {
@@ -120,6 +126,7 @@ impl State {
             }
             Self::Extreme(_, found) | Self::First(found) => found.unwrap_or(RawBson::Null),
             Self::Last(found) => found,
+            Self::Percentiles(found) => found.finish(),
             Self::Count(count) => {
                 i32::try_from(count).map_or(RawBson::Int64(count), RawBson::Int32)
             }

@@ -43,6 +43,16 @@ fn accumulators_gather_the_values_of_a_group() {
         (bson!({"$lastN": {"input": "$s", "n": 2}}), bson!([0, 4])),
         (bson!({"$minN": {"input": "$v", "n": 2}}), bson!([2, 2_i64])),
         (bson!({"$maxN": {"input": "$s", "n": 9}}), bson!([4, 3, 2, 1, 0])),
+        (bson!({"$median": {"input": "$s", "method": "approximate"}}), bson!(2.0)),
+        (bson!({"$median": {"input": "$t", "method": "approximate"}}), Bson::Null),
+        (
+            bson!({"$percentile": {"input": "$v", "method": "approximate", "p": [1, 0, 0.5, 0.7]}}),
+            bson!([4.0, 2.0, 2.0, 4.0]),
+        ),
+        (
+            bson!({"$percentile": {"input": "$t", "method": "approximate", "p": [0.5]}}),
+            bson!([null]),
+        ),
         (bson!({"$top": {"sortBy": {"s": -1}, "output": "$t"}}), bson!("y")),
         (bson!({"$bottom": {"sortBy": {"s": -1}, "output": ["$s", "$v"]}}), bson!([0, 2_i64])),
         (bson!({"$topN": {"sortBy": {"s": 1}, "output": "$s", "n": 2}}), bson!([0, 1])),
