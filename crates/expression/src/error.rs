@@ -87,6 +87,7 @@ codes! {
     CHANGE_STREAM_FATAL 280 "ChangeStreamFatalError",
     CHANGE_STREAM_HISTORY_LOST 286 "ChangeStreamHistoryLost",
     NO_QUERY_EXECUTION_PLANS 291 "NoQueryExecutionPlans",
+    QUERY_EXCEEDED_MEMORY 292 "QueryExceededMemoryLimitNoDiskUseAllowed",
     API_VERSION 322 "APIVersionError",
     API_STRICT 323 "APIStrictError",
     API_DEPRECATION 324 "APIDeprecationError",

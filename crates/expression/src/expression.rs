@@ -27,7 +27,9 @@ mod zone;
 #[cfg(test)]
 mod tests;
 
+pub use build::check_depth;
 pub use computed::Computed;
+pub use operators::accumulate::{Average, Deviation, Sum};
 pub use paths::FieldPaths;
 pub use scope::{Checkpoint, Context, Frame, Random, Scope};
 pub use variables::Variables;
@@ -62,7 +64,7 @@ impl Expression {
     pub fn evaluate<'a>(&'a self, scope: &Scope<'a>) -> Result<Computed<'a>> {
         let value = self.node.evaluate(scope)?;
         if let Computed::Owned(value) = &value {
-            build::check_depth(value.as_raw_bson_ref())?;
+            check_depth(value.as_raw_bson_ref())?;
         }
         Ok(value)
     }

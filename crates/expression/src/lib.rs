@@ -31,6 +31,6 @@ mod testing;
 pub use collation::Collation;
 pub use error::{Code, Error, Result};
 pub use expression::{
-    Checkpoint, Computed, Context, DEPTH_MAX, Expression, FieldPaths, Frame, Random, Scope,
-    Variables,
+    Average, Checkpoint, Computed, Context, DEPTH_MAX, Deviation, Expression, FieldPaths, Frame,
+    Random, Scope, Sum, Variables, check_depth,
 };

@@ -3,13 +3,14 @@
 use crate::source::{crates, dependencies};
 
 /// Each crate, and the crates of ours that it may use. Tests may use any store.
-const ARROWS: [(&str, &[&str]); 19] = [
+const ARROWS: [(&str, &[&str]); 20] = [
     ("value", &[]),
     ("protocol", &["value"]),
     ("sql", &["value"]),
     ("index", &["value"]),
     ("expression", &[]),
     ("mql", &["expression"]),
+    ("pipeline", &["expression", "mql"]),
     ("mongo", &["mql"]),
     ("script", &["value", "protocol"]),
     ("store", &[]),

@@ -25,7 +25,7 @@ pub(super) fn check_size(bytes: usize) -> Result<()> {
 
 /// Refuses a value that is nested deeper than documents may be. Whoever compares or prints values
 /// relies on that.
-pub(super) fn check_depth(value: RawBsonRef<'_>) -> Result<()> {
+pub fn check_depth(value: RawBsonRef<'_>) -> Result<()> {
     if is_within(value, DEPTH_MAX) {
         return Ok(());
     }

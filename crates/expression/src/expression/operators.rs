@@ -2,7 +2,7 @@
 
 use super::operator::Operator;
 
-mod accumulate;
+pub(super) mod accumulate;
 mod angles;
 mod arithmetic;
 mod arrays;

@@ -3,7 +3,7 @@
 
 use std::cmp::Ordering;
 
-use bson::RawBsonRef;
+use bson::{RawBson, RawBsonRef};
 
 use super::arithmetic::divided;
 use super::arrays::elements;
@@ -17,19 +17,16 @@ use crate::order;
 pub(in crate::expression) static OPERATORS: &[Operator] = &[
     Operator::any("$sum", |call, scope| {
         over(call, scope, |values| {
-            let mut sum = PreciseSum::default();
+            let mut sum = Sum::default();
             values.iter().filter_map(|value| Number::of(*value)).for_each(|n| sum.add(n));
             sum.total().into()
         })
     }),
     Operator::any("$avg", |call, scope| {
         over(call, scope, |values| {
-            let (mut sum, mut count) = (PreciseSum::default(), 0);
-            for number in values.iter().filter_map(|value| Number::of(*value)) {
-                sum.add(number);
-                count += 1;
-            }
-            divided(sum.total(), Number::Int64(count)).map_or(Computed::NULL, Computed::from)
+            let mut average = Average::default();
+            values.iter().filter_map(|value| Number::of(*value)).for_each(|n| average.add(n));
+            average.value().map_or(Computed::NULL, Computed::from)
         })
     }),
     Operator::any("$min", |call, scope| extreme(call, scope, Ordering::Less)).collated(),
@@ -77,16 +74,17 @@ fn extreme<'a>(call: &'a Call, scope: &Scope<'a>, wanted: Ordering) -> Result<Co
 }
 
 /// A sum that does not depend much on the order of what is added: what a double loses is kept aside.
-#[derive(Default)]
-struct PreciseSum {
+#[derive(Clone, Debug, Default)]
+pub struct Sum {
     integers: i128,
     is_long: bool,
     double: Option<(f64, f64)>,
     decimal: Option<Decimal>,
 }
 
-impl PreciseSum {
-    fn add(&mut self, number: Number) {
+impl Sum {
+    /// Adds a number.
+    pub fn add(&mut self, number: Number) {
         match number {
             Number::Int32(integer) => self.integers += i128::from(integer),
             Number::Int64(integer) => {
@@ -104,7 +102,8 @@ impl PreciseSum {
         }
     }
 
-    fn total(&self) -> Number {
+    /// The sum: zero if nothing was added.
+    pub fn total(&self) -> Number {
         if let Some(decimal) = self.decimal {
             let integers = Number::Decimal(Decimal::from_big(&self.integers.into()));
             let double = self.double.map(|(sum, lost)| Number::Double(sum + lost));
@@ -125,6 +124,26 @@ impl PreciseSum {
     }
 }
 
+/// The average of the numbers that were added.
+#[derive(Clone, Debug, Default)]
+pub struct Average {
+    sum: Sum,
+    count: i64,
+}
+
+impl Average {
+    /// Adds a number.
+    pub fn add(&mut self, number: Number) {
+        self.sum.add(number);
+        self.count += 1;
+    }
+
+    /// The average; `None` if nothing was added.
+    pub fn value(&self) -> Option<RawBson> {
+        divided(self.sum.total(), Number::Int64(self.count)).map(RawBson::from)
+    }
+}
+
 /// Adds a double, and what is lost by it to what was lost before (Neumaier).
 fn compensated((sum, lost): (f64, f64), next: f64) -> (f64, f64) {
     let total = sum + next;
@@ -132,17 +151,36 @@ fn compensated((sum, lost): (f64, f64), next: f64) -> (f64, f64) {
     (total, if error.is_finite() { lost + error } else { lost })
 }
 
-/// The standard deviation of the numbers among the values (Welford); `freedom` is what is taken from
-/// their count. `None` if there are too few.
+/// The standard deviation of the numbers among the values; `freedom` is what is taken from their
+/// count. `None` if there are too few.
 fn deviation(values: &[RawBsonRef<'_>], freedom: u32) -> Option<f64> {
-    let (mut count, mut mean, mut squares) = (0_u32, 0.0, 0.0);
-    for number in values.iter().filter_map(|value| Number::of(*value)) {
+    let mut deviation = Deviation::default();
+    values.iter().filter_map(|value| Number::of(*value)).for_each(|n| deviation.add(n));
+    deviation.value(freedom)
+}
+
+/// A standard deviation that grows with each number (Welford).
+#[derive(Clone, Debug, Default)]
+pub struct Deviation {
+    count: u64,
+    mean: f64,
+    squares: f64,
+}
+
+impl Deviation {
+    /// Takes in a number.
+    pub fn add(&mut self, number: Number) {
         let number = number.to_f64();
-        count += 1;
-        let delta = number - mean;
-        mean += delta / f64::from(count);
-        squares += delta * (number - mean);
+        self.count += 1;
+        let delta = number - self.mean;
+        self.mean += delta / self.count as f64;
+        self.squares += delta * (number - self.mean);
     }
-    let degrees = count.checked_sub(freedom).filter(|degrees| *degrees > 0)?;
-    Some((squares / f64::from(degrees)).sqrt())
+
+    /// The deviation; `freedom` is what is taken from the count of the numbers. `None` if there are
+    /// too few.
+    pub fn value(&self, freedom: u32) -> Option<f64> {
+        let degrees = self.count.checked_sub(freedom.into()).filter(|degrees| *degrees > 0)?;
+        Some((self.squares / degrees as f64).sqrt())
+    }
 }
