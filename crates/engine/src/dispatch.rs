@@ -53,8 +53,8 @@ pub(crate) async fn dispatch(
     }
 }
 
-/// Carries out an operation on anything but one document, and no query over documents. One line per operation; the work is in the
-/// modules.
+/// Carries out an operation on anything but one document, and no query over documents. One line per
+/// operation; the work is in the modules.
 #[expect(clippy::too_many_lines, reason = "a table")]
 async fn others(
     call: Call,

@@ -32,13 +32,8 @@ fn parse(pipeline: Bson) -> Result<Pipeline> {
 /// Runs documents through a compiled pipeline.
 fn run_compiled(pipeline: &Pipeline, documents: &[Document]) -> Result<Vec<Document>> {
     let random = Random::new(1);
-    let context = Context {
-        now: DateTime::from_millis(0),
-        cluster_time: Timestamp { time: 0, increment: 0 },
-        user_roles: None,
-        collation: None,
-        random: &random,
-    };
+    let context =
+        Context::new(DateTime::from_millis(0), Timestamp { time: 0, increment: 0 }, &random);
     let environment = Environment::new(&context);
     let mut execution = pipeline.start()?;
     let mut found = Vec::new();

@@ -10,10 +10,11 @@
 //!
 //! Reading order: [`LsmStore`] here (the store contract), `partition` (one keyspace), `command` and
 //! `queue` (the committer's inbox), `snapshot` (reads), `shared` (the open database), `handle` (an
-//! owner's handle), `rows` (what was read lately), `committer` (what is written, and when, with `merged`, and `quiet` when nobody writes), `open` (startup and
-//! recovery from power loss, with `torn` and `journal_list`), `priority` (of background work),
-//! `copy` (bulk loading), `image` (the files of the whole store, pinned for a copy, with `extent`
-//! and `window`), `restore` (building a store from such files), `compact` (each key in one place),
+//! owner's handle), `rows` (what was read lately), `committer` (what is written, and when, with
+//! `merged`, and `quiet` when nobody writes), `open` (startup and recovery from power loss, with
+//! `torn` and `journal_list`), `priority` (of background work), `copy` (bulk loading), `image` (the
+//! files of the whole store, pinned for a copy, with `extent` and `window`), `restore` (building a
+//! store from such files), `compact` (each key in one place),
 //! `examine` (reading without writing).
 
 mod command;

@@ -240,13 +240,8 @@ impl Call {
             return None;
         }
         let random = Random::new(0);
-        let context = Context {
-            now: DateTime::from_millis(0),
-            cluster_time: Timestamp { time: 0, increment: 0 },
-            user_roles: None,
-            collation: None,
-            random: &random,
-        };
+        let context =
+            Context::new(DateTime::from_millis(0), Timestamp { time: 0, increment: 0 }, &random);
         let document = RawDocumentBuf::new();
         let scope = Scope::new(&document, &context);
         let value = (self.operator.evaluate)(self, &scope).ok()?;

@@ -28,6 +28,13 @@ pub struct Context<'a> {
 /// evaluation: so a query that was cancelled, or that has had its time, stops in the middle of a document.
 pub type Checkpoint<'a> = dyn Fn() -> Result<()> + 'a;
 
+impl<'a> Context<'a> {
+    /// The context of a query without roles and collation.
+    pub fn new(now: DateTime, cluster_time: Timestamp, random: &'a Random) -> Self {
+        Self { now, cluster_time, user_roles: None, collation: None, random }
+    }
+}
+
 /// The document and the variables that an expression sees.
 #[derive(Clone, Copy)]
 pub struct Scope<'a> {

@@ -20,13 +20,8 @@ fn project_in(
 ) -> Result<Document> {
     let projection = Projection::parse(&raw(projection), &ProjectionOptions::new(mode))?;
     let random = Random::new(1);
-    let context = Context {
-        now: DateTime::from_millis(0),
-        cluster_time: Timestamp { time: 0, increment: 0 },
-        user_roles: None,
-        collation: None,
-        random: &random,
-    };
+    let context =
+        Context::new(DateTime::from_millis(0), Timestamp { time: 0, increment: 0 }, &random);
     let document = raw(document);
     let projected = projection.apply(&document, &Scope::new(&document, &context), matched)?;
     Ok(Document::try_from(&projected).unwrap())

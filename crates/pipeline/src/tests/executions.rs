@@ -13,13 +13,8 @@ use crate::Stage;
 fn a_limit_stops_the_source() {
     let pipeline = parse(bson!([{"$match": {"a": 1}}, {"$limit": 1}, {"$set": {"b": 2}}])).unwrap();
     let random = Random::new(0);
-    let context = Context {
-        now: DateTime::from_millis(0),
-        cluster_time: Timestamp { time: 0, increment: 0 },
-        user_roles: None,
-        collation: None,
-        random: &random,
-    };
+    let context =
+        Context::new(DateTime::from_millis(0), Timestamp { time: 0, increment: 0 }, &random);
     let environment = Environment::new(&context);
     let mut execution = pipeline.start().unwrap();
     let mut count = 0;
@@ -161,13 +156,8 @@ fn variables_and_collations_reach_all_stages() {
 fn a_query_that_is_cancelled_stops() {
     let pipeline = parse(bson!([{"$unwind": "$l"}])).unwrap();
     let random = Random::new(0);
-    let context = Context {
-        now: DateTime::from_millis(0),
-        cluster_time: Timestamp { time: 0, increment: 0 },
-        user_roles: None,
-        collation: None,
-        random: &random,
-    };
+    let context =
+        Context::new(DateTime::from_millis(0), Timestamp { time: 0, increment: 0 }, &random);
     let left = std::cell::Cell::new(3);
     let checkpoint = || match left.replace(left.get() - 1) {
         0 => Err(Error::new(Code::MAX_TIME_EXPIRED, "operation exceeded time limit")),

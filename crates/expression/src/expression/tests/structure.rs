@@ -144,13 +144,8 @@ fn variables_of_the_caller_have_their_values() {
     };
     let (x, y) = (parse("$$x.a").unwrap(), parse("$$y").unwrap());
     let (document, random) = (rawdoc! {"a": 1}, Random::new(0));
-    let context = Context {
-        now: DateTime::from_millis(0),
-        cluster_time: Timestamp { time: 0, increment: 0 },
-        user_roles: None,
-        collation: None,
-        random: &random,
-    };
+    let context =
+        Context::new(DateTime::from_millis(0), Timestamp { time: 0, increment: 0 }, &random);
     let scope = Scope::new(&document, &context);
     let outer = [Computed::from("outer"), Computed::Missing];
     let frame = scope.frame(&outer);
@@ -200,13 +195,8 @@ fn loops_can_be_stopped() {
     let expression = RawBson::try_from(expression).unwrap();
     let compiled = Expression::parse(expression.as_raw_bson_ref(), &Variables::new()).unwrap();
     let (document, random) = (rawdoc! {"list": [1, 2, 3]}, Random::new(0));
-    let context = Context {
-        now: DateTime::from_millis(0),
-        cluster_time: Timestamp { time: 0, increment: 0 },
-        user_roles: None,
-        collation: None,
-        random: &random,
-    };
+    let context =
+        Context::new(DateTime::from_millis(0), Timestamp { time: 0, increment: 0 }, &random);
     let calls = std::cell::Cell::new(0);
     let stop = || {
         calls.set(calls.get() + 1);
@@ -225,13 +215,8 @@ fn loops_can_be_stopped() {
 fn fields_are_borrowed() {
     let document = rawdoc! {"a": {"b": "text"}};
     let random = Random::new(0);
-    let context = Context {
-        now: DateTime::from_millis(0),
-        cluster_time: Timestamp { time: 0, increment: 0 },
-        user_roles: None,
-        collation: None,
-        random: &random,
-    };
+    let context =
+        Context::new(DateTime::from_millis(0), Timestamp { time: 0, increment: 0 }, &random);
     for value in
         [bson!("$a.b"), bson!({"$ifNull": ["$x", "$a.b"]}), bson!({"$cond": ["$a", "$a.b", 1]})]
     {

@@ -236,13 +236,7 @@ fn expressions_see_variables() {
     let parsed = Filter::parse(&raw(&doc! {"$expr": "$$outer"}), &options).unwrap();
     for is_true in [true, false] {
         let random = Random::new(1);
-        let context = Context {
-            now: options.now,
-            cluster_time: options.cluster_time,
-            user_roles: None,
-            collation: None,
-            random: &random,
-        };
+        let context = Context::new(options.now, options.cluster_time, &random);
         let scope = Scope::new(&document, &context);
         let values = [Computed::from(is_true)];
         let frame = scope.frame(&values);
